@@ -100,7 +100,7 @@ def _sources(keys: Mapping[str, str], command: str) -> list[tuple[str, dict[str,
     own = tables.get(command, {})
     _check(own, _keys_of(command) if own else (), f"{FILE}, [{command}]")
     variables = {key: PREFIX + key.replace("-", "_").upper() for key in keys}
-    environment = {key: os.environ[name] for key, name in variables.items() if name in os.environ}
+    environment = {key: os.environ[name] for key, name in variables.items() if os.environ.get(name)}
     return [
         (where, {keys[key]: value for key, value in found.items() if key in keys})
         for where, found in ((str(FILE), {**shared, **own}), ("the environment", environment))

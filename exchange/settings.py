@@ -195,6 +195,8 @@ class RunSettings:
 
     def _settle_nagle(self) -> None:
         """Put the roles in the order of NAGLE_ROLES."""
+        if not isinstance(self.nagle, tuple | list):
+            raise BadSetting("nagle", self.nagle, f"roles of {', '.join(NAGLE_ROLES)}")
         for role in self.nagle:
             one_of("nagle", role, NAGLE_ROLES, f"{', '.join(ROLES)}, and broker where there is one")
         object.__setattr__(self, "nagle", tuple(role for role in NAGLE_ROLES if role in self.nagle))

@@ -7,7 +7,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Collection, Iterable
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal, InvalidOperation, Overflow
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -39,9 +39,12 @@ class SettingType(click.ParamType[T]):
 
 
 def number_of(text: str) -> Decimal:
-    """Read 8000, 8k, 1e4 or 1.5M. InvalidOperation if the text is no number."""
+    """Read 8000, 8k, 1e4 or 1.5M. InvalidOperation if the text is no number, or one beyond all bounds."""
     factor = FACTORS.get(text[-1:])
-    return Decimal(text[:-1]) * factor if factor else Decimal(text)
+    try:
+        return Decimal(text[:-1]) * factor if factor else Decimal(text)
+    except Overflow as error:
+        raise InvalidOperation from error
 
 
 class Rate(SettingType[float | None]):
@@ -112,12 +115,15 @@ class Cpus(SettingType[dict[str, int]]):
         if isinstance(value, dict):
             return value
         pairs = [part.partition("=") for part in str(value).split(",")]
-        if not all(role_of(name) in self._roles and cpu.isdecimal() for name, _, cpu in pairs):
+        found = {name: int(cpu) for name, _, cpu in pairs if role_of(name) in self._roles and cpu.isdecimal()}
+        if len(found) < len(pairs):
             example = ",".join(f"{role}={cpu}" for cpu, role in enumerate([*self._roles][:2]))
             self.fail(
-                f"{value!r} places nothing: give ROLE=CPU pairs of {', '.join(self._roles)}, as {example}", param, ctx
+                f"{value!r} places nothing: give ROLE=CPU pairs of {', '.join(self._roles)}, each once, as {example}",
+                param,
+                ctx,
             )
-        return {name: int(cpu) for name, _, cpu in pairs}
+        return found
 
     def write(self, value: dict[str, int]) -> str | None:
         return ",".join(f"{name}={cpu}" for name, cpu in value.items()) or None
@@ -148,7 +154,7 @@ class Nagle(SettingType[tuple[str, ...]]):
 
 
 class KeysFolder(SettingType[str | None]):
-    """A folder of keys, by its absolute path; None, written none, is without."""
+    """A folder of keys, by its absolute path; None stands for no keys, which a user writes as none."""
 
     name = "dir"
 

@@ -56,8 +56,8 @@ class ProcessGroup:
     ) -> None:  # fmt: skip
         """Run `exchange ARGUMENTS`: events go to a pipe, stderr to the `log` file, or to our stderr.
 
-        `environment` is added to ours; `prefix` goes before the command. However the caller is scheduled by then, the
-        process is scheduled as the caller was when the context began.
+        `environment` is added to ours; `prefix` goes before the command. The process is scheduled as the caller was
+        when the context began.
         """
         if name in self.children:  # it is started again
             _close_pipes(self.children[name])

@@ -105,7 +105,7 @@ def check_transport(settings: RunSettings) -> None:
         if is_asked_for and not fits(transport, scheme):
             raise UserError(f"{sentence}: use {those_that(fits)}")
     if max(settings.pairs, settings.reporters) > 1 and transport.has_broker(scheme) and "pair" not in transport.options:
-        raise UserError(f"--pairs is {settings.pairs}; {scheme} carries one pair only: it has no option `pair`")
+        raise UserError(f"--pairs is {settings.pairs}; {scheme} has queues for one pair only")
     if settings.network != "local" and not network_fits(settings.network, transport, settings.transport):
         lacks = f"--network is {settings.network}; {settings.transport} cannot be there"
         raise UserError(f"{lacks}: use {those_that(partial(network_fits, settings.network))}, by name alone")

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from runs.errors import UserError
-from runs.option_types import OneOf
+from runs.option_types import OneOf, Scheme
 from runs.options import json_option, no_spark_option
 
 STATUSES = ("complete", "saturated", "invalid", "partial", "unfinished", "damaged", "newer")
@@ -38,7 +38,7 @@ def command() -> None:
 
 @command.command("list")
 @results_option
-@click.option("--transport", metavar="SCHEME", help="Only what went over it.")
+@click.option("--transport", type=Scheme(), metavar="SCHEME", help="Only what went over it.")
 @click.option("--status", type=OneOf(STATUSES),
               help="Only this status. Unfinished: no record yet. Damaged, newer: it cannot be read.")  # fmt: skip
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the newest so many.")

@@ -40,10 +40,10 @@ def show_list(results: Path, transport: str | None, status: str | None, last: in
     elif chosen:
         click.echo("\n".join(lines(chosen)))
     else:
-        nothing = f"none of {counted(len(rows), 'runs and trials')} is so" if rows else "no run and no trial"
+        nothing = f"none of {counted(len(rows), 'runs and trials')} matches" if rows else "no run and no trial"
         click.echo(f"{results}: {nothing}", err=True)
     if others := sum(kind is None and folder.name != SPARKS for folder, kind in kinds.items()):
-        click.echo(f"not listed: {counted(others, 'folders')} in {results} of other origin", err=True)
+        click.echo(f"not listed: {counted(others, 'folders')} in {results} that no exchange command made", err=True)
 
 
 def _as_json(row: Row) -> dict[str, Any]:

@@ -118,7 +118,7 @@ class Trial(Kind):
         try:
             warn_of_differences(self.read(folder)["conditions"])
         except Unusable:
-            click.echo(f"{folder} never came to say on what host and with what versions it was run", err=True)
+            click.echo(f"{folder} has no record of its host and versions", err=True)
         return follow_up(run_trial(plan, results, name, as_json), not with_spark, as_json)
 
 

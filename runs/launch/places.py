@@ -55,6 +55,8 @@ def meeting_places(
     place, question_mark, options = settings.transport.partition("?")
     if place.endswith("://"):
         raise BadAddress(f"{settings.transport} lacks a place: say where, or {scheme} alone to have one found")
+    if kind == "port" and place.endswith(":0"):
+        raise BadAddress(f"{settings.transport} is no port that peers can find: say {scheme} alone to have one found")
     lineup = Lineup.of(settings)
     if lineup.pairs[1:] and "://" in place and not transport.has_broker(scheme):
         raise BadAddress(f"{settings.transport} is one place, for one pair: say {scheme} alone, or leave out --pairs")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from runs.launch.broker_watch import BrokerWatch
 
 PATIENCE_S = 5.0
-"""Time to finish in band once asked to; added to --timeout, the components' own patience, if nobody was asked."""
+"""Time to finish in band once asked to. Where nobody was asked, --timeout comes on top: components wait so long."""
 ONE_CTRL_C_S = 0.3
 """Interrupts within this time count as one: `timeout` sends two, to its child and to its group."""
 LOOK_S, BROKER_LOOK_S = 1.0, 0.25

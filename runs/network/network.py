@@ -1,4 +1,4 @@
-"""A network that is up, as the launcher uses it; the profile local is none:
+"""A network that is up, as the launcher uses it; the profile `local` makes no network:
 
 with Network.up(parse("wan10"), roles=("gateway", "engine", "reporter")) as net:
     net.address["engine"]                        # "10.77.1.2"

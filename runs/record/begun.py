@@ -23,7 +23,7 @@ from runs.files import write_json
 from runs.lineup import Lineup
 from runs.record.machine import text_of
 from runs.record.outcome import Outcome
-from runs.record.reading import Unusable, read_record
+from runs.record.reading import Unusable, damage_named, read_record
 from runs.record.record import Conditions, make_record, write_record
 
 FILE = "begun.json"
@@ -83,7 +83,9 @@ def repair(folder: Path) -> dict[str, Any]:
     if _lives(launcher):
         raise UserError(f"{folder} is under way: process {launcher['pid']} will write its run.json")
     before = Conditions(**{name: begun[name] for name in Conditions.__dataclass_fields__})
-    record = write_record(folder, make_record(folder, before, _outcome(folder, begun)))
+    with damage_named(folder):
+        record = make_record(folder, before, _outcome(folder, begun))
+    write_record(folder, record)
     note_ended(folder)
     return record
 
@@ -120,7 +122,7 @@ def _outcome(folder: Path, begun: dict[str, Any]) -> Outcome:
     who = "launcher" if number is None else "reporter"
     return Outcome(
         lineup=lineup if number is None else lineup.part_of(number),
-        failures=(f"the {who} died before it wrote run.json; this one was made from the spool",),
+        failures=(f"the {who} ended without writing run.json; this one was made from the spool",),
     )
 
 

@@ -23,7 +23,7 @@ JITTER_S = 0.001
 def judge(outcome: Outcome, orders_per_s: float | None, lag_p99_us: Mapping[int, float]) -> tuple[str, list[str]]:
     """The run's status and the reasons for it. Partial comes before invalid, invalid before saturated.
 
-    So a run's status is the worst of its pairs' statuses. `orders_per_s` is the mean rate that each pair is offered.
+    A run's status is at least as bad as each of its pairs'. `orders_per_s` is the mean rate that each pair is offered.
     Lags are by pair; a run without a schedule has none.
     """
     for status, reasons in (

@@ -44,6 +44,7 @@ def test_what_is_typed_counts_before_the_environment_and_that_before_the_file(mo
     Path("exchange.toml").write_text("seed = 1\nwarm-up = 1\npacking = 1\n[run]\nseed = 2\nwarm-up = 2\npacking = 2\n")
     monkeypatch.setenv("EXCHANGE_WARM_UP", "3")
     monkeypatch.setenv("EXCHANGE_PACKING", "3")
+    monkeypatch.setenv("EXCHANGE_SEED", "")
     found = parsed("run", "--packing", "4")
     assert (found["seed"], found["warm_up_s"], found["packing"]) == (2, 3.0, 4)
 

@@ -24,7 +24,7 @@ def refused(*words: object) -> str:
     return " ".join(said.output.split())
 
 
-@pytest.mark.parametrize("rate", ["0", "-5", "fast", "1e12", "nan", ""])
+@pytest.mark.parametrize("rate", ["0", "-5", "fast", "1e12", "1e999999k", "nan", ""])
 def test_a_rate_that_is_none_is_refused_with_what_is_allowed(rate: str, tmp_path: Path) -> None:
     error = refused("run", f"--rate={rate}", "--results", tmp_path)
     assert "--rate" in error
@@ -68,6 +68,9 @@ def test_a_rate_that_is_none_is_refused_with_what_is_allowed(rate: str, tmp_path
         (["--warm-up", "1.5", "--duration", "2", "--rate", "max"], "--warm-up 1.5 leaves nothing"),
         (["--name", "a/b"], "name"),
         (["--nagle", "broker"], "zeromq has no broker"),
+        (["--orders", "1e999999k"], "is no whole number"),
+        (["--cpus", "gateway=0,gateway=1"], "each once"),
+        (["--transport", "tcp://127.0.0.1:0"], "say tcp alone to have one found"),
         (["--nagle", "gateway,pope"], "--nagle is pope; allowed is gateway, engine, reporter"),
         (["--nagle", "all", "--transport", "zeromq+ipc"], "zeromq+ipc has no TCP sockets"),
         (["--nagle", "engine", "--transport", "memory"], "memory has no TCP sockets"),

@@ -48,6 +48,12 @@ def test_a_notebook_shows_the_page_of_a_run(one_run: xs.Run):
     assert "&lt;svg" in shown
 
 
+@pytest.mark.parametrize("nagle", [None, True])
+def test_roles_that_are_none_are_refused_by_the_option(nagle: Any, tmp_path: Path):
+    with pytest.raises(xs.BadOption, match="--nagle is"):
+        xs.run(nagle=nagle, results=tmp_path)
+
+
 def test_nothing_is_printed_and_progress_goes_to_a_callback(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
     heard: list[str] = []
     xs.compare(

@@ -138,7 +138,7 @@ def test_a_reporter_that_was_killed_leaves_what_a_record_can_be_made_of(by_hand:
     by_hand.start_endless()
     by_hand.kill("reporter")
     said = exchange("results", "repair", by_hand.results / "first")
-    assert (said.code, "the reporter died before it wrote run.json" in said.out) == (0, True)
+    assert (said.code, "the reporter ended without writing run.json" in said.out) == (0, True)
     assert by_hand.record["counts"]["orders_sent"] > 0
     assert not (by_hand.results / "first" / "begun.json").exists()
 

@@ -77,7 +77,7 @@ def test_a_run_whose_launcher_was_killed_is_repaired(running: Start) -> None:
     assert (record["status"], record["settings"]["orders_per_s"]) == ("partial", 2000.0)
     assert record["counts"]["orders_sent"] > 0
     assert record["completion_us"]["due"]["count"] > 0
-    assert "the launcher died before it wrote run.json" in said.out
+    assert "the launcher ended without writing run.json" in said.out
     assert not (folder / "begun.json").exists()
     again = exchange("results", "repair", folder)
     assert (again.code, "has its run.json" in again.err) == (2, True)
@@ -95,10 +95,12 @@ def left_by_a_dead_launcher(folder: Path, **changed: Any) -> Path:
 
 def test_a_run_that_cannot_be_repaired_keeps_no_other_from_it(tmp_path: Path) -> None:
     damaged = left_by_a_dead_launcher(tmp_path / "damaged", settings={"pairs": "many"})
+    newer = left_by_a_dead_launcher(tmp_path / "newer", settings={"orders_per_s": 1.0, "arrivals": "weekly"})
     whole = left_by_a_dead_launcher(tmp_path / "whole")
     said = exchange("results", "repair", "--results", tmp_path)
     assert said.code == 1
     assert f"{damaged} is left as it is: {damaged / 'begun.json'} is damaged: pairs is 'many'" in said.err
+    assert f"{newer} is left as it is: " in said.err
     assert f"repaired {whole}: partial" in said.out
     assert ((damaged / "run.json").exists(), (whole / "run.json").exists()) == (False, True)
 

@@ -122,10 +122,10 @@ def test_folders_that_no_run_left_are_counted_and_not_listed(there: Path) -> Non
 def test_a_list_is_narrowed_to_a_transport_a_status_and_the_newest(there: Path) -> None:
     assert list(rows(there, "--transport", "tcp")) == ["newest"]
     assert list(rows(there, "--status", "unfinished")) == ["killed", "killed-trial"]
-    assert list(rows(there, "--last", 1, "--transport", "zeromq", "--status", "complete")) == ["flat-out"]
+    assert list(rows(there, "--last", 1, "--transport", "zmq", "--status", "complete")) == ["flat-out"]
     nothing = results(there, "list", "--transport", "pigeon")
     assert (nothing.exit_code, nothing.stdout) == (0, "")
-    assert "none of 10 runs and trials is so" in nothing.stderr
+    assert "none of 10 runs and trials matches" in nothing.stderr
 
 
 def test_an_empty_directory_is_said_to_be_empty_and_one_that_is_not_there_is_a_mistake(tmp_path: Path) -> None:
