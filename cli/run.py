@@ -13,15 +13,7 @@ import click
 from cli.command import Command
 from exchange.settings import RunSettings
 from runs.errors import UserError, left_out
-from runs.options import (
-    asked_for,
-    json_option,
-    no_spark_option,
-    options_of,
-    run_settings,
-    warn_of_rejections,
-    warn_of_spinning,
-)
+from runs.options import asked_for, json_option, no_spark_option, options_of, run_settings
 
 if TYPE_CHECKING:
     from runs.launch.watch import OnSecond
@@ -108,6 +100,7 @@ def _follow_up(folder: Path, status: str, with_page: bool, with_spark: bool, as_
 
 def check(settings: RunSettings) -> None:
     """UserError where the run could not start, or would leave nothing to analyse."""
+    from runs.options import warn_of_rejections, warn_of_spinning
     from runs.transport_settings import check_transport, check_warm_up
 
     check_warm_up(settings)

@@ -76,7 +76,7 @@ class Site:
 
     def _page_of(self, template: str, depth: int, status: HTTPStatus = HTTPStatus.OK, **values: Any) -> Answer:
         """`depth`: how many folders the page lies below the first one."""
-        html = TEMPLATES.get_template(template).render(root="../" * depth, results=str(self._results), **values)
+        html = TEMPLATES.get_template(template).render(root="../" * depth or "./", results=str(self._results), **values)
         return Answer(html.encode(), status)
 
     def _index(self, parts: list[str], _query: Form) -> Answer:
@@ -131,7 +131,7 @@ class Site:
             raise Refused(HTTPStatus.NOT_FOUND)
         folder, file = self._folder(parts[:-1]), parts[-1]
         kind = kind_of(folder) or _not_found()
-        if kind.name == "run" and self._goes_on(folder):
+        if kind.name == "run" and len(parts) == 2 and self._goes_on(folder):
             return _redirect("../" * len(parts) + f"live/{folder.name}")
         if file == kind.file and (folder / file).exists():
             return Answer((folder / file).read_bytes(), kind="application/json")
@@ -162,14 +162,14 @@ class Site:
     def _goes_on(self, folder: Path) -> bool:
         return self._runs.is_under_way(folder.name) or settings_under_way(folder) is not None
 
-    def _live(self, parts: list[str], _query: Form, mistake: str = "") -> Answer:
+    def _live(self, parts: list[str], _query: Form, mistake: str = "", depth: int = 1) -> Answer:
         name = parts[0] if len(parts) == 1 else _not_found()
         is_ours = self._runs.is_under_way(name)
         if not is_ours and name != self._runs.name and not self._goes_on(self._folder([name])):
             return _redirect(f"../page/{name}/")
         status = HTTPStatus.BAD_REQUEST if mistake else HTTPStatus.OK
         asked = self._runs.asked if is_ours else {}
-        return self._page_of("live.html", 1, status, name=name, is_ours=is_ours, asked=asked, mistake=mistake)
+        return self._page_of("live.html", depth, status, name=name, is_ours=is_ours, asked=asked, mistake=mistake)
 
     def _events(self, parts: list[str], _query: Form) -> Answer:
         name = parts[0] if len(parts) == 1 else _not_found()
@@ -222,7 +222,7 @@ class Site:
         try:
             return _redirect(f"live/{self._runs.change_rate(form.get('rate', [''])[0])}")
         except click.ClickException as error:
-            return self._live([self._runs.name], {}, error.format_message())
+            return self._live([self._runs.name], {}, error.format_message(), depth=0)
 
 
 def _not_found() -> Any:

@@ -89,6 +89,9 @@ def test_a_second_run_is_refused_while_one_is_under_way_whose_end_is_that_of_the
     assert refused.status == 400
     assert "is under way" in refused.read().decode()
     assert fresh.asked(start, "POST", "results=elsewhere", Origin=origin).status == 400
+    mistake = fresh.asked(f"{fresh.url.path}rate", "POST", "rate=many", Origin=origin).read().decode()
+    for link in ('href="./"', 'action="./stop"', 'action="./rate"', 'data-events="./events/'):
+        assert link in mistake, "the page lies in the first folder"
     until(lambda: list(fresh.results.glob("*/spool/*.jsonl")), "a spool file")
     family = fresh.family()
     assert len(family) >= 6  # its watchdog, the run, the run's watchdog and three components
