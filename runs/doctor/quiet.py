@@ -107,7 +107,7 @@ def _busiest(start: MachineTimes, end: MachineTimes) -> str:
     """python (4711) 48% of a processor, bash (4712) 7% of a processor; the busiest first."""
     if start.processes is None or end.processes is None:
         return ""
-    used = cpu_s_by_process(start.processes, end.processes, {os.getpid()})
+    used, _ = cpu_s_by_process(start.processes, end.processes, {os.getpid()})
     most = sorted(used.items(), key=lambda pair: -pair[1])[:MOST_NAMES]
     window_s = end.at_s - start.at_s
     return ", ".join(

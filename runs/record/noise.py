@@ -85,8 +85,8 @@ def _process(path: str) -> Process:
     return Process(name, int(fields[1]), int(fields[19]), user + system, children_user + children_system)
 
 
-def cpu_s_by_process(before: ProcessTable, after: ProcessTable, own_pids: Collection[int]) -> dict[int, float]:
-    """CPU seconds of each other process, with those children of it that ended in between.
+def cpu_s_by_process(before: ProcessTable, after: ProcessTable, own_pids: Collection[int]) -> list[dict[int, float]]:
+    """CPU seconds of each other process, and of each own, with those children of it that ended in between.
 
     A process that ended is in its parent's time, all of it; what it had used before the first reading is taken off.
     Where no parent waited for it, its time is lost.
@@ -97,11 +97,9 @@ def cpu_s_by_process(before: ProcessTable, after: ProcessTable, own_pids: Collec
         if not _lives(pid, process, after):
             used_before[_heir(process, before, after)] += process.own + process.children
     tick_s = 1 / os.sysconf("SC_CLK_TCK")
-    return {
-        pid: tick_s * _ticks(before.by_pid.get(pid), process, used_before[pid])
-        for pid, process in after.by_pid.items()
-        if pid not in own
-    }
+    used = [(pid, tick_s * _ticks(before.by_pid.get(pid), process, used_before[pid]))
+            for pid, process in after.by_pid.items()]  # fmt: skip
+    return [dict(each for each in used if (each[0] in own) == is_own) for is_own in (False, True)]
 
 
 def _ticks(was: Process | None, process: Process, ended_children_before: int) -> int:
@@ -183,11 +181,13 @@ class Noise:
     throttled_periods: int | None = None
     throttled_s: float | None = None
     other_processes_cpu_s: float | None = None
+    own_processes_cpu_s: float = 0.0
+    """CPU of the launcher and its descendants; a network's wire, tcpdump and Spark are no components."""
     sees_all_processes: bool = False
 
     def beside(self, components: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         """run.json's `noise`, for a run whose components used that much of the machine."""
-        remainder_s = self.busy_s - sum(usage["cpu_s"] for usage in components.values())
+        remainder_s = self.busy_s - max(self.own_processes_cpu_s, sum(each["cpu_s"] for each in components.values()))
         other_cpu_s = remainder_s if remainder_s >= 0 else None
         facts = {name: value for name, value in vars(self).items() if value is not None and name not in NOT_WRITTEN}
         return {**facts, "other_cpu_s": other_cpu_s, "share_of_all_cpus": self._share(other_cpu_s)}
@@ -205,7 +205,7 @@ class Noise:
         return min(1.0, (other_s + (self.steal_s or 0.0)) / (self.window_s * self.cores))
 
 
-NOT_WRITTEN = {"cores", "sees_all_processes"}
+NOT_WRITTEN = {"cores", "sees_all_processes", "own_processes_cpu_s"}
 """The fields that run.json's `noise` lacks; the others are written as they were read."""
 
 
@@ -260,7 +260,7 @@ def noise_between(start: MachineTimes, end: MachineTimes, own_pids: Collection[i
     """The difference between two readings. Descendants of `own_pids` belong to the run as well."""
     throttled = end.throttling.since(start.throttling) if start.throttling and end.throttling else None
     tables, window_s = (start.processes, end.processes), end.at_s - start.at_s
-    others_cores = _cores_of_others(*tables, own_pids)
+    other_cores, own_cores = _cores(*tables, own_pids)
     return Noise(
         window_s=window_s,
         busy_s=end.busy_s - start.busy_s,
@@ -271,18 +271,19 @@ def noise_between(start: MachineTimes, end: MachineTimes, own_pids: Collection[i
         cpu_pressure_s=_difference(start.cpu_pressure_s, end.cpu_pressure_s),
         throttled_periods=throttled.periods if throttled else None,
         throttled_s=throttled.throttled_s if throttled else None,
-        other_processes_cpu_s=None if others_cores is None else others_cores * window_s,
+        other_processes_cpu_s=None if other_cores is None else other_cores * window_s,
+        own_processes_cpu_s=(own_cores or 0.0) * window_s,
         sees_all_processes=all(table is not None and table.sees_all for table in tables),
     )
 
 
-def _cores_of_others(
+def _cores(
     before: ProcessTable | None, after: ProcessTable | None, own_pids: Collection[int]
-) -> float | None:
-    """How many processors other processes kept busy on average; the tables have a window of their own."""
+) -> list[float] | list[None]:
+    """How many processors others, and we, kept busy on average; the tables have a window of their own."""
     if before is None or after is None:
-        return None
-    return sum(cpu_s_by_process(before, after, own_pids).values()) / (after.at_s - before.at_s)
+        return [None, None]
+    return [sum(each.values()) / (after.at_s - before.at_s) for each in cpu_s_by_process(before, after, own_pids)]
 
 
 def _difference(start: float | None, end: float | None) -> float | None:

@@ -58,6 +58,17 @@ def test_in_a_container_work_outside_is_in_the_busy_time_only(machine: FakeMachi
     assert facts["share_of_all_cpus"] == pytest.approx(0.6 / (2 * WINDOW_S) * 2 / (os.cpu_count() or 1))
 
 
+def test_in_a_container_the_runs_own_processes_that_are_no_components_are_no_noise(machine: FakeMachine) -> None:
+    """A network's wire, tcpdump, Spark beside the run: the launcher's child here."""
+    machine.whole_machine_is_seen(False)
+    machine.processes({OWN: (SHELL, 0, 0), OWN + 1: (OWN, 0, 0)})
+    start = MachineTimes.now()
+    machine.processes({OWN: (SHELL, 10, 0), OWN + 1: (OWN, 70, 0)})
+    machine.ran(busy_ticks=100)
+    facts = between(start, MachineTimes.now()).beside({"gateway": {"cpu_s": 0.4}})
+    assert facts["other_cpu_s"] == pytest.approx(0.2)
+
+
 def test_other_processes_count_and_the_runs_own_and_its_children_do_not(machine: FakeMachine) -> None:
     machine.processes({SHELL: (1, 10, 0), OWN: (SHELL, 20, 0), OWN + 1: (OWN, 5, 0), OTHER: (1, 7, 0)})
     start = MachineTimes.now()
