@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 import click
 
-from exchange.allowed import BadSetting
+from exchange.allowed import BadSetting, between
 from exchange.settings import RunSettings
 from exchange_simulation.outcomes import Benchmark, Capacity, Comparison, Outcome, Run
 from experiments.capacity.capacity import measured_capacity
@@ -37,6 +37,7 @@ from messaging.options import parameters, settings_in_words
 from messaging.running import measured_benchmark
 from reports.progress import progress_bar
 from reports.run.page import write_page
+from runs.errors import sentence_of
 from runs.files import dated_name, new_run_folder, run_name
 from runs.interrupts import ended_as_by_ctrl_c
 from runs.notices import heard_by, say
@@ -44,6 +45,7 @@ from runs.option_types import Listed, Rate, Scheme
 from runs.options import TABLE, run_settings
 from runs.record.record import exit_code
 from runs.run import measure
+from runs.transport_settings import check_warm_up
 from transports.base import TransportError
 
 if TYPE_CHECKING:
@@ -54,6 +56,9 @@ OPTIONS = {
     for row in TABLE if "run" in row.commands and row.field != "results"
 }  # fmt: skip
 """The options of a run by the names they have here."""
+RANGES = {"start": (1, 10**8), "seconds": (0.1, 10**6), "longest": (0.1, 10**6), "precision": (0.005, 1),
+          "probes": (3, 1000), "pause": (0, 3600)}  # fmt: skip
+"""Numbers that a search takes, as those of `exchange capacity`."""
 OnProgress = Callable[[str], None]
 """Called with a sentence, about once a second of a run and once a run of a trial."""
 Number = int | float | str
@@ -128,6 +133,7 @@ def run(
     """Run the exchange once. NotWhole if the run is invalid or partial."""
     with _asking(on_progress):
         settings = run_settings(**_fields(options))
+        check_warm_up(settings)
         folder = new_run_folder(Path(results), name or run_name(settings))
         with ended_as_by_ctrl_c():
             found = Run(folder, measure(folder, settings, progress_bar(settings)))
@@ -143,7 +149,9 @@ def compare(
 ) -> Comparison:  # fmt: skip
     """Run transports at the same rates, interleaved and repeated, and judge which is faster."""
     with _asking(on_progress):
-        arms = comparison_arms(_listed(Scheme(), transports), _listed(Rate(), rates), seconds, _fields(options))
+        between("seconds", seconds, 0.01, 10**6)
+        fields = _fields(options, besides={"transport", "rate"})
+        arms = comparison_arms(_listed(Scheme(), transports), _listed(Rate(), rates), seconds, fields)
         plan = Plan(arms=arms, repeats=repeats, seed=int(options.get("seed", RunSettings.seed)))
         trial = new_trial(plan.with_redo(redo_noisy), str(results), name, _say_all)
     return _whole(Comparison(trial.folder, trial.record), not trial.exit_code)
@@ -160,7 +168,11 @@ def capacity(
         objective, first_per_s = objective_of(slo), Rate().convert(start, None, None)
         if first_per_s is None:
             raise BadOption("start is max; it takes orders a second")
-        fields = {**_fields(options), "orders_per_s": first_per_s, "orders": None, "duration_s": seconds}
+        numbers = (first_per_s, seconds, longest, precision, probes, pause)
+        for (option, range_), value in zip(RANGES.items(), numbers, strict=True):
+            between(option, value, *range_)
+        fields = _fields(options, besides={"rate", "orders", "duration", "pairs", "reporters"})
+        fields |= {"orders_per_s": first_per_s, "orders": None, "duration_s": seconds}
         search = SearchSettings(
             start_per_s=first_per_s, precision=precision, most_probes=probes, pause_s=pause, seconds=seconds,
             longest_s=longest, redo_noisy=redo_noisy,
@@ -179,7 +191,7 @@ def sweep(
     with _asking(on_progress):
         keys = {option: key_of(option.replace("_", "-"), "vary") for option in vary}
         varied = {keys[option].name: levels_of(keys[option], list(values), "vary") for option, values in vary.items()}
-        fields = _fields(options)
+        fields = _fields(options, besides=set(vary))
         run_values = {key_of(option.replace("_", "-"), "run").name: fields[_field_of(option)] for option in options}
         arms = sweep_arms(Description(repeats=repeats, pause_s=pause, vary=varied, run=run_values))
         seed = int(options.get("seed", RunSettings.seed))
@@ -215,12 +227,12 @@ def spark_tables(
     `events` are orders, trades, confirmations and quotes of the runs that were made with `record=True`. `settings` are
     Spark's. CannotMeasure where there is no Spark, BadOption where there are no runs.
     """
-    from experiments.pipeline.jobs import INGEST_MASTER, ingest_and_summarize
-    from spark.dataset.views import create_views
-    from spark.errors import SparkError
-    from spark.sessions.session import open_session
-
     with contextlib.ExitStack() as stack, _asking(None):
+        from experiments.pipeline.jobs import INGEST_MASTER, ingest_and_summarize
+        from spark.dataset.views import create_views
+        from spark.errors import SparkError
+        from spark.sessions.session import open_session
+
         try:
             spark = stack.enter_context(open_session(INGEST_MASTER, settings=settings))
             create_views(spark, ingest_and_summarize(spark, Path(results), tables, events))
@@ -254,6 +266,8 @@ def _asking(on_progress: OnProgress | None) -> Iterator[None]:
         raise (BadOption if error.exit_code == 2 else CannotMeasure)(error.format_message()) from error
     except (TransportError, OSError) as error:
         raise CannotMeasure(str(error)) from error
+    except ModuleNotFoundError as error:
+        raise CannotMeasure(sentence_of(error) or str(error)) from error
 
 
 def _say_all(sentences: Iterable[str]) -> None:
@@ -279,8 +293,10 @@ def _field_of(option: str) -> str:
     return str(OPTIONS[option].name)
 
 
-def _fields(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings' fields and values of these options. BadOption for a name or value that is none."""
+def _fields(options: Mapping[str, Any], besides: Set[str] = frozenset()) -> dict[str, Any]:
+    """The settings' fields and values of these options. BadOption for a name or value that is none, or of `besides`."""
+    if twice := sorted(options.keys() & besides):
+        raise BadOption(f"{twice[0]} is no option here: it varies, or is said in another way")
     return {_field_of(option): _value(option, value) for option, value in options.items()}
 
 

@@ -91,7 +91,9 @@ class Outcome:
         sentence = f"<p><strong>{html.escape(str(self))}</strong></p>"
         if self.page is None:
             return sentence
-        return sentence + FRAME.format(title=html.escape(self.folder.name), page=html.escape(self.page.read_text()))
+        return sentence + FRAME.format(
+            title=html.escape(self.folder.name), page=html.escape(self.page.read_text("utf-8"))
+        )
 
 
 @dataclass(frozen=True)

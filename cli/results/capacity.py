@@ -69,6 +69,7 @@ class Capacity(Kind):
         if "benchmark" in record:
             from messaging.turned_up import load_again
 
+            warn_of_differences(record)
             return load_again(record, objective_of)
         settings = settings_of_record(folder / self.file, record["settings"])
         warn_of_differences(record, settings)

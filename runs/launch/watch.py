@@ -110,11 +110,11 @@ class Watch:
             looked_s = time.monotonic()
             try:
                 self._once()
+                self._leave_late(looked_s)
             except KeyboardInterrupt:
                 if self._interrupted_s is not None and time.monotonic() - self._interrupted_s > ONE_CTRL_C_S:
                     break
                 self._interrupt()
-            self._leave_late(looked_s)
 
     def _leave_late(self, looked_s: float) -> None:
         """Stop following components that are past their deadline, and ask those of other reporters to end too.

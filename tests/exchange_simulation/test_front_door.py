@@ -48,6 +48,28 @@ def test_a_notebook_shows_the_page_of_a_run(one_run: xs.Run):
     assert "&lt;svg" in shown
 
 
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        (
+            lambda **folder: xs.run(transport="memory", duration=5, warm_up=10, **folder),
+            "leaves nothing of a run of 5 s",
+        ),
+        (lambda **folder: xs.capacity(rate=50_000, **folder), "rate is no option here"),
+        (lambda **folder: xs.capacity(pairs=4, **folder), "pairs is no option here"),
+        (lambda **folder: xs.capacity(probes=0, **folder), "probes is 0; allowed is 3"),
+        (lambda **folder: xs.capacity(pause=-1, **folder), "pause is -1; allowed is 0"),
+        (lambda **folder: xs.compare(transport="tcp", **folder), "transport is no option here"),
+        (lambda **folder: xs.compare(seconds=0, **folder), "seconds is 0; allowed is 0.01"),
+        (lambda **folder: xs.sweep({"rate": [1000, 2000]}, rate="4k", **folder), "rate is no option here"),
+    ],
+)
+def test_what_a_command_refuses_is_refused_here_too(call: Any, why: str, tmp_path: Path):
+    with pytest.raises(xs.BadOption, match=why):
+        call(results=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("nagle", [None, True])
 def test_roles_that_are_none_are_refused_by_the_option(nagle: Any, tmp_path: Path):
     with pytest.raises(xs.BadOption, match="--nagle is"):
