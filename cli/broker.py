@@ -83,13 +83,9 @@ def _figures() -> dict[str, Any] | None:
     except (OSError, psutil.Error):  # the broker ended meanwhile
         return None
     return {
-        "url": node.url,
-        **node.facts(),
-        "uptime_s": round(time.time() - began_s, 1),
-        "cpu_s": usage.cpu_ns / 1e9,
-        "rss_bytes": usage.rss_bytes,
-        "max_rss_bytes": usage.max_rss_bytes,
-    }
+        "url": node.url, **node.facts(), "uptime_s": round(time.time() - began_s, 1), "cpu_s": usage.cpu_ns / 1e9,
+        "rss_bytes": usage.rss_bytes, "max_rss_bytes": usage.max_rss_bytes,
+    }  # fmt: skip
 
 
 def _line(figures: dict[str, Any]) -> str:

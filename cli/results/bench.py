@@ -25,14 +25,9 @@ class Bench(Kind):
         runs = sum(len(cell["repeats"]) for part in parts for cell in part["rows"])
         schemes = (scheme_of(each) for part in parts for each in part["settings"]["transport"])
         return self.row_with(
-            folder,
-            record,
-            what=f"bench {record['benchmark']}",
-            transports=tuple(dict.fromkeys(schemes)),
-            runs=runs,
-            planned_runs=runs,
-            repeats=max(part["settings"]["repeats"] for part in parts),
-        )
+            folder, record, what=f"bench {record['benchmark']}", transports=tuple(dict.fromkeys(schemes)), runs=runs,
+            planned_runs=runs, repeats=max(part["settings"]["repeats"] for part in parts),
+        )  # fmt: skip
 
     def found(self, first: Record, second: Record) -> Record:
         """The figures of the cells that both records have."""

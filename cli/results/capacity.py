@@ -30,15 +30,11 @@ class Capacity(Kind):
         found = LoadAxis.of(record).capacity(record)
         of_exchange = "benchmark" not in record
         return self.row_with(
-            folder,
-            record,
-            what="capacity" if of_exchange else f"capacity {record['benchmark']}",
+            folder, record, what="capacity" if of_exchange else f"capacity {record['benchmark']}",
             transports=(scheme_of(record["settings"]["transport"]),),
-            orders_per_s=(round(found["value"]),) if found and of_exchange else (),
-            runs=len(record["probes"]),
-            planned_runs=len(record["probes"]),
-            repeats=len(record.get("searches", [record])),
-        )
+            orders_per_s=(round(found["value"]),) if found and of_exchange else (), runs=len(record["probes"]),
+            planned_runs=len(record["probes"]), repeats=len(record.get("searches", [record])),
+        )  # fmt: skip
 
     def found(self, first: Record, second: Record) -> Record:
         from reports.capacity.table import headline

@@ -19,13 +19,10 @@ class Faults(Kind):
 
     def row_of(self, folder: Path, record: Record) -> Row:
         return self.row_with(
-            folder,
-            record,
-            transports=tuple(dict.fromkeys(cell["transport"] for cell in record["cells"])),
-            orders_per_s=(record["settings"]["rate_per_s"],),
-            runs=len(record["cells"]),
+            folder, record, transports=tuple(dict.fromkeys(cell["transport"] for cell in record["cells"])),
+            orders_per_s=(record["settings"]["rate_per_s"],), runs=len(record["cells"]),
             planned_runs=record["planned_cells"],
-        )
+        )  # fmt: skip
 
     def found(self, first: Record, second: Record) -> Record:
         """Orders lost in the cells that both have."""

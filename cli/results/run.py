@@ -41,14 +41,11 @@ class Run(Kind):
         settings = record.get("settings") or {}
         transport = settings.get("transport")
         return self.row_with(
-            folder,
-            record,
-            transports=(scheme_of(transport),) if transport else (),
+            folder, record, transports=(scheme_of(transport),) if transport else (),
             orders_per_s=(_offered_per_s(settings),) if "orders_per_s" in settings else (),
             p50_us=number_at("completion_us", "due", "p50")(record),
-            p99_us=number_at("completion_us", "due", "p99")(record),
-            orders_measured=orders_measured(record),
-        )
+            p99_us=number_at("completion_us", "due", "p99")(record), orders_measured=orders_measured(record),
+        )  # fmt: skip
 
     def show(self, folder: Path, record: Record) -> None:  # noqa: ARG002
         """Print the record as `exchange run` did, then the conditions of the run."""

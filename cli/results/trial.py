@@ -125,14 +125,11 @@ class Trial(Kind):
 def _planned_row(folder: Path, plan: Record) -> Row:
     settings = [arm["settings"] for arm in plan["arms"]]
     return Row(
-        name=folder.name,
-        what=_study_of(plan),
-        status=UNFINISHED,
+        name=folder.name, what=_study_of(plan), status=UNFINISHED,
         transports=tuple(dict.fromkeys(scheme_of(each["transport"]) for each in settings)),
-        orders_per_s=tuple(dict.fromkeys(each["orders_per_s"] for each in settings)),
-        repeats=plan["repeats"],
+        orders_per_s=tuple(dict.fromkeys(each["orders_per_s"] for each in settings)), repeats=plan["repeats"],
         planned_runs=len(plan["order"]),
-    )
+    )  # fmt: skip
 
 
 def _plan_record(folder: Path) -> Record:

@@ -103,16 +103,10 @@ class Network:
         """The record's `network`. `wire` covers the network's time up and is None before it goes down."""
         flags = list(self._flags())
         return {
-            "profile": self.profile.name,
-            "mechanism": self.mechanism,
-            "rate_bit_per_s": self.profile.rate_bit_per_s,
-            "delay_us": self.profile.delay_us,
-            "address": self.address,
-            "round_trip_us": self._round_trips,
-            "wire": self._wire,
-            "is_flagged": bool(flags),
-            "flags": flags,
-        }
+            "profile": self.profile.name, "mechanism": self.mechanism, "rate_bit_per_s": self.profile.rate_bit_per_s,
+            "delay_us": self.profile.delay_us, "address": self.address, "round_trip_us": self._round_trips,
+            "wire": self._wire, "is_flagged": bool(flags), "flags": flags,
+        }  # fmt: skip
 
     def _flags(self) -> Iterator[str]:
         """Reasons why results are not those of the requested network."""

@@ -255,15 +255,9 @@ def _wire(ports: list[Port], interrupt: int) -> Wire:
     count, fds = len(ports), [port.socket.fileno() for port in ports]
     return Wire(
         polls=np.array([(fd, select.POLLIN) for fd in (*fds, interrupt)], np.int32).ravel(),
-        rings=tuple(np.frombuffer(port.ring, np.uint8) for port in ports),
-        places=np.zeros(count, np.int64),
-        frames=np.ones((count, QUEUE, SLOT), np.uint8),
-        lengths=np.ones((count, QUEUE), np.int64),
-        due_ns=np.ones((count, QUEUE), np.int64),
-        heads=np.zeros(count, np.int64),
-        tails=np.zeros(count, np.int64),
-        free_ns=np.zeros(count, np.int64),
-        lateness=np.zeros(BUCKETS, np.int64),
-        counts=np.zeros(4, np.int64),
+        rings=tuple(np.frombuffer(port.ring, np.uint8) for port in ports), places=np.zeros(count, np.int64),
+        frames=np.ones((count, QUEUE, SLOT), np.uint8), lengths=np.ones((count, QUEUE), np.int64),
+        due_ns=np.ones((count, QUEUE), np.int64), heads=np.zeros(count, np.int64), tails=np.zeros(count, np.int64),
+        free_ns=np.zeros(count, np.int64), lateness=np.zeros(BUCKETS, np.int64), counts=np.zeros(4, np.int64),
         clock=np.zeros(2, np.int64),
-    )
+    )  # fmt: skip

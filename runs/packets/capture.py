@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import click
 
-from runs.errors import UserError, writing
+from runs.errors import UserError, last_line, writing
 from runs.process_group import end
 
 SNAPLEN = 96  # bytes of a frame: the headers of link, IPv6 and TCP with its options
@@ -128,12 +128,9 @@ class Capture:
             file = self._path.open("wb")
         with file:
             return subprocess.Popen(
-                [*self._prefix, tcpdump, *interface, *sizes, "-w", "-", ports],
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=subprocess.PIPE,
-                process_group=self._group,
-            )
+                [*self._prefix, tcpdump, *interface, *sizes, "-w", "-", ports], stdin=subprocess.DEVNULL, stdout=file,
+                stderr=subprocess.PIPE, process_group=self._group,
+            )  # fmt: skip
 
     def _refusal(self, tcpdump: str) -> UserError:
         if FORBIDDEN.search(self._stderr):
@@ -145,9 +142,8 @@ class Capture:
 
     def _last_words(self) -> str:
         """tcpdump's latest complaint, else its latest line."""
-        lines = self._stderr.strip().splitlines() or ["it said nothing"]
-        complaints = [line.removeprefix("tcpdump: ") for line in lines if line.startswith("tcpdump: ")]
-        return (complaints or lines)[-1]
+        complaints = re.findall("^tcpdump: (.*)", self._stderr, re.MULTILINE)
+        return complaints[-1] if complaints else last_line(self._stderr)
 
     def _drain(self) -> None:
         """Wait until tcpdump has taken every packet that the kernel has received; its end would lose the rest."""

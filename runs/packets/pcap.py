@@ -98,15 +98,10 @@ def _traffic(capture: Path) -> tuple[dict[Direction, Traffic], str | None]:
 
 def _both(row: PacketRow, seen: Traffic) -> dict[str, Any]:
     return {
-        "from": row.sender,
-        "to": row.receiver,
-        "source": row.source,
-        "destination": row.destination,
-        "segments": row.segments,
-        "segments_captured": seen.segments,
-        "bytes": row.bytes,
+        "from": row.sender, "to": row.receiver, "source": row.source, "destination": row.destination,
+        "segments": row.segments, "segments_captured": seen.segments, "bytes": row.bytes,
         "bytes_captured": seen.payload_bytes,
-    }
+    }  # fmt: skip
 
 
 def counts(path: Path) -> dict[Direction, Traffic]:

@@ -109,17 +109,12 @@ def _row(record: Mapping[str, Any], end: Socket, way: str, sender: str, receiver
     """What `end` counted on its way `out` or `in`."""
     is_sender = way == "out"
     return PacketRow(
-        sender=sender,
-        receiver=receiver,
-        source=end["local" if is_sender else "peer"],
-        destination=end["peer" if is_sender else "local"],
-        segments=end[f"segments_{way}"],
-        bytes=end[f"bytes_{way}"],
+        sender=sender, receiver=receiver, source=end["local" if is_sender else "peer"],
+        destination=end["peer" if is_sender else "local"], segments=end[f"segments_{way}"], bytes=end[f"bytes_{way}"],
         retransmits=end.get("retransmits") if is_sender else None,
         tcp_nodelay=end.get("tcp_nodelay") if is_sender else None,
-        orders_per_s=record.get("settings", {}).get("orders_per_s"),
-        **_span(record),
-    )
+        orders_per_s=record.get("settings", {}).get("orders_per_s"), **_span(record),
+    )  # fmt: skip
 
 
 def _ratio(part: float | None, whole: float | None) -> float | None:

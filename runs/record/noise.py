@@ -262,19 +262,15 @@ def noise_between(start: MachineTimes, end: MachineTimes, own_pids: Collection[i
     tables, window_s = (start.processes, end.processes), end.at_s - start.at_s
     other_cores, own_cores = _cores(*tables, own_pids)
     return Noise(
-        window_s=window_s,
-        busy_s=end.busy_s - start.busy_s,
-        steal_s=_difference(start.steal_s, end.steal_s),
-        context_switches=end.context_switches - start.context_switches,
-        load_after=list(os.getloadavg()),
-        cores=os.cpu_count() or 1,
-        cpu_pressure_s=_difference(start.cpu_pressure_s, end.cpu_pressure_s),
+        window_s=window_s, busy_s=end.busy_s - start.busy_s, steal_s=_difference(start.steal_s, end.steal_s),
+        context_switches=end.context_switches - start.context_switches, load_after=list(os.getloadavg()),
+        cores=os.cpu_count() or 1, cpu_pressure_s=_difference(start.cpu_pressure_s, end.cpu_pressure_s),
         throttled_periods=throttled.periods if throttled else None,
         throttled_s=throttled.throttled_s if throttled else None,
         other_processes_cpu_s=None if other_cores is None else other_cores * window_s,
         own_processes_cpu_s=(own_cores or 0.0) * window_s,
         sees_all_processes=all(table is not None and table.sees_all for table in tables),
-    )
+    )  # fmt: skip
 
 
 def _cores(
