@@ -76,7 +76,13 @@ class Events:
         self.known: dict[str, Any] = {}
         """What the launcher knows of the process that this one takes the place of."""
         self.on_known: Callable[[dict[str, Any]], None] = lambda known: None
-        self._unread = b""
+        self._unread, self._out = b"", sys.stdout.buffer
+
+    def alone_on_stdout(self) -> None:
+        """From now on, what else is printed, by a library as well, goes to the log."""
+        if self.launched:
+            self._out = os.fdopen(os.dup(1), "wb")
+            os.dup2(2, 1)
 
     def await_start(self) -> None:
         """Wait for the launcher's line on stdin, which comes when every component is ready; without one, go on."""
@@ -102,8 +108,8 @@ class Events:
 
     def say(self, event: str, sentence: str = "", **facts: Any) -> None:
         if self.launched:
-            sys.stdout.buffer.write(orjson.dumps({"event": event, **facts}) + b"\n")
-            sys.stdout.buffer.flush()
+            self._out.write(orjson.dumps({"event": event, **facts}) + b"\n")
+            self._out.flush()
         elif sentence:
             click.echo(f"{self._role}: {sentence}", err=True)
 
@@ -147,6 +153,7 @@ def serve(
 
 
 def _run(events: Events, open_service: Callable[[], tuple[Service, str]], cpu: int | None, priority: str) -> Any:
+    events.alone_on_stdout()
     if cpu is not None:
         stay_on(cpu)
     do_without_scipy()

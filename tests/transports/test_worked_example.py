@@ -83,6 +83,8 @@ class Relay(Broker):
 def at_broker(address):
     assert os.environ["RELAY_PASSWORD"] == "open"
     assert address.options["delivery"] == "acked"
+    if "RELAY_SAYS" in os.environ:
+        print(os.environ["RELAY_SAYS"], flush=True)
     meeting = f"{address.token[-4:]}-{address.pattern.value}{address.options.get('pair', '')}"
     return replace(address, place=f"{address.place}/{meeting}")
 
@@ -124,13 +126,15 @@ def test_a_run_goes_over_a_transport_of_another_distribution_whose_broker_is_mea
     """The relay's frames go over the example's links."""
     path = os.pathsep.join([str(distribution), *filter(None, [os.environ.get("PYTHONPATH")])])
     words = ("--transport", "relay", "--delivery", "acked", "--pairs", 2, *STREAM)
-    said = exchange("run", "--json", "--no-spark", "--no-page", "--results", tmp_path, *words, PYTHONPATH=path)
+    said = exchange("run", "--json", "--no-spark", "--no-page", "--results", tmp_path, *words, PYTHONPATH=path,
+                    RELAY_SAYS="a library has connected")  # fmt: skip
     assert said.code == 0, said.err
     record = said.record
     assert record["status"] in VALID
     assert record["pairs"][0]["checksums"] == matched["checksums"]
     assert record["components"]["broker"]["cpu_s"] > 0
     assert record["settings"]["delivery"] == "acked"
+    assert "a library has connected" in next(tmp_path.glob("*/gateway.log")).read_text()
     broker = record["broker"]
     assert (broker["product"], broker["version"], broker["is_private"]) == ("a relay", "1", True)
     assert broker["deepest_queue"] == {"pair": 0, "pair2": 0, "fan-in": 0}
