@@ -65,7 +65,7 @@ class BrokerWatch:
 
     @property
     def _is_here(self) -> bool:
-        return self._server is not None or _is_of_this_host(urlsplit(self._url).hostname or "")
+        return self._server is not None or is_of_this_host(urlsplit(self._url).hostname or "")
 
     def clock_starts(self) -> None:
         self._has_begun = True
@@ -138,7 +138,7 @@ def _listening_on(port: int) -> Iterator[int]:
                 yield end.pid
 
 
-def _is_of_this_host(name: str) -> bool:
+def is_of_this_host(name: str) -> bool:
     """True for an address of this host, or of a container on it. In a container that is every neighbour, to be sure."""
     try:
         address = ip_address(socket.gethostbyname(name))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from reports.run.terminal import capture_sentences
-from runs.packets.capture import FILE, ports_of
+from runs.errors import UserError
+from runs.packets.capture import FILE, capture_of, ports_of
 from runs.packets.pcap import compare_with_counters
 from tests.exchange_command import VALID, measured
 
@@ -40,6 +42,18 @@ def test_a_capture_that_cannot_be_read_is_a_sentence_and_not_the_end_of_the_reco
 def test_packets_that_tcpdump_lost_are_told(tmp_path: Path) -> None:
     capture = compare_with_counters({"sockets": []}, tmp_path / "none", {**SAID, "dropped": 1_234})
     assert "tcpdump lost 1,234 packets" in "\n".join(capture_sentences(capture))
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("amqp://guest:secret@localhost", "--capture needs the port in amqp://guest:***@localhost"),
+        ("amqp://guest@192.0.2.1:5672", "sees this host's loopback, where no packet of amqp://guest@192.0.2.1:5672 is"),
+    ],
+)
+def test_what_would_not_be_seen_is_refused_before_the_run(url: str, why: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=re.escape(why)):
+        capture_of([url], tmp_path, 0, None)
 
 
 @pytest.mark.parametrize(
