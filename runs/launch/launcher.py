@@ -9,9 +9,11 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from exchange.instances import instance_of, role_of
 from exchange.settings import ROLES, RunSettings
+from runs.errors import UserError
 from runs.interrupts import heeded_at_the_end
 from runs.launch.places import Places, as_seen_by_peers, meeting_places, of_role
 from runs.launch.watch import OnSecond, Watch
@@ -22,6 +24,7 @@ from runs.priority import yielding
 from runs.process_group import ProcessGroup
 from runs.record.outcome import Outcome
 from runs.services import TOKEN
+from transports.base import mask
 from transports.registry import has_broker
 
 if TYPE_CHECKING:
@@ -118,8 +121,12 @@ def _capture(
     """tcpdump beside the run until the stack is closed; None where nobody asked for it."""
     if not settings.capture:
         return None
+    from runs.launch.broker_watch import is_of_this_host
     from runs.packets.capture import capture_of
 
+    url = places.engines[1]
+    if places.broker and network is None and not is_of_this_host(urlsplit(url).hostname or ""):
+        raise UserError(f"--capture sees this host's loopback, where no packet of {mask(url)} is: capture there")
     role = "broker" if places.broker else "engine"
     prefix = network.prefix(role) if network else None
     return stack.enter_context(capture_of(places.engines.values(), folder, group, prefix))

@@ -18,10 +18,8 @@ from urllib.parse import parse_qsl, urlsplit
 import click
 
 from runs.errors import UserError, last_line, writing
-from runs.launch.broker_watch import is_of_this_host
 from runs.process_group import end
 from transports.base import mask
-from transports.registry import has_broker
 
 SNAPLEN = 96  # bytes of a frame: the headers of link, IPv6 and TCP with its options
 BUFFER_KIB = 1 << 16
@@ -64,16 +62,11 @@ def program() -> str:
 
 
 def capture_of(urls: Iterable[str], folder: Path, process_group: int, prefix: Sequence[str] | None) -> Capture:
-    """tcpdump beside a run. `urls` are the engines', or the broker's; `prefix` is that of their network, if any.
-
-    UserError for an address whose packets it would not see.
-    """
+    """tcpdump beside a run. `urls` are the engines', or the broker's; `prefix` is that of their network, if any."""
     interface, urls = LOOPBACK if prefix is None else EVERY_INTERFACE, list(urls)
     for url in urls:
         if not ports_of(url):
             raise UserError(f"--capture needs the port in {mask(url)}: which packets are the run's is told by it")
-        if prefix is None and has_broker(url) and not is_of_this_host(urlsplit(url).hostname or ""):
-            raise UserError(f"--capture sees this host's loopback, where no packet of {mask(url)} is: capture there")
     ports = sorted({port for url in urls for port in ports_of(url)})
     return Capture(ports, folder / FILE, process_group=process_group, prefix=prefix or (), interface=interface)
 

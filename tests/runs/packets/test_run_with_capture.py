@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from pathlib import Path
 
 import pytest
 
+from exchange.settings import RunSettings
 from reports.run.terminal import capture_sentences
 from runs.errors import UserError
-from runs.packets.capture import FILE, capture_of, ports_of
+from runs.launch.launcher import _capture
+from runs.launch.places import Places
+from runs.packets.capture import FILE, ports_of
 from runs.packets.pcap import compare_with_counters
 from tests.exchange_command import VALID, measured
+from transports.declaration import RunningBroker
 
 SAID = {"captured": 9, "received": 18, "dropped": 0}
 
@@ -52,8 +57,9 @@ def test_packets_that_tcpdump_lost_are_told(tmp_path: Path) -> None:
     ],
 )
 def test_what_would_not_be_seen_is_refused_before_the_run(url: str, why: str, tmp_path: Path) -> None:
+    settings, places = RunSettings(transport=url, capture=True), Places({1: url}, {1: url}, RunningBroker(url, {}))
     with pytest.raises(UserError, match=re.escape(why)):
-        capture_of([url], tmp_path, 0, None)
+        _capture(settings, places, tmp_path, None, 0, contextlib.ExitStack())
 
 
 @pytest.mark.parametrize(
