@@ -107,13 +107,9 @@ class Kind(ABC):
     def differ(self, first: Record, second: Record) -> Record:
         """The differences between two records, as `results diff --json` prints them."""
         return {
-            "kind": self.name,
-            "first": self.head(first),
-            "second": self.head(second),
-            "conditions": self.conditions(first, second),
-            **self.found(first, second),
-            "caveat": self.caveat,
-        }
+            "kind": self.name, "first": self.head(first), "second": self.head(second),
+            "conditions": self.conditions(first, second), **self.found(first, second), "caveat": self.caveat,
+        }  # fmt: skip
 
     def head(self, record: Record) -> Record:
         """What is shown of a record above a difference."""

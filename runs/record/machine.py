@@ -48,21 +48,15 @@ def words_of(path: str) -> dict[str, str]:
 def host_facts() -> dict[str, Any]:
     """run.json's `host`."""
     facts = {
-        "cpu": _cpu_model(),
-        "cores": os.cpu_count(),
-        "memory_bytes": psutil.virtual_memory().total,
+        "cpu": _cpu_model(), "cores": os.cpu_count(), "memory_bytes": psutil.virtual_memory().total,
         "kernel": f"{platform.system()} {platform.release()}",
         "congestion_control": text_of("proc/sys/net/ipv4/tcp_congestion_control"),
-        "governor": text_of(f"{CPUS}/cpu0/cpufreq/scaling_governor"),
-        "turbo": _turbo(),
+        "governor": text_of(f"{CPUS}/cpu0/cpufreq/scaling_governor"), "turbo": _turbo(),
         "smt": SWITCHES.get(text_of(f"{CPUS}/smt/active") or ""),
         "numa_nodes": len(list((ROOT / "sys/devices/system/node").glob("node[0-9]*"))) or None,
-        "clocksource": text_of(f"{CLOCKSOURCE}/current_clocksource"),
-        "hypervisor": _hypervisor(),
-        "mitigations": _mitigations(),
-        "cpu_quota_cores": cpu_quota_cores(),
-        "load_before": list(os.getloadavg()),
-    }
+        "clocksource": text_of(f"{CLOCKSOURCE}/current_clocksource"), "hypervisor": _hypervisor(),
+        "mitigations": _mitigations(), "cpu_quota_cores": cpu_quota_cores(), "load_before": list(os.getloadavg()),
+    }  # fmt: skip
     return {name: fact for name, fact in facts.items() if fact is not None}
 
 

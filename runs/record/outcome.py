@@ -176,14 +176,12 @@ def recovered(outcome: Outcome) -> dict[str, Any] | None:
     if not outcome.restarts and not resumed:
         return None
     return {
-        "restarts": outcome.restarts,
-        "takeovers": outcome.takeovers,
-        "sessions_resumed": resumed,
+        "restarts": outcome.restarts, "takeovers": outcome.takeovers, "sessions_resumed": resumed,
         "orders_resent": sum(each["orders_resent"] for each in recoveries),
         "orders_matched_again": sum(journal.get("orders_replayed", 0) for journal in journals),
         "orders_untimed": sum(untimed(outcome).values()),
         "without_service_s": max((each["without_service_s"] for each in recoveries), default=0.0),
-    }
+    }  # fmt: skip
 
 
 def untimed(outcome: Outcome) -> dict[int, int]:

@@ -83,15 +83,11 @@ def _measured(outcome: Outcome, offered_per_s: float | None, times: dict[str, Lo
     figures = {clock: buckets.figures_us() for clock, buckets in times.items()}
     counted = counts(outcome)
     return {
-        "counts": counted,
-        **mean_message(counted),
-        "checksums": checksums(outcome),
+        "counts": counted, **mean_message(counted), "checksums": checksums(outcome),
         "rates": rates(outcome, offered_per_s),
         "completion_us": {clock: found for clock, found in figures.items() if clock != "lag"},
-        "lag_us": figures.get("lag", {}),
-        "components": components(outcome),
-        "duration_s": duration_s(outcome),
-    }
+        "lag_us": figures.get("lag", {}), "components": components(outcome), "duration_s": duration_s(outcome),
+    }  # fmt: skip
 
 
 def _pair(
