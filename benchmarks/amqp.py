@@ -1,4 +1,4 @@
-"""Compares our frames through a broker with rabbitmq-c's, and our clients and delivery guarantees with one another.
+"""Compares our clients over a broker, and delivery guarantees, with one another; `messaging` has rabbitmq-c as well.
 
 All rows use one private RabbitMQ node; its own row starts it several times. Without RabbitMQ nothing is measured.
 """
@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import bisect
 import os
-import struct
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -16,14 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.comparison import Row, in_turns, record_of
-from benchmarks.cpp import built
 from benchmarks.exchange import Figures, Limit, used
 from transports.amqp.address import PASSWORD
-from transports.frames import FrameBatch
 from transports.rabbitmq import Node, RabbitMqMissing, private_node
-from transports.registry import connect, listen
 
-MESSAGES, BYTES = 500_000, 10
 SECONDS, STEP, RATES = 3, 1.08, 28  # down to an eighth of the flat-out rate
 PACED_ORDERS = 40_000
 LOOP_IN_PYTHON_US = 65.0
@@ -33,7 +27,7 @@ FEW = 3
 
 
 def rows(repeats: int) -> Iterator[Row]:
-    """Start, flow, exchange, completion, guarantees."""
+    """Start, exchange, completion, guarantees."""
     few = min(repeats, FEW)
     try:
         starts = [start_s() for _ in range(few + 1)]
@@ -42,7 +36,6 @@ def rows(repeats: int) -> Iterator[Row]:
         return
     yield Limit("private RabbitMQ node: start to ready", "", "s", starts[1:], [], reach=6, aim=4.5)
     with node() as broker:
-        yield flow(broker, repeats)
         ours, plain = in_turns(
             lambda: sustained(broker), lambda: sustained(broker, "--amqp-client", "pika"), min(few, 2)
         )
@@ -77,65 +70,6 @@ def start_s() -> float:
 
 def url(broker: Node) -> str:
     return f"amqp://{broker.user}@{broker.host}:{broker.port}/%2F"
-
-
-def flow(broker: Node, repeats: int) -> Row:
-    """One-way flow; on both sides, publisher and consumer are a process each."""
-    program = built("amqp_flow", "-lrabbitmq") if Path("/usr/include/amqp.h").exists() else None
-    words = [str(word) for word in (broker.port, broker.user, broker.password, MESSAGES, BYTES)]
-
-    def in_c() -> float:
-        done = subprocess.run([str(program), *words], capture_output=True, text=True, check=True)
-        return float(done.stdout)
-
-    ours, theirs = in_turns(lambda: flow_per_s(url(broker)), in_c if program else None, repeats)
-    return Row(f"one way through RabbitMQ, {BYTES} bytes", "rabbitmq-c", "messages/s", ours, theirs, 0.8, 1.0)
-
-
-def flow_per_s(broker_url: str) -> float:
-    """Messages/s from the first publish to the last delivery."""
-    done, write_end = os.pipe()
-    name = f"flow-{time.monotonic_ns()}"
-    child = os.fork()
-    if child == 0:
-        os.write(write_end, struct.pack("<q", consume(broker_url, name, write_end)))
-        os._exit(0)
-    assert os.read(done, 1) == b"r"
-    start_ns = publish(broker_url, name)
-    (end_ns,) = struct.unpack("<q", os.read(done, 8))
-    os.waitpid(child, 0)
-    for end in (done, write_end):
-        os.close(end)
-    return MESSAGES * 1e9 / float(end_ns - start_ns)
-
-
-def consume(broker_url: str, name: str, ready: int) -> int:
-    link, batch, got = listen(broker_url, name), FrameBatch(1 << 14), 0
-    os.write(ready, b"r")
-    while got < MESSAGES:
-        batch.clear()
-        taken = link.receive(batch)
-        got += taken
-        if not taken:
-            link.wait(time.monotonic_ns() + 1_000_000_000)
-    end_ns = time.monotonic_ns()
-    link.close()
-    return end_ns
-
-
-def publish(broker_url: str, name: str) -> int:
-    link = connect(broker_url, name, time.monotonic_ns())
-    batch, left, start_ns = FrameBatch.of(*[bytes(BYTES)] * 1000), MESSAGES, time.monotonic_ns()
-    first = 0
-    while left:
-        taken = link.send(batch, first) - first
-        left -= taken
-        first = (first + taken) % batch.count
-        if not taken:
-            link.wait(time.monotonic_ns() + 1_000_000_000, readable=False, writable=True)
-    assert link.drain(time.monotonic_ns() + 60_000_000_000)
-    link.close()
-    return start_ns
 
 
 def run(broker: Node, *words: str) -> Figures:

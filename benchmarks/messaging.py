@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.amqp import node, url
-from benchmarks.comparison import Measure, Record, Row, in_turns, record_of
+from benchmarks.comparison import LONGEST_COMMAND_S, Measure, Record, Row, in_turns, record_of
 from benchmarks.cpp import built
 from benchmarks.exchange import Cost, libzmq
 from transports.rabbitmq import Node, RabbitMqMissing
@@ -79,7 +79,9 @@ def in_c(program: Path | None, *words: object) -> Measure | None:
     if program is None:
         return None
     command = [str(program), *map(str, words)]
-    return lambda: float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return lambda: float(
+        subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_COMMAND_S, check=True).stdout
+    )
 
 
 def amqp_in_c(program: Path | None, broker: Node, size: int, messages: int, factor: float) -> Measure | None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -23,7 +22,7 @@ from typing import Any
 import numpy as np
 import psutil
 
-from benchmarks.comparison import Row, in_turns, permitted_priority
+from benchmarks.comparison import EXCHANGE, Record, Row, in_turns, permitted_priority
 from exchange.settings import RunSettings
 from gateway.seeded_orders import SeededOrders
 from matching_engine.engine import MatchingEngine
@@ -143,14 +142,14 @@ def per_break(folder: Path, how: str) -> float:
 
 def started(folder: Path, *words: Any) -> subprocess.Popen[str]:
     fixed = ["--no-spark", "--no-page", "--json", "--results", str(folder / "results")]
-    command = [sys.executable, "-m", "cli", "run", *map(str, words), *fixed]
+    command = [*EXCHANGE, "run", *map(str, words), *fixed]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def record_of(run: subprocess.Popen[str]) -> dict[str, Any]:
+def record_of(run: subprocess.Popen[str]) -> Record:
     """Its run.json. RuntimeError if it left none."""
     out, err = run.communicate(timeout=LONGEST_RUN_S)
     if not out:
         raise RuntimeError(err)
-    record: dict[str, Any] = json.loads(out)
+    record: Record = json.loads(out)
     return record

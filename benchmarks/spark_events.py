@@ -24,7 +24,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchmarks.comparison import Row
+from benchmarks.comparison import EXCHANGE, Row
 from benchmarks.exchange import Cost
 
 TABLES = ("trades", "quotes")
@@ -56,8 +56,8 @@ def rows(repeats: int) -> Iterator[Row]:
 
 def events_per_s(results: str) -> float:
     """Trades and quotes that a simulation writes in a second. CalledProcessError where it failed."""
-    command = [sys.executable, "-m", "cli", "simulate", *MARKET, "--master", MASTER, "--json"]
-    done = subprocess.run([*command, "--results", results, "--name", NAME], capture_output=True, text=True, check=True)
+    words = ("simulate", *MARKET, "--master", MASTER, "--json", "--results", results, "--name", NAME)
+    done = subprocess.run([*EXCHANGE, *words], capture_output=True, text=True, check=True)
     record = json.loads(done.stdout)
     events = sum(record["events"][table]["rows"] for table in TABLES)
     return float(events / record["rates"]["matching_s"])

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.comparison import Row
+from benchmarks.comparison import EXCHANGE, Row
 from benchmarks.exchange import Limit
 
 SECONDS = 20
@@ -37,7 +36,7 @@ def runs(repeats: int) -> Iterator[Path]:
     words = ["run", "--live-spark", "--no-spark", "--no-page", "--rate", "8000", "--duration", str(SECONDS)]
     for _ in range(repeats):
         with tempfile.TemporaryDirectory(prefix="exchange-runs-") as results:
-            command = [sys.executable, "-m", "cli", *words, "--results", results, "--name", "run"]
+            command = [*EXCHANGE, *words, "--results", results, "--name", "run"]
             subprocess.run(command, capture_output=True, timeout=LONGEST_RUN_S, check=True)
             yield Path(results) / "run"
 

@@ -87,6 +87,7 @@ int main(int argc, char** argv) {
         int64_t end_ns = consume(connect(port, argv[2], argv[3]), flow, messages, ends[1]);
         std::_Exit(write(ends[1], &end_ns, sizeof end_ns) != sizeof end_ns);
     }
+    close(ends[1]);  // a consumer that fails ends the read
     auto connection = connect(port, argv[2], argv[3]);
     char ready;
     if (read(ends[0], &ready, 1) != 1) fail("the consumer's start");

@@ -109,6 +109,7 @@ int main(int argc, char** argv) {
     if (pipe(ends)) fail("pipe");
     pid_t pid = fork();  // before there is a context, which would not survive it
     if (pid == 0) {
+        close(ends[1]);  // a parent that fails ends the read
         char endpoint[256] = {};
         if (read(ends[0], endpoint, sizeof endpoint - 1) <= 0) fail("the endpoint");
         child(endpoint, flows, message, messages);
