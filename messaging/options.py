@@ -59,10 +59,11 @@ def numbers_of(text: str, what: str, low: int, high: int) -> tuple[int, ...]:
     words = [first, last] if dots else text.split(",")
     if not all(word.strip().isdecimal() for word in words):
         raise click.BadParameter(f"{text!r} is no list of {what}: give whole numbers, as 1,2,4,8, or 1..8")
-    found = _in_order(text, "number", list(map(int, words)))
+    ends = list(map(int, words))
+    found = _in_order(text, "number", ends[:1] if dots and ends[0] == ends[1] else ends)
     if not low <= found[0] <= found[-1] <= high:
         raise click.BadParameter(f"{text!r}: {what} are {low:,} to {high:,}")
-    return tuple(range(found[0], found[1] + 1)) if dots else found
+    return tuple(range(found[0], found[-1] + 1)) if dots else found
 
 
 def _in_order(text: str, noun: str, found: list[int]) -> tuple[int, ...]:
@@ -117,7 +118,7 @@ def numbers(
 
 def rates_of(text: str) -> tuple[float | None, ...]:
     """Parse rates, messages a second, each once; None, written max, is as fast as it goes. BadParameter."""
-    found = tuple(Rate("messages").convert(part.strip(), None, None) for part in text.split(","))
+    found = tuple(Rate("messages", LEAST_RATE_PER_S).convert(part.strip(), None, None) for part in text.split(","))
     if len(set(found)) < len(found):
         raise click.BadParameter(f"{text!r} names a rate twice")
     for rate in found:

@@ -52,8 +52,8 @@ class Rate(SettingType[float | None]):
 
     name = "rate"
 
-    def __init__(self, what: str = "orders") -> None:
-        self._what = what
+    def __init__(self, what: str = "orders", least: float = 0.001) -> None:
+        self._what, self._least = what, least
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | None:
         if value is None or value == "max":
@@ -61,7 +61,7 @@ class Rate(SettingType[float | None]):
         try:
             return float(number_of(str(value)))
         except (InvalidOperation, ValueError):
-            allowed = f"give {self._what} a second, 0.001 to {MAX_RATE_PER_S:,}, as 8000 or 8k, or max"
+            allowed = f"give {self._what} a second, {self._least:g} to {MAX_RATE_PER_S:,}, as 8000 or 8k, or max"
             self.fail(f"{value!r} is no rate: {allowed}", param, ctx)
 
     def write(self, value: float | None) -> str:

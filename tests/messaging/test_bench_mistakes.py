@@ -34,7 +34,7 @@ LONG = ["de-spsc", "--transport", "zeromq", "--sizes", "64", "--count", "1000000
         ("de-spsc --transport pigeon", "unknown transport 'pigeon'"),
         ("de-spsc --transport tcp://127.0.0.1:7000", "say tcp alone"),
         ("de-spsc --count 0", "--count"),
-        ("de-spsc --rate fast", "'fast' is no rate: give messages a second"),
+        ("de-spsc --rate fast", "'fast' is no rate: give messages a second, 0.1 to 100,000,000"),
         ("de-spsc --rate 0", "0 is no rate: give 0.1 to 100,000,000, or max"),
         ("de-spsc --rate 2k,2000", "names a rate twice"),
         ("de-spsc --rate 0.1", "--rate 0.1 is a message every 10 s, and a consumer gives up after 10 s without one"),

@@ -6,12 +6,14 @@ import click
 import pytest
 
 from messaging.benchmark import size_in_words
-from messaging.options import sizes_of
+from messaging.options import numbers_of, sizes_of
 
 
 def test_a_range_doubles_from_one_end_to_the_other() -> None:
     assert sizes_of("1B..1MiB") == tuple(1 << power for power in range(21))
     assert sizes_of("64..64") == (64,)
+    assert numbers_of("1..3", "pairs", 1, 8) == (1, 2, 3)
+    assert numbers_of("3..3", "pairs", 1, 8) == (3,)
 
 
 def test_a_list_may_have_any_size_and_unit() -> None:
