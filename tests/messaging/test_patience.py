@@ -58,6 +58,31 @@ def test_who_shares_a_queue_is_patient_until_the_launcher_sees_nobody_get_on() -
         waits(session, 1)
 
 
+class Unconfirmed(Stuck):
+    """A link to a broker that confirms nothing, by a clock which passes only while it is waited for."""
+
+    now_ns = 0
+
+    def drain(self, until_ns: int) -> bool:
+        Unconfirmed.now_ns = until_ns
+        return False
+
+
+@pytest.mark.parametrize("until_stopped", [False, True])
+def test_a_broker_that_confirms_nothing_is_waited_for_no_longer_than_anything_else(
+    monkeypatch: pytest.MonkeyPatch, until_stopped: bool
+) -> None:
+    """For the patience of a role alone; of one that begins, until the launcher says stop."""
+    monkeypatch.setattr("messaging.session.time.monotonic_ns", lambda: Unconfirmed.now_ns)
+    theirs, ours = Pipe()
+    Unconfirmed.now_ns = 0
+    ours.send(("stop",))
+    session = Session([Unconfirmed()], theirs, 2.0, until_stopped)  # type: ignore[list-item]
+    with pytest.raises(Silence, match="what was sent did not leave for 2 s"):
+        session.drain(session.link)
+    assert 2e9 < Unconfirmed.now_ns < 3e9
+
+
 @pytest.mark.parametrize(("begins", "word"), [(True, "result"), (False, "failed")])
 def test_a_publisher_waits_for_its_reply_as_long_as_its_consumers_get_on(begins: bool, word: str) -> None:
     """Whoever begins is patient until the launcher says stop; a consumer is not."""

@@ -27,7 +27,7 @@ from transports.declaration import Broker, RunningBroker, Server, Where
 from transports.rabbitmq import Node, NodeAddress, NodeSettings, NodeUsage, private_node, running_node, server_in_words
 
 PATIENCE_NS = 5_000_000_000
-LEAVING_NS = 30_000_000_000
+LEAVING_NS, LEAVING_ONE_NS = 30_000_000_000, 500_000
 
 
 class RabbitMq(Broker):
@@ -167,7 +167,7 @@ def leave_answers(url: str, run: str, pattern: Pattern, body: bytes, count: int)
 
     All are in the queue on return. TransportError if they are not.
     """
-    address, until_ns = Address.parse(url, run, pattern), time.monotonic_ns() + LEAVING_NS
+    address, until_ns = Address.parse(url, run, pattern), time.monotonic_ns() + LEAVING_NS + count * LEAVING_ONE_NS
     broker = BrokerAddress.of(address)
     session = Session.beside(broker, until_ns)
     try:
