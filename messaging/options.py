@@ -56,11 +56,10 @@ def size_of(text: str) -> int:
 def numbers_of(text: str, what: str, low: int, high: int) -> tuple[int, ...]:
     """Parse whole numbers, from small to large: a list, as 1,2,4,8, or a range, as 1..8. BadParameter."""
     first, dots, last = text.partition("..")
-    words = [first, last] if dots else text.split(",")
+    words = list(dict.fromkeys([first, last])) if dots else text.split(",")
     if not all(word.strip().isdecimal() for word in words):
         raise click.BadParameter(f"{text!r} is no list of {what}: give whole numbers, as 1,2,4,8, or 1..8")
-    ends = list(map(int, words))
-    found = _in_order(text, "number", ends[:1] if dots and ends[0] == ends[1] else ends)
+    found = _in_order(text, "number", list(map(int, words)))
     if not low <= found[0] <= found[-1] <= high:
         raise click.BadParameter(f"{text!r}: {what} are {low:,} to {high:,}")
     return tuple(range(found[0], found[-1] + 1)) if dots else found
