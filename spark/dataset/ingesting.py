@@ -7,7 +7,7 @@ rows of the parts' other runs  ─┘
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from pyspark.sql.types import StructField, StructType
 from spark.dataset.folder import DatasetFolder, experiment_and_part, local_uri
 from spark.dataset.replacing import EMPTIED, changing, replaced_file, staged
 from spark.dataset.runs import PART, RUNS, RUNS_SCHEMA, IngestedRun, Name, free_parts, part_of_file, read_runs
+from spark.dataset.views import EVENTS
 from spark.run_facts import RunFacts
 from spark.summary import local_rows
 from spark.tables.files import escaped, persisted, spark_path
@@ -76,13 +77,8 @@ def ingest_runs(
         there = read_runs(folder)
         old = {(run.name, run.fingerprint): run.has_events for run in there}
         recorded = {source.name for source in sources if events and source.has_streams}
-        new = [
-            source
-            for source in sources
-            if again
-            or (key := (source.name, source.fingerprint)) not in old
-            or (source.name in recorded and not old[key])
-        ]
+        complete = {key for key, has_events in old.items() if has_events or key[0] not in recorded}
+        new = [source for source in sources if again or (source.name, source.fingerprint) not in complete]
         all_runs = {run.name for run in there} | {source.name for source in new}
         if not new:
             return Ingested(len(all_runs))
@@ -100,6 +96,9 @@ def ingest_runs(
             if events and (with_streams := [pair for pair in zip(new, parts, strict=True) if pair[0].has_streams]):
                 tables |= events(spark, *zip(*with_streams, strict=True))
             _Replacement(spark, folder, runs).write(tables)
+            had_events = {run.name for run in there if run.has_events}
+            if former := [run for run in runs if run.name in had_events and not run.has_events]:
+                _Replacement(spark, folder, former).remove_from(EVENTS - tables.keys())
     return Ingested(len(all_runs), len(new), good_lines, unread)
 
 
@@ -150,9 +149,15 @@ class _Replacement:
         self._parts = {(run.record.experiment, run.part) for run in runs}
         self._names = spark.createDataFrame([run.name for run in runs], f"{KEYS[0]} string, {KEYS[1]} string")
 
+    def remove_from(self, names: Iterable[str]) -> None:
+        """Stage these tables without the runs' rows."""
+        paths = {name: self._folder.pattern(name) for name in names if self._folder.files(name)}
+        rows = {name: self._spark.read.parquet(path).limit(0) for name, path in paths.items()}
+        self.write({name: each.withColumns({KEYS[0]: fn.lit(""), PART: fn.lit(0)}) for name, each in rows.items()})
+
     def write(self, tables: Mapping[str, DataFrame]) -> None:
         """Write all tables at once, since Spark plans each for longer than it works on it."""
-        with ThreadPoolExecutor(len(tables)) as threads:
+        with ThreadPoolExecutor(len(tables) or 1) as threads:
             list(threads.map(self._write, tables, tables.values()))
 
     def _write(self, table: str, new: DataFrame) -> None:

@@ -74,16 +74,13 @@ def records_files(folder: DatasetFolder, runs: Sequence[IngestedRun]) -> dict[st
 
 def _write(tables: Mapping[str, DataFrame], folder: DatasetFolder) -> None:
     """Write all tables at once, since Spark plans each for longer than it works on it."""
+    writers = {name: rows.coalesce(1).write.mode("overwrite") for name, rows in tables.items()}
     with ThreadPoolExecutor(len(tables)) as threads:
-        list(threads.map(_write_whole, tables.values(), (folder.path(staged(name)) for name in tables)))
+        list(threads.map(lambda name: writers[name].parquet(folder.path(staged(name)), compression="gzip"), writers))
     if missing := [name for name in tables if not folder.files(staged(name))]:
         raise DatasetUnreadableError(
             f"Spark wrote {missing[0]} to another disk: {folder.url} must be the same folder for it and this machine"
         )
-
-
-def _write_whole(rows: DataFrame, path: str) -> None:
-    rows.coalesce(1).write.mode("overwrite").parquet(path, compression="gzip")
 
 
 def arms_table(measured: DataFrame) -> DataFrame:

@@ -13,7 +13,8 @@ from spark.dataset.runs import RUNS
 from spark.errors import BadQueryError, DatasetUnreadableError
 from spark.tables.schemas import KEYS
 
-WITHOUT_RUNS = ("orders", "trades", "confirmations", "quotes", "live")
+EVENTS = {"orders", "trades", "confirmations", "quotes"}
+WITHOUT_RUNS = {*EVENTS, "live"}
 """A simulation makes events, and a follower its rows, without a table of runs."""
 LOOKING = re.compile(r"\s*(--[^\r\n\\]*\n\s*)*(show|describe|desc|explain)\b", re.IGNORECASE)
 """The beginnings of statements that change nothing and are no queries."""
@@ -27,7 +28,7 @@ def create_views(spark: SparkSession, folder: TablesFolder) -> list[str]:
     """
     refuse_older(folder)
     tables = [name for name in folder.names() if not name.startswith(".") and folder.files(name)]
-    if not {RUNS, *WITHOUT_RUNS}.intersection(tables):
+    if not (WITHOUT_RUNS | {RUNS}).intersection(tables):
         raise DatasetUnreadableError(
             f"no runs have tables at {folder.url}: make them first, with exchange spark ingest"
         )

@@ -151,6 +151,16 @@ def test_a_run_that_was_made_anew_gets_its_new_events(results: Path, typed: Type
         assert f"{counted(went_in, 'runs')} went in" in typed("ingest", copy, *words).stdout
 
 
+@pytest.mark.jvm
+def test_a_run_that_was_made_anew_loses_its_former_events(results: Path, typed: Typed, tmp_path: Path) -> None:
+    """An ingest without events found the new run, and left the events of the former one beside its rows."""
+    copy = Path(shutil.copytree(results, tmp_path / "copy"))
+    os.utime(copy / "trial" / "run-1" / "run.json")
+    assert typed("ingest", copy).exit_code == 0
+    for table in ("orders", "trades", "quotes"):
+        assert set(pd.read_parquet(copy / "tables" / table)["run"]) == {"run-2"}
+
+
 def four_readers(tables: Path, table: str, column: str) -> dict[str, Counter[tuple[str, int]]]:
     """Read (run, value of the column) by the plain call of each library."""
     folder = tables / table
