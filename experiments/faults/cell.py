@@ -15,13 +15,12 @@ from typing import Any
 
 import click
 import psutil
-from click.core import ParameterSource
 
 from experiments.faults.fate import Window, counts, orders_in_spool, service, timeline
 from experiments.faults.injection import Fault, Target
 from runs.errors import UserError
 from runs.lineup import READY_S
-from runs.options import TABLE
+from runs.options import TABLE, was_typed
 from transports.declaration import RunningBroker
 
 LOOK_S = 0.05
@@ -57,9 +56,8 @@ class Load:
         rows = [row for row in TABLE if "run" in row.commands and row.field in {*OF_THE_LOAD, "orders"}]
         others = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
         command = click.Command("run", params=[row.parameter for row in rows], context_settings=others)
-        context = command.make_context("run", list(words))
-        typed = {name: value for name, value in context.params.items()
-                 if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}  # fmt: skip
+        with command.make_context("run", list(words)) as context:
+            typed = {name: value for name, value in context.params.items() if was_typed(name)}
         is_too_short = typed.get("duration_s", self.seconds) <= self.fault_s
         if is_too_short or "orders" in typed or typed.get("orders_per_s", self.rate_per_s) is None:
             raise UserError(

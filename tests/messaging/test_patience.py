@@ -268,7 +268,7 @@ def test_a_link_that_was_opened_again_is_closed_in_the_end(monkeypatch: pytest.M
 
 
 def test_an_agent_that_has_received_nothing_reports_while_interactions_begin() -> None:
-    """Where deliveries were further apart than --timeout, the launcher ended the run, and called them lost."""
+    """The launcher ended a run whose deliveries were further apart than --timeout, and called them lost."""
     reports: list[int] = []
     session: Any = SimpleNamespace(links=[], must_stop=False, report_progress=reports.append)
     agent = Agent(Chain(vertical(1)), (), Times(0.0, 20.0, 10.0), {}, (), mmap(-1, 8))
