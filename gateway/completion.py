@@ -44,6 +44,8 @@ _HANDED_OVER, _DUE, _LAG = 0, 1, 2
 _SUM, _MIN, _MAX = 0, 1, 2
 _NONE_NS = 2**62
 """Least value of an empty set of times."""
+ANSWERS_AT_ONCE = 1 << 12
+"""Most frames received before new orders go: with four times as many, the engine ran out of orders meanwhile."""
 SAMPLED = 5
 """Columns of `Tables.sampled`."""
 
@@ -268,7 +270,7 @@ class Intake:
 
     def __init__(self, link: Link, completion: Completion, stream: Stream) -> None:
         self._link, self._completion = link, completion
-        self.batch = FrameBatch(1 << 14)
+        self.batch = FrameBatch(ANSWERS_AT_ONCE)
         self.stream = stream
         self.last_answer_ns = 0
         self.junk = 0

@@ -18,7 +18,7 @@ from transports.base import Link
 from transports.frames import Bytes, FrameBatch, Longs
 
 BATCH_ORDERS = LOOK_AHEAD
-AHEAD_ORDERS = 16 * BATCH_ORDERS
+AHEAD_ORDERS = 8 * BATCH_ORDERS
 """Orders that lie ready for compiled turns; new ones come once fewer than half of them are left."""
 
 

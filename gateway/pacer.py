@@ -11,9 +11,9 @@ from gateway.due_times import NEVER_NS, NO_DUE_TIMES, DueTimes, due_times_of
 from transports.frames import Longs
 
 BLOCK = 2048
-LOOK_AHEAD = 1024
+LOOK_AHEAD = 2048
 """The orders of the largest batch."""
-WINDOW = 64 * LOOK_AHEAD
+WINDOW = 32 * LOOK_AHEAD
 """Due times in memory; at least half of them are before the latest."""
 
 
