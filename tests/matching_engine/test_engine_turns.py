@@ -239,14 +239,16 @@ def test_an_engine_that_was_started_again_goes_on_with_the_seconds_and_no_rate_c
     for number in range(1, 301):
         journal.append(np.frombuffer(bytearray(encode(Order(number, ASK, 501 - number, 1))), np.uint8))
     orders = [encode(Order(number, ASK, 900, 1)) for number in (301, 302, 303)]
-    Pulse(Pulse.path(journal.path)).clock_start_ns(time.monotonic_ns() - 5_500_000_000)
+    start_ns = time.monotonic_ns() - 5_500_000_000
+    Pulse(Pulse.path(journal.path)).clock_start_ns(start_ns)
     hello, end = Terms(7, "price-time", 1, 999).hello(Source.GATEWAY), End(0, 0, 0, 0)
     frames = journaled([encode(hello), *orders, encode(end)])
     reporter = Listener()
     session(Script(frames, 9, 1000, lends=False), 1, False, journal, reporter)
     said = list(map(read, said_frames(reporter.said)))
     records = [orjson.loads(message.document) for message in said if isinstance(message, Statistics)]
-    assert [each["payload"]["second"] for each in records if each["kind"] == PROCESS] == [5]
+    seconds = [each["payload"]["second"] for each in records if each["kind"] == PROCESS]
+    assert seconds and 5 <= min(seconds) <= max(seconds) <= (time.monotonic_ns() - start_ns) // 10**9
     rates = {message.meter: message.rate_per_s for message in said if isinstance(message, Throughput)}
     assert rates[Meter.ENGINE_ORDERS_RECEIVED] == rates[Meter.ENGINE_MESSAGES_SENT] > 0
 
