@@ -13,7 +13,7 @@ from tests.messaging.role_commands import Scenario, play
 from transports.rabbitmq import Node
 
 COUNT = 500
-ASK = "--threads 2 --warm-up 0.05 --sample 0.1"
+ASK = "--threads 2 --warm-up 0.05 --sample 0.5"
 PUBLISHED = ("fanout", "topic")
 
 
