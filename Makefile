@@ -19,8 +19,7 @@ run: setup ## run the default experiment, print its result, say where the page i
 
 setup-dev: .venv/.ready-dev ## add the test tools of requirements-dev.lock, and a browser, RabbitMQ and tcpdump for the tests; prepare Spark
 	@.ci/programs
-	@test -e .venv/.kernels || { echo "compiling the kernels"; $(BIN)/python .ci/kernels && touch .venv/.kernels; }
-	@test -e .venv/.spark || { $(BIN)/exchange spark prepare; touch .venv/.spark; }
+	@$(MAKE) --silent --jobs 2 .venv/.kernels .venv/.spark
 
 test: setup-dev ## everything the tests need, then the tests
 	@$(BIN)/python -m pytest --numprocesses 4 --dist loadscope || { $(ALONE); }
@@ -77,3 +76,10 @@ clean: ## remove .venv, caches and results
 	@echo "adding the test tools"
 	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@touch $@
+
+.venv/.kernels: | .venv/.ready-dev
+	@echo "compiling the kernels"
+	@$(BIN)/python .ci/kernels && touch $@
+
+.venv/.spark: | .venv/.ready-dev
+	@$(BIN)/exchange spark prepare; touch $@

@@ -1,5 +1,6 @@
 """No test is timed: a slow machine is not a wrong answer. Tests that need a broker share one private node."""
 
+import atexit
 import gc
 import re
 import signal
@@ -41,6 +42,8 @@ SHARING = {
     r"tests/experiments/test_trial_over_amqp\.py::test_the_standing_node": "shared node",
     r"tests/messaging/test_benchmarks\.py": ITS_FILE,
     r"tests/runs/network/": "network",
+    r"tests/exchange_simulation/test_examples_in_python\.py::test_the_notebook_on_spark": "a session of its own",
+    r"tests/spark/(live/|dataset/test_(ingest_kills|ingest_on_full_disk|submitted|sql))": "another spark",
     r"tests/spark/": "spark",
     r"tests/cli/results/": "results",
     r"tests/reports/run/test_(page|bench_page)_in_browser\.py": "browser",
@@ -96,11 +99,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_turn)
     gc.freeze()
     gc.set_threshold(*USUAL)
-
-
-def pytest_unconfigure() -> None:
-    """Libraries that count what leaks at the end of a process find nothing."""
-    gc.unfreeze()
+    atexit.register(gc.unfreeze)  # libraries that count what leaks at the end of a process find nothing
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Sharing:

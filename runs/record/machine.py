@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -105,17 +106,19 @@ def versions() -> dict[str, Any]:
         "python": platform.python_version(),
         "exchange": version("exchange-simulation"),
         **checkout(CHECKOUT),
-        **{library: version(library) for library in LIBRARIES if _is_installed(library)},
+        **_versions_of_libraries(),
         "libzmq": zmq.zmq_version(),
     }
 
 
-def _is_installed(library: str) -> bool:
-    try:
-        version(library)
-    except PackageNotFoundError:
-        return False
-    return True
+@cache
+def _versions_of_libraries() -> dict[str, str]:
+    """Of those that are installed: their files are looked for in every folder of the path, once."""
+    found: dict[str, str] = {}
+    for library in LIBRARIES:
+        with contextlib.suppress(PackageNotFoundError):
+            found[library] = version(library)
+    return found
 
 
 def checkout(folder: Path) -> dict[str, Any]:

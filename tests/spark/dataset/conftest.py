@@ -8,17 +8,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun
 
 from cli.main import main
+from exchange_simulation.market import orders
 from experiments.pipeline import jobs
 from experiments.pipeline.run_sources import RunSources, find_runs
+from matching_engine import order_book
+from matching_engine.engine import MatchingEngine
+from matching_engine.tape import match_tape
 from spark.dataset.folder import DatasetFolder, dataset_folder
 
 Typed = Callable[..., Result]
+STREAM_ORDERS = 2_000
 
 
 @dataclass(frozen=True)
@@ -77,3 +83,31 @@ def dataset(spark: SparkSession, recorded: RecordedRuns, typed: Typed) -> Datase
     folder = dataset_folder(spark, str(recorded.results / "tables"))
     ingest, summary = typed("ingest", recorded.results), typed("summary", recorded.results)
     return Dataset(folder, ingest, summary)
+
+
+def record_streams(folder: Path, seed: int = 1) -> Path:
+    """Write the streams of a run whose orders were due a millisecond apart."""
+    tape = orders(seed, STREAM_ORDERS).tobytes()
+    (folder / "orders.bin").write_bytes(tape)
+    (np.arange(STREAM_ORDERS, dtype="<u8") * 1_000_000).tofile(folder / "orders.due")
+    with (folder / "answers.bin").open("wb") as file:
+        engine = MatchingEngine(order_book.OrderBook())
+        match_tape(engine, np.frombuffer(tape, np.uint8), lambda span: file.write(span.tobytes()))  # type: ignore[arg-type,return-value]
+    return folder
+
+
+@pytest.fixture(scope="session")
+def events(tmp_path_factory: pytest.TempPathFactory, typed: Typed) -> Path:
+    """A trial of two recorded runs, and a run without streams; the first ingest was without events."""
+    results = tmp_path_factory.mktemp("recorded")
+    (results / "trial").mkdir()
+    (results / "trial" / "plan.json").write_text("{}")
+    for seed in (1, 2):
+        record_streams(MadeUpRun(seconds=1).write(results / "trial" / f"run-{seed}"), seed)
+    MadeUpRun(seconds=1).write(results / "plain")
+    assert typed("ingest", results).exit_code == 0
+    done = typed("ingest", results, "--events")
+    assert done.exit_code == 0, done.output
+    assert "2 runs went in" in done.stdout
+    assert "1 run without events: exchange run --record keeps them" in done.stderr
+    return results

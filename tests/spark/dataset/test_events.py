@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -26,28 +25,14 @@ from exchange_simulation.market import OrderBook, orders
 from experiments.events import TABLES
 from experiments.pipeline.events import EventsOf, RecordedRun, write_events
 from experiments.pipeline.sql import SAMPLES
-from matching_engine import order_book
-from matching_engine.engine import MatchingEngine
-from matching_engine.tape import match_tape
 from runs.errors import UserError
 from spark.dataset.bars import BARS, PARTIAL, partial_bars
 from spark.dataset.folder import DatasetFolder
 from spark.tables.schemas import KEYS
 from tests.experiments.simulate.sample_simulations import simulated
-from tests.spark.dataset.conftest import Typed
+from tests.spark.dataset.conftest import STREAM_ORDERS, Typed, record_streams
 
-ORDERS, EVERY_NS = 2_000, 400_000_000
-
-
-def record_streams(folder: Path, seed: int = 1) -> Path:
-    """Write the streams of a run whose orders were due a millisecond apart."""
-    tape = orders(seed, ORDERS).tobytes()
-    (folder / "orders.bin").write_bytes(tape)
-    (np.arange(ORDERS, dtype="<u8") * 1_000_000).tofile(folder / "orders.due")
-    with (folder / "answers.bin").open("wb") as file:
-        engine = MatchingEngine(order_book.OrderBook())
-        match_tape(engine, np.frombuffer(tape, np.uint8), lambda span: file.write(span.tobytes()))  # type: ignore[arg-type,return-value]
-    return folder
+EVERY_NS = 400_000_000
 
 
 def rows_of(folder: Path, table: str) -> pd.DataFrame:
@@ -58,7 +43,7 @@ def rows_of(folder: Path, table: str) -> pd.DataFrame:
 
 def test_every_answer_is_at_the_order_that_caused_it(tmp_path: Path) -> None:
     """The reference matches one order at a time, so that no answer can be another order's."""
-    book, stream = OrderBook(), orders(1, ORDERS)
+    book, stream = OrderBook(), orders(1, STREAM_ORDERS)
     trades, quotes, confirmations = [], [], []
     for order in range(300):
         id_, answers = order + 1, book.match(stream[order : order + 1])
@@ -125,40 +110,18 @@ def test_streams_that_are_damaged_are_named(
     assert str(tmp_path) in str(refused.value)
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory, typed: Typed) -> Path:
-    """A trial of two recorded runs, and a run without streams; the first ingest was without events."""
-    results = tmp_path_factory.mktemp("recorded")
-    (results / "trial").mkdir()
-    (results / "trial" / "plan.json").write_text("{}")
-    for seed in (1, 2):
-        record_streams(MadeUpRun(seconds=1).write(results / "trial" / f"run-{seed}"), seed)
-    MadeUpRun(seconds=1).write(results / "plain")
-    assert typed("ingest", results).exit_code == 0
-    done = typed("ingest", results, "--events")
-    assert done.exit_code == 0, done.output
-    assert "2 runs went in" in done.stdout
-    assert "1 run without events: exchange run --record keeps them" in done.stderr
-    return results
-
-
 @pytest.mark.jvm
-def test_a_run_that_was_made_anew_gets_its_new_events(results: Path, typed: Typed, tmp_path: Path) -> None:
-    """An ingest without events came first; the next one found rows of the former run, and left them."""
-    copy = Path(shutil.copytree(results, tmp_path / "copy"))
+def test_a_run_that_was_made_anew_loses_its_former_events_and_gets_its_new_ones(
+    events: Path, typed: Typed, tmp_path: Path
+) -> None:
+    """An ingest without events found the new run, and left the events of the former one; the next one kept them."""
+    copy = Path(shutil.copytree(events, tmp_path / "copy"))
     os.utime(copy / "trial" / "run-1" / "run.json")
-    for words, went_in in (((), 1), (("--events",), 1), (("--events",), 0)):
-        assert f"{counted(went_in, 'runs')} went in" in typed("ingest", copy, *words).stdout
-
-
-@pytest.mark.jvm
-def test_a_run_that_was_made_anew_loses_its_former_events(results: Path, typed: Typed, tmp_path: Path) -> None:
-    """An ingest without events found the new run, and left the events of the former one beside its rows."""
-    copy = Path(shutil.copytree(results, tmp_path / "copy"))
-    os.utime(copy / "trial" / "run-1" / "run.json")
-    assert typed("ingest", copy).exit_code == 0
+    assert "1 run went in" in typed("ingest", copy).stdout
     for table in ("orders", "trades", "quotes"):
         assert set(pd.read_parquet(copy / "tables" / table)["run"]) == {"run-2"}
+    for went_in in (1, 0):
+        assert f"{counted(went_in, 'runs')} went in" in typed("ingest", copy, "--events").stdout
 
 
 def four_readers(tables: Path, table: str, column: str) -> dict[str, Counter[tuple[str, int]]]:
@@ -174,18 +137,18 @@ def four_readers(tables: Path, table: str, column: str) -> dict[str, Counter[tup
 
 
 @pytest.mark.jvm
-def test_four_readers_agree_also_after_another_ingest(results: Path, typed: Typed) -> None:
+def test_four_readers_agree_also_after_another_ingest(events: Path, typed: Typed) -> None:
     for again in (False, True):
-        assert not again or typed("ingest", results, "--events", "--again").exit_code == 0
+        assert not again or typed("ingest", events, "--events", "--again").exit_code == 0
         for table, column in (("orders", "id"), ("trades", "sequence"), ("quotes", "sequence")):
             expected = Counter(
                 (f"run-{seed}", value)
                 for seed in (1, 2)
-                for value in rows_of(results / "trial" / f"run-{seed}", table)[column].tolist()
+                for value in rows_of(events / "trial" / f"run-{seed}", table)[column].tolist()
             )
-            for name, rows in four_readers(results / "tables", table, column).items():
+            for name, rows in four_readers(events / "tables", table, column).items():
                 assert rows == expected, (table, name, again)
-    sent = duckdb.sql(f"select run, sum(orders_sent) from '{results}/tables/traffic/**/*.parquet' group by run")
+    sent = duckdb.sql(f"select run, sum(orders_sent) from '{events}/tables/traffic/**/*.parquet' group by run")
     assert {run: int(orders) for run, orders in sent.fetchall()} == {"run-1": 2001, "run-2": 2001, "plain": 2001}
 
 
@@ -197,38 +160,38 @@ def json_rows(done: Result) -> list[dict[str, Any]]:
 @pytest.mark.jvm
 @pytest.mark.parametrize("is_here", [True, False])
 def test_bars_are_those_of_duckdb_and_hold_every_order(
-    results: Path, typed: Typed, monkeypatch: pytest.MonkeyPatch, is_here: bool
+    events: Path, typed: Typed, monkeypatch: pytest.MonkeyPatch, is_here: bool
 ) -> None:
     if not is_here:  # tables of another file system are grouped by SQL alone
         monkeypatch.setattr(DatasetFolder, "local", None)
-    rows = json_rows(typed("bars", "--every", "400ms", "--json", "--tables", results / "tables"))
+    rows = json_rows(typed("bars", "--every", "400ms", "--json", "--tables", events / "tables"))
     assert [(row["run"], row["start_s"]) for row in rows] == [
         (f"run-{seed}", pytest.approx(0.4 * bar)) for seed in (1, 2) for bar in range(5)
     ]
-    assert sum(row["orders"] for row in rows) == 2 * ORDERS
+    assert sum(row["orders"] for row in rows) == 2 * STREAM_ORDERS
     base = duckdb.connect()
     for table in ("orders", "trades", "quotes"):
-        base.sql(f"create view {table} as select * from '{results}/tables/{table}/**/*.parquet'")
+        base.sql(f"create view {table} as select * from '{events}/tables/{table}/**/*.parquet'")
         base.sql(f"create view partial_{table} as {PARTIAL[table].format(every_ns=EVERY_NS)}")
     there = base.sql(BARS).df().to_dict("records")
     for ours, theirs in zip(rows, there, strict=True):
         assert ours == {name: each if name in KEYS else pytest.approx(each) for name, each in theirs.items()}
-    first = rows_of(results / "trial" / "run-1", "trades").query("time_ns < 400_000_000")
+    first = rows_of(events / "trial" / "run-1", "trades").query("time_ns < 400_000_000")
     assert rows[0]["open"] == first.price.iloc[0]
     assert rows[0]["close"] == first.price.iloc[-1]
     assert rows[0]["volume"] == first.volume.sum()
 
 
 @pytest.mark.jvm
-def test_samples_stand_beside_the_times_of_all_orders(results: Path, typed: Typed) -> None:
-    missing = typed("samples", "--tables", results / "tables")
+def test_samples_stand_beside_the_times_of_all_orders(events: Path, typed: Typed) -> None:
+    missing = typed("samples", "--tables", events / "tables")
     assert missing.exit_code == 2
     assert "exchange spark summary makes summary" in missing.stderr
-    assert typed("summary", results).exit_code == 0
-    rows = json_rows(typed("samples", "--json", "--tables", results / "tables"))
+    assert typed("summary", events).exit_code == 0
+    rows = json_rows(typed("samples", "--json", "--tables", events / "tables"))
     base = duckdb.connect()
     for table in ("sample", "summary"):
-        base.sql(f"create view {table} as select * from '{results}/tables/{table}/**/*.parquet'")
+        base.sql(f"create view {table} as select * from '{events}/tables/{table}/**/*.parquet'")
     pd.testing.assert_frame_equal(pd.DataFrame(rows), base.sql(SAMPLES).df(), check_dtype=False)
     first = next(row for row in rows if (row["run"], row["clock"]) == ("run-1", "due"))
     assert first["samples"] == 4
@@ -237,9 +200,9 @@ def test_samples_stand_beside_the_times_of_all_orders(results: Path, typed: Type
 
 
 @pytest.mark.jvm
-def test_a_damaged_stream_leaves_the_tables_as_they_were(results: Path, typed: Typed, tmp_path: Path) -> None:
+def test_a_damaged_stream_leaves_the_tables_as_they_were(events: Path, typed: Typed, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
-    shutil.copytree(results, copy)
+    shutil.copytree(events, copy)
     before = four_readers(copy / "tables", "trades", "sequence")
     (copy / "trial" / "run-1" / "answers.bin").write_bytes(b"")
     done = typed("ingest", copy, "--events", "--again")

@@ -36,9 +36,12 @@ STEPS: dict[str, Callable[[Path], bool]] = {
     "files are staged": lambda tables: (tables / STAGED).exists(),
     "a table is staged": lambda tables: any((tables / STAGED / KINDS[0]).glob("experiment=*/*/part-*.parquet")),
 }
+ENDS = ("its JVM starts", "a table is staged")
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize(
+    "step", [*ENDS, *(pytest.param(step, marks=pytest.mark.long) for step in STEPS if step not in ENDS)]
+)
 def test_a_jvm_that_is_killed_in_an_ingest_loses_and_doubles_nothing(
     spark: SparkSession, typed: Typed, tmp_path: Path, step: str
 ) -> None:
@@ -67,7 +70,7 @@ def killed_ingest(results: Path, is_time: Callable[[], bool]) -> tuple[int, str]
     """Kill the JVM of `exchange spark ingest --again`; return the command's exit code and what it said."""
     command = [sys.executable, "-m", "cli", "spark", "ingest", str(results), "--again"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
-        jvm = until(lambda: jvm_of(process.pid), "a JVM", poll_s=0.002)
+        jvm = until(lambda: jvm_of(process.pid), "a JVM")
         until(lambda: is_time() or process.poll() is not None, "the step", poll_s=0.002)
         with suppress(psutil.NoSuchProcess):
             jvm.kill()

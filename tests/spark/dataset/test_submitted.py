@@ -14,7 +14,7 @@ import psutil
 import pyarrow.parquet as pq
 import pytest
 
-from tests.machine import PATIENCE_S
+from tests.machine import PATIENCE_S, until
 from tests.spark.dataset.conftest import Dataset, RecordedRuns
 from tests.spark.standalone import standalone_cluster
 
@@ -67,8 +67,8 @@ def test_a_submitter_that_is_killed_leaves_no_process_and_no_folder(
         str(tmp_path / "tables"),
     ]
     with subprocess.Popen([sys.executable, "-m", "cli", *job]) as submitter:
-        while not list(tmp_path.glob("tables/*")):  # so its Python has begun
-            assert submitter.poll() is None
+        until(lambda: list(tmp_path.glob("tables/*")) or submitter.poll() is not None, "its Python")
+        assert submitter.poll() is None
         others = psutil.Process(submitter.pid).children(recursive=True)
         submitter.send_signal(signal.SIGKILL)
     gone, alive = psutil.wait_procs(others, timeout=PATIENCE_S)
