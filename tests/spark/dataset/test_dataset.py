@@ -91,7 +91,7 @@ def counted_rows(tables: DatasetFolder) -> dict[tuple[str, str], int]:
     return dict(Counter((name, row["run"]) for name in names for row in rows_of(tables, name)))
 
 
-@pytest.mark.parametrize("moved", [None, pytest.param(0, marks=pytest.mark.long), 3])
+@pytest.mark.parametrize("moved", [3, *(pytest.param(moved, marks=pytest.mark.long) for moved in (None, 0))])
 def test_a_killed_ingest_changes_nothing_or_is_completed_by_the_next_job(
     spark: SparkSession, tables: DatasetFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moved: int | None
 ) -> None:
