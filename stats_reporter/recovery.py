@@ -83,7 +83,7 @@ class SourceLink(Link):
     def _exchange(self, link: Link) -> None:
         """Take what the reporter says, then send what the link takes: words first."""
         self._hear(link)
-        link.wait(0)  # some links notice a loss here only, and only where nothing is left to hear
+        link.wait(0)  # some links notice a loss only here, and only when nothing is left to read
         self._first_word = link.send(self._words, self._first_word)
         if self._first_word == self._words.count:
             self._first = link.send(self._frames, self._first)

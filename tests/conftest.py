@@ -43,7 +43,7 @@ SHARING = {
     r"tests/messaging/test_benchmarks\.py": ITS_FILE,
     r"tests/runs/network/": "network",
     r"tests/exchange_simulation/test_examples_in_python\.py::test_the_notebook_on_spark": "a session of its own",
-    r"tests/spark/(live/|dataset/test_(ingest_kills|ingest_on_full_disk|submitted|sql))": "another spark",
+    r"tests/spark/(live/|dataset/test_(ingest_kills|ingest_on_full_disk|submitted|sql))": "second spark",
     r"tests/spark/": "spark",
     r"tests/cli/results/": "results",
     r"tests/reports/run/test_(page|bench_page)_in_browser\.py": "browser",
@@ -55,7 +55,8 @@ SHARING = {
 """Tests that share what is slow to make go to one process, together, and first; all others to whichever is free.
 
 The first of these take longest, so they begin first. Tests that look whether a namespace is gone share a process, too:
-its number is soon another's.
+its number is soon another's. A process has one Spark session at a time, so a test that opens its own comes before
+those that share one; these are in two processes, each with a session.
 """
 
 

@@ -113,7 +113,7 @@ def versions() -> dict[str, Any]:
 
 @cache
 def _versions_of_libraries() -> dict[str, str]:
-    """Of those that are installed: their files are looked for in every folder of the path, once."""
+    """The version of each library that is installed; looked up once, since that reads every folder of the path."""
     found: dict[str, str] = {}
     for library in LIBRARIES:
         with contextlib.suppress(PackageNotFoundError):

@@ -78,8 +78,7 @@ def test_no_path_leads_out_of_the_results_or_to_other_files(recorded: Serving, p
 
 
 @pytest.mark.parametrize(
-    "number",
-    [signal.SIGKILL, *(pytest.param(each, marks=pytest.mark.long) for each in (signal.SIGINT, signal.SIGTERM))],
+    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM, signal.SIGKILL]
 )
 def test_a_second_run_is_refused_while_one_is_under_way_whose_end_is_that_of_the_server(
     fresh: Serving, number: signal.Signals

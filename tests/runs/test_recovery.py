@@ -163,7 +163,7 @@ def test_a_gateway_and_its_reporter_that_are_killed_within_two_seconds_lose_no_c
 ) -> None:
     """With an odd seed both at once; else the gateway reports for some time to nobody.
 
-    An engine that noticed only at its end that its reporter had been another would wait for the whole timeout.
+    The timeout is longer than this test waits: a source that misses the loss of its reporter waits for it at its end.
     """
     if transport == "amqp":
         need_rabbitmq()

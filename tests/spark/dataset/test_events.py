@@ -114,7 +114,7 @@ def test_streams_that_are_damaged_are_named(
 def test_a_run_that_was_made_anew_loses_its_former_events_and_gets_its_new_ones(
     events: Path, typed: Typed, tmp_path: Path
 ) -> None:
-    """An ingest without events found the new run, and left the events of the former one; the next one kept them."""
+    """An ingest without --events removes the former events; the next one, with it, reads the new ones, once."""
     copy = Path(shutil.copytree(events, tmp_path / "copy"))
     os.utime(copy / "trial" / "run-1" / "run.json")
     assert "1 run went in" in typed("ingest", copy).stdout
