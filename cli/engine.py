@@ -25,7 +25,7 @@ def command(
 
     Example: exchange engine --listen tcp://0.0.0.0:7000 --reporter tcp://hostc:7001 --run first --secure DIR
     """
-    from runs.component import Events, Service, serve
+    from runs.component import Events, Service, load_kernels_alone, serve
     from runs.lineup import READY_S
     from runs.services import open_engine, open_standby
     from runs.transport_settings import check_exposure, with_keys
@@ -42,6 +42,7 @@ def command(
         events.took_over(url)
 
     def open_service() -> tuple[Service, str]:
+        load_kernels_alone()
         if settings.standby:
             return open_standby(name, url, reporter_url, settings, took_over, **common), url
         patience_s = READY_S if launched else None

@@ -30,7 +30,7 @@ def command(
 
     Example: exchange gateway --engine tcp://hostb:7000 --reporter tcp://hostc:7001 --run first --secure DIR
     """
-    from runs.component import Events, Service, serve
+    from runs.component import Events, Service, load_kernels_alone, serve
     from runs.lineup import READY_S
     from runs.services import open_gateway, open_streams
     from runs.transport_settings import with_keys
@@ -40,6 +40,7 @@ def command(
     settings = run_settings(**given) if launched else _settings_by_hand(engine_url, cpu, **asked_for(given))
 
     def open_service() -> tuple[Service, str]:
+        load_kernels_alone()
         streams = opened.enter_context(open_streams(Path(results) / name, settings, instance, anew=launched))
         patience_s = READY_S if launched else None
         service = open_gateway(

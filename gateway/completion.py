@@ -70,6 +70,15 @@ def _count(value_ns: int, clock: int, counts: Longs, moments: Longs) -> None:
 
 
 @njit(inline="always")
+def _total(counts: Longs) -> int:
+    """As counts.sum(), for which numba would load linear algebra at each start."""
+    total = 0
+    for count in counts:
+        total += count
+    return total
+
+
+@njit(inline="always")
 def _last_of_pack(order_id: int, packing: int, last_id: int) -> int:
     """The last order of this order's pack: the pack cannot go before that one is due."""
     last = order_id + (packing - order_id % packing) % packing
@@ -167,7 +176,7 @@ def record_answers(
                 _count(max(handed[slot] - due[complete], 0), row + _LAG, counts, moments)
             answered += 1
             if order_id % interval == 0:
-                sampled[samples] = order_id, handed[slot], due[slot], now_ns, by_type.sum()
+                sampled[samples] = order_id, handed[slot], due[slot], now_ns, _total(by_type)
                 samples += 1
             handed[slot] = 0
     return count, answered, samples

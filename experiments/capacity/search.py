@@ -18,7 +18,7 @@ import numpy as np
 from exchange.estimates import Estimate
 from exchange.json_records import LoadAxis, Record
 from exchange.words import counted
-from experiments.capacity.curve import Outcome, Posterior
+from experiments.capacity.curve import STEP, Outcome, Posterior
 
 Probe = Callable[[float], Outcome]
 """Anything that offers a rate and says whether it held, and how far its figure was from the bound if it has one."""
@@ -130,7 +130,7 @@ class CapacitySearch:
         """Probe at the quantiles of what is possible: the middle, a quarter, three quarters, an eighth ..."""
         posterior = self._posterior()
         for turn in range(1, self._settings.most_probes):
-            if len(self.outcomes) >= LEAST_PROBES and self._is_narrow(posterior.refined(self.outcomes).estimate):
+            if len(self.outcomes) >= LEAST_PROBES and self._is_answered(posterior):
                 return
             (rate,) = posterior.quantiles([_scattered(turn)])
             if not self._make_probe(rate):
@@ -138,10 +138,14 @@ class CapacitySearch:
                 self._make_probe(rate)
             posterior.add(self.outcomes[-1:])
 
-    def _is_narrow(self, capacity: Estimate) -> bool:
+    def _is_answered(self, posterior: Posterior) -> bool:
+        """The answer's grid, slow to fill, is filled only if the interval on the first one is nearly narrow enough."""
+        return self._is_narrow(posterior.estimate, STEP) and self._is_narrow(posterior.refined(self.outcomes).estimate)
+
+    def _is_narrow(self, capacity: Estimate, spare: float = 0.0) -> bool:
         assert capacity.low is not None
         assert capacity.high is not None
-        return log(capacity.high / capacity.low) / 2 <= log(1 + self._settings.precision)
+        return log(capacity.high / capacity.low) / 2 <= log(1 + self._settings.precision) + spare
 
     def _posterior(self) -> Posterior:
         """Over the whole reach, since the bracket's probes may have been unlucky."""

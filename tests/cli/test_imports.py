@@ -2,12 +2,19 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from tests.exchange_command import exchange
+
 
 def said_by(program: str) -> list[str]:
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return printed("-c", program)
+
+
+def printed(*words: object) -> list[str]:
+    done = subprocess.run([sys.executable, *map(str, words)], capture_output=True, text=True, check=True)
     return done.stdout.split()
 
 
@@ -30,3 +37,29 @@ listen("zeromq://127.0.0.1:0", "token").close()
 print("numba" in sys.modules, any(name.startswith("scipy.") for name in sys.modules))
 """
     assert said_by(program) == ["1", "True", "False"]
+
+
+def test_engine_and_gateway_load_their_kernels_without_the_compiler_s_linear_algebra(tmp_path: Path) -> None:
+    words = ("run", "--json", "--no-spark", "--no-page", "--results", tmp_path, "--orders", 100, "--name", "here")
+    exchange(*words, PYTHONPROFILEIMPORTTIME="1")
+    for component in ("engine", "gateway"):
+        imported = (tmp_path / f"here/{component}.log").read_text()
+        assert "numba.core.caching" in imported
+        assert "numba.np.linalg" not in imported
+
+
+def test_a_kernel_that_is_not_on_disk_is_compiled_and_one_that_is_on_disk_is_loaded(tmp_path: Path) -> None:
+    source = tmp_path / "sums.py"
+    source.write_text("""
+import numba
+import numpy as np
+from runs.component import load_kernels_alone
+load_kernels_alone()
+
+@numba.njit(cache=True)
+def total(numbers):
+    return numbers.sum()
+
+print(total(np.arange(5)), total(np.arange(5.0)), len(total.stats.cache_hits))
+""")
+    assert [printed(source) for _ in range(2)] == [["10", "10.0", "0"], ["10", "10.0", "2"]]
