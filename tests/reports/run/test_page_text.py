@@ -24,6 +24,11 @@ def page_of(folder: Path) -> str:
     return write_page(folder).read_text(encoding="utf-8")
 
 
+def page_in(folder: Path) -> str:
+    """The page that the folder has."""
+    return (folder / "report.html").read_text(encoding="utf-8")
+
+
 def words_of(page: str) -> str:
     """What a reader sees, without markup."""
     body = re.sub(r"<(svg|script).*?</\1>", "", page[page.index("<body>") :], flags=re.S)
@@ -31,13 +36,13 @@ def words_of(page: str) -> str:
 
 
 def test_a_complete_run_says_so_and_has_no_banner(complete_run: Path) -> None:
-    page = page_of(complete_run)
+    page = page_in(complete_run)
     assert "Complete: all orders were sent" in words_of(page)
     assert 'id="banner"' not in page
 
 
 def test_the_page_says_what_was_run(complete_run: Path) -> None:
-    words = words_of(page_of(complete_run))
+    words = words_of(page_in(complete_run))
     assert "40,000 orders over ZeroMQ at 8,000 orders/s" in words
     assert "Run on 21 November 2025, 03:05 UTC, for 5.00 s. Seed 7. TCP_NODELAY at every end." in words
 
@@ -99,25 +104,25 @@ def test_orders_lost_on_the_way_are_not_called_equal(tmp_path: Path) -> None:
 
 
 def test_every_count_is_shown_once(complete_run: Path) -> None:
-    words = words_of(page_of(complete_run))
+    words = words_of(page_in(complete_run))
     assert "sent received checksum, xxh64 orders 40,000 40,000 3b0f6a1e77c2d954" in words
     assert "statistics 99 99 not measured" in words
     assert "Also counted trades confirmations quotes rejections junk frames handshakes refused samples" in words
 
 
 def test_sockets_have_the_columns_that_were_measured(tmp_path: Path, complete_run: Path) -> None:
-    assert "retransmits" in words_of(page_of(complete_run))
+    assert "retransmits" in words_of(page_in(complete_run))
     socket = {"component": "gateway", "local": "a:1", "peer": "b:2", "tcp_nodelay": True}
     words = words_of(page_of(SyntheticRun(seconds=1).write(tmp_path / "run", sockets=[socket])))
     assert "Sockets local peer TCP_NODELAY gateway a:1 b:2 on" in words
 
 
 def test_memory_is_in_the_unit_of_the_terminal(complete_run: Path) -> None:
-    assert '<data value="140000000">140</data>' in page_of(complete_run)
+    assert '<data value="140000000">140</data>' in page_in(complete_run)
 
 
 def test_conditions_carry_their_units(complete_run: Path) -> None:
-    words = words_of(page_of(complete_run))
+    words = words_of(page_in(complete_run))
     assert "warm up 0 s" in words
     assert "memory 31.0 GiB" in words
     assert "orders/s 8000" in words
@@ -183,8 +188,8 @@ def test_the_page_begins_with_what_was_found(complete_run: Path) -> None:
     run = orjson.loads((complete_run / "run.json").read_bytes())
     due = run["completion_us"]["due"]
     first = f"Half of the orders were answered within {due['p50']:.0f} µs of when they were due, 99 % within"
-    assert first in words_of(page_of(complete_run))
-    assert "The offered 8,000 orders/s were held." in words_of(page_of(complete_run))
+    assert first in words_of(page_in(complete_run))
+    assert "The offered 8,000 orders/s were held." in words_of(page_in(complete_run))
 
 
 @pytest.mark.parametrize(
@@ -237,7 +242,7 @@ def test_a_line_that_stands_twice_in_the_spool_counts_once(tmp_path: Path, compl
     folder = SyntheticRun(seconds=5).write(tmp_path / "twice")
     lines = (folder / "spool" / "000001.jsonl").read_bytes()
     (folder / "spool" / "000002.jsonl").write_bytes(lines)
-    assert page_of(folder) == page_of(complete_run)
+    assert page_of(folder) == page_in(complete_run)
 
 
 def test_the_page_appears_by_rename_and_leaves_nothing_else(tmp_path: Path) -> None:
@@ -247,14 +252,14 @@ def test_the_page_appears_by_rename_and_leaves_nothing_else(tmp_path: Path) -> N
 
 
 def test_ids_are_unique_and_every_reference_has_its_target(complete_run: Path) -> None:
-    page = page_of(complete_run).partition("<script>")[0]
+    page = page_in(complete_run).partition("<script>")[0]
     ids = re.findall(r'\bid="([^"]*)"', page)
     assert len(ids) == len(set(ids))
     assert set(re.findall(r'(?:url\(|href=")#([^)"]*)', page)) <= set(ids)
 
 
 def test_the_page_names_no_resource_to_fetch(complete_run: Path) -> None:
-    page = page_of(complete_run)
+    page = page_in(complete_run)
     links = re.findall(r'(?:src|href)="([^#"][^"]*)"|url\(([^#)][^)]*)\)|@import', page)
     fetched = [link for pair in links for link in pair if not link.startswith("data:")]
     assert [link for link in fetched if link] == []
