@@ -67,7 +67,7 @@ def test_only_a_scan_looks_past_what_lies_preloaded(outcomes: dict[str, Outcome]
         for row in outcomes["request-reply"]["record"]["rows"]
     }
     assert looks["indexed", 0] == looks["indexed", 20] == 0
-    assert looks["scan", 20] > 20 > looks["scan", 0] >= 1
+    assert looks["scan", 20] > 10 > looks["scan", 0] >= 1, "others of the six clients hold some of the 20"
 
 
 def test_pairs_share_one_exchange_and_get_none_of_each_other_s(outcomes: dict[str, Outcome]) -> None:
