@@ -43,6 +43,10 @@ def _append_nowhere(_numbers: Longs, _record: Bytes, _frames: Bytes, _begin: int
     return True
 
 
+PAUSE_NS = 100_000
+"""The longest sleep before Python goes on with a sample."""
+MORE_BYTES = 1 << 12
+"""Bytes of orders after a sampled one that are matched while there is no moment to sleep."""
 JournalCalls = tuple[Any, Longs, Bytes]
 """The compiled writer of an input journal's records, of the type APPEND, and its first two arguments."""
 NO_JOURNAL: JournalCalls = kernel(_append_nowhere, APPEND), np.zeros(1, np.int64), NO_MEMORY
@@ -87,15 +91,17 @@ def take_turns(
 ) -> tuple[int, int, int, int, int, int, int, int, int]:  # fmt: skip
     """Take turns until `until_ns`, or until Python is needed, or until so many bytes of orders have been matched.
 
-    Orders whose answers were all sent are hashed and forgotten, and so are these answers.
+    Orders whose answers were all sent are hashed and forgotten, and so are these answers. With enough bytes matched it
+    takes turns until it has slept: the last order is a sampled one, and if Python went on at once, libzmq's thread
+    would wait for the processor with that order's answers.
     """
     timespec = np.empty(2, np.int64)
     matched = journaled = count = sent = at = byte = heard = 0
-    is_stuck = False
+    is_stuck = has_paused = False
     while True:
         came = receive(numbers, memory, orders, order_ends, matched, largest_order)
         if came > matched:
-            heard = 1
+            heard, has_paused = 1, False
             why, matched, at, count, byte = handle(
                 orders, order_ends, matched, came, 0, packing,
                 answers, answer_ends, count, 0, largest_answer, arena, index,
@@ -112,10 +118,13 @@ def take_turns(
             hash_into(answers_sum, answers, 0, answer_ends[sent])
             enough_bytes -= order_ends[matched]
             came = matched = journaled = count = sent = 0
-            if enough_bytes <= 0:
+            if enough_bytes <= -MORE_BYTES:
                 break
+        elif has_paused:
+            break
         else:
-            sleep(numbers, memory, until_ns)
+            has_paused = enough_bytes <= 0
+            sleep(numbers, memory, min(until_ns, monotonic_ns(timespec) + PAUSE_NS) if has_paused else until_ns)
         if numbers[NOTICE] or monotonic_ns(timespec) >= until_ns:
             break
     goes_on = not is_stuck and numbers[NOTICE] == 0

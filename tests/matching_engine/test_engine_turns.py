@@ -26,16 +26,17 @@ from matching_engine.journal import InputJournal
 from matching_engine.order_book import OrderBook
 from matching_engine.recovery import Pulse, Recovery
 from matching_engine.resuming import BEAT_NS, ResumingEngine
-from matching_engine.service import EngineService
+from matching_engine.service import ORDER_BYTES, EngineService
 from matching_engine.snapshots import write_snapshot
+from matching_engine.turns import MORE_BYTES, NO_JOURNAL, Sums, take_lent
 from transports.base import BadAddress, Link, PeerGone
 from transports.frames import FrameBatch
 from transports.lending import NOTICE, RECEIVE, SEND, SLEEP, Lent, lendable
 from transports.renewable import RenewableLink
 
-NEXT, COUNT, STEP, ROOM, SAID, OFFSETS = range(1, 7)
+NEXT, COUNT, STEP, ROOM, SAID, NAPS, OFFSETS = range(1, 8)
 """Places in the numbers of a script's lent calls: the next frame and the number of frames, frames a receive, frames
-that it still takes, bytes that were said; then the offset of each frame in memory."""
+that it still takes, bytes that were said, naps; then the offset of each frame in memory."""
 SAID_FROM = 1 << 16
 """Where in memory the frames that the engine said begin, each behind its length as u16."""
 
@@ -68,6 +69,11 @@ def _send(numbers, memory, buffer, offsets, first, end):
 @lendable(SLEEP)
 def _sleep(numbers, _memory, _until_ns):
     numbers[NOTICE] = 1
+
+
+@lendable(SLEEP)
+def _nap(numbers, _memory, _until_ns):
+    numbers[NAPS] += 1
 
 
 class Script(Link):
@@ -347,3 +353,16 @@ def test_a_book_that_grows_within_a_turn_loses_nothing(packing: int, monkeypatch
     assert results[0].orders == results[1].orders
     assert results[0].answers == results[1].answers
     assert results[0].answers.messages == 301
+
+
+@pytest.mark.parametrize(("orders", "naps"), [(3, 1), (MORE_BYTES, 0)])
+def test_after_a_sampled_order_the_engine_sleeps_before_it_reports_unless_orders_keep_coming(
+    orders: int, naps: int
+) -> None:
+    """While it sleeps, libzmq's thread sends that order's answers: reported at once, it took eight times as long."""
+    engine, script = MatchingEngine(OrderBook(1000)), Script([encode(Order(1, BID, 5, 5))] * orders, 1, 10**6, True)
+    lent = Lent(_receive, _send, _nap, script.numbers, script.memory, lambda: None)
+    until_ns = time.monotonic_ns() + 10**15
+    take_lent(lent, engine, Sums(), NO_JOURNAL, FrameBatch(1 << 14), FrameBatch(1 << 14), ORDER_BYTES, until_ns)
+    assert engine.counts.orders == min(orders, 2 + MORE_BYTES // ORDER_BYTES)
+    assert script.numbers[NAPS] == naps
