@@ -1,7 +1,7 @@
 """Measures the matching core: decode, validate, match and encode from memory to memory, a batch at a time.
 
 Ours is `MatchingEngine.handle`, called from Python. The references are `reference/matching.cpp`, which finds the next
-best price in a bitmap or by walking the array of price levels, and `matching_engine/reference.py`, sorted dictionaries
+best price in a bitmap or by walking the array of price levels, and `benchmarks/reference_book.py`, sorted dictionaries
 of queues. Time is CPU time of the thread, so other programs count as little as possible; files, batches and the book
 are made outside of it. A figure is the best of a few passes, since the first has cold caches; a reference that takes a
 second runs once. Each reference must give our answers, byte for byte.
@@ -20,13 +20,13 @@ import numpy as np
 
 from benchmarks.comparison import Measure, Row, in_turns
 from benchmarks.cpp import built
+from benchmarks.reference_book import ReferenceBook
 from exchange.checksum import StreamChecksum
 from exchange.messages import Cancel, Order, decode_all, encode
 from gateway.offering import OrderFlow
 from gateway.seeded_orders import SeededOrders
 from matching_engine.engine import MatchingEngine, Stop
 from matching_engine.order_book import OrderBook
-from matching_engine.reference import ReferenceBook
 from transports.frames import FrameBatch
 
 SEED = 1

@@ -32,6 +32,7 @@ ASK, BID = 0, 1  # a side within the book; on the wire the number is one higher
 # State, in 8-byte words: one, or one for each side.
 BEST, LIMIT, FREE, BOUNDED, BUCKETS = 0, 2, 3, 4, 5
 ORDERS, ANSWER_BYTES, CONFIRMATIONS, QUOTES, REJECTIONS, CANCELS, CANCELLED = 8, 9, 10, 11, 12, 13, 14
+COUNTERS = CANCELLED + 1 - ORDERS
 VOLUME_IN, VOLUME_CANCELLED = 16, 18
 STATE_WORDS = 32
 

@@ -60,6 +60,15 @@ class Counts(NamedTuple):
         return self.trades + self.confirmations + self.quotes + self.rejections + self.cancelled
 
 
+def counts_in(counters: npt.NDArray[np.int64]) -> Counts:
+    """The counts of a book's state, shape (COUNTERS,)."""
+    orders, answer_bytes, confirmations, quotes, rejections, cancels, cancelled = counters.tolist()
+    others = CONFIRMATION_BYTES * confirmations + QUOTE_BYTES * quotes
+    others += REJECTION_BYTES * rejections + CANCELLED_BYTES * cancelled
+    trades = (answer_bytes - others) // encoding.TRADE_BYTES
+    return Counts(orders, trades, confirmations, quotes, rejections, cancels, cancelled)
+
+
 class MatchingEngine:
     """Matches frames of up to `packing` records each; with packing, all answers to a frame make one frame."""
 
@@ -103,13 +112,7 @@ class MatchingEngine:
 
     @property
     def counts(self) -> Counts:
-        orders, answer_bytes, confirmations, quotes, rejections, cancels, cancelled = self.book.state[
-            a.ORDERS : a.CANCELLED + 1
-        ].tolist()
-        others = CONFIRMATION_BYTES * confirmations + QUOTE_BYTES * quotes
-        others += REJECTION_BYTES * rejections + CANCELLED_BYTES * cancelled
-        trades = (answer_bytes - others) // encoding.TRADE_BYTES
-        return Counts(orders, trades, confirmations, quotes, rejections, cancels, cancelled)
+        return counts_in(self.book.state[a.ORDERS : a.ORDERS + a.COUNTERS])
 
 
 def _enlarge(answers: FrameBatch, byte: int) -> None:

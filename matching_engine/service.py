@@ -7,11 +7,11 @@ from dataclasses import asdict
 from typing import Any
 
 from exchange.measurements import Meter, RateMeter, Source
-from exchange.messages import LAYOUTS, End, Hello, Message, Order, encode, read
+from exchange.messages import End, Hello, Message, encode, read
 from exchange.results import EngineResult, StreamCounts
 from exchange.session import Disagreement, Reporting, Terms
-from matching_engine.engine import MatchingEngine, Stop
-from matching_engine.turns import NO_JOURNAL, JournalCalls, Sums, Taken, take_lent, warm_turns
+from matching_engine.engine import Counts, MatchingEngine, Stop, counts_in
+from matching_engine.turns import NO_JOURNAL, JournalCalls, Samples, Sums, Taken, take_lent, warm_turns
 from transports.base import Link, PeerGone, is_silent
 from transports.frames import FrameBatch
 from transports.lending import lent_by
@@ -21,7 +21,6 @@ from transports.sockets import counted_since
 ANSWER_BYTES = 1 << 21
 BETWEEN_FRAMES_S = 2.0
 """A gateway sends a frame every second, an empty one where no order is due."""
-ORDER_BYTES = LAYOUTS[Order].size
 
 
 class EngineService:
@@ -33,6 +32,7 @@ class EngineService:
     ) -> None:  # fmt: skip
         self._engine, self._terms, self._gateway = engine, terms, gateway
         self._interval, self._timeout_s, self._timeout_ns = sampling_interval, timeout_s, int(timeout_s * 1e9)
+        self._samples = Samples(sampling_interval)
         self._sums = Sums()
         self._reporter = reporter
         self._outbox = Outbox(reporter)
@@ -147,12 +147,13 @@ class EngineService:
             return None
         self._orders.clear()
         self._answers.clear()
-        unsampled = self._interval - self._engine.counts.orders % self._interval
         taken = take_lent(
             lent, self._engine, self._sums, self._journal, self._orders, self._answers,
-            enough_bytes=unsampled * ORDER_BYTES, until_ns=self._awake_by(self._reporting.next_ns),
+            self._samples, until_ns=self._awake_by(self._reporting.next_ns),
         )  # fmt: skip
         self._heard_ns = time.monotonic_ns() if taken.heard else self._heard_ns
+        for row in self._samples.rows[: taken.samples]:
+            self._report_sample(counts_in(row[1:]), int(row[0]))
         if self._write_journal(taken.journaled, taken.matched):
             self._sums.orders.update(self._orders.span(0, taken.matched))
             self._send_answers(0, taken.sent)
@@ -252,10 +253,12 @@ class EngineService:
         """Report meters 2 and 3 after each batch that has a sampled order in it."""
         counts = self._engine.counts
         if counts.orders // self._interval > self._sampled:
-            self._sampled = counts.orders // self._interval
-            now_ns = time.monotonic_ns()
-            self._reporting.message(self._orders_received.sample(counts.orders, now_ns))
-            self._reporting.message(self._messages_sent.sample(counts.answers, now_ns))
+            self._report_sample(counts, time.monotonic_ns())
+
+    def _report_sample(self, counts: Counts, now_ns: int) -> None:
+        self._sampled = counts.orders // self._interval
+        self._reporting.message(self._orders_received.sample(counts.orders, now_ns))
+        self._reporting.message(self._messages_sent.sample(counts.answers, now_ns))
 
     def _read_foreign(self, frame: bytes) -> None:
         if not frame:  # an idle gateway is still there

@@ -15,7 +15,9 @@ from numba import types
 
 from exchange import checksum
 from exchange.checksum import State, StreamChecksum, hash_into
-from exchange.compiled import cached_kernel, kernel
+from exchange.compiled import as_i64, cached_kernel, kernel
+from matching_engine import arena as book_arena
+from matching_engine.arena import COUNTERS, ORDERS
 from matching_engine.engine import MatchingEngine
 from matching_engine.kernels import DONE
 from transports import lending
@@ -23,18 +25,18 @@ from transports.frames import Bytes, FrameBatch, Longs
 from transports.lending import NO_MEMORY, NOTICE, RECEIVE, SEND, SLEEP, Lent, idle_calls, monotonic_ns
 
 _LONG, _LONGS, _BYTES = types.int64, types.int64[::1], types.uint8[::1]
-_ARENA, _INDEX = types.uint64[::1], types.uint32[::1]
+_ARENA, _INDEX, _ROWS = types.uint64[::1], types.uint32[::1], types.int64[:, ::1]
 HANDLE = types.UniTuple(_LONG, 5)(
     _BYTES, _LONGS, _LONG, _LONG, _LONG, _LONG, _BYTES, _LONGS, _LONG, _LONG, _LONG, _ARENA, _INDEX
 )  # fmt: skip
 """The type of every engine's kernel, so that the turn is compiled once for all."""
 APPEND = types.boolean(_LONGS, _BYTES, _BYTES, _LONG, _LONG)
 """The type of a function that writes frames of orders into a journal; see journal_records.py."""
-TURNS = types.UniTuple(_LONG, 9)(
+TURNS = types.UniTuple(_LONG, 10)(
     *map(types.FunctionType, (RECEIVE, SEND, SLEEP)), _LONGS, _BYTES,
     types.FunctionType(HANDLE), _LONG, _ARENA, _INDEX,
     types.FunctionType(APPEND), _LONGS, _BYTES,
-    _BYTES, _LONGS, _LONG, _BYTES, _LONGS, _LONG, _LONG, _LONG, _BYTES, _BYTES,
+    _BYTES, _LONGS, _LONG, _BYTES, _LONGS, _LONG, _LONG, _ROWS, _LONG, _BYTES, _BYTES,
 )  # fmt: skip
 
 
@@ -43,13 +45,20 @@ def _append_nowhere(_numbers: Longs, _record: Bytes, _frames: Bytes, _begin: int
     return True
 
 
-PAUSE_NS = 100_000
-"""The longest sleep before Python goes on with a sample."""
-MORE_BYTES = 1 << 12
-"""Bytes of orders after a sampled one that are matched while there is no moment to sleep."""
+MOST_SAMPLES, LONGEST_WAIT_NS = 32, 100_000_000
+"""Samples are reported together: so many of them, or whatever has come so long after the first."""
 JournalCalls = tuple[Any, Longs, Bytes]
 """The compiled writer of an input journal's records, of the type APPEND, and its first two arguments."""
 NO_JOURNAL: JournalCalls = kernel(_append_nowhere, APPEND), np.zeros(1, np.int64), NO_MEMORY
+
+
+class Samples:
+    """Room for what is noted after frames with a sampled order: when, and the counts of the book's state by then."""
+
+    def __init__(self, interval: int) -> None:
+        self.interval = interval
+        """Orders from one sample to the next."""
+        self.rows = np.zeros((MOST_SAMPLES, 1 + COUNTERS), np.int64)
 
 
 @dataclass
@@ -76,32 +85,36 @@ class Taken(NamedTuple):
     """Frames of answers that were sent."""
     journaled: int
     """Frames of orders that are in the journal; fewer than `matched` if it could not be written."""
+    samples: int
+    """Samples that were noted; see `Samples`."""
     heard: int
     """1 if any frame came."""
     goes_on: int
     """1 if the next turn may be compiled too; 0 if it is the Python loop's, which can do everything."""
 
 
-@cached_kernel(checksum, lending, signature=TURNS)
+@cached_kernel(checksum, book_arena, lending, signature=TURNS)
 def take_turns(
     receive: Any, send: Any, sleep: Any, numbers: Longs, memory: Bytes,
     handle: Any, packing: int, arena: Any, index: Any, append: Any, journal: Longs, record: Bytes,
     orders: Bytes, order_ends: Longs, largest_order: int, answers: Bytes, answer_ends: Longs, largest_answer: int,
-    enough_bytes: int, until_ns: int, orders_sum: State, answers_sum: State,
-) -> tuple[int, int, int, int, int, int, int, int, int]:  # fmt: skip
-    """Take turns until `until_ns`, or until Python is needed, or until so many bytes of orders have been matched.
+    interval: int, samples: Any, until_ns: int, orders_sum: State, answers_sum: State,
+) -> tuple[int, int, int, int, int, int, int, int, int, int]:  # fmt: skip
+    """Take turns until `until_ns`, or until Python is needed: soon after a sampled order, too.
 
-    Orders whose answers were all sent are hashed and forgotten, and so are these answers. With enough bytes matched it
-    takes turns until it has slept: the last order is a sampled one, and if Python went on at once, libzmq's thread
-    would wait for the processor with that order's answers.
+    Orders whose answers were all sent are hashed and forgotten, and so are these answers. After a frame with a sampled
+    order, `samples` gets a row: the time, then the counts of the book's state. Python reports it later: if it did so at
+    once, that order's answers would wait in libzmq's thread for the processor.
     """
     timespec = np.empty(2, np.int64)
-    matched = journaled = count = sent = at = byte = heard = 0
-    is_stuck = has_paused = False
+    state = as_i64(arena)
+    sampled = state[ORDERS] // interval
+    matched = journaled = count = sent = at = byte = noted = heard = 0
+    is_stuck = False
     while True:
         came = receive(numbers, memory, orders, order_ends, matched, largest_order)
         if came > matched:
-            heard, has_paused = 1, False
+            heard = 1
             why, matched, at, count, byte = handle(
                 orders, order_ends, matched, came, 0, packing,
                 answers, answer_ends, count, 0, largest_answer, arena, index,
@@ -116,24 +129,27 @@ def take_turns(
                 break
             hash_into(orders_sum, orders, 0, order_ends[matched])
             hash_into(answers_sum, answers, 0, answer_ends[sent])
-            enough_bytes -= order_ends[matched]
             came = matched = journaled = count = sent = 0
-            if enough_bytes <= -MORE_BYTES:
-                break
-        elif has_paused:
-            break
+            if state[ORDERS] // interval > sampled:
+                sampled = state[ORDERS] // interval
+                samples[noted, 0] = monotonic_ns(timespec)
+                for i in range(COUNTERS):
+                    samples[noted, 1 + i] = state[ORDERS + i]
+                until_ns = min(until_ns, samples[0, 0] + LONGEST_WAIT_NS)
+                noted += 1
+                if noted == len(samples):
+                    break
         else:
-            has_paused = enough_bytes <= 0
-            sleep(numbers, memory, min(until_ns, monotonic_ns(timespec) + PAUSE_NS) if has_paused else until_ns)
+            sleep(numbers, memory, until_ns)
         if numbers[NOTICE] or monotonic_ns(timespec) >= until_ns:
             break
     goes_on = not is_stuck and numbers[NOTICE] == 0
-    return came, matched, at, byte, count, sent, journaled, heard, int(goes_on)
+    return came, matched, at, byte, count, sent, journaled, noted, heard, int(goes_on)
 
 
 def take_lent(
     lent: Lent, engine: MatchingEngine, sums: Sums, journal: JournalCalls,
-    orders: FrameBatch, answers: FrameBatch, enough_bytes: int, until_ns: int,
+    orders: FrameBatch, answers: FrameBatch, samples: Samples, until_ns: int,
 ) -> Taken:  # fmt: skip
     """Take turns with the calls of a link; both batches are empty before."""
     append, numbers, record = journal
@@ -141,7 +157,7 @@ def take_lent(
         lent.receive, lent.send, lent.sleep, lent.numbers, lent.memory,
         engine.kernel, engine.packing, engine.book.arena, engine.book.index, append, numbers, record,
         orders.buffer, orders.offsets, orders.largest_frame, answers.buffer, answers.offsets, answers.largest_frame,
-        enough_bytes, until_ns, sums.orders.state, sums.answers.state,
+        samples.interval, samples.rows, until_ns, sums.orders.state, sums.answers.state,
     ))  # fmt: skip
     orders.count, answers.count = taken.came, taken.answers
     return taken
@@ -149,4 +165,4 @@ def take_lent(
 
 def warm_turns(engine: MatchingEngine) -> None:
     """Load the kernel, and take no turn."""
-    take_lent(idle_calls(), engine, Sums(), NO_JOURNAL, FrameBatch(1), FrameBatch(1), 0, 0)
+    take_lent(idle_calls(), engine, Sums(), NO_JOURNAL, FrameBatch(1), FrameBatch(1), Samples(1), 0)

@@ -7,10 +7,10 @@ import re
 import numpy as np
 import pytest
 
+from benchmarks.reference_book import ReferenceBook
 from exchange.messages import Order, decode_all
 from exchange_simulation import OrderBook, orders
 from gateway.seeded_orders import SeededOrders
-from matching_engine.reference import ReferenceBook
 
 
 def test_the_stream_is_the_gateway_s():

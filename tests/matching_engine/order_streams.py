@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import numpy as np
 from hypothesis import strategies as st
 
+from benchmarks.reference_book import ReferenceBook
 from exchange.messages import ASK, BID, LAYOUTS, Cancel, Message, Order, decode, encode
 from matching_engine.engine import MatchingEngine, Stop
 from matching_engine.order_book import OrderBook
-from matching_engine.reference import ReferenceBook
 from tests.matching_engine.invariants import check
 from transports.frames import FrameBatch
 

@@ -26,9 +26,9 @@ from matching_engine.journal import InputJournal
 from matching_engine.order_book import OrderBook
 from matching_engine.recovery import Pulse, Recovery
 from matching_engine.resuming import BEAT_NS, ResumingEngine
-from matching_engine.service import ORDER_BYTES, EngineService
+from matching_engine.service import EngineService
 from matching_engine.snapshots import write_snapshot
-from matching_engine.turns import MORE_BYTES, NO_JOURNAL, Sums, take_lent
+from matching_engine.turns import MOST_SAMPLES, NO_JOURNAL, Samples, Sums, Taken, take_lent
 from transports.base import BadAddress, Link, PeerGone
 from transports.frames import FrameBatch
 from transports.lending import NOTICE, RECEIVE, SEND, SLEEP, Lent, lendable
@@ -355,14 +355,23 @@ def test_a_book_that_grows_within_a_turn_loses_nothing(packing: int, monkeypatch
     assert results[0].answers.messages == 301
 
 
-@pytest.mark.parametrize(("orders", "naps"), [(3, 1), (MORE_BYTES, 0)])
-def test_after_a_sampled_order_the_engine_sleeps_before_it_reports_unless_orders_keep_coming(
-    orders: int, naps: int
-) -> None:
-    """While it sleeps, libzmq's thread sends that order's answers: reported at once, it took eight times as long."""
+@pytest.mark.parametrize(("interval", "noted"), [(2, [2, 4]), (1, [*range(1, 6)]), (9, [])])
+def test_sampled_orders_are_noted_and_the_turns_go_on(interval: int, noted: list[int]) -> None:
+    """Were a sample reported at once, libzmq's thread would wait for the processor with that order's answers."""
+    taken, script, samples = turns_of(5, interval)
+    assert (taken.samples, samples.rows[: taken.samples, 1].tolist()) == (len(noted), noted)
+    assert script.numbers[NAPS] > 0
+    assert np.all(np.diff(samples.rows[: taken.samples, 0]) >= 0)
+
+
+def test_python_reports_samples_once_there_is_no_room_for_more() -> None:
+    taken, script, _ = turns_of(2 * MOST_SAMPLES, interval=1)
+    assert (taken.samples, script.numbers[NEXT], script.numbers[NAPS]) == (MOST_SAMPLES, MOST_SAMPLES, 0)
+
+
+def turns_of(orders: int, interval: int) -> tuple[Taken, Script, Samples]:
+    """Turns over a script with as many orders, one a frame, which go on for a moment after the last one."""
     engine, script = MatchingEngine(OrderBook(1000)), Script([encode(Order(1, BID, 5, 5))] * orders, 1, 10**6, True)
     lent = Lent(_receive, _send, _nap, script.numbers, script.memory, lambda: None)
-    until_ns = time.monotonic_ns() + 10**15
-    take_lent(lent, engine, Sums(), NO_JOURNAL, FrameBatch(1 << 14), FrameBatch(1 << 14), ORDER_BYTES, until_ns)
-    assert engine.counts.orders == min(orders, 2 + MORE_BYTES // ORDER_BYTES)
-    assert script.numbers[NAPS] == naps
+    batches, samples, until_ns = [FrameBatch(1 << 14) for _ in range(2)], Samples(interval), time.monotonic_ns() + 10**8
+    return take_lent(lent, engine, Sums(), NO_JOURNAL, *batches, samples, until_ns), script, samples

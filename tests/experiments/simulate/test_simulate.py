@@ -8,13 +8,13 @@ from pathlib import Path
 import pyarrow.dataset as ds
 import pytest
 
+from benchmarks.reference_book import ReferenceBook
 from exchange.checksum import StreamChecksum
 from exchange.messages import Order, Quote, Trade, decode_all
 from experiments.events import TABLES
 from experiments.simulate.simulate import TITLES, _totals
 from experiments.simulate.simulation import Block, InstrumentMatcher, Row, Simulation
 from gateway.seeds import instrument_seed
-from matching_engine.reference import ReferenceBook
 from reports.tables import terminal
 from tests.exchange_command import exchange
 from tests.experiments.simulate.sample_simulations import events, rows, same, simulated

@@ -1,4 +1,4 @@
-"""The matching rule once more, as plainly as it can be written: tests compare the compiled book with it.
+"""The matching rule once more, as plainly as it can be written: tests and `matching` compare the compiled book with it.
 
 Messages in, messages out; price levels in sorted dictionaries, orders in queues.
 """
