@@ -1,6 +1,7 @@
-"""The matching rule once more, as plainly as it can be written: tests and `matching` compare the compiled book with it.
+"""The matching rule once more, as plainly as it can be written.
 
-Messages in, messages out; price levels in sorted dictionaries, orders in queues.
+Tests and `python -m benchmarks matching` compare the compiled book with it. Messages in, messages out; price levels in
+sorted dictionaries, orders in queues.
 """
 
 from __future__ import annotations

@@ -250,9 +250,9 @@ class EngineService:
         return now_ns
 
     def _sample(self) -> None:
-        """Report meters 2 and 3 after each batch that has a sampled order in it."""
+        """Report meters 2 and 3 after each batch that this loop took and that has a sampled order in it."""
         counts = self._engine.counts
-        if counts.orders // self._interval > self._sampled:
+        if self._started and counts.orders // self._interval > self._sampled:
             self._report_sample(counts, time.monotonic_ns())
 
     def _report_sample(self, counts: Counts, now_ns: int) -> None:

@@ -1,8 +1,8 @@
 """The engine's turns as one compiled call, over a link that lends its calls.
 
 A turn receives orders, matches them, writes them into the journal if there is one, sends their answers and sleeps until
-the next order comes. Python is needed once a second, and for whatever the engine's kernel does not take: the call then
-returns, and the loop of `service.py` goes on.
+the next order comes. Python is needed once a second, 20 ms after a sampled order, and for whatever the engine's kernel
+does not take: the call then returns, and the loop of `service.py` goes on.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def _append_nowhere(_numbers: Longs, _record: Bytes, _frames: Bytes, _begin: int
     return True
 
 
-MOST_SAMPLES, LONGEST_WAIT_NS = 32, 100_000_000
-"""Samples are reported together: so many of them, or whatever has come so long after the first."""
+MOST_SAMPLES, LONGEST_WAIT_NS = 32, 20_000_000
+"""Samples are reported together: once there are so many, so long after the first, or when the second ends."""
 JournalCalls = tuple[Any, Longs, Bytes]
 """The compiled writer of an input journal's records, of the type APPEND, and its first two arguments."""
 NO_JOURNAL: JournalCalls = kernel(_append_nowhere, APPEND), np.zeros(1, np.int64), NO_MEMORY
@@ -100,7 +100,7 @@ def take_turns(
     orders: Bytes, order_ends: Longs, largest_order: int, answers: Bytes, answer_ends: Longs, largest_answer: int,
     interval: int, samples: Any, until_ns: int, orders_sum: State, answers_sum: State,
 ) -> tuple[int, int, int, int, int, int, int, int, int, int]:  # fmt: skip
-    """Take turns until `until_ns`, or until Python is needed: soon after a sampled order, too.
+    """Take turns until `until_ns`, or until Python is needed: 20 ms after a sampled order, too.
 
     Orders whose answers were all sent are hashed and forgotten, and so are these answers. After a frame with a sampled
     order, `samples` gets a row: the time, then the counts of the book's state. Python reports it later: if it did so at

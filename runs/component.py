@@ -52,7 +52,7 @@ def stay_on(cpu: int) -> None:
 
 
 def do_without_scipy() -> None:
-    """Hide scipy and PyYAML from numba, which saves a quarter of a start.
+    """Hide scipy and PyYAML from numba, which makes a start shorter.
 
     numba imports scipy for linear algebra, which no kernel uses, and PyYAML for a settings file, which we do not have.
     """
@@ -64,9 +64,10 @@ def load_kernels_alone() -> None:
     """Let numba load a kernel from disk without its compiler's libraries: a quarter of the processor time of a start.
 
     numba imports what it knows how to compile before it loads the first kernel. A compilation imports it all the same,
-    so a kernel that is not on disk is compiled as ever. Functions as arguments are all that a call needs of it.
+    so a kernel that is not on disk is compiled as ever. Of all that, the call of a loaded kernel needs only the type of
+    functions that are arguments. What is replaced is private: a numba that has another cache loads as it likes.
     """
-    import numba.experimental.function_type  # noqa: F401 (numba knows the type of `Lendable` by this)
+    import numba.experimental.function_type  # noqa: F401
     from numba.core.caching import Cache
     from numba.core.runtime import rtsys
 
@@ -75,7 +76,8 @@ def load_kernels_alone() -> None:
         with cache._guard_against_spurious_io_errors():
             return cache._load_overload(signature, context)
 
-    Cache.load_overload = load
+    if all(hasattr(Cache, name) for name in ("_guard_against_spurious_io_errors", "_load_overload")):
+        Cache.load_overload = load
 
 
 def settle_down() -> None:

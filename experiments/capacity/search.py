@@ -139,7 +139,7 @@ class CapacitySearch:
             posterior.add(self.outcomes[-1:])
 
     def _is_answered(self, posterior: Posterior) -> bool:
-        """The answer's grid, slow to fill, is filled only if the interval on the first one is nearly narrow enough."""
+        """`refined` is slow: it is asked once the first grid's interval is within a step of narrow enough."""
         return self._is_narrow(posterior.estimate, STEP) and self._is_narrow(posterior.refined(self.outcomes).estimate)
 
     def _is_narrow(self, capacity: Estimate, spare: float = 0.0) -> bool:

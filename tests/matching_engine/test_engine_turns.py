@@ -212,11 +212,23 @@ def test_compiled_turns_say_what_the_loop_in_python_says(packing: int, with_ids:
     frames = [hello, *data.draw(st.lists(frames_of(packing), max_size=60)), end]
     step, room = data.draw(st.integers(1, 9)), data.draw(st.integers(1, 20))
     scripts = [Script(frames, step, room, lends) for lends in (True, False)]
-    compiled, plain = (session(script, packing, with_ids) for script in scripts)
+    reporters = [Listener(), Listener()]
+    compiled, plain = (
+        session(script, packing, with_ids, None, to) for script, to in zip(scripts, reporters, strict=True)
+    )
     assert scripts[0].said[200:] == scripts[1].said[200:]
     for fact in ("orders", "answers", "junk_frames", "gateway_said", "stopped"):
         assert getattr(compiled, fact) == getattr(plain, fact)
     assert compiled.stopped is None
+    sampled, also_sampled = (readings(reporter) for reporter in reporters)
+    assert sampled == also_sampled
+    assert sampled == [Meter.ENGINE_ORDERS_RECEIVED, Meter.ENGINE_MESSAGES_SENT] * (len(sampled) // 2)
+
+
+def readings(reporter: Script) -> list[int]:
+    """The meters whose readings a reporter was sent."""
+    messages = map(read, said_frames(reporter.said))
+    return [message.meter for message in messages if isinstance(message, Throughput)]
 
 
 def test_an_engine_that_goes_on_from_a_snapshot_says_meanwhile_that_it_is_there(tmp_path: Path) -> None:
