@@ -87,6 +87,7 @@ def test_a_notebook_is_stored_without_its_outputs(name: str):
 
 
 @pytest.mark.jvm
+@pytest.mark.long
 def test_the_notebook_on_spark_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     sizes = {"run": {"duration": 0.5}, "sweep": {"repeats": 1, "duration": 0.2, "pause": 0.0, "redo_noisy": False}}
     monkeypatch.chdir(tmp_path)

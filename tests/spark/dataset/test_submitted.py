@@ -52,6 +52,7 @@ def test_a_job_submitted_to_a_cluster_gives_the_numbers_of_this_machine(
 
 
 @pytest.mark.jvm
+@pytest.mark.long
 def test_a_submitter_that_is_killed_leaves_no_process_and_no_folder(
     recorded: RecordedRuns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
