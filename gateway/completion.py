@@ -71,7 +71,7 @@ def _count(value_ns: int, clock: int, counts: Longs, moments: Longs) -> None:
 
 @njit(inline="always")
 def _total(counts: Longs) -> int:
-    """As counts.sum(), for which numba would load linear algebra at each start."""
+    """The sum of the counts. For `counts.sum()` numba would load linear algebra at each start."""
     total = 0
     for count in counts:
         total += count

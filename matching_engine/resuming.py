@@ -175,7 +175,7 @@ class ResumingEngine(EngineService):
             self._go_on_from(*followed)
         else:
             self._match_again()
-        self._sampled = self._engine.counts.orders // self._interval
+        self._sampled = self._engine.counts.orders // self._samples.interval
 
     def _go_on_from(self, follower: Follower, recent: list[Recent]) -> None:
         """Go on with the book of a standby or of a snapshot, and send the latest answers."""

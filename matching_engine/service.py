@@ -31,7 +31,7 @@ class EngineService:
         sampling_interval: int, timeout_s: float, of_thread: bool = False,
     ) -> None:  # fmt: skip
         self._engine, self._terms, self._gateway = engine, terms, gateway
-        self._interval, self._timeout_s, self._timeout_ns = sampling_interval, timeout_s, int(timeout_s * 1e9)
+        self._timeout_s, self._timeout_ns = timeout_s, int(timeout_s * 1e9)
         self._samples = Samples(sampling_interval)
         self._sums = Sums()
         self._reporter = reporter
@@ -252,11 +252,11 @@ class EngineService:
     def _sample(self) -> None:
         """Report meters 2 and 3 after each batch that this loop took and that has a sampled order in it."""
         counts = self._engine.counts
-        if self._started and counts.orders // self._interval > self._sampled:
+        if self._started and counts.orders // self._samples.interval > self._sampled:
             self._report_sample(counts, time.monotonic_ns())
 
     def _report_sample(self, counts: Counts, now_ns: int) -> None:
-        self._sampled = counts.orders // self._interval
+        self._sampled = counts.orders // self._samples.interval
         self._reporting.message(self._orders_received.sample(counts.orders, now_ns))
         self._reporting.message(self._messages_sent.sample(counts.answers, now_ns))
 

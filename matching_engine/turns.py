@@ -108,7 +108,7 @@ def take_turns(
     """
     timespec = np.empty(2, np.int64)
     state = as_i64(arena)
-    sampled = state[ORDERS] // interval
+    next_sampled = (state[ORDERS] // interval + 1) * interval
     matched = journaled = count = sent = at = byte = noted = heard = 0
     is_stuck = False
     while True:
@@ -130,8 +130,8 @@ def take_turns(
             hash_into(orders_sum, orders, 0, order_ends[matched])
             hash_into(answers_sum, answers, 0, answer_ends[sent])
             came = matched = journaled = count = sent = 0
-            if state[ORDERS] // interval > sampled:
-                sampled = state[ORDERS] // interval
+            if state[ORDERS] >= next_sampled:
+                next_sampled = (state[ORDERS] // interval + 1) * interval
                 samples[noted, 0] = monotonic_ns(timespec)
                 for i in range(COUNTERS):
                     samples[noted, 1 + i] = state[ORDERS + i]

@@ -65,7 +65,8 @@ def load_kernels_alone() -> None:
 
     numba imports what it knows how to compile before it loads the first kernel. A compilation imports it all the same,
     so a kernel that is not on disk is compiled as ever. Of all that, the call of a loaded kernel needs only the type of
-    functions that are arguments. What is replaced is private: a numba that has another cache loads as it likes.
+    functions that are arguments. What is replaced is private: a numba that has another cache loads as it likes. A
+    reporter does not call this, since over ZeroMQ it needs no numba at all.
     """
     import numba.experimental.function_type  # noqa: F401
     from numba.core.caching import Cache

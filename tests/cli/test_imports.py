@@ -9,17 +9,13 @@ import pytest
 from tests.exchange_command import exchange
 
 
-def said_by(program: str) -> list[str]:
-    return printed("-c", program)
-
-
 def printed(*words: object) -> list[str]:
     done = subprocess.run([sys.executable, *map(str, words)], capture_output=True, text=True, check=True)
     return done.stdout.split()
 
 
 def test_launcher_and_reporter_import_no_compiler_and_nothing_that_draws_or_tabulates() -> None:
-    imported = set(said_by("import sys, runs.run, runs.services, stats_reporter.service; print(*sys.modules)"))
+    imported = set(printed("-c", "import sys, runs.run, runs.services, stats_reporter.service; print(*sys.modules)"))
     assert {"runs.run", "stats_reporter.service"} <= imported
     assert not imported & {"numba", "matplotlib", "pyspark", "scipy.stats", "pandas", "pika", "reports.live"}
 
@@ -36,7 +32,7 @@ print(len(os.listdir("/proc/self/task")))
 listen("zeromq://127.0.0.1:0", "token").close()
 print("numba" in sys.modules, any(name.startswith("scipy.") for name in sys.modules))
 """
-    assert said_by(program) == ["1", "True", "False"]
+    assert printed("-c", program) == ["1", "True", "False"]
 
 
 def test_engine_and_gateway_load_their_kernels_without_the_compiler_s_linear_algebra(tmp_path: Path) -> None:
