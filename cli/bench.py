@@ -8,6 +8,7 @@ import click
 
 from cli.command import Command
 from cli.main import LoadingGroup
+from runs.component import load_kernels_alone
 
 if TYPE_CHECKING:
     from messaging.benchmark import Benchmark
@@ -31,6 +32,7 @@ class Benchmarks(LoadingGroup):
         if name not in self.list_commands(ctx):
             return None
         if name == "role":
+            load_kernels_alone()
             from messaging.by_hand import role_command
 
             return role_command()
@@ -61,6 +63,7 @@ def command_of(benchmark: Benchmark | None) -> click.Command:
     from messaging.options import parameters
 
     def run(results: str, name: str | None, as_json: bool, **typed: Any) -> None:
+        load_kernels_alone()
         from messaging.options import settings_of
         from messaging.running import Output, run_benchmark, run_suite
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from runs.component import load_kernels_alone
 from runs.errors import UserError, cannot_write, reading
 from runs.options import json_option, options_for
 
@@ -38,6 +39,7 @@ def command(
 
 def _match(tape: Path, answers: Path | None, **book: Any) -> dict[str, Any]:
     """Match the tape; return counts, checksums, speed. UserError if tape, output or a book setting is wrong."""
+    load_kernels_alone()
     from exchange.checksum import StreamChecksum
     from exchange.messages import MalformedMessage
     from matching_engine.engine import MatchingEngine

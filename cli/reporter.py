@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from exchange.instances import named
+from runs.files import new_run_folder
 from runs.options import options_of, run_settings
 from runs.priority import yielding
 
@@ -23,7 +24,7 @@ def command(
 
     Example: exchange reporter --listen tcp://0.0.0.0:7001 --run first --secure DIR
     """
-    from runs.component import Events, Service, serve
+    from runs.component import Events, Service, load_kernels_alone, serve
     from runs.services import open_reporter
     from runs.transport_settings import check_exposure, with_keys
 
@@ -34,6 +35,7 @@ def command(
     events, folder = Events(named("reporter", instance), launched), Path(results) / name
 
     def open_in(make_folder: Callable[[], Path]) -> tuple[Service, str]:
+        load_kernels_alone(url)
         service, link = open_reporter(name, url, make_folder, settings, instance=instance)
         return service, link.url
 
@@ -42,7 +44,6 @@ def command(
             serve(events, lambda: open_in(lambda: folder), cpu)
         return
     check_exposure(url, insecure)
-    from runs.files import new_run_folder
     from runs.record.begun import note_begun
     from runs.run import conditions_here, record_by_hand
 

@@ -60,14 +60,14 @@ def do_without_scipy() -> None:
         sys.modules.setdefault(module, cast(Any, None))
 
 
-def load_kernels_alone() -> None:
+def load_kernels_alone(reporter_url: str = "") -> None:
     """Let numba load a kernel from disk without its compiler's libraries: a quarter of the processor time of a start.
 
-    numba imports what it knows how to compile before it loads the first kernel. A compilation imports it all the same,
-    so a kernel that is not on disk is compiled as ever. Of all that, the call of a loaded kernel needs only the type of
-    functions that are arguments. What is replaced is private: a numba that has another cache loads as it likes. A
-    reporter does not call this, since over ZeroMQ it needs no numba at all.
+    numba imports what it knows how to compile before it loads the first kernel; a compilation imports it all the same.
+    Calling a loaded kernel needs the type of functions that are arguments. A numba with another cache loads as ever.
     """
+    if reporter_url.startswith("zeromq"):
+        return  # a reporter needs no kernel then, and no numba
     import numba.experimental.function_type  # noqa: F401
     from numba.core.caching import Cache
     from numba.core.runtime import rtsys

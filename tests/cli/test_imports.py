@@ -35,11 +35,12 @@ print("numba" in sys.modules, any(name.startswith("scipy.") for name in sys.modu
     assert printed("-c", program) == ["1", "True", "False"]
 
 
-def test_engine_and_gateway_load_their_kernels_without_the_compiler_s_linear_algebra(tmp_path: Path) -> None:
-    words = ("run", "--json", "--no-spark", "--no-page", "--results", tmp_path, "--orders", 100, "--name")
+def test_components_load_their_kernels_without_the_compiler_s_linear_algebra(tmp_path: Path) -> None:
+    settings = ("--json", "--no-spark", "--no-page", "--results", tmp_path, "--transport", "tcp", "--orders", 100)
+    words = ("run", *settings, "--name")
     exchange(*words, "first")  # what is not on disk is compiled now
     exchange(*words, "here", PYTHONPROFILEIMPORTTIME="1")
-    for component in ("engine", "gateway"):
+    for component in ("engine", "gateway", "reporter"):
         imported = (tmp_path / f"here/{component}.log").read_text()
         assert "numba.core.caching" in imported
         assert "numba.np.linalg" not in imported

@@ -51,8 +51,9 @@ def deadline_ns(seconds: float = PATIENCE_S) -> int:
 
 
 def _once(url: str) -> object:
-    """A URL as a parameter of tests; zeromq+tcp is zeromq, so its tests are `long`."""
-    return pytest.param(url, marks=pytest.mark.long) if url.startswith("zeromq+tcp:") else url
+    """A URL as a parameter of tests, `long` where another shows the same: zeromq is zeromq+tcp, confirmed acks too."""
+    is_another = url.startswith("zeromq+tcp:") or url.endswith("delivery=acked")
+    return pytest.param(url, marks=pytest.mark.long) if is_another else url
 
 
 SECURE = ("zeromq://{port}?keys={keys}", "tcp://{port}?keys={keys}")
