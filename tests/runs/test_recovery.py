@@ -95,7 +95,7 @@ def test_an_engine_that_is_killed_loses_no_order_and_answers_none_twice(
 
 
 def test_an_engine_that_is_killed_behind_a_snapshot_matches_only_the_orders_behind_that(running: Start) -> None:
-    orders = 7_000_000
+    orders = 5_500_000
     words = ("--rate", "max", "--orders", orders, "--prices", "500..500", "--recover", "--timeout", 60)
     run = running(*words, "--no-page").under_way()
     until(snapshot_path(run.folder / "journal" / "engine.journal").exists, "a snapshot")
