@@ -116,6 +116,8 @@ def test_a_blocked_link_closes_in_its_time(client: str, node: Node, mark: Callab
         began_ns = time.monotonic_ns()
         connector.close(linger_s=0.2)
         assert time.monotonic_ns() - began_ns < PATIENCE_S * 1e9
+        with pytest.raises(PeerGone):  # closed, though the broker never answered
+            connector.wait(deadline_ns())
 
 
 def test_in_an_alarm_a_new_link_waits_from_its_first_message_on(node: Node, mark: Callable[[float], None]) -> None:
