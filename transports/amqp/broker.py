@@ -11,7 +11,6 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -143,20 +142,20 @@ class Probe:
 
     def take_down(self) -> None:
         """Delete the run's queues and exchanges, if any are left. RabbitMQ lets us delete what is not there."""
-        until_ns = self._until_ns()
         with contextlib.suppress(TransportError):
-            channel = self._session.channel
-            for queue in [f"{self._run}.{name}" for name in self._names]:
-                self._session.ask(partial(_delete, channel.queue_delete, queue), until_ns)
-            for exchange in [self._run + name for name in EXCHANGES]:
-                self._session.ask(partial(_delete, channel.exchange_delete, exchange), until_ns)
+            self._session.ask(self._delete_all, self._until_ns())
+
+    def _delete_all(self, done: Callable[..., None]) -> None:
+        """Ask for an answer to the last deletion only, which comes once all others are done."""
+        channel, (*many, last) = self._session.channel, [self._run + name for name in EXCHANGES]
+        for name in self._names:
+            channel.queue_delete(f"{self._run}.{name}")
+        for exchange in many:
+            channel.exchange_delete(exchange)
+        channel.exchange_delete(last, callback=done)
 
     def close(self) -> None:
         self._session.close(self._until_ns())
-
-
-def _delete(delete: Callable[..., object], name: str, done: Callable[..., None]) -> None:
-    delete(name, callback=done)
 
 
 def leave_answers(url: str, run: str, pattern: Pattern, body: bytes, count: int) -> None:
