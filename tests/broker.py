@@ -25,6 +25,8 @@ from transports.registry import transport_of
 from transports.sockets import borrowed
 
 LEFT_OUT_BY = "EXCHANGE_TESTS_WITHOUT_RABBITMQ"
+LOGS_LESS = "logger:set_primary_config(level, warning)"
+"""Five lines about each of a thousand connections are a fifth of what a connection costs the node."""
 
 
 def need_rabbitmq() -> None:
@@ -55,7 +57,10 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str]
             assert declared, f"{scheme} declares no broker that a test could start"
             folder = tmp_path_factory.mktemp("broker") / f"of {scheme}"
             with needing_a_broker():
-                return stack.enter_context(declared().start(folder, None, nodelay=True, where=Where()))
+                found = stack.enter_context(declared().start(folder, None, nodelay=True, where=Where()))
+            if isinstance(found.server, PrivateServer):
+                found.server.node.evaluate(LOGS_LESS)
+            return found
 
         yield running
 
@@ -69,9 +74,9 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
         lacks(str(missing))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def rabbitmq_node(brokers: Callable[[str], RunningBroker]) -> Node:
-    """The private RabbitMQ that all tests share."""
+    """The private RabbitMQ that all tests share; one that a module has restarted is another for the modules behind."""
     server = brokers("amqp").server
     assert isinstance(server, PrivateServer)
     return server.node

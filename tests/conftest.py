@@ -30,7 +30,7 @@ settings.load_profile("untimed")
 
 ITS_FILE = ""
 SHARING = {
-    r"tests/transports/amqp/test_(link|knobs|commit_point|alarm)\.py": "shared node",
+    r"tests/transports/amqp/test_(link|knobs|commit_point|alarm|durable|tls)\.py": "shared node",
     r"tests/transports/(rabbitmq/test_running_node|test_requests|test_published)\.py": "shared node",
     r"tests/(transports/test_(contract|lending|nodelay|queue|routed)|messaging/test_round_trips).*(amqp|broker)": (
         "shared node"

@@ -4,34 +4,32 @@ from __future__ import annotations
 
 import contextlib
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.broker import need_rabbitmq
-from tests.transports.conftest import TOKEN, deadline_ns, until
+from tests.transports.conftest import deadline_ns, until
 from transports.amqp.address import PASSWORD
+from transports.amqp.broker import PrivateServer
 from transports.base import Link, Pattern, PeerGone
+from transports.declaration import RunningBroker
 from transports.frames import FrameBatch
 from transports.rabbitmq import Node
 from transports.registry import connect, listen
 
+RUN = "outlives"
+"""No other tests' run: what is left of it stays at the node that all share."""
 NUMBERED = [n.to_bytes(4, "little") for n in range(3000)]
 
 
 @pytest.fixture
 def nodes(tmp_path: Path) -> Iterator[list[Node]]:
     """A node, and behind it those that followed; one folder, one address, one password."""
-    with started(tmp_path / "node") as made:
-        yield made
-
-
-@contextlib.contextmanager
-def started(folder: Path) -> Iterator[list[Node]]:
     need_rabbitmq()
     with contextlib.ExitStack() as stopping, pytest.MonkeyPatch.context() as patch:
-        made = [Node.start(folder)]
+        made = [Node.start(tmp_path / "node")]
         stopping.callback(_stop_last, made)
         patch.setenv(PASSWORD, made[0].password)
         yield made
@@ -43,7 +41,7 @@ def _stop_last(nodes: list[Node]) -> None:
 
 def publish_and_confirm(url: str, frames: FrameBatch) -> None:
     """A link of its own, whose queue nobody reads."""
-    connector = connect(url, TOKEN, deadline_ns())
+    connector = connect(url, RUN, deadline_ns())
     send_and_confirm(connector, frames)
     assert connector.facts()["returned"] == connector.facts()["refused"] == 0
     connector.close()
@@ -56,7 +54,7 @@ def send_and_confirm(link: Link, frames: FrameBatch) -> None:
 
 
 def left_at(url: str, expected: int) -> list[bytes]:
-    batch, heir = FrameBatch(1 << 16), listen(url, TOKEN)
+    batch, heir = FrameBatch(1 << 16), listen(url, RUN)
     until(lambda: heir.receive(batch) >= 0 and batch.count >= expected, heir)
     heir.close()
     return list(batch)
@@ -67,17 +65,23 @@ SUBSCRIBED = (("all", Pattern.FANOUT, ()), ("some", Pattern.TOPIC, ("news.usa",)
 
 
 @pytest.fixture(scope="module")
-def restarted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a node that was killed with durable messages in queues of a pair, of subscribers and of requests."""
-    with started(tmp_path_factory.mktemp("durable") / "node") as nodes:
-        url = f"{nodes[0].url}/?delivery=durable"
+def restarted(brokers: Callable[[str], RunningBroker]) -> Iterator[str]:
+    """The URL of a node that was killed with durable messages in queues of a pair, of subscribers and of requests.
+
+    It is the node that all tests share: those of other modules get the one that follows it.
+    """
+    server = brokers("amqp").server
+    assert isinstance(server, PrivateServer)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(PASSWORD, server.node.password)
+        url = f"{server.node.url}/?delivery=durable"
         publish_and_confirm(url, FrameBatch.of(*NUMBERED))
         links = [*published_to_subscribers(url), asked(url)]
-        nodes[0].process.kill()
-        nodes[0].process.wait()
+        server.node.process.kill()
+        server.node.process.wait()
         for link in links:
             link.close(0)
-        nodes.append(nodes[0].restart())
+        server.node = server.node.restart()
         yield url
 
 
@@ -142,7 +146,7 @@ def test_what_was_confirmed_before_the_broker_fell_is_there_though_its_publisher
     nodes: list[Node],
 ) -> None:
     url = f"{nodes[0].url}/?delivery=durable"
-    connector, frames, sent = connect(url, TOKEN, deadline_ns()), FrameBatch.of(*NUMBERED * 10), 0
+    connector, frames, sent = connect(url, RUN, deadline_ns()), FrameBatch.of(*NUMBERED * 10), 0
     while connector.facts()["confirmed"] < 2000:
         sent = connector.send(frames, sent)
     nodes[0].process.kill()

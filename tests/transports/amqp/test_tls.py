@@ -10,14 +10,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.broker import is_listening, need_rabbitmq
+from tests.broker import is_listening
 from tests.machine import until as once
 from tests.transports.amqp.certificates import Certificate, make_authority, make_certificate
 from tests.transports.conftest import TOKEN, carry, deadline_ns, joined, until
 from transports.amqp.address import CA_FILE, PASSWORD
 from transports.base import BadAddress, TransportError
 from transports.frames import LARGEST_FRAME, FrameBatch
-from transports.rabbitmq import Node, NodeSettings, private_node
+from transports.rabbitmq import Node
 from transports.registry import listen
 from transports.waiting import Sleeper
 
@@ -39,26 +39,28 @@ class Secured:
         return f"{scheme}://{self.node.user}@{host}:{self.port}/%2F?client={client}"
 
 
-def tls_settings(port: int, authority: Certificate, server: Certificate) -> NodeSettings:
+def opening(port: int, authority: Certificate, server: Certificate) -> str:
+    """An Erlang expression that has a node listen for TLS."""
     files = {"cacertfile": authority.certificate, "certfile": server.certificate, "keyfile": server.key}
     options = ", ".join(f'{{{name}, "{path}"}}' for name, path in files.items())
-    listeners = f'[{{"127.0.0.1", {port}}}]'
-    return NodeSettings(extra={"ssl_listeners": listeners, "ssl_options": f"[{options}, {{verify, verify_none}}]"})
+    place, options = f'{{"127.0.0.1", {port}}}', f"[{options}, {{verify, verify_none}}]"
+    return f"application:ensure_all_started(ssl), rabbit_networking:start_ssl_listener({place}, {options}, 2)"
 
 
 @pytest.fixture(scope="module")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
-    need_rabbitmq()
+def secured(rabbitmq_node: Node, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    """The node that all tests share, which listens for TLS as long as these tests last."""
     folder = tmp_path_factory.mktemp("tls")
     authority = make_authority(folder)
     with socket.socket() as holder:
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         holder.bind(("127.0.0.1", 0))
         port = holder.getsockname()[1]
-        settings = tls_settings(port, authority, make_certificate(folder, authority))
-        with private_node(folder / "node", settings=settings) as node:
-            once(lambda: is_listening(port), "a TLS listener")
-            yield Secured(node, port, authority)
+        rabbitmq_node.evaluate(opening(port, authority, make_certificate(folder, authority)))
+        once(lambda: is_listening(port), "a TLS listener")
+        yield Secured(rabbitmq_node, port, authority)
+        rabbitmq_node.evaluate(f"rabbit_networking:stop_tcp_listener({{{{127, 0, 0, 1}}, {port}, inet}})")
+        once(lambda: not is_listening(port), "no TLS listener")
 
 
 @pytest.fixture(autouse=True)
