@@ -14,7 +14,8 @@ from transports.base import BadAddress, Link, Pattern
 from transports.frames import FrameBatch
 from transports.registry import connect, listen
 
-EACH = 500
+EACH = 150
+"""More than a server takes at once, and together more than a link acknowledges together."""
 
 
 @pytest.fixture(params=urls_with(Pattern.REQUESTS))
