@@ -26,10 +26,10 @@ COMMANDS = {
     "throughput": f"throughput --sizes 6 {FLOOD}",
     "batch-size": f"batch-size --sizes 2KiB {FLOOD}",
     "fe-spmc": f"fe-spmc --sizes 1,1MiB --consumers 3 {FLOOD}",
-    "te-spsc": f"te-spsc --sizes 1,1MiB --patterns 64 {FLOOD}",
+    "te-spsc": f"te-spsc --sizes 1,1MiB --patterns 16 {FLOOD}",
     "request-reply": "request-reply --clients 1 --threads 2 --match indexed,scan --preload 20 "
-    "--sample 0.5 --warm-up 0.05 --repeats 1",
-    "supply-chain": "supply-chain --base 5 --agents 6 --warm-up 0.1 --duration 0.5 --bound 5",
+    "--sample 0.2 --warm-up 0.05 --repeats 1",
+    "supply-chain": "supply-chain --topology horizontal --base 5 --agents 4 --warm-up 0.1 --duration 0.5 --bound 5",
     "confirmed": f"de-spsc --sizes 64 --delivery confirmed {FLOOD}",
     "one by one": f"de-spsc --sizes 64 --amqp-client pika {FLOOD}",
 }

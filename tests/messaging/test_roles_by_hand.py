@@ -19,7 +19,7 @@ PUBLISHED = ("fanout", "topic")
 
 def scenarios(listen: str, connect: str, back: str = "") -> dict[str, Scenario]:
     """Without a broker listeners come first, since their place is known then; through a broker subscribers do."""
-    shared = f"--pattern queue --publishers 2 --timeout 8 {listen}"
+    shared = f"--pattern queue --publishers 2 --timeout 5 {listen}"
     found = {
         "pair": [f"consume {listen} --count {COUNT}", f"publish {connect} --count {COUNT}"],
         "round trip": [f"answer {listen} --count {COUNT}", f"ask {connect} --count {COUNT}"],

@@ -9,7 +9,7 @@ from tests.exchange_command import exchange_here
 from tests.messaging.bench_commands import bench
 from transports.rabbitmq import Node
 
-SHORT = "--base 10 --agents 6 --warm-up 0.1 --duration 3 --restart-after 1 --drain 60"
+SHORT = "--topology horizontal --base 10 --agents 6 --warm-up 0.1 --duration 3 --restart-after 1 --drain 60"
 
 
 def test_what_is_persistent_survives_the_broker_s_restart(tmp_path: Path) -> None:
