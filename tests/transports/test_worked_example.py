@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from messaging import running
+from messaging.benchmarks import benchmark_of
 from tests.exchange_command import STREAM, VALID, exchange
 from tests.transports.distributions import add_distribution, installed
 from tests.transports.test_contract import *  # noqa: F403 - every claim, over the `url` of this module
@@ -71,7 +72,7 @@ class Relay(Broker):
     @contextlib.contextmanager
     def start(self, folder, process_group, nodelay, where):
         folder.mkdir()
-        work = "import time\nwhile True: sum(range(100_000)); time.sleep(0.01)"
+        work = "import time\nwhile True: sum(range(20_000)); time.sleep(0.01)"
         with subprocess.Popen([sys.executable, "-c", work], process_group=process_group) as process:
             yield RunningBroker(f"relay://{folder}", {"RELAY_PASSWORD": "open"}, Server(process.pid))
             process.kill()
@@ -144,8 +145,9 @@ def test_a_run_goes_over_a_transport_of_another_distribution_whose_broker_is_mea
 def test_a_suite_of_benchmarks_goes_over_transports_of_other_distributions(
     distribution: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With and without a broker; of all benchmarks the quickest, which asks and answers."""
+    """With and without a broker; of all benchmarks the quickest, which asks and answers, with one of its sizes."""
     monkeypatch.setattr(running, "names", lambda: ["de-pp"])
+    monkeypatch.setitem(benchmark_of("de-pp").quick, "sizes", (64,))  # type: ignore[arg-type]
     settings = {"quick": True, "repeats": 1, "delivery": "acked", "transport": ("unix", "relay"), "timeout_s": 60}
     with installed(distribution):
         code = running.run_suite(settings, running.Output(str(tmp_path), "suite", as_json=True))
