@@ -16,7 +16,7 @@ prints how often it contains a known capacity.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log
 from statistics import NormalDist
@@ -28,8 +28,8 @@ from exchange.estimates import TAIL, Estimate
 
 FAR = 0.8
 """The logarithm of a ratio beyond which its size does not count: a factor of two."""
-STRAY_SHARE, STRAY_DEVIATION = 0.04, 2.0
-"""The share of stray probes, whose noise may be anything, and the deviation of that noise."""
+STRAY_SHARE, STRAY = 0.04, NormalDist(0.0, 2.0)
+"""The share of stray probes, whose noise may be anything, and that noise."""
 SLOPES = np.geomspace(0.2, 40.0, 8, dtype=np.float32)[:, None, None]
 FLOORS = -np.log(np.array([0.05, 0.3, 0.5, 0.65, 0.8], np.float32))[:, None]
 DEVIATIONS = np.geomspace(0.04, 1.0, 6)
@@ -78,21 +78,23 @@ class Posterior:
         self._edges = np.linspace(low, high, (points or max(2, round((high - low) / STEP))) + 1)
         self._capacities = ((self._edges[1:] + self._edges[:-1]) / 2)[:, None, None, None].astype(np.float32)
         self._log_weights: Floats = -FLATNESS * np.log(SLOPES[None])
+        self.outcomes: list[Outcome] = []
 
-    def add(self, outcomes: Iterable[Outcome]) -> Posterior:
+    def add(self, outcomes: Sequence[Outcome]) -> Posterior:
         for outcome in outcomes:
             expected = self._expected(outcome.rate_per_s)
             self._log_weights = self._log_weights + np.log(_likelihood(expected, *outcome.bounds))
+        self.outcomes += outcomes
         return self
 
-    def refined(self, outcomes: Sequence[Outcome]) -> Posterior:
+    def refined(self) -> Posterior:
         """The posterior of the same outcomes on a grid as fine as its width needs."""
         lowest, highest = self._edges[0], self._edges[-1]
         found: Posterior = self
         for margin in (1.5 * STEP, 0.0):
             low, high = (log(rate) for rate in found.quantiles([NEGLIGIBLE, 1 - NEGLIGIBLE]))
             ends = exp(max(lowest, low - margin)), exp(min(highest, high + margin))
-            found = Posterior(*ends, POINTS).add(outcomes)
+            found = Posterior(*ends, POINTS).add(self.outcomes)
         return found
 
     def _expected(self, rate_per_s: float) -> Floats:
@@ -128,8 +130,7 @@ class Posterior:
 
 def _likelihood(expected: Floats, low: float, high: float) -> Floats:
     """The likelihood of a logarithm from `low` to `high`, for each expected one and each deviation of the noise."""
-    usual = _noise(low - expected, high - expected)
-    return np.asarray((1 - STRAY_SHARE) * usual + STRAY_SHARE * _stray(low, high))
+    return np.asarray((1 - STRAY_SHARE) * _noise(low - expected, high - expected) + STRAY_SHARE * _stray(low, high))
 
 
 def _noise(low: Floats, high: Floats) -> Floats:
@@ -150,5 +151,4 @@ def _share_below(noise: Floats) -> Floats:
 
 def _stray(low: float, high: float) -> float:
     """The same for stray probes."""
-    stray = NormalDist(0.0, STRAY_DEVIATION)
-    return stray.pdf(low) if low == high else stray.cdf(high) - stray.cdf(low)
+    return STRAY.pdf(low) if low == high else STRAY.cdf(high) - STRAY.cdf(low)

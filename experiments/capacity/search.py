@@ -8,6 +8,7 @@ it probes where the capacity may still be, until the interval is narrow enough. 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from math import log
@@ -77,6 +78,7 @@ class CapacitySearch:
         self.least_per_s, self.ceiling_per_s = least_per_s, 0.0
         """The reach: the lowest rate that can be judged, and the highest that can be offered, once that is measured."""
         self.outcomes: list[Outcome] = []
+        self._first_grid: Posterior | None = None
         self.held_per_s: float | None = None
         """The highest rate of the bracket that held."""
         self.failed_per_s: float | None = None
@@ -87,11 +89,9 @@ class CapacitySearch:
         """Measure the ceiling and make all probes."""
         self.ceiling_per_s = self._measure_ceiling_per_s()
         self.least_per_s = min(self.least_per_s, self.ceiling_per_s)
-        try:
+        with contextlib.suppress(Enough):
             if self._bracket():
                 self._narrow()
-        except Enough:
-            pass
         self.stopped = None
 
     def _make_probe(self, rate_per_s: float) -> bool:
@@ -128,19 +128,17 @@ class CapacitySearch:
 
     def _narrow(self) -> None:
         """Probe at the quantiles of what is possible: the middle, a quarter, three quarters, an eighth ..."""
-        posterior = self._posterior()
         for turn in range(1, self._settings.most_probes):
-            if len(self.outcomes) >= LEAST_PROBES and self._is_answered(posterior):
+            if len(self.outcomes) >= LEAST_PROBES and self._is_answered():
                 return
-            (rate,) = posterior.quantiles([_scattered(turn)])
+            (rate,) = self._posterior().quantiles([_scattered(turn)])
             if not self._make_probe(rate):
-                posterior.add(self.outcomes[-1:])
                 self._make_probe(rate)
-            posterior.add(self.outcomes[-1:])
 
-    def _is_answered(self, posterior: Posterior) -> bool:
+    def _is_answered(self) -> bool:
         """`refined` is slow: it is asked once the first grid's interval is within a step of narrow enough."""
-        return self._is_narrow(posterior.estimate, STEP) and self._is_narrow(posterior.refined(self.outcomes).estimate)
+        posterior = self._posterior()
+        return self._is_narrow(posterior.estimate, STEP) and self._is_narrow(posterior.refined().estimate)
 
     def _is_narrow(self, capacity: Estimate, spare: float = 0.0) -> bool:
         assert capacity.low is not None
@@ -149,7 +147,8 @@ class CapacitySearch:
 
     def _posterior(self) -> Posterior:
         """Over the whole reach, since the bracket's probes may have been unlucky."""
-        return Posterior(self.least_per_s, self.ceiling_per_s).add(self.outcomes)
+        self._first_grid = self._first_grid or Posterior(self.least_per_s, self.ceiling_per_s)
+        return self._first_grid.add(self.outcomes[len(self._first_grid.outcomes) :])
 
     @property
     def kind(self) -> str:
@@ -160,7 +159,7 @@ class CapacitySearch:
 
     def answer(self) -> Posterior | None:
         """The distribution of the capacity; None if the capacity lies beyond the reach."""
-        return self._posterior().refined(self.outcomes) if self.kind == FOUND else None
+        return self._posterior().refined() if self.kind == FOUND else None
 
     def flags(self, capacity: Estimate | None) -> list[str]:
         """Sentences that a reader must know before the figure."""

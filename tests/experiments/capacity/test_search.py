@@ -73,7 +73,7 @@ def test_one_bad_probe_moves_the_answer_little() -> None:
     rates = np.geomspace(5_000, 20_000, 24).tolist()
     good = [quiet(10_000.0, rate) for rate in rates]
     bad = [Outcome(5_200.0, False, 4.0)]
-    values = [Posterior(1_000, 100_000).add(each).refined(each).estimate.value for each in (good, good + bad)]
+    values = [Posterior(1_000, 100_000).add(each).refined().estimate.value for each in (good, good + bad)]
     assert values[1] == pytest.approx(values[0], rel=0.03)
 
 
