@@ -67,7 +67,13 @@ def repeats_needed(alpha: float) -> int:
 def hodges_lehmann(values: Floats) -> Floats:
     """The median of the averages of all pairs, along the last axis."""
     first, second = _pairs(values.shape[-1])
-    return np.asarray(np.median((values[..., first] + values[..., second]) / 2, axis=-1), np.float64)
+    return _median((values[..., first] + values[..., second]) / 2)
+
+
+def _median(values: Floats) -> Floats:
+    """Along the last axis, which has no NaN. Sorting takes half as long as np.median."""
+    upwards, size = np.sort(values, axis=-1), values.shape[-1]
+    return np.asarray((upwards[..., (size - 1) // 2] + upwards[..., size // 2]) / 2, np.float64)
 
 
 @lru_cache(maxsize=8)
@@ -101,8 +107,7 @@ class _Family:
 
     def __init__(self, rows: Floats, groups: Sequence[Hashable], seed: int) -> None:
         self._flips = sign_flips(rows.shape[1], seed)
-        names = list(dict.fromkeys(groups))
-        self._members = [np.array([group == name for group in groups]) for name in names]
+        self._members = [np.array([group == name for group in groups]) for name in dict.fromkeys(groups)]
         self._shares = np.array([LENT * (1 - 1 / sum(mask)) for mask in self._members])
         self._rows = self._clipped(rows)
         self._estimate, spread = _estimate_and_spread(self._rows)
@@ -124,17 +129,16 @@ class _Family:
 
         A row that was found to differ no longer raises the limit of the others.
         """
-        differs, p, limit = np.zeros(len(self._t), bool), np.zeros(len(self._t)), 0.0
+        differs, p = np.zeros(len(self._t), bool), np.zeros(len(self._t))
         while not differs.all():
             largest = self._t_of(chance)[:, ~differs].max(axis=1, keepdims=True)
             p[~differs] = np.maximum(_share_at_least(largest, self._t[~differs]), p[differs].max(initial=0.0))
             found = ~differs & (p <= alpha)
             if not found.any():
-                limit = _exceeded_by(largest[:, 0], alpha)
-                break
+                return p, differs, _exceeded_by(largest[:, 0], alpha)
             differs |= found
             self._centre(chance, found, np.zeros(len(self._t)))
-        return p, differs, limit
+        return p, differs, 0.0
 
     def _limit(self, chance: _Chance, differs: Mask, limit: float, alpha: float) -> tuple[float, Floats]:
         """Returns (the T that chance alone exceeds in a share alpha of the flips, the largest T of each flip).
@@ -157,8 +161,7 @@ class _Family:
     def _flipped(self, rows: Floats) -> tuple[Floats, Floats]:
         """The estimate and the spread of each row (column) in each flip (row)."""
         estimates, spreads = np.empty((2, len(self._flips), len(rows)))
-        for place, row in enumerate(rows):
-            measured = np.isfinite(row)
+        for place, (row, measured) in enumerate(zip(rows, np.isfinite(rows), strict=True)):
             estimates[:, place], spreads[:, place] = _estimate_and_spread(self._flips[:, measured] * row[measured])
         return estimates, spreads
 
@@ -170,7 +173,7 @@ class _Family:
         variances = spreads**2
         for mask, share in zip(self._members, self._shares, strict=True):
             own = variances[..., mask]
-            variances[..., mask] = (1 - share) * own + share * np.median(own, axis=-1, keepdims=True)
+            variances[..., mask] = (1 - share) * own + share * _median(own)[..., None]
         return np.maximum(np.sqrt(variances), LEAST_SCALE)
 
     def _clipped(self, rows: Floats) -> Floats:
@@ -187,8 +190,7 @@ def _estimate_and_spread(rows: Floats) -> tuple[Floats, Floats]:
         both = [_estimate_and_spread(row[np.isfinite(row)]) for row in rows]
         return np.array([m for m, _ in both]), np.array([s for _, s in both])
     estimate = hodges_lehmann(rows)
-    squares = ((rows - estimate[..., None]) ** 2).sum(axis=-1)
-    return estimate, np.asarray(np.sqrt(squares / (rows.shape[-1] - 1)), np.float64)
+    return estimate, np.sqrt(((rows - estimate[..., None]) ** 2).sum(axis=-1) / (rows.shape[-1] - 1))
 
 
 def _share_at_least(by_chance: Floats, t: Floats) -> Floats:
@@ -198,5 +200,4 @@ def _share_at_least(by_chance: Floats, t: Floats) -> Floats:
 
 def _exceeded_by(by_chance: Floats, alpha: float) -> float:
     """The smallest T that at most a share alpha of the flips reaches from above."""
-    downwards = np.sort(by_chance)[::-1]
-    return float(downwards[int(alpha * len(downwards))])
+    return float(np.sort(by_chance)[::-1][int(alpha * len(by_chance))])
