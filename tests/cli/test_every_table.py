@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,8 @@ def fail_probes(record: Any) -> None:
         probe.update(holds=False, why=LONG_REASON)
 
 
-def said(words: list[str], width: int) -> str:
+@cache
+def said(width: int, *words: str) -> str:
     done = CliRunner().invoke(main, words, env={"COLUMNS": str(width)})
     assert done.exit_code == 0, done.output
     return done.stdout
@@ -60,25 +62,25 @@ def numbers(text: str) -> Counter[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_figure_of_a_wide_terminal_is_in_a_narrow_one(name: str, results: Path):
-    words = ["results", "show", name, "--results", str(results)]
-    wide = said(words, 500)
+    words = ("results", "show", name, "--results", str(results))
+    wide = said(500, *words)
     assert sum(numbers(wide).values()) > 5
-    for narrow in (said(words, width) for width in (60, 80, 120)):
+    for narrow in (said(width, *words) for width in (60, 80, 120)):
         assert not numbers(wide) - numbers(narrow)
         assert "…" not in narrow
 
 
 @pytest.mark.parametrize("pair", [("run-zeromq", "run-amqp"), ("compare", "sweep")])
 def test_every_figure_of_a_difference_is_in_a_narrow_terminal(pair: tuple[str, str], results: Path):
-    words = ["results", "diff", *pair, "--results", str(results)]
-    wide = numbers(said(words, 500))
-    assert [width for width in (60, 80, 120) if wide - numbers(said(words, width))] == []
+    words = ("results", "diff", *pair, "--results", str(results))
+    wide = numbers(said(500, *words))
+    assert [width for width in (60, 80, 120) if wide - numbers(said(width, *words))] == []
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_a_table_keeps_within_the_terminal(width: int, results: Path):
     for name in ("run-pairs", "compare", "nagle", "sweep", "bench-request-reply", "suite"):
-        lines = said(["results", "show", name, "--results", str(results)], width).splitlines()
+        lines = said(width, "results", "show", name, "--results", str(results)).splitlines()
         too_long = [line for line in lines if cell_len(line.rstrip()) > width and " " in line.strip()]
         assert [line for line in too_long if not line.startswith(("page:", "tables:", "record:"))] == []
 
