@@ -32,7 +32,7 @@ def run_in(folder: Path) -> Path:
 def test_control_characters_are_shown_and_not_sent(words: tuple[str, ...], tmp_path: Path) -> None:
     run_in(tmp_path / "evil")
     run_in(tmp_path / f"named{CLEAR_SCREEN}")
-    said = exchange("results", *words, "--results", tmp_path, FORCE_COLOR="1", TERM="dumb")
+    said = exchange_here("results", *words, "--results", tmp_path, FORCE_COLOR="1", TERM="dumb")
     assert "Traceback" not in said.err
     assert not [c for c in said.out + said.err if c in "\x07\x1b\x9b"]
 

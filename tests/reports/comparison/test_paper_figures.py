@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from experiments.comparison_arms import ArmSettings, nagle_arms, rate_factor, transport_factor
 from experiments.trials.arms import Factor, arms_of
 from experiments.trials.plan import Plan
@@ -47,8 +49,20 @@ def drawn(record: dict[str, Any]) -> dict[str, list[tuple[Any, ...]]]:
         return {figure.name: figure.chart.numbers.rows for figure in paper_figures(record)}
 
 
-def test_a_comparison_has_figure_8_a_and_b_and_9_with_a_line_for_each_transport(tmp_path: Path) -> None:
-    found = drawn(compared(tmp_path))
+@pytest.fixture(scope="module")
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return compared(tmp_path_factory.mktemp("compared"))
+
+
+@pytest.fixture(scope="module")
+def page(comparison: dict[str, Any]) -> str:
+    return page_html(comparison)
+
+
+def test_a_comparison_has_figure_8_a_and_b_and_9_with_a_line_for_each_transport(
+    comparison: dict[str, Any],
+) -> None:
+    found = drawn(comparison)
     assert list(found) == [
         "figure-8-a-message-rate", "figure-8-b-order-completion-time", "figure-9-a-cpu-utilisation-of-the-broker",
         "figure-9-b-cpu-utilisation-of-the-gateway", "figure-9-c-cpu-utilisation-of-the-engine",
@@ -58,14 +72,14 @@ def test_a_comparison_has_figure_8_a_and_b_and_9_with_a_line_for_each_transport(
     ]  # fmt: skip
 
 
-def test_message_rates_are_orders_and_answers_against_what_was_offered(tmp_path: Path) -> None:
-    rows = drawn(compared(tmp_path))["figure-8-a-message-rate"]
+def test_message_rates_are_orders_and_answers_against_what_was_offered(comparison: dict[str, Any]) -> None:
+    rows = drawn(comparison)["figure-8-a-message-rate"]
     assert ("orders, zeromq", 8000.0, 8000.0) in [row[:3] for row in rows]
     assert ("answers, amqp", 1000.0, 2400.0) in [row[:3] for row in rows]
 
 
-def test_cpu_is_that_of_a_core_over_the_run_and_a_broker_s_where_there_is_one(tmp_path: Path) -> None:
-    found = drawn(compared(tmp_path))
+def test_cpu_is_that_of_a_core_over_the_run_and_a_broker_s_where_there_is_one(comparison: dict[str, Any]) -> None:
+    found = drawn(comparison)
     assert {row[:3] for row in found["figure-9-a-cpu-utilisation-of-the-broker"]} == {
         ("amqp", 1000.0, 75.0), ("amqp", 8000.0, 75.0),
     }  # fmt: skip
@@ -93,20 +107,20 @@ def test_the_paper_s_printed_values_stand_beside_ours(tmp_path: Path) -> None:
     assert [row.ours[0]["median"] for row in (off, on, cpu) if row.ours[0]] == [200.0, 200.0, 25.0]
 
 
-def test_one_rate_has_no_such_section_and_several_have(tmp_path: Path) -> None:
-    (tmp_path / "one").mkdir()
-    assert "in the layout of the paper" not in page_html(compared(tmp_path / "one", rates=(1000.0,)))
-    several = page_html(compared(tmp_path))
-    assert several.index("<h1>") < several.index("Every verdict") < several.index("in the layout of the paper")
-    assert "other hardware" in several
+def test_one_rate_has_no_such_section_and_several_have(page: str, tmp_path: Path) -> None:
+    assert "in the layout of the paper" not in page_html(compared(tmp_path, rates=(1000.0,)))
+    assert page.index("<h1>") < page.index("Every verdict") < page.index("in the layout of the paper")
+    assert "other hardware" in page
 
 
-def test_the_page_has_a_table_of_times_for_each_clock_that_measured_some(tmp_path: Path) -> None:
+def test_the_page_has_a_table_of_times_for_each_clock_that_measured_some(comparison: dict[str, Any], page: str) -> None:
     """At rate max nothing is due; the table of times from due had no row."""
-    record = compared(tmp_path)
-    assert "Completion time from due, in" in page_html(record)
-    for arm in record["arms"]:
-        arm["metrics"] = {name: found for name, found in arm["metrics"].items() if not name.startswith("due_")}
-    page = page_html({**record, "verdicts": []})
-    assert "Completion time from due, in" not in page
-    assert "Completion time from handing over, in" in page
+    assert "Completion time from due, in" in page
+    arms = [{**arm, "metrics": without_due(arm["metrics"])} for arm in comparison["arms"]]
+    at_rate_max = page_html({**comparison, "arms": arms, "verdicts": []})
+    assert "Completion time from due, in" not in at_rate_max
+    assert "Completion time from handing over, in" in at_rate_max
+
+
+def without_due(metrics: dict[str, Any]) -> dict[str, Any]:
+    return {name: found for name, found in metrics.items() if not name.startswith("due_")}
