@@ -28,7 +28,7 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
     """The folder of a search, and its record."""
     results = tmp_path_factory.mktemp("results")
     words = ("--bench", WORKLOAD, "--from", 2, "--probes", 3, "--pause", 0, "--results", results)
-    said = exchange("capacity", *words, "--name", "it", "--json")
+    said = exchange_here("capacity", *words, "--name", "it", "--json")
     assert said.code == 0, said.err
     return results / "it", said.record
 
