@@ -45,7 +45,9 @@ class Task:
         self.result: object = None
         self.error: BaseException | None = None
         self.is_done = False
-        self._go, self._back = threading.Semaphore(0), threading.Semaphore(0)
+        self._go, self._back = threading.Lock(), threading.Lock()
+        self._go.acquire()
+        self._back.acquire()
         self._thread = threading.Thread(target=self._play, name=name, daemon=True)
         self._thread.start()
 
@@ -135,15 +137,19 @@ class World:
                 event[1]()
             ready = [task for task in waiting if task.until_ns <= self.now_ns or task.is_ready()]
             if not ready:
-                self.now_ns = max(self.now_ns + US, self._next_ns(waiting))
+                self._pass(waiting)
                 continue
             self._running = self.chance.choice(ready)
             self._running.go()
             self._running = None
 
-    def _next_ns(self, waiting: list[Task]) -> int:
-        soon = [task.until_ns for task in waiting] + [when for when, _ in self._events]
-        return min([*soon, self.now_ns + MS])
+    def _pass(self, waiting: list[Task]) -> None:
+        """Move the clock, by a millisecond at most, until a task is ready, a new one too, or something is due."""
+        due = [*(task.until_ns for task in waiting), *(when for when, _ in self._events)]
+        due_ns = min(LONGEST_NS, *due) if due else self.now_ns + MS
+        self.now_ns = max(self.now_ns + US, min(due_ns, self.now_ns + MS))
+        while self.now_ns < due_ns and not any(task.is_ready() for task in self._tasks if not task.is_done):
+            self.now_ns = min(due_ns, self.now_ns + MS)
 
 
 class Queue:
