@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 
 from matching_engine import arena as a
@@ -34,26 +32,32 @@ def _claim(holds: bool, claim: str) -> None:
         raise BrokenInvariant(claim)
 
 
+def _words(book: OrderBook) -> memoryview:
+    """The records one by one, three times as fast as numpy gives them."""
+    return memoryview(book.records)
+
+
 def _rings(book: OrderBook) -> dict[int, list[int]]:
     """The orders of each level that holds any, oldest first, by the level's place."""
     first, count = a.FIRST_LEVEL, 2 * (book.max_price + 2)
     links = book.records[first + a.NEXT :][: a.LEVEL_WORDS * count].reshape(count, a.LEVEL_WORDS)
-    places = first + a.LEVEL_WORDS * np.arange(count)
+    places, words = first + a.LEVEL_WORDS * np.arange(count), _words(book)
     _claim(int(links.min()) >= first, "a level's links are larger than any volume")
     _claim(int(book.records[first + a.VOLUME]) == a.ENDLESS, "so is the word before the first level")
-    return {place: _ring(book, place) for place in places[links[:, 0] != places].tolist()}
+    return {place: _ring(book, words, place) for place in places[links[:, 0] != places].tolist()}
 
 
-def _ring(book: OrderBook, level: int) -> list[int]:
+def _ring(book: OrderBook, words: memoryview, level: int) -> list[int]:
     ring: list[int] = []
-    earlier, place = level, int(book.records[level + a.NEXT])
+    earlier, place = level, words[level + a.NEXT]
+    first_order, capacity = book.first_order, book.capacity
     while place != level:
-        _claim(place >= book.first_order and len(ring) < book.capacity, "a level's ring holds orders")
-        _claim(int(book.records[place + a.PREVIOUS]) == earlier, "links lead back the way they came")
-        _claim(1 <= book.records[place + a.VOLUME] <= a.LARGEST_VOLUME, "a resting order has volume")
+        _claim(place >= first_order and len(ring) < capacity, "a level's ring holds orders")
+        _claim(words[place + a.PREVIOUS] == earlier, "links lead back the way they came")
+        _claim(1 <= words[place + a.VOLUME] <= a.LARGEST_VOLUME, "a resting order has volume")
         ring.append(place)
-        earlier, place = place, int(book.records[place + a.NEXT])
-    _claim(int(book.records[level + a.PREVIOUS]) == earlier, "a level knows its youngest order")
+        earlier, place = place, words[place + a.NEXT]
+    _claim(words[level + a.PREVIOUS] == earlier, "a level knows its youngest order")
     return ring
 
 
@@ -88,31 +92,32 @@ def _check_best(book: OrderBook, levels: dict[int, list[int]]) -> None:
 
 def _check_records(book: OrderBook, resting: list[int]) -> None:
     free: list[int] = []
-    place = int(book.state[a.FREE])
-    while place != a.NOTHING and len(free) <= book.capacity:
+    place, words, capacity = int(book.state[a.FREE]), _words(book), book.capacity
+    while place != a.NOTHING and len(free) <= capacity:
         free.append(place)
-        place = int(book.records[place + a.NEXT])
-    expected = Counter(range(book.first_order, len(book.records), a.RECORD))
-    _claim(Counter(free + resting) == expected, "every record is free or rests, once")
+        place = words[place + a.NEXT]
+    expected = range(book.first_order, len(words), a.RECORD)
+    _claim(sorted(free + resting) == list(expected), "every record is free or rests, once")
 
 
 def _check_volume(book: OrderBook, levels: dict[int, list[int]]) -> None:
     """Check that both sides traded the same volume: what came in, less what rests or was cancelled."""
     traded = [int(book.state[a.VOLUME_IN + side] - book.state[a.VOLUME_CANCELLED + side]) for side in (0, 1)]
+    words = _words(book)
     for level, ring in levels.items():
-        traded[_side_and_key(level)[0]] -= sum(int(book.records[place + a.VOLUME]) for place in ring)
+        traded[_side_and_key(level)[0]] -= sum(words[place + a.VOLUME] for place in ring)
     _claim(traded[a.ASK] == traded[a.BID], "traded ask volume is traded bid volume")
 
 
 def _check_index(book: OrderBook, levels: dict[int, list[int]]) -> None:
-    buckets, found = int(book.state[a.BUCKETS]), {}
+    buckets, words, index, found = int(book.state[a.BUCKETS]), _words(book), memoryview(book.index), {}
     for bucket in np.flatnonzero(book.index[:buckets]).tolist():
-        place = int(book.index[bucket])
+        place = index[bucket]
         while place != a.NOTHING:
-            order_id = int(book.records[place + a.ID])
+            order_id = words[place + a.ID]
             _claim(order_id % buckets == bucket and order_id not in found, "an id stands once, in its bucket")
             entry = buckets + place // 2
-            found[order_id] = place, int(book.index[entry + a.LEVEL])
-            place = int(book.index[entry])
-    resting = {int(book.records[p + a.ID]): (p, level) for level, ring in levels.items() for p in ring}
+            found[order_id] = place, index[entry + a.LEVEL]
+            place = index[entry]
+    resting = {words[p + a.ID]: (p, level) for level, ring in levels.items() for p in ring}
     _claim(found == resting, "the index knows the resting orders and no other")

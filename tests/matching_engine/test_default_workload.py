@@ -42,7 +42,7 @@ def test_answers_per_order_are_those_of_the_specification(million):
 
 def test_the_book_grows_by_a_fifth_of_an_order_each_and_contradicts_itself_nowhere(million):
     engine, _, _ = million
-    resting = len(engine.book.resting(1)) + len(engine.book.resting(2))
+    resting = sum(engine.book.total_resting(side).orders for side in (1, 2))
     assert resting / ORDERS == pytest.approx(0.214, abs=0.002)
     check(engine.book)
 

@@ -30,7 +30,7 @@ from matching_engine.service import EngineService
 from matching_engine.snapshots import write_snapshot
 from matching_engine.turns import MOST_SAMPLES, NO_JOURNAL, Samples, Sums, Taken, take_lent
 from transports.base import BadAddress, Link, PeerGone
-from transports.frames import FrameBatch
+from transports.frames import LARGEST_FRAME, FrameBatch
 from transports.lending import NOTICE, RECEIVE, SEND, SLEEP, Lent, lendable
 from transports.renewable import RenewableLink
 
@@ -88,7 +88,7 @@ class Script(Link):
         ends = np.cumsum([0, *map(len, frames)])
         self.numbers = np.concatenate((np.zeros(OFFSETS, np.int64), ends))
         self.numbers[COUNT], self.numbers[STEP], self.numbers[ROOM] = len(frames), step, room
-        self.memory = np.zeros(1 << 22, np.uint8)
+        self.memory = np.zeros(1 << 20, np.uint8)
         self.memory[: ends[-1]] = np.frombuffer(b"".join(frames), np.uint8)
         self._room, self._lends = room, lends
 
@@ -136,16 +136,24 @@ class Listener(Script):
         super().__init__([encode(End(0, 0, 0, 0))], 1, 10**6, lends=False)
 
 
+class SmallBook(OrderBook):
+    """Takes little memory, which each session of an engine takes anew."""
+
+    first_capacity = 1 << 8
+
+
 def session(
     script: Script, packing: int, with_ids: bool, journal: InputJournal | None = None, reporter: Script | None = None
 ) -> EngineResult:
     reporter = reporter or Listener()
     terms = Terms(7, "price-time", packing, 999)
-    engine = MatchingEngine(OrderBook(999, with_ids=with_ids), packing)
-    if journal is None:
-        return EngineService(engine, terms, script, reporter, sampling_interval=3, timeout_s=1.0).run()
-    recovery = Recovery(journal, RenewableLink(script, lambda _: script))
-    return ResumingEngine(engine, terms, recovery, reporter, sampling_interval=3, timeout_s=1.0).run()
+    engine = MatchingEngine(SmallBook(999, with_ids=with_ids), packing)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("matching_engine.service.ANSWER_BYTES", LARGEST_FRAME)
+        if journal is None:
+            return EngineService(engine, terms, script, reporter, sampling_interval=3, timeout_s=1.0).run()
+        recovery = Recovery(journal, RenewableLink(script, lambda _: script))
+        return ResumingEngine(engine, terms, recovery, reporter, sampling_interval=3, timeout_s=1.0).run()
 
 
 class Stalled(Script):
@@ -235,7 +243,7 @@ def test_an_engine_that_goes_on_from_a_snapshot_says_meanwhile_that_it_is_there(
     """Its gateway takes silence for its end, and so does its standby."""
     path, terms = tmp_path / "j.journal", Terms(7, "price-time", 1, 999)
     journal = InputJournal(path, {}, sync="none")
-    follower = Follower(path, MatchingEngine(OrderBook(999)))
+    follower = Follower(path, MatchingEngine(SmallBook(999)))
     for number, side in ((1, ASK), (2, BID)):
         journal.append(np.frombuffer(bytearray(encode(Order(number, side, 500, 1))), np.uint8))
         follower.follow()
@@ -278,7 +286,7 @@ def test_an_engine_whose_disk_is_full_as_a_session_begins_lets_its_gateway_go_an
     path, terms, refusals = tmp_path / "j.journal", Terms(7, "price-time", 1, 999), []
     script = Script([encode(terms.hello(Source.GATEWAY)), encode(Resume(1, 0, 0))], 9, 9, lends=False)
     recovery = Recovery(InputJournal(path, {}), RenewableLink(script, lambda _: script))
-    engine = ResumingEngine(MatchingEngine(OrderBook(999), 1), terms, recovery, Listener(), 3, timeout_s=1.0)
+    engine = ResumingEngine(MatchingEngine(SmallBook(999), 1), terms, recovery, Listener(), 3, timeout_s=1.0)
     engine.on_refusal = lambda: refusals.append(path)
     with files_of_at_most(path.stat().st_size):
         result = engine.run()
@@ -303,7 +311,7 @@ def test_an_engine_whose_link_cannot_be_opened_again_leaves_its_result(tmp_path:
     terms = Terms(7, "price-time", 1, 999)
     script = Script([encode(terms.hello(Source.GATEWAY)), encode(Resume(1, 0, 0))], 9, 9, lends=False)
     recovery = Recovery(InputJournal(tmp_path / "journal", {}), RenewableLink(script, refuse))
-    engine = MatchingEngine(OrderBook(999), 1)
+    engine = MatchingEngine(SmallBook(999), 1)
     result = ResumingEngine(engine, terms, recovery, Listener(), sampling_interval=3, timeout_s=1.0).run()
     assert result.stopped == "the peer left"
 
@@ -354,7 +362,7 @@ def test_no_answer_leaves_to_an_order_that_the_disk_has_no_room_for(lends: bool,
 
 @pytest.mark.parametrize("packing", [1, 3])
 def test_a_book_that_grows_within_a_turn_loses_nothing(packing: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(OrderBook, "first_capacity", 4)
+    monkeypatch.setattr(SmallBook, "first_capacity", 4)
     orders = [encode(Order(number, ASK, 500, 10)) for number in range(1, 301)]
     frames = [b"".join(orders[at : at + packing]) for at in range(0, 300, packing)]
     hello = encode(Terms(7, "price-time", packing, 999).hello(Source.GATEWAY))
