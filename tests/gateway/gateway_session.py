@@ -57,7 +57,8 @@ class Session:
     def stamps(self, meter: Meter) -> dict[int, int]:
         """Times since the clock's start, by order."""
         stamps = [m for m in self.reporter.messages if isinstance(m, Timestamp) and m.meter == meter]
-        return {stamp.correlation_id: stamp.time_ns - self.started_ns for stamp in stamps}
+        started_ns = self.started_ns
+        return {stamp.correlation_id: stamp.time_ns - started_ns for stamp in stamps}
 
     @property
     def started_ns(self) -> int:
