@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -133,17 +133,13 @@ class Lent(NamedTuple):
     """Receives one frame, and waits a moment for it; None if this transport is as fast by `receive` and `sleep`."""
 
 
-@runtime_checkable
-class Lender(Protocol):
-    """A link that may lend its calls: those of `zeromq`, `tcp` and `amqp` do."""
-
-    def lend(self) -> Lent | None:
-        """Its compiled calls, to use until they ask for Python; None if it has other things to do now."""
-
-
 def lent_by(link: Link) -> Lent | None:
-    """The compiled calls of a link; None if it has none to lend, or not now."""
-    return link.lend() if isinstance(link, Lender) else None
+    """The compiled calls of a link, to use until they ask for Python; None if it has other things to do now.
+
+    Links of `zeromq`, `tcp` and `amqp` have a `lend`; others have none.
+    """
+    lend: Callable[[], Lent | None] | None = getattr(link, "lend", None)
+    return lend() if lend else None
 
 
 NO_MEMORY: Bytes = np.zeros(1, np.uint8)

@@ -58,7 +58,7 @@ class Client(ABC):
         """Append the messages that have come, as far as they fit."""
 
     def lend(self, settle: Callable[[], None]) -> Lent | None:  # noqa: ARG002
-        """Compiled calls for what needs no Python; see Lender. None if this client cannot lend any, or not now."""
+        """Compiled calls for what needs no Python; see lent_by. None if this client cannot lend any, or not now."""
         return None
 
     def settle(self) -> None:  # noqa: B027 (most clients lend nothing)

@@ -206,7 +206,7 @@ class CompiledClient(Client):
         return message
 
     def lend(self, settle: Callable[[], None]) -> Lent | None:
-        """See Lender. None while there is something that only Python can do."""
+        """See lent_by. None while there is something that only Python can do."""
         layout = self._layout
         if not self.stream.is_lendable or self.has_more or not isinstance(layout, Layout):
             return None
