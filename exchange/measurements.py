@@ -61,9 +61,9 @@ def bucket_middle_ns(index: npt.ArrayLike) -> npt.NDArray[np.float64]:
     return middle
 
 
-def rank_of(percent: float, count: npt.ArrayLike) -> npt.NDArray[np.int64]:
+def rank_of(percent: npt.ArrayLike, count: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """The percentile's place among so many sorted values, from 1; in binary, 99.9 % of 41,000 is above 40,959."""
-    return np.maximum(np.ceil(np.round(np.asarray(count) * percent / 100, 6)), 1).astype(np.int64)
+    return np.maximum(np.ceil(np.round(np.multiply(count, percent) / 100, 6)), 1).astype(np.int64)
 
 
 @dataclass
@@ -85,10 +85,12 @@ class LogBuckets:
 
     def percentile_ns(self, percent: float) -> float:
         """Numpy's `inverted_cdf` of the bucket middles, within the exact min and max; nan without any value."""
-        if not self.count:
-            return float("nan")
-        index = int(np.searchsorted(np.cumsum(self.counts), rank_of(percent, self.count)))
-        return float(np.clip(bucket_middle_ns(index), self.min_ns, self.max_ns))
+        return float(self.percentiles_ns(percent)) if self.count else float("nan")
+
+    def percentiles_ns(self, percents: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """The same for several at once, of some values."""
+        index = np.searchsorted(np.cumsum(self.counts), rank_of(percents, self.count))
+        return np.clip(bucket_middle_ns(index), self.min_ns, self.max_ns)
 
     def merge(self, other: LogBuckets) -> None:
         if not other.count:

@@ -10,7 +10,7 @@ UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 def printable(text: str) -> str:
     """The text with unprintable characters as escapes: a terminal would obey them, and JSON cannot hold all of them."""
-    return UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text)
+    return text if text.isprintable() else UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def noun(number: int, plural: str) -> str:

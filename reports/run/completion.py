@@ -85,7 +85,7 @@ def completion_lines(completions: list[Record], point_s: int, clock: str) -> dic
         return {}
     y = np.full((len(PERCENTS), max(points) + 1), np.nan)
     for point, buckets in points.items():
-        y[:, point] = [_percentile_us(buckets, percent) for percent in PERCENTS.values()]
+        y[:, point] = _percentiles_us(buckets, np.array([*PERCENTS.values()]))
     *others, last = (points[point].count for point in sorted(points))
     y = y if is_full(last, others) else y[:, :-1]
     return {name: Line(middles_s(y.shape[1], point_s), row) for name, row in zip(PERCENTS, y, strict=True)}
@@ -106,7 +106,7 @@ def of_clock(completions: list[Record], clock: str) -> list[Record]:
 
 def _percentile_curve(buckets: LogBuckets) -> Line:
     nines = np.linspace(0.0, np.log10(buckets.count), CURVE_POINTS)
-    return Line(nines, np.array([_percentile_us(buckets, percent) for percent in _percents(nines)]))
+    return Line(nines, _percentiles_us(buckets, _percents(nines)))
 
 
 def _percents(nines: Floats) -> Floats:
@@ -116,10 +116,10 @@ def _percents(nines: Floats) -> Floats:
     return percents
 
 
-def _percentile_us(buckets: LogBuckets, percent: float) -> float:
+def _percentiles_us(buckets: LogBuckets, percents: Floats) -> Floats:
     """The maximum is exact, so it is no bucket's middle; a log axis cannot show less than 1 ns."""
-    value_ns = buckets.max_ns if percent >= 100.0 else buckets.percentile_ns(percent)
-    return max(value_ns, 1.0) / 1e3
+    values_ns = np.where(percents >= 100.0, buckets.max_ns, buckets.percentiles_ns(percents))
+    return np.maximum(values_ns, 1.0) / 1e3
 
 
 def _nines_x(axes: Axes) -> None:
