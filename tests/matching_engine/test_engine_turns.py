@@ -28,7 +28,7 @@ from matching_engine.recovery import Pulse, Recovery
 from matching_engine.resuming import BEAT_NS, ResumingEngine
 from matching_engine.service import EngineService
 from matching_engine.snapshots import write_snapshot
-from matching_engine.turns import MOST_SAMPLES, NO_JOURNAL, Samples, Sums, Taken, take_lent
+from matching_engine.turns import MOST_SAMPLES, NO_JOURNAL, Samples, Sums, Taken, take_lent, warm_turns
 from transports.base import BadAddress, Link, PeerGone
 from transports.frames import LARGEST_FRAME, FrameBatch
 from transports.lending import NOTICE, RECEIVE, SEND, SLEEP, Lent, lendable
@@ -391,7 +391,8 @@ def test_python_reports_samples_once_there_is_no_room_for_more() -> None:
 
 def turns_of(orders: int, interval: int) -> tuple[Taken, Script, Samples]:
     """Turns over a script with as many orders, one a frame, which go on for a moment after the last one."""
-    engine, script = MatchingEngine(OrderBook(1000)), Script([encode(Order(1, BID, 5, 5))] * orders, 1, 10**6, True)
+    engine, script = MatchingEngine(SmallBook(1000)), Script([encode(Order(1, BID, 5, 5))] * orders, 1, 10**6, True)
+    warm_turns(engine)  # to load what is compiled would take the moment
     lent = Lent(_receive, _send, _nap, script.numbers, script.memory, lambda: None)
     batches, samples, until_ns = [FrameBatch(1 << 14) for _ in range(2)], Samples(interval), time.monotonic_ns() + 10**8
     return take_lent(lent, engine, Sums(), NO_JOURNAL, *batches, samples, until_ns), script, samples
