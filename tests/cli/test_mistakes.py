@@ -97,7 +97,8 @@ def test_a_setting_that_is_nonsense_is_named(words: list[str], field: str, tmp_p
 def test_a_journal_that_cannot_be_kept_is_named_and_no_run_is_left(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     folder = tmp_path / "file" / "journal"
-    error = refused("run", "--orders", 10, "--journal", folder, "--no-spark", "--results", tmp_path / "results")
+    words = ("--transport", "memory", "--orders", 10, "--no-spark", "--results", tmp_path / "results")
+    error = refused("run", *words, "--journal", folder)
     assert f"cannot keep a journal in {folder}: Not a directory" in error
     assert list((tmp_path / "results").iterdir()) == []
 

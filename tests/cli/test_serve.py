@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from cli.serve.server import Answer, Form, Server
-from tests.cli.serving import Serving, serving
+from tests.cli.serving import Serving
 from tests.exchange_command import exchange_here
 from tests.machine import PATIENCE_S, until
 
@@ -103,9 +103,8 @@ def test_a_second_run_is_refused_while_one_is_under_way_whose_end_is_that_of_the
         assert orjson.loads(next(fresh.results.glob("*/run.json")).read_bytes())["status"] == "partial"
 
 
-def test_what_it_cannot_do_is_said(tmp_path: Path) -> None:
+def test_what_it_cannot_do_is_said(recorded: Serving, tmp_path: Path) -> None:
     absent = exchange_here("serve", "--results", tmp_path / "absent")
     assert (absent.code, "is no folder" in absent.err) == (2, True)
-    with serving(tmp_path) as served:
-        taken = exchange_here("serve", "--results", tmp_path, "--port", served.url.port)
+    taken = exchange_here("serve", "--results", tmp_path, "--port", recorded.url.port)
     assert (taken.code, "choose another --port" in taken.err) == (2, True)

@@ -22,8 +22,12 @@ print(size(), sum(size.stats.cache_hits.values()), flush=True)
 EACH_BY_ITSELF = """
 import os, runpy, sys
 from pathlib import Path
+from runs.component import do_without_scipy
+do_without_scipy()
+import numba
 import exchange.compiled
 
+numba.njit(lambda: 0)()  # imports the compiler
 for size in sys.argv[1:]:
     Path("constants.py").write_text(f"SIZE = {size}\\n")
     if os.fork() == 0:

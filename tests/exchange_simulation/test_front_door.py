@@ -37,7 +37,7 @@ def test_a_run_becomes_a_table_with_a_row_a_second(one_run: xs.Run):
 
 
 def test_a_run_too_short_for_a_rate_has_the_column_all_the_same(tmp_path: Path):
-    short = xs.run(transport="memory", rate="2k", orders=20, results=tmp_path)
+    short = xs.run(transport="memory", rate="2k", orders=20, page=False, results=tmp_path)
     assert short.to_pandas()["orders_per_s"].isna().all()
 
 
@@ -76,6 +76,12 @@ def test_roles_that_are_none_are_refused_by_the_option(nagle: Any, tmp_path: Pat
         xs.run(nagle=nagle, results=tmp_path)
 
 
+@pytest.fixture
+def no_pages_of_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trial's runs are measured without a page each; the trial has its own."""
+    monkeypatch.setattr("experiments.trials.execution.write_page", lambda _: None)
+
+
 def test_nothing_is_printed_and_progress_goes_to_a_callback(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
     heard: list[str] = []
     xs.compare(
@@ -87,7 +93,7 @@ def test_nothing_is_printed_and_progress_goes_to_a_callback(tmp_path: Path, capf
     assert [line for line in heard if line.startswith("run 4 of 4: memory")]
 
 
-def test_a_comparison_has_arms_and_verdicts(tmp_path: Path):
+def test_a_comparison_has_arms_and_verdicts(no_pages_of_runs: None, tmp_path: Path):
     found = xs.compare("memory,memory", ["5k"], repeats=2, seconds=0.05, redo_noisy=False, results=tmp_path)
     first, second = found.arms
     assert (first.transport, first.orders_per_s) == ("memory", 5000.0)
@@ -98,7 +104,7 @@ def test_a_comparison_has_arms_and_verdicts(tmp_path: Path):
         first.p50  # noqa: B018
 
 
-def test_a_sweep_runs_every_combination(tmp_path: Path):
+def test_a_sweep_runs_every_combination(no_pages_of_runs: None, tmp_path: Path):
     found = xs.sweep(
         {"packing": [1, 4], "rate": ["1k", 2000]}, transport="memory", orders=100, repeats=1, pause=0,
         redo_noisy=False, results=tmp_path,
@@ -109,7 +115,7 @@ def test_a_sweep_runs_every_combination(tmp_path: Path):
     assert sorted(packing_and_rate) == [(1, 1000.0), (1, 2000.0), (4, 1000.0), (4, 2000.0)]
 
 
-def test_a_capacity_has_an_estimate_and_its_probes(tmp_path: Path):
+def test_a_capacity_has_an_estimate_and_its_probes(no_pages_of_runs: None, tmp_path: Path):
     found = xs.capacity(
         "max <= 9s", transport="memory", start=300_000, seconds=0.1, longest=0.1, precision=1.0, probes=4, pause=0,
         results=tmp_path,
@@ -122,7 +128,7 @@ def test_a_capacity_has_an_estimate_and_its_probes(tmp_path: Path):
 
 
 def test_a_benchmark_has_a_figure_of_each_cell(tmp_path: Path):
-    found = xs.bench("de-spsc", transport="memory", sizes=[8, 64], count=2_000_000, repeats=1, results=tmp_path)
+    found = xs.bench("de-spsc", transport="memory", sizes=[8, 64], count=200_000, repeats=1, results=tmp_path)
     assert found.figure("messages_per_s", "memory", size_bytes=8).median > 0
     assert found.to_pandas()["size_bytes"].tolist() == [8, 64]
     with pytest.raises(LookupError, match="2 cells have"):

@@ -16,6 +16,7 @@ IMPORTED = """
 import sys
 from spark.sessions.package import use_unpacked
 use_unpacked(); use_unpacked()
+sys.modules["scipy"] = None  # numba would import it for linear algebra
 import exchange.results, gateway.seeds
 print(exchange.__file__)
 print(gateway.seeds.bits_beside.stats.cache_path)
