@@ -88,7 +88,7 @@ class LogBuckets:
         return float(self.percentiles_ns(percent)) if self.count else float("nan")
 
     def percentiles_ns(self, percents: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """The same for several at once, of some values."""
+        """The same for several percentiles at once. There must be a value."""
         index = np.searchsorted(np.cumsum(self.counts), rank_of(percents, self.count))
         return np.clip(bucket_middle_ns(index), self.min_ns, self.max_ns)
 

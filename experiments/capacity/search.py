@@ -136,7 +136,7 @@ class CapacitySearch:
                 self._make_probe(rate)
 
     def _is_answered(self) -> bool:
-        """`refined` is slow: it is asked once the first grid's interval is within a step of narrow enough."""
+        """The fine grid is slow, so it is filled only once the first one's interval is nearly narrow enough."""
         posterior = self._posterior()
         return self._is_narrow(posterior.estimate, STEP) and self._is_narrow(posterior.refined().estimate)
 

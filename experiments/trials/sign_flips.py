@@ -71,7 +71,7 @@ def hodges_lehmann(values: Floats) -> Floats:
 
 
 def _median(values: Floats) -> Floats:
-    """Along the last axis, which has values and no NaN. Sorting short rows is faster than np.median."""
+    """The median along the last axis, which has values and no NaN. Sorting short rows is faster than np.median."""
     upwards, size = np.sort(values, axis=-1), values.shape[-1]
     return np.asarray((upwards[..., (size - 1) // 2] + upwards[..., size // 2]) / 2, np.float64)
 

@@ -68,7 +68,7 @@ def _meters(folder: RunFolder) -> dict[Meter, Line]:
 
 
 def meter_dots(throughput: list[Record], sampling_interval: float) -> dict[Meter, Line]:
-    """Each meter's rate at the moment its reading came to the reporter, by that one's clock."""
+    """Each meter's rate at the moment its reading came to the reporter, by the reporter's clock."""
     by_meter = {meter: [r for r in throughput if r["payload"]["meter"] == meter] for meter in METER_STYLES}
     first = next(iter(by_meter[Meter.GATEWAY_ORDERS_SENT]), None)
     if first is None or not first["payload"]["rate_per_s"]:

@@ -157,7 +157,7 @@ class Session:
             self.loop.connection.close()
             with contextlib.suppress(PeerGone):
                 self.wait_for(lambda: self._problem is not None, until_ns)
-        self._problem = self._problem or exceptions.StreamLostError("closed")  # who closes once more waits for nothing
+        self._problem = self._problem or exceptions.StreamLostError("closed")  # a second close waits for nothing
         self.loop.release()
 
 
