@@ -32,7 +32,6 @@ SUMMARY = ("summary", "seconds", "arms", "comparison")
 
 
 @pytest.mark.jvm
-@pytest.mark.long
 def test_a_job_submitted_to_a_cluster_gives_the_numbers_of_this_machine(
     dataset: Dataset, recorded: RecordedRuns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
