@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import platform
+import traceback
 from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from statistics import median
@@ -17,21 +18,33 @@ import benchmarks
 from benchmarks.comparison import Row, processor
 from benchmarks.cpp import FLAGS, compiler, compiler_version
 
-PARTS = ("__main__", "comparison", "cpp", "delayed", "exact_figures", "synthetic_runs")
+PARTS = ("__main__", "comparison", "cpp", "delayed", "exact_figures", "reference_book", "synthetic_runs")
 """Modules that are no benchmarks."""
 BENCHMARKS = [module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name not in PARTS]
 
 
+class Failed(Row):
+    """A benchmark that ended with an error, which is printed. It costs its own rows alone."""
+
+    @property
+    def is_reached(self) -> bool:
+        return False
+
+
 def rows_of(names: Iterable[str], repeats: int) -> Iterator[tuple[str, Row]]:
     for name in names:
-        for row in importlib.import_module(f"benchmarks.{name}").rows(repeats):
-            yield name, row
+        try:
+            for row in importlib.import_module(f"benchmarks.{name}").rows(repeats):
+                yield name, row
+        except Exception:  # noqa: BLE001
+            traceback.print_exc()
+            yield name, Failed("failed: see above", "", "", [], [])
 
 
-def conditions(repeats: int) -> str:
+def conditions() -> str:
     python = f"Python {platform.python_version()}, numba {version('numba')}, numpy {version('numpy')}"
     flags = f" {' '.join(FLAGS)}" if compiler() else ""
-    return f"{processor()}; {python}; {compiler_version()}{flags}; median of {repeats} interleaved repeats"
+    return f"{processor()}; {python}; {compiler_version()}{flags}; medians of n, in turns with a reference"
 
 
 def table_of(rows: Iterator[tuple[str, Row]]) -> tuple[Table, bool]:
@@ -39,7 +52,7 @@ def table_of(rows: Iterator[tuple[str, Row]]) -> tuple[Table, bool]:
     table, reached = Table(box=None, pad_edge=False), True
     for column in ("benchmark", "what", "against"):
         table.add_column(column)
-    for column in ("ours", "reference", "ratio", "min..max", "reach", "aim"):
+    for column in ("n", "ours", "reference", "ratio", "min..max", "reach", "aim"):
         table.add_column(column, justify="right", no_wrap=True)
     for name, row in rows:
         table.add_row(name, row.what, row.against, *figures(row))
@@ -48,17 +61,16 @@ def table_of(rows: Iterator[tuple[str, Row]]) -> tuple[Table, bool]:
 
 
 def figures(row: Row) -> list[str]:
-    targets = [f"{target:g}" if target else "" for target in (row.reach, row.aim)]
+    reach = f"{row.bound} {row.reach:g}" if row.reach else ""
+    missed = "[red]missed[/]" if row.is_reached is False else ""
+    targets = [" ".join(filter(None, (missed, reach))), f"{row.aim:g}" if row.aim else ""]
+    if not row.ours:
+        return ["", "", "", "", "", *targets]
+    ours = [str(len(row.ours)), f"{short(median(row.ours))} {row.unit}"]
     if not row.reference:
-        return [f"{short(median(row.ours))} {row.unit}", "not built" if row.against else "", "", "", *targets]
-    style = {True: "green", False: "red", None: "default"}[row.is_reached]
-    return [
-        f"{short(median(row.ours))} {row.unit}",
-        short(median(row.reference)),
-        f"[{style}]{median(row.ratios):.2f}[/]",
-        f"{min(row.ratios):.2f}..{max(row.ratios):.2f}",
-        *targets,
-    ]
+        return [*ours, "not built" if row.against else "", "", "", *targets]
+    ratios = [f"{median(row.ratios):.2f}", f"{min(row.ratios):.2f}..{max(row.ratios):.2f}"]
+    return [*ours, short(median(row.reference)), *ratios, *targets]
 
 
 def short(rate: float) -> str:
@@ -80,7 +92,7 @@ def main(names: tuple[str, ...], repeats: int) -> None:
     with console.status("measuring"):
         table, reached = table_of(rows_of(names or BENCHMARKS, repeats))
     console.print(table)
-    console.print(conditions(repeats), style="dim")
+    console.print(conditions(), style="dim")
     raise SystemExit(0 if reached else 1)
 
 

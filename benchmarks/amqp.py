@@ -43,8 +43,8 @@ def rows(repeats: int) -> Iterator[Row]:
         ours, plain = in_turns(lambda: flat_out(broker), lambda: flat_out(broker, "--amqp-client", "pika"), few)
         yield Row("exchange over AMQP, flat out: compiled", "pika", "orders/s", ours, plain)
         taken = [paced(broker) for _ in range(repeats + 1)][1:]
-        p99_ms = [each["completion_us"]["handed_over"]["p99"] / 1e3 for each in taken]
-        yield Limit("completion p99 over AMQP at 8,000 orders/s", "", "ms", p99_ms, [], reach=2, aim=1)
+        p99_ms = [each["completion_us"]["due"]["p99"] / 1e3 for each in taken]
+        yield Limit("completion p99 from due over AMQP at 8,000 orders/s", "", "ms", p99_ms, [], reach=2, aim=1)
         cpu_us = [used(each, "gateway", "cpu_s") * 1e6 / PACED_ORDERS for each in taken]
         what = "gateway's CPU over AMQP at 8,000 orders/s"
         yield Limit(what, "", "us an order", cpu_us, [], reach=0.7 * LOOP_IN_PYTHON_US, aim=0.5 * LOOP_IN_PYTHON_US)
@@ -58,8 +58,10 @@ def node() -> Iterator[Node]:
     with tempfile.TemporaryDirectory() as folder, private_node(Path(folder) / "broker") as started:
         before = os.environ.get(PASSWORD)
         os.environ[PASSWORD] = started.password
-        yield started
-        os.environ.pop(PASSWORD) if before is None else os.environ.update({PASSWORD: before})
+        try:
+            yield started
+        finally:
+            os.environ.pop(PASSWORD) if before is None else os.environ.update({PASSWORD: before})
 
 
 def start_s() -> float:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, ClassVar
 
 from runs.errors import UserError
 from runs.priority import going_first
@@ -35,6 +35,7 @@ class Row:
     reference: list[float]
     reach: float | None = None  # the ratio that must be reached
     aim: float | None = None  # the ratio to aim for
+    bound: ClassVar[str] = ">="
 
     @property
     def ratios(self) -> list[float]:

@@ -6,8 +6,8 @@
 Both run the same orders with the same window, high-water marks and waits, and must count the same answers. Each run of
 ours is followed by one of the reference. Both have real-time priority where the system permits it, and a processor for
 each side: where the scheduler places the four threads of either, its throughput varies twofold. Rows that say so are of
-both as a command without options runs them. A round beside which others took over 5 % of the processors is made again,
-by the rule of `exchange compare`; a row says how many rounds stayed so. Memory is ours alone, and has a limit.
+both as a command without options runs them. A round is made again if others took over 5 % of the processors beside
+either of its runs; a row says how many rounds stayed so. Memory is ours alone, and has a limit.
 """
 
 from __future__ import annotations
@@ -19,23 +19,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import zmq
 
 from benchmarks.comparison import Row, permitted_priority, record_of
 from benchmarks.cpp import built
 from exchange.settings import DEFAULT_WINDOW
-from experiments.trials.redo import RedoRule
 from runs.priority import going_first
-from runs.record.noise import noise_share
+from runs.record.noise import MOST_SHARE, MachineTimes, noise_between, noise_share
 
 SEED = 1
 LONGEST_RUN_S = 120.0
 FEW = 3
 """Repeats for figures that hardly vary."""
-RULE = RedoRule(most_extra_runs=0)
-"""Says which runs are noisy; `repeated` decides how many are made again."""
 COUNTS = ("trades", "confirmations", "quotes", "rejections")
 AGAINST = "C++ on libzmq"
 
@@ -45,6 +42,8 @@ Figures = dict[str, Any]
 @dataclass(frozen=True)
 class Cost(Row):
     """A comparison in which less is better."""
+
+    bound: ClassVar[str] = "<="
 
     @property
     def is_reached(self) -> bool | None:
@@ -56,6 +55,8 @@ class Cost(Row):
 @dataclass(frozen=True)
 class Limit(Row):
     """Less is better, and the targets are for our figure itself."""
+
+    bound: ClassVar[str] = "<="
 
     @property
     def is_reached(self) -> bool | None:
@@ -98,6 +99,15 @@ class Runs(NamedTuple):
 
     ours: Figures
     reference: Figures | None
+
+    @property
+    def noise(self) -> float:
+        """The larger share of the processors that others took beside one of the two; 0 if it is unknown of both."""
+        return max(noise_share(each) or 0.0 for each in (self.ours, self.reference or {}))
+
+    @property
+    def is_noisy(self) -> bool:
+        return self.noise > MOST_SHARE
 
 
 def rows(repeats: int) -> Iterator[Row]:
@@ -173,16 +183,16 @@ def repeated(load: Load, program: Path | None, repeats: int, place: Place = USUA
     runs_of(load, program, place)
     taken = [runs_of(load, program, place) for _ in range(repeats)]
     for _ in range(repeats):
-        if not any(RULE.is_noisy(each.ours) for each in taken):
+        if not any(each.is_noisy for each in taken):
             break
         taken.append(runs_of(load, program, place))
-        taken.remove(max(taken, key=lambda each: noise_share(each.ours) or 0.0))
+        taken.remove(max(taken, key=lambda each: each.noise))
     return taken
 
 
 def noisy(taken: list[Runs]) -> str:
-    """How many of the runs stayed noisy, for a row's name."""
-    count = sum(RULE.is_noisy(each.ours) for each in taken)
+    """How many of the rounds stayed noisy, for a row's name."""
+    count = sum(each.is_noisy for each in taken)
     return f" ({count} of {len(taken)} beside others' work)" * (count > 0)
 
 
@@ -201,8 +211,10 @@ def run(load: Load, place: Place = USUAL) -> Figures:
 
 
 def run_reference(load: Load, program: Path, place: Place) -> Figures:
+    """What it prints, and the noise beside it."""
     command = [str(program), *map(str, (load.orders, load.rate, SEED, load.window, *place.cpus))]
+    before = MachineTimes.now()
     with going_first(place.priority):
         finished = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_RUN_S, check=True)
-    figures: Figures = json.loads(finished.stdout)
-    return figures
+    noise = noise_between(before, MachineTimes.now(), {os.getpid()})
+    return {**json.loads(finished.stdout), "noise": noise.beside({})}

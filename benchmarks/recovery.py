@@ -133,10 +133,11 @@ def per_break(folder: Path, how: str) -> float:
     journal = Path(tempfile.mkdtemp(dir=folder))
     run = started(folder, "--rate", RATE_PER_S, "--duration", 4, f"--{how}", "--journal", journal)
     path, until_s = journal / "engine.pulse", time.monotonic() + LONGEST_RUN_S
-    while not (path.exists() and Pulse(path).beats) and time.monotonic() < until_s:
+    while not (path.exists() and Pulse(path).beats) and run.poll() is None and time.monotonic() < until_s:
         time.sleep(0.01)
-    time.sleep(1)
-    psutil.Process(Pulse(path).pid).send_signal(signal.SIGKILL)
+    if path.exists():
+        time.sleep(1)
+        psutil.Process(Pulse(path).pid).send_signal(signal.SIGKILL)
     return 1 / float(record_of(run)["recovered"]["without_service_s"])
 
 
@@ -147,8 +148,12 @@ def started(folder: Path, *words: Any) -> subprocess.Popen[str]:
 
 
 def record_of(run: subprocess.Popen[str]) -> Record:
-    """Its run.json. RuntimeError if it left none."""
-    out, err = run.communicate(timeout=LONGEST_RUN_S)
+    """Its run.json. RuntimeError if it left none; one that takes too long is interrupted, with its components."""
+    try:
+        out, err = run.communicate(timeout=LONGEST_RUN_S)
+    except subprocess.TimeoutExpired:
+        run.send_signal(signal.SIGINT)
+        out, err = run.communicate()
     if not out:
         raise RuntimeError(err)
     record: Record = json.loads(out)

@@ -19,11 +19,11 @@ import numpy.typing as npt
 from benchmarks.comparison import Row
 from exchange.estimates import median
 from experiments.trials.sign_flips import LogRatio, estimate_together
-from experiments.trials.verdicts import ALPHA
+from experiments.trials.verdicts import ALPHA, POWER, smallest_ratio
 
 DEVIATIONS = np.array([0.13, 0.4, 0.05])
-DRIFT, OWN = 0.62, sqrt(1 - 0.62**2)
-"""The parts of a deviation, so that the log ratio of two runs next to each other deviates by 0.145 in p50."""
+DRIFT, OWN, DEVIATION = 0.62, sqrt(1 - 0.62**2), 0.145
+"""The parts of a deviation, and that of the log ratio of p50 of two runs next to each other."""
 KEPT_OF_DRIFT = 0.95
 RATES, METRICS, REPEATS = 5, 3, 10
 GROUPS = [metric for metric in range(METRICS) for _ in range(RATES)]
@@ -177,6 +177,11 @@ def rows(repeats: int) -> Iterator[Row]:
             yield _share(f"{noise.name}: one 20 % row of 15 found, reach 60", method, power, at_least=least)
         held = 100 * np.mean([_all_held(made + one[:, None], one) for made, _ in equal])
         yield _share(f"{noise.name}: all 15 intervals hold the truth", "sign flips, max-T", held, at_least=95.0 - error)
+    announced = np.array([log(smallest_ratio(REPEATS, len(GROUPS), DEVIATION, ALPHA)), *[0.0] * (len(GROUPS) - 1)])
+    made = (NOISES[0].log_ratios(np.random.default_rng(seed))[0] + announced[:, None] for seed in range(families))
+    power = 100 * np.mean([judged(rows)[0].differs for rows in made])
+    what = f"normal: the {np.exp(announced[0]) - 1:.0%} that a plan says is found in {POWER:.0%} of trials"
+    yield _share(what, "sign flips, max-T", power, at_least=100 * POWER - 2 * error)
     going_on = [
         _ever_told(NOISES[0].log_ratios(np.random.default_rng(seed), LOOKS[-1])[0]) for seed in range(families // 4)
     ]

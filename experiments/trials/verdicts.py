@@ -214,9 +214,9 @@ def detectable(plan: Plan, results: Path | None) -> str | None:
 
 
 def smallest_ratio(repeats: int, rows: int, deviation: float, alpha: float) -> float:
-    """The ratio that is found with the chance POWER. The last factor is fitted to simulation of 6 to 40 repeats."""
+    """The ratio that is found with the chance POWER. The last factor is fitted to simulated trials of normal noise."""
     limit, power = NormalDist().inv_cdf(1 - alpha / (2 * rows)), NormalDist().inv_cdf(POWER)
-    return exp((limit + power) * deviation / sqrt(repeats) * (1 + 1 / repeats))
+    return exp((limit + power) * deviation / sqrt(repeats) * (1 + 1.6 / repeats + (4 + 20 / rows) / repeats**2))
 
 
 def deviations(results: Path) -> Iterator[float]:

@@ -75,6 +75,12 @@ def test_a_mistake_starts_nothing(words: list[str], said: str, tmp_path: Path) -
     assert not (tmp_path / "results").exists()
 
 
+def test_a_search_that_was_given_no_start_begins_where_a_probe_has_enough_orders() -> None:
+    """A p99.9 needs 10,002 orders: at the usual 1,000 orders/s, two more than 10 s have."""
+    least = ExchangeRates(RunSettings(transport="memory"), objective_of("p99.9 <= 1ms"), SearchSettings()).least()
+    assert SearchSettings.start_per_s < least < 1_001
+
+
 def test_a_tape_with_too_few_orders_starts_nothing(tmp_path: Path) -> None:
     tape, results = tmp_path / "short.bin", tmp_path / "results"
     assert exchange_here("tape", "--orders", 500, "--output", tape).code == 0
