@@ -66,7 +66,7 @@ def figures(row: Row) -> list[str]:
     targets = [" ".join(filter(None, (missed, reach))), f"{row.aim:g}" if row.aim else ""]
     if not row.ours:
         return ["", "", "", "", "", *targets]
-    ours = [str(len(row.ours)), f"{short(median(row.ours))} {row.unit}"]
+    ours = ["" if len(row.ours) == 1 else str(len(row.ours)), f"{short(median(row.ours))} {row.unit}"]
     if not row.reference:
         return [*ours, "not built" if row.against else "", "", "", *targets]
     ratios = [f"{median(row.ratios):.2f}", f"{min(row.ratios):.2f}..{max(row.ratios):.2f}"]

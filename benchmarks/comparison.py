@@ -35,7 +35,7 @@ class Row:
     reference: list[float]
     reach: float | None = None  # the ratio that must be reached
     aim: float | None = None  # the ratio to aim for
-    bound: ClassVar[str] = ">="
+    bound: ClassVar[str] = ">="  # the side of `reach` on which the figure has to be
 
     @property
     def ratios(self) -> list[float]:

@@ -133,9 +133,9 @@ def per_break(folder: Path, how: str) -> float:
     journal = Path(tempfile.mkdtemp(dir=folder))
     run = started(folder, "--rate", RATE_PER_S, "--duration", 4, f"--{how}", "--journal", journal)
     path, until_s = journal / "engine.pulse", time.monotonic() + LONGEST_RUN_S
-    while not (path.exists() and Pulse(path).beats) and run.poll() is None and time.monotonic() < until_s:
+    while not (serves := path.exists() and Pulse(path).beats) and run.poll() is None and time.monotonic() < until_s:
         time.sleep(0.01)
-    if path.exists():
+    if serves:
         time.sleep(1)
         psutil.Process(Pulse(path).pid).send_signal(signal.SIGKILL)
     return 1 / float(record_of(run)["recovered"]["without_service_s"])
@@ -148,12 +148,13 @@ def started(folder: Path, *words: Any) -> subprocess.Popen[str]:
 
 
 def record_of(run: subprocess.Popen[str]) -> Record:
-    """Its run.json. RuntimeError if it left none; one that takes too long is interrupted, with its components."""
+    """Its run.json. RuntimeError if it left none. TimeoutExpired after it was interrupted, if it takes too long."""
     try:
         out, err = run.communicate(timeout=LONGEST_RUN_S)
     except subprocess.TimeoutExpired:
         run.send_signal(signal.SIGINT)
-        out, err = run.communicate()
+        run.communicate()
+        raise
     if not out:
         raise RuntimeError(err)
     record: Record = json.loads(out)

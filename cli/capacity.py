@@ -33,7 +33,7 @@ OF_BENCHMARKS = {"bench", "slo", "start_per_s", "precision", "most_probes", "pau
                    "with commas.")  # fmt: skip
 @click.option("--bench", metavar="'NAME OPTIONS'",
               help="Search a benchmark's highest rate, or supply-chain's scale, not the exchange's.")  # fmt: skip
-@click.option("--from", "start_per_s", type=Number(1, 10**8), default=1000.0, show_default=True,
+@click.option("--from", "start_per_s", type=Number(1, 10**8), default=2000.0, show_default=True,
               help="The rate to begin with.")  # fmt: skip
 @click.option("--seconds", "--duration", type=Number(0.1, 10**6), default=2.0, show_default=True,
               help="How long a probe offers orders; longer at a low rate, so that there are enough.")  # fmt: skip

@@ -158,7 +158,7 @@ def compare(
 
 
 def capacity(
-    slo: str = "p99 <= 1ms", *, start: Number = 1000, seconds: float = 2.0, longest: float = 10.0,
+    slo: str = "p99 <= 1ms", *, start: Number = 2000, seconds: float = 2.0, longest: float = 10.0,
     precision: float = 0.05, probes: int = 30, pause: float = 0.5, redo_noisy: bool = True,
     results: str | Path = "results", name: str | None = None, on_progress: OnProgress | None = None,
     **options: Unpack[RunOptions],

@@ -149,13 +149,13 @@ class ExchangeRates:
     def least(self) -> float:
         """The lowest rate at which a probe has as many orders as the objective needs.
 
-        UserError if --from is lower and not the default, which gives way; or if the run is impossible.
+        UserError if --from is lower, or if the run is impossible.
         """
         self._refuse_few_orders(self.settings.orders, f"--tape {self.settings.tape}", "has")
         needed, start_per_s = self._offered_orders, self.search.start_per_s
         longest_s = max(self.search.longest_s, self.search.seconds)
         least_per_s = needed / longest_s
-        if SearchSettings.start_per_s != start_per_s < least_per_s:
+        if start_per_s < least_per_s:
             raise UserError(
                 f"--from is {start_per_s:,g} orders/s, at which {longest_s:g} s have {start_per_s * longest_s:,.0f} "
                 f"orders; {self.objective.words} needs {ceil(needed):,}: take --from {ceil(least_per_s)} or more, or "

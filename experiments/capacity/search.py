@@ -42,7 +42,7 @@ CURVE_MARGIN = 1.25
 class SearchSettings:
     """The rate at which a search starts, and when it ends."""
 
-    start_per_s: float = 1_000.0
+    start_per_s: float = 2_000.0
     precision: float = 0.05
     """The search ends once the interval's half width is this share of the capacity."""
     most_probes: int = 30
