@@ -1,6 +1,6 @@
 # `make` alone lists the recipes.
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test test-browser test-spark test-long test-bounds check house bench figures pictures docs lock clean
+.PHONY: help setup setup-dev run test test-browser test-spark test-long test-bounds check bench figures pictures docs lock clean
 PYTHON ?= python3.11
 BIN := .venv/bin
 # A run is four short processes: without bytecode each would compile our sources anew, a fifth of its start.
@@ -36,12 +36,8 @@ test-long: setup-dev ## what make test leaves out: more signals, transports and 
 test-bounds: setup-dev ## the engine's tests once more, with numba checking every array index
 	@NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/numba-boundscheck $(BIN)/python -m pytest tests/matching_engine
 
-check: setup-dev ## style, types, the arrows of import, and what of the house must not grow back
+check: setup-dev ## style, types, and the arrows of import
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-cache
-	@$(BIN)/python .ci/house --check
-
-house: setup-dev ## the house in figures: files, lines, rooms, circles, crumbs; --list names them
-	@$(BIN)/python .ci/house
 
 bench: setup ## how fast our own code is, against the references in benchmarks/reference
 	@$(BIN)/python -m benchmarks

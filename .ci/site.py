@@ -21,22 +21,26 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from cli.command import OTHERS  # noqa: E402
-from cli.main import SECTIONS, main  # noqa: E402
 from exchange.json_records import RunRecord  # noqa: E402
 from exchange.settings import RunSettings  # noqa: E402
-from runs.options import GROUPS, TABLE  # noqa: E402
+from exchange_simulation.cli.command import OTHERS  # noqa: E402
+from exchange_simulation.cli.main import SECTIONS, main  # noqa: E402
+from exchange_simulation.launching.options import GROUPS, TABLE  # noqa: E402
 
-RECORDED = ROOT / "tests/cli/recorded/results.tar.xz", "./run-pairs/run.json"
+RECORDED = ROOT / "tests/exchange_simulation/cli/recorded/results.tar.xz", "./run-pairs/run.json"
 UNITS = {"_us": "microseconds", "_s": "seconds", "_per_s": "per second", "_bytes": "bytes", "_ns": "nanoseconds"}
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     pages = {
-        "index.md": from_root("README.md"), "contributing.md": from_root("CONTRIBUTING.md"),
-        "changelog.md": from_root("CHANGELOG.md"), "glossary.md": glossary(), "examples.md": examples(),
-        "options.md": "\n".join(options()), "run-json.md": "\n".join(run_json()),
-    }  # fmt: skip
+        "index.md": from_root("README.md"),
+        "contributing.md": from_root("CONTRIBUTING.md"),
+        "changelog.md": from_root("CHANGELOG.md"),
+        "glossary.md": glossary(),
+        "examples.md": examples(),
+        "options.md": "\n".join(options()),
+        "run-json.md": "\n".join(run_json()),
+    }
     for name, content in pages.items():
         files.append(File.generated(config, name, content=content))
     return files

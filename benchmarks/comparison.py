@@ -14,10 +14,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any, ClassVar
 
-from runs.errors import UserError
-from runs.priority import going_first
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.priority import going_first
 
-EXCHANGE = [sys.executable, "-m", "cli"]
+EXCHANGE = [sys.executable, "-m", "exchange_simulation.cli"]
 LONGEST_COMMAND_S = 600.0
 
 Measure = Callable[[], float]

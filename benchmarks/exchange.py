@@ -26,8 +26,8 @@ import zmq
 from benchmarks.comparison import Row, permitted_priority, record_of
 from benchmarks.cpp import built
 from exchange.settings import DEFAULT_WINDOW
-from runs.priority import going_first
-from runs.record.noise import MOST_SHARE, MachineTimes, noise_between, noise_share
+from exchange_simulation.launching.priority import going_first
+from exchange_simulation.launching.record.noise import MOST_SHARE, MachineTimes, noise_between, noise_share
 
 SEED = 1
 LONGEST_RUN_S = 120.0

@@ -57,8 +57,9 @@ def compared(delay_us: int, place: Path) -> Record:
     arms = f"delayed?us=0,delayed?us={delay_us}"
     words = ("--transports", arms, "--rates", RATE, "--seconds", SECONDS, "--repeats", REPEATS)
     surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join([str(place), str(Path(__file__).parents[1])])}
-    return record_of("compare", *words, "--keep-noisy", "--no-spark", "--priority", permitted_priority(),
-                     environment=surroundings)  # fmt: skip
+    return record_of(
+        "compare", *words, "--keep-noisy", "--no-spark", "--priority", permitted_priority(), environment=surroundings
+    )
 
 
 def row(delay_us: int, record: dict[str, Any]) -> Known:

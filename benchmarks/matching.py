@@ -59,23 +59,43 @@ class Tape:
 def rows(repeats: int) -> Iterator[Row]:
     """The comparisons of the matching core."""
     default = Tape()
-    yield compared("1,000,000 default orders", default, "C++, levels with bitmap", cpp("bitmap", default), repeats,
-                   reach=1.0, aim=1.3)  # fmt: skip
+    yield compared(
+        "1,000,000 default orders",
+        default,
+        "C++, levels with bitmap",
+        cpp("bitmap", default),
+        repeats,
+        reach=1.0,
+        aim=1.3,
+    )
     by_id = Tape(with_ids=True)
     yield compared("the same, with an index of ids", by_id, "C++, without ids", cpp("bitmap", by_id), repeats)
     wide = Tape(prices=(1, 65534), max_price=65534)
-    yield compared("uniform over 65,534 ticks", wide, "C++, array of levels", cpp("levels", wide, passes=1), repeats,
-                   reach=20, aim=40)  # fmt: skip
+    yield compared(
+        "uniform over 65,534 ticks",
+        wide,
+        "C++, array of levels",
+        cpp("levels", wide, passes=1),
+        repeats,
+        reach=20,
+        aim=40,
+    )
     yield compared("the same", wide, "C++, levels with bitmap", cpp("bitmap", wide), repeats)
     small = Tape(orders=SMALL)
-    yield compared(f"{SMALL:,} default orders", small, "Python, sorted dictionaries", python(small), repeats,
-                   reach=60, aim=100)  # fmt: skip
+    yield compared(
+        f"{SMALL:,} default orders", small, "Python, sorted dictionaries", python(small), repeats, reach=60, aim=100
+    )
 
 
 def compared(
-    what: str, tape: Tape, against: str, reference: Measure | None, repeats: int,
-    reach: float | None = None, aim: float | None = None,
-) -> Row:  # fmt: skip
+    what: str,
+    tape: Tape,
+    against: str,
+    reference: Measure | None,
+    repeats: int,
+    reach: float | None = None,
+    aim: float | None = None,
+) -> Row:
     batches = list(tape.batches())
     ours, theirs = in_turns(lambda: max(our_orders_per_s(tape, batches) for _ in range(PASSES)), reference, repeats)
     return Row(what, against, "orders/s", ours, theirs, reach, aim)

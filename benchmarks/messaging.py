@@ -48,8 +48,9 @@ def over_amqp(broker: Node, repeats: int) -> Iterator[Row]:
         unit, factor, reach = ("MB/s", size / 1e6, 0.8) if size == 1 << 20 else ("messages/s", 1.0, 0.95)
         ours, theirs = in_turns(
             lambda: factor * amqp_per_s(broker, size, messages),  # noqa: B023
-            amqp_in_c(program, broker, size, messages, factor), repeats,
-        )  # fmt: skip
+            amqp_in_c(program, broker, size, messages, factor),
+            repeats,
+        )
         yield Row(f"bench de-spsc, amqp, {size:,} bytes", "rabbitmq-c", unit, ours, theirs, reach, 1.0)
 
 

@@ -24,6 +24,7 @@ import psutil
 
 from benchmarks.comparison import EXCHANGE, Record, Row, in_turns, permitted_priority
 from exchange.settings import RunSettings
+from exchange_simulation.launching.priority import going_first
 from gateway.seeded_orders import SeededOrders
 from matching_engine.engine import MatchingEngine
 from matching_engine.follower import Follower
@@ -31,7 +32,6 @@ from matching_engine.journal import InputJournal
 from matching_engine.order_book import OrderBook
 from matching_engine.recovery import Pulse
 from matching_engine.snapshots import EVERY_ORDERS, write_snapshot
-from runs.priority import going_first
 from transports.frames import FrameBatch
 
 ORDERS, FLAT_OUT, RATE_PER_S = 1_000_000, 500_000, 8_000

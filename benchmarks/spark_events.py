@@ -81,7 +81,7 @@ def agree(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
 
 
 def with_spark(tables: Path) -> Answers:
-    from experiments.pipeline.jobs import open_dataset
+    from exchange_simulation.experiments.pipeline.jobs import open_dataset
     from spark.dataset.bars import BARS, create_partial_bars
     from spark.dataset.views import create_views
 

@@ -60,7 +60,7 @@ def rows(repeats: int) -> Iterator[Row]:
 
 def _ways(folder: str) -> dict[str, list[str]]:
     """The words after `python -m`, by name."""
-    summary = ["cli", "spark", "summary", folder, "--tables", folder, "--json"]
+    summary = ["exchange_simulation.cli", "spark", "summary", folder, "--tables", folder, "--json"]
     exact = {f"the rows, exactly, {name}": ["benchmarks.exact_figures", name, folder] for name in known()}
     return {BUCKETS: summary, SINGLY: ["benchmarks.spark_summary", folder], **exact}
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 from benchmarks.amqp import node
 from benchmarks.comparison import EXCHANGE, Row
-from messaging.supply_chain.topologies import vertical
+from exchange_simulation.messaging.supply_chain.topologies import vertical
 from transports.rabbitmq import Node, RabbitMqMissing
 
 BASES = [round(10 * 1.12**step) for step in range(41)]

@@ -87,13 +87,15 @@ def _records(times_ns: np.ndarray) -> dict[str, Iterator[Record]]:
         "traffic": (_origin(s, "gateway") | {"second": s} | messages for s in seconds),
         "throughput": (
             _origin(s, "gateway") | {"meter": int(meter), "rate_per_s": float(ORDERS_PER_S)}
-            for s in seconds for meter in METERS
+            for s in seconds
+            for meter in METERS
         ),
         "process": (
             _origin(s, source) | {"second": s, "cpu_s": s * 0.2} | rss
-            for s in seconds for source in ("gateway", "engine")
+            for s in seconds
+            for source in ("gateway", "engine")
         ),
-    }  # fmt: skip
+    }
 
 
 def _completion(second: int, clock: str, times_ns: np.ndarray) -> Record:
@@ -108,6 +110,13 @@ def _origin(second: int, source: str) -> Record:
 def _record(run: int, seconds: int) -> RunFacts:
     rate = float(ORDERS_PER_S)
     return RunFacts(
-        experiment=EXPERIMENT, run=f"{run:03}", status="complete", transport="zeromq", offered_orders_per_s=rate,
-        offered_each_second_per_s=rate, orders_per_s=rate, warm_up_s=0.0, duration_s=float(seconds),
-    )  # fmt: skip
+        experiment=EXPERIMENT,
+        run=f"{run:03}",
+        status="complete",
+        transport="zeromq",
+        offered_orders_per_s=rate,
+        offered_each_second_per_s=rate,
+        orders_per_s=rate,
+        warm_up_s=0.0,
+        duration_s=float(seconds),
+    )

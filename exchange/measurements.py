@@ -111,9 +111,13 @@ class LogBuckets:
         """The payload of a statistics record: only the buckets that are not empty."""
         index = np.flatnonzero(self.counts)
         return {
-            "count": self.count, "sum_ns": self.sum_ns, "min_ns": self.min_ns, "max_ns": self.max_ns,
-            "bucket": index, "bucket_count": self.counts[index],
-        }  # fmt: skip
+            "count": self.count,
+            "sum_ns": self.sum_ns,
+            "min_ns": self.min_ns,
+            "max_ns": self.max_ns,
+            "bucket": index,
+            "bucket_count": self.counts[index],
+        }
 
     @classmethod
     def of(cls, times_ns: npt.NDArray[np.int64]) -> LogBuckets:

@@ -119,9 +119,20 @@ class Resume(NamedTuple):
 
 
 Message = (
-    Order | Confirmation | Trade | Quote | Throughput | Timestamp
-    | End | Rejection | Statistics | Cancel | Cancelled | Hello | Resume
-)  # fmt: skip
+    Order
+    | Confirmation
+    | Trade
+    | Quote
+    | Throughput
+    | Timestamp
+    | End
+    | Rejection
+    | Statistics
+    | Cancel
+    | Cancelled
+    | Hello
+    | Resume
+)
 M = TypeVar("M", bound=Message)
 
 TYPES: dict[int, type[Message]] = {

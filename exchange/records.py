@@ -14,8 +14,15 @@ from exchange.measurements import LogBuckets, Source
 from exchange.messages import Statistics, encode
 
 COMPLETION, TRAFFIC, PROCESS, SESSION, THROUGHPUT, SAMPLE, END, RESULT = (
-    "completion", "traffic", "process", "session", "throughput", "sample", "end", "result",
-)  # fmt: skip
+    "completion",
+    "traffic",
+    "process",
+    "session",
+    "throughput",
+    "sample",
+    "end",
+    "result",
+)
 
 SOURCES = [named(source.name.lower(), instance) for source in Source for instance in INSTANCES]
 SOURCES_KINDS = (COMPLETION, TRAFFIC, PROCESS, RESULT)
@@ -107,9 +114,14 @@ class RecordWriter:
         """A line of the spool; numpy arrays become lists. `read_ns`: wall and monotonic clock, by default now."""
         wall_ns, monotonic_ns = read_ns or (time.time_ns(), time.monotonic_ns())
         record = {
-            "schema": SCHEMA, "run": f"{self.run:016x}", "source": self.source, "kind": kind,
-            "wall_ns": wall_ns, "monotonic_ns": monotonic_ns, "payload": payload,
-        }  # fmt: skip
+            "schema": SCHEMA,
+            "run": f"{self.run:016x}",
+            "source": self.source,
+            "kind": kind,
+            "wall_ns": wall_ns,
+            "monotonic_ns": monotonic_ns,
+            "payload": payload,
+        }
         return orjson.dumps(record, option=orjson.OPT_SERIALIZE_NUMPY)
 
     def frame(self, kind: str, payload: dict[str, Any], read_ns: tuple[int, int] | None = None) -> bytes:

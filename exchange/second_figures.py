@@ -184,5 +184,6 @@ def _means(facts: Iterable[Fact]) -> dict[str, float]:
         rates[fact["meter"]][fact["source"]].append(fact["rate_per_s"])
     return {
         name: sum(sum(of_source) / len(of_source) for of_source in rates[meter].values())
-        for meter, name in METERS.items() if meter in rates
-    }  # fmt: skip
+        for meter, name in METERS.items()
+        if meter in rates
+    }

@@ -40,10 +40,15 @@ class Terms:
     def hello(self, source: Source) -> Hello:
         """This end's hello, with wall and monotonic time read together."""
         return Hello(
-            PROTOCOL_VERSION, self.run, tagged(source, self.instance),
-            POLICIES[self.policy], self.packing, self.max_price,
-            wall_ns=time.time_ns(), monotonic_ns=time.monotonic_ns(),
-        )  # fmt: skip
+            PROTOCOL_VERSION,
+            self.run,
+            tagged(source, self.instance),
+            POLICIES[self.policy],
+            self.packing,
+            self.max_price,
+            wall_ns=time.time_ns(),
+            monotonic_ns=time.monotonic_ns(),
+        )
 
     def agree(self, theirs: Hello) -> None:
         """Compare terms with the other end's hello. Disagreement, with option and values, where they differ."""

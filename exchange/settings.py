@@ -59,7 +59,7 @@ OPTIONAL_NUMBERS = ("orders_per_s", "orders", "duration_s", "window")
 """Settings of NUMBERS that may be None."""
 
 TRANSPORT_SETTINGS = ("amqp_client", "delivery")
-"""Settings that only some transports have. Each transport declares their words, and runs/ checks them."""
+"""Settings that only some transports have. Each transport declares their words, and launching/ checks them."""
 
 WORDS = {"topology": TOPOLOGIES, "priority": PRIORITIES, "policy": tuple(POLICIES), "sync": SYNCS}
 """Settings that are one of these words."""

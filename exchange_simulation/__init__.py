@@ -2,29 +2,70 @@
 
 from exchange_simulation import run
 
-found = run(transport="zeromq", rate=8000, orders=80_000)
-print(found.p50_us, found.p99_us, found.from_due)
-found.to_pandas()          # a row for each second
+outcome = run(transport="zeromq", rate=8000, orders=80_000)
+print(outcome.p50_us, outcome.p99_us, outcome.from_due)
+outcome.to_pandas()          # a row for each second
 """
 
-from exchange_simulation.market import Answers, OrderBook, orders
-from exchange_simulation.measuring import (
-    BadOption,
-    CannotMeasure,
-    MeasurementError,
-    NotWhole,
-    RunOptions,
-    bench,
-    capacity,
-    compare,
-    run,
-    spark_tables,
-    sweep,
-)
-from exchange_simulation.outcomes import Arm, Benchmark, Capacity, Comparison, Estimate, Run, Times, Verdict
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from exchange_simulation.market import Answers, OrderBook, orders
+    from exchange_simulation.measuring import (
+        BadOption,
+        CannotMeasure,
+        MeasurementError,
+        NotWhole,
+        RunOptions,
+        bench,
+        capacity,
+        compare,
+        run,
+        spark_tables,
+        sweep,
+    )
+    from exchange_simulation.outcomes import Arm, Benchmark, Capacity, Comparison, Estimate, Run, Times, Verdict
 
 __all__ = [
-    "Answers", "Arm", "BadOption", "Benchmark", "CannotMeasure", "Capacity", "Comparison", "Estimate",
-    "MeasurementError", "NotWhole", "OrderBook", "Run", "RunOptions", "Times", "Verdict", "bench", "capacity",
-    "compare", "orders", "run", "spark_tables", "sweep",
-]  # fmt: skip
+    "Answers",
+    "Arm",
+    "BadOption",
+    "Benchmark",
+    "CannotMeasure",
+    "Capacity",
+    "Comparison",
+    "Estimate",
+    "MeasurementError",
+    "NotWhole",
+    "OrderBook",
+    "Run",
+    "RunOptions",
+    "Times",
+    "Verdict",
+    "bench",
+    "capacity",
+    "compare",
+    "orders",
+    "run",
+    "spark_tables",
+    "sweep",
+]
+
+API_MODULES = ("market", "outcomes", "measuring")
+"""The modules that define the names of `__all__`, the quickest to import first."""
+
+
+def __getattr__(name: str) -> Any:
+    """Import the module of a public name when the name is first used.
+
+    The `exchange` command is part of this package. It would start a second later if the package imported all of this.
+    """
+    if name in __all__:
+        for module_name in API_MODULES:
+            module = import_module(f"{__name__}.{module_name}")
+            if hasattr(module, name):
+                return getattr(module, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

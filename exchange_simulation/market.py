@@ -36,9 +36,13 @@ ORDER = LAYOUTS[Order].dtype
 
 
 def orders(
-    seed: int = 1, count: int = 80_000, prices: tuple[int, int] = (450, 549), price_model: str = "uniform",
-    first_id: int = 1, max_price: int = 999,
-) -> Records:  # fmt: skip
+    seed: int = 1,
+    count: int = 80_000,
+    prices: tuple[int, int] = (450, 549),
+    price_model: str = "uniform",
+    first_id: int = 1,
+    max_price: int = 999,
+) -> Records:
     """The orders that a gateway with this seed offers, from `first_id` on. ValueError names a bad argument."""
     settings = RunSettings(seed=seed, prices=prices, price_model=price_model, max_price=max_price)
     whole("first_id", first_id, 1, MAX_ORDERS)

@@ -22,30 +22,30 @@ import click
 
 from exchange.allowed import BadSetting, between
 from exchange.settings import RunSettings
+from exchange_simulation.experiments.capacity.capacity import measured_capacity
+from exchange_simulation.experiments.capacity.exchange_rates import ExchangeRates, objective_of
+from exchange_simulation.experiments.capacity.search import SearchSettings
+from exchange_simulation.experiments.comparison_arms import comparison_arms
+from exchange_simulation.experiments.sweep.keys import key_of, nearest
+from exchange_simulation.experiments.sweep.planning import Description, levels_of, sweep_arms
+from exchange_simulation.experiments.trials.plan import Plan
+from exchange_simulation.experiments.trials.study import SWEEP
+from exchange_simulation.experiments.trials.trial import new_trial
+from exchange_simulation.launching.errors import sentence_of
+from exchange_simulation.launching.files import dated_name, new_run_folder, run_name
+from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
+from exchange_simulation.launching.notices import heard_by, say
+from exchange_simulation.launching.option_types import Listed, Rate, Scheme
+from exchange_simulation.launching.options import TABLE, run_settings
+from exchange_simulation.launching.record.record import exit_code
+from exchange_simulation.launching.run import measure
+from exchange_simulation.launching.transport_settings import check_warm_up
+from exchange_simulation.messaging.benchmarks import benchmark_of, names
+from exchange_simulation.messaging.options import parameters, settings_in_words
+from exchange_simulation.messaging.running import measured_benchmark
 from exchange_simulation.outcomes import Benchmark, Capacity, Comparison, Outcome, Run
-from experiments.capacity.capacity import measured_capacity
-from experiments.capacity.exchange_rates import ExchangeRates, objective_of
-from experiments.capacity.search import SearchSettings
-from experiments.comparison_arms import comparison_arms
-from experiments.sweep.keys import key_of, nearest
-from experiments.sweep.planning import Description, levels_of, sweep_arms
-from experiments.trials.plan import Plan
-from experiments.trials.study import SWEEP
-from experiments.trials.trial import new_trial
-from messaging.benchmarks import benchmark_of, names
-from messaging.options import parameters, settings_in_words
-from messaging.running import measured_benchmark
-from reports.progress import progress_bar
-from reports.run.page import write_page
-from runs.errors import sentence_of
-from runs.files import dated_name, new_run_folder, run_name
-from runs.interrupts import ended_as_by_ctrl_c
-from runs.notices import heard_by, say
-from runs.option_types import Listed, Rate, Scheme
-from runs.options import TABLE, run_settings
-from runs.record.record import exit_code
-from runs.run import measure
-from runs.transport_settings import check_warm_up
+from exchange_simulation.reports.progress import progress_bar
+from exchange_simulation.reports.run.page import write_page
 from transports.base import TransportError
 
 if TYPE_CHECKING:
@@ -53,11 +53,18 @@ if TYPE_CHECKING:
 
 OPTIONS = {
     row.name.removeprefix("--").replace("-", "_"): row.parameter
-    for row in TABLE if "run" in row.commands and row.field != "results"
-}  # fmt: skip
+    for row in TABLE
+    if "run" in row.commands and row.field != "results"
+}
 """The options of a run by the names they have here."""
-RANGES = {"start": (1, 10**8), "seconds": (0.1, 10**6), "longest": (0.1, 10**6), "precision": (0.005, 1),
-          "probes": (3, 1000), "pause": (0, 3600)}  # fmt: skip
+RANGES = {
+    "start": (1, 10**8),
+    "seconds": (0.1, 10**6),
+    "longest": (0.1, 10**6),
+    "precision": (0.005, 1),
+    "probes": (3, 1000),
+    "pause": (0, 3600),
+}
 """Numbers that a search takes, as those of `exchange capacity`."""
 OnProgress = Callable[[str], None]
 """Called with a sentence, about once a second of a run and once a run of a trial."""
@@ -127,9 +134,13 @@ class RunOptions(TypedDict, total=False):
 
 
 def run(
-    *, results: str | Path = "results", name: str | None = None, page: bool = True,
-    on_progress: OnProgress | None = None, **options: Unpack[RunOptions],
-) -> Run:  # fmt: skip
+    *,
+    results: str | Path = "results",
+    name: str | None = None,
+    page: bool = True,
+    on_progress: OnProgress | None = None,
+    **options: Unpack[RunOptions],
+) -> Run:
     """Run the exchange once. NotWhole if the run is invalid or partial."""
     with _asking(on_progress):
         settings = run_settings(**_fields(options))
@@ -143,10 +154,17 @@ def run(
 
 
 def compare(
-    transports: Sequence[str] | str = ("zeromq", "tcp"), rates: Sequence[Number | None] | str = (1000, 4000, 16000), *,
-    repeats: int = 10, seconds: float = 5.0, redo_noisy: bool = True, results: str | Path = "results",
-    name: str | None = None, on_progress: OnProgress | None = None, **options: Unpack[RunOptions],
-) -> Comparison:  # fmt: skip
+    transports: Sequence[str] | str = ("zeromq", "tcp"),
+    rates: Sequence[Number | None] | str = (1000, 4000, 16000),
+    *,
+    repeats: int = 10,
+    seconds: float = 5.0,
+    redo_noisy: bool = True,
+    results: str | Path = "results",
+    name: str | None = None,
+    on_progress: OnProgress | None = None,
+    **options: Unpack[RunOptions],
+) -> Comparison:
     """Run transports at the same rates, interleaved and repeated, and judge which is faster."""
     with _asking(on_progress):
         between("seconds", seconds, 0.01, 10**6)
@@ -158,11 +176,20 @@ def compare(
 
 
 def capacity(
-    slo: str = "p99 <= 1ms", *, start: Number = 2000, seconds: float = 2.0, longest: float = 10.0,
-    precision: float = 0.05, probes: int = 30, pause: float = 0.5, redo_noisy: bool = True,
-    results: str | Path = "results", name: str | None = None, on_progress: OnProgress | None = None,
+    slo: str = "p99 <= 1ms",
+    *,
+    start: Number = 2000,
+    seconds: float = 2.0,
+    longest: float = 10.0,
+    precision: float = 0.05,
+    probes: int = 30,
+    pause: float = 0.5,
+    redo_noisy: bool = True,
+    results: str | Path = "results",
+    name: str | None = None,
+    on_progress: OnProgress | None = None,
     **options: Unpack[RunOptions],
-) -> Capacity:  # fmt: skip
+) -> Capacity:
     """Find the highest rate that holds an objective. `start` is the rate to begin with, `--from` of the command."""
     with _asking(on_progress):
         objective, first_per_s = objective_of(slo), Rate().convert(start, None, None)
@@ -174,19 +201,30 @@ def capacity(
         fields = _fields(options, besides={"rate", "orders", "duration", "pairs", "reporters"})
         fields |= {"orders_per_s": first_per_s, "orders": None, "duration_s": seconds}
         search = SearchSettings(
-            start_per_s=first_per_s, precision=precision, most_probes=probes, pause_s=pause, seconds=seconds,
-            longest_s=longest, redo_noisy=redo_noisy,
-        )  # fmt: skip
+            start_per_s=first_per_s,
+            precision=precision,
+            most_probes=probes,
+            pause_s=pause,
+            seconds=seconds,
+            longest_s=longest,
+            redo_noisy=redo_noisy,
+        )
         folder = Path(results) / (name or dated_name("capacity"))
         measured = measured_capacity(ExchangeRates(run_settings(**fields), objective, search), search, folder)
     return _whole(Capacity(folder, measured.record), measured.is_whole)
 
 
 def sweep(
-    vary: Mapping[str, Sequence[Any]], *, repeats: int = 10, pause: float = 0.5, redo_noisy: bool = True,
-    results: str | Path = "results", name: str | None = None, on_progress: OnProgress | None = None,
+    vary: Mapping[str, Sequence[Any]],
+    *,
+    repeats: int = 10,
+    pause: float = 0.5,
+    redo_noisy: bool = True,
+    results: str | Path = "results",
+    name: str | None = None,
+    on_progress: OnProgress | None = None,
     **options: Unpack[RunOptions],
-) -> Comparison:  # fmt: skip
+) -> Comparison:
     """Run every combination of values: `sweep({"transport": ["zeromq", "tcp"], "packing": [1, 10]}, rate="4k")`."""
     with _asking(on_progress):
         keys = {option: key_of(option.replace("_", "-"), "vary") for option in vary}
@@ -201,9 +239,13 @@ def sweep(
 
 
 def bench(
-    benchmark: str, *, results: str | Path = "results", name: str | None = None,
-    on_progress: OnProgress | None = None, **options: Any,
-) -> Benchmark:  # fmt: skip
+    benchmark: str,
+    *,
+    results: str | Path = "results",
+    name: str | None = None,
+    on_progress: OnProgress | None = None,
+    **options: Any,
+) -> Benchmark:
     """Measure a messaging benchmark of the papers, with the options of `exchange bench BENCHMARK`, as sizes="8,64"."""
     with _asking(on_progress):
         if benchmark not in names():
@@ -219,16 +261,19 @@ def bench(
 
 @contextlib.contextmanager
 def spark_tables(
-    results: str | Path = "results", *, tables: str | None = None, events: bool = False,
+    results: str | Path = "results",
+    *,
+    tables: str | None = None,
+    events: bool = False,
     settings: Mapping[str, str] = MappingProxyType({}),
-) -> Iterator[SparkSession]:  # fmt: skip
+) -> Iterator[SparkSession]:
     """Make tables of the runs below `results`, as `exchange spark ingest` and `summary` do; each is a view by its name.
 
     `events` are orders, trades, confirmations and quotes of the runs that were made with `record=True`. `settings` are
     Spark's. CannotMeasure where there is no Spark, BadOption where there are no runs.
     """
     with contextlib.ExitStack() as stack, _asking(None):
-        from experiments.pipeline.jobs import INGEST_MASTER, ingest_and_summarize
+        from exchange_simulation.experiments.pipeline.jobs import INGEST_MASTER, ingest_and_summarize
         from spark.dataset.views import create_views
         from spark.errors import SparkError
         from spark.sessions.session import open_session

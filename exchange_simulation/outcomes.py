@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exchange.seconds import RATES
-from reports.exports import flat, trial_rows
-from reports.formats import is_told, three_digits
+from exchange_simulation.reports.exports import flat, trial_rows
+from exchange_simulation.reports.formats import is_told, three_digits
 
 if TYPE_CHECKING:
     import pandas
@@ -143,8 +143,8 @@ class Run(Outcome):
         return list(self.record["reasons"])
 
     def rows(self) -> list[Row]:
-        from reports.run.run_folder import read_run_folder
-        from reports.run.seconds import Seconds
+        from exchange_simulation.reports.run.run_folder import read_run_folder
+        from exchange_simulation.reports.run.seconds import Seconds
 
         seconds = Seconds(read_run_folder(self.folder))
         no_rates = dict.fromkeys(RATES.values())
@@ -227,7 +227,7 @@ class Comparison(Outcome):
         return [flat(row) for row in trial_rows(dict(self.record))]
 
     def __str__(self) -> str:
-        from reports.comparison.answer import headline
+        from exchange_simulation.reports.comparison.answer import headline
 
         return headline(dict(self.record))
 
@@ -261,7 +261,7 @@ class Capacity(Outcome):
         return [flat(probe) for probe in self.record["probes"]]
 
     def __str__(self) -> str:
-        from reports.capacity.table import headline
+        from exchange_simulation.reports.capacity.table import headline
 
         return headline(dict(self.record))
 

@@ -141,9 +141,17 @@ def note_handed_over(tables: Tables, first_id: int, count: int, handed_ns: int, 
 
 @cached_kernel(measurements, messages)
 def record_answers(
-    buffer: Bytes, offsets: Longs, first: int, count: int,
-    tables: Tables, rules: Rules, newest: int, last_id: int, now_ns: int, samples: int,
-) -> tuple[int, int, int]:  # fmt: skip
+    buffer: Bytes,
+    offsets: Longs,
+    first: int,
+    count: int,
+    tables: Tables,
+    rules: Rules,
+    newest: int,
+    last_id: int,
+    now_ns: int,
+    samples: int,
+) -> tuple[int, int, int]:
     """Record answer frames up to the first foreign one, after so many samples.
 
     Returns that frame, the orders answered, and the samples with those among them.
@@ -237,9 +245,17 @@ class Completion:
         """Record answer frames from `first` on. Returns the first foreign frame, and the sampled orders answered."""
         self.expect(answers.used_bytes)
         frame, answered, samples = record_answers(
-            answers.buffer, answers.offsets, first, answers.count,
-            self.tables, self.rules, self.newest, self.last_id, now_ns, 0,
-        )  # fmt: skip
+            answers.buffer,
+            answers.offsets,
+            first,
+            answers.count,
+            self.tables,
+            self.rules,
+            self.newest,
+            self.last_id,
+            now_ns,
+            0,
+        )
         self.answered += int(answered)
         return int(frame), self.tables.sampled[: int(samples)]
 

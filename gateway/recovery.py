@@ -66,9 +66,7 @@ class EngineIsBack(PeerGone):
 class Recovery:
     """Resumes the session of one gateway."""
 
-    def __init__(
-        self, link: Link, terms: Terms, offering: Offering, intake: Intake, completion: Completion
-    ) -> None:  # fmt: skip
+    def __init__(self, link: Link, terms: Terms, offering: Offering, intake: Intake, completion: Completion) -> None:
         assert isinstance(link, RenewableLink)
         self._link, self._terms = link, terms
         self._offering, self._intake, self._completion = offering, intake, completion
@@ -96,9 +94,17 @@ class Recovery:
     def progress(self, start_ns: int, at_ns: int) -> Progress:
         """Progress of this gateway."""
         return Progress(
-            start_ns, at_ns, self._offering.first_handed_ns, self._offering.sent, self._completion.answered,
-            self._completion.received, self._session, self.sessions, self._offering.resent, self._without_service_ns,
-        )  # fmt: skip
+            start_ns,
+            at_ns,
+            self._offering.first_handed_ns,
+            self._offering.sent,
+            self._completion.answered,
+            self._completion.received,
+            self._session,
+            self.sessions,
+            self._offering.resent,
+            self._without_service_ns,
+        )
 
     def resume(self, lost: PeerGone | None, go_on: Callable[[], bool], timeout_ns: int) -> bool:
         """Return True once the session goes on; False once `go_on`, which is called all the while, returns False.

@@ -36,9 +36,15 @@ class Gateway:
     """Offers orders to the engine over one link, and reports over another; `streams` hash orders and answers."""
 
     def __init__(
-        self, settings: RunSettings, run: int, engine: Link, reporter: Link,
-        streams: tuple[Stream, Stream], of_thread: bool = False, instance: int = 1,
-    ) -> None:  # fmt: skip
+        self,
+        settings: RunSettings,
+        run: int,
+        engine: Link,
+        reporter: Link,
+        streams: tuple[Stream, Stream],
+        of_thread: bool = False,
+        instance: int = 1,
+    ) -> None:
         self._run_settings, settings = settings, settings_of_pair(settings, instance)
         self._settings = settings
         self._terms = Terms(run, settings.policy, settings.packing, settings.max_price, instance)
@@ -314,19 +320,30 @@ class Gateway:
         orders = StreamCounts(messages=self._offering.sent, checksum=self._offering.stream.hex)
         answers = StreamCounts(messages=self._completion.received, checksum=self._intake.stream.hex)
         return GatewayResult(
-            settings=self._run_settings.as_dict(), seed=self._settings.seed, orders=orders, answers=answers,
-            orders_answered=self._completion.answered, trades=count[Trade], confirmations=count[Confirmation],
-            quotes=count[Quote], rejections=count[Rejection],
-            junk_frames=self._intake.junk + self._engine.junk, samples=self._meters.samples,
+            settings=self._run_settings.as_dict(),
+            seed=self._settings.seed,
+            orders=orders,
+            answers=answers,
+            orders_answered=self._completion.answered,
+            trades=count[Trade],
+            confirmations=count[Confirmation],
+            quotes=count[Quote],
+            rejections=count[Rejection],
+            junk_frames=self._intake.junk + self._engine.junk,
+            samples=self._meters.samples,
             began_wall_ns=self._offering.first_handed_ns + self._wall_less_monotonic_ns,
             duration_s=_seconds(self._offering.first_handed_ns, self._intake.last_answer_ns),
             handing_over_s=_seconds(self._offering.first_handed_ns, self._offering.last_handed_ns),
-            schedule_s=self._pacer.length_s(self._offering.sent), due_at_once=self._pacer.at_once,
+            schedule_s=self._pacer.length_s(self._offering.sent),
+            due_at_once=self._pacer.at_once,
             backlog_growth=self._late_backlog[-1] - self._late_backlog[0] if self._late_backlog else 0,
-            usage=self._reporting.usage(), sockets=counted_since(self._engine.sockets(), self._sockets_before),
-            link=self._engine.facts(), engine_said=self._intake.end._asdict() if self._intake.end else None,
-            recovery=self._recovery.facts() if self._recovery else None, stopped=self._stopped,
-        )  # fmt: skip
+            usage=self._reporting.usage(),
+            sockets=counted_since(self._engine.sockets(), self._sockets_before),
+            link=self._engine.facts(),
+            engine_said=self._intake.end._asdict() if self._intake.end else None,
+            recovery=self._recovery.facts() if self._recovery else None,
+            stopped=self._stopped,
+        )
 
 
 def _seconds(start_ns: int, end_ns: int) -> float | None:

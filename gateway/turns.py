@@ -79,11 +79,26 @@ def next_due_ns(ahead: Ahead, sent: int, unanswered: int, never_ns: int) -> int:
 
 @cached_kernel(checksum, completion, offering, measurements, messages, lending)
 def take_turns(
-    receive: Any, send: Any, sleep: Any, numbers: Longs, memory: Bytes,
-    ahead: Ahead, answers: Bytes, offsets: Longs, largest: int,
-    tables: Tables, rules: Rules, last_id: int, unanswered: int, heard_ns: int, until_ns: int, spin_ns: int,
-    orders_sum: State, answers_sum: State, forgets: bool,
-) -> Taken:  # fmt: skip
+    receive: Any,
+    send: Any,
+    sleep: Any,
+    numbers: Longs,
+    memory: Bytes,
+    ahead: Ahead,
+    answers: Bytes,
+    offsets: Longs,
+    largest: int,
+    tables: Tables,
+    rules: Rules,
+    last_id: int,
+    unanswered: int,
+    heard_ns: int,
+    until_ns: int,
+    spin_ns: int,
+    orders_sum: State,
+    answers_sum: State,
+    forgets: bool,
+) -> Taken:
     """Take turns until `until_ns`, or until Python is needed.
 
     Where it `forgets`, the bytes that went and came are only hashed; else they stay, and Python hashes them.
@@ -103,7 +118,7 @@ def take_turns(
             newest, before = ahead.first_id - 1 + min(sent * ahead.packing, len(ahead.due)), read
             read, fresh, samples = record_answers(
                 answers, offsets, read, came, tables, rules, newest, last_id, now_ns, samples
-            )  # fmt: skip
+            )
             answered, unanswered = answered + fresh, unanswered - fresh
             answer_ns = now_ns if read > before else answer_ns
             if forgets and read == came:
@@ -139,9 +154,7 @@ def take_turns(
         if wake_ns > now_ns:
             sleep(numbers, memory, wake_ns)
     goes_on = not is_stuck and numbers[NOTICE] == 0
-    return Taken(
-        sent, first_handed_ns, handed_ns, answered, came, read, samples, now_ns, answer_ns, heard_ns, goes_on
-    )  # fmt: skip
+    return Taken(sent, first_handed_ns, handed_ns, answered, came, read, samples, now_ns, answer_ns, heard_ns, goes_on)
 
 
 class Turns:
@@ -175,12 +188,26 @@ class Turns:
     def _run(self, lent: Lent, ahead: Ahead, heard_ns: int, until_ns: int) -> Taken:
         batch, waiting = self._intake.batch, self._completion
         return take_turns(
-            lent.receive, lent.send, lent.sleep, lent.numbers, lent.memory,
-            ahead, batch.buffer, batch.offsets, batch.largest_frame,
-            waiting.tables, waiting.rules, waiting.last_id, waiting.newest - waiting.answered,
-            heard_ns, until_ns, self._spin_ns,
-            self._offering.stream.state, self._intake.stream.state, not self._intake.stream.keeps_bytes,
-        )  # fmt: skip
+            lent.receive,
+            lent.send,
+            lent.sleep,
+            lent.numbers,
+            lent.memory,
+            ahead,
+            batch.buffer,
+            batch.offsets,
+            batch.largest_frame,
+            waiting.tables,
+            waiting.rules,
+            waiting.last_id,
+            waiting.newest - waiting.answered,
+            heard_ns,
+            until_ns,
+            self._spin_ns,
+            self._offering.stream.state,
+            self._intake.stream.state,
+            not self._intake.stream.keeps_bytes,
+        )
 
     def _note(self, taken: Taken) -> None:
         """Hash and report sent and received messages, and read those that the kernel could not."""

@@ -99,10 +99,20 @@ class MatchingEngine:
         book = self.book
         while True:
             why, first, at, answers.count, byte = self.kernel(
-                orders.buffer, orders.offsets, first, orders.count, at, self.packing,
-                answers.buffer, answers.offsets, answers.count, byte, answers.largest_frame,
-                book.arena, book.index,
-            )  # fmt: skip
+                orders.buffer,
+                orders.offsets,
+                first,
+                orders.count,
+                at,
+                self.packing,
+                answers.buffer,
+                answers.offsets,
+                answers.count,
+                byte,
+                answers.largest_frame,
+                book.arena,
+                book.index,
+            )
             if why == k.GROW:
                 book.grow()
             elif why == k.ROOM and (at > orders.offsets[first] or answers.count == 0):

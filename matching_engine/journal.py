@@ -64,10 +64,16 @@ class InputJournal:
     """
 
     def __init__(
-        self, path: Path, identity: Mapping[str, Any], packing: int = 1, sync: str = "batch", salvage: bool = False,
-        on_cut: Callable[[str], None] = lambda sentence: None, reader: JournalReader | None = None,
+        self,
+        path: Path,
+        identity: Mapping[str, Any],
+        packing: int = 1,
+        sync: str = "batch",
+        salvage: bool = False,
+        on_cut: Callable[[str], None] = lambda sentence: None,
+        reader: JournalReader | None = None,
         on_orders: Callable[[FrameBatch], None] = lambda orders: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.path, self._packing, self._sync = path, packing, sync
         self._record: Bytes = np.zeros(1 << 18, np.uint8)
         self.numbers: Longs = np.zeros(NUMBERS, np.int64)
@@ -126,15 +132,19 @@ class InputJournal:
         if crc32c(np.frombuffer(document, np.uint8)) != checksum:
             raise JournalRefused(f"{self.path} is damaged at offset {HEAD.size}: its head cannot be read")
         theirs = orjson.loads(document)
-        if differs := [f"{name} {theirs.get(name)} (here {value})" for name, value in identity.items()
-                       if theirs.get(name) != value]:  # fmt: skip
+        if differs := [
+            f"{name} {theirs.get(name)} (here {value})" for name, value in identity.items() if theirs.get(name) != value
+        ]:
             raise JournalRefused(f"{self.path} is of another run, with {', '.join(differs)}: choose another folder")
         return HEAD.size + len(document)
 
     def _verify(
-        self, reader: JournalReader, on_orders: Callable[[FrameBatch], None], salvage: bool,
+        self,
+        reader: JournalReader,
+        on_orders: Callable[[FrameBatch], None],
+        salvage: bool,
         on_cut: Callable[[str], None],
-    ) -> int:  # fmt: skip
+    ) -> int:
         """Read the rest; cut a torn tail. JournalRefused, with the offset, where damage has orders behind it."""
         reader.at = max(reader.at, self._first)
         data, before = self._map(), reader.orders
@@ -264,8 +274,13 @@ class InputJournal:
 
     def facts(self) -> dict[str, Any]:
         """The journal in a result."""
-        return {"orders": self.orders, "bytes": int(self.numbers[SIZE]), "sync": self._sync, "syncs": self.syncs,
-                "cut_bytes": self.cut_bytes}  # fmt: skip
+        return {
+            "orders": self.orders,
+            "bytes": int(self.numbers[SIZE]),
+            "sync": self._sync,
+            "syncs": self.syncs,
+            "cut_bytes": self.cut_bytes,
+        }
 
     def close(self) -> None:
         """Write what is unwritten, and release the file for another engine."""

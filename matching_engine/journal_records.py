@@ -128,7 +128,7 @@ def _whole_record(data: Bytes, at: int, size: int) -> bool:
 @cached_kernel(messages)
 def read_records(
     data: Bytes, at: int, sequence: int, session: int, packing: int, buffer: Bytes, offsets: Longs
-) -> tuple[int, int, int, int, int]:  # fmt: skip
+) -> tuple[int, int, int, int, int]:
     """Copy orders out of the records from byte `at` on, as frames of `packing` orders; a record's last may be shorter.
 
     Returns where the next record begins, the numbers of orders before it, of the last session that began, and of the

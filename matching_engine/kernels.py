@@ -210,10 +210,20 @@ def handler(*, exact: bool, keeps_ids: bool, packed: bool) -> Callable[..., tupl
     kind = Kind(exact, keeps_ids, packed, SOURCES)
 
     def handle(
-        orders: Bytes, order_offsets: Offsets, first: int, count: int, resume_at: int, packing: int,
-        buffer: Bytes, offsets: Offsets, frames: int, resume_to: int, largest_frame: int,
-        arena: Arena, index: Words,
-    ) -> tuple[int, int, int, int, int]:  # fmt: skip
+        orders: Bytes,
+        order_offsets: Offsets,
+        first: int,
+        count: int,
+        resume_at: int,
+        packing: int,
+        buffer: Bytes,
+        offsets: Offsets,
+        frames: int,
+        resume_to: int,
+        largest_frame: int,
+        arena: Arena,
+        index: Words,
+    ) -> tuple[int, int, int, int, int]:
         """Match order frames first..count-1: why it stopped, the frame and byte to go on at, the answers' end.
 
         After a call that stopped within a frame, `resume_at` is the byte to go on at, `resume_to` its answers' end.

@@ -30,9 +30,15 @@ class ResumingEngine(EngineService):
     """Serves one gateway over a link that can be opened again, and keeps every order before it is answered."""
 
     def __init__(
-        self, engine: MatchingEngine, terms: Terms, recovery: Recovery, reporter: Link,
-        sampling_interval: int, timeout_s: float, of_thread: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        engine: MatchingEngine,
+        terms: Terms,
+        recovery: Recovery,
+        reporter: Link,
+        sampling_interval: int,
+        timeout_s: float,
+        of_thread: bool = False,
+    ) -> None:
         super().__init__(engine, terms, recovery.link, reporter, sampling_interval, timeout_s, of_thread)
         self._recovery = recovery
         self._left_with: End | None = None

@@ -27,9 +27,15 @@ class EngineService:
     """Serves one gateway over one link, and reports to the stats reporter over another. A break ends the session."""
 
     def __init__(
-        self, engine: MatchingEngine, terms: Terms, gateway: Link, reporter: Link,
-        sampling_interval: int, timeout_s: float, of_thread: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        engine: MatchingEngine,
+        terms: Terms,
+        gateway: Link,
+        reporter: Link,
+        sampling_interval: int,
+        timeout_s: float,
+        of_thread: bool = False,
+    ) -> None:
         self._engine, self._terms, self._gateway = engine, terms, gateway
         self._timeout_s, self._timeout_ns = timeout_s, int(timeout_s * 1e9)
         self._samples = Samples(sampling_interval)
@@ -148,9 +154,15 @@ class EngineService:
         self._orders.clear()
         self._answers.clear()
         taken = take_lent(
-            lent, self._engine, self._sums, self._journal, self._orders, self._answers,
-            self._samples, until_ns=self._awake_by(self._reporting.next_ns),
-        )  # fmt: skip
+            lent,
+            self._engine,
+            self._sums,
+            self._journal,
+            self._orders,
+            self._answers,
+            self._samples,
+            until_ns=self._awake_by(self._reporting.next_ns),
+        )
         self._heard_ns = time.monotonic_ns() if taken.heard else self._heard_ns
         for row in self._samples.rows[: taken.samples]:
             self._report_sample(counts_in(row[1:]), int(row[0]))
@@ -312,8 +324,11 @@ class EngineService:
         return EngineResult(
             orders=StreamCounts(messages=counts.records, checksum=self._sums.orders.hex),
             answers=StreamCounts(messages=counts.answers, checksum=self._sums.answers.hex),
-            junk_frames=self._junk + self._gateway.junk, handshakes_refused=self._refused + self._gateway.refused,
-            usage=self._reporting.usage(), sockets=counted_since(self._gateway.sockets(), self._sockets_before),
-            link=self._gateway.facts(), gateway_said=self._gateway_end._asdict() if self._gateway_end else None,
+            junk_frames=self._junk + self._gateway.junk,
+            handshakes_refused=self._refused + self._gateway.refused,
+            usage=self._reporting.usage(),
+            sockets=counted_since(self._gateway.sockets(), self._sockets_before),
+            link=self._gateway.facts(),
+            gateway_said=self._gateway_end._asdict() if self._gateway_end else None,
             stopped=self._stopped,
-        )  # fmt: skip
+        )

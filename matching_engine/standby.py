@@ -35,9 +35,12 @@ class Standby:
     """A component's service: follows until it has the journal's lock, then serves as the engine."""
 
     def __init__(
-        self, follower: Follower, take_journal: Callable[[], InputJournal],
-        open_service: Callable[[InputJournal], ResumingEngine], on_takeover: Callable[[ResumingEngine], None],
-    ) -> None:  # fmt: skip
+        self,
+        follower: Follower,
+        take_journal: Callable[[], InputJournal],
+        open_service: Callable[[InputJournal], ResumingEngine],
+        on_takeover: Callable[[ResumingEngine], None],
+    ) -> None:
         """`take_journal` lets the follower match the rest; JournalIsOthers as long as the first engine lives."""
         self._follower = follower
         self._take_journal, self._open_service, self._on_takeover = take_journal, open_service, on_takeover

@@ -28,16 +28,33 @@ _LONG, _LONGS, _BYTES = types.int64, types.int64[::1], types.uint8[::1]
 _ARENA, _INDEX, _ROWS = types.uint64[::1], types.uint32[::1], types.int64[:, ::1]
 HANDLE = types.UniTuple(_LONG, 5)(
     _BYTES, _LONGS, _LONG, _LONG, _LONG, _LONG, _BYTES, _LONGS, _LONG, _LONG, _LONG, _ARENA, _INDEX
-)  # fmt: skip
+)
 """The type of every engine's kernel, so that the turn is compiled once for all."""
 APPEND = types.boolean(_LONGS, _BYTES, _BYTES, _LONG, _LONG)
 """The type of a function that writes frames of orders into a journal; see journal_records.py."""
 TURNS = types.UniTuple(_LONG, 10)(
-    *map(types.FunctionType, (RECEIVE, SEND, SLEEP)), _LONGS, _BYTES,
-    types.FunctionType(HANDLE), _LONG, _ARENA, _INDEX,
-    types.FunctionType(APPEND), _LONGS, _BYTES,
-    _BYTES, _LONGS, _LONG, _BYTES, _LONGS, _LONG, _LONG, _ROWS, _LONG, _BYTES, _BYTES,
-)  # fmt: skip
+    *map(types.FunctionType, (RECEIVE, SEND, SLEEP)),
+    _LONGS,
+    _BYTES,
+    types.FunctionType(HANDLE),
+    _LONG,
+    _ARENA,
+    _INDEX,
+    types.FunctionType(APPEND),
+    _LONGS,
+    _BYTES,
+    _BYTES,
+    _LONGS,
+    _LONG,
+    _BYTES,
+    _LONGS,
+    _LONG,
+    _LONG,
+    _ROWS,
+    _LONG,
+    _BYTES,
+    _BYTES,
+)
 
 
 def _append_nowhere(_numbers: Longs, _record: Bytes, _frames: Bytes, _begin: int, _end: int) -> bool:
@@ -95,11 +112,30 @@ class Taken(NamedTuple):
 
 @cached_kernel(checksum, book_arena, lending, signature=TURNS)
 def take_turns(
-    receive: Any, send: Any, sleep: Any, numbers: Longs, memory: Bytes,
-    handle: Any, packing: int, arena: Any, index: Any, append: Any, journal: Longs, record: Bytes,
-    orders: Bytes, order_ends: Longs, largest_order: int, answers: Bytes, answer_ends: Longs, largest_answer: int,
-    interval: int, samples: Any, until_ns: int, orders_sum: State, answers_sum: State,
-) -> tuple[int, int, int, int, int, int, int, int, int, int]:  # fmt: skip
+    receive: Any,
+    send: Any,
+    sleep: Any,
+    numbers: Longs,
+    memory: Bytes,
+    handle: Any,
+    packing: int,
+    arena: Any,
+    index: Any,
+    append: Any,
+    journal: Longs,
+    record: Bytes,
+    orders: Bytes,
+    order_ends: Longs,
+    largest_order: int,
+    answers: Bytes,
+    answer_ends: Longs,
+    largest_answer: int,
+    interval: int,
+    samples: Any,
+    until_ns: int,
+    orders_sum: State,
+    answers_sum: State,
+) -> tuple[int, int, int, int, int, int, int, int, int, int]:
     """Take turns until `until_ns`, or until Python is needed: 20 ms after a sampled order, too.
 
     Orders whose answers were all sent are hashed and forgotten, and so are these answers. After a frame with a sampled
@@ -116,9 +152,20 @@ def take_turns(
         if came > matched:
             heard = 1
             why, matched, at, count, byte = handle(
-                orders, order_ends, matched, came, 0, packing,
-                answers, answer_ends, count, 0, largest_answer, arena, index,
-            )  # fmt: skip
+                orders,
+                order_ends,
+                matched,
+                came,
+                0,
+                packing,
+                answers,
+                answer_ends,
+                count,
+                0,
+                largest_answer,
+                arena,
+                index,
+            )
             if matched > journaled and not append(journal, record, orders, order_ends[journaled], order_ends[matched]):
                 is_stuck = True
                 break
@@ -148,17 +195,44 @@ def take_turns(
 
 
 def take_lent(
-    lent: Lent, engine: MatchingEngine, sums: Sums, journal: JournalCalls,
-    orders: FrameBatch, answers: FrameBatch, samples: Samples, until_ns: int,
-) -> Taken:  # fmt: skip
+    lent: Lent,
+    engine: MatchingEngine,
+    sums: Sums,
+    journal: JournalCalls,
+    orders: FrameBatch,
+    answers: FrameBatch,
+    samples: Samples,
+    until_ns: int,
+) -> Taken:
     """Take turns with the calls of a link; both batches are empty before."""
     append, numbers, record = journal
-    taken = Taken(*take_turns(
-        lent.receive, lent.send, lent.sleep, lent.numbers, lent.memory,
-        engine.kernel, engine.packing, engine.book.arena, engine.book.index, append, numbers, record,
-        orders.buffer, orders.offsets, orders.largest_frame, answers.buffer, answers.offsets, answers.largest_frame,
-        samples.interval, samples.rows, until_ns, sums.orders.state, sums.answers.state,
-    ))  # fmt: skip
+    taken = Taken(
+        *take_turns(
+            lent.receive,
+            lent.send,
+            lent.sleep,
+            lent.numbers,
+            lent.memory,
+            engine.kernel,
+            engine.packing,
+            engine.book.arena,
+            engine.book.index,
+            append,
+            numbers,
+            record,
+            orders.buffer,
+            orders.offsets,
+            orders.largest_frame,
+            answers.buffer,
+            answers.offsets,
+            answers.largest_frame,
+            samples.interval,
+            samples.rows,
+            until_ns,
+            sums.orders.state,
+            sums.answers.state,
+        )
+    )
     orders.count, answers.count = taken.came, taken.answers
     return taken
 

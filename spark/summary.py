@@ -43,9 +43,15 @@ RATE = "orders_per_s"
 OFFERED = "offered_orders_per_s"
 MEASURED = (*RATES, *METERS.values(), *CPU, *TIMES)
 FACTS = (
-    "answers_per_s", "broker_cpu_percent", "gateway_cpu_percent", "engine_cpu_percent",
-    "cpu_s_per_million", "packets", "packet_bytes", "packet_gap_us",
-)  # fmt: skip
+    "answers_per_s",
+    "broker_cpu_percent",
+    "gateway_cpu_percent",
+    "engine_cpu_percent",
+    "cpu_s_per_million",
+    "packets",
+    "packet_bytes",
+    "packet_gap_us",
+)
 """Figures of a run from its run.json; null if not measured."""
 
 

@@ -62,10 +62,16 @@ class Reporter:
     """Serves these sources of one run over one link that fans in; the run has `reporters` of them."""
 
     def __init__(
-        self, run: int, link: Link, spool: SpoolWriter, timeout_s: float,
-        sources: Collection[str] = ("gateway", "engine"), of_thread: bool = False,
-        instance: int = 1, reporters: int = 1,
-    ) -> None:  # fmt: skip
+        self,
+        run: int,
+        link: Link,
+        spool: SpoolWriter,
+        timeout_s: float,
+        sources: Collection[str] = ("gateway", "engine"),
+        of_thread: bool = False,
+        instance: int = 1,
+        reporters: int = 1,
+    ) -> None:
         self._run, self._link, self._spool = run, link, spool
         self._name, self._reporters = named("reporter", instance), reporters
         self._timeout_s, self._sources = timeout_s + BETWEEN_RECORDS_S, sources
@@ -213,9 +219,11 @@ class Reporter:
             self._begin_again(source)
         self._received[source].began_ns = hello.monotonic_ns
         terms = {
-            "version": hello.version, "policy": policy_of(hello.policy), "packing": hello.packing,
+            "version": hello.version,
+            "policy": policy_of(hello.policy),
+            "packing": hello.packing,
             "max_price": hello.max_price,
-        }  # fmt: skip
+        }
         self._records.write(source, SESSION, terms, read_ns=(hello.wall_ns, hello.monotonic_ns))
 
     def _begin_again(self, source: str) -> None:
@@ -248,8 +256,10 @@ class Reporter:
         """What another reporter has to know to go on behind the spool files that are there."""
         return {
             "received": {source: asdict(received) for source, received in self._received.items()},
-            "ends": list(map(tuple, self._ends)), "results": self._results, "records": self._records.state(),
-        }  # fmt: skip
+            "ends": list(map(tuple, self._ends)),
+            "results": self._results,
+            "records": self._records.state(),
+        }
 
     def _go_on_from(self, state: dict[str, Any]) -> None:
         """Take the place of a reporter that was killed."""
@@ -276,12 +286,17 @@ class Reporter:
         sockets = self._link.sockets()  # while the sources wait for the confirmation
         self._send(encode(End(0, 0, received, checksum)))  # confirms to every source what is in the spool
         return ReporterResult(
-            received=received, announced=announced,
+            received=received,
+            announced=announced,
             checksums_agree=sum(end.sent_checksum for end in self._ends) % 2**64 == checksum,
-            junk_frames=self._junk + self._link.junk, handshakes_refused=self._refused + self._link.refused,
-            samples=self._records.samples, results=self._results, usage=self._records.usage(), sockets=sockets,
+            junk_frames=self._junk + self._link.junk,
+            handshakes_refused=self._refused + self._link.refused,
+            samples=self._records.samples,
+            results=self._results,
+            usage=self._records.usage(),
+            sockets=sockets,
             stopped=self._stopped,
-        )  # fmt: skip
+        )
 
     def _send(self, frame: bytes) -> None:
         """Send to every source, even if one of them is gone."""

@@ -25,8 +25,10 @@ FILE_BYTES = 1 << 22
 
 GATEWAY, ENGINE = (source.name.lower() for source in (Source.GATEWAY, Source.ENGINE))
 READINGS: dict[int, str] = {
-    Meter.ORDER_DUE: "due_ns", Meter.ORDER_HANDED_OVER: "handed_over_ns", Meter.ORDER_ANSWERED: "answered_ns",
-}  # fmt: skip
+    Meter.ORDER_DUE: "due_ns",
+    Meter.ORDER_HANDED_OVER: "handed_over_ns",
+    Meter.ORDER_ANSWERED: "answered_ns",
+}
 """A sample's fields by the meters of its readings."""
 ROLES: dict[type[Message], dict[int, str]] = {
     Throughput: {

@@ -32,25 +32,27 @@ ITS_FILE = ""
 SHARING = {
     r"tests/transports/amqp/test_(link|knobs|commit_point|alarm|durable|tls)\.py": "shared node",
     r"tests/transports/(rabbitmq/test_running_node|test_requests|test_published)\.py": "shared node",
-    r"tests/(transports/test_(contract|lending|nodelay|queue|routed)|messaging/test_round_trips).*(amqp|broker)": (
+    r"tests/(transports/test_(contract|lending|nodelay|queue|routed)|.*/messaging/test_round_trips).*(amqp|broker)": (
         "shared node"
     ),
-    r"tests/runs/test_run_over_amqp\.py::test_(the_same_seed|a_wrong_password)": "shared node",
-    r"tests/runs/test_recovery\.py::test_a(n_engine_that|_reporter_that|_standby)_.*\[amqp": "shared node",
-    r"tests/messaging/test_(bench_over_amqp|bench_durable|roles_by_hand)\.py": "shared node",
-    r"tests/messaging/supply_chain/test_restart\.py::test_a_broker_that_is_not_ours": "shared node",
-    r"tests/experiments/test_trial_over_amqp\.py::test_the_standing_node": "shared node",
-    r"tests/messaging/test_benchmarks\.py": ITS_FILE,
-    r"tests/runs/network/": "network",
+    r"tests/exchange_simulation/launching/test_run_over_amqp\.py::test_(the_same_seed|a_wrong_password)": "shared node",
+    r"tests/exchange_simulation/launching/test_recovery\.py::test_a(n_engine_that|_reporter_that|_standby)_.*\[amqp": (
+        "shared node"
+    ),
+    r"tests/exchange_simulation/messaging/test_(bench_over_amqp|bench_durable|roles_by_hand)\.py": "shared node",
+    r"tests/exchange_simulation/messaging/supply_chain/test_restart\.py::test_a_broker_that_is_not_ours": "shared node",
+    r"tests/exchange_simulation/experiments/test_trial_over_amqp\.py::test_the_standing_node": "shared node",
+    r"tests/exchange_simulation/messaging/test_benchmarks\.py": ITS_FILE,
+    r"tests/exchange_simulation/launching/network/": "network",
     r"tests/exchange_simulation/test_examples_in_python\.py::test_the_notebook_on_spark": "a session of its own",
     r"tests/spark/(live/|dataset/test_(ingest_kills|ingest_on_full_disk|submitted|sql))": "second spark",
     r"tests/spark/": "spark",
-    r"tests/cli/results/": "results",
-    r"tests/reports/run/test_(page|bench_page)_in_browser\.py": "browser",
-    r"tests/cli/test_(serve|pages_in_browser)": "browser",
-    r"tests/experiments/simulate/": "simulate",
-    r"tests/(experiments/test_compare|experiments/pipeline/test_spark_live)\.py": ITS_FILE,
-    r"tests/(transports/|messaging/test_round_trips)": ITS_FILE,
+    r"tests/exchange_simulation/cli/results/": "results",
+    r"tests/exchange_simulation/reports/run/test_(page|bench_page)_in_browser\.py": "browser",
+    r"tests/exchange_simulation/cli/test_(serve|pages_in_browser)": "browser",
+    r"tests/exchange_simulation/experiments/simulate/": "simulate",
+    r"tests/exchange_simulation/experiments/(test_compare|pipeline/test_spark_live)\.py": ITS_FILE,
+    r"tests/(transports/|exchange_simulation/messaging/test_round_trips)": ITS_FILE,
 }
 """Tests that share what is slow to make go to one process, together, and first; all others to whichever is free.
 

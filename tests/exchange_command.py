@@ -17,7 +17,7 @@ import psutil
 import pytest
 from click.testing import CliRunner
 
-from cli.main import main
+from exchange_simulation.cli.main import main
 from tests.machine import PATIENCE_S, until
 
 
@@ -39,7 +39,7 @@ READERS = {"results", "report", "tape", "match"}
 
 
 def command(*words: object) -> list[str]:
-    return [sys.executable, "-m", "cli", *map(str, words)]
+    return [sys.executable, "-m", "exchange_simulation.cli", *map(str, words)]
 
 
 def exchange(*words: object, **env: str) -> Said:

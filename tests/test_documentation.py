@@ -19,14 +19,14 @@ import pytest
 import xxhash
 from click.testing import CliRunner
 
-from cli.main import COMMANDS, main
 from exchange.messages import Order, decode_all
 from exchange.settings import RunSettings
-from experiments.sweep.planning import EXAMPLE
+from exchange_simulation.cli.main import COMMANDS, main
+from exchange_simulation.experiments.sweep.planning import EXAMPLE
 from gateway.due_times import due_times_of
 from gateway.seeded_orders import SeededOrders
 from gateway.seeds import instrument_seed
-from tests.cli.test_recorded_results import unpack
+from tests.exchange_simulation.cli.test_recorded_results import unpack
 from transports.declaration import Transport
 from transports.frames import Longs
 from transports.registry import built_in

@@ -49,5 +49,8 @@ def test_a_missed_target_is_said_in_words(ours: float, target: str, code: int, m
 def test_noise_beside_the_reference_counts_as_that_beside_ours() -> None:
     quiet, busy = ({"noise": {"share_of_all_cpus": share}} for share in (0.0, 0.2))
     assert [Runs(*both).is_noisy for both in ((quiet, quiet), (busy, quiet), (quiet, busy), (quiet, None))] == [
-        False, True, True, False,
-    ]  # fmt: skip
+        False,
+        True,
+        True,
+        False,
+    ]

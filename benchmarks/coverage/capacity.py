@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.comparison import Row
-from experiments.capacity.curve import Outcome
-from experiments.capacity.search import CapacitySearch, SearchSettings
+from exchange_simulation.experiments.capacity.curve import Outcome
+from exchange_simulation.experiments.capacity.search import CapacitySearch, SearchSettings
 
 SEARCHES = 60
 """For each of the benchmark's repeats."""

@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from benchmarks.comparison import Row
 from exchange.estimates import median
-from experiments.trials.sign_flips import LogRatio, estimate_together
-from experiments.trials.verdicts import ALPHA, POWER, smallest_ratio
+from exchange_simulation.experiments.trials.sign_flips import LogRatio, estimate_together
+from exchange_simulation.experiments.trials.verdicts import ALPHA, POWER, smallest_ratio
 
 DEVIATIONS = np.array([0.13, 0.4, 0.05])
 DRIFT, OWN, DEVIATION = 0.62, sqrt(1 - 0.62**2), 0.145
@@ -143,8 +143,11 @@ def blocked(rows: Floats, _sides: Floats) -> Mask:
 
 
 METHODS: dict[str, Callable[[Floats, Floats], Mask]] = {
-    "sign flips, max-T": ours, "Wilcoxon, Holm": wilcoxon_and_holm, "blocked ANOVA": blocked, "mixed model": mixed,
-}  # fmt: skip
+    "sign flips, max-T": ours,
+    "Wilcoxon, Holm": wilcoxon_and_holm,
+    "blocked ANOVA": blocked,
+    "mixed model": mixed,
+}
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,12 @@ from typing import Any
 
 import pika
 
-from messaging.roles import RoleResult
-from messaging.supply_chain.chain import NUMBER_OF, Chain, Location, Times, size_number
-from messaging.supply_chain.judging import wrong_with
-from messaging.supply_chain.ledger import HEAD, Head, Ledger, bodies
-from messaging.supply_chain.messages import INTERACTIONS, MESSAGES, Kind, Message, To
-from messaging.supply_chain.topologies import vertical
+from exchange_simulation.messaging.roles import RoleResult
+from exchange_simulation.messaging.supply_chain.chain import NUMBER_OF, Chain, Location, Times, size_number
+from exchange_simulation.messaging.supply_chain.judging import wrong_with
+from exchange_simulation.messaging.supply_chain.ledger import HEAD, Head, Ledger, bodies
+from exchange_simulation.messaging.supply_chain.messages import INTERACTIONS, MESSAGES, Kind, Message, To
+from exchange_simulation.messaging.supply_chain.topologies import vertical
 
 BOUND_S, PREFETCH = 0.5, 100
 TIMES = Times(warm_up_s=3.0, measured_s=5.0, drain_s=10.0)
@@ -62,9 +62,12 @@ class Agent:
         driven_ns = int(TIMES.driven_s * 1e9)
         end_ns = start_ns + driven_ns + int(TIMES.drain_s * 1e9)
         self.ledger = Ledger(start_ns + int(TIMES.warm_up_s * 1e9), start_ns + driven_ns)
-        plan = sorted((start_ns + due_ns, number, nth) for number in INTERACTIONS
-                      if INTERACTIONS[number].initiator is self.me.kind
-                      for nth, due_ns in enumerate(self.chain.dues_ns(self.me, number, TIMES).tolist()))  # fmt: skip
+        plan = sorted(
+            (start_ns + due_ns, number, nth)
+            for number in INTERACTIONS
+            if INTERACTIONS[number].initiator is self.me.kind
+            for nth, due_ns in enumerate(self.chain.dues_ns(self.me, number, TIMES).tolist())
+        )
         for due_ns, number, nth in plan:
             while (left_s := (due_ns - time.monotonic_ns()) / 1e9) > 0:
                 self.connection.process_data_events(time_limit=left_s)
@@ -99,8 +102,13 @@ class Agent:
         if message.to is To.HQ_IN_TURN:
             self.turn = (self.turn + 1) % self.chain.many(Kind.HQ)
         centre = self.chain.centre_of(self.me.number)
-        return {To.ITSELF: self.me.number, To.ITS_DC: centre, To.SENDER: sender, To.INITIATOR: initiator,
-                To.HQ_IN_TURN: self.turn}.get(message.to, 0)  # fmt: skip
+        return {
+            To.ITSELF: self.me.number,
+            To.ITS_DC: centre,
+            To.SENDER: sender,
+            To.INITIATOR: initiator,
+            To.HQ_IN_TURN: self.turn,
+        }.get(message.to, 0)
 
     def publish(self, message: Message, target: int, size: int, initiator: int, winner: int, due_ns: int) -> None:
         number, now_ns = NUMBER_OF[message.name], time.monotonic_ns()

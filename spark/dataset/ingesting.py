@@ -66,9 +66,12 @@ EventTables = Callable[[SparkSession, Sequence[RunSource], Sequence[int]], dict[
 
 
 def ingest_runs(
-    spark: SparkSession, folder: DatasetFolder, sources: Sequence[RunSource], again: bool,
+    spark: SparkSession,
+    folder: DatasetFolder,
+    sources: Sequence[RunSource],
+    again: bool,
     events: EventTables | None = None,
-) -> Ingested:  # fmt: skip
+) -> Ingested:
     """Add the runs that are not in the tables yet, or all `again`, in place of former rows of theirs.
 
     With `events`, add the recorded streams, too, also of runs whose other rows are there.
@@ -85,11 +88,13 @@ def ingest_runs(
         parts = free_parts(there, [source.name for source in new])
         runs = [
             IngestedRun(
-                record=source.record, fingerprint=source.fingerprint, part=part,
+                record=source.record,
+                fingerprint=source.fingerprint,
+                part=part,
                 has_events=source.name in recorded or old.get((source.name, source.fingerprint), False),
             )
             for source, part in zip(new, parts, strict=True)
-        ]  # fmt: skip
+        ]
         with persisted(read_records(_lines(spark, new, parts))) as records:
             good_lines, unread = _counted(records)
             tables = _tables(spark, records, runs)

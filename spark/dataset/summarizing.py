@@ -53,10 +53,15 @@ def summarize_runs(spark: SparkSession, folder: DatasetFolder) -> list[IngestedR
         # Checkpoints keep the rows without their plans, which Spark would look through again for each of the tables.
         rows = summary_rows(spark, records_files(folder, runs), [run.record for run in runs]).localCheckpoint()
         arms = arms_table(run_facts(rows)).localCheckpoint()
-        _write({
-            "summary": runs_table(rows), "seconds": seconds_table(rows),
-            "arms": arms, "comparison": comparison_table(arms),
-        }, folder)  # fmt: skip
+        _write(
+            {
+                "summary": runs_table(rows),
+                "seconds": seconds_table(rows),
+                "arms": arms,
+                "comparison": comparison_table(arms),
+            },
+            folder,
+        )
     return runs
 
 

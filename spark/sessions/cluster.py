@@ -39,7 +39,7 @@ AUTHENTICATED = {"spark.authenticate": "true", "spark.network.crypto.enabled": "
 START = """\
 import sys
 
-from cli.main import main
+from exchange_simulation.cli.main import main
 
 main(sys.argv[1:])
 """

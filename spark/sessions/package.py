@@ -22,9 +22,14 @@ from contextlib import suppress
 from pathlib import Path
 
 PACKAGES = (
-    "cli", "exchange", "experiments", "gateway", "matching_engine", "messaging", "reports", "runs", "spark",
-    "stats_reporter", "transports",
-)  # fmt: skip
+    "exchange",
+    "exchange_simulation",
+    "gateway",
+    "matching_engine",
+    "spark",
+    "stats_reporter",
+    "transports",
+)
 NAME = "exchange_packages.zip"
 FOLDER = "package-"
 UNUSED_AFTER_S = 7 * 24 * 3600

@@ -58,9 +58,12 @@ LONGEST_FOLDER = 60
 
 @contextmanager
 def open_session(
-    master: str = "local[2]", *, settings: Mapping[str, str] | None = None, java: Java | None = None,
+    master: str = "local[2]",
+    *,
+    settings: Mapping[str, str] | None = None,
+    java: Java | None = None,
     write_archive: bool = False,
-) -> Iterator[SparkSession]:  # fmt: skip
+) -> Iterator[SparkSession]:
     """Open a session with a JVM of its own; SparkUnavailableError if none can be had.
 
     `write_archive` makes later sessions start faster, see spark.sessions.class_archive. Under spark-submit the session

@@ -16,8 +16,17 @@ RUN = 0xFEED
 ORDERS = b"".join(encode(Order(number, 1, 500, 10)) for number in range(1, 9))
 RECORD = RecordWriter(RUN, "gateway")
 TRAFFIC = {"second": 1, "orders_sent": 2, "orders_answered": 2, "messages_received": 5}
-BUCKETS = {"second": 1, "clock": "due", "last_order": False, "count": 2, "sum_ns": 9, "min_ns": 4, "max_ns": 5,
-           "bucket": [3, 4], "bucket_count": [1, 1]}  # fmt: skip
+BUCKETS = {
+    "second": 1,
+    "clock": "due",
+    "last_order": False,
+    "count": 2,
+    "sum_ns": 9,
+    "min_ns": 4,
+    "max_ns": 5,
+    "bucket": [3, 4],
+    "bucket_count": [1, 1],
+}
 LINES = [RECORD.document("traffic", TRAFFIC), RECORD.document("completion", BUCKETS), RECORD.document("end", {})]
 HELLO = Terms(RUN, "price-time", 1, 999).hello(Source.GATEWAY)
 FRAMES = [encode(each) for each in (HELLO, Throughput(1, 2), Timestamp(2, 1, 1), Trade(1, 500, 1), Quote(1, 2))]

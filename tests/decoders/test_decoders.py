@@ -19,7 +19,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cli import command as cli_command
 from exchange.json_records import (
     BenchRecord,
     CapacityRecord,
@@ -30,22 +29,32 @@ from exchange.json_records import (
     SimulationRecord,
 )
 from exchange.messages import MalformedMessage, decode_all
-from experiments.sweep.planning import read_description
+from exchange_simulation.cli import command as cli_command
+from exchange_simulation.experiments.sweep.planning import read_description
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.record.reading import Unusable, read_record, records
+from exchange_simulation.messaging.supply_chain.topologies import EXAMPLE, freeform
 from gateway.tape import check_due, check_orders
 from matching_engine.journal import InputJournal, JournalRefused
 from matching_engine.tape import cut
-from messaging.supply_chain.topologies import EXAMPLE, freeform
-from runs.errors import UserError
-from runs.record.reading import Unusable, read_record, records
 from tests.decoders.damage import FRAMES, LINES, ORDERS, damaged
 from transports.base import BadAddress
 from transports.keys import Keys
 
 IDENTITY = {"run": "first", "pair": 1}
-RUN_JSON = orjson.dumps({
-    "schema": 1, "name": "x", "status": "complete", "reasons": [], "settings": {"transport": "tcp", "pairs": 1},
-    "counts": {"orders_sent": 3}, "completion_us": {"due": {"p50": 1.5}}, "sockets": [], "pairs": [{"pair": 1}],
-})  # fmt: skip
+RUN_JSON = orjson.dumps(
+    {
+        "schema": 1,
+        "name": "x",
+        "status": "complete",
+        "reasons": [],
+        "settings": {"transport": "tcp", "pairs": 1},
+        "counts": {"orders_sent": 3},
+        "completion_us": {"due": {"p50": 1.5}},
+        "sockets": [],
+        "pairs": [{"pair": 1}],
+    }
+)
 TOML = b"repeats = 3\npause = 0.5\n[vary]\npacking = [1, 10]\nseed = [1, 2]\n[run]\norders = 1000\n"
 
 Decoder = tuple[Callable[[Path], object], type[Exception] | tuple[type[Exception], ...], tuple[bytes, ...]]

@@ -14,8 +14,8 @@ from exchange.checksum import StreamChecksum
 from exchange.instances import role_of
 from exchange.messages import Hello, MalformedMessage, encode
 from exchange.messages import decode as decode_frame
+from exchange_simulation.launching.record.reading import completion, records, traffic
 from gateway.completion import Completion, Intake
-from runs.record.reading import completion, records, traffic
 from stats_reporter.service import Reporter
 from stats_reporter.writer import SpoolWriter
 from tests.decoders.damage import FRAMES, ORDERS, RUN, damaged

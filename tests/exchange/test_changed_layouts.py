@@ -48,7 +48,7 @@ for name in ("ORDER_TYPES", "ANSWER_TYPES"):
 
 EXCHANGE = """
 import json
-from runs.component import do_without_scipy, load_kernels_alone
+from exchange_simulation.launching.component import do_without_scipy, load_kernels_alone
 do_without_scipy()
 load_kernels_alone()
 import numpy as np

@@ -22,7 +22,7 @@ print(size(), sum(size.stats.cache_hits.values()), flush=True)
 EACH_BY_ITSELF = """
 import os, runpy, sys
 from pathlib import Path
-from runs.component import do_without_scipy
+from exchange_simulation.launching.component import do_without_scipy
 do_without_scipy()
 import numba
 import exchange.compiled

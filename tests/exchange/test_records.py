@@ -71,11 +71,24 @@ def test_what_a_source_writes_is_a_record_of_its_run(source, kind):
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("schema", 2), ("schema", None), ("run", "abc"), ("run", 0xABC), ("source", "broker"), ("source", ["gateway"]),
-        ("kind", "session"), ("kind", "sample"), ("kind", "throughput"), ("kind", "end"), ("kind", 5),
-        ("wall_ns", "now"), ("wall_ns", 1.5), ("monotonic_ns", None), ("payload", []), ("payload", None),
+        ("schema", 2),
+        ("schema", None),
+        ("run", "abc"),
+        ("run", 0xABC),
+        ("source", "broker"),
+        ("source", ["gateway"]),
+        ("kind", "session"),
+        ("kind", "sample"),
+        ("kind", "throughput"),
+        ("kind", "end"),
+        ("kind", 5),
+        ("wall_ns", "now"),
+        ("wall_ns", 1.5),
+        ("monotonic_ns", None),
+        ("payload", []),
+        ("payload", None),
     ],
-)  # fmt: skip
+)
 def test_a_document_of_another_shape_is_no_record(field, value):
     document = orjson.loads(WRITER.document("result", {}))
     assert decode_sent(orjson.dumps(document), 0xABC) == document

@@ -97,13 +97,24 @@ def test_the_edge_of_what_is_allowed_is_allowed(name, value):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    each([
-        ("seed", [None, True]), ("packing", [None]), ("max_price", [None]), ("sampling_interval", [None]),
-        ("timeout_s", [None]), ("warm_up_s", [None]), ("orders", [True]), ("orders_per_s", ["8", True]),
-        ("prices", [(1, 2, 3), (450.5, 549), None, 5]), ("cpus", [{"gateway": None}, None]), ("transport", ["", None]),
-        ("record", ["maybe", None, 1]), ("policy", [["price-time"]]),
-    ]),
-)  # fmt: skip
+    each(
+        [
+            ("seed", [None, True]),
+            ("packing", [None]),
+            ("max_price", [None]),
+            ("sampling_interval", [None]),
+            ("timeout_s", [None]),
+            ("warm_up_s", [None]),
+            ("orders", [True]),
+            ("orders_per_s", ["8", True]),
+            ("prices", [(1, 2, 3), (450.5, 549), None, 5]),
+            ("cpus", [{"gateway": None}, None]),
+            ("transport", ["", None]),
+            ("record", ["maybe", None, 1]),
+            ("policy", [["price-time"]]),
+        ]
+    ),
+)
 def test_what_is_no_number_at_all_is_refused_with_the_name_of_its_field(name, value):
     test_nonsense_is_refused_with_the_name_of_its_field(name, value)
 

@@ -25,10 +25,14 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 SAYS = {"one_run": "from due time ", "broker_or_none": " at 4,000 orders/s", "matching": "400 prices: "}
 SMALL: dict[str, dict[str, Any]] = {
-    "run": {"transport": "memory", "orders": "4k"}, "compare": {
-        "transports": ["memory", "zeromq+inproc"], "repeats": 1, "seconds": 0.2, "redo_noisy": False,
+    "run": {"transport": "memory", "orders": "4k"},
+    "compare": {
+        "transports": ["memory", "zeromq+inproc"],
+        "repeats": 1,
+        "seconds": 0.2,
+        "redo_noisy": False,
     },
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import click
 import pytest
 
 import exchange_simulation as xs
+from exchange_simulation.launching.options import TABLE
 from exchange_simulation.measuring import RunOptions
-from runs.options import TABLE
 
 
 @pytest.fixture(scope="module")
@@ -79,15 +79,20 @@ def test_roles_that_are_none_are_refused_by_the_option(nagle: Any, tmp_path: Pat
 @pytest.fixture
 def no_pages_of_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """A trial's runs are measured without a page each; the trial has its own."""
-    monkeypatch.setattr("experiments.trials.execution.write_page", lambda _: None)
+    monkeypatch.setattr("exchange_simulation.experiments.trials.execution.write_page", lambda _: None)
 
 
 def test_nothing_is_printed_and_progress_goes_to_a_callback(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
     heard: list[str] = []
     xs.compare(
-        ["memory", "memory"], ["5k"], repeats=1, seconds=0.05, redo_noisy=False, results=tmp_path,
+        ["memory", "memory"],
+        ["5k"],
+        repeats=1,
+        seconds=0.05,
+        redo_noisy=False,
+        results=tmp_path,
         on_progress=heard.append,
-    )  # fmt: skip
+    )
     assert capfd.readouterr() == ("", "")
     assert "2 runs" in heard[0]
     assert [line for line in heard if line.startswith("run 4 of 4: memory")]
@@ -106,9 +111,14 @@ def test_a_comparison_has_arms_and_verdicts(no_pages_of_runs: None, tmp_path: Pa
 
 def test_a_sweep_runs_every_combination(no_pages_of_runs: None, tmp_path: Path):
     found = xs.sweep(
-        {"packing": [1, 4], "rate": ["1k", 2000]}, transport="memory", orders=100, repeats=1, pause=0,
-        redo_noisy=False, results=tmp_path,
-    )  # fmt: skip
+        {"packing": [1, 4], "rate": ["1k", 2000]},
+        transport="memory",
+        orders=100,
+        repeats=1,
+        pause=0,
+        redo_noisy=False,
+        results=tmp_path,
+    )
     packing_and_rate = [
         (arm["settings"]["packing"], arm.get("settings")["orders_per_s"]) for arm in found.record["arms"]
     ]
@@ -117,9 +127,16 @@ def test_a_sweep_runs_every_combination(no_pages_of_runs: None, tmp_path: Path):
 
 def test_a_capacity_has_an_estimate_and_its_probes(no_pages_of_runs: None, tmp_path: Path):
     found = xs.capacity(
-        "max <= 9s", transport="memory", start=300_000, seconds=0.1, longest=0.1, precision=1.0, probes=4, pause=0,
+        "max <= 9s",
+        transport="memory",
+        start=300_000,
+        seconds=0.1,
+        longest=0.1,
+        precision=1.0,
+        probes=4,
+        pause=0,
         results=tmp_path,
-    )  # fmt: skip
+    )
     assert (found.orders_per_s is None) == (found.record["capacity_orders_per_s"] is None)
     assert len(found.to_pandas()) == len(found.record["probes"]) > 0
     assert found.page is not None
@@ -154,13 +171,16 @@ def test_a_bad_option_is_an_exception_and_leaves_nothing(options: dict[str, Any]
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("call", [
-    lambda results: xs.compare(["memory"], [1000], results=results),
-    lambda results: xs.sweep({"pakcing": [1]}, results=results),
-    lambda results: xs.sweep({"packing": [1]}, record=True, results=results),
-    lambda results: xs.bench("de-spcs", results=results),
-    lambda results: xs.bench("de-spsc", sizse="8", results=results),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda results: xs.compare(["memory"], [1000], results=results),
+        lambda results: xs.sweep({"pakcing": [1]}, results=results),
+        lambda results: xs.sweep({"packing": [1]}, record=True, results=results),
+        lambda results: xs.bench("de-spcs", results=results),
+        lambda results: xs.bench("de-spsc", sizse="8", results=results),
+    ],
+)
 def test_mistakes_in_trials_and_benchmarks_are_exceptions_too(call: Any, tmp_path: Path):
     with pytest.raises(xs.BadOption):
         call(tmp_path)

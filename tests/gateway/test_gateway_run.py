@@ -48,9 +48,11 @@ def test_the_result_counts_what_went_and_what_came(clock):
     expected = b"".join(encode(answer) for i in range(1, 41) for answer in answers.get(i, [Confirmation(i)]))
     assert result.answers.checksum == xxhash.xxh64_hexdigest(expected)
     assert result.engine_said == {
-        "sent": 42, "sent_checksum": int(result.answers.checksum, 16),
-        "received": 40, "received_checksum": int(result.orders.checksum, 16),
-    }  # fmt: skip
+        "sent": 42,
+        "sent_checksum": int(result.answers.checksum, 16),
+        "received": 40,
+        "received_checksum": int(result.orders.checksum, 16),
+    }
     assert (result.samples, result.junk_frames, result.stopped) == (4, 0, None)
     assert result.settings == session.settings.as_dict()
 

@@ -119,7 +119,9 @@ def test_between_threads_every_order_is_sent_and_answered(
     assert (result.orders.messages, result.orders_answered) == (settings.orders, settings.orders)
     assert result.orders.checksum == xxhash.xxh64_hexdigest(stream_of(settings, settings.orders))
     assert result.engine_said == {
-        "sent": settings.orders, "sent_checksum": int(result.answers.checksum, 16),
-        "received": settings.orders, "received_checksum": int(result.orders.checksum, 16),
-    }  # fmt: skip
+        "sent": settings.orders,
+        "sent_checksum": int(result.answers.checksum, 16),
+        "received": settings.orders,
+        "received_checksum": int(result.orders.checksum, 16),
+    }
     assert result.samples == settings.orders // settings.sampling_interval

@@ -154,8 +154,10 @@ def test_a_seconds_completions_are_told_once_for_each_clock(office):
     office.meters.close_second()
     told = office.drawer.payloads("completion")
     assert [(record["second"], record["clock"], record["last_order"]) for record in told] == [
-        (0, "handed_over", False), (0, "due", False), (0, "lag", False),
-    ]  # fmt: skip
+        (0, "handed_over", False),
+        (0, "due", False),
+        (0, "lag", False),
+    ]
     buckets = [LogBuckets.from_sparse(record) for record in told]
     assert [b.count for b in buckets] == [2, 2, 2]
     assert [(b.min_ns // MS, b.max_ns // MS) for b in buckets] == [(20, 20), (29, 30), (9, 10)]

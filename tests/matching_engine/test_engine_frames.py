@@ -21,7 +21,7 @@ from exchange.messages import (
     Trade,
     decode_all,
     encode,
-)  # fmt: skip
+)
 from matching_engine import kernels
 from matching_engine.engine import Counts, Handled, MatchingEngine, Stop
 from matching_engine.order_book import OrderBook
@@ -69,9 +69,7 @@ def test_frames_around_a_foreign_one_are_matched(frame):
     orders = FrameBatch.of(ORDER, frame, ORDER, encode(Order(3, BID, 500, 20)))
     assert engine.handle(orders, answers) == Handled(1, Stop.FOREIGN)
     assert engine.handle(orders, answers, first=2) == Handled(4, Stop.DONE)
-    assert engine.counts == Counts(
-        orders=3, trades=3, confirmations=2, quotes=2, rejections=0, cancels=0, cancelled=0
-    )  # fmt: skip
+    assert engine.counts == Counts(orders=3, trades=3, confirmations=2, quotes=2, rejections=0, cancels=0, cancelled=0)
 
 
 @pytest.mark.parametrize("frame", [frame for frame in FOREIGN.values() if frame])
@@ -113,8 +111,12 @@ def test_bad_fields_in_a_pack_are_rejected_and_the_rest_is_matched():
     frame = encode(Order(1, 7, 500, 1)) + ORDER + encode(Cancel(8)) + encode(Order(2, BID, 500, 0))
     (answer,) = handled(MatchingEngine(OrderBook(), packing=4), [frame])
     assert list(decode_all(answer)) == [
-        Rejection(1, 1), Quote(bid=0, ask=500), Confirmation(1), Rejection(8, 6), Rejection(2, 3),
-    ]  # fmt: skip
+        Rejection(1, 1),
+        Quote(bid=0, ask=500),
+        Confirmation(1),
+        Rejection(8, 6),
+        Rejection(2, 3),
+    ]
 
 
 @pytest.mark.parametrize("largest_frame", [1, 9, 18, 100, 12_345])
@@ -209,7 +211,7 @@ def test_counts_are_those_of_the_answers():
         handled(engine, [encode(message) for message in messages])
         assert engine.counts == Counts(
             orders=3, trades=2, confirmations=1, quotes=3, rejections=2, cancels=2, cancelled=1
-        )  # fmt: skip
+        )
 
 
 def test_a_first_frame_behind_the_last_is_a_mistake_of_the_caller():

@@ -326,8 +326,10 @@ def test_compiled_turns_write_the_journal_that_the_loop_in_python_writes(
     step, room, folder = data.draw(st.integers(1, 9)), data.draw(st.integers(1, 20)), tmp_path_factory.mktemp("journal")
     scripts = [Script(frames, step, room, lends) for lends in (True, False)]
     journals = [InputJournal(folder / each, {}, packing, "none") for each in ("compiled", "plain")]
-    compiled, plain = (session(*each, journal=journal) for each, journal in zip(
-        [(script, packing, False) for script in scripts], journals, strict=True))  # fmt: skip
+    compiled, plain = (
+        session(*each, journal=journal)
+        for each, journal in zip([(script, packing, False) for script in scripts], journals, strict=True)
+    )
     assert scripts[0].said[200:] == scripts[1].said[200:]
     assert (compiled.orders, compiled.answers, compiled.stopped) == (plain.orders, plain.answers, None)
     kept = [b"".join(frame for batch in journal.batches() for frame in batch) for journal in journals]

@@ -50,10 +50,13 @@ def test_the_oldest_resting_order_trades_first(make):
 def test_the_best_price_trades_first_and_the_incoming_order_hears_once_a_level(make):
     resting = [ask(1, 502), ask(2, 500, 1), ask(3, 501, 2), ask(4, 500, 3)]
     assert last_answers(make(), [*resting, bid(5, 501, 50)]) == [
-        Trade(2, 500, 1), Trade(4, 500, 3), Trade(5, 500, 4),
-        Trade(3, 501, 2), Trade(5, 501, 2),
+        Trade(2, 500, 1),
+        Trade(4, 500, 3),
+        Trade(5, 500, 4),
+        Trade(3, 501, 2),
+        Trade(5, 501, 2),
         Quote(bid=501, ask=502),
-    ]  # fmt: skip
+    ]
 
 
 def test_what_is_left_of_an_order_rests_at_its_own_price_last_in_time(make):
@@ -114,12 +117,18 @@ class TestRejections:
     @pytest.mark.parametrize(
         ("order", "reason"),
         [
-            (Order(9, 0, 500, 1), 1), (Order(9, 3, 500, 1), 1), (Order(9, 255, 500, 1), 1),
-            (Order(9, ASK, 0, 1), 2), (Order(9, BID, 1000, 1), 2), (Order(9, BID, MOST, 1), 2),
+            (Order(9, 0, 500, 1), 1),
+            (Order(9, 3, 500, 1), 1),
+            (Order(9, 255, 500, 1), 1),
+            (Order(9, ASK, 0, 1), 2),
+            (Order(9, BID, 1000, 1), 2),
+            (Order(9, BID, MOST, 1), 2),
             (Order(9, ASK, 500, 0), 3),
-            (Order(9, 0, 0, 0), 1), (Order(9, ASK, 0, 0), 2), (Order(1, ASK, 500, 0), 3),
+            (Order(9, 0, 0, 0), 1),
+            (Order(9, ASK, 0, 0), 2),
+            (Order(1, ASK, 500, 0), 3),
         ],
-    )  # fmt: skip
+    )
     def test_a_bad_field_is_rejected_side_before_price_before_volume_and_changes_nothing(self, make, order, reason):
         book = make(with_ids=True)
         all_answers(book, [ask(1, 500), bid(2, 400)])

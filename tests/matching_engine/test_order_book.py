@@ -102,9 +102,17 @@ def spoil_sentinel(book, place):
 
 
 SPOILS = [
-    spoil_link, spoil_volume, spoil_zero_volume, spoil_bitmap, spoil_summary, spoil_best, spoil_free, spoil_volume_in,
-    spoil_id, spoil_sentinel,
-]  # fmt: skip
+    spoil_link,
+    spoil_volume,
+    spoil_zero_volume,
+    spoil_bitmap,
+    spoil_summary,
+    spoil_best,
+    spoil_free,
+    spoil_volume_in,
+    spoil_id,
+    spoil_sentinel,
+]
 
 
 @pytest.mark.parametrize("spoil", SPOILS)

@@ -60,9 +60,15 @@ class BrokenSession:
         self.crashes_left, self.breaks_left = chance.randint(0, 4), 0 if self.has_broker else chance.randint(0, 3)
         window = chance.choice([None, 8, 40])
         self.settings = RunSettings(
-            orders=self.orders, orders_per_s=chance.choice([500.0, 5_000.0, None] if window else [500.0, 5_000.0]),
-            window=window, packing=self.packing, recover=True, seed=self.seed, timeout_s=20.0, sampling_interval=7,
-        )  # fmt: skip
+            orders=self.orders,
+            orders_per_s=chance.choice([500.0, 5_000.0, None] if window else [500.0, 5_000.0]),
+            window=window,
+            packing=self.packing,
+            recover=True,
+            seed=self.seed,
+            timeout_s=20.0,
+            sampling_interval=7,
+        )
         self.path = self.folder / f"{self.seed}.journal"
         self._snapshots = random.Random(f"snapshots of {self.seed}")
         self.monkeypatch.setattr("matching_engine.snapshots.EVERY_ORDERS", self._snapshots.choice([1, 7, 40, 1 << 22]))

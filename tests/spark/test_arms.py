@@ -37,5 +37,6 @@ def test_arms_that_differ_in_one_thing_are_compared(spark: SparkSession) -> None
     arms = [("", "amqp", 6.0), ("", "zeromq", 2.0), ("nagle=gateway", "zeromq", 8.0)]
     made = arms_table(runs(spark, *((arm, transport, "complete", p50) for arm, transport, p50 in arms)))
     assert rows_of(comparison_table(made), "first", "second", "due_p50_us_ratio") == [
-        ("amqp", "zeromq", 2 / 6), ("zeromq", "zeromq nagle=gateway", 4.0)
-    ]  # fmt: skip
+        ("amqp", "zeromq", 2 / 6),
+        ("zeromq", "zeromq nagle=gateway", 4.0),
+    ]

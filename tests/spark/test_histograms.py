@@ -17,10 +17,13 @@ from spark.tables.histograms import EXACT, figures, merged_histograms
 NAMES = ("run", "second")
 SCHEMA = pa.schema(
     [
-        ("run", pa.string()), ("second", pa.int32()), *((name, pa.int64()) for name in EXACT),
-        ("bucket", pa.list_(pa.int32())), ("bucket_count", pa.list_(pa.int64())),
+        ("run", pa.string()),
+        ("second", pa.int32()),
+        *((name, pa.int64()) for name in EXACT),
+        ("bucket", pa.list_(pa.int32())),
+        ("bucket_count", pa.list_(pa.int64())),
     ]
-)  # fmt: skip
+)
 
 Named = tuple[str, int, list[int]]
 some_times = st.lists(st.integers(0, 1 << 46), min_size=1, max_size=20)

@@ -76,8 +76,9 @@ def test_private_folders_are_the_cache_then_the_temporary_folder(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     folders = list(private_folders())
     assert folders == [
-        tmp_path / "cache" / "exchange-simulation", tmp_path / "tmp" / f"exchange-simulation-{os.getuid()}"
-    ]  # fmt: skip
+        tmp_path / "cache" / "exchange-simulation",
+        tmp_path / "tmp" / f"exchange-simulation-{os.getuid()}",
+    ]
     assert {folder.stat().st_mode & 0o777 for folder in folders} == {0o700}
 
 

@@ -12,8 +12,8 @@ import pytest
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
-from experiments.simulate.parts import FILES, MatchPart, of_files
-from experiments.simulate.simulation import Simulation
+from exchange_simulation.experiments.simulate.parts import FILES, MatchPart, of_files
+from exchange_simulation.experiments.simulate.simulation import Simulation
 from spark.errors import SparkJobError
 from spark.sessions.partitions import collect, each_number, finished_partitions
 

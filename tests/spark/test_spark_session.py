@@ -54,9 +54,14 @@ def test_workers_are_reached_over_sockets_in_the_session_s_folder_if_its_path_is
 
 @pytest.mark.parametrize(
     ("master", "length", "over_unix_sockets"),
-    [("local", LONGEST_FOLDER, "true"), ("local[2]", LONGEST_FOLDER, "true"), ("local[2]", LONGEST_FOLDER + 1, "false"),
-     ("local-cluster[2,1,512]", 10, "false"), ("spark://host:7077", 10, "false")],
-)  # fmt: skip
+    [
+        ("local", LONGEST_FOLDER, "true"),
+        ("local[2]", LONGEST_FOLDER, "true"),
+        ("local[2]", LONGEST_FOLDER + 1, "false"),
+        ("local-cluster[2,1,512]", 10, "false"),
+        ("spark://host:7077", 10, "false"),
+    ],
+)
 def test_executors_elsewhere_and_long_paths_keep_to_tcp(master: str, length: int, over_unix_sockets: str) -> None:
     assert socket_settings(master, Path("/" + "x" * (length - 1))) == {UNIX_SOCKETS: over_unix_sockets}
 

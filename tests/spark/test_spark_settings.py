@@ -12,9 +12,9 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.main import main
-from experiments.pipeline import jobs, live
-from experiments.simulate import on_spark
+from exchange_simulation.cli.main import main
+from exchange_simulation.experiments.pipeline import jobs, live
+from exchange_simulation.experiments.simulate import on_spark
 from spark.errors import SparkUnavailableError
 from spark.jobs import write_smallest_run
 from spark.sessions.settings import DRIVER_OPTIONS, OF_THIS_MACHINE, SETTINGS, names_in, settings_for, with_given
@@ -39,9 +39,15 @@ def no_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("no_defaults")
 @pytest.mark.parametrize(
     ("master", "is_here"),
-    [("local", True), ("local[*]", True), ("local-cluster[2,1,1024]", True), ("spark://host:7077", False),
-     ("yarn", False), ("k8s://https://host:443", False)],
-)  # fmt: skip
+    [
+        ("local", True),
+        ("local[*]", True),
+        ("local-cluster[2,1,1024]", True),
+        ("spark://host:7077", False),
+        ("yarn", False),
+        ("k8s://https://host:443", False),
+    ],
+)
 def test_what_suits_one_machine_is_for_one_machine_alone(master: str, is_here: bool) -> None:
     assert settings_for(master) == {**SETTINGS, **(OF_THIS_MACHINE if is_here else {})}
 
@@ -73,10 +79,16 @@ def test_what_is_typed_counts_over_all_and_adds_to_java_s_options() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [("spark", "ingest", "{}"), ("spark", "summary", "{}"), ("spark", "sql", "select 1", "--tables", "{}"),
-     ("spark", "bars", "--tables", "{}"), ("spark", "samples", "--tables", "{}"), ("spark", "live", "{}", "--once"),
-     ("simulate", "--orders", "1000", "--results", "{}")],
-)  # fmt: skip
+    [
+        ("spark", "ingest", "{}"),
+        ("spark", "summary", "{}"),
+        ("spark", "sql", "select 1", "--tables", "{}"),
+        ("spark", "bars", "--tables", "{}"),
+        ("spark", "samples", "--tables", "{}"),
+        ("spark", "live", "{}", "--once"),
+        ("simulate", "--orders", "1000", "--results", "{}"),
+    ],
+)
 def test_every_command_hands_its_settings_and_packages_to_spark(
     words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

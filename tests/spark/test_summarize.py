@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun
 
 from exchange.second_figures import METERS
-from reports.run.run_folder import read_run_folder
-from reports.run.seconds import Seconds
+from exchange_simulation.reports.run.run_folder import read_run_folder
+from exchange_simulation.reports.run.seconds import Seconds
 from spark.errors import (
     RunUnfinishedError,
     RunUnreadableError,

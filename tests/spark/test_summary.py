@@ -71,8 +71,12 @@ def test_cores_in_use_are_what_cpu_time_grew_by(analysed: Analysed, source: str)
 def test_a_run_that_measured_nothing_has_one_row_of_nothing() -> None:
     (row,) = as_table(rows_of_run(run_record(), ())).to_pylist()
     assert {name: value for name, value in row.items() if value is not None} == {
-        "experiment": "a-trial", "run": "a-run", "status": "complete", "transport": "zeromq", "arm": ""
-    }  # fmt: skip
+        "experiment": "a-trial",
+        "run": "a-run",
+        "status": "complete",
+        "transport": "zeromq",
+        "arm": "",
+    }
 
 
 def test_every_figure_that_is_found_has_a_column() -> None:

@@ -34,8 +34,17 @@ TERMS = Terms(RUN, policy="price-time", packing=1, max_price=999)
 
 
 TRAFFIC = {"second": 0, "orders_sent": 1, "orders_answered": 1, "messages_received": 2}
-COMPLETION = {"second": 0, "clock": "due", "last_order": False, "count": 2, "sum_ns": 9, "min_ns": 4, "max_ns": 5,
-              "bucket": [1, 2], "bucket_count": [1, 1]}  # fmt: skip
+COMPLETION = {
+    "second": 0,
+    "clock": "due",
+    "last_order": False,
+    "count": 2,
+    "sum_ns": 9,
+    "min_ns": 4,
+    "max_ns": 5,
+    "bucket": [1, 2],
+    "bucket_count": [1, 1],
+}
 
 
 TIMEOUT_S = 5.0

@@ -18,7 +18,7 @@ from exchange.messages import Throughput, Timestamp
 from exchange.records import SAMPLE, SESSION, THROUGHPUT
 from exchange.results import ReporterResult
 from exchange.session import Reporting
-from runs.record.reading import records
+from exchange_simulation.launching.record.reading import records
 from stats_reporter.recovery import SourceLink
 from stats_reporter.service import Reporter
 from stats_reporter.writer import SpoolWriter

@@ -75,9 +75,13 @@ def test_a_record_of_this_run_that_breaks_the_shape_is_junk(session, kind, part,
 
 @pytest.mark.parametrize(
     ("kind", "change"),
-    [("traffic", {"orders_sent": None}), ("completion", {"bucket": [1]}), ("completion", {"bucket": [1, 10**9]}),
-     ("completion", {"sum_ns": "many"})],
-)  # fmt: skip
+    [
+        ("traffic", {"orders_sent": None}),
+        ("completion", {"bucket": [1]}),
+        ("completion", {"bucket": [1, 10**9]}),
+        ("completion", {"sum_ns": "many"}),
+    ],
+)
 def test_a_forged_record_that_no_reader_could_use_is_junk(session, kind, change):
     """A run's figures are made of all records, so one of them would spoil everything."""
     payload = {**(TRAFFIC if kind == "traffic" else COMPLETION), **change}

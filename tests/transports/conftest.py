@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from messaging.session import await_subscribers
+from exchange_simulation.messaging.session import await_subscribers
 from tests.machine import PATIENCE_S
 from transports.base import Address, Link, Pattern
 from transports.declaration import RunningBroker

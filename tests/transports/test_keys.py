@@ -15,7 +15,7 @@ from threading import Thread
 import pytest
 import zmq
 
-from runs.transport_settings import with_keys
+from exchange_simulation.launching.transport_settings import with_keys
 from tests.broker import need_rabbitmq
 from tests.transports.conftest import TOKEN, carry, connect_while_serving, deadline_ns, greet, joined, until
 from transports.amqp.address import PASSWORD

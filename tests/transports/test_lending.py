@@ -17,9 +17,13 @@ from transports.frames import FrameBatch
 from transports.lending import NOTICE, lent_by
 
 LENDERS = (
-    "zeromq://{port}", "zeromq+ipc://{path}", "zeromq+inproc://{name}", "zeromq://{port}?topology=simplex",
-    "tcp://{port}", "tcp://{port}?topology=simplex",
-)  # fmt: skip
+    "zeromq://{port}",
+    "zeromq+ipc://{path}",
+    "zeromq+inproc://{name}",
+    "zeromq://{port}?topology=simplex",
+    "tcp://{port}",
+    "tcp://{port}?topology=simplex",
+)
 BROKERED = "amqp://{broker}"
 MANY = 3_000
 

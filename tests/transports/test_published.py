@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from messaging.session import await_subscribers
+from exchange_simulation.messaging.session import await_subscribers
 from tests.transports.conftest import TOKEN, carry, deadline_ns, placed, publishing, until, urls_with
 from transports.base import Address, BadAddress, Link, Pattern, PeerGone, TransportError
 from transports.frames import LONGEST_FRAME, FrameBatch

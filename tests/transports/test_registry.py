@@ -9,8 +9,8 @@ import pytest
 
 import transports
 from exchange.settings import RunSettings
-from runs.errors import UserError
-from runs.transport_settings import check_transport, settled
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.transport_settings import check_transport, settled
 from tests.transports.distributions import add_distribution, installed
 from transports import registry
 from transports.base import BadAddress, NotInstalled
@@ -86,8 +86,10 @@ def test_a_client_library_that_is_missing_is_named_with_how_to_get_it(monkeypatc
 
 def test_only_a_declared_broker_stands_between() -> None:
     assert [name for name in (*OURS, "pigeon", "amqp://me@host:1/?delivery=acked") if has_broker(name)] == [
-        "amqp", "amqps", "amqp://me@host:1/?delivery=acked",
-    ]  # fmt: skip
+        "amqp",
+        "amqps",
+        "amqp://me@host:1/?delivery=acked",
+    ]
 
 
 def test_the_group_of_entry_points_is_the_documented_one() -> None:

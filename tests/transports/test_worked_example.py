@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from messaging import running
-from messaging.benchmarks import benchmark_of
+from exchange_simulation.messaging import running
+from exchange_simulation.messaging.benchmarks import benchmark_of
 from tests.exchange_command import STREAM, VALID, exchange
 from tests.transports.distributions import add_distribution, installed
 from tests.transports.test_contract import *  # noqa: F403 - every claim, over the `url` of this module
@@ -127,8 +127,17 @@ def test_a_run_goes_over_a_transport_of_another_distribution_whose_broker_is_mea
     """The relay's frames go over the example's links."""
     path = os.pathsep.join([str(distribution), *filter(None, [os.environ.get("PYTHONPATH")])])
     words = ("--transport", "relay", "--delivery", "acked", "--pairs", 2, *STREAM)
-    said = exchange("run", "--json", "--no-spark", "--no-page", "--results", tmp_path, *words, PYTHONPATH=path,
-                    RELAY_SAYS="a library has connected")  # fmt: skip
+    said = exchange(
+        "run",
+        "--json",
+        "--no-spark",
+        "--no-page",
+        "--results",
+        tmp_path,
+        *words,
+        PYTHONPATH=path,
+        RELAY_SAYS="a library has connected",
+    )
     assert said.code == 0, said.err
     record = said.record
     assert record["status"] in VALID

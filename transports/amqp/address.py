@@ -105,8 +105,9 @@ def _delivery(address: Address) -> Delivery:
         field, what = ACTS_UPON[name]
         if not getattr(delivery, field):
             allowed = " or ".join(each for each, found in DELIVERIES.items() if getattr(found, field))
-            raise BadAddress(f"{address.shown}: {name} is of {what}, and delivery {delivery.name} has none: "
-                             f"take {allowed}")  # fmt: skip
+            raise BadAddress(
+                f"{address.shown}: {name} is of {what}, and delivery {delivery.name} has none: take {allowed}"
+            )
     prefetch = given.get("prefetch", PREFETCH)
     delivery = delivery._replace(
         prefetch=prefetch,
@@ -137,8 +138,10 @@ def _check_stream(address: Address, delivery: Delivery) -> None:
     if not delivery.acks:
         raise BadAddress(f"{address.shown}: a stream needs acknowledgements: take acked, confirmed or durable")
     if address.pattern not in TWO_ENDS | PUBLISHED:
-        raise BadAddress(f"{address.shown}: a stream gives each consumer every message, so none can share it: "
-                         "take queue classic or quorum")  # fmt: skip
+        raise BadAddress(
+            f"{address.shown}: a stream gives each consumer every message, so none can share it: "
+            "take queue classic or quorum"
+        )
 
 
 def _keys(address: Address) -> Path | None:

@@ -89,9 +89,11 @@ class PrivateServer:
         found = self.node.usage()
         for ended in self._ended:
             found = replace(
-                found, cpu_ns=found.cpu_ns + ended.cpu_ns, voluntary=found.voluntary + ended.voluntary,
+                found,
+                cpu_ns=found.cpu_ns + ended.cpu_ns,
+                voluntary=found.voluntary + ended.voluntary,
                 involuntary=found.involuntary + ended.involuntary,
-            )  # fmt: skip
+            )
         return found
 
     def cpu_ns(self) -> int:

@@ -68,9 +68,20 @@ def _receive(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count
     state = numbers[_STATE : _STATE + STATE_NUMBERS]
     too_long = state[scanner.TOO_LONG]
     why, at, count, frame = scan_frames(
-        memory[:INCOMING_BYTES], begin, end, largest, state, memory[:0], memory[_PIECES:_HEAD],
-        buffer, offsets, count, memory[:0].reshape(0, 1), numbers[:0], numbers[_ENDS:_STATE],
-    )  # fmt: skip
+        memory[:INCOMING_BYTES],
+        begin,
+        end,
+        largest,
+        state,
+        memory[:0],
+        memory[_PIECES:_HEAD],
+        buffer,
+        offsets,
+        count,
+        memory[:0].reshape(0, 1),
+        numbers[:0],
+        numbers[_ENDS:_STATE],
+    )
     if why in _NOT_FOR_US:
         at = frame
     numbers[NOTICE] |= why in _NOT_FOR_US or state[scanner.TOO_LONG] > too_long
@@ -82,9 +93,19 @@ def _receive(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count
 @lendable(SEND, layout, wire)
 def _send(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, first: int, end: int) -> int:
     taken, last = lay_out(
-        buffer, offsets, first, end, memory[_HEAD : _HEAD + numbers[_HEAD_BYTES]], numbers[_LENGTH_AT], 0, 0,
-        numbers[_CHANNEL], numbers[_MOST_BODY], memory[_OUTGOING:_PIECES], numbers[LAST],
-    )  # fmt: skip
+        buffer,
+        offsets,
+        first,
+        end,
+        memory[_HEAD : _HEAD + numbers[_HEAD_BYTES]],
+        numbers[_LENGTH_AT],
+        0,
+        0,
+        numbers[_CHANNEL],
+        numbers[_MOST_BODY],
+        memory[_OUTGOING:_PIECES],
+        numbers[LAST],
+    )
     numbers[_PUBLISHED] += taken - first
     at = numbers[FIRST]
     while at < last:

@@ -68,9 +68,19 @@ def _put_bodies(buffer: Bytes, start: int, length: int, channel: int, most_body:
 
 @njit(cache=True, nogil=True)
 def lay_out(
-    buffer: Bytes, offsets: Longs, first: int, last: int, head: Bytes, length_at: int, digits_at: int, number: int,
-    channel: int, most_body: int, out: Bytes, at: int,
-) -> tuple[int, int]:  # fmt: skip
+    buffer: Bytes,
+    offsets: Longs,
+    first: int,
+    last: int,
+    head: Bytes,
+    length_at: int,
+    digits_at: int,
+    number: int,
+    channel: int,
+    most_body: int,
+    out: Bytes,
+    at: int,
+) -> tuple[int, int]:
     """Write messages first..last-1; returns (the first message without room, where the bytes end).
 
     `digits_at` is the place of a request's number in `head`; 0 if the messages are no requests.
@@ -145,9 +155,22 @@ def _put_answer_header(out: Bytes, at: int, channel: int, length: int, mode: Byt
 
 @njit(cache=True, nogil=True)
 def _lay_out_answers(
-    buffer: Bytes, offsets: Longs, first: int, last: int, exchange: Bytes, key: Bytes, tail: Bytes, mode: Bytes,
-    addresses: Bytes, lengths: Longs, ends: Longs, channel: int, most_body: int, out: Bytes, at: int,
-) -> tuple[int, int]:  # fmt: skip
+    buffer: Bytes,
+    offsets: Longs,
+    first: int,
+    last: int,
+    exchange: Bytes,
+    key: Bytes,
+    tail: Bytes,
+    mode: Bytes,
+    addresses: Bytes,
+    lengths: Longs,
+    ends: Longs,
+    channel: int,
+    most_body: int,
+    out: Bytes,
+    at: int,
+) -> tuple[int, int]:
     """Write answers first..last-1, each to its request; returns as `lay_out` does."""
     for message in range(first, last):
         start, length = offsets[message], offsets[message + 1] - offsets[message]
@@ -193,18 +216,37 @@ class Layout:
     def write(self, batch: FrameBatch, first: int, last: int, out: Bytes, at: int) -> tuple[int, int]:
         """Write messages first..last-1 to `out[at:]`; returns (the first without room, where the bytes end)."""
         message, end = lay_out(
-            batch.buffer, batch.offsets, first, last, self.head, self.length_at, self.digits_at, self._next,
-            self.channel, self.most_body, out, at,
-        )  # fmt: skip
+            batch.buffer,
+            batch.offsets,
+            first,
+            last,
+            self.head,
+            self.length_at,
+            self.digits_at,
+            self._next,
+            self.channel,
+            self.most_body,
+            out,
+            at,
+        )
         self._next += message - first
         return int(message), int(end)
 
 
 @njit(cache=True, nogil=True)
 def _lay_out_routed(
-    buffer: Bytes, offsets: Longs, first: int, last: int, heads: Bytes, begins: Longs, header_bytes: int,
-    channel: int, most_body: int, out: Bytes, at: int,
-) -> tuple[int, int]:  # fmt: skip
+    buffer: Bytes,
+    offsets: Longs,
+    first: int,
+    last: int,
+    heads: Bytes,
+    begins: Longs,
+    header_bytes: int,
+    channel: int,
+    most_body: int,
+    out: Bytes,
+    at: int,
+) -> tuple[int, int]:
     """See lay_out. The second number is -1 if a message begins with the number of no key."""
     for message in range(first, last):
         start, length = offsets[message], offsets[message + 1] - offsets[message]
@@ -237,9 +279,18 @@ class RoutedLayout:
     def write(self, batch: FrameBatch, first: int, last: int, out: Bytes, at: int) -> tuple[int, int]:
         """See Layout.write. ValueError if a message begins with the number of no key."""
         message, end = _lay_out_routed(
-            batch.buffer, batch.offsets, first, last, self._heads, self._begins, self._header_bytes,
-            self._channel, self._most_body, out, at,
-        )  # fmt: skip
+            batch.buffer,
+            batch.offsets,
+            first,
+            last,
+            self._heads,
+            self._begins,
+            self._header_bytes,
+            self._channel,
+            self._most_body,
+            out,
+            at,
+        )
         if end < 0:
             raise ValueError(
                 f"message {message} begins with the number of none of {len(self._begins) - 1} destinations"
@@ -251,9 +302,15 @@ class AnswerLayout:
     """The layout of answers to the oldest requests in `returns`; with a `key` all answers go to one queue."""
 
     def __init__(
-        self, exchange: str, key: str, mandatory: bool, persistent: bool, channel: int, frame_max: int,
+        self,
+        exchange: str,
+        key: str,
+        mandatory: bool,
+        persistent: bool,
+        channel: int,
+        frame_max: int,
         returns: ReturnAddresses,
-    ) -> None:  # fmt: skip
+    ) -> None:
         begin = struct.pack(">IH", Basic.Publish.INDEX, 0) + wire.short_string(exchange)
         self._exchange = np.frombuffer(begin, np.uint8)
         self._key = np.frombuffer(wire.short_string(key) if key else b"", np.uint8).copy()
@@ -265,7 +322,20 @@ class AnswerLayout:
         """See Layout.write."""
         returns = self._returns
         message, end = _lay_out_answers(
-            batch.buffer, batch.offsets, first, last, self._exchange, self._key, self._tail, self._mode,
-            returns.addresses, returns.lengths, returns.ends, self._channel, self._most_body, out, at,
-        )  # fmt: skip
+            batch.buffer,
+            batch.offsets,
+            first,
+            last,
+            self._exchange,
+            self._key,
+            self._tail,
+            self._mode,
+            returns.addresses,
+            returns.lengths,
+            returns.ends,
+            self._channel,
+            self._most_body,
+            out,
+            at,
+        )
         return int(message), int(end)

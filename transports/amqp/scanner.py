@@ -105,9 +105,20 @@ def _append(data: Bytes, payload: int, size: int, aside: Bytes, have: int, buffe
 
 @njit(cache=True, nogil=True)
 def scan_frames(  # noqa: PLR0911, PLR0912, PLR0915
-    data: Bytes, at: int, end: int, largest: int, state: Longs, waiting: Bytes, aside: Bytes,
-    buffer: Bytes, offsets: Longs, count: int, addresses: Bytes, lengths: Longs, ends: Longs,
-) -> tuple[int, int, int, int]:  # fmt: skip
+    data: Bytes,
+    at: int,
+    end: int,
+    largest: int,
+    state: Longs,
+    waiting: Bytes,
+    aside: Bytes,
+    buffer: Bytes,
+    offsets: Longs,
+    count: int,
+    addresses: Bytes,
+    lengths: Longs,
+    ends: Longs,
+) -> tuple[int, int, int, int]:
     """Scan frames; returns (why it stopped, where it stopped, messages in the batch, where the last frame begins).
 
     The branches stay here: numba counts references of each array that is given to a helper with branches, by atomic
@@ -214,9 +225,20 @@ class Scanner:
     def scan(self, data: Bytes, begin: int, end: int, batch: FrameBatch) -> tuple[Stop, int, int]:
         """Append the messages within data[begin:end]; returns (why it stopped, where, where the last frame begins)."""
         why, at, batch.count, frame = scan_frames(
-            data, begin, end, batch.largest_frame, self._state, self._waiting, self._aside, batch.buffer, batch.offsets,
-            batch.count, self._returns.addresses, self._returns.lengths, self._returns.ends,
-        )  # fmt: skip
+            data,
+            begin,
+            end,
+            batch.largest_frame,
+            self._state,
+            self._waiting,
+            self._aside,
+            batch.buffer,
+            batch.offsets,
+            batch.count,
+            self._returns.addresses,
+            self._returns.lengths,
+            self._returns.ends,
+        )
         return _STOPS[why], int(at), int(frame)
 
     def move_to(self, state: Longs, aside: Bytes) -> None:

@@ -232,9 +232,12 @@ def queue_length(session: Session, queue: str, until_ns: int) -> int:
 
 
 def consume(
-    session: Session, queues: Sequence[tuple[str, Queue]], delivery: Delivery, message: Callable[..., None],
+    session: Session,
+    queues: Sequence[tuple[str, Queue]],
+    delivery: Delivery,
+    message: Callable[..., None],
     until_ns: int,
-) -> None:  # fmt: skip
+) -> None:
     """Start the deliveries from all queues, on the session's one channel."""
     channel = session.channel
     if delivery.acks:

@@ -15,7 +15,18 @@ from transports.rabbitmq.settings import BadNodeSetting, NodeSettings, RabbitMqE
 from transports.rabbitmq.standing import reclaim, running_node, start_standing_node
 
 __all__ = [
-    "BadNodeSetting", "Node", "NodeAddress", "NodeDidNotStart", "NodePortTaken", "NodeSettings", "NodeUsage",
-    "RabbitMqError", "RabbitMqMissing", "private_node", "reclaim", "running_node", "server_in_words",
+    "BadNodeSetting",
+    "Node",
+    "NodeAddress",
+    "NodeDidNotStart",
+    "NodePortTaken",
+    "NodeSettings",
+    "NodeUsage",
+    "RabbitMqError",
+    "RabbitMqMissing",
+    "private_node",
+    "reclaim",
+    "running_node",
+    "server_in_words",
     "start_standing_node",
-]  # fmt: skip
+]

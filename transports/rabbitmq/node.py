@@ -57,9 +57,16 @@ class Node(NodeAddress):
 
     @classmethod
     def start(
-        cls, folder: Path, settings: NodeSettings | None = None, *, process_group: int | None = None,
-        outlives_us: bool = False, port: int = 0, patience_s: float = READY_S, where: Where = LOOPBACK,
-    ) -> Node:  # fmt: skip
+        cls,
+        folder: Path,
+        settings: NodeSettings | None = None,
+        *,
+        process_group: int | None = None,
+        outlives_us: bool = False,
+        port: int = 0,
+        patience_s: float = READY_S,
+        where: Where = LOOPBACK,
+    ) -> Node:
         """Start a node and wait until it speaks AMQP. The folder must not exist; `stop` removes it.
 
         process_group    the group of our session that the node joins; None makes it lead a session of its own
@@ -75,9 +82,16 @@ class Node(NodeAddress):
 
     @classmethod
     def _up(
-        cls, folder: NodeFolder, server: Path, port: int, settings: dict[str, Any],
-        process_group: int | None, outlives_us: bool, patience_s: float, where: Where,
-    ) -> Node:  # fmt: skip
+        cls,
+        folder: NodeFolder,
+        server: Path,
+        port: int,
+        settings: dict[str, Any],
+        process_group: int | None,
+        outlives_us: bool,
+        patience_s: float,
+        where: Where,
+    ) -> Node:
         began_s = time.monotonic()
         process = _launch([*where.prefix, str(server)], folder, process_group, outlives_us)
         try:
@@ -210,9 +224,12 @@ class Greeting:
 
 
 def greeting_of(
-    host: str, port: int, patience_s: float, open_socket: Callable[[], socket.socket] = socket.socket,
+    host: str,
+    port: int,
+    patience_s: float,
+    open_socket: Callable[[], socket.socket] = socket.socket,
     tls: ssl.SSLContext | None = None,
-) -> Greeting | None:  # fmt: skip
+) -> Greeting | None:
     """Ask for the first frame of AMQP 0-9-1, without a client library. None if nobody answers with one in time."""
     try:
         with contextlib.ExitStack() as closing:

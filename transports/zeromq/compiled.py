@@ -113,9 +113,14 @@ def _events(handle: int, value: npt.NDArray[np.int32], size: npt.NDArray[np.uint
 
 @njit(cache=True, nogil=True)
 def _sleep(
-    handle: int, wanted: int, until_ns: int, value: npt.NDArray[np.int32], size: npt.NDArray[np.uint64],
-    pollfds: Longs, timespec: Longs,
-) -> bool:  # fmt: skip
+    handle: int,
+    wanted: int,
+    until_ns: int,
+    value: npt.NDArray[np.int32],
+    size: npt.NDArray[np.uint64],
+    pollfds: Longs,
+    timespec: Longs,
+) -> bool:
     """Sleep, unless an event in `wanted` is there; True if there is news of a descriptor after the first."""
     return _events(handle, value, size) & wanted == 0 and poll(pollfds, timespec, until_ns) == OTHERS
 

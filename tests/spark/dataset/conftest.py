@@ -14,10 +14,10 @@ from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun
 
-from cli.main import main
+from exchange_simulation.cli.main import main
+from exchange_simulation.experiments.pipeline import jobs
+from exchange_simulation.experiments.pipeline.run_sources import RunSources, find_runs
 from exchange_simulation.market import orders
-from experiments.pipeline import jobs
-from experiments.pipeline.run_sources import RunSources, find_runs
 from matching_engine import order_book
 from matching_engine.engine import MatchingEngine
 from matching_engine.tape import match_tape

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
-from cli.main import main
+from exchange_simulation.cli.main import main
 from tests.machine import lacks
 from tests.spark.dataset.conftest import Dataset, RecordedRuns, Typed
 from tests.spark.dataset.test_sql import EXPECTED, MISTAKES, ORDERS

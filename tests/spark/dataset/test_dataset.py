@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun
 from spark_tables import run_record, summary_of
 
-from experiments.pipeline.run_sources import find_runs
+from exchange_simulation.experiments.pipeline.run_sources import find_runs
 from spark.dataset.folder import DatasetFolder, HadoopFolder, LocalFolder
 from spark.dataset.ingesting import ingest_runs
 from spark.dataset.replacing import changing, staged

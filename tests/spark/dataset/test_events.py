@@ -19,17 +19,17 @@ import pytest
 from click.testing import CliRunner, Result
 from spark_runs import MadeUpRun
 
-from cli.main import main
 from exchange.words import counted
+from exchange_simulation.cli.main import main
+from exchange_simulation.experiments.events import TABLES
+from exchange_simulation.experiments.pipeline.events import EventsOf, RecordedRun, write_events
+from exchange_simulation.experiments.pipeline.sql import SAMPLES
+from exchange_simulation.launching.errors import UserError
 from exchange_simulation.market import OrderBook, orders
-from experiments.events import TABLES
-from experiments.pipeline.events import EventsOf, RecordedRun, write_events
-from experiments.pipeline.sql import SAMPLES
-from runs.errors import UserError
 from spark.dataset.bars import BARS, PARTIAL, partial_bars
 from spark.dataset.folder import DatasetFolder
 from spark.tables.schemas import KEYS
-from tests.experiments.simulate.sample_simulations import simulated
+from tests.exchange_simulation.experiments.simulate.sample_simulations import simulated
 from tests.spark.dataset.conftest import STREAM_ORDERS, Typed, record_streams
 
 EVERY_NS = 400_000_000
@@ -240,11 +240,16 @@ def test_a_length_that_is_none_is_refused(every: str) -> None:
 
 
 def test_stretches_of_unsorted_rows_hold_each_row_once(tmp_path: Path) -> None:
-    rows = pd.DataFrame({
-        "run": ["a", "a", "a", "b", "b", "b", "b", "a"], "instrument": [1, 1, 1, 1, 2, 2, 2, 1],
-        "sequence": [5, 6, 2, 7, 8, 9, 10, 9], "time_ns": [1, 2, 3, 4, 5, 15, 6, None],
-        "price": [10, 30, 20, 40, 50, 60, 70, 99], "volume": [1, 2, 3, 4, 5, 6, 7, 99],
-    }).astype({"time_ns": "Int64", "price": "int32"})  # fmt: skip
+    rows = pd.DataFrame(
+        {
+            "run": ["a", "a", "a", "b", "b", "b", "b", "a"],
+            "instrument": [1, 1, 1, 1, 2, 2, 2, 1],
+            "sequence": [5, 6, 2, 7, 8, 9, 10, 9],
+            "time_ns": [1, 2, 3, 4, 5, 15, 6, None],
+            "price": [10, 30, 20, 40, 50, 60, 70, 99],
+            "volume": [1, 2, 3, 4, 5, 6, 7, 99],
+        }
+    ).astype({"time_ns": "Int64", "price": "int32"})
     rows.to_parquet(tmp_path / "part-0.parquet")
     files = [(str(tmp_path / "part-0.parquet"), "trial")]
     found = pa.Table.from_batches(partial_bars(files, "trades", 10, 0, [1])).to_pandas()

@@ -68,7 +68,7 @@ def orders_of(run: Path, orders_per_s: int) -> int:
 
 def killed_ingest(results: Path, is_time: Callable[[], bool]) -> tuple[int, str]:
     """Kill the JVM of `exchange spark ingest --again`; return the command's exit code and what it said."""
-    command = [sys.executable, "-m", "cli", "spark", "ingest", str(results), "--again"]
+    command = [sys.executable, "-m", "exchange_simulation.cli", "spark", "ingest", str(results), "--again"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         jvm = until(lambda: jvm_of(process.pid), "a JVM")
         until(lambda: is_time() or process.poll() is not None, "the step", poll_s=0.002)

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from cli.main import main
-from experiments.pipeline import jobs
+from exchange_simulation.cli.main import main
+from exchange_simulation.experiments.pipeline import jobs
 from spark.sessions.session import open_session
 from tests.spark.dataset.conftest import Dataset, Typed
 

@@ -20,7 +20,9 @@ from tests.spark.standalone import standalone_cluster
 
 
 def exchange(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "cli", *arguments], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, "-m", "exchange_simulation.cli", *arguments], capture_output=True, text=True, check=False
+    )
 
 
 def table(tables: Path, name: str) -> list[dict[str, Any]]:
@@ -43,7 +45,7 @@ def test_a_job_submitted_to_a_cluster_gives_the_numbers_of_this_machine(
     with standalone_cluster(tmp_path) as master:
         job = ["summary", str(tmp_path), "--tables", str(tmp_path / "tables"), "--json"]
         submit = ["spark", "submit", "--master", master, "--conf", "spark.executor.memory=512m", *job]
-        command = [sys.executable, "-m", "cli", *submit]
+        command = [sys.executable, "-m", "exchange_simulation.cli", *submit]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert len(json.loads(done.stdout)["arms"]) == len(before["arms"])
@@ -67,7 +69,7 @@ def test_a_submitter_that_is_killed_leaves_no_process_and_no_folder(
         "--tables",
         str(tmp_path / "tables"),
     ]
-    with subprocess.Popen([sys.executable, "-m", "cli", *job]) as submitter:
+    with subprocess.Popen([sys.executable, "-m", "exchange_simulation.cli", *job]) as submitter:
         until(lambda: list(tmp_path.glob("tables/*")) or submitter.poll() is not None, "its Python")
         assert submitter.poll() is None
         others = psutil.Process(submitter.pid).children(recursive=True)

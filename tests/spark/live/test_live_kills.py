@@ -38,7 +38,7 @@ class Follower:
     def __init__(self, folder: Path, scratch: Path) -> None:
         self.live = folder / "live"
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "cli", "spark", "live", str(folder)],
+            [sys.executable, "-m", "exchange_simulation.cli", "spark", "live", str(folder)],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,

@@ -29,9 +29,22 @@ def make_certificate(folder: Path, authority: Certificate, subject: str = "IP:12
     extension.write_text(f"subjectAltName={subject}\n")
     _openssl("req", *CURVE, "-subj", "/CN=broker", "-keyout", made.key, "-out", request)
     _openssl(
-        "x509", "-req", "-days", "2", "-in", request, "-out", made.certificate, "-extfile", extension,
-        "-CA", authority.certificate, "-CAkey", authority.key, "-CAcreateserial",
-    )  # fmt: skip
+        "x509",
+        "-req",
+        "-days",
+        "2",
+        "-in",
+        request,
+        "-out",
+        made.certificate,
+        "-extfile",
+        extension,
+        "-CA",
+        authority.certificate,
+        "-CAkey",
+        authority.key,
+        "-CAcreateserial",
+    )
     return made
 
 

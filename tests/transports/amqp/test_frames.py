@@ -174,7 +174,7 @@ def test_a_nack_settles_and_is_counted() -> None:
         b"".join(delivery(b"abc", 1)[:2]) + frame.Body(CHANNEL, b"abcd").marshal(),  # longer than its header said
         frame.Method(CHANNEL, spec.Basic.Ack(10**6, False)).marshal(),  # a confirm of what was never published
     ],
-)  # fmt: skip
+)
 def test_what_is_no_amqp_is_noticed(broken: bytes) -> None:
     assert Reader().feed(broken) is Stop.BROKEN
 

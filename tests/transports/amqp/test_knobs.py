@@ -32,8 +32,12 @@ def test_a_consumer_has_as_many_unacknowledged_messages_as_prefetch_says(broker_
         batch = FrameBatch(20)
         until(lambda: listener.receive(batch) >= 0 and batch.count == 8, listener)
         assert listener.facts()["knobs"] == {
-            "queue": "classic", "prefetch": 3, "ack_batch": 2, "confirm_window": 4_096, "heartbeat_s": 30,
-        }  # fmt: skip
+            "queue": "classic",
+            "prefetch": 3,
+            "ack_batch": 2,
+            "confirm_window": 4_096,
+            "heartbeat_s": 30,
+        }
 
 
 def test_one_acknowledgement_settles_as_many_messages_as_ack_batch_says(

@@ -239,7 +239,12 @@ def test_a_queue_that_another_has_is_taken_and_one_that_the_user_may_not_use_is_
 def test_an_address_has_parts_and_defaults() -> None:
     plain, full = address("amqp://host"), address("amqps://me@host:99/a%2Fb?client=pika&delivery=durable")
     assert (plain.port, plain.user, plain.vhost, plain.client, plain.delivery.name) == (
-        5672, "guest", "/", "compiled", "lossy")  # fmt: skip
+        5672,
+        "guest",
+        "/",
+        "compiled",
+        "lossy",
+    )
     assert (full.port, full.user, full.vhost, full.client, full.tls) == (99, "me", "a/b", "pika", True)
 
 

@@ -47,8 +47,10 @@ PAYLOADS = st.tuples(
 FRAMES = st.builds(lambda channel, one: _frame(channel, *one), CHANNELS, PAYLOADS)
 CLAIMS = st.builds(
     lambda kind, channel, size: bytes([kind]) + channel.to_bytes(2, "big") + size.to_bytes(4, "big"),
-    st.integers(0, 9), CHANNELS, st.integers(0, 2**32 - 1),
-)  # fmt: skip
+    st.integers(0, 9),
+    CHANNELS,
+    st.integers(0, 2**32 - 1),
+)
 """Heads of frames that may be longer than anything that follows."""
 STREAMS = st.lists(FRAMES | FRAMES | CLAIMS | st.binary(max_size=40), max_size=12).map(b"".join)
 CUTS = st.lists(st.integers(0, 400), max_size=8)

@@ -1,4 +1,4 @@
-"""However a node ends, nothing of it is left; `exchange broker stop` is tests/cli/test_broker.py's."""
+"""However a node ends, nothing of it is left. `exchange broker stop` has its tests in cli/test_broker.py."""
 
 from __future__ import annotations
 

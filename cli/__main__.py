@@ -1,8 +1,0 @@
-import gc
-
-gc.set_threshold(100_000)
-"""Imported modules stay in memory; collecting garbage among them would be a tenth of a component's start."""
-
-from cli.main import main  # noqa: E402
-
-main(prog_name="exchange")

@@ -1,0 +1,92 @@
+"""`exchange bench`: the messaging benchmarks of the papers. Each is a subcommand; `suite` runs all of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from exchange_simulation.cli.command import Command
+from exchange_simulation.cli.main import LoadingGroup
+from exchange_simulation.launching.component import load_kernels_alone
+
+if TYPE_CHECKING:
+    from exchange_simulation.messaging.benchmark import Benchmark
+
+
+class BenchCommand(Command):
+    table = "bench"
+
+
+class Benchmarks(LoadingGroup):
+    """Builds the command `exchange bench NAME` from the declarations in messaging/benchmarks/NAME.py."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        from exchange_simulation.messaging.benchmarks import names
+
+        return [*names(), "suite", "coverage", "role"]
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        from exchange_simulation.messaging.benchmarks import benchmark_of
+
+        if name not in self.list_commands(ctx):
+            return None
+        if name == "role":
+            load_kernels_alone()
+            from exchange_simulation.messaging.by_hand import role_command
+
+            return role_command()
+        if name == "coverage":
+            return coverage_command
+        return command_of(None if name == "suite" else benchmark_of(name))
+
+
+@click.group(cls=Benchmarks, invoke_without_command=True)
+@click.pass_context
+def command(ctx: click.Context) -> None:
+    """The messaging benchmarks of the papers: alone, it lists them.
+
+    Example: exchange bench de-spsc --transport amqp,zeromq --sizes 1B..1MiB
+    """
+    if ctx.invoked_subcommand is None:
+        from exchange_simulation.messaging.benchmarks import benchmark_of, names
+        from exchange_simulation.reports.tables import key, plain_table, terminal, words
+
+        table = plain_table(key(), words(), header=False)
+        for benchmark in map(benchmark_of, names()):
+            table.add_row(benchmark.name, f"{benchmark.about}  [{benchmark.paper}]")
+        terminal().print(table)
+
+
+def command_of(benchmark: Benchmark | None) -> click.Command:
+    """`exchange bench NAME`, or `exchange bench suite` for None."""
+    from exchange_simulation.messaging.options import parameters
+
+    def run(results: str, name: str | None, as_json: bool, **typed: Any) -> None:
+        load_kernels_alone()
+        from exchange_simulation.messaging.options import settings_of
+        from exchange_simulation.messaging.running import Output, run_benchmark, run_suite
+
+        output = Output(results, name, as_json)
+        if benchmark is None:
+            raise SystemExit(run_suite(typed, output))
+        settings = settings_of(benchmark, typed)
+        if not benchmark.instead(settings):
+            raise SystemExit(run_benchmark(benchmark, settings, output))
+
+    name, about, short = "suite", "All benchmarks with their defaults: one record, one page", "all of them, one page"
+    if benchmark is not None:
+        name, about, short = benchmark.name, f"{benchmark.about[0].upper()}{benchmark.about[1:]}", benchmark.about
+    words = f"{about}.\n\nExample: exchange bench {name} --quick"
+    return BenchCommand(name, callback=run, params=parameters(benchmark), help=words, short_help=short)
+
+
+@click.command("coverage", short_help="each figure of the papers, and its command")
+def coverage_command() -> None:
+    """Each figure, table and experiment of the papers, and the command that makes it, or why none does.
+
+    Example: exchange bench coverage
+    """
+    from exchange_simulation.messaging.report import show_coverage
+
+    show_coverage()

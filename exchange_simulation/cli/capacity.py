@@ -1,0 +1,140 @@
+"""`exchange capacity`: the highest offered load that holds an objective."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from exchange_simulation.cli.command import Command, configured
+from exchange_simulation.cli.trial_options import redo_option, typed
+from exchange_simulation.experiments.sweep.keys import shared_options
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.option_types import Number, Scheme
+from exchange_simulation.launching.options import asked_for, json_option, results_option, run_settings, warn_of_spinning
+
+if TYPE_CHECKING:
+    from exchange_simulation.experiments.capacity.capacity import Load
+    from exchange_simulation.experiments.capacity.search import SearchSettings
+
+OF_BENCHMARKS = {
+    "bench",
+    "slo",
+    "start_per_s",
+    "precision",
+    "most_probes",
+    "pause_s",
+    "redo_noisy",
+    "results",
+    "name",
+    "as_json",
+}
+"""Options that have a meaning beside --bench."""
+
+
+@click.command(cls=Command)
+@click.option(
+    "--transport", type=Scheme(), default="zeromq", show_default=True, metavar="SCHEME", help="What carries it."
+)
+@click.option(
+    "--slo",
+    default="p99 <= 1ms",
+    show_default=True,
+    metavar="OBJECTIVE",
+    help="What must hold: p50, p90, p99, p99.9, mean or max of completion from due, or of lag; several with commas.",
+)
+@click.option(
+    "--bench",
+    metavar="'NAME OPTIONS'",
+    help="Search a benchmark's highest rate, or supply-chain's scale, not the exchange's.",
+)
+@click.option(
+    "--from", "start_per_s", type=Number(1, 10**8), default=2000.0, show_default=True, help="The rate to begin with."
+)
+@click.option(
+    "--seconds",
+    "--duration",
+    type=Number(0.1, 10**6),
+    default=2.0,
+    show_default=True,
+    help="How long a probe offers orders; longer at a low rate, so that there are enough.",
+)
+@click.option(
+    "--longest", "longest_s", type=Number(0.1, 10**6), default=10.0, show_default=True, help="Longest probe, seconds."
+)
+@click.option(
+    "--precision",
+    type=Number(0.005, 1.0),
+    default=0.05,
+    show_default=True,
+    help="The search ends once its interval is this share of the capacity to either side ...",
+)
+@click.option(
+    "--probes",
+    "most_probes",
+    type=click.IntRange(3, 1000),
+    default=30,
+    show_default=True,
+    help="... or after this many probes.",
+)
+@click.option(
+    "--pause", "pause_s", type=Number(0, 3600), default=0.5, show_default=True, help="Seconds between two runs."
+)
+@redo_option
+@results_option
+@click.option("--name", help="The folder in DIR.  [default: time and command]")
+@json_option
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    slo: str,
+    bench: str | None,
+    results: str,
+    name: str | None,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Find the highest rate that holds an objective, with its interval.
+
+    It makes one run after another, each at one rate: these are probes, which hold or fail. At the capacity half of all
+    probes hold.
+
+    Example: exchange capacity --transport zeromq --slo "p99 <= 1ms, lag p99 <= 500us"
+    """
+    from exchange_simulation.experiments.capacity.capacity import capacity
+    from exchange_simulation.experiments.capacity.exchange_rates import ExchangeRates, objective_of
+    from exchange_simulation.experiments.capacity.search import SearchSettings
+    from exchange_simulation.launching.files import dated_name
+
+    search = SearchSettings(**{field.name: given.pop(field.name) for field in fields(SearchSettings)})
+    if bench is not None:
+        load, search = _of_benchmark(context, bench, slo, search)
+    else:
+        objective = objective_of(slo)
+        settings = run_settings(
+            **asked_for(given), orders_per_s=search.start_per_s, orders=None, duration_s=search.seconds
+        )
+        warn_of_spinning(settings)
+        load = ExchangeRates(settings, objective, search)
+    folder = Path(results) / (name or dated_name("capacity"))
+    raise SystemExit(capacity(load, search, folder, as_json))
+
+
+def _of_benchmark(context: click.Context, text: str, slo: str, search: SearchSettings) -> tuple[Load, SearchSettings]:
+    """The benchmark as a load, and a search that begins where it says. UserError names an option of the exchange."""
+    from exchange_simulation.experiments.capacity.exchange_rates import objective_of
+    from exchange_simulation.messaging.turned_up import load_of
+
+    given, own = typed(context), {**configured(context), **typed(context)}
+    for parameter in context.command.params:
+        if parameter.name in given and parameter.name not in OF_BENCHMARKS:
+            raise UserError(f"{parameter.opts[0]} is of runs of the exchange: give a benchmark its options in --bench")
+    start = search.start_per_s if "start_per_s" in own else None
+    load = load_of(text, start, objective_of(slo) if "slo" in own else None)
+    return load, replace(search, start_per_s=load.begins_at)
+
+
+command.params += shared_options(besides=("orders", "duration", "pairs", "reporters"))

@@ -1,0 +1,59 @@
+"""`exchange compare`: which transport is faster, by how much, and how sure that is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from exchange_simulation.cli.command import Command
+from exchange_simulation.cli.trial_options import folder_options, make_or_resume, rate_trial_options
+from exchange_simulation.launching.option_types import Cpus, Listed, Rate, Scheme
+from exchange_simulation.launching.options import json_option, session_options
+
+
+@click.command(cls=Command)
+@click.option(
+    "--transports",
+    type=Listed(Scheme()),
+    default="zeromq,tcp",
+    show_default=True,
+    metavar="SCHEME,SCHEME[,...]",
+    help="What to compare: two or more.",
+)
+@click.option(
+    "--rates",
+    type=Listed(Rate()),
+    default="1000,2000,4000,8000,16000",
+    show_default=True,
+    metavar="RATE[,...]",
+    help="Offered loads, orders a second, or max.",
+)
+@rate_trial_options
+@session_options
+@click.option(
+    "--warm-up",
+    "warm_up_s",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Seconds at a run's start that no figure counts.",
+)
+@click.option("--cpus", type=Cpus(), default={}, help="Processor of each component, as gateway=0,engine=1.")
+@folder_options
+@json_option
+@click.pass_context
+def command(ctx: click.Context, /, **_: Any) -> None:
+    """Compare transports at the same rates: interleaved repeats, medians with intervals, and a verdict for each row.
+
+    Example: exchange compare --transports zeromq,tcp --rates 1000,4000,16000 --repeats 10
+    """
+    from exchange_simulation.experiments.comparison_arms import comparison_arms
+    from exchange_simulation.experiments.trials.plan import Plan
+    from exchange_simulation.experiments.trials.study import COMPARE
+
+    def plan_of(given: dict[str, Any]) -> Plan:
+        transports, rates, repeats, seconds = map(given.pop, ("transports", "rates", "repeats", "seconds"))
+        return Plan(arms=comparison_arms(transports, rates, seconds, given), repeats=repeats, seed=given["seed"])
+
+    make_or_resume(ctx, COMPARE, plan_of)

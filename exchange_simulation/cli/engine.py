@@ -1,0 +1,74 @@
+"""`exchange engine`: one component, on a host of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from exchange.instances import named
+from exchange.messages import End
+from exchange_simulation.launching.options import options_of, run_settings
+
+if TYPE_CHECKING:
+    from exchange_simulation.launching.component import Events
+    from matching_engine.resuming import ResumingEngine
+
+
+@click.command()
+@options_of("engine")
+def command(
+    url: str,
+    reporter_url: str,
+    name: str,
+    capacity: int | None,
+    with_ids: bool,
+    instance: int,
+    cpu: int | None,
+    launched: bool,
+    salvage: bool,
+    secure: str | None,
+    insecure: bool,
+    **given: Any,
+) -> None:
+    """The matching engine: answers one gateway's orders.
+
+    Example: exchange engine --listen tcp://0.0.0.0:7000 --reporter tcp://hostc:7001 --run first --secure DIR
+    """
+    from exchange_simulation.launching.component import Events, Service, load_kernels_alone, serve
+    from exchange_simulation.launching.lineup import READY_S
+    from exchange_simulation.launching.services import open_engine, open_standby
+    from exchange_simulation.launching.transport_settings import check_exposure, with_keys
+
+    url, reporter_url = with_keys(url, secure), with_keys(reporter_url, secure)
+    if not launched:
+        check_exposure(url, insecure)
+    events = Events(named("engine", instance), launched)
+    settings = run_settings(**given)
+    common: dict[str, Any] = {"capacity": capacity, "with_ids": with_ids, "instance": instance}
+
+    def took_over(service: ResumingEngine) -> None:
+        _heed_launcher(service, events)
+        events.took_over(url)
+
+    def open_service() -> tuple[Service, str]:
+        load_kernels_alone()
+        if settings.standby:
+            return open_standby(name, url, reporter_url, settings, took_over, **common), url
+        patience_s = READY_S if launched else None
+        service, link = open_engine(name, url, reporter_url, settings, salvage=salvage, patience_s=patience_s, **common)
+        if settings.journal:
+            _heed_launcher(cast("ResumingEngine", service), events)
+        return service, link.url
+
+    result = serve(events, open_service, cpu, priority=settings.priority)
+    raise SystemExit(1 if result and result.stopped else 0)
+
+
+def _heed_launcher(service: ResumingEngine, events: Events) -> None:
+    """Let the launcher say that the gateway has left, also while the service waits for it; tell of a full journal."""
+    service.on_refusal = lambda: events.say("refuses")
+    service.while_alone = events.hear
+    events.on_known = lambda known: service.end_as(End(**known))
+    if events.known:
+        events.on_known(events.known)

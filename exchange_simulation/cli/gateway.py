@@ -1,0 +1,91 @@
+"""`exchange gateway`: one component, on a host of its own."""
+
+from __future__ import annotations
+
+import contextlib
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from exchange.instances import named
+from exchange.settings import RunSettings
+from exchange_simulation.launching.options import (
+    asked_for,
+    options_of,
+    run_settings,
+    warn_of_rejections,
+    warn_of_spinning,
+)
+
+if TYPE_CHECKING:
+    from exchange.messages import End
+    from exchange_simulation.launching.component import Events
+    from gateway.recovery import Progress
+    from gateway.service import Gateway
+
+
+@click.command()
+@options_of("gateway")
+def command(
+    engine_url: str,
+    reporter_url: str,
+    name: str,
+    results: str,
+    instance: int,
+    cpu: int | None,
+    launched: bool,
+    secure: str | None,
+    **given: Any,
+) -> None:
+    """The gateway: offers random orders at a rate, and times their answers.
+
+    Example: exchange gateway --engine tcp://hostb:7000 --reporter tcp://hostc:7001 --run first --secure DIR
+    """
+    from exchange_simulation.launching.component import Events, Service, load_kernels_alone, serve
+    from exchange_simulation.launching.lineup import READY_S
+    from exchange_simulation.launching.services import open_gateway, open_streams
+    from exchange_simulation.launching.transport_settings import with_keys
+
+    engine_url, reporter_url = with_keys(engine_url, secure), with_keys(reporter_url, secure)
+    events, opened = Events(named("gateway", instance), launched), contextlib.ExitStack()
+    settings = run_settings(**given) if launched else _settings_by_hand(engine_url, cpu, **asked_for(given))
+
+    def open_service() -> tuple[Service, str]:
+        load_kernels_alone()
+        streams = opened.enter_context(open_streams(Path(results) / name, settings, instance, anew=launched))
+        patience_s = READY_S if launched else None
+        service = open_gateway(
+            name, engine_url, reporter_url, settings, streams, instance=instance, patience_s=patience_s
+        )
+        service.on_second = lambda sent, answered: events.say("second", sent=sent, answered=answered)
+        service.on_progress = partial(_tell, events, "gateway") if launched else None
+        service.on_end = partial(_tell, events, "engine")
+        events.on_known = partial(_go_on, service)
+        return service, engine_url
+
+    raise SystemExit(1 if serve(events, open_service, cpu, opened, settings.priority).stopped else 0)
+
+
+def _go_on(service: Gateway, known: dict[str, Any]) -> None:
+    """Take the place of a gateway that was killed, as far as it had come."""
+    from gateway.recovery import Progress
+
+    service.go_on_from(Progress(**known))
+
+
+def _tell(events: Events, role: str, known: Progress | End) -> None:
+    """Tell the launcher what a component has to know that takes the place of a killed one."""
+    events.say("known", role=role, known=known._asdict())
+
+
+def _settings_by_hand(engine_url: str, cpu: int | None, **given: Any) -> RunSettings:
+    """Add what a launcher would add: the reporter learns transport and processor only from the settings."""
+    from exchange_simulation.launching.transport_settings import settings_of_url
+
+    placed = {} if cpu is None else {"gateway": cpu}
+    settings = run_settings(**given, **settings_of_url(engine_url), cpus=placed)
+    warn_of_rejections(settings)
+    warn_of_spinning(settings)
+    return settings

@@ -1,0 +1,110 @@
+"""The `exchange` command. Each subcommand is a file of this folder, loaded when the user calls it."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+from functools import partial
+from typing import Any
+
+import click
+
+SECTIONS = {
+    "Measure": {
+        "run": "One run of the exchange: completion times, counts, a page.",
+        "bench": "The papers' messaging benchmarks, by name; suite runs all.",
+        "simulate": "The engine over a whole market of instruments, without a broker.",
+        "match": "The engine alone, over a tape of orders.",
+    },
+    "Compare": {
+        "compare": "Which transport is faster, by how much, how sure.",
+        "sweep": "Every combination of some settings, compared.",
+        "capacity": "The highest rate that holds an objective, as p99 <= 1ms.",
+        "nagle": "Nagle's algorithm off and on: completion time and packets.",
+        "faults": "What breaks what: kills, stops, resets, and the orders lost.",
+    },
+    "Look": {
+        "doctor": "What on this machine spoils figures, and what to do.",
+        "results": "What was run: list, show, diff, rerun.",
+        "serve": "The same in the browser, and runs live: start, stop, watch.",
+        "report": "The page and tables of a run, trial or benchmark, made again.",
+    },
+    "Spark": {"spark": "Tables of many runs, and of runs that go on."},
+    "By hand": {
+        "gateway": "The gateway alone: offers orders, times their answers.",
+        "engine": "The matching engine alone: answers one gateway's orders.",
+        "reporter": "The stats reporter alone: writes what both measured.",
+        "keys": "Keys for --secure: runs that are encrypted and admit nobody else.",
+        "tape": "A file of seeded orders, to be matched or replayed.",
+        "broker": "A private RabbitMQ for several runs: start, status, stop.",
+        "network": "Emulated networks: which there are, and whether they work here.",
+    },
+}
+"""The subcommands by what a user wants, each with a line of help; each is a file of this folder with a `command`."""
+COMMANDS = tuple(name for section in SECTIONS.values() for name in section)
+
+OPEN_TO_OTHERS = {"spark", "tape", "match"}
+"""Subcommands whose files may be for others too: those of a cluster, and those that a user names."""
+PRIVATE_UMASK = 0o077
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+"""NumPy's linear algebra is not used here; its threads would spin on every processor, in every component."""
+
+
+class LoadingGroup(click.Group):
+    """A group that loads a subcommand when it is called; a slip in its name gets a suggestion."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        names = self.list_commands(ctx)
+        if args[0] not in names and (close := difflib.get_close_matches(args[0], names, n=1)):
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {close[0]!r}?")
+        return super().resolve_command(ctx, args)
+
+
+class Subcommands(LoadingGroup):
+    """Loads the subcommand NAME: the object `command` in cli/NAME.py. Its own help loads none."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the subcommand; a library that was left out is named, with the command that installs it."""
+        try:
+            return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            from exchange_simulation.launching.errors import sentence_of
+
+            if (sentence := sentence_of(error)) is None:
+                raise
+            raise click.ClickException(sentence) from error
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"exchange_simulation.cli.{name}").command
+        return command
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, COMMANDS))
+        for section, commands in SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl([(f"{name:<{width}}", about) for name, about in commands.items()])
+
+
+@click.group(cls=Subcommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="exchange-simulation", prog_name="exchange")
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    """Measure messaging with a stock exchange: how fast orders are answered, over what.
+
+    Start with: exchange run
+    """
+    if ctx.invoked_subcommand not in OPEN_TO_OTHERS:
+        ctx.call_on_close(partial(os.umask, os.umask(PRIVATE_UMASK)))
+
+
+if __name__ == "__main__":
+    main(prog_name="exchange")

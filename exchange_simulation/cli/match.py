@@ -1,0 +1,111 @@
+"""`exchange match`: run the engine alone over a tape; count its answers and time decoding, matching and encoding."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from exchange_simulation.launching.component import load_kernels_alone
+from exchange_simulation.launching.errors import UserError, cannot_write, reading
+from exchange_simulation.launching.options import json_option, options_for
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from matching_engine.engine import MatchingEngine
+
+    Bytes = npt.NDArray[np.uint8]
+
+
+@click.command()
+@click.argument("tape", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--answers", type=click.Path(dir_okay=False, path_type=Path), help="Write the answers to this file.")
+@options_for("capacity", "with_ids", "policy", "max_price")
+@json_option
+def command(
+    tape: Path, answers: Path | None, capacity: int | None, with_ids: bool, policy: str, max_price: int, as_json: bool
+) -> None:
+    """Match a tape of orders and count the answers.
+
+    Example: exchange match tape.bin --answers answers.bin --json
+    """
+    _show(_match(tape, answers, max_price=max_price, policy=policy, capacity=capacity, with_ids=with_ids), as_json)
+
+
+def _match(tape: Path, answers: Path | None, **book: Any) -> dict[str, Any]:
+    """Match the tape; return counts, checksums, speed. UserError if tape, output or a book setting is wrong."""
+    load_kernels_alone()
+    from exchange.checksum import StreamChecksum
+    from exchange.messages import MalformedMessage
+    from exchange_simulation.launching.files import whole_file
+    from matching_engine.engine import MatchingEngine
+    from matching_engine.order_book import OrderBook
+    from matching_engine.tape import match_tape
+
+    if answers is not None and os.path.exists(answers) and answers.samefile(tape):
+        raise UserError(f"--answers {answers} is the tape itself: choose another file")
+    orders, checksum = _read(tape), StreamChecksum()
+    try:
+        engine = MatchingEngine(OrderBook(**book))
+        engine.warm()
+        with contextlib.ExitStack() as files:
+            file = files.enter_context(whole_file(answers)) if answers else None
+
+            def take(span: Bytes) -> None:
+                checksum.update(span)
+                if file:
+                    file.write(span.data)
+
+            seconds = match_tape(engine, orders, take)
+    except MalformedMessage as error:
+        raise UserError(f"{tape}: {error}") from error
+    except OSError as error:
+        raise cannot_write(answers or tape, error) from error
+    except (ValueError, MemoryError) as error:
+        raise UserError(str(error)) from error
+    return _figures(engine, orders, checksum.hex, seconds)
+
+
+def _read(tape: Path) -> Bytes:
+    import numpy as np
+
+    with reading(tape):
+        return np.fromfile(tape, np.uint8)
+
+
+def _figures(engine: MatchingEngine, orders: Bytes, answers: str, seconds: float) -> dict[str, Any]:
+    """The figures that --json prints; `answers` is a checksum."""
+    from exchange.checksum import StreamChecksum
+    from exchange.results import NAME
+
+    counts, checksum = engine.counts._asdict(), StreamChecksum()
+    checksum.update(orders)
+    answer_kinds = ("trades", "confirmations", "quotes", "rejections", "cancelled")
+    return {
+        **counts,
+        "answers": sum(counts[kind] for kind in answer_kinds),
+        "checksums": {"hash": NAME, "orders": checksum.hex, "answers": answers},
+        "orders_per_s": (counts["orders"] + counts["cancels"]) / seconds,
+        "seconds": seconds,
+    }
+
+
+def _show(figures: dict[str, Any], as_json: bool) -> None:
+    from exchange.words import noun
+    from exchange_simulation.reports.exports import print_json
+
+    if as_json:
+        print_json(figures)
+        return
+    kinds = ("orders", "cancels", "trades", "confirmations", "quotes", "rejections", "cancelled")
+    for kind in kinds:
+        if figures[kind]:
+            click.echo(f"{figures[kind]:>14,} {noun(figures[kind], kind)}")
+    click.echo(f"{figures['orders_per_s']:>14,.0f} orders/s, matching, decoding and encoding")
+    sums = figures["checksums"]
+    click.echo(f"{sums['hash']:>14} orders {sums['orders']}, answers {sums['answers']}")

@@ -1,0 +1,146 @@
+"""`exchange results`: what was run, when, on what; what differs; and once more from its own record."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.option_types import OneOf, Scheme
+from exchange_simulation.launching.options import json_option, no_spark_option
+
+STATUSES = ("complete", "saturated", "invalid", "partial", "unfinished", "damaged", "newer")
+
+results_option = click.option(
+    "--results", default="results", show_default=True, metavar="DIR", help="Where runs and trials are kept."
+)
+
+
+def _names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """The names to which a shell completes NAME, the newest first."""
+    from exchange_simulation.cli.results.kinds import folders, kind_of
+
+    found = (path.name for path in folders(Path(ctx.params.get("results") or "results")) if kind_of(path) is not None)
+    return sorted((name for name in found if name.startswith(incomplete)), reverse=True)
+
+
+@click.group()
+def command() -> None:
+    """List what was run, show it again, compare two of them, or repeat one.
+
+    NAME is a folder's name in DIR, TRIAL/RUN, a path, or the end of a name, if only one folder has it.
+
+    Example: exchange results list; exchange results show first
+    """
+
+
+@command.command("list")
+@results_option
+@click.option("--transport", type=Scheme(), metavar="SCHEME", help="Only what went over it.")
+@click.option(
+    "--status",
+    type=OneOf(STATUSES),
+    help="Only this status. Unfinished: no record yet. Damaged, newer: it cannot be read.",
+)
+@click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the newest so many.")
+@json_option
+def list_results(results: str, transport: str | None, status: str | None, last: int | None, as_json: bool) -> None:
+    """List runs and trials, a line each, the newest last.
+
+    p50 and p99 are of completion from due time.
+
+    Example: exchange results list --transport amqp --last 10
+    """
+    from exchange_simulation.cli.results.listing import show_list
+
+    show_list(Path(results), transport, status, last, as_json)
+
+
+@command.command()
+@click.argument("name", shell_complete=_names)
+@results_option
+@json_option
+def show(name: str, results: str, as_json: bool) -> None:
+    """Show a run or a trial as its command printed it.
+
+    Example: exchange results show first
+    """
+    from exchange_simulation.cli.results.kinds import find
+    from exchange_simulation.launching.record.reading import damage_named
+
+    folder, kind = find(Path(results), name)
+    record = kind.read(folder)
+    if as_json:
+        click.echo((folder / kind.file).read_bytes(), nl=False)
+        return
+    with damage_named(folder):
+        kind.show(folder, record)
+
+
+@command.command()
+@click.argument("first", metavar="A", shell_complete=_names)
+@click.argument("second", metavar="B", shell_complete=_names)
+@results_option
+@json_option
+def diff(first: str, second: str, results: str, as_json: bool) -> None:
+    """Show what differs between two runs, two trials, or two others of a kind.
+
+    Example: exchange results diff first second
+    """
+    from exchange_simulation.cli.results.kinds import find
+    from exchange_simulation.launching.record.reading import damage_named
+    from exchange_simulation.reports.exports import print_json
+
+    (one, kind), (other, other_kind) = find(Path(results), first), find(Path(results), second)
+    if kind is not other_kind:
+        raise UserError(f"{one} is a {kind.name} and {other} is a {other_kind.name}: give two of a kind")
+    records = kind.read(one), kind.read(other)
+    with damage_named(one, other):
+        difference = kind.differ(*records)
+        if as_json:
+            print_json(difference)
+        else:
+            kind.show_difference(difference)
+
+
+@command.command()
+@click.argument("name", required=False)
+@results_option
+def repair(name: str | None, results: str) -> None:
+    """Write run.json of a run whose launcher died, from what the run left; without NAME, of all such runs in DIR.
+
+    Example: exchange results repair first
+    """
+    from exchange_simulation.cli.results.kinds import folders
+    from exchange_simulation.cli.results.rerun import repair_those_left, repaired
+    from exchange_simulation.launching.record.begun import left_unfinished
+
+    folder = Path(results)
+    if name is not None:
+        repaired(next((path for path in (folder / name, Path(name)) if os.path.isdir(path)), folder / name))
+        return
+    folders(folder)  # an error if it cannot be read, in which no run is found either
+    left = list(left_unfinished(folder))
+    if not left:
+        click.echo(f"{results}: no run is left unfinished", err=True)
+    if not repair_those_left(left, err=False):
+        raise SystemExit(1)
+
+
+@command.command()
+@click.argument("name", shell_complete=_names)
+@results_option
+@click.option("--name", "new_name", metavar="NEW", help="The new folder in DIR.  [default: as for the first one]")
+@no_spark_option
+@json_option
+def rerun(name: str, results: str, new_name: str | None, no_spark: bool, as_json: bool) -> None:
+    """Measure again, with a run's settings or a trial's plan.
+
+    Example: exchange results rerun first --name second
+    """
+    from exchange_simulation.cli.results.kinds import find
+
+    folder, kind = find(Path(results), name)
+    raise SystemExit(kind.rerun(folder, results, new_name, with_spark=not no_spark, as_json=as_json))

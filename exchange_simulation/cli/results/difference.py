@@ -1,0 +1,109 @@
+"""Compares two records: finds fields that differ, prints them at the terminal's width. A is the first record.
+
+Inside `shown_to`, what would be printed is added to a list, from which a page is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+from rich.padding import Padding
+from rich.text import Text
+
+from exchange.json_records import Record, section
+from exchange_simulation.experiments.trials.conditions import DIFFERS_BY_RUN
+from exchange_simulation.launching.notices import holding
+from exchange_simulation.reports.formats import condition, number
+from exchange_simulation.reports.tables import figure, key, plain_table, terminal, words
+
+ABSENT = "absent"
+USABLE = {"complete", "saturated"}
+Parts = Mapping[str, tuple[str, ...] | None]
+"""Parts of a record, and which of their fields are compared; None stands for all."""
+Cell = Callable[[str, Any], str]
+"""Words for a field's value, from the field's name and the value."""
+
+
+class Part(NamedTuple):
+    """A part of what is shown: a sentence; a title with lines below it; or a title with the rows of a table."""
+
+    words: str
+    lines: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+
+
+_shown: ContextVar[list[Part] | None] = ContextVar("shown", default=None)
+
+
+def shown_to(parts: list[Part]) -> AbstractContextManager[None]:
+    """Inside, the list gets each part instead of the terminal."""
+    return holding(_shown, parts)
+
+
+def differing(
+    first: Mapping[str, Any], second: Mapping[str, Any], prefix: str = "", names: Iterable[str] | None = None
+) -> Iterator[Record]:
+    """Yield field, first and second for each field that differs, of `names` or of all; an absent value is left out."""
+    for name in dict.fromkeys((*first, *second)) if names is None else names:
+        values = {side: part[name] for side, part in (("first", first), ("second", second)) if name in part}
+        if len(values) == 1 or values.get("first") != values.get("second"):
+            yield {"field": f"{prefix}{name}", **values}
+
+
+def differing_parts(first: Record, second: Record, parts: Parts) -> Iterator[Record]:
+    """Yield what differs in these parts, without the fields that differ between any two runs."""
+    for part, names in parts.items():
+        for found in differing(section(first, part), section(second, part), names=names):
+            if (part, found["field"]) not in DIFFERS_BY_RUN:
+                yield {**found, "field": f"{part}.{found['field']}"}
+
+
+def print_lines(*sentences: str) -> None:
+    for sentence in sentences:
+        _show(Part(sentence))
+
+
+def print_heads(difference: Record, lines_of: Callable[[Record], Iterable[str]]) -> None:
+    """Print which record is A and which is B, each with lines about it."""
+    for letter, side in (("A", "first"), ("B", "second")):
+        head = difference[side]
+        _show(Part(f"{letter}  {head['name']}", tuple(lines_of(head))), "" if head["status"] in USABLE else "bold red")
+
+
+def setting_words(field: str, value: Any) -> str:
+    """A condition's value in words; `field` is its name, as settings.nagle, and may say of which arms."""
+    return condition(field.partition(" of ")[0].rpartition(".")[2], value)[1]
+
+
+def print_rows(title: str, rows: Iterable[Record], cell: Cell = setting_words, with_ratio: bool = False) -> None:
+    """Print a row for each field: its first value and its second, either of which may be absent."""
+    shown = []
+    for row in rows:
+        sides = (cell(row["field"], row[side]) if side in row else ABSENT for side in ("first", "second"))
+        shown.append((row["field"], *sides, *([_ratio(row)] if with_ratio else [])))
+    _show(Part(title, columns=("", "A", "B", *(["B / A"] if with_ratio else [])), rows=tuple(shown)))
+
+
+def _show(part: Part, style: str = "") -> None:
+    """Add the part to the list that collects them, or print it. Only a table of figures has a column of ratios."""
+    if (shown := _shown.get()) is not None:
+        shown.append(part)
+        return
+    terminal().print(Text(part.words, style="bold" if part.lines or part.columns else ""))
+    for line in part.lines:
+        terminal().print(Padding(Text(line, style=style), (0, 0, 0, 3)))
+    if part.columns:
+        table = plain_table(key(), *map(figure if len(part.columns) > 3 else words, part.columns[1:]))
+        for row in part.rows:
+            table.add_row(*row)
+        terminal().print(table)
+
+
+def _ratio(row: Record) -> str:
+    if "ratio" not in row:
+        return "-"
+    return number(row["ratio"]) if row["ratio"] >= 100 else f"{row['ratio']:#.3g}"

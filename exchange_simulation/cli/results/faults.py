@@ -1,0 +1,52 @@
+"""A fault matrix' folder: faults.json exists from the first cell on, and says whether all were run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from exchange.json_records import FaultsRecord, Record
+from exchange_simulation.cli.results.difference import print_rows
+from exchange_simulation.cli.results.kind import Kind, Row
+from exchange_simulation.cli.results.rerun import warn_of_differences
+
+
+class Faults(Kind):
+    name, file, record = "faults", "faults.json", FaultsRecord
+    shown_by = "exchange_simulation.reports.faults.table:show"
+    marks = (file,)
+    page, reported_by = "faults.html", "exchange_simulation.reports.faults.page:report_faults"
+    caveat = "A fault meets a run at another moment each time, so the number of orders lost varies."
+
+    def row_of(self, folder: Path, record: Record) -> Row:
+        return self.row_with(
+            folder,
+            record,
+            transports=tuple(dict.fromkeys(cell["transport"] for cell in record["cells"])),
+            orders_per_s=(record["settings"]["rate_per_s"],),
+            runs=len(record["cells"]),
+            planned_runs=record["planned_cells"],
+        )
+
+    def found(self, first: Record, second: Record) -> Record:
+        """Orders lost in the cells that both have."""
+        one, other = (
+            {
+                f"{cell['fault']} over {cell['over']}": cell["orders"]["lost"]
+                for cell in record["cells"]
+                if "orders" in cell
+            }
+            for record in (first, second)
+        )
+        return {
+            "figures": [{"field": name, "first": one[name], "second": other[name]} for name in one if name in other]
+        }
+
+    def show_found(self, difference: Record) -> None:
+        print_rows("orders lost", difference["figures"], lambda _, found: f"{found:,}")
+
+    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:  # noqa: ARG002
+        from exchange_simulation.experiments.faults.matrix import plan_of, run_matrix
+
+        record = self.read(folder)
+        warn_of_differences(record)
+        return run_matrix(plan_of(record), results, name, as_json)

@@ -1,0 +1,85 @@
+"""Reruns and repairs: settings from a record, what will differ from the first time, a killed run's run.json."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+
+from exchange.allowed import BadSetting
+from exchange.json_records import Record, section
+from exchange.settings import RunSettings
+from exchange_simulation.cli.results.difference import ABSENT, differing_parts
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.record.begun import repair
+from exchange_simulation.launching.record.machine import host_facts, versions
+from exchange_simulation.launching.record.reading import UnknownSettings, settings_as_written
+from exchange_simulation.launching.transport_settings import settled
+from exchange_simulation.reports.formats import plain
+
+LEAST = ("transport", "orders_per_s", "orders", "seed")
+"""Settings that a record must name. Newer settings may be missing: their default is the old behaviour."""
+LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+
+
+def settings_of_record(path: Path, written: Record) -> RunSettings:
+    """The settings that the record at `path` has written. UserError if they cannot be run."""
+    if missing := [name for name in LEAST if name not in written]:
+        raise UserError(f"{path} does not say what was run: its settings lack {', '.join(missing)}")
+    try:
+        return settled(settings_as_written(written))
+    except UnknownSettings as error:
+        raise UserError(f"{path} was written by another version of exchange: {error}; use that version") from error
+    except (BadSetting, TypeError) as error:
+        raise UserError(f"{path} holds settings that nothing can be run with: {error}") from error
+
+
+def warn_of_differences(then: Record, settings: RunSettings | None = None) -> None:
+    """Print one line about what will differ from the first time, if anything will."""
+    if differences := list(unlike_then(then, settings)):
+        click.echo(f"unlike then: {'; '.join(differences)}", err=True)
+
+
+def unlike_then(then: Record, settings: RunSettings | None = None) -> Iterator[str]:
+    """Yield what differs in host, versions and meeting place; `then` is a run's record, or a trial's conditions."""
+    now = {"host": host_facts(), "versions": versions()}
+    for found in differing_parts(then, now, {part: None for part in now if section(then, part)}):
+        yield f"{found['field']} was {_value(found, 'first')}, is {_value(found, 'second')}"
+    if settings is not None and (place := _elsewhere(then, settings)):
+        yield f"the components met at {place}, and now do on this machine"
+
+
+def _value(found: Record, side: str) -> str:
+    return plain(found[side]) if side in found else ABSENT
+
+
+def _elsewhere(record: Record, settings: RunSettings) -> str | None:
+    """The other host where the components of a run by hand met; None if the new run meets at the same place."""
+    if "://" in settings.transport or settings.network != "local":
+        return None
+    try:
+        url = urlsplit(str(section(record, "settings").get("url")))
+        return None if url.port is None or url.hostname in LOOPBACK else f"{url.hostname}:{url.port}"
+    except ValueError:
+        return None
+
+
+def repair_those_left(folders: Iterable[Path], err: bool = True) -> bool:
+    """Repair what earlier runs left unfinished, and say so; False if one of them had to be left as it is."""
+    all_repaired = True
+    for folder in folders:
+        try:
+            repaired(folder, err)
+        except click.ClickException as error:
+            click.echo(f"{folder} is left as it is: {error.format_message()}", err=True)
+            all_repaired = False
+    return all_repaired
+
+
+def repaired(folder: Path, err: bool = False) -> None:
+    """Write run.json of a run whose launcher died before it could, and say so."""
+    record = repair(folder)
+    reasons = "; ".join(record["reasons"])
+    click.echo(f"repaired {folder}: {record['status']}: {reasons}", err=err)

@@ -1,0 +1,196 @@
+"""A run's folder: run.json is written last, so it marks a finished run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from exchange.json_records import Record, RunRecord, section
+from exchange.settings import RunSettings
+from exchange_simulation.cli.results.difference import Parts, differing, print_lines, print_rows
+from exchange_simulation.cli.results.kind import Kind, Row
+from exchange_simulation.cli.results.rerun import settings_of_record, warn_of_differences
+from exchange_simulation.launching.metrics import COMPARISON_METRICS, NAGLE_METRICS, Metric, number_at, orders_measured
+from exchange_simulation.launching.record.noise import noise_words
+from exchange_simulation.reports.formats import condition, is_told, number, plain
+from exchange_simulation.reports.tables import key, plain_table, terminal, words
+from transports.registry import scheme_of
+
+CONDITIONS: Parts = {
+    "settings": None,
+    "affinity": None,
+    "host": None,
+    "versions": None,
+    "network": ("mechanism",),
+    "broker": ("product", "version", "erlang"),
+    "noise": ("throttled_s",),
+}
+LAG = tuple(
+    Metric(name=f"lag_{name}_us", title=f"lag of the gateway, {name}", unit="us", read=number_at("lag_us", name))
+    for name in ("p50", "p99", "max")
+)
+PACKETS = tuple(metric for metric in NAGLE_METRICS if metric.name == "packets_per_order")
+
+
+class Run(Kind):
+    name, file, record = "run", "run.json", RunRecord
+    marks = (file, "spool", "begun.json", "orders.bin", "answers.bin", "gateway.log", "engine.log", "reporter.log")
+    page, reported_by = "report.html", "exchange_simulation.reports.run.page:report_run"
+    unfinished = "the run goes on, or was killed: then exchange results repair {folder} writes it"
+    parts = CONDITIONS
+    conditions_title, no_conditions = "conditions that differ", "settings, host and versions are the same"
+    caveat = "One run each carries no verdict: another run of the same settings differs, too. Use exchange compare."
+
+    def row_of(self, folder: Path, record: Record) -> Row:
+        settings = record.get("settings") or {}
+        transport = settings.get("transport")
+        return self.row_with(
+            folder,
+            record,
+            transports=(scheme_of(transport),) if transport else (),
+            orders_per_s=(_offered_per_s(settings),) if "orders_per_s" in settings else (),
+            p50_us=number_at("completion_us", "due", "p50")(record),
+            p99_us=number_at("completion_us", "due", "p99")(record),
+            orders_measured=orders_measured(record),
+        )
+
+    def show(self, folder: Path, record: Record) -> None:  # noqa: ARG002
+        """Print the record as `exchange run` did, then the conditions of the run."""
+        from exchange_simulation.reports.run.terminal import show_record
+
+        show_record(record)
+        show_conditions(record)
+
+    def head(self, record: Record) -> Record:
+        load = section(record, "host").get("load_before")
+        head = {"name": record["name"], "status": record["status"], "reasons": record["reasons"]}
+        started = {"started_at": record.get("started_at"), "load_before": load}
+        return {**head, **started, "orders_measured": orders_measured(record)}
+
+    def head_lines(self, head: Record) -> Iterator[str]:
+        load = head["load_before"]
+        before = f", load before {load[0]:.2f}" if load else ""
+        yield f"{head['status']}, started {head['started_at'] or 'at an unknown time'}{before}"
+        yield from head["reasons"]
+
+    def found(self, first: Record, second: Record) -> Record:
+        """Counts, streams and figures. A value that was not measured is absent; `ratio` is second over first."""
+        return {
+            "counts": list(differing(section(first, "counts"), section(second, "counts"))),
+            "same_streams": {name: _is_same_stream(first, second, name) for name in ("orders", "answers")},
+            "figures": list(_figures(first, second)),
+        }
+
+    def show_found(self, difference: Record) -> None:
+        if difference["counts"]:
+            print_rows("counts that differ", difference["counts"], lambda _, value: f"{value:,}")
+        print_lines(_streams(difference))
+        shown = (figure for figure in difference["figures"] if _is_told(difference, figure))
+        figures = [{**figure, "field": _title(figure)} for figure in shown]
+        print_rows("figures", figures, lambda _, value: number(value), with_ratio=True)
+
+    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:
+        """Run again with the recorded settings. UserError if the record lacks a setting that a rerun needs."""
+        from exchange_simulation.cli.run import run
+
+        record = self.read(folder)
+        settings = settings_of_record(folder / self.file, record.get("settings") or {})
+        warn_of_differences(record, settings)
+        return run(settings, results, name, with_spark=with_spark, with_page=True, as_json=as_json)
+
+
+def _offered_per_s(settings: Record) -> float | None:
+    """The offered rate of all pairs together; None means as fast as possible."""
+    each = settings["orders_per_s"]
+    return None if each is None else float(each * settings.get("pairs", 1))
+
+
+ELSEWHERE = {"transport", "orders_per_s", "orders", "seed", "url", "network"}
+"""Settings that are already shown by the headline, the counts, or a line of their own."""
+
+
+def show_conditions(record: Record) -> None:
+    """Print under which conditions a run was made."""
+    grid = plain_table(key(), words(), header=False)
+    for title, sentence in _lines(record):
+        grid.add_row(title, sentence)
+    terminal().print(grid)
+
+
+def _lines(record: Record) -> Iterator[tuple[str, str]]:
+    """Yield (title, words) for each part that the record holds."""
+    if record.get("started_at"):
+        yield "started", record["started_at"]
+    settings = record.get("settings") or {}
+    yield "settings", _unlike_default(settings) if "transport" in settings else "not known"
+    if host := record.get("host"):
+        yield "host", _words(host)
+    if versions := record.get("versions"):
+        yield "versions", _words(versions)
+    if sockets := record.get("sockets"):
+        yield "TCP_NODELAY", ", ".join(_nodelay(sockets))
+    yield "network", _network(record)
+    if noise := noise_words(record):
+        yield "noise", noise
+
+
+def _unlike_default(settings: Mapping[str, Any]) -> str:
+    default = RunSettings().as_dict()
+    own = {n: v for n, v in settings.items() if n not in ELSEWHERE and (n not in default or v != default[n])}
+    return _words(own) if own else "the defaults"
+
+
+def _words(facts: Mapping[str, Any]) -> str:
+    return ", ".join(" ".join(condition(name, value)) for name, value in facts.items())
+
+
+def _nodelay(sockets: list[dict[str, Any]]) -> Iterator[str]:
+    """Whether TCP_NODELAY was on, as each component's sockets were read back."""
+    for component in dict.fromkeys(socket["component"] for socket in sockets):
+        found = {socket["tcp_nodelay"] for socket in sockets if socket["component"] == component}
+        yield f"{component} {'on' if found == {True} else 'off' if found == {False} else 'on and off'}"
+
+
+def _network(record: Record) -> str:
+    """The network that joined the components, and how it was emulated."""
+    network = record.get("network")
+    if not network:
+        profile = (record.get("settings") or {}).get("network")
+        return "none emulated" if profile in {None, "local"} else f"{profile}, which left no facts"
+    facts = {name: network.get(name) for name in ("mechanism", "rate_bit_per_s", "delay_us")}
+    return f"{network['profile']}: {', '.join(f'{n} {plain(v)}' for n, v in facts.items() if v is not None)}"
+
+
+def _is_same_stream(first: Record, second: Record, name: str) -> bool | None:
+    """True if the checksums agree; None if either is unknown."""
+    sums = [section(record, "checksums").get(name) for record in (first, second)]
+    return None if None in sums else sums[0] == sums[1]
+
+
+def _figures(first: Record, second: Record) -> Iterator[Record]:
+    for metric in (*COMPARISON_METRICS, *LAG, *PACKETS):
+        values = {"first": metric.read(first), "second": metric.read(second)}
+        measured: dict[str, float] = {side: value for side, value in values.items() if value is not None}
+        if measured:
+            both = len(measured) == 2 and measured["first"] > 0
+            ratio = {"ratio": measured["second"] / measured["first"]} if both else {}
+            yield {"metric": metric.name, "title": metric.title, "unit": metric.unit, **measured, **ratio}
+
+
+def _streams(difference: Record) -> str:
+    words = {True: "the same", False: "different", None: "not known of both"}
+    streams = [f"{name} are {words[same]}" for name, same in difference["same_streams"].items()]
+    counts = "" if difference["counts"] else "all counts are the same; "
+    return f"{counts}{', '.join(streams)} (by their checksums)"
+
+
+def _is_told(difference: Record, figure: Record) -> bool:
+    """False for a percentile that either run has too few orders for; its maximum is in a row of its own."""
+    percentile = figure["metric"].removesuffix("_us").rpartition("_")[2]
+    return all(is_told(percentile, difference[side]["orders_measured"]) for side in ("first", "second"))
+
+
+def _title(figure: Record) -> str:
+    title, unit = figure["title"], figure["unit"]
+    return title if title.startswith(unit) else f"{title}, {unit}"

@@ -1,0 +1,78 @@
+"""A simulation's folder: simulation.json is written last, after the files of instruments and trades."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from exchange.allowed import BadSetting
+from exchange.json_records import Record, SimulationRecord
+from exchange.words import counted
+from exchange_simulation.cli.results.difference import differing, print_lines, print_rows
+from exchange_simulation.cli.results.kind import Kind, Row
+from exchange_simulation.cli.results.rerun import warn_of_differences
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.reports.formats import axis_number
+
+
+class SimulationFolder(Kind):
+    name, file, record = "simulation", "simulation.json", SimulationRecord
+    shown_by = "exchange_simulation.experiments.simulate.simulate:show"
+    marks = (file, "instruments.parquet", "market", "trades")
+    unfinished = "the simulation goes on, or was killed"
+    fields = ("master", "partitions")
+    caveat = "The same settings must give the same checksums; speed is the machine's, and the hour's."
+
+    def row_of(self, folder: Path, record: Record) -> Row:
+        """The folder's line has no offered rate or completion time; words say how much was matched, and how fast."""
+        orders, instruments = record["settings"]["orders"], counted(record["settings"]["instruments"], "instruments")
+        speed = f"{record['rates']['orders_per_s'] / 1e6:.3g} M/s"
+        return self.row_with(folder, record, words=f"{axis_number(orders)} orders, {instruments}, {speed}")
+
+    def found(self, first: Record, second: Record) -> Record:
+        speeds = [record["rates"]["orders_per_s"] for record in (first, second)]
+        same = {name: first["checksums"][name] == second["checksums"][name] for name in ("orders", "answers")}
+        return {
+            "found": [
+                line for part in ("totals", "checksums") for line in differing(first[part], second[part], f"{part}.")
+            ],
+            "same_streams": same,
+            "speed": {"field": "orders/s", "first": speeds[0], "second": speeds[1], "ratio": speeds[1] / speeds[0]},
+        }
+
+    def show_found(self, difference: Record) -> None:
+        same = [name for name, is_same in difference["same_streams"].items() if is_same]
+        sums = f"the same checksums of {' and of '.join(same)}" if same else "neither orders nor answers are the same"
+        print_lines(sums)
+        if difference["found"]:
+            print_rows("what came out", difference["found"])
+        print_rows("speed", [difference["speed"]], lambda _, speed: f"{speed:,.0f}", with_ratio=True)
+
+    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:
+        """Simulate again. Without Spark the simulation runs in this process; the result is the same."""
+        from exchange_simulation.experiments.simulate.simulate import simulate
+        from exchange_simulation.experiments.simulate.simulation import Simulation
+
+        record = self.read(folder)
+        written = record["settings"]
+        try:
+            simulation = Simulation(**{**written, "prices": tuple(written["prices"])})
+        except (BadSetting, KeyError, TypeError) as error:
+            raise UserError(f"{folder / self.file} holds settings that cannot be simulated: {error}") from error
+        warn_of_differences(record)
+        return simulate(
+            simulation,
+            record["master"] if with_spark else "none",
+            record["partitions"],
+            results,
+            name,
+            **_events_of(record),
+            as_json=as_json,
+        )
+
+
+def _events_of(record: Record) -> dict[str, Any]:
+    """The tables of events that the simulation made. Those of older versions had trades only."""
+    events = record.get("events") or {"trades": record.get("trades"), "orders_per_s": 1_000.0}
+    tables = [table for table in ("orders", "trades", "confirmations", "quotes") if events.get(table)]
+    return {"events": tables, "orders_per_s": events["orders_per_s"]}

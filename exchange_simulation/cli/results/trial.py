@@ -1,0 +1,203 @@
+"""A trial's folder: plan.json is written first, comparison.json whenever the command ends; its runs are inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from exchange.json_records import NEWER, ComparisonRecord, PlanRecord, Record
+from exchange_simulation.cli.results.difference import differing, differing_parts, print_lines, print_rows
+from exchange_simulation.cli.results.kind import Kind, Row, unusable_row
+from exchange_simulation.cli.results.rerun import warn_of_differences
+from exchange_simulation.cli.trial_options import follow_up
+from exchange_simulation.launching.record.reading import UNFINISHED, Unusable, damage_named, read_record
+from exchange_simulation.reports.formats import with_middle_half
+from transports.registry import scheme_of
+
+PLAN = "plan.json"
+SIDES = ("first", "second")
+
+
+class Trial(Kind):
+    name, file, record = "trial", "comparison.json", ComparisonRecord
+    marks = (PLAN, file)
+    page, reported_by = "comparison.html", "exchange_simulation.experiments.trials.trial:report_trial"
+    fields = ("study", "seed", "repeats")
+    conditions_title, no_conditions = "plan and conditions that differ", "plan, host and versions are the same"
+    caveat = (
+        "Trials were made at different times, so what differs may be the machine's: only arms of one trial are held "
+        "against each other. Use exchange compare."
+    )
+
+    def read(self, folder: Path) -> Record:
+        """comparison.json's content; Unusable if the trial goes on, was killed, or left something else."""
+        if (folder / self.file).exists():
+            return super().read(folder)
+        plan = _plan_record(folder)
+        raise Unusable(
+            folder,
+            UNFINISHED,
+            f"has no {self.file}: {_finished_runs(folder, plan)} of {len(plan['order'])} runs are there; where it does "
+            f"not go on, exchange {_study_of(plan)} --resume {folder.name} does",
+        )
+
+    def row(self, folder: Path) -> Row:
+        """The folder's line in the list; it comes from the plan if the trial has no usable record."""
+        try:
+            with damage_named(folder):
+                plan = _plan_record(folder)
+                planned = _planned_row(folder, plan)
+        except Unusable as error:
+            return unusable_row(folder, self.name, error)
+        row = super().row(folder)
+        if row.reason is None:
+            return row
+        runs = _finished_runs(folder, plan)
+        return replace(planned, status=row.status, reason=row.reason, runs=runs, last_written_at=row.last_written_at)
+
+    def row_of(self, folder: Path, record: Record) -> Row:
+        runs = sum(len(arm["runs"]) for arm in record["arms"])
+        planned, started_at = _planned_row(folder, _plan_record(folder)), record["conditions"].get("started_at")
+        return replace(planned, status=record["status"], started_at=started_at, runs=runs)
+
+    def show(self, folder: Path, record: Record) -> None:
+        _show_of(folder, record["study"])(record)
+
+    def head(self, record: Record) -> Record:
+        head = {name: record[name] for name in ("name", "study", "status", "caveats")}
+        return {**head, "started_at": record["conditions"].get("started_at")}
+
+    def head_lines(self, head: Record) -> Iterator[str]:
+        yield f"{head['status']}, by exchange {head['study']}, started {head['started_at'] or 'at an unknown time'}"
+        yield from head["caveats"]
+
+    def conditions(self, first: Record, second: Record) -> list[Record]:
+        """What differs in the plans, in the conditions of the runs, and in the settings of arms that both have."""
+        of_runs = differing_parts(first["conditions"], second["conditions"], {"host": None, "versions": None})
+        return [*differing(first, second, names=self.fields), *of_runs, *_settings(_in_both(first, second))]
+
+    def condition_rows(self, difference: Record) -> Iterator[Record]:
+        """Add the arms' labels to a setting in which only some arms differ."""
+        for row in difference["conditions"]:
+            some = "arms" in row and len(row["arms"]) < len(difference["arms"])
+            yield {**row, "field": f"{row['field']} of {', '.join(row['arms'])}"} if some else row
+
+    def found(self, first: Record, second: Record) -> Record:
+        """`arms` are those that both trials have; an estimate that was not measured is absent."""
+        ours, theirs = ([arm["label"] for arm in record["arms"]] for record in (first, second))
+        judged = [verdict["metric"] for record in (first, second) for verdict in record["verdicts"]]
+        return {
+            "only_in": {"first": [n for n in ours if n not in theirs], "second": [n for n in theirs if n not in ours]},
+            "judged": list(dict.fromkeys(judged)),
+            "metrics": {**first["metrics"], **second["metrics"]},
+            "arms": [
+                {"label": one["label"], "first": _estimates(one), "second": _estimates(other)}
+                for one, other in _in_both(first, second)
+            ],
+        }
+
+    def show_found(self, difference: Record) -> None:
+        """Print the metrics that have a verdict, or all metrics if none has one."""
+        for metric in difference["judged"] or list(difference["metrics"]):
+            about = difference["metrics"][metric]
+            rows = list(_medians(difference, metric))
+            if rows:
+                print_rows(f"{about['title']}, {about['unit']}", rows, lambda _, estimate: with_middle_half(estimate))
+        print_lines(*_arm_lines(difference))
+
+    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:
+        """Run the plan again, and let Spark make tables of all its runs."""
+        _show_of(folder, _study_of(_plan_record(folder)))
+        from exchange_simulation.experiments.trials.plan import read_plan
+        from exchange_simulation.experiments.trials.trial import run_trial
+
+        plan = read_plan(folder)
+        try:
+            warn_of_differences(self.read(folder)["conditions"])
+        except Unusable:
+            click.echo(f"{folder} has no record of its host and versions", err=True)
+        return follow_up(run_trial(plan, results, name, as_json), not with_spark, as_json)
+
+
+def _planned_row(folder: Path, plan: Record) -> Row:
+    settings = [arm["settings"] for arm in plan["arms"]]
+    return Row(
+        name=folder.name,
+        what=_study_of(plan),
+        status=UNFINISHED,
+        transports=tuple(dict.fromkeys(scheme_of(each["transport"]) for each in settings)),
+        orders_per_s=tuple(dict.fromkeys(each["orders_per_s"] for each in settings)),
+        repeats=plan["repeats"],
+        planned_runs=len(plan["order"]),
+    )
+
+
+def _plan_record(folder: Path) -> Record:
+    """plan.json's content. Unusable if there is none that this version knows."""
+    return read_record(folder / PLAN, PlanRecord)
+
+
+def _study_of(plan: Record) -> str:
+    """The command that made the plan. A plan without a name is from a version that only had `compare`."""
+    return str(plan.get("study") or "compare")
+
+
+def _finished_runs(folder: Path, plan: Record) -> int:
+    """How many planned runs have left a record."""
+    finished = {path.parent.name.rpartition("-")[0] for path in folder.glob("*/run.json")}
+    return len(finished & set(plan["order"]))
+
+
+def _show_of(folder: Path, study: str) -> Callable[[Record], None]:
+    """The function that prints a study's record. Unusable if this version has no such command."""
+    from exchange_simulation.experiments.trials.trial import SHOW
+
+    if study not in SHOW:
+        raise Unusable(folder, NEWER, f"was made by exchange {study}, which this version does not have")
+    return SHOW[study]
+
+
+def _in_both(first: Record, second: Record) -> list[tuple[Record, Record]]:
+    """The arms that both trials have."""
+    others = {arm["label"]: arm for arm in second["arms"]}
+    return [(arm, others[arm["label"]]) for arm in first["arms"] if arm["label"] in others]
+
+
+def _settings(both: list[tuple[Record, Record]]) -> Iterator[Record]:
+    """Yield the settings in which arms of one label differ; a difference that several arms share is one line."""
+    lines: dict[str, Record] = {}
+    for first, second in both:
+        for found in differing(first["settings"], second["settings"], prefix="settings."):
+            lines.setdefault(repr(found), {**found, "arms": []})["arms"].append(first["label"])
+    yield from lines.values()
+
+
+def _estimates(arm: Record) -> dict[str, Any]:
+    figures = {
+        name: {end: found[end] for end in ("median", "low", "high", "by_repeat")}
+        for name, found in arm["metrics"].items()
+    }
+    return {"runs": len(arm["runs"]), "held": arm["held"], "metrics": figures}
+
+
+def _medians(difference: Record, metric: str) -> Iterator[Record]:
+    """Yield each arm's estimates in both trials."""
+    for arm in difference["arms"]:
+        found = {side: arm[side]["metrics"][metric] for side in SIDES if metric in arm[side]["metrics"]}
+        if found:
+            yield {"field": arm["label"], **found}
+
+
+def _arm_lines(difference: Record) -> Iterator[str]:
+    """Yield a line about arms that only one trial has, and about arms whose rate was not held."""
+    if not difference["arms"]:
+        yield "no arm is in both"
+    for letter, side in (("A", "first"), ("B", "second")):
+        if only := difference["only_in"][side]:
+            yield f"only in {letter}: {', '.join(only)}"
+        if not_held := [arm["label"] for arm in difference["arms"] if arm[side]["held"] is False]:
+            yield f"in {letter} the rate was not held by: {', '.join(not_held)}"

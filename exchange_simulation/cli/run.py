@@ -1,0 +1,175 @@
+"""`exchange run`: one run of the whole exchange, from random orders to a record, a table and a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from exchange.settings import RunSettings
+from exchange_simulation.cli.command import Command
+from exchange_simulation.launching.errors import UserError, left_out
+from exchange_simulation.launching.options import asked_for, json_option, no_spark_option, options_of, run_settings
+
+if TYPE_CHECKING:
+    from exchange_simulation.launching.launch.watch import OnSecond
+
+
+@click.command(cls=Command)
+@options_of("run")
+@click.option("--name", help="The run's folder in DIR.  [default: time, transport, rate]")
+@no_spark_option
+@click.option("--no-page", is_flag=True, help="Leave out the page; `exchange report` makes it later.")
+@click.option(
+    "--events", is_flag=True, help="Orders, trades, confirmations and quotes as tables, in RUN/events/; with --record."
+)
+@click.option("--live", is_flag=True, help="Show the last minute as graphs in the terminal while it goes on.")
+@click.option("--live-spark", is_flag=True, help="Show its seconds as rows of a table that Spark makes meanwhile.")
+@json_option
+def command(
+    results: str,
+    name: str | None,
+    no_spark: bool,
+    no_page: bool,
+    events: bool,
+    live: bool,
+    live_spark: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Run the exchange once: gateway, matching engine and stats reporter over one transport.
+
+    Example: exchange run --transport zeromq --rate 8000 --orders 80000
+
+    \b
+    exchange run --transport amqp --delivery confirmed    # through a private RabbitMQ
+    exchange run --rate max --orders 2M --no-spark        # as fast as it goes
+    exchange run --rate 8k --arrivals poisson --live      # watched while it goes on
+    """
+    if live + live_spark + as_json > 1:
+        raise click.UsageError("--live and --live-spark draw for a person, --json prints for a program: give one")
+    settings = run_settings(**asked_for(given))
+    if events and not settings.record:
+        raise click.UsageError("--events needs the streams of orders and answers: give --record too")
+    shown = {"with_events": events, "live": live, "live_spark": live_spark, "as_json": as_json}
+    raise SystemExit(run(settings, results, name, with_spark=not no_spark, with_page=not no_page, **shown))
+
+
+def run(
+    settings: RunSettings,
+    results: str,
+    name: str | None,
+    with_spark: bool,
+    with_page: bool,
+    as_json: bool,
+    with_events: bool = False,
+    live: bool = False,
+    live_spark: bool = False,
+) -> int:
+    """Run once into a new folder of `results`; show the outcome and write its page; then let Spark make its tables.
+
+    Returns the run's exit code.
+    """
+    from exchange_simulation.launching.files import new_run_folder, run_name
+    from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
+    from exchange_simulation.launching.record.begun import left_unfinished
+    from exchange_simulation.launching.record.record import exit_code
+    from exchange_simulation.launching.run import NotRecorded, measure
+
+    check(settings)
+    showing = _showing(settings, live, live_spark)
+    with ended_as_by_ctrl_c():
+        folder = new_run_folder(Path(results), name or run_name(settings))
+        if left := list(left_unfinished(Path(results))):
+            from exchange_simulation.cli.results.rerun import repair_those_left
+
+            repair_those_left(left)
+        try:
+            record = measure(folder, settings, showing(folder))
+        except NotRecorded as error:
+            _show(folder, error.record, as_json)
+            raise
+        _show(folder, record, as_json)
+        if with_events:
+            with left_out("events"):
+                _write_events(folder, as_json)
+        _follow_up(folder, record["status"], with_page, with_spark, as_json)
+    return exit_code(record)
+
+
+def _follow_up(folder: Path, status: str, with_page: bool, with_spark: bool, as_json: bool) -> None:
+    """The page and Spark's tables; each is left out, and said, where a library for it is not installed."""
+    if with_page:
+        with left_out("page"):
+            from exchange_simulation.reports.run.page import write_page  # after the run: it takes half a second
+
+            click.echo(f"page: {write_page(folder)}", err=as_json)
+    if with_spark:
+        with left_out("tables"):
+            _make_tables(folder, status, as_json)
+
+
+def check(settings: RunSettings) -> None:
+    """UserError where the run could not start, or would leave nothing to analyse."""
+    from exchange_simulation.launching.options import warn_of_rejections, warn_of_spinning
+    from exchange_simulation.launching.transport_settings import check_transport, check_warm_up
+
+    check_warm_up(settings)
+    warn_of_rejections(settings)
+    warn_of_spinning(settings)
+    check_transport(settings)
+
+
+def _showing(settings: RunSettings, live: bool, live_spark: bool) -> Callable[[Path], AbstractContextManager[OnSecond]]:
+    """The progress bar or a live view, given the run's folder. UserError where a live view has no terminal."""
+    if live_spark:
+        from exchange_simulation.experiments.pipeline.live_beside_run import spark_beside
+
+        return partial(spark_beside, settings)
+    if live:
+        from exchange_simulation.reports.live.window import live_window, terminal
+
+        return partial(live_window, settings, terminal())
+    from exchange_simulation.reports.progress import progress_bar
+
+    return lambda _: progress_bar(settings)
+
+
+def _show(folder: Path, record: dict[str, Any], as_json: bool) -> None:
+    """Print the record and its seconds as tables; or, as JSON, run.json to stdout and the reasons to stderr."""
+    if not as_json:
+        from exchange_simulation.reports.run.run_folder import read_run_folder
+        from exchange_simulation.reports.run.seconds import show_seconds
+        from exchange_simulation.reports.run.terminal import show_record
+
+        show_record(record)
+        return show_seconds(read_run_folder(folder))
+    from exchange_simulation.reports.exports import print_json
+
+    for reason in record["reasons"]:
+        click.echo(f"{record['status']}: {reason}", err=True)
+    return print_json(record)
+
+
+def _make_tables(folder: Path, status: str, quiet: bool) -> None:
+    """Let Spark make its tables, but not of a partial run. Whatever becomes of them, the run's outcome stands."""
+    if status == "partial":
+        click.echo(f"no tables of a partial run; make them with: exchange report {folder}", err=True)
+        return
+    from exchange_simulation.reports.run.spark_tables import make_tables
+
+    make_tables(folder, quiet)
+
+
+def _write_events(folder: Path, quiet: bool) -> None:
+    """Write the events of the recorded streams. Whatever becomes of them, the run's outcome stands."""
+    from exchange_simulation.experiments.pipeline.events import write_events
+
+    try:
+        click.echo(f"events: {write_events(folder)}", err=quiet)
+    except UserError as error:
+        click.echo(f"no events: {error.message}", err=True)

@@ -1,0 +1,114 @@
+"""The run that was started from the browser: at most one at a time, since two would spoil each other's figures."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import click
+
+from exchange.settings import RunSettings
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.files import run_name
+from exchange_simulation.launching.options import RUN, TABLE, asked_for, run_settings
+from exchange_simulation.launching.process_group import ProcessGroup
+
+Asked = dict[str, str]
+"""The values of a run's options, by parameter, as they were typed."""
+FORM = tuple(option for option in TABLE if option.commands & RUN and option.field != "results")
+"""The options that the browser may give."""
+PATIENCE_S = 30.0
+"""How long a run may take to write its record after it was told to end."""
+LAST_LINES = 12
+
+
+class Runs:
+    """`close` ends the run that was started; should this process be killed, the watchdog ends it."""
+
+    def __init__(self, results: Path, group: ProcessGroup) -> None:
+        self._results, self._group, self._lock = results, group, threading.Lock()
+        self._child: subprocess.Popen[bytes] | None = None
+        self.name, self.asked, self.settings = "", Asked(), RunSettings()
+
+    def is_under_way(self, name: str | None = None) -> bool:
+        """Whether the run that was started last goes on; given a name, whether it is that run."""
+        return self._child is not None and self._child.poll() is None and name in (None, self.name)
+
+    def start(self, asked: Asked) -> str:
+        """Start a run; return the name of its folder. UserError or UsageError if it cannot be started."""
+        with self._lock:
+            return self._start(asked)
+
+    def change_rate(self, rate: str) -> str:
+        """End the run, and start one with the same settings at another rate; return its name."""
+        with self._lock:
+            asked = {**self.asked, "orders_per_s": rate}
+            settings_of(asked)
+            self._end()
+            return self._start(asked)
+
+    def close(self) -> None:
+        with self._lock:
+            self._end()
+
+    def last_lines(self, name: str) -> list[str]:
+        """The last lines that the run said; empty if it is not one of this server's."""
+        with contextlib.suppress(OSError):
+            return self._log(name).read_text(errors="replace").splitlines()[-LAST_LINES:]
+        return []
+
+    def _start(self, asked: Asked) -> str:
+        if self.is_under_way():
+            spoils = "two runs at a time spoil each other's figures"
+            raise UserError(f"{self.name} is under way, and {spoils}: stop it first")
+        settings = settings_of(asked)
+        name = run_name(settings)
+        words = [*words_of(asked), "--results", str(self._results), "--name", name, "--no-spark"]
+        with self._log(name).open("wb") as log:
+            self._child = subprocess.Popen(
+                [sys.executable, "-m", "exchange_simulation.cli", "run", *words],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                process_group=self._group.id,
+            )
+        self.name, self.asked, self.settings = name, asked, settings
+        return name
+
+    def _end(self) -> None:
+        """Let the run end as Ctrl-C does, so that it keeps its record; kill it if it does not."""
+        if self._child is None:
+            return
+        self._child.send_signal(signal.SIGTERM)
+        try:
+            self._child.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            self._child.wait()
+
+    def _log(self, name: str) -> Path:
+        return self._group.folder / f"{name}.log"
+
+
+def settings_of(asked: Asked) -> RunSettings:
+    """The settings as `exchange run` would have them. UsageError names the option that is refused."""
+    from exchange_simulation.cli.run import check, command
+
+    with command.make_context("run", words_of(asked)) as context:
+        fields = {option.field for option in FORM}
+        settings = run_settings(**asked_for({name: context.params[name] for name in fields}))
+        check(settings)
+    return settings
+
+
+def words_of(asked: Asked) -> list[str]:
+    """The words of the command line; a value stays with its option, whatever it begins with."""
+    options = {option.field: option for option in FORM}
+    if strange := sorted(asked.keys() - options.keys()):
+        raise click.UsageError(f"a run has no option for {', '.join(strange)}")
+    given = [(options[field], value.strip()) for field, value in asked.items() if value.strip()]
+    return [option.name if option.is_flag else f"{option.name}={value}" for option, value in given]

@@ -1,0 +1,272 @@
+"""The pages: the table of all runs and trials, two of them side by side, the run under way, and each one's own page."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import click
+import orjson
+from markupsafe import Markup
+
+from exchange.settings import RunSettings
+from exchange_simulation.cli.results.difference import Part, shown_to
+from exchange_simulation.cli.results.kind import Kind, Row
+from exchange_simulation.cli.results.kinds import folders, kind_of, known_kind
+from exchange_simulation.cli.results.listing import ABSENT, figures_of, has_figures, moment_of, started_of, words_of
+from exchange_simulation.cli.serve.runs import FORM, Runs
+from exchange_simulation.cli.serve.server import Answer, Form, Refused
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.process_group import ProcessGroup
+from exchange_simulation.launching.record.begun import settings_under_way
+from exchange_simulation.launching.record.reading import damage_named, settings_as_written
+from exchange_simulation.reports.drawing.templates import SCRIPT_HASH, templates
+from exchange_simulation.reports.live.window import Feed
+
+HERE = Path(__file__).parent
+SCRIPT = (HERE / "serve.js").read_text(encoding="utf-8")
+OWN_HASH = f"sha256-{base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()}"
+POLICY = "; connect-src 'self'; form-action 'self'; base-uri 'none'"
+SANDBOX = (
+    f"sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src '{SCRIPT_HASH}'"
+)
+"""For a page that lies in the results directory: whoever wrote it, it cannot speak to this server."""
+TEMPLATES = templates(HERE)
+TEMPLATES.globals.update(script=Markup(SCRIPT), script_hash=Markup(OWN_HASH), policy=Markup(POLICY))
+FIRST_FIELDS = ("transport", "orders_per_s", "orders", "duration_s")
+"""The options of a run that are asked for first."""
+POLL_S, BREATH_S = 0.5, 15.0
+"""Between two looks at a spool, and between two events, so that a browser that went away is noticed."""
+
+
+class Site:
+    """Answers requests about one results directory. A folder is found by comparing names, never by joining paths."""
+
+    def __init__(self, results: Path, runs: Runs, group: ProcessGroup) -> None:
+        self._results, self._runs, self._group = results, runs, group
+        self._rows: dict[Path, tuple[int, Row]] = {}
+        self._drawing = threading.Lock()
+
+    def get(self, parts: list[str], query: Form) -> Answer:
+        return self._routed(
+            {"": self._index, "side": self._side, "live": self._live, "events": self._events, "page": self._page},
+            parts,
+            query,
+        )
+
+    def post(self, parts: list[str], form: Form) -> Answer:
+        return self._routed({"start": self._start, "stop": self._stop, "rate": self._rate}, parts, form)
+
+    def _routed(self, routes: dict[str, Callable[..., Answer]], parts: list[str], given: Form) -> Answer:
+        """A mistake of the user, or a record that cannot be read, becomes a page that says so."""
+        route = routes.get(parts[0])
+        if route is None:
+            raise Refused(HTTPStatus.NOT_FOUND)
+        try:
+            return route(parts[1:], given)
+        except click.ClickException as error:
+            mistake = error.format_message()
+            return self._page_of("mistake.html", len(parts) - 1, HTTPStatus.BAD_REQUEST, sentence=mistake)
+
+    def _page_of(self, template: str, depth: int, status: HTTPStatus = HTTPStatus.OK, **values: Any) -> Answer:
+        """`depth`: how many folders the page lies below the first one."""
+        html = TEMPLATES.get_template(template).render(root="../" * depth or "./", results=str(self._results), **values)
+        return Answer(html.encode(), status)
+
+    def _index(self, parts: list[str], _query: Form) -> Answer:
+        return self._table() if not parts else _not_found()
+
+    def _table(self, mistake: str = "", asked: dict[str, str] | None = None) -> Answer:
+        kinds = {folder: kind_of(folder) for folder in folders(self._results)}
+        rows = sorted((self._row(folder, kind) for folder, kind in kinds.items() if kind), key=moment_of, reverse=True)
+        unfinished = [row.name for row in rows if row.status == "unfinished" and row.what == "run"]
+        live = [name for name in unfinished if self._goes_on(self._results / name)]
+        return self._page_of(
+            "table.html",
+            0,
+            HTTPStatus.BAD_REQUEST if mistake else HTTPStatus.OK,
+            rows=[_cells(row, row.name in live) for row in rows],
+            live=live,
+            mistake=mistake,
+            asked=asked or {},
+            busy=self._runs.is_under_way(),
+            first=[o for o in FORM if o.field in FIRST_FIELDS],
+            more=[o for o in FORM if o.field not in FIRST_FIELDS],
+        )
+
+    def _row(self, folder: Path, kind: Kind) -> Row:
+        """The folder's row; a record that has not changed is not read again."""
+        record = folder / kind.file
+        written_ns = record.stat().st_mtime_ns if record.exists() else 0
+        if not written_ns or self._rows.get(folder, (0,))[0] != written_ns:
+            self._rows[folder] = written_ns, kind.row(folder)
+        return self._rows[folder][1]
+
+    def _side(self, _parts: list[str], query: Form) -> Answer:
+        """Two of a kind, as `exchange results diff` holds them beside each other."""
+        names = query.get("of", [])
+        if len(names) != 2:
+            raise UserError(f"{len(names)} were chosen: choose two, to see them side by side")
+        one, other = (self._folder([name]) for name in names)
+        kind, other_kind = known_kind(one), known_kind(other)
+        if kind is not other_kind:
+            kinds = f"{one.name} is a {kind.name} and {other.name} is a {other_kind.name}"
+            raise UserError(f"{kinds}: choose two of a kind")
+        shown: list[Part] = []
+        with damage_named(one, other), shown_to(shown):
+            kind.show_difference(kind.differ(kind.read(one), kind.read(other)))
+        return self._page_of("side.html", 0, shown=shown, names=names)
+
+    def _folder(self, names: list[str]) -> Path:
+        """The folder of a run or trial, or of a trial's run."""
+        folder = self._results
+        for name in names:
+            found = [path for path in folders(folder) if path.name == name]
+            folder = found[0] if found else _not_found()
+        return folder
+
+    def _page(self, parts: list[str], _query: Form) -> Answer:
+        """page/FOLDER/FILE: the folder's page, made as `exchange report` does if it is older than its record."""
+        if len(parts) < 2:
+            raise Refused(HTTPStatus.NOT_FOUND)
+        folder, file = self._folder(parts[:-1]), parts[-1]
+        kind = kind_of(folder) or _not_found()
+        if kind.name == "run" and len(parts) == 2 and self._goes_on(folder):
+            return _redirect("../" * len(parts) + f"live/{folder.name}")
+        if file == kind.file and (folder / file).exists():
+            return Answer((folder / file).read_bytes(), kind="application/json")
+        if file != (kind.page or "show"):
+            return _redirect(kind.page or "show") if file == "" else _not_found()
+        if not kind.page:
+            text = self._output_of("results", "show", folder)
+            return self._page_of("side.html", len(parts), names=[folder.name], shown=[], text=text)
+        return Answer(self._fresh_page(folder, kind).read_bytes(), headers={"Content-Security-Policy": SANDBOX})
+
+    def _fresh_page(self, folder: Path, kind: Kind) -> Path:
+        page, record = folder / kind.page, folder / kind.file
+        with self._drawing:
+            if not page.exists() or (record.exists() and record.stat().st_mtime_ns > page.stat().st_mtime_ns):
+                self._output_of("report", folder, "--no-spark")
+        return page
+
+    def _output_of(self, *words: object) -> str:
+        """The output of an `exchange` command; UserError with its message if it fails."""
+        done = subprocess.run(
+            [sys.executable, "-m", "exchange_simulation.cli", *map(str, words)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            process_group=self._group.id,
+            check=False,
+        )
+        if done.returncode:
+            raise UserError(done.stderr.strip().removeprefix("Error: ") or "the page could not be made")
+        return done.stdout
+
+    def _goes_on(self, folder: Path) -> bool:
+        return self._runs.is_under_way(folder.name) or settings_under_way(folder) is not None
+
+    def _live(self, parts: list[str], _query: Form, mistake: str = "", depth: int = 1) -> Answer:
+        name = parts[0] if len(parts) == 1 else _not_found()
+        is_ours = self._runs.is_under_way(name)
+        if not is_ours and name != self._runs.name and not self._goes_on(self._folder([name])):
+            return _redirect(f"../page/{name}/")
+        status = HTTPStatus.BAD_REQUEST if mistake else HTTPStatus.OK
+        asked = self._runs.asked if is_ours else {}
+        return self._page_of("live.html", depth, status, name=name, is_ours=is_ours, asked=asked, mistake=mistake)
+
+    def _events(self, parts: list[str], _query: Form) -> Answer:
+        name = parts[0] if len(parts) == 1 else _not_found()
+        return Answer(kind="text/event-stream", events=self._followed(name, self._settings(name)))
+
+    def _settings(self, name: str) -> RunSettings:
+        """The settings of a run that goes on, or of the last one that was started here."""
+        if name == self._runs.name:
+            return self._runs.settings
+        written = settings_under_way(self._folder([name]))
+        return settings_as_written(written) if written else _not_found()
+
+    def _followed(self, name: str, settings: RunSettings) -> Iterator[bytes]:
+        """An event for each second of the run, and one at its end."""
+        folder, sent_s = self._results / name, 0.0
+        feed = Feed(settings, folder)
+        while True:
+            goes_on = self._goes_on(folder)
+            if feed.has_grown() or not sent_s:
+                yield _event("minute", feed.minute())
+                sent_s = time.monotonic()
+            elif time.monotonic() - sent_s > BREATH_S:
+                yield b":\n\n"
+                sent_s = time.monotonic()
+            if not goes_on:
+                yield _event("ended", self._ended(folder))
+                return
+            time.sleep(POLL_S)
+
+    def _ended(self, folder: Path) -> dict[str, Any]:
+        """How the run ended; without a folder, what it said when it could not start."""
+        kind = kind_of(folder)
+        if kind is None:
+            return {"words": "; ".join(self._runs.last_lines(folder.name)) or "it ended", "has_page": False}
+        row = kind.row(folder)
+        return {"words": row.status + (f": {row.reason}" if row.reason else ""), "has_page": True}
+
+    def _start(self, _parts: list[str], form: Form) -> Answer:
+        asked = {name: values[0] for name, values in form.items()}
+        try:
+            return _redirect(f"live/{self._runs.start(asked)}")
+        except click.ClickException as error:
+            return self._table(error.format_message(), asked)
+
+    def _stop(self, _parts: list[str], _form: Form) -> Answer:
+        self._runs.close()
+        return _redirect(f"live/{self._runs.name}" if self._runs.name else "./")
+
+    def _rate(self, _parts: list[str], form: Form) -> Answer:
+        try:
+            return _redirect(f"live/{self._runs.change_rate(form.get('rate', [''])[0])}")
+        except click.ClickException as error:
+            return self._live([self._runs.name], {}, error.format_message(), depth=0)
+
+
+def _not_found() -> Any:
+    raise Refused(HTTPStatus.NOT_FOUND)
+
+
+def _redirect(where: str) -> Answer:
+    return Answer(status=HTTPStatus.SEE_OTHER, headers={"Location": quote(where)})
+
+
+def _event(name: str, value: dict[str, Any]) -> bytes:
+    return b"event: %s\ndata: %s\n\n" % (name.encode(), orjson.dumps(value))
+
+
+def _cells(row: Row, is_live: bool) -> dict[str, Any]:
+    """A row of the table: texts, and beside them the values by which the table is sorted."""
+    _, offered, p50, p99 = figures_of(row) if has_figures(row) else ("", "", "", "")
+    highest = max((rate for rate in row.orders_per_s if rate is not None), default=None)
+    return {
+        "name": row.name,
+        "is_live": is_live,
+        "status": "under way" if is_live else row.status,
+        "what": row.what,
+        "started": started_of(row),
+        "at": moment_of(row)[0],
+        "over": ", ".join(row.transports),
+        "offered": offered,
+        "highest": highest,
+        "p50": p50,
+        "p50_us": row.p50_us,
+        "p99": p99,
+        "p99_us": None if p99 == ABSENT else row.p99_us,
+        "words": "" if has_figures(row) else words_of(row),
+    }

@@ -1,0 +1,162 @@
+"""Options of commands that make a trial of runs: its repeats, its folder, and resuming it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+from click.core import ParameterSource
+
+from exchange_simulation.launching.errors import left_out
+from exchange_simulation.launching.option_types import Number
+from exchange_simulation.launching.options import (
+    asked_for,
+    broker_options,
+    naming_options,
+    no_spark_option,
+    options_for,
+    results_option,
+    stream_options,
+    terms_options,
+    together,
+    warn_of_spinning,
+)
+
+if TYPE_CHECKING:
+    from exchange_simulation.experiments.trials.plan import Plan
+    from exchange_simulation.experiments.trials.study import Study
+    from exchange_simulation.experiments.trials.trial import Trial
+
+WITH_RESUME = {"resume", "results", "no_spark", "as_json"}
+OF_A_TRIAL = WITH_RESUME | {"redo_noisy", "until_decided", "max_repeats", "dry_run", "name"}
+"""Options of a command that makes a trial; the others are of its plan and its runs."""
+
+
+repeat_options = together(
+    [
+        click.option("--repeats", type=int, default=10, show_default=True, help="Runs of each arm."),
+        click.option(
+            "--seconds",
+            "--duration",
+            type=Number(0.01, 10**6),
+            default=5.0,
+            show_default=True,
+            help="How long a run offers orders; their number is seconds times rate.",
+        ),
+    ]
+)
+redo_option = click.option(
+    "--redo-noisy/--keep-noisy",
+    default=True,
+    show_default=True,
+    help="Make a run again if others took more than 5% of all processors beside it.",
+)
+until_decided_options = together(
+    [
+        click.option(
+            "--until-decided",
+            is_flag=True,
+            help="Double the repeats while a row is undecided, at the same chance of a false verdict.",
+        ),
+        click.option(
+            "--max-repeats",
+            type=int,
+            metavar="N",
+            help="With --until-decided: stop after so many repeats.  [default: 4 x repeats]",
+        ),
+    ]
+)
+rate_trial_options = together(
+    [
+        repeat_options,
+        redo_option,
+        until_decided_options,
+        stream_options,
+        terms_options,
+        broker_options,
+        options_for("priority"),
+    ]
+)
+"""Options of trials of transports at rates."""
+folder_options = together(
+    [
+        results_option,
+        click.option("--name", help="The trial's folder in DIR.  [default: time and command]"),
+        click.option("--resume", metavar="NAME", help="Go on with one that was interrupted."),
+        click.option("--dry-run", is_flag=True, help="Print the plan and about how long it takes; run nothing."),
+        no_spark_option,
+    ]
+)
+
+
+def make_or_resume(
+    ctx: click.Context,
+    study: Study,
+    plan_of: Callable[[dict[str, Any]], Plan],
+    confirm: Callable[[Plan], None] = lambda _: None,
+) -> NoReturn:
+    """Show a plan, make its trial, or go on with one, as the options say; then exit with its code.
+
+    `plan_of` makes the plan of the options that are not of a trial; `confirm` is asked before its first run.
+    UsageError for options that exclude each other.
+    """
+    from exchange_simulation.experiments.trials.trial import resume_trial, run_trial, show_plan
+
+    own = {name: value for name, value in ctx.params.items() if name in OF_A_TRIAL}
+    results, as_json, no_spark = own["results"], own["as_json"], own["no_spark"]
+    if own["resume"] is not None:
+        _nothing_beside_resume(ctx)
+        raise SystemExit(follow_up(resume_trial(results, own["resume"], as_json, study), no_spark, as_json))
+    with naming_options():
+        plan = plan_of(asked_for({name: value for name, value in ctx.params.items() if name not in own}))
+        plan = _with_looks(plan.with_redo(own["redo_noisy"]), own["until_decided"], own["max_repeats"])
+    warn_of_spinning(*(arm.settings for arm in plan.arms))
+    if own["dry_run"]:
+        raise SystemExit(show_plan(plan, as_json, results))
+    confirm(plan)
+    raise SystemExit(follow_up(run_trial(plan, results, own["name"], as_json), no_spark, as_json))
+
+
+def follow_up(trial: Trial, no_spark: bool, as_json: bool) -> int:
+    """Let Spark make tables of a whole trial's runs. The trial's exit code, whatever becomes of them."""
+    if trial.is_whole and not no_spark:
+        from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
+        from exchange_simulation.reports.run.spark_tables import hand_over
+
+        tables = str(trial.folder.parent / "tables")
+        with left_out("tables"), ended_as_by_ctrl_c():
+            again = f"exchange spark ingest {trial.folder.parent}"
+            hand_over(
+                trial.folder, "exchange_simulation.experiments.pipeline.jobs:ingest_trial", tables, again, quiet=as_json
+            )
+    return trial.exit_code
+
+
+def _with_looks(plan: Plan, until_decided: bool, max_repeats: int | None) -> Plan:
+    """The plan that goes on until every row is decided, if that was asked for."""
+    from exchange_simulation.experiments.trials.plan import MOST_REPEATS
+
+    if until_decided:
+        return plan.with_looks(min(4 * plan.repeats, MOST_REPEATS) if max_repeats is None else max_repeats)
+    if max_repeats is not None:
+        raise click.UsageError("--max-repeats ends what --until-decided begins: give both")
+    return plan
+
+
+def typed(ctx: click.Context) -> dict[str, Any]:
+    """The options that were typed, by parameter, without defaults."""
+    typed_in = {ParameterSource.COMMANDLINE, ParameterSource.PROMPT}
+    return {name: value for name, value in ctx.params.items() if ctx.get_parameter_source(name) in typed_in}
+
+
+def _nothing_beside_resume(ctx: click.Context) -> None:
+    """UsageError for other options beside --resume: a resumed trial keeps its plan, so its arms stay comparable."""
+    extra = typed(ctx).keys() - WITH_RESUME
+    if extra:
+        words = [
+            param.opts[0] if isinstance(param, click.Option) else param.make_metavar(ctx).strip("[]")
+            for param in ctx.command.params
+            if param.name in extra
+        ]
+        raise click.UsageError(f"--resume goes on as it was planned: leave out {', '.join(sorted(words))}")

@@ -1,0 +1,231 @@
+"""The exchange as a load: a probe is a run at a rate, held against an objective such as `p99 <= 1ms, max <= 20ms`."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import ceil, log
+from pathlib import Path
+from typing import Any
+
+from exchange.json_records import LoadAxis, Record
+from exchange.settings import RunSettings
+from exchange.words import counted
+from exchange.workload import Arrivals
+from exchange_simulation.experiments.capacity.search import SearchSettings
+from exchange_simulation.experiments.trials.observations import VALID, is_delayed
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.files import new_run_folder
+from exchange_simulation.launching.launch.brokers import Brokers
+from exchange_simulation.launching.metrics import number_at
+from exchange_simulation.launching.record.noise import noise_share
+from exchange_simulation.launching.run import measure
+from exchange_simulation.launching.transport_settings import check_transport
+from exchange_simulation.reports.progress import progress_bar
+
+CLOCKS = {"due": "due", "": "due", "handed over": "handed_over", "lag": "lag"}
+"""The record's clock by the words before a figure: completion from due time or handing over, or the gateway's lag."""
+FIGURES = {"mean": "mean", "p50": "p50", "p90": "p90", "p99": "p99", "p99.9": "p999", "max": "max"}
+ORDERS_BEYOND = 10
+"""Orders that must lie beyond a percentile for it to be judged."""
+TAIL_SHARE = {"p50": 0.5, "p90": 0.1, "p99": 0.01, "p999": 0.001, "mean": 0.01, "max": 0.01}
+"""The share of orders beyond a figure. Mean and maximum have none; like a p99 they are judged from 1,000 orders."""
+LEAST_ORDERS = 100
+"""Orders of a probe whose objective has no figures."""
+UNITS_US = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
+TERM = re.compile(r"(?:(due|handed over|lag) +)?(mean|p50|p90|p99\.9|p99|max) *<=? *([0-9]*\.?[0-9]+) *(ns|us|ms|s)")
+PERCENTILE = re.compile(r"\bp([0-9]+(?:\.[0-9]+)?)\b")
+LOSS = re.compile(r"loss *(?:<=|==?) *0")
+ALLOWED = "FIGURE <= TIME, with commas between several: p99 <= 1ms, lag p99 <= 500us, max <= 20ms, loss = 0"
+CEILING_ORDERS = 500_000
+CEILING_S = 20.0
+"""The time limit of the run that measures the ceiling; with a processor to spare it takes a second at most."""
+LEFT_OUT = 2
+"""Orders that a run's figures lack: the last one, and one that rounding the duration may cost."""
+SPARE = 1.2
+"""The margin for random arrivals, which may bring fewer orders than the rate says."""
+NOT_IN_MEMORY: dict[str, Any] = {
+    "amqp_client": None,
+    "delivery": None,
+    "nagle": (),
+    "topology": "duplex",
+    "network": "local",
+    "tape": None,
+    "speed": None,
+    "arrivals": "fixed",
+    "secure": None,
+    "insecure": False,
+}
+"""The defaults of settings that the ceiling's run cannot use: it is over memory, and has no rate."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """One figure of a run and its upper bound."""
+
+    clock: str
+    figure: str
+    most_us: float
+    words: str
+
+    def value_us(self, record: Record) -> float | None:
+        clock = ("lag_us",) if self.clock == "lag" else ("completion_us", self.clock)
+        return number_at(*clock, self.figure)(record)
+
+    def broken_by(self, record: Record) -> str | None:
+        """The measured value as a sentence, None if it is within the bound."""
+        value_us = self.value_us(record)
+        if value_us is None:
+            return f"{self.words}: not measured"
+        return None if value_us <= self.most_us else f"{self.words}: {value_us:,.0f} us"
+
+
+@dataclass(frozen=True)
+class Objective:
+    """All terms must hold, and the run must be complete: nothing was lost and the rate was kept.
+
+    A run in which only the gateway was late kept its rate. Its figures from due contain that delay, and are judged.
+    """
+
+    terms: tuple[Term, ...]
+
+    def broken_by(self, record: Record) -> str | None:
+        """The first reason why the run does not hold the objective, None if it does."""
+        if record["status"] != "complete" and not is_delayed(record):
+            return f"{record['status']}: {next(iter(record['reasons']), 'no reason known')}"
+        return next((why for term in self.terms if (why := term.broken_by(record))), None)
+
+    def log_ratio(self, record: Record) -> float | None:
+        """Logarithm of figure / bound, of the term that is nearest to breaking; None if one was not measured."""
+        values = [(term.value_us(record), term.most_us) for term in self.terms]
+        ratios = [log(value_us / most_us) for value_us, most_us in values if value_us]
+        return max(ratios) if ratios and len(ratios) == len(values) else None
+
+    @property
+    def words(self) -> str:
+        return ", ".join(term.words for term in self.terms) or "loss = 0"
+
+    @property
+    def needed_orders(self) -> int:
+        """The orders that a run must have measured before the objective can be judged: 10 / (1 - p)."""
+        return max([LEAST_ORDERS, *(ceil(ORDERS_BEYOND / TAIL_SHARE[term.figure] - 1e-9) for term in self.terms)])
+
+
+def objective_of(text: str) -> Objective:
+    """The objective that `text` describes. UserError names the part that is not understood."""
+    parts = [part.strip() for part in text.split(",")]
+    return Objective(tuple(_term(part, text) for part in parts if not LOSS.fullmatch(part)))
+
+
+def _term(part: str, text: str) -> Term:
+    found = TERM.fullmatch(part)
+    if (other := PERCENTILE.search(part)) and other[0] not in FIGURES and float(other[1]) < 100:
+        needed = ceil(ORDERS_BEYOND / (1 - float(other[1]) / 100) - 1e-6)
+        raise UserError(
+            f"--slo is {text!r}, but runs have no {other[0]}, which needs {needed:,} orders; they have p50, p90, p99 "
+            f"and p99.9, which needs 10,000"
+        )
+    if found is None or not float(found[3]):
+        raise UserError(f"--slo is {text!r}, of which {part!r} is not understood; it takes {ALLOWED}")
+    clock, figure, number, unit = found.groups()
+    words = " ".join(filter(None, (clock, figure, "<=", number + unit)))
+    return Term(CLOCKS[clock or ""], FIGURES[figure], float(number) * UNITS_US[unit], words)
+
+
+@dataclass
+class ExchangeRates:
+    """Runs of the exchange at rates of orders."""
+
+    settings: RunSettings
+    objective: Objective
+    search: SearchSettings
+    axis = LoadAxis()
+
+    @contextlib.contextmanager
+    def ready(self) -> Iterator[None]:
+        with Brokers() as self._brokers:
+            yield
+
+    def known(self) -> Record:
+        return {
+            "objective": self.objective.words,
+            "needed_orders": self.objective.needed_orders,
+            "settings": self.settings.as_dict(),
+        }
+
+    def least(self) -> float:
+        """The lowest rate at which a probe has as many orders as the objective needs.
+
+        UserError if --from is lower, or if the run is impossible.
+        """
+        self._refuse_few_orders(self.settings.orders, f"--tape {self.settings.tape}", "has")
+        needed, start_per_s = self._offered_orders, self.search.start_per_s
+        longest_s = max(self.search.longest_s, self.search.seconds)
+        least_per_s = needed / longest_s
+        if start_per_s < least_per_s:
+            raise UserError(
+                f"--from is {start_per_s:,g} orders/s, at which {longest_s:g} s have {start_per_s * longest_s:,.0f} "
+                f"orders; {self.objective.words} needs {ceil(needed):,}: take --from {ceil(least_per_s)} or more, or "
+                f"--longest {ceil(needed / start_per_s)}"
+            )
+        check_transport(self.settings)
+        return least_per_s
+
+    def _refuse_few_orders(self, orders: int | None, source: str, has: str) -> None:
+        """UserError if the tape or run has too few `orders` for the objective; None stands for any number."""
+        needed = self.objective.needed_orders
+        if orders is not None and orders < needed:
+            raise UserError(
+                f"{source} {has} {counted(orders, 'orders')}; {self.objective.words} needs {needed:,}: offer more, or "
+                f"judge a lower percentile"
+            )
+
+    @property
+    def _offered_orders(self) -> float:
+        """Orders that a probe must offer, at its mean rate, to measure as many as the objective needs."""
+        arrivals = Arrivals.parse(self.settings.arrivals)
+        spare = 1.0 if self.settings.arrivals == "fixed" else SPARE
+        return spare * (self.objective.needed_orders + LEFT_OUT) / arrivals.mean_share
+
+    def probe_s(self, rate_per_s: float) -> float:
+        """How long a probe offers orders: longer at a low rate, so that it has as many as the objective needs."""
+        return self.settings.warm_up_s + max(self.search.seconds, self._offered_orders / rate_per_s)
+
+    def probe(self, folder: Path, value: float) -> Record:
+        """UserError if the run cannot start or is too short."""
+        settings = replace(self.settings, orders_per_s=value, duration_s=self.probe_s(value))
+        record = measure(folder, settings, progress_bar(settings), self._brokers)
+        why = self.objective.broken_by(record)
+        if why is None:
+            self._refuse_few_orders(record["completion_us"]["due"]["count"], record["name"], "measured")
+        figures = {name: record.get(name) for name in ("status", "completion_us", "lag_us")}
+        return {
+            "orders_per_s": value,
+            "holds": why is None,
+            "why": why,
+            "log_ratio": self.objective.log_ratio(record),
+            "noise_share": noise_share(record),
+            **figures,
+        }
+
+    def ceiling(self, folder: Path) -> float:
+        """Orders/s of the generator and the engine with no messaging between them, in threads that share memory.
+
+        On a machine that is too busy for all orders, the run ends after CEILING_S.
+        """
+        settings = replace(
+            self.settings,
+            **NOT_IN_MEMORY,
+            transport="memory",
+            orders_per_s=None,
+            duration_s=CEILING_S,
+            orders=CEILING_ORDERS,
+            warm_up_s=0.0,
+            window=max(16_384, self.settings.packing),
+        )
+        record = measure(new_run_folder(folder.parent, folder.name), settings, progress_bar(settings))
+        if record["status"] not in VALID:
+            raise UserError(f"the generator's ceiling was not measured: {'; '.join(record['reasons'])}")
+        return float(record["rates"]["orders_per_s"])

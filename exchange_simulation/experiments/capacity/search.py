@@ -1,0 +1,212 @@
+"""The search for a capacity: the rate at which half of all probes hold.
+
+This module knows nothing of an exchange.
+
+The search first finds a bracket: from its start, by factors of four, to a rate that holds below one that does not. Then
+it probes where the capacity may still be, until the interval is narrow enough. A failed probe is repeated at its rate.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
+from math import log
+from typing import Any
+
+import numpy as np
+
+from exchange.estimates import Estimate
+from exchange.json_records import LoadAxis, Record
+from exchange.words import counted
+from exchange_simulation.experiments.capacity.curve import STEP, Outcome, Posterior
+
+Probe = Callable[[float], Outcome]
+"""Anything that offers a rate and says whether it held, and how far its figure was from the bound if it has one."""
+
+OF_ORDERS = LoadAxis()
+GROWTH = 4.0
+"""Factor from one rate of the bracket to the next."""
+LEAST_PROBES = 12
+MAJORITY = 2
+"""Two probes of three decide a rate of the bracket, if its first probe failed or it is at an end of the reach."""
+NEAR_THE_CEILING = 0.8
+"""A capacity above this share of the generator's own ceiling says little about the transport."""
+FOUND, ABOVE, BELOW, UNKNOWN = "found", "above", "below", "unknown"
+CURVE_POINTS = 61
+CURVE_MARGIN = 1.25
+"""The curve is drawn as far beyond the lowest and the highest probe."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchSettings:
+    """The rate at which a search starts, and when it ends."""
+
+    start_per_s: float = 2_000.0
+    precision: float = 0.05
+    """The search ends once the interval's half width is this share of the capacity."""
+    most_probes: int = 30
+    pause_s: float = 0.5
+    """Time between two runs for the previous one to drain."""
+    seconds: float = 2.0
+    """How long a probe offers orders, at least."""
+    longest_s: float = 10.0
+    """How long a probe may offer orders at a low rate, to have as many as the objective needs."""
+    redo_noisy: bool = True
+    """Whether a probe beside which others used the machine is made again."""
+
+
+def search_settings_of(record: Record) -> SearchSettings:
+    """The settings of a recorded search; those that an older version's record lacks have their defaults."""
+    known = {"seconds": record["settings"].get("duration_s") or SearchSettings.seconds, **record["search"]}
+    return SearchSettings(**{one.name: known[one.name] for one in fields(SearchSettings) if one.name in known})
+
+
+class Enough(Exception):
+    """The search has made as many probes as it may."""
+
+
+class CapacitySearch:
+    """The outcomes found so far; an interrupt leaves them as they are."""
+
+    def __init__(
+        self,
+        probe: Probe,
+        measure_ceiling_per_s: Callable[[], float],
+        least_per_s: float,
+        settings: SearchSettings,
+        axis: LoadAxis = OF_ORDERS,
+    ) -> None:
+        self._axis = axis
+        self._probe, self._measure_ceiling_per_s, self._settings = probe, measure_ceiling_per_s, settings
+        self.least_per_s, self.ceiling_per_s = least_per_s, 0.0
+        """The reach: the lowest rate that can be judged, and the highest that can be offered, once that is measured."""
+        self.outcomes: list[Outcome] = []
+        self._first_grid: Posterior | None = None
+        self.held_per_s: float | None = None
+        """The highest rate of the bracket that held."""
+        self.failed_per_s: float | None = None
+        self.stopped: str | None = "interrupted"
+        """The reason why the search is incomplete, None if it is complete."""
+
+    def run(self) -> None:
+        """Measure the ceiling and make all probes."""
+        self.ceiling_per_s = self._measure_ceiling_per_s()
+        self.least_per_s = min(self.least_per_s, self.ceiling_per_s)
+        with contextlib.suppress(Enough):
+            if self._bracket():
+                self._narrow()
+        self.stopped = None
+
+    def _make_probe(self, rate_per_s: float) -> bool:
+        if len(self.outcomes) >= self._settings.most_probes:
+            raise Enough
+        self.outcomes.append(self._probe(round(rate_per_s) if self._axis.whole else rate_per_s))
+        return self.outcomes[-1].holds
+
+    def _bracket(self) -> bool:
+        """True once a rate holds and a higher one does not; False if the reach ends before that."""
+        rate = min(max(self._settings.start_per_s, self.least_per_s), self.ceiling_per_s)
+        while True:
+            holds, rate = self._holds_mostly(rate), self.outcomes[-1].rate_per_s
+            if holds:
+                self.held_per_s = rate
+            else:
+                self.failed_per_s = rate
+            if self.held_per_s and self.failed_per_s:
+                return True
+            if (self.held_per_s or 0) >= self.ceiling_per_s or self.failed_per_s == self.least_per_s:
+                return False
+            growth = GROWTH if self.held_per_s else 1 / GROWTH
+            rate = min(max(rate * growth, self.least_per_s), self.ceiling_per_s)
+
+    def _holds_mostly(self, rate_per_s: float) -> bool:
+        """Whether the rate holds: best of three if its first probe fails, or at an end of the reach."""
+        at_an_end = not self.least_per_s < rate_per_s < self.ceiling_per_s
+        if self._make_probe(rate_per_s) and not at_an_end:
+            return True
+        holding, probes = int(self.outcomes[-1].holds), 1
+        while max(holding, probes - holding) < MAJORITY:
+            holding, probes = holding + self._make_probe(rate_per_s), probes + 1
+        return holding >= MAJORITY
+
+    def _narrow(self) -> None:
+        """Probe at the quantiles of what is possible: the middle, a quarter, three quarters, an eighth ..."""
+        for turn in range(1, self._settings.most_probes):
+            if len(self.outcomes) >= LEAST_PROBES and self._is_answered():
+                return
+            (rate,) = self._posterior().quantiles([_scattered(turn)])
+            if not self._make_probe(rate):
+                self._make_probe(rate)
+
+    def _is_answered(self) -> bool:
+        """The fine grid is slow, so it is filled only once the first one's interval is nearly narrow enough."""
+        posterior = self._posterior()
+        return self._is_narrow(posterior.estimate, STEP) and self._is_narrow(posterior.refined().estimate)
+
+    def _is_narrow(self, capacity: Estimate, spare: float = 0.0) -> bool:
+        assert capacity.low is not None
+        assert capacity.high is not None
+        return log(capacity.high / capacity.low) / 2 <= log(1 + self._settings.precision) + spare
+
+    def _posterior(self) -> Posterior:
+        """Over the whole reach, since the bracket's probes may have been unlucky."""
+        self._first_grid = self._first_grid or Posterior(self.least_per_s, self.ceiling_per_s)
+        return self._first_grid.add(self.outcomes[len(self._first_grid.outcomes) :])
+
+    @property
+    def kind(self) -> str:
+        """FOUND, or which end of the reach the capacity lies beyond; UNKNOWN before a probe says anything."""
+        if self.held_per_s and self.failed_per_s:
+            return FOUND
+        return ABOVE if self.held_per_s else BELOW if self.failed_per_s else UNKNOWN
+
+    def answer(self) -> Posterior | None:
+        """The distribution of the capacity; None if the capacity lies beyond the reach."""
+        return self._posterior().refined() if self.kind == FOUND else None
+
+    def flags(self, capacity: Estimate | None) -> list[str]:
+        """Sentences that a reader must know before the figure."""
+        flags, ceiling = [], self.ceiling_per_s
+        if self.stopped:
+            flags.append(f"{self.stopped}: the figures are those found until then")
+        if capacity and capacity.value > NEAR_THE_CEILING * ceiling:
+            highest = f"{NEAR_THE_CEILING:.0%} of {self._axis.ceiling}, {ceiling:,.0f} {self._axis.unit}"
+            flags.append(f"the capacity is over {highest}: that ceiling may be what was found")
+        if capacity and not self.stopped and not self._is_narrow(capacity):
+            wider = f"the interval is wider than --precision {self._settings.precision:g}"
+            flags.append(f"{wider} after {counted(len(self.outcomes), 'probes')}")
+        return flags
+
+    def as_dict(self, is_over: bool) -> dict[str, Any]:
+        """capacity.json's part about the search, with estimate and curve if it is over."""
+        answer, unit = self.answer() if is_over else None, self._axis.name
+        capacity = answer.estimate if answer else None
+        return {
+            "status": "partial" if self.stopped else "complete",
+            "flags": self.flags(capacity),
+            f"capacity_{unit}": asdict(capacity) if capacity else None,
+            "answer": {
+                "kind": self.kind,
+                f"highest_held_{unit}": self.held_per_s,
+                f"lowest_failed_{unit}": self.failed_per_s,
+            },
+            f"reach_{unit}": {"low": self.least_per_s, "high": self.ceiling_per_s},
+            f"ceiling_{unit}": self.ceiling_per_s or None,
+            "search": asdict(self._settings),
+            "curve": self._curve(answer) if answer else [],
+        }
+
+    def _curve(self, answer: Posterior) -> list[dict[str, float | None]]:
+        """The chance of holding, with its interval, about the rates that were probed."""
+        rates = [outcome.rate_per_s for outcome in self.outcomes]
+        grid = np.geomspace(min(rates) / CURVE_MARGIN, max(rates) * CURVE_MARGIN, CURVE_POINTS)
+        return [{self._axis.name: rate, **asdict(answer.chance(rate))} for rate in grid.tolist()]
+
+
+def _scattered(turn: int) -> float:
+    """1/2, 1/4, 3/4, 1/8, 5/8 ...: van der Corput's sequence, which fills the unit interval evenly."""
+    share, digit = 0.0, 0.5
+    while turn:
+        share, turn, digit = share + digit * (turn & 1), turn >> 1, digit / 2
+    return share

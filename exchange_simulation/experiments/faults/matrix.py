@@ -1,0 +1,166 @@
+"""The fault matrix from its plan to its record, table and page."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from exchange.allowed import meant
+from exchange.json_records import SCHEMA
+from exchange.words import counted
+from exchange_simulation.experiments.faults.cell import Cell, Load, measured_cell
+from exchange_simulation.experiments.faults.injection import FAULTS
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.files import dated_name, new_run_folder, write_json
+from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
+from exchange_simulation.launching.launch.brokers import Brokers
+from exchange_simulation.launching.notices import has_listener, say
+from exchange_simulation.launching.record.machine import host_facts, now, versions
+from exchange_simulation.reports.exports import print_measured
+from exchange_simulation.reports.faults.page import FILE, write_page
+from exchange_simulation.reports.faults.table import fails, show
+from transports.base import BadAddress, NotInstalled
+from transports.declaration import RunningBroker, Transport
+from transports.registry import has_broker, transport_of
+
+START_S = 4.0
+"""The time that a run takes to start, to notice the fault, and to end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    cells: tuple[Cell, ...]
+    load: Load
+    further: tuple[str, ...] = ()
+    """Words for every `exchange run`."""
+
+    @property
+    def expected_s(self) -> float:
+        return len(self.cells) * (self.load.seconds + START_S)
+
+
+def planned(
+    transports: Sequence[str], deliveries: Sequence[str], faults: Sequence[str], load: Load, further: Sequence[str]
+) -> Plan:
+    """A cell for each fault over each transport; over a broker, for each guarantee too.
+
+    `further` are words for every `exchange run`, whose load counts before `load`. UserError for an unknown word, for a
+    list that is empty or has a word twice, and where no cell is left.
+    """
+    for option, words in (("--transports", transports), ("--delivery", deliveries), ("--faults", faults)):
+        if not words or len(set(words)) < len(words):
+            raise UserError(f"{option} is {','.join(words)!r}: give one or more, and each of them once")
+    for name in faults:
+        if name not in FAULTS:
+            raise UserError(f"--faults: {name!r} is no fault; there are {', '.join(FAULTS)}{meant(name, FAULTS)}")
+    columns = [column for scheme in transports for column in _columns(scheme, deliveries)]
+    cells = [
+        Cell(transport=scheme, delivery=delivery, fault=FAULTS[name])
+        for scheme, delivery in columns
+        for name in faults
+        if has_broker(scheme) or not FAULTS[name].needs_broker
+    ]
+    if not cells:
+        raise UserError(f"--faults: {', '.join(faults)}: there is no broker over {', '.join(transports)}")
+    return Plan(cells=tuple(cells), load=load.with_words(further), further=tuple(further))
+
+
+def plan_of(record: dict[str, Any]) -> Plan:
+    """The plan of a matrix that was run, from its record."""
+    cells = (
+        Cell(transport=cell["transport"], delivery=cell["delivery"], fault=FAULTS[cell["fault"]])
+        for cell in record["cells"]
+    )
+    load = dict(record["settings"])
+    further = load.pop("further")
+    return Plan(cells=tuple(cells), load=Load(**load).with_words(further), further=tuple(further))
+
+
+def _columns(scheme: str, deliveries: Sequence[str]) -> Iterator[tuple[str, str | None]]:
+    transport = _declared(scheme)
+    known = transport.words(transport.run_settings.get("delivery"))
+    for delivery in deliveries if known else [None]:
+        if delivery not in (known or [None]):
+            there_are = f"there are {', '.join(known)}{meant(delivery, known)}"
+            raise UserError(f"--delivery: {delivery!r} is no guarantee; {there_are}")
+        yield scheme, delivery
+
+
+def _declared(scheme: str) -> Transport:
+    try:
+        transport = transport_of(scheme)
+    except (BadAddress, NotInstalled) as error:
+        raise UserError(f"--transports: {error}") from error
+    if scheme in transport.one_process:
+        raise UserError(f"--transports: {scheme!r} joins threads of one process, and none of them can be broken alone")
+    return transport
+
+
+def _broker(scheme: str, brokers: Brokers) -> RunningBroker:
+    """The private broker of all cells over the transport. NotInstalled."""
+    broker = transport_of(scheme).broker
+    if broker is None:
+        raise NotInstalled(f"{scheme} declares no broker that could be started here")
+    return brokers.get(broker(), nodelay=True)
+
+
+def run_matrix(plan: Plan, results: str, name: str | None, as_json: bool) -> int:
+    """Run every cell in a new folder, and show what was found. Returns the exit code: 1 if the matrix fails."""
+    folder = new_run_folder(Path(results), name or dated_name("faults"))
+    say(f"{counted(len(plan.cells), 'runs')}, about {max(1, plan.expected_s / 60):.0f} min")
+    record = _measured(plan, folder)
+    shown = partial(show, record, in_full=not has_listener())
+    print_measured(record, as_json, shown, write_page(folder, record))
+    return 1 if fails(record) else 0
+
+
+def _measured(plan: Plan, folder: Path) -> dict[str, Any]:
+    load = dataclasses.asdict(plan.load)
+    known = {
+        "schema": SCHEMA,
+        "name": folder.name,
+        "started_at": now(),
+        "host": host_facts(),
+        "versions": versions(),
+        "settings": {**load, "further": list(plan.further)},
+        "planned_cells": len(plan.cells),
+    }
+    faults = {name: fault.what for name, fault in FAULTS.items() if any(cell.fault is fault for cell in plan.cells)}
+    found: list[dict[str, Any]] = []
+
+    def write(status: str) -> dict[str, Any]:
+        record = {**known, "status": status, "faults": faults, "cells": found}
+        write_json(folder / FILE, record)
+        return record
+
+    with ended_as_by_ctrl_c(), Brokers(takes_standing=False) as brokers:
+        try:
+            for cell in plan.cells:
+                found.append(_cell(cell, plan, folder, brokers))
+                say(f"{len(found):>3} of {len(plan.cells)}  {cell.fault.name} over {cell.over}: {_in_short(found[-1])}")
+                write("interrupted")
+        except KeyboardInterrupt:
+            return write("interrupted")
+    return write("complete")
+
+
+def _cell(cell: Cell, plan: Plan, folder: Path, brokers: Brokers) -> dict[str, Any]:
+    if cell.fault.needs_tcp and cell.transport not in transport_of(cell.transport).over_tcp:
+        return {**cell.facts, "skipped": f"{cell.transport} has no TCP connection to break"}
+    try:
+        broker = _broker(cell.transport, brokers) if has_broker(cell.transport) and not cell.fault.network else None
+    except NotInstalled as error:
+        return {**cell.facts, "skipped": str(error)}
+    return measured_cell(cell, plan.load, folder, broker, list(plan.further))
+
+
+def _in_short(cell: dict[str, Any]) -> str:
+    if why := cell.get("skipped"):
+        return f"skipped: {why}"
+    orders = cell["orders"]
+    unreported = f", {orders['unreported']:,} MISSING FROM THE RECORD" if orders["unreported"] else ""
+    return f"{orders['lost']:,} of {orders['sent']:,} orders lost{unreported}; {cell['said']}"

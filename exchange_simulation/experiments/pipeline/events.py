@@ -1,0 +1,155 @@
+"""The market events of a recorded run: orders, trades, confirmations and quotes, as typed columns.
+
+    orders.bin ── the engine, again ──▶ which order caused which answers ─┬─▶ a table a kind, as Arrow
+    answers.bin ── must be those answers, byte by byte ───────────────────┘
+
+An answer's time is that of the order that caused it: its due time, in ns since the gateway's first order was due.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from exchange.instances import MAX_PAIRS, named
+from exchange.json_records import RunRecord
+from exchange.messages import LAYOUTS, MalformedMessage, Order
+from exchange_simulation.experiments.events import TABLES, Bytes, Longs, Market, event_rows
+from exchange_simulation.launching.errors import users_mistake, writing
+from exchange_simulation.launching.files import whole_file
+from exchange_simulation.launching.record.reading import read_record
+from gateway.tape import check_due, check_orders, due_path, mapped
+from matching_engine.engine import MatchingEngine, Stop
+from matching_engine.order_book import OrderBook
+from matching_engine.tape import ANSWER_BYTES, batches, cut
+from transports.frames import FrameBatch
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from spark.dataset.ingesting import RunSource
+
+ROWS = 1 << 18
+"""The most rows of a batch for Spark."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedRun:
+    """The folder of a run with recorded streams, the settings that its engine had, and where its rows go."""
+
+    folder: Path
+    experiment: str
+    run: str
+    policy: str
+    max_price: int
+    part: int = 0
+
+    @classmethod
+    def of(cls, folder: Path, experiment: str, run: str, part: int = 0) -> RecordedRun:
+        """Take the engine's settings from run.json."""
+        engine = {"policy": "price-time", "max_price": 999, **read_record(folder / "run.json", RunRecord)["settings"]}
+        return cls(
+            folder=folder,
+            experiment=experiment,
+            run=run,
+            part=part,
+            policy=engine["policy"],
+            max_price=engine["max_price"],
+        )
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """The values of the first columns of its rows."""
+        return {"experiment": self.experiment, "run": self.run, "part": self.part}
+
+    def pairs(self) -> Iterator[Market]:
+        """Read one gateway and engine after the other: each pair is an instrument."""
+        for pair in range(1, MAX_PAIRS + 1):
+            if (self.folder / f"{named('orders', pair)}.bin").exists():
+                yield self._read(pair)
+
+    def _read(self, pair: int) -> Market:
+        """Read a pair's streams. MalformedMessage or ValueError, a sentence, if they are damaged or do not agree."""
+        tape = self.folder / f"{named('orders', pair)}.bin"
+        stream, beside = self.folder / f"{named('answers', pair)}.bin", due_path(tape)
+        try:
+            count, orders, answers = check_orders(tape), mapped(tape), mapped(stream)
+            if beside.exists():
+                check_due(beside, count)
+            due = mapped(beside).view("<u8").astype(np.int64) if beside.exists() else None
+            ends = self._ends(orders, answers)
+        except (MalformedMessage, ValueError, OSError) as error:
+            raise ValueError(f"the streams in {self.folder} give no events: {error}") from None
+        return Market(pair, orders.view(LAYOUTS[Order].dtype), due, answers, ends, self.max_price)
+
+    def _ends(self, orders: Bytes, answers: Bytes) -> Longs:
+        """Return where in the answers those to each order end, by matching the orders again."""
+        # Each order is a frame of its own. With packing, the engine puts all answers to a frame into one frame.
+        engine = MatchingEngine(OrderBook(self.max_price, self.policy), packing=2)
+        found, ends, at = FrameBatch(ANSWER_BYTES // 5, ANSWER_BYTES), [], 0
+        for batch in batches(orders, cut(orders)):
+            first, why = 0, Stop.ROOM
+            while why is not Stop.DONE:
+                found.clear()
+                first, why = engine.handle(batch, found, first)
+                again = found.span(0, found.count)
+                if not np.array_equal(again, answers[at : at + len(again)]):
+                    raise ValueError("its answers are not those of the matching engine to its orders")
+                ends.append(at + found.offsets[1 : found.count + 1])
+                at += len(again)
+        if at < len(answers):
+            raise ValueError(f"it has {len(answers) - at:,} bytes of answers more than its orders cause")
+        return np.concatenate(ends)
+
+
+@dataclass(frozen=True)
+class EventsOf:
+    """Makes the rows of one table from recorded runs, by number; it is all that a worker of Spark receives."""
+
+    table: str
+    runs: tuple[RecordedRun, ...]
+
+    def __call__(self, _partition: int, numbers: Any) -> Iterator[pa.RecordBatch]:
+        for run in (self.runs[number - 1] for number in numbers):
+            for market in run.pairs():
+                yield from event_rows(self.table, market, **run.about).to_batches(max_chunksize=ROWS)
+
+
+def event_tables(spark: SparkSession, sources: Sequence[RunSource], parts: Sequence[int]) -> dict[str, DataFrame]:
+    """Return the tables of these runs' events; a partition is a run."""
+    from spark.sessions.partitions import each_number
+
+    folders = [source.spool.parent.resolve() for source in sources]
+    runs = tuple(
+        RecordedRun.of(folder, *source.name, part) for folder, source, part in zip(folders, sources, parts, strict=True)
+    )
+    return {
+        name: each_number(spark, len(runs), EventsOf(name, runs), schema, len(runs))
+        for name, (schema, _) in TABLES.items()
+    }
+
+
+def write_events(folder: Path) -> Path:
+    """Write a file for each table to FOLDER/events, without a JVM; each appears whole. UserError if that fails."""
+    from spark.run_facts import experiment_of
+
+    run, events = RecordedRun.of(folder, experiment_of(folder), folder.name), folder / "events"
+    with users_mistake(ValueError), writing(events):
+        events.mkdir(exist_ok=True)
+        with ExitStack() as files:
+            writers = {}
+            for name, (schema, _) in TABLES.items():
+                file = files.enter_context(whole_file(events / f"{name}.parquet"))
+                columns = schema.remove(schema.get_field_index("part"))  # which tells the runs of one table apart
+                writers[name] = files.enter_context(pq.ParquetWriter(file, columns))
+            for market in run.pairs():
+                for name, writer in writers.items():
+                    writer.write_table(event_rows(name, market, **run.about).drop_columns("part"), ROWS)
+    return events

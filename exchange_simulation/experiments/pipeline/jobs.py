@@ -1,0 +1,231 @@
+"""The work of the commands of `exchange spark`."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import groupby
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import click
+from pyspark.sql import SparkSession
+from rich.text import Text
+
+from exchange.words import counted
+from exchange_simulation.experiments.pipeline.run_sources import RunSources, find_runs
+from exchange_simulation.launching.errors import UserError, users_mistake
+from exchange_simulation.reports.formats import cells
+from exchange_simulation.reports.tables import FoldingTable, key, plain_table, terminal
+from spark.dataset.folder import DatasetFolder, dataset_folder, served_to_change
+from spark.dataset.ingesting import EventTables, Ingested, ingest_runs
+from spark.dataset.runs import IngestedRun
+from spark.dataset.summarizing import summarize_runs
+from spark.errors import DatasetUnreadableError, SparkError, SparkUnavailableError, typed_errors
+from spark.jobs import prepare as write_archive
+from spark.sessions.connect import connected_session, is_connect
+from spark.sessions.java import find_java
+from spark.sessions.session import open_session, session_archive, submit_job
+
+INGEST_MASTER = "local[*]"
+"""Ingest runs on this machine, since the spools are on its disk."""
+TABLES = "tables"
+MOST_REASONS = 5
+MOST_ROWS = 40
+COLUMNS = {
+    "offered/s": ("offered_orders_per_s", "{:,.0f}"),
+    "runs": ("repeats", "{}"),
+    "orders/s": ("orders_per_s", "{:,.0f}"),
+    "mean us": ("handed_over_mean_us", "{:,.0f}"),
+    "p50 due": ("due_p50_us", "{:,.0f}"),
+    "p99 due": ("due_p99_us", "{:,.0f}"),
+    "CPU s/M": ("cpu_s_per_million", "{:.1f}"),
+}
+"""By title in the terminal: the column in the table of arms, and its format."""
+
+
+def ingest(results: Path, tables: str | None, again: bool, events: bool, settings: Mapping[str, str]) -> int:
+    """Put the finished runs below `results` into tables; return the exit code, 1 if a run was left out."""
+    found, url = _finished_runs(results), tables or default_tables(results)
+    make_events = _event_tables() if events else None
+    with open_dataset(INGEST_MASTER, url, settings) as (spark, folder):
+        ingested = ingest_runs(spark, folder, found.sources, again, make_events)
+        for sentence in _not_in_tables(ingested, found.left_out):
+            click.echo(sentence, err=True)
+        went_in = f"{counted(ingested.new_runs, 'runs')} went in, {ingested.records:,} records"
+        click.echo(f"{went_in}; {ingested.runs} are there\ntables: {folder.url}")
+    if events and (plain := [source for source in found.sources if not source.has_streams]):
+        click.echo(f"{counted(len(plain), 'runs')} without events: exchange run --record keeps them", err=True)
+    return 1 if found.left_out else 0
+
+
+def _finished_runs(results: Path) -> RunSources:
+    found = find_runs(results)
+    if not found.sources:
+        raise UserError(f"{results} holds no finished run: {next(iter(found.left_out.values()))}")
+    return found
+
+
+def ingest_and_summarize(spark: SparkSession, results: Path, tables: str | None, events: bool) -> DatasetFolder:
+    """Make all tables of the finished runs below `results`; return their folder. SparkError, UserError."""
+    found, url = _finished_runs(results), tables or default_tables(results)
+    with typed_errors(url):
+        folder = dataset_folder(spark, url)
+        ingest_runs(spark, folder, found.sources, again=False, events=_event_tables() if events else None)
+        summarize_runs(spark, folder)
+    return folder
+
+
+def ingest_trial(trial: Path) -> str | None:
+    """Put the runs of a trial into the tables beside it; return what is to be said of them, if anything. SparkError."""
+    found, java, url = find_runs(trial), find_java(), str(trial.parent / TABLES)
+    with open_session(INGEST_MASTER, java=java) as spark, typed_errors(url):
+        ingested = ingest_runs(spark, dataset_folder(spark, url), found.sources, again=False)
+    return "\n".join(filter(None, (java.note, *_not_in_tables(ingested, found.left_out)))) or None
+
+
+def _event_tables() -> EventTables:
+    """Import `event_tables` late: it loads the engine's kernels, which a submitted job cannot do from its zip file."""
+    if not Path(__file__).exists():
+        raise UserError("a submitted job has no engine to make events with: exchange spark ingest RESULTS --events")
+    from exchange_simulation.experiments.pipeline.events import event_tables
+
+    return event_tables
+
+
+def summary(results: str, master: str, tables: str | None, as_json: bool, settings: Mapping[str, str]) -> int:
+    """Summarize all runs in the tables; return the exit code."""
+    url = tables or default_tables(Path(results))
+    with open_dataset(master, url, settings) as (spark, folder):
+        runs = summarize_runs(spark, folder)
+        print_summary(folder, len(runs), as_json)
+    _warn_of_missing(Path(results), runs)
+    return 0
+
+
+def prepare(again: bool) -> None:
+    """Write the class archive. UserError if this machine's sessions cannot have one."""
+    try:
+        archive = session_archive(find_java())
+        if archive is None:
+            raise UserError(
+                "Spark's classes cannot be archived here: neither your cache nor the temporary folder is yours"
+            )
+        if archive.is_written and not again:
+            click.echo(f"done already: {archive.file}")
+            return
+        began_s = time.monotonic()
+        write_archive()
+    except SparkError as error:
+        raise click.ClickException(f"Spark is not prepared: {error}") from error
+    size_mb = archive.file.stat().st_size / 1e6
+    click.echo(
+        f"{archive.file}: {size_mb:.0f} MB in {time.monotonic() - began_s:.0f} s; Spark starts faster from now on"
+    )
+
+
+def submit(
+    master: str, deploy_mode: str | None, settings: Mapping[str, str], job: str, arguments: Sequence[str]
+) -> int:
+    """Run a job through spark-submit; return its exit code, which is the job's."""
+    options = ["--deploy-mode", deploy_mode] if deploy_mode else []
+    options += [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    words = [job] if job == "simulate" else ["spark", job]
+    with users_mistake(SparkUnavailableError):
+        return submit_job(master, options, [*words, *arguments])
+
+
+def default_tables(results: Path) -> str:
+    if not os.path.isdir(results):
+        raise UserError(f"{results} is no folder: give the folder of a run, of a trial, or one that holds some")
+    if os.path.exists(results / "run.json") or os.path.exists(results / "spool"):
+        raise UserError(
+            f"{results} is one run, whose own tables exchange report makes: "
+            "give the folder that holds it, or say where with --tables"
+        )
+    return str(results / TABLES)
+
+
+def _warn_of_missing(results: Path, runs: Sequence[IngestedRun]) -> None:
+    """Print how many runs below `results` are not in the tables."""
+    if not os.path.isdir(results):
+        return
+    there = {(run.name, run.fingerprint) for run in runs}
+    with suppress(UserError):
+        if missing := [each for each in find_runs(results).sources if (each.name, each.fingerprint) not in there]:
+            click.echo(f"the tables lack {counted(len(missing), 'runs')}: exchange spark ingest {results}", err=True)
+
+
+@contextmanager
+def open_dataset(
+    master: str, tables: str, settings: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[tuple[SparkSession, DatasetFolder]]:
+    """Open a session and its tables' folder, which may be changed."""
+    with session_for(tables, master, settings) as spark:
+        is_served = is_connect(master)
+        yield spark, served_to_change(spark, master, tables) if is_served else dataset_folder(spark, tables)
+
+
+@contextmanager
+def session_for(tables: str, master: str, settings: Mapping[str, str]) -> Iterator[SparkSession]:
+    """Open a session of our own or of a Spark Connect server; a failure is a sentence instead of a stack trace."""
+    with _in_sentences(), ExitStack() as session:
+        if is_connect(master):
+            spark = session.enter_context(connected_session(master, settings))
+        else:
+            java = find_java()
+            if java.note:
+                click.echo(java.note, err=True)
+            spark = session.enter_context(open_session(master, java=java, settings=settings))
+        with typed_errors(tables):
+            yield spark
+
+
+@contextmanager
+def _in_sentences() -> Iterator[None]:
+    """Show an error of Spark's as a sentence, with the exit code that says whose fault it is."""
+    try:
+        yield
+    except (SparkUnavailableError, DatasetUnreadableError) as error:
+        raise UserError(str(error)) from error
+    except SparkError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _not_in_tables(ingested: Ingested, left_out: Mapping[str, str]) -> Iterator[str]:
+    """Which runs did not go in and why, and how many lines are in quarantine."""
+    for reason in list(left_out.values())[:MOST_REASONS]:
+        yield f"left out: {reason}"
+    if len(left_out) > MOST_REASONS:
+        yield f"left out: {len(left_out) - MOST_REASONS} more"
+    for (_, run), problems in sorted(ingested.unread.items()):
+        for problem, lines in problems.items():
+            yield f"{run}: {counted(lines, 'lines')} in quarantine, {problem}"
+
+
+def print_summary(folder: DatasetFolder, runs: int, as_json: bool) -> None:
+    """Print a row an arm; with `as_json` all columns of the table of arms."""
+    rows = [row for file in folder.files("arms") for row in folder.rows(file)]
+    if as_json:
+        click.echo(json.dumps({"tables": folder.url, "runs": runs, "arms": rows}, indent=2))
+        return
+    repeats, left_out = (sum(row[name] for row in rows) for name in ("repeats", "left_out"))
+    terminal().print(_table(rows[:MOST_ROWS]))
+    if len(rows) > MOST_ROWS:
+        click.echo(f"... and {len(rows) - MOST_ROWS} more arms in the table")
+    without = f", without {counted(left_out, 'runs')} that do not count" if left_out else ""
+    click.echo(f"medians of {counted(repeats, 'runs')}{without}; tables: {folder.url}")
+
+
+def _table(rows: list[dict[str, Any]]) -> FoldingTable:
+    """Group the rows by experiment, in their order; an arm's name is its transport and its settings."""
+    table = plain_table(key("arm"), key("offered/s", from_right=True), *list(COLUMNS)[1:], gap=1)
+    for experiment, arms in groupby(rows, lambda row: row["experiment"]):
+        table.add_row(Text(experiment, "bold"))
+        for arm in arms:
+            table.add_row(Text(f"  {arm['transport']} {arm['arm']}".rstrip()), *cells(arm, "due", COLUMNS))
+    return table

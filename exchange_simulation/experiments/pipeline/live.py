@@ -1,0 +1,149 @@
+"""`exchange spark live`: follows the runs of a folder until each has ended.
+
+RESULTS ──every second: which runs are there?──▶ a query each ──rows that changed──▶ terminal
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import click
+from pyspark.sql import SparkSession
+
+from exchange_simulation.launching.component import Events
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.files import runs_begun, runs_under_way
+from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c, on_signals
+from exchange_simulation.reports.live.spark_table import SecondsOnScreen
+from exchange_simulation.reports.progress import screen
+from spark.errors import SparkError
+from spark.jobs import warm
+from spark.live.query import FollowedRun
+from spark.sessions.java import find_java
+from spark.sessions.session import open_session
+
+LOOK_S = 0.2
+FIND_RUNS_S = 1.0
+BY_CTRL_C = 130
+"""The exit code that shells give a command ended by SIGINT."""
+
+
+class Following:
+    """Follows the runs of one folder; with `once`, only reads what is there now."""
+
+    def __init__(self, spark: SparkSession, results: Path, once: bool, screen: SecondsOnScreen) -> None:
+        self._spark, self._results, self._once, self._screen = spark, results, once, screen
+        self._known: set[Path] = set()
+        self._open: dict[Path, tuple[FollowedRun, ExitStack]] = {}
+        self._looked_s = float("-inf")
+        self.failed = False
+
+    def go(self) -> None:
+        """Follow until every run that was found is over."""
+        while True:
+            self._find()
+            for folder in list(self._open):
+                self._look(folder)
+            self._screen.draw()
+            if not self._open and (self._once or self._is_over()):
+                break
+            time.sleep(LOOK_S)
+
+    def close(self) -> None:
+        """Stop, even in the middle of a batch; the next follower does that batch again."""
+        for folder in list(self._open):
+            self._end(folder)
+
+    def _is_over(self) -> bool:
+        """Whether every run of the folder was followed, also those that have a folder and have not begun yet."""
+        return bool(self._known) and self._known.issuperset(runs_under_way(self._results))
+
+    def _find(self) -> None:
+        """Begin to follow the runs that have begun since the last look."""
+        if time.monotonic() - self._looked_s < FIND_RUNS_S:
+            return
+        self._looked_s = time.monotonic()
+        for folder in runs_begun(self._results):
+            if folder not in self._known:
+                self._known.add(folder)
+                self._begin(folder)
+
+    def _begin(self, folder: Path) -> None:
+        """Begin to follow a run. A run that is over already is read to its end at once, before the next is begun."""
+        with ExitStack() as resources:
+            try:
+                run = resources.enter_context(FollowedRun(self._spark, folder))
+            except SparkError as error:
+                self._fail(error)
+                return
+            self._open[folder] = run, resources.pop_all()
+        self._look(folder)
+
+    def _look(self, folder: Path) -> None:
+        run, _ = self._open[folder]
+        try:
+            self._screen.rows(folder, run.changed())
+            if self._once or run.is_closed:
+                run.catch_up()
+                self._screen.rows(folder, run.changed())
+                self._end(folder)
+        except SparkError as error:
+            self._fail(error)
+            with suppress(SparkError):  # the query is dead, and its error was shown
+                self._end(folder)
+
+    def _end(self, folder: Path) -> None:
+        run, resources = self._open.pop(folder)
+        self._screen.end(folder, run.seconds, run.totals, run.is_closed)
+        resources.close()
+
+    def _fail(self, error: SparkError) -> None:
+        self.failed = True
+        self._screen.say(str(error))
+
+
+def follow(results: Path, once: bool, launched: bool, settings: Mapping[str, str]) -> int:
+    """Follow the runs and return the exit code. `launched`: a run waits for our "ready" before its clock starts."""
+    if once and not any(runs_begun(results)):
+        raise UserError(f"{results} holds no run that has begun: give a run's folder, or one that holds runs")
+    try:
+        with ended_as_by_ctrl_c(), _session(launched, settings) as spark, SecondsOnScreen(screen()) as on_screen:
+            following = Following(spark, results, once, on_screen)
+            if launched:
+                warm(spark)
+                Events("spark", launched).say("ready")
+            elif not any(runs_begun(results)) and not once:
+                on_screen.say(f"{results} holds no run that has begun: waiting for one")
+            _to_the_end(following)
+    except SparkError as error:
+        raise click.ClickException(str(error)) from error
+    except KeyboardInterrupt:
+        return BY_CTRL_C
+    return 1 if following.failed else 0
+
+
+@contextmanager
+def _session(launched: bool, settings: Mapping[str, str]) -> Iterator[SparkSession]:
+    java = find_java()
+    if java.note and not launched:
+        click.echo(java.note, err=True)
+    logging.getLogger().addHandler(logging.NullHandler())  # else py4j prints a traceback if the JVM was killed
+    with open_session(java=java, settings=settings) as spark:
+        # pyspark's own handler would cancel a batch in the middle of its work.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        yield spark
+
+
+def _to_the_end(following: Following) -> None:
+    try:
+        following.go()
+    except KeyboardInterrupt:
+        on_signals((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), lambda *_: None)  # we are ending already
+        with suppress(SparkError):
+            following.close()
+        raise

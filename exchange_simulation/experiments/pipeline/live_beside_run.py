@@ -1,0 +1,69 @@
+"""`exchange run --live-spark`: the query as a child beside the run, in place of the progress bar.
+
+    launcher ──starts──▶ exchange spark live RUN ──its JVM──▶ Spark
+        ◀──ready: warm, nothing more to load──     ──▶ terminal
+
+The components start once the query is warm, so that a JVM's start is not measured. The child has a process group of its
+own, so nothing of it survives the run, however that ends; a query that fails costs the run nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from exchange.settings import RunSettings
+from exchange_simulation.launching.launch.watch import OnSecond
+from exchange_simulation.launching.process_group import ProcessGroup
+from exchange_simulation.reports.progress import progress_bar
+
+ROLE = "spark live"
+WARM_S = 120.0
+"""How long the child may take to get ready."""
+LAST_ROWS_S = 10.0
+"""How long the run's last rows may take to appear, once the run is over; on an idle machine it is a second or two."""
+
+
+@contextlib.contextmanager
+def spark_beside(settings: RunSettings, folder: Path) -> Iterator[OnSecond]:
+    """A query beside the run, in place of its progress; a progress bar if the query does not get ready."""
+    with ProcessGroup() as processes, contextlib.ExitStack() as progress:
+        processes.start(ROLE, [*ROLE.split(), "--launched", str(folder)], None, {"TMPDIR": str(processes.folder)})
+        child = processes.children[ROLE]
+        if _is_ready(child):
+            yield lambda _: None
+            if not _came_to_its_end(child):
+                click.echo(f"the live table is not whole; make it so with: exchange spark live {folder}", err=True)
+        else:
+            click.echo("no live table: Spark did not get ready; the run goes on without", err=True)
+            processes.signal(ROLE)
+            yield progress.enter_context(progress_bar(settings))
+
+
+def _is_ready(child: subprocess.Popen[bytes]) -> bool:
+    """Whether the child said that it is ready, before it ended and in time."""
+    assert child.stdout is not None
+    output, until_s = b"", time.monotonic() + WARM_S
+    with selectors.DefaultSelector() as selector:
+        selector.register(child.stdout, selectors.EVENT_READ)
+        while b'"ready"' not in output:
+            if not selector.select(max(until_s - time.monotonic(), 0)):
+                return False
+            if not (chunk := os.read(child.stdout.fileno(), 1 << 12)):
+                return False
+            output += chunk
+    return True
+
+
+def _came_to_its_end(child: subprocess.Popen[bytes]) -> bool:
+    try:
+        return child.wait(LAST_ROWS_S) == 0
+    except subprocess.TimeoutExpired:
+        return False

@@ -1,0 +1,186 @@
+"""`exchange spark sql`, `bars`, `samples`: a query over the tables of all runs, to the terminal, a pipe or a file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+from pyspark.sql import DataFrame
+
+from exchange.words import counted
+from exchange_simulation.experiments.pipeline.jobs import session_for
+from exchange_simulation.launching.errors import UserError, users_mistake
+from exchange_simulation.launching.files import local_path, whole_file
+from exchange_simulation.reports.formats import ABSENT
+from exchange_simulation.reports.tables import Column, plain_table, terminal
+from spark.dataset.bars import STRETCHES, create_partial_bars
+from spark.dataset.folder import ServedFolder, dataset_folder
+from spark.dataset.views import create_views, query
+from spark.errors import BadQueryError
+from spark.sessions.connect import is_connect
+from spark.sessions.settings import DRIVER_OPTIONS, with_given
+from spark.tables.schemas import KEYS
+
+MOST_ROWS = 40
+LARGE_BYTES = 1 << 25
+NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+"""How the names of Spark's numbers begin."""
+NAMING_NUMBERS = ("instrument", "start_s", "second")
+"""Columns of numbers that name a row, as columns of words do."""
+Output = Callable[[DataFrame], None]
+
+
+SAMPLES = """
+with sampled as (
+  select experiment, run, if(due_ns is null, 'handed_over', 'due') as clock,
+    (answered_ns - coalesce(due_ns, handed_over_ns)) / 1e3 as us
+  from sample
+), estimated as (
+  select experiment, run, clock, count(*) as samples, median(us) as p50_us, avg(us) as mean_us
+  from sampled group by 1, 2, 3
+), exact as (
+  select experiment, run, coalesce(due_count, handed_over_count) as orders,
+    coalesce(due_p50_us, handed_over_p50_us) as p50_us, coalesce(due_mean_us, handed_over_mean_us) as mean_us
+  from summary
+)
+select experiment, run, clock, samples, orders,
+  estimated.p50_us as sampled_p50_us, exact.p50_us, 100 * (estimated.p50_us / exact.p50_us - 1) as p50_error_percent,
+  estimated.mean_us as sampled_mean_us, exact.mean_us,
+  100 * (estimated.mean_us / exact.mean_us - 1) as mean_error_percent
+from estimated join exact using (experiment, run)
+order by experiment, run, clock
+"""
+"""What the sampled orders say of completion times, beside what all orders do. Spark and DuckDB take it."""
+
+
+def sql(
+    statement: str,
+    tables: str,
+    master: str,
+    output: Output,
+    *,
+    settings: Mapping[str, str],
+    bars_ns: int | None = None,
+) -> int:
+    """Answer one statement; return the exit code. UserError if the statement or the tables are wrong.
+
+    With `bars_ns` there is a view of partial bars of this length, which the statement BARS merges.
+    """
+    # Over tables on this machine Python makes the partial bars, which leaves Java little to do.
+    tuning = compilers_for(tables) if bars_ns is None or local_path(tables) is None else {}
+    is_served = is_connect(master)
+    with session_for(tables, master, settings if is_served else with_given(tuning, settings)) as spark:
+        folder = ServedFolder(spark, tables) if is_served else dataset_folder(spark, tables)
+        there = create_views(spark, folder)
+        if bars_ns is not None and not STRETCHES.keys().isdisjoint(there):
+            create_partial_bars(spark, folder, there, bars_ns)
+        with users_mistake(BadQueryError):
+            output(query(spark, statement))
+    return 0
+
+
+def compilers_for(tables: str) -> dict[str, str]:
+    """The setting that lets Java use its second compiler: for tables that are large, or not on this machine.
+
+    Over small tables that compiler would double a query's CPU time, since the query ends before it pays. A query over
+    100,000,000 events is three times as fast with it.
+    """
+    local = local_path(tables)
+    if local is None or sum(file.stat().st_size for file in local.rglob("*.parquet")) > LARGE_BYTES:
+        return {DRIVER_OPTIONS: "-XX:TieredStopAtLevel=4"}
+    return {}
+
+
+def _check_names(rows: DataFrame) -> None:
+    """UserError if two columns have one name: a row by name would hold only the second one's value."""
+    if twice := [name for name in rows.columns if rows.columns.count(name) > 1]:
+        raise UserError(f"two columns are called {twice[0]}: name one of them with AS, or use --csv")
+
+
+def to_terminal(rows: DataFrame) -> None:
+    """Print the first rows as a table, and say if there are more. Rows of one run name it once, above the table."""
+    _check_names(rows)
+    first = rows.limit(MOST_ROWS + 1).toArrow().to_pylist()
+    shared = _shared_by_all(first[:MOST_ROWS])
+    table = plain_table(*(column for column in _columns(rows) if column.title not in shared), gap=1)
+    for row in first[:MOST_ROWS]:
+        table.add_row(*(_cell(value) for name, value in row.items() if name not in shared))
+    if shared:
+        terminal().print(", ".join(f"{name} {value}" for name, value in shared.items()), markup=False)
+    terminal().print(table)
+    more = ", and there are more: --csv, --json and --parquet give all" if len(first) > MOST_ROWS else ""
+    click.echo(f"{counted(min(len(first), MOST_ROWS), 'rows')}{more}")
+
+
+def _columns(rows: DataFrame) -> list[Column]:
+    """The table's columns: those before the first figure name a row, columns of numbers are aligned right."""
+    are_numbers = [kind.startswith(NUMBERS) for _, kind in rows.dtypes]
+    figures = [
+        name
+        for name, is_number in zip(rows.columns, are_numbers, strict=True)
+        if is_number and name not in NAMING_NUMBERS
+    ]
+    keys = rows.columns[: rows.columns.index(figures[0])] if figures else rows.columns
+    return [
+        Column(name, "key" if place < len(keys) else "figure", from_right=is_number)
+        for place, (name, is_number) in enumerate(zip(rows.columns, are_numbers, strict=True))
+    ]
+
+
+def _shared_by_all(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The experiment and the run, if several rows have the same; none if the rows have no other columns."""
+    if len(rows) < 2 or rows[0].keys() <= set(KEYS):
+        return {}
+    return {name: rows[0][name] for name in KEYS if name in rows[0] and all(row[name] == rows[0][name] for row in rows)}
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ABSENT
+    if isinstance(value, list | dict):
+        return f"[{counted(len(value), 'values')}]"
+    return f"{value:,.6g}" if isinstance(value, float) else str(value)
+
+
+def to_csv(rows: DataFrame) -> None:
+    """Write all rows to stdout, with a line of names first. UserError if a column is no single value."""
+    lists = [name for name, kind in rows.dtypes if kind.startswith(("array", "struct", "map"))]
+    if lists:
+        raise UserError(
+            f"column {lists[0]} is no single value, which CSV cannot hold: use --json, or explode({lists[0]})"
+        )
+    pyarrow.csv.write_csv(rows.toArrow(), sys.stdout.buffer)
+
+
+def to_json(rows: DataFrame) -> None:
+    """Write all rows to stdout, an object a line."""
+    _check_names(rows)
+    for batch in rows.toArrow().to_batches():
+        for row in batch.to_pylist():
+            click.echo(json.dumps(row, default=str))
+
+
+def to_parquet(file: Path) -> Output:
+    """Write all rows to this file, which appears whole."""
+
+    def write(rows: DataFrame) -> None:
+        found: pa.Table = rows.toArrow()
+        try:
+            with whole_file(file) as out:
+                pyarrow.parquet.write_table(found, out)
+        except OSError as error:
+            raise UserError(f"--parquet {file} cannot be written: {error.strerror or error}") from error
+        click.echo(f"{file}: {counted(found.num_rows, 'rows')}")
+
+    return write
+
+
+OUTPUTS: dict[str | None, Output] = {None: to_terminal, "csv": to_csv, "json": to_json}
+"""By the word of the option; None is the terminal."""

@@ -1,0 +1,153 @@
+"""The events of a part as Parquet files in memory, in the columns of recorded runs' events.
+
+    Block ──▶ Market ──▶ rows of each table ──▶ a Parquet file every ROWS_A_FILE rows ──▶ whoever writes it
+
+Spark's own writer takes rows one by one, five times slower; so it is given whole files (`on_spark`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from exchange.messages import LAYOUTS, Order
+from exchange_simulation.experiments.events import Market, event_rows
+from exchange_simulation.experiments.simulate.simulation import Block
+from exchange_simulation.launching.errors import UserError
+
+BLOCK_ORDERS = 1 << 15
+"""Orders of a block: Arrow's calls cost the same for a few rows as for ten thousand."""
+ROWS_A_GROUP = 1 << 20
+ROWS_A_FILE = 1 << 22
+"""Rows of a file, which passes through memory as a whole: some 20 MB."""
+NS = 1_000_000_000
+RESERVED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{\[\]^]""")
+"""What Hive and Spark escape in the name of a partition's folder."""
+ENCODING: dict[str, Any] = {
+    "compression": "zstd",
+    "use_dictionary": ["run", "instrument", "clock", "side", "aggressor", "price", "volume", "bid", "ask"],
+    "column_encoding": dict.fromkeys(("sequence", "time_ns", "id", "resting_id", "incoming_id"), "DELTA_BINARY_PACKED"),
+}
+"""Of all tables' columns; pyarrow ignores those that a table does not have."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Events:
+    """Which tables of events to make, of which run, and how many orders a second each instrument gets."""
+
+    tables: tuple[str, ...]
+    run: str
+    orders_per_s: float
+
+    @property
+    def folder(self) -> str:
+        """The run's folder in each table."""
+        return f"experiment={RESERVED.sub(lambda found: f'%{ord(found[0]):02X}', self.run)}"
+
+
+class TableFile(NamedTuple):
+    """A whole Parquet file: the name says the part that made it, its number there, and its rows."""
+
+    table: str
+    file: str
+    content: bytes
+
+
+class WrittenTable(NamedTuple):
+    files: int
+    rows: int
+    bytes: int
+
+
+def hidden_folder(events: Events) -> str:
+    """Return the folder that holds the files until all are written; readers of tables ignore it."""
+    return f".simulated-{events.folder}"
+
+
+def refuse_existing(events: Events, tables: str, there: Sequence[str]) -> None:
+    """UserError if the tables hold rows of a run of this name."""
+    if there:
+        raise UserError(f"{tables} holds {there[0]} of {events.run} already: choose another --name, or other --tables")
+
+
+def rows_in(name: str) -> int:
+    """Return the rows of the file, as its name says."""
+    return int(name.rsplit("-", 1)[1])
+
+
+class EventFiles:
+    """Gathers the events of a part's instruments, one after the other, and gives a file when it is full."""
+
+    def __init__(self, events: Events, part: int, max_price: int) -> None:
+        self._events, self._part, self._max_price = events, part, max_price
+        self._open: dict[str, _OpenFile] = {}
+        self._files = self._answers = 0
+
+    def add(self, block: Block) -> Iterator[TableFile]:
+        """Take the events of an instrument's next block."""
+        if block.first == 0:
+            self._answers = 0
+        market = self._market(block)
+        self._answers += len(market.starts)
+        for table in self._events.tables:
+            yield from self._add(table, event_rows(table, market, run=self._events.run))
+
+    def finish(self) -> Iterator[TableFile]:
+        """Give the files that are not full."""
+        for table in tuple(self._open):
+            yield self._closed(table)
+
+    def _market(self, block: Block) -> Market:
+        orders, count = block.orders.view(LAYOUTS[Order].dtype), block.answers.count
+        due_ns = (np.arange(block.first, block.first + len(orders)) * (NS / self._events.orders_per_s)).astype(np.int64)
+        answers, ends = block.answers.span(0, count), block.answers.offsets[1 : count + 1]
+        return Market(block.instrument, orders, due_ns, answers, ends, self._max_price, block.first, self._answers)
+
+    def _add(self, table: str, rows: pa.Table) -> Iterator[TableFile]:
+        if not rows.num_rows:
+            return
+        if table not in self._open:
+            self._open[table] = _OpenFile(rows.schema)
+        file = self._open[table]
+        file.add(rows)
+        if file.rows >= ROWS_A_FILE:
+            yield self._closed(table)
+
+    def _closed(self, table: str) -> TableFile:
+        file = self._open.pop(table)
+        self._files += 1
+        return TableFile(table, f"{self._part:06}-{self._files:06}-{file.rows}", file.close())
+
+
+class _OpenFile:
+    """A Parquet file in memory, whose rows wait until they are a group."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._sink = pa.BufferOutputStream()
+        self._file = pq.ParquetWriter(self._sink, schema, **ENCODING)
+        self._waiting: list[pa.Table] = []
+        self._waiting_rows = self.rows = 0
+
+    def add(self, rows: pa.Table) -> None:
+        self._waiting.append(rows)
+        self._waiting_rows += rows.num_rows
+        self.rows += rows.num_rows
+        if self._waiting_rows >= ROWS_A_GROUP:
+            self._flush()
+
+    def close(self) -> bytes:
+        self._flush()
+        self._file.close()
+        content: bytes = self._sink.getvalue().to_pybytes()
+        return content
+
+    def _flush(self) -> None:
+        if self._waiting:
+            self._file.write_table(pa.concat_tables(self._waiting))
+            self._waiting, self._waiting_rows = [], 0

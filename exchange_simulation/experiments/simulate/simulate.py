@@ -1,0 +1,211 @@
+"""`exchange simulate`: from its options to a folder with tables and, written last, simulation.json."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import click
+
+from exchange.allowed import BadSetting, whole
+from exchange.json_records import SCHEMA
+from exchange.words import counted
+from exchange_simulation.experiments.events import TABLES
+from exchange_simulation.experiments.simulate.events import Events
+from exchange_simulation.experiments.simulate.parts import ROWS_FILE, Matched, MatchPart, OnParts, match_in_this_process
+from exchange_simulation.experiments.simulate.simulation import Simulation
+from exchange_simulation.launching.errors import UserError, writing
+from exchange_simulation.launching.files import dated_name, local_path, new_run_folder, write_json
+from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
+from exchange_simulation.launching.options import warn_of_prices
+from exchange_simulation.launching.record.machine import host_facts, now, versions
+from exchange_simulation.reports.exports import print_json
+from exchange_simulation.reports.progress import counting
+from exchange_simulation.reports.tables import FoldingTable, indented, key, plain_table, terminal
+
+FILE = "simulation.json"
+MARKET = "market"
+"""The folder of the tables of events."""
+ORDERS_PER_S = 1_000.0
+TITLES = {"orders": "orders", "trades": "trades", "volume_traded": "lots traded"}
+ORDERS_A_PART = 20_000_000
+"""Half a second of work, so that handing out a part costs little in comparison."""
+LEAST_PARTS = 8
+"""Enough parts for a slower or busy core to take fewer."""
+
+
+def simulate(
+    simulation: Simulation,
+    master: str,
+    partitions: int | None,
+    results: str,
+    name: str | None,
+    *,
+    events: Sequence[str] = (),
+    orders_per_s: float = ORDERS_PER_S,
+    tables: str | None = None,
+    settings: Mapping[str, str] = MappingProxyType({}),
+    as_json: bool,
+) -> int:
+    """Make a simulation, and `tables` of its `events`; `settings` are Spark's. Returns the exit code, 0.
+
+    A simulation that fails or is interrupted leaves no folder.
+    """
+    parts = settled_parts(simulation, partitions)
+    warn_of_prices(simulation.prices, simulation.max_price)
+    folder = new_run_folder(Path(results), name or dated_name("simulate"))
+    with ended_as_by_ctrl_c(), _removed_on_failure(folder):
+        known = _known(folder, simulation, master, parts)
+        place = _place(tables or str(folder / MARKET), master) if events else None
+        wanted = Events(tables=tuple(events), run=folder.name, orders_per_s=orders_per_s) if events else None
+        with _parts_bar(parts, simulation.orders) as on_parts:
+            matched = _match(master, MatchPart(simulation, wanted), parts, on_parts, place, settings)
+        record = {**known, **_results(matched, simulation)}
+        if wanted:
+            record["events"] = {
+                "tables": place,
+                "orders_per_s": orders_per_s,
+                **{table: about._asdict() for table, about in matched.written.items()},
+            }
+        matched.write(folder)
+        write_json(folder / FILE, record)
+    for note in matched.notes:
+        click.echo(note, err=True)
+    _show(record, folder, as_json)
+    return 0
+
+
+def _known(folder: Path, simulation: Simulation, master: str, parts: int) -> dict[str, Any]:
+    """The part of the record that is known before the start."""
+    return {
+        "schema": SCHEMA,
+        "name": folder.name,
+        "status": "complete",
+        "started_at": now(),
+        "settings": simulation.as_dict(),
+        "master": master,
+        "partitions": parts,
+        "host": host_facts(),
+        "versions": versions(),
+    }
+
+
+def _place(tables: str, master: str) -> str:
+    """Return the place of the tables: a URL, or an absolute path, since executors have other working directories."""
+    local = local_path(tables)
+    if local is None:
+        if master == "none":
+            raise UserError(f"--master none writes to this machine only: give a folder, or a Spark master for {tables}")
+        return tables
+    local = local.resolve()
+    with writing(local):
+        local.mkdir(parents=True, exist_ok=True)
+    return str(local)
+
+
+@contextlib.contextmanager
+def _parts_bar(parts: int, orders: int) -> Iterator[OnParts]:
+    """A bar on stderr; it counts orders, of which every part has about the same number."""
+    with counting("simulate", orders, f" of {orders:,} orders", "matched") as on_orders:
+        yield lambda done: on_orders(done * orders // parts) if done else None
+
+
+def settled_parts(simulation: Simulation, partitions: int | None) -> int:
+    """The number of parts, at most one for each instrument."""
+    if partitions is None:
+        wanted = max(LEAST_PARTS, simulation.orders // ORDERS_A_PART)
+        return min(wanted, simulation.instruments)
+    try:
+        whole("partitions", partitions, 1, simulation.instruments)
+    except BadSetting as error:
+        raise UserError(f"--{error}: an instrument is the least that a part can be") from error
+    return partitions
+
+
+def _match(
+    master: str, work: MatchPart, parts: int, on_parts: OnParts, tables: str | None, settings: Mapping[str, str]
+) -> Matched:
+    try:
+        if master == "none":
+            return match_in_this_process(work, parts, on_parts, Path(tables) if tables else None)
+        from exchange_simulation.experiments.simulate.on_spark import match_on_spark
+
+        return match_on_spark(master, work, parts, on_parts, tables, settings)
+    except MemoryError as error:
+        most_orders = -(-work.simulation.orders // work.simulation.instruments)
+        raise click.ClickException(
+            f"no memory for a book of {most_orders:,} orders; "
+            "its orders rest by the million: give fewer orders, or more instruments"
+        ) from error
+
+
+def _results(matched: Matched, simulation: Simulation) -> dict[str, Any]:
+    """The record's results. ClickException if not every order of every instrument came back."""
+    totals = matched.totals
+    if totals["orders"] != simulation.orders or matched.rows.num_rows != simulation.instruments:
+        raise click.ClickException(f"{totals['orders']:,} of {simulation.orders:,} orders came back matched")
+    for table, about in matched.written.items():
+        if table in totals and table != "trades" and about.rows != totals[table]:  # its total counts messages
+            raise click.ClickException(f"{about.rows:,} of {totals[table]:,} {table} were written")
+    return {
+        "totals": totals,
+        "per_instrument": matched.spread,
+        "checksums": matched.checksums,
+        "rates": {
+            "start_up_s": matched.start_up_s,
+            "matching_s": matched.matching_s,
+            "orders_per_s": simulation.orders / matched.matching_s,
+        },
+    }
+
+
+@contextlib.contextmanager
+def _removed_on_failure(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, KeyboardInterrupt):
+            raise click.ClickException("interrupted: a simulation is kept as a whole, or not at all") from error
+        raise
+
+
+def _show(record: dict[str, Any], folder: Path, as_json: bool) -> None:
+    if as_json:
+        print_json(record)
+        return
+    show(record)
+    click.echo(f"instruments: {folder / ROWS_FILE}")
+    if events := record.get("events"):
+        written = ", ".join(f"{events[table]['rows']:,} {table}" for table in TABLES if table in events)
+        click.echo(f"events: {written}: {events['tables']}")
+
+
+def show(record: dict[str, Any]) -> None:
+    """Print simulation.json's content: speed, totals with their spread over instruments, checksums."""
+    console = terminal()
+    settings, rates, sums = record["settings"], record["rates"], record["checksums"]
+    what = f"{settings['orders']:,} orders of {counted(settings['instruments'], 'instruments')}"
+    console.print(f"{rates['orders_per_s']:,.0f} orders/s: {what} in {rates['matching_s']:,.1f} s", markup=False)
+    console.print(
+        indented(f"{_by(record)}, seed {settings['seed']}; start-up took another {rates['start_up_s']:,.1f} s")
+    )
+    console.print(_totals(record))
+    console.print(f"{sums['hash']}: orders {sums['orders']}, answers {sums['answers']}")
+
+
+def _by(record: dict[str, Any]) -> str:
+    parts = counted(record["partitions"], "partitions")
+    return f"one process, {parts}" if record["master"] == "none" else f"Spark on {record['master']}, {parts}"
+
+
+def _totals(record: dict[str, Any]) -> FoldingTable:
+    table = plain_table(key(), "total", "an instrument: least", "median", "most", what="an instrument")
+    for name, title in TITLES.items():
+        spread = record["per_instrument"][name].values()
+        table.add_row(title, *(f"{n:,.0f}" for n in (record["totals"][name], *spread)))
+    return table

@@ -1,0 +1,84 @@
+"""Keys that a sweep may vary or set: the options of `exchange run` that stand for a setting."""
+
+from __future__ import annotations
+
+import copy
+import difflib
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import click
+
+from exchange.settings import RunSettings
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.options import TABLE
+
+OF_A_RUN_ALONE = {"record", "capture", "journal", "sync", "recover", "standby"}
+"""Settings that no sweep takes: they keep files or add latency, and runs that recovered are not compared."""
+LISTS = {"nagle", "cpus"}
+"""Options whose own values have commas between them: in a list of levels they are written with +."""
+
+SHORT = {"transport": "transports", "rate": "rates"}
+"""Keys that `exchange sweep` can vary by an option of its own."""
+HELP_OF_SWEEP = {
+    "orders": "Orders of each run.  [default: what --duration allows]",
+    "duration": "Seconds in which each run offers orders.  [default: 5]",
+    "warm-up": "Seconds at a run's start that no figure counts.  [default: 1 if a run lasts 5 s or more, else 0]",
+}
+"""Help of options whose default differs from a run's."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """An option of `exchange run`: `packing` is `--packing`."""
+
+    name: str
+    field: str
+    """The settings' field."""
+    option: click.Option
+
+    def value(self, written: object, where: str) -> Any:
+        """Convert as `exchange run` would. UserError names the key, and `where` it was written."""
+        if isinstance(written, bool) or not isinstance(written, str | int | float):
+            raise UserError(f"{where}: {self.name} is {written!r}; it takes what --{self.name} of exchange run takes")
+        text = str(written)
+        try:
+            return self.option.type.convert(text.replace("+", ",") if self.name in LISTS else text, None, None)
+        except click.BadParameter as error:
+            raise UserError(f"{where}: {self.name} is {text}: {error.message}") from error
+
+
+def keys() -> dict[str, Key]:
+    """All keys by name, in the order of `exchange run --help`."""
+    known = {field.name for field in fields(RunSettings)} - OF_A_RUN_ALONE
+    rows = [row for row in TABLE if "run" in row.commands and row.field in known]
+    return {name: Key(name, row.field, row.parameter) for row in rows for name in [row.name.removeprefix("--")]}
+
+
+def shared_options(besides: Collection[str] = (), help: Mapping[str, str] | None = None) -> list[click.Option]:
+    """Options that set what all runs of a command share, without `besides`, which the command has itself.
+
+    `help` replaces the help of options whose default differs from a run's.
+    """
+    options = {key.name: copy.copy(key.option) for key in keys().values() if key.name not in {*SHORT, *besides}}
+    for name, words in (help or {}).items():
+        options[name].help, options[name].show_default = words, False
+    return list(options.values())
+
+
+def key_of(name: str, where: str) -> Key:
+    """The key of that name. UserError suggests the nearest one."""
+    found = keys().get(name)
+    if name in OF_A_RUN_ALONE:
+        why = "it keeps files, or costs time that a trial would measure"
+        raise UserError(f"{where}: {name} is for a run by itself: {why}")
+    if found is None:
+        raise UserError(f"{where}: {name!r} is not known{nearest(name, keys())}")
+    return found
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The end of an error's sentence: the nearest known name, else all names."""
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f": did you mean {close[0]}?" if close else f"; there are {', '.join(known)}"

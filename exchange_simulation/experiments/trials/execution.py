@@ -1,0 +1,201 @@
+"""Makes the missing runs of a plan. Finished runs stay, whatever happens to the rest."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from types import FrameType
+
+from rich import progress
+from rich.console import Console
+from rich.control import Control
+from rich.segment import ControlType
+
+from exchange.json_records import Record
+from exchange.settings import RunSettings
+from exchange_simulation.experiments.trials.observations import attempts, is_valid, new_attempt, unmeasured
+from exchange_simulation.experiments.trials.plan import WARM_UP, Plan, Step, run_s
+from exchange_simulation.experiments.trials.redo import RedoRule
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.files import write_json
+from exchange_simulation.launching.interrupts import handled_by
+from exchange_simulation.launching.launch.brokers import Brokers
+from exchange_simulation.launching.notices import has_listener, say
+from exchange_simulation.launching.record.noise import noise_words
+from exchange_simulation.launching.run import measure
+from exchange_simulation.reports.progress import progress_bar
+from exchange_simulation.reports.run.page import write_page
+
+LIKE_CTRL_C = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ONE_LINE_UP = Control((ControlType.CURSOR_UP, 1), ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2))
+Measure = Callable[[Path, RunSettings], Record]
+"""Makes a run in a folder and returns run.json's content. UserError if the run cannot start."""
+
+
+def measure_with_page(folder: Path, settings: RunSettings, brokers: Brokers) -> Record:
+    """Make one run with its record and its page, as `exchange run --no-spark` does. UserError if it cannot start."""
+    record = measure(folder, settings, progress_bar(settings), brokers)
+    write_page(folder)
+    return record
+
+
+def to_do(trial: Path, plan: Plan) -> list[Step]:
+    """The remaining steps in the plan's order, after new warm-ups for the contenders that have runs left.
+
+    Steps whose runs were all too noisy remain, as far as the plan's rule allows.
+    """
+    valid = _valid_attempts(trial)
+    redos = Redos(plan.redo, valid)
+    left = [step for step in plan.steps if not valid.get(step.name) or redos.wants(step)]
+    kinds = {(step.arm.contender, step.arm.settings.transport) for step in left}
+    warm_ups = (step for step in plan.warm_ups if (step.arm.contender, step.arm.settings.transport) in kinds)
+    return [*warm_ups, *left]
+
+
+def _valid_attempts(trial: Path) -> dict[str, list[Record]]:
+    """The usable runs by the name of their step, without warm-ups."""
+    warm_up = f"{WARM_UP:02}-"
+    found = attempts(trial).items()
+    return {step: list(filter(is_valid, records)) for step, records in found if not step.startswith(warm_up)}
+
+
+def execute(trial: Path, plan: Plan, steps: list[Step], measure: Measure, progress: Progress) -> bool:
+    """Make the runs, and noisy ones again. False if a signal ended them early. UserError if a warm-up cannot start."""
+    redos = Redos(plan.redo, _valid_attempts(trial))
+    with CtrlC.noted() as ctrl_c:
+        for number, step in enumerate(redos.in_turn(steps)):
+            try:
+                if number:
+                    time.sleep(plan.pause_s)
+                with progress.shown(step) as show_end:
+                    record = _attempt(trial, step, plan.settings_of(step), measure)
+                    redos.note(step, record)
+                    show_end(record, redos.wants(step))
+            except KeyboardInterrupt:
+                return False
+            if ctrl_c.pressed:
+                return False
+    return True
+
+
+def _attempt(trial: Path, step: Step, settings: RunSettings, measure: Measure) -> Record:
+    """A run that cannot start is recorded as partial; a warm-up that cannot start ends the trial with UserError."""
+    folder = new_attempt(trial, step)
+    try:
+        return measure(folder, settings)
+    except UserError as error:
+        if step.repeat == WARM_UP:
+            raise
+        folder.mkdir(exist_ok=True)
+        record = unmeasured(folder, str(error))
+        write_json(folder / "run.json", record)
+        return record
+
+
+class Redos:
+    """Keeps count of the tries while a trial goes on, or when it is resumed."""
+
+    def __init__(self, rule: RedoRule | None, valid: Mapping[str, Iterable[Record]]) -> None:
+        """`valid` are the usable runs that are there, by the name of their step."""
+        self._rule = rule
+        self._tries = {name: list(records) for name, records in valid.items()}
+        self._failed: set[str] = set()
+
+    def note(self, step: Step, record: Record) -> None:
+        """Take in a new run, unless it is a warm-up. A failed step waits for the next look, or until a resumption."""
+        if step.repeat and is_valid(record):
+            self._tries.setdefault(step.name, []).append(record)
+        elif step.repeat:
+            self._failed.add(step.name)
+
+    def wants(self, step: Step) -> bool:
+        """True if the step is to be run again."""
+        rule, tries = self._rule, self._tries.get(step.name, [])
+        if rule is None or not (step.repeat and tries) or step.name in self._failed:
+            return False
+        return rule.wants(tries, sum(max(0, len(each) - 1) for each in self._tries.values()))
+
+    def in_turn(self, steps: Iterable[Step]) -> Iterator[Step]:
+        """Yield the steps, and after each repeat those of its steps that must run again: soon, but not immediately.
+
+        Each step must be noted before the next one is asked for.
+        """
+        for _, group in groupby(steps, key=lambda step: step.repeat):
+            of_repeat = list(group)
+            for step in of_repeat:
+                if not self._tries.get(step.name) or self.wants(step):
+                    yield step
+            while any(map(self.wants, of_repeat)):
+                yield from filter(self.wants, of_repeat)
+
+
+class CtrlC:
+    """Remembers Ctrl-C or a similar signal, which ends one run early although the user means the whole trial."""
+
+    pressed = False
+
+    def _note(self, _number: int, _frame: FrameType | None) -> None:
+        self.pressed = True
+        raise KeyboardInterrupt
+
+    @classmethod
+    @contextlib.contextmanager
+    def noted(cls) -> Iterator[CtrlC]:
+        """Inside, signals are noted."""
+        found = cls()
+        with handled_by(LIKE_CTRL_C, found._note):
+            yield found
+
+
+class Progress:
+    """A bar for the whole trial above the current run's bar, or a line for each run if there is no terminal.
+
+    It is drawn on stderr and only between runs, so it takes no CPU time from what is measured.
+    """
+
+    def __init__(self, steps: list[Step], console: Console | None = None) -> None:
+        self._console = console or Console(stderr=True, highlight=False)
+        self._is_drawn = self._console.is_terminal and not has_listener()
+        self._bar = progress.Progress(
+            progress.BarColumn(),
+            progress.TextColumn("{task.description}", markup=False),
+            progress.TimeRemainingColumn(),
+            auto_refresh=False,
+            speed_estimate_period=3600.0,
+        )
+        self._total = len(steps)
+        self._begun = 0
+        self._shown: set[str] = set()
+        self._duration_s = sum(run_s(step.arm.settings) for step in steps)
+        self._task = self._bar.add_task("", total=self._duration_s)
+
+    @contextlib.contextmanager
+    def shown(self, step: Step) -> Iterator[Callable[[Record, bool], None]]:
+        """Surrounds a run; the yielded function shows how the run ended, and whether it will be made again."""
+        self._begun += 1
+        is_extra = step.name in self._shown
+        if is_extra:
+            self._total += 1
+            self._duration_s += run_s(step.arm.settings)
+        self._shown.add(step.name)
+        words = f"run {self._begun} of {self._total}: {step.arm.label}{', again' * is_extra}"
+        self._bar.update(self._task, description=words, total=self._duration_s)
+        if self._is_drawn:
+            self._console.print(self._bar.get_renderable())
+        try:
+            yield partial(self._show_end, words)
+        finally:
+            if self._is_drawn:
+                self._console.control(ONE_LINE_UP)
+            self._bar.update(self._task, advance=run_s(step.arm.settings))
+
+    def _show_end(self, words: str, record: Record, again: bool) -> None:
+        if not self._is_drawn:
+            noise = f", set aside: {noise_words(record)}" if again else ""
+            sentence = f"{words}: {record['status']}{noise}"
+            say(sentence) if has_listener() else self._console.print(sentence, markup=False)

@@ -1,0 +1,235 @@
+"""A trial's plan: its arms, the order of its runs, and plan.json.
+
+Repeats are interleaved, so that drift of the machine affects every arm alike. plan.json is written before the first
+run, so that the trial can go on after an interruption.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from exchange.allowed import BadSetting, whole
+from exchange.json_records import SCHEMA, PlanRecord
+from exchange.settings import RunSettings
+from exchange_simulation.experiments.trials.arms import Arm
+from exchange_simulation.experiments.trials.redo import RedoRule
+from exchange_simulation.experiments.trials.study import COMPARE, STUDIES, Study
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.files import write_json
+from exchange_simulation.launching.record.reading import UnknownSettings, record_for_report, settings_as_written
+
+FILE = "plan.json"
+ANEW = "start anew under another name; its comparison.html and comparison.json stay as they are"
+
+WARM_UP = 0
+"""The repeat number of warm-up runs, which come first and never count."""
+OVERHEAD_S = 2.5
+"""Time of a run beside its orders: processes start, load their compiled kernels and end, and the page is written."""
+UNKNOWN_S = 5.0
+"""Assumed length of a run without a rate; only running it tells."""
+MOST_REPEATS = 1_000
+MOST_PAUSE_S = 3_600.0
+
+
+@dataclass(frozen=True)
+class Step:
+    """One run of the plan."""
+
+    repeat: int
+    arm: Arm
+
+    @property
+    def name(self) -> str:
+        return f"{self.repeat:02}-{self.arm.slug}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A trial's plan: every arm runs once in each repeat. Equal plans give equal orders."""
+
+    arms: tuple[Arm, ...]
+    repeats: int
+    seed: int
+    study: Study = COMPARE
+    pause_s: float = 0.0
+    """Time between two runs for closing sockets, a broker's queues and disk writes to drain."""
+    redo: RedoRule | None = None
+    """Which runs are made again because others used the machine; None keeps every run."""
+    seed_by_repeat: bool = True
+    """Each repeat has orders of its own, by a seed that is one higher than before. All arms of a repeat share them."""
+    looks: tuple[int, ...] = ()
+    """Numbers of repeats after which the trial ends if every row is decided; empty if it makes all its repeats."""
+    resumed: int | None = 0
+    """How often the trial was resumed; None if its plan is of an older version, which did not count that."""
+
+    def __post_init__(self) -> None:
+        whole("repeats", self.repeats, 1, MOST_REPEATS)
+        if not 0 <= self.pause_s <= MOST_PAUSE_S:
+            raise BadSetting("pause", self.pause_s, f"seconds, 0 to {MOST_PAUSE_S:g}")
+        slugs = [arm.slug for arm in self.arms]
+        if len(set(slugs)) < len(slugs) or not slugs:
+            raise BadSetting("arms", slugs, "one or more arms, no two alike")
+
+    def with_redo(self, redo_noisy: bool) -> Plan:
+        """The same plan, in which noisy runs are made again, or kept."""
+        return replace(self, redo=RedoRule.of_plan(self.repeats * len(self.arms)) if redo_noisy else None)
+
+    def with_looks(self, max_repeats: int) -> Plan:
+        """The same plan, which doubles its repeats while rows are undecided; its rule on noise is for `max_repeats`."""
+        whole("max_repeats", max_repeats, self.repeats, MOST_REPEATS)
+        doubled = (self.repeats * 2**times for times in range(max_repeats.bit_length()))
+        looks = (*(repeats for repeats in doubled if repeats < max_repeats), max_repeats)
+        redo = None if self.redo is None else RedoRule.of_plan(max_repeats * len(self.arms))
+        return replace(self, looks=looks, redo=redo)
+
+    @property
+    def next_look(self) -> Plan | None:
+        """The plan with the repeats of the next look; None after the last one."""
+        after = next((repeats for repeats in self.looks if repeats > self.repeats), None)
+        return replace(self, repeats=after) if after else None
+
+    @property
+    def longest(self) -> Plan:
+        """The plan with the repeats of its last look."""
+        return replace(self, repeats=max(self.repeats, *self.looks, 0))
+
+    def settings_of(self, step: Step) -> RunSettings:
+        """The settings of a run. The seed of the orders differs by repeat, unless the arms themselves differ in it."""
+        settings = step.arm.settings
+        if step.repeat == WARM_UP or not self.seed_by_repeat or len({arm.settings.seed for arm in self.arms}) > 1:
+            return settings
+        return replace(settings, seed=(settings.seed + step.repeat - 1) % 2**64)
+
+    @property
+    def contenders(self) -> list[str]:
+        return list(dict.fromkeys(arm.contender for arm in self.arms))
+
+    @property
+    def blocks(self) -> list[str]:
+        return list(dict.fromkeys(arm.block for arm in self.arms))
+
+    @property
+    def compared_arms(self) -> list[tuple[Arm, Arm]]:
+        """The arms to compare with each other, block by block: those that differ in one factor."""
+        every = (two for block in self.blocks for two in combinations(self.arms_of(block), 2))
+        comparable = [(first, second) for first, second in every if first.differs_in_one(second)]
+        firsts = {block: self.arms_of(block)[0] for block in self.blocks}
+        return [two for two in comparable if not self.study.against_the_first or two[0] is firsts[two[0].block]]
+
+    def arms_of(self, block: str) -> list[Arm]:
+        return [arm for arm in self.arms if arm.block == block]
+
+    @property
+    def warm_ups(self) -> list[Step]:
+        """One run for each contender over each transport, with its first arm."""
+        firsts: dict[tuple[str, str], Arm] = {}
+        for arm in self.arms:
+            firsts.setdefault((arm.contender, arm.settings.transport), arm)
+        return [Step(WARM_UP, arm) for arm in firsts.values()]
+
+    @property
+    def steps(self) -> list[Step]:
+        """Blocks shuffled within a repeat, arms shuffled within their block: compared runs are close in time."""
+        random = Random(self.seed)
+        return [step for repeat in range(1, self.repeats + 1) for step in self._repeat(repeat, random)]
+
+    def _repeat(self, repeat: int, random: Random) -> list[Step]:
+        blocks = self.blocks
+        random.shuffle(blocks)
+        by_block = [self.arms_of(block) for block in blocks]
+        for arms in by_block:
+            random.shuffle(arms)
+        return [Step(repeat, arm) for arms in by_block for arm in arms]
+
+
+def expected_s(plan: Plan, steps: Sequence[Step]) -> float:
+    """How long these runs will take."""
+    return sum(run_s(step.arm.settings) + plan.pause_s for step in steps)
+
+
+def run_s(settings: RunSettings) -> float:
+    """How long a run will take, with its start and its end."""
+    return (settings.length_s or UNKNOWN_S) + OVERHEAD_S
+
+
+def plan_as_dict(plan: Plan) -> dict[str, Any]:
+    """plan.json's content: the arms' settings, and the names of all runs in their order."""
+    return {
+        "schema": SCHEMA,
+        "study": plan.study.name,
+        "seed": plan.seed,
+        "repeats": plan.repeats,
+        "pause_s": plan.pause_s,
+        "seed_by_repeat": plan.seed_by_repeat,
+        "looks": list(plan.looks),
+        "resumed": plan.resumed,
+        "redo_noisy": None if plan.redo is None else asdict(plan.redo),
+        "arms": [_arm_as_dict(arm) for arm in plan.arms],
+        "warm_ups": [step.name for step in plan.warm_ups],
+        "order": [step.name for step in plan.steps],
+    }
+
+
+def _arm_as_dict(arm: Arm) -> dict[str, Any]:
+    return {
+        "contender": arm.contender,
+        "block": arm.block,
+        "levels": dict(arm.levels),
+        "settings": arm.settings.as_dict(),
+    }
+
+
+def write_plan(folder: Path, plan: Plan) -> None:
+    write_json(folder / FILE, plan_as_dict(plan))
+
+
+def read_plan(folder: Path) -> Plan:
+    """The plan in a trial's folder.
+
+    UserError if there is no plan, if it is damaged, or if this version would run it differently.
+    """
+    path = folder / FILE
+    if not os.path.exists(path):
+        raise UserError(f"{folder} holds nothing to resume: there is no plan.json in it")
+    written = record_for_report(path, PlanRecord)
+    try:
+        plan = _plan(written)
+    except UnknownSettings as error:
+        raise UserError(f"{path} was written by another version of exchange: {error}; {ANEW}") from error
+    except (AttributeError, KeyError, TypeError, BadSetting) as error:
+        raise UserError(f"{path} is damaged ({error}): {ANEW}") from error
+    if not _means_the_same(written, plan_as_dict(plan)):
+        raise UserError(f"{path} was written by another version of exchange: {ANEW}")
+    return plan
+
+
+def _means_the_same(written: dict[str, Any], planned: dict[str, Any]) -> bool:
+    """True if every written setting is unchanged; a setting that is newer than the file has its default."""
+    settings = [(old["settings"], new["settings"]) for old, new in zip(written["arms"], planned["arms"], strict=True)]
+    same = all(name in new and new[name] == value for old, new in settings for name, value in old.items())
+    return same and written["order"] == planned["order"]
+
+
+def _plan(written: dict[str, Any]) -> Plan:
+    return Plan(
+        arms=tuple(_arm(arm) for arm in written["arms"]),
+        repeats=written["repeats"],
+        seed=written["seed"],
+        study=STUDIES[written.get("study", COMPARE.name)],
+        pause_s=written.get("pause_s", 0.0),
+        redo=None if (rule := written.get("redo_noisy")) is None else RedoRule(**rule),
+        seed_by_repeat=written.get("seed_by_repeat", False),
+        looks=tuple(written.get("looks", ())),
+        resumed=written.get("resumed"),
+    )
+
+
+def _arm(written: dict[str, Any]) -> Arm:
+    settings = settings_as_written(written["settings"])
+    return Arm(written["contender"], written["block"], settings, written.get("levels", {}))

@@ -1,0 +1,203 @@
+"""Runs a component's loop in a process of its own: placement, quiet clocks, signals, events, errors.
+
+With --launched a component writes events for its launcher to stdout, one JSON object a line: ready (url), second
+(sent, answered), result, error (message, exit code); it starts once a line comes in on stdin. Further lines say what is
+known of a killed process. Without --launched it writes sentences for a person to stderr.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import select
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, NoReturn, Protocol, cast
+
+import click
+import orjson
+
+from exchange.results import EngineResult, GatewayResult, ReporterResult
+from exchange.session import Disagreement
+from exchange_simulation.launching.errors import UserError, sentence
+from exchange_simulation.launching.interrupts import on_signals
+from exchange_simulation.launching.priority import going_first, wake_on_time
+from transports.base import BadAddress, CannotListen, TransportError
+
+STDIN = 0
+
+
+class Service(Protocol):
+    """A component's loop."""
+
+    def warm(self) -> None: ...
+
+    def run(self) -> GatewayResult | EngineResult | ReporterResult | None:
+        """Serve to the end. Returns the result; None from a standby that was not needed."""
+
+    def stop(self, reason: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def stay_on(cpu: int) -> None:
+    """Keep this thread, and the threads that it starts from now on (libzmq's own), on one processor."""
+    try:
+        os.sched_setaffinity(0, {cpu})
+    except (OSError, AttributeError) as error:
+        raise UserError(f"cannot stay on processor {cpu}: this machine has {os.cpu_count()}") from error
+
+
+def do_without_scipy() -> None:
+    """Hide scipy and PyYAML from numba, which makes a start shorter.
+
+    numba imports scipy for linear algebra, which no kernel uses, and PyYAML for a settings file, which we do not have.
+    """
+    for module in ("scipy", "yaml"):
+        sys.modules.setdefault(module, cast(Any, None))
+
+
+def load_kernels_alone(reporter_url: str = "") -> None:
+    """Let numba load a kernel from disk without its compiler's libraries: a quarter of the processor time of a start.
+
+    numba imports what it knows how to compile before it loads the first kernel; a compilation imports it all the same.
+    Calling a loaded kernel needs the type of functions that are arguments. A numba with another cache loads as ever.
+    """
+    if reporter_url.startswith("zeromq"):
+        return  # a reporter needs no kernel then, and no numba
+    import numba.experimental.function_type  # noqa: F401
+    from numba.core.caching import Cache
+    from numba.core.runtime import rtsys
+
+    def load(cache: Any, signature: Any, context: Any) -> Any:
+        rtsys.initialize(context)
+        with cache._guard_against_spurious_io_errors():
+            return cache._load_overload(signature, context)
+
+    if all(hasattr(Cache, name) for name in ("_guard_against_spurious_io_errors", "_load_overload")):
+        Cache.load_overload = load
+
+
+def settle_down() -> None:
+    """Wake on time, and let no garbage collection pause a measured loop."""
+    wake_on_time()
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+
+
+class Events:
+    """Events of one component: JSON lines for a launcher, or sentences for a person."""
+
+    def __init__(self, role: str, launched: bool) -> None:
+        self._role, self.launched = role, launched
+        self.known: dict[str, Any] = {}
+        """What the launcher knows of the process that this one takes the place of."""
+        self.on_known: Callable[[dict[str, Any]], None] = lambda known: None
+        self._unread, self._out = b"", sys.stdout.buffer
+
+    def alone_on_stdout(self) -> None:
+        """From now on, what else is printed, by a library as well, goes to the log."""
+        if self.launched:
+            self._out = os.fdopen(os.dup(1), "wb")
+            os.dup2(2, 1)
+
+    def await_start(self) -> None:
+        """Wait for the launcher's line on stdin, which comes when every component is ready; without one, go on."""
+        if self.launched and not self._take_line():
+            raise SystemExit(1)
+
+    def hear(self) -> None:
+        """Take what the launcher has said since the start, if anything."""
+        if self.launched and (self._unread or select.select([STDIN], [], [], 0)[0]):
+            self._take_line()
+
+    def _take_line(self) -> bool:
+        """Wait for a line. False where the launcher is gone."""
+        while b"\n" not in self._unread:
+            if not (chunk := os.read(STDIN, 1 << 16)):
+                return False
+            self._unread += chunk
+        line, _, self._unread = self._unread.partition(b"\n")
+        if known := orjson.loads(line):
+            self.known = known
+            self.on_known(known)
+        return True
+
+    def say(self, event: str, sentence: str = "", **facts: Any) -> None:
+        if self.launched:
+            self._out.write(orjson.dumps({"event": event, **facts}) + b"\n")
+            self._out.flush()
+        elif sentence:
+            click.echo(f"{self._role}: {sentence}", err=True)
+
+    def ready(self, url: str) -> None:
+        self.say("ready", f"ready at {url}", url=url)
+
+    def took_over(self, url: str) -> None:
+        """Report that this standby is the engine from now on."""
+        self.say("took over", f"the other engine is gone; serving at {url}")
+
+    def result(self, result: GatewayResult | EngineResult | ReporterResult) -> None:
+        """Report the result to the launcher. The reporter has it too, as the last record of a source.
+
+        Both ways are needed: by hand there is no launcher, and a launcher must not depend on a reporter that died.
+        """
+        self.say("result", result.stopped or "done", result=asdict(result))
+
+    def error(self, message: str, exit_code: int) -> None:
+        self.say("error", message=message, exit_code=exit_code)
+
+
+def serve(
+    events: Events,
+    open_service: Callable[[], tuple[Service, str]],
+    cpu: int | None,
+    opened: contextlib.ExitStack | None = None,
+    priority: str = "normal",
+) -> Any:
+    """Open a service, run it to its end, report and return its result. A signal ends it in band.
+
+    A launched component that is ready waits for the launcher's start. `opened` is closed at the end; `open_service` may
+    add to it. An error becomes a sentence: UserError or ClickException, or SystemExit after an event to the launcher.
+    """
+    try:
+        with opened or contextlib.nullcontext():
+            result = _run(events, open_service, cpu, priority)
+    except (TransportError, Disagreement, OSError, UserError) as error:
+        _give_up(events, error)
+    if result is None:
+        events.say("not needed", "the other engine ended the session")
+    else:
+        events.result(result)
+    return result
+
+
+def _run(events: Events, open_service: Callable[[], tuple[Service, str]], cpu: int | None, priority: str) -> Any:
+    events.alone_on_stdout()
+    if cpu is not None:
+        stay_on(cpu)
+    do_without_scipy()
+    with going_first(priority):  # so do the threads that a transport starts
+        service, url = open_service()
+    service.warm()
+    settle_down()
+    events.ready(url)
+    events.await_start()
+    on_signals((signal.SIGTERM, signal.SIGINT, signal.SIGHUP), lambda *_: service.stop("interrupted"))
+    with going_first(priority):
+        result = service.run()
+    service.close()
+    return result
+
+
+def _give_up(events: Events, error: Exception) -> NoReturn:
+    mistake = isinstance(error, BadAddress | CannotListen | Disagreement | UserError)
+    message = sentence(error)
+    events.error(message, 2 if mistake else 1)
+    if events.launched:
+        raise SystemExit(2 if mistake else 1) from error
+    raise (UserError(message) if mistake else click.ClickException(message)) from error

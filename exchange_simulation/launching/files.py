@@ -1,0 +1,159 @@
+"""Folders of runs, made once and found again, and files in them that appear whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+from urllib.parse import urlsplit
+
+import orjson
+
+from exchange.json_records import cleaned
+from exchange.settings import RunSettings
+from exchange.words import printable
+from exchange_simulation.launching.errors import UserError, writing
+from transports.registry import scheme_of
+
+
+@contextlib.contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write into, under a dot-name until it is whole. A device or a pipe is written directly. OSError."""
+    if path.exists() and not path.is_file():
+        with path.open("wb") as device:
+            yield device
+        return
+    hidden = path.resolve().with_name(f".{path.resolve().name}.part")
+    try:
+        with hidden.open("wb") as file:
+            yield file
+        hidden.replace(path.resolve())
+    except BaseException:
+        with contextlib.suppress(OSError):
+            hidden.unlink()
+        raise
+
+
+def write_whole(path: Path, content: bytes) -> Path:
+    """The path. ClickException where it takes no file, or the disk is full."""
+    with writing(path), whole_file(path) as file:
+        file.write(content)
+    return path
+
+
+def json_bytes(value: object) -> bytes:
+    """Indented JSON, numpy numbers among the values."""
+    option = orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY
+    try:
+        return orjson.dumps(value, option=option)
+    except TypeError:  # a path that is no UTF-8
+        return orjson.dumps(cleaned(value), option=option)
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """Write a record, with the errors of `write_whole`."""
+    write_whole(path, json_bytes(value) + b"\n")
+
+
+def local_path(place: str) -> Path | None:
+    """The path that a path or a file: URL names; None for a URL of another file system."""
+    scheme = urlsplit(place).scheme
+    if len(scheme) > 1 and scheme != "file":
+        return None
+    return Path(place.removeprefix("file:").removeprefix("//") if scheme == "file" else place)
+
+
+def run_name(settings: RunSettings) -> str:
+    """The default name of a run's folder: time, transport, rate."""
+    rate = "max" if settings.orders_per_s is None else f"{settings.orders_per_s:.10g}"
+    scheme = scheme_of(settings.transport).replace("+", "-")
+    return dated_name(f"{scheme}-{rate}")
+
+
+def dated_name(what: str) -> str:
+    """The default name of a new folder: the time, what it holds, and a random word that keeps two apart."""
+    return f"{time.strftime('%Y%m%d-%H%M%S')}-{what}-{secrets.token_hex(3)}"
+
+
+def new_run_folder(results: Path, name: str) -> Path:
+    """Make results/name, the run's folder under its final name, for its owner alone.
+
+    UserError where it exists or cannot be made.
+    """
+    if not name or name in {".", ".."} or "/" in name or "\n" in name or printable(name) != name:
+        raise UserError(f"{name!r} is no name for a run: give one that can be a folder's name")
+    folder = results / name
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700)
+        _try_writing(folder)
+    except FileExistsError as error:
+        if not results.is_dir():
+            raise UserError(f"{results} is a file: choose a folder with --results") from error
+        raise UserError(f"{folder} exists already: choose another name or another results folder") from error
+    except OSError as error:
+        raise UserError(f"cannot write to {folder}: {error.strerror}; choose another place with --results") from error
+    return folder
+
+
+def _try_writing(folder: Path) -> None:
+    """Notice a full disk before the run, and leave no empty folder behind."""
+    try:
+        with whole_file(folder / "writable") as file:
+            file.write(b"x" * 4096)
+        (folder / "writable").unlink()
+    except OSError:
+        folder.rmdir()
+        raise
+
+
+def is_measured(folder: Path) -> bool:
+    """True if the run has left orders, answers or measurements."""
+    streams = [path for path in folder.glob("*.bin") if path.stat().st_size]
+    return bool(streams or list(folder.glob("spool/*.jsonl")))
+
+
+def run_folders(results: Path) -> list[Path]:
+    """The folder itself if it is a run's, else the runs in it and in its trials, by name.
+
+    UserError where a folder cannot be read. A folder that is removed meanwhile counts as empty.
+    """
+    try:
+        if _is_run(results):
+            return [results]
+        return [run for path in _folders_in(results) for run in ([path] if _is_run(path) else _runs_of_trial(path))]
+    except OSError as error:
+        raise UserError(f"cannot read {error.filename}: {error.strerror}; give a folder with runs in it") from error
+
+
+def runs_begun(results: Path) -> Iterator[Path]:
+    """Runs with a file in their spool. Each is tested when its turn comes, so one that begins meanwhile is found."""
+    return (run for run in run_folders(results) if _has_begun(run))
+
+
+def runs_under_way(results: Path) -> Iterator[Path]:
+    """Runs that have begun, and those about to begin, which have neither a spool file nor a record."""
+    return (run for run in run_folders(results) if _has_begun(run) or not (run / "run.json").exists())
+
+
+def _has_begun(run: Path) -> bool:
+    return any((run / "spool").glob("[!.]*.jsonl"))
+
+
+def _runs_of_trial(folder: Path) -> list[Path]:
+    try:
+        return [path for path in _folders_in(folder) if _is_run(path)]
+    except FileNotFoundError:
+        return []
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+
+
+def _is_run(folder: Path) -> bool:
+    return any(os.path.exists(folder / mark) for mark in ("run.json", "spool"))

@@ -1,0 +1,115 @@
+"""The broker of a run: at the user's address, the user's standing one, one of several runs, or one of its own."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from exchange.settings import RunSettings
+from exchange_simulation.launching.priority import going_first
+from exchange_simulation.launching.process_group import ProcessGroup
+from exchange_simulation.launching.transport_settings import as_options, with_option
+from transports.base import Address, BadAddress, mask
+from transports.declaration import Broker, RunningBroker, Where
+from transports.registry import transport_of
+
+if TYPE_CHECKING:
+    from exchange_simulation.launching.network.network import Network
+
+
+class Brokers:
+    """A context with private brokers, for one run or for several: one for each kind, TCP_NODELAY, keys and priority.
+
+    A broker is started when the first run needs it, and ends with the context. If this process is killed, the broker
+    ends at the end of file of a pipe of ours, and a watchdog removes its folder.
+    """
+
+    def __init__(
+        self, processes: ProcessGroup | None = None, network: Network | None = None, takes_standing: bool = True
+    ) -> None:
+        """The brokers join the group of `processes` and use its folder; without it, they get a group of their own.
+
+        In a network, brokers are started in the namespace of the role `broker`, and the standing one is not taken.
+        """
+        self._processes, self._network = processes, network
+        self._takes_standing = takes_standing and network is None
+
+    def __enter__(self) -> Brokers:
+        self._open = contextlib.ExitStack()
+        self._running: dict[tuple[type[Broker], bool, str | None, str], RunningBroker] = {}
+        self._started = 0
+        return self
+
+    def get(self, broker: Broker, nodelay: bool, secure: str | None = None, priority: str = "normal") -> RunningBroker:
+        """The shared broker if it lives; else the user's standing one if it fits; else a new one, shared from now.
+
+        The standing one has no keys, and normal priority.
+        """
+        kind = type(broker), nodelay, secure, priority
+        shared = self._running.get(kind)
+        if shared is not None and _is_alive(shared):
+            return shared
+        may_stand = self._takes_standing and not secure and priority == "normal"
+        if may_stand and (standing := broker.standing(nodelay)):
+            return standing
+        self._running[kind] = self._start(broker, nodelay, secure, priority)
+        return self._running[kind]
+
+    def _start(self, broker: Broker, nodelay: bool, secure: str | None, priority: str) -> RunningBroker:
+        if self._processes is None:
+            self._processes = self._open.enter_context(ProcessGroup())
+        self._started += 1
+        folder, where = self._processes.folder / f"broker-{self._started}", self._where(secure)
+        with going_first(priority):
+            running = self._open.enter_context(broker.start(folder, self._processes.id, nodelay, where))
+        return replace(running, is_reachable=self._network is None)
+
+    def _where(self, secure: str | None) -> Where:
+        """On loopback, or in the network, with the keys of the settings."""
+        where, network = Where(keys=Path(secure) if secure else None), self._network
+        if network is None:
+            return where
+        prefix, open_socket = tuple(network.prefix("broker")), partial(network.socket, "broker")
+        return replace(where, host=network.address["broker"], prefix=prefix, open_socket=open_socket)
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+
+def _is_alive(running: RunningBroker) -> bool:
+    """A broker without processes of ours counts as alive, since we cannot tell."""
+    try:
+        if running.server is not None:
+            running.server.usage()
+    except OSError:
+        return False
+    return True
+
+
+def broker_of_run(settings: RunSettings, brokers: Brokers) -> RunningBroker:
+    """The broker for a run's links; its URL has the settings as options. BadAddress for a mistake in the settings.
+
+    A scheme alone, as `amqp`, never meets a broker that somebody else started: it gets a private one of `brokers`. An
+    address is used as it is.
+    """
+    scheme, _, place = settings.transport.partition("?")[0].partition("://")
+    transport = transport_of(scheme)
+    broker = transport.broker() if transport.broker else None
+    if place and "broker" in settings.nagle:
+        raise BadAddress(
+            f"{mask(settings.transport)} is not ours, so its TCP_NODELAY cannot be changed: leave broker out of "
+            f"--nagle, or use plain {scheme}"
+        )
+    options = "&".join(filter(None, (settings.transport.partition("?")[2], as_options(settings))))
+    if place:
+        url = with_option(f"{scheme}://{place}", options)
+        if broker is not None:
+            broker.check(Address.parse(url, token=""))
+        return RunningBroker(url)
+    if broker is None or scheme not in broker.starts:
+        raise BadAddress(f"{scheme} needs an address: {scheme}://{broker.place if broker else 'host:port'}")
+    running = brokers.get(broker, "broker" not in settings.nagle, settings.secure, settings.priority)
+    return replace(running, url=with_option(running.url, options))

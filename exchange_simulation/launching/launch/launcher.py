@@ -1,0 +1,181 @@
+"""Launches a run: a network, places to meet, and a process for each component, which `watch.py` follows."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import shlex
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from exchange.instances import instance_of, role_of
+from exchange.settings import ROLES, RunSettings
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.interrupts import heeded_at_the_end
+from exchange_simulation.launching.launch.places import Places, as_seen_by_peers, meeting_places, of_role
+from exchange_simulation.launching.launch.watch import OnSecond, Watch
+from exchange_simulation.launching.lineup import Lineup, component_of
+from exchange_simulation.launching.notices import detail
+from exchange_simulation.launching.options import arguments
+from exchange_simulation.launching.priority import yielding
+from exchange_simulation.launching.process_group import ProcessGroup
+from exchange_simulation.launching.record.outcome import Outcome
+from exchange_simulation.launching.services import TOKEN
+from transports.base import mask
+from transports.registry import has_broker
+
+if TYPE_CHECKING:
+    from exchange_simulation.launching.launch.broker_watch import BrokerWatch
+    from exchange_simulation.launching.launch.brokers import Brokers
+    from exchange_simulation.launching.network.network import Network
+    from exchange_simulation.launching.packets.capture import Capture
+
+
+def launch(
+    folder: Path,
+    settings: RunSettings,
+    on_second: OnSecond,
+    brokers: Brokers | None,
+    until_recorded: contextlib.ExitStack,
+) -> tuple[str, Outcome]:
+    """Run all components to their end. Returns the first engine's URL, and the outcome. UserError for refused settings.
+
+    Once they have ended, signals are held back until `until_recorded` is closed.
+    """
+    lineup = Lineup.of(settings)
+    with contextlib.ExitStack() as stack:
+        processes = stack.enter_context(ProcessGroup())
+        group = processes.id
+        network = _network(settings, group, stack)
+        own = _brokers(settings, brokers, processes, network, stack)
+        places = stack.enter_context(meeting_places(settings, processes.folder, own, network))
+        secret = "" if places.broker else secrets.token_hex(16)  # a broker admits by a password of its own
+        environment = {TOKEN: secret, **places.environment}
+        start = partial(_start, processes, folder, component_arguments(folder, settings, places), environment, network)
+        for name in lineup.processes:
+            start(name)
+        capture = _capture(settings, places, folder, network, group, stack)
+        broker = _broker_watch(places, folder.name, settings, stack)
+        restart = start if settings.recover else None
+        watch = Watch(processes, lineup, on_second, settings.timeout_s, broker, restart)
+        try:
+            with yielding():
+                watch.follow()
+            until_recorded.enter_context(heeded_at_the_end())
+        finally:
+            watch.close()
+        outcome = watch.outcome()
+    outcome.network = network.facts if network else None
+    outcome.capture = asdict(capture.captured) if capture and capture.captured else None
+    outcome.failures += (capture.problem,) if capture and capture.problem else ()
+    for log in folder.glob("*.log"):
+        if not log.stat().st_size:
+            log.unlink()
+    return places.engines[1], outcome
+
+
+def _start(
+    processes: ProcessGroup,
+    folder: Path,
+    words: dict[str, list[str]],
+    environment: dict[str, str],
+    network: Network | None,
+    name: str,
+) -> None:
+    """Start a process. An engine that is started again follows its standby, if it has one."""
+    component = component_of(name)
+    follows = component != name or name in processes.children
+    own = [word for word in words[component] if follows or word != "--standby"]
+    detail(f"starting {name}: exchange {shlex.join([role_of(component), *own])}")
+    prefix = network.prefix(role_of(component)) if network else ()
+    command = [role_of(component), "--launched", *own]
+    processes.start(name, command, folder / f"{name}.log", environment, prefix)
+
+
+def _network(settings: RunSettings, group: int, stack: contextlib.ExitStack) -> Network | None:
+    """The run's network, which stays up until the stack is closed; None where all is on loopback."""
+    if settings.network == "local":
+        return None
+    from exchange_simulation.launching.network.network import Network
+    from exchange_simulation.launching.network.profile import parse
+
+    roles = (*ROLES, "broker") if has_broker(settings.transport) else ROLES
+    return stack.enter_context(Network.up(parse(settings.network), roles, process_group=group))
+
+
+def _brokers(
+    settings: RunSettings,
+    shared: Brokers | None,
+    processes: ProcessGroup,
+    network: Network | None,
+    stack: contextlib.ExitStack,
+) -> Brokers | None:
+    """The shared brokers, or the run's own: one in a network belongs to the run alone, as the network does.
+
+    None for a transport that has no broker.
+    """
+    if not has_broker(settings.transport):
+        return None
+    from exchange_simulation.launching.launch.brokers import Brokers
+
+    return shared if shared and not network else stack.enter_context(Brokers(processes, network))
+
+
+def _capture(
+    settings: RunSettings,
+    places: Places,
+    folder: Path,
+    network: Network | None,
+    group: int,
+    stack: contextlib.ExitStack,
+) -> Capture | None:
+    """tcpdump beside the run until the stack is closed; None where nobody asked for it."""
+    if not settings.capture:
+        return None
+    from exchange_simulation.launching.launch.broker_watch import is_of_this_host
+    from exchange_simulation.launching.packets.capture import capture_of
+
+    url = places.engines[1]
+    if places.broker and network is None and not is_of_this_host(urlsplit(url).hostname or ""):
+        raise UserError(f"--capture sees this host's loopback, where no packet of {mask(url)} is: capture there")
+    role = "broker" if places.broker else "engine"
+    prefix = network.prefix(role) if network else None
+    return stack.enter_context(capture_of(places.engines.values(), folder, group, prefix))
+
+
+def _broker_watch(places: Places, run: str, settings: RunSettings, stack: contextlib.ExitStack) -> BrokerWatch | None:
+    """A watch over the run's broker; None where there is no broker."""
+    if places.broker is None:
+        return None
+    from exchange_simulation.launching.launch.broker_watch import BrokerWatch
+
+    watch = BrokerWatch(places.broker, places.meetings(run), "broker" not in settings.nagle)
+    return stack.enter_context(contextlib.closing(watch))
+
+
+def component_arguments(folder: Path, settings: RunSettings, places: Places) -> dict[str, list[str]]:
+    """The words that a user would type after `exchange ROLE` on each component's host, by the component's name."""
+    return {
+        name: arguments(role_of(name), {**vars(settings), **_own_values(name, folder, settings, places)})
+        for name in Lineup.of(settings).names
+    }
+
+
+def _own_values(name: str, folder: Path, settings: RunSettings, places: Places) -> dict[str, Any]:
+    """A component's own parameters: the run's name and folder, where it listens and connects, its number and CPU."""
+    role, instance = role_of(name), instance_of(name)
+    engine, reporter = places.engines[instance], places.reporters[Lineup.of(settings).group_of(name)]
+    return {
+        "name": folder.name,
+        "results": folder.parent,
+        "url": of_role(reporter if role == "reporter" else engine, role, settings),
+        "engine_url": of_role(as_seen_by_peers(engine), role, settings),
+        "reporter_url": as_seen_by_peers(reporter),
+        "instance": instance,
+        "cpu": settings.cpus.get(name, settings.cpus.get(role)),
+        "journal": settings.journal or (folder / "journal" if settings.recover else None),
+        "recover": settings.journals,
+    }

@@ -1,0 +1,149 @@
+"""Runs the components in threads of this process, over transports that cannot leave it."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import queue
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from exchange.instances import named, role_of
+from exchange.session import Disagreement
+from exchange.settings import RunSettings
+from exchange_simulation.launching.component import Service
+from exchange_simulation.launching.errors import UserError, sentence
+from exchange_simulation.launching.launch.places import Places, meeting_places
+from exchange_simulation.launching.launch.watch import GatewayTotals, Moment, OnSecond
+from exchange_simulation.launching.lineup import Lineup
+from exchange_simulation.launching.priority import going_first, yielding
+from exchange_simulation.launching.record.noise import NoiseMeter
+from exchange_simulation.launching.record.outcome import Outcome, Result, outcome_of
+from exchange_simulation.launching.services import open_engine, open_gateway, open_reporter, open_streams
+from transports.base import TransportError
+
+SWITCH_INTERVAL_S = 0.0001
+"""How long a thread keeps the interpreter. The default of 5 ms would become the completion time."""
+
+LOOK_S = 1.0
+"""A thread that ends wakes the one that waits for it. Ctrl-C may lose that message, so threads are looked at, too."""
+
+
+def run_in_threads(folder: Path, settings: RunSettings, on_second: OnSecond) -> tuple[str, Outcome]:
+    """Run all components to their end; (the first engine's URL, the outcome)."""
+    stage, noise = Stage(folder, settings), NoiseMeter()
+    with interpreter_shared(), meeting_places(settings, folder) as places:
+        try:
+            with contextlib.ExitStack() as stack:
+                stage.open(stack, places)
+                noise.clock_starts()
+                stage.play(on_second)
+                noise.clock_stops()
+        except OSError as error:  # a recorded stream that cannot be closed
+            if not stage.results:
+                raise
+            stage.failures.append(f"gateway: {sentence(error)}")
+    outcome = outcome_of(Lineup.of(settings), stage.results)
+    return places.engines[1], replace(outcome, failures=tuple(stage.failures), noise=noise.noise)
+
+
+@contextlib.contextmanager
+def interpreter_shared() -> Iterator[None]:
+    """Let threads take short turns, and spare objects older than the run from garbage collection."""
+    before_s = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        sys.setswitchinterval(before_s)
+
+
+class Stage:
+    """The components, each in a thread. If one fails, the others end in band."""
+
+    def __init__(self, folder: Path, settings: RunSettings) -> None:
+        self._folder, self._settings, self._lineup = folder, settings, Lineup.of(settings)
+        self._totals = GatewayTotals(len(self._lineup.gateways))
+        self.results: dict[str, Result] = {}
+        self.failures: list[str] = []
+        self._services: dict[str, Service] = {}
+        self._seconds: queue.SimpleQueue[tuple[str, int, int] | threading.Thread] = queue.SimpleQueue()
+        """Gateways' seconds, and threads that end."""
+
+    def open(self, stack: contextlib.ExitStack, places: Places) -> None:
+        folder, name, settings = self._folder, self._folder.name, self._settings
+        for instance, url in places.reporters.items():
+            reporter, _ = open_reporter(name, url, lambda: folder, settings, of_thread=True, instance=instance)
+            self._add(stack, named("reporter", instance), reporter)
+        for pair, url in places.engines.items():
+            reports_to = places.reporters[self._lineup.reporter_of(pair)]
+            engine, _ = open_engine(name, url, reports_to, settings, of_thread=True, instance=pair)
+            self._add(stack, named("engine", pair), engine)
+            streams = stack.enter_context(open_streams(folder, settings, pair))
+            gateway = open_gateway(name, url, reports_to, settings, streams, of_thread=True, instance=pair)
+            gateway.on_second = partial(self._put_second, named("gateway", pair))
+            self._add(stack, named("gateway", pair), gateway)
+        for service in self._services.values():
+            service.warm()
+
+    def _add(self, stack: contextlib.ExitStack, name: str, service: Service) -> None:
+        stack.callback(service.close)
+        self._services[name] = service
+
+    def _put_second(self, gateway: str, sent: int, answered: int) -> None:
+        self._seconds.put((gateway, sent, answered))
+
+    def play(self, on_second: OnSecond) -> None:
+        """Return when all have ended. Ctrl-C ends the gateways in band, a second one all components; a third leaves."""
+        threads = [threading.Thread(target=self._play, args=[name], name=name, daemon=True) for name in self._services]
+        for thread in threads:
+            thread.start()
+        for names in (self._lineup.gateways, list(self._services)):
+            try:
+                return self._follow(threads, on_second)
+            except KeyboardInterrupt:
+                self._stop(names, "interrupted")
+        return self._follow(threads, on_second)
+
+    def _follow(self, threads: list[threading.Thread], on_second: OnSecond) -> None:
+        """Show seconds in this thread, where that costs no CPU time of the gateway and delays none of its orders."""
+        while any(thread.is_alive() for thread in threads) or not self._seconds.empty():
+            with contextlib.suppress(queue.Empty):
+                second = self._seconds.get(timeout=LOOK_S)
+                if isinstance(second, threading.Thread):
+                    second.join()
+                elif totals := self._totals.take(*second):
+                    on_second(Moment(*totals))
+
+    def _play(self, name: str) -> None:
+        try:
+            with yielding() if role_of(name) == "reporter" else going_first(self._settings.priority):
+                result = self._services[name].run()
+            if result is not None:
+                self.results[name] = result
+        except (TransportError, Disagreement, OSError, UserError) as error:
+            self.failures.append(f"{name}: {sentence(error)}")
+        except Exception as error:  # noqa: BLE001 - a mistake of ours; the others are to end all the same
+            self._log(name, error)
+        finally:
+            self._seconds.put(threading.current_thread())
+            if name not in self.results:
+                self._stop(list(self._services), f"the {name} failed")
+            self._services[name].close()  # else a peer that has more to send waits for room without end
+
+    def _log(self, name: str, error: Exception) -> None:
+        """Write the traceback to the file that has the stderr of a component that is a process."""
+        self.failures.append(f"the {name} broke: {type(error).__name__}: {error}; see {name}.log")
+        with contextlib.suppress(OSError):
+            (self._folder / f"{name}.log").write_text("".join(traceback.format_exception(error)))
+
+    def _stop(self, names: list[str], reason: str) -> None:
+        for name in names:
+            self._services[name].stop(reason)

@@ -1,0 +1,322 @@
+"""Follows a run's components until each has ended, in band if possible, and says once a second how far they are."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from exchange.instances import instance_of, named, role_of
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.lineup import READY_S, Lineup, component_of, processes_of
+from exchange_simulation.launching.priority import processors_of
+from exchange_simulation.launching.process_group import ProcessGroup, Supervisor
+from exchange_simulation.launching.record.noise import NoiseMeter
+from exchange_simulation.launching.record.outcome import Outcome, outcome_of, read_results
+
+if TYPE_CHECKING:
+    from exchange_simulation.launching.launch.broker_watch import BrokerWatch
+
+PATIENCE_S = 5.0
+"""Time to finish in band once asked to. Where nobody was asked, --timeout comes on top: components wait so long."""
+ONE_CTRL_C_S = 0.3
+"""Interrupts within this time count as one: `timeout` sends two, to its child and to its group."""
+LOOK_S, BROKER_LOOK_S = 1.0, 0.25
+"""Events wake the launcher at once; without any it looks at deadlines this often, and at a broker's processes."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """How far a run is: orders sent and answered by all gateways.
+
+    `broker_cpu_s` is the CPU time of the run's own broker since the clock started, None where there is none.
+    """
+
+    sent: int
+    answered: int
+    broker_cpu_s: float | None = None
+
+
+OnSecond = Callable[[Moment], None]
+
+
+class GatewayTotals:
+    """Adds up what several gateways report once a second."""
+
+    def __init__(self, gateways: int) -> None:
+        self._gateways = gateways
+        self._latest: dict[str, tuple[int, int]] = {}
+        self._reported: set[str] = set()
+
+    def take(self, gateway: str, sent: int, answered: int) -> tuple[int, int] | None:
+        """(sent, answered) of all gateways once each has reported, or one reports again before that; else None."""
+        is_due = gateway in self._reported
+        if is_due:
+            self._reported.clear()
+        self._latest[gateway] = sent, answered
+        self._reported.add(gateway)
+        if len(self._reported) == self._gateways:
+            is_due = True
+            self._reported.clear()
+        return (sum(s for s, _ in self._latest.values()), sum(a for _, a in self._latest.values())) if is_due else None
+
+
+class Watch:
+    """Reads the components' events, and acts on them."""
+
+    def __init__(
+        self,
+        processes: ProcessGroup,
+        lineup: Lineup,
+        on_second: OnSecond,
+        timeout_s: float,
+        broker: BrokerWatch | None = None,
+        restart: Callable[[str], None] | None = None,
+    ) -> None:
+        """`timeout_s`: how long each component bears the silence of another. `restart` starts a killed one again."""
+        self._timeout_s = timeout_s
+        self._processes, self._lineup, self._on_second, self._broker = processes, lineup, on_second, broker
+        self._supervisor = Supervisor(restart, timeout_s)
+        self._takeovers = 0
+        self._totals = GatewayTotals(len(lineup.gateways))
+        self._noise = NoiseMeter()
+        self._affinity: dict[str, list[int]] = {}
+        self._selector = selectors.DefaultSelector()
+        self._results: dict[str, dict[str, Any]] = {}
+        self._known: dict[str, dict[str, Any]] = {}
+        """The facts with which a component takes the place of a killed one."""
+        self._failures: list[str] = []
+        self._ready: set[str] = set()
+        self._unneeded: set[str] = set()
+        """Standbys that ended without a session."""
+        self._started = False
+        self._interrupted_s: float | None = None
+        self._partial = dict.fromkeys(processes.children, b"")
+        self._deadlines_s = dict.fromkeys(lineup.reporters, time.monotonic() + READY_S)
+        """By reporter: until when it and its pairs must be ready; after the start, until when they must have ended."""
+        for name in processes.children:
+            self._listen_to(name)
+
+    def _listen_to(self, name: str) -> None:
+        stdout = self._processes.children[name].stdout
+        assert stdout is not None
+        os.set_blocking(stdout.fileno(), False)
+        self._selector.register(stdout, selectors.EVENT_READ, name)
+
+    def follow(self) -> None:
+        """Return when all children have closed their events. Ctrl-C asks for an end in band; a second one returns."""
+        while self._selector.get_map():
+            looked_s = time.monotonic()
+            try:
+                self._once()
+                self._leave_late(looked_s)
+            except KeyboardInterrupt:
+                if self._interrupted_s is not None and time.monotonic() - self._interrupted_s > ONE_CTRL_C_S:
+                    break
+                self._interrupt()
+
+    def _leave_late(self, looked_s: float) -> None:
+        """Stop following components that are past their deadline, and ask those of other reporters to end too.
+
+        `looked_s` is the time before the last look, so events that came while the launcher was stalled count.
+        """
+        groups = {group for group, until_s in self._deadlines_s.items() if looked_s > until_s}
+        late = [key for key in self._selector.get_map().values() if self._lineup.group_of(key.data) in groups]
+        if not late:
+            return
+        ending = self._started or self._failures
+        how = "did not end with the others" if ending else f"was not ready within {READY_S:g} s"
+        self._failures += [f"the {key.data} {how}" for key in late if component_of(key.data) not in self._results]
+        for key in late:
+            self._selector.unregister(key.fileobj)
+        self._end_soon(*(key.data for key in self._selector.get_map().values()))
+
+    def _interrupt(self) -> None:
+        """End the run in band: the gateways' results will say that they were interrupted."""
+        if self._interrupted_s is not None:
+            return
+        self._interrupted_s = time.monotonic()
+        if self._started:
+            self._end_soon(*self._lineup.gateways)
+        else:
+            self._give_up("interrupted before the start")
+
+    def _once(self) -> None:
+        if self._broker:
+            self._broker.look()
+        for late in self._supervisor.late():
+            self._processes.signal(late, signal.SIGKILL)
+        for key, _ in self._selector.select(BROKER_LOOK_S if self._broker else LOOK_S):
+            name: str = key.data
+            chunk = os.read(key.fd, 1 << 16)
+            *lines, self._partial[name] = (self._partial[name] + chunk).split(b"\n")
+            for line in lines:
+                self._take(name, orjson.loads(line))
+            if not chunk:
+                self._selector.unregister(key.fileobj)
+                self._ended(name)
+
+    def _take(self, name: str, event: dict[str, Any]) -> None:
+        match event:
+            case {"event": "ready"}:
+                self._is_ready(name)
+            case {"event": "took over"}:
+                self._takeovers += 1
+            case {"event": "refuses"}:
+                self._signal(named("gateway", instance_of(name)))
+            case {"event": "not needed"}:
+                self._unneeded.add(name)
+            case {"event": "known", "role": role, "known": known}:
+                self._note_known(named(role, instance_of(name)), known)
+            case {"event": "second", "sent": sent, "answered": answered}:
+                if totals := self._totals.take(name, sent, answered):
+                    self._on_second(Moment(*totals, self._broker.cpu_s if self._broker else None))
+            case {"event": "result", "result": result}:
+                self._take_result(component_of(name), result)
+            case {"event": "error", "message": message, "exit_code": 2} if not self._started:
+                raise UserError(message)
+            case {"event": "error", "message": message}:
+                self._give_up(f"{name}: {message}")
+
+    def _take_result(self, component: str, result: dict[str, Any]) -> None:
+        """Keep a component's result, and ask others to end that need not go on: a standby, a new process, a partner."""
+        self._results[component] = result
+        if self._results.keys() >= set(self._lineup.gateways):
+            self._clock_stops()
+        until_s = time.monotonic() + self._timeout_s + PATIENCE_S
+        self._deadlines_s.setdefault(self._lineup.group_of(component), until_s)
+        if self._lineup.has_standbys and role_of(component) == "engine":
+            self._signal(component)
+        for recorded in result.get("results", {}):  # a reporter's
+            if any(map(self._supervisor.has_restarted, processes_of(recorded))):
+                self._signal(recorded)
+        self._end_partner_of(component, result)
+
+    def _note_known(self, component: str, known: dict[str, Any]) -> None:
+        """Keep the newest facts. An engine may wait for a gateway that has left."""
+        self._known[component] = known
+        if role_of(component) == "engine":
+            self._processes.tell(*self._with_standbys(component), known=known)
+
+    def _is_ready(self, name: str) -> None:
+        if self._started:
+            self._supervisor.note_ready(name)
+            self._processes.tell(name, known=self._known.get(component_of(name)))
+            return
+        self._ready.add(name)
+        if self._ready == set(self._lineup.processes):
+            self._start()
+
+    def _end_partner_of(self, name: str, result: dict[str, Any]) -> None:
+        """Ask the other end of a pair to end, if this one ended early and could not say so in band.
+
+        Over a broker, the other end would notice late. If it was stopped, the signal wakes it, and it leaves a result.
+        """
+        role, is_alone = role_of(name), bool(result.get("stopped")) and not result.get("engine_said")
+        partner = named("gateway" if role == "engine" else "engine", instance_of(name))
+        if role != "reporter" and is_alone and partner not in self._results:
+            self._signal(partner)
+
+    def _is_recorded(self, component: str) -> bool:
+        """Whether the reporter has the component's result, and everything else."""
+        return component in _recorded(self._results.get(named("reporter", self._lineup.group_of(component)), {}))
+
+    def _signal(self, *components: str) -> None:
+        """Ask components to end, each with its standby."""
+        for name in self._with_standbys(*components):
+            self._processes.signal(name)
+
+    def _with_standbys(self, *components: str) -> list[str]:
+        """The components' processes, each with its standby."""
+        names = (process for component in components for process in processes_of(component))
+        return [name for name in names if name in self._processes.children]
+
+    def _start(self) -> None:
+        self._deadlines_s.clear()
+        if self._broker:
+            self._broker.clock_starts()
+        self._affinity = {
+            name: cpus for name, child in self._processes.children.items() if (cpus := processors_of(child.pid))
+        }
+        self._noise.clock_starts()
+        self._processes.tell(*self._lineup.processes)
+        self._started = True
+
+    def _clock_stops(self) -> None:
+        if self._noise.noise is not None:
+            return
+        if self._broker is None:
+            self._noise.clock_stops()
+        else:
+            self._noise.clock_stops(self._broker.pids, self._broker.is_hidden)
+            self._broker.clock_stops()
+
+    def _ended(self, name: str) -> None:
+        """A child that closed its events without a result was killed, or broke."""
+        component = component_of(name)
+        has_result = component in self._results or self._is_recorded(component)
+        if not has_result and self._failures and role_of(name) == "gateway":
+            self._signal(named("engine", instance_of(name)))
+        if has_result or self._failures or name in self._unneeded:
+            return
+        code = self._processes.children[name].wait()
+        if self._may_go_on(name) and self._supervisor.restarted(name, code):
+            self._partial[name] = b""
+            self._listen_to(name)
+            return
+        how = (
+            f"was killed by {signal.Signals(-code).name}"
+            if code < 0
+            else f"ended with exit code {code}: see {name}.log"
+        )
+        self._give_up(f"the {name} {how}")
+
+    def _may_go_on(self, name: str) -> bool:
+        """Whether the run is under way, and the other end could go on with another process in place of this one."""
+        is_engine_gone = named("engine", instance_of(name)) in self._results
+        return self._started and not (role_of(name) == "gateway" and is_engine_gone)
+
+    def _give_up(self, reason: str) -> None:
+        self._failures.append(reason)
+        self._end_soon(*(name for name in self._lineup.names if not self._ends_with_its_gateway(name)))
+
+    def _ends_with_its_gateway(self, name: str) -> bool:
+        """Whether it is an engine that is to answer what its gateway has sent, and hears of the end from it."""
+        gateway = self._processes.children.get(named("gateway", instance_of(name)))
+        return self._started and role_of(name) == "engine" and gateway is not None and gateway.poll() is None
+
+    def _end_soon(self, *names: str) -> None:
+        """Ask components to end in band, and set the deadline for all."""
+        self._deadlines_s = dict.fromkeys(self._lineup.reporters, time.monotonic() + PATIENCE_S)
+        self._signal(*(component_of(name) for name in names))
+
+    def close(self) -> None:
+        self._selector.close()
+
+    def outcome(self) -> Outcome:
+        """Results of all components. A killed component's result is the one that its reporter has received."""
+        reporters = [self._results.get(named("reporter", each), {}) for each in self._lineup.reporters]
+        received = {name: result for reporter in reporters for name, result in reporter.get("results", {}).items()}
+        recorded = {name: result for reporter in reporters for name, result in _recorded(reporter).items()}
+        results, unreadable = read_results({**received, **self._results, **recorded})
+        outcome = outcome_of(self._lineup, results)
+        stopped = any(gateway.stopped for gateway in outcome.gateways.values())
+        is_unmentioned = self._interrupted_s is not None and self._started and not stopped
+        outcome.failures = ("interrupted",) * is_unmentioned + tuple(self._failures) + unreadable
+        outcome.takeovers, outcome.restarts = self._takeovers, self._supervisor.restarts
+        outcome.noise, outcome.affinity = self._noise.noise, self._affinity
+        if self._broker:
+            outcome.broker, outcome.broker_usage = self._broker.facts, self._broker.usage
+            outcome.broker_sockets = outcome.of_this_run(self._broker.sockets)
+        return outcome
+
+
+def _recorded(reporter: dict[str, Any]) -> dict[str, Any]:
+    """The results that a reporter has, where nothing is missing: then no process can say more."""
+    return {} if reporter.get("stopped") else reporter.get("results", {})

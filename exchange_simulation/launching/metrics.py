@@ -1,0 +1,213 @@
+"""Metrics of a run: each reads one number out of a record."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from exchange.json_records import Record
+from exchange.measurements import LEAST_ORDERS
+from exchange.settings import RunSettings
+
+Read = Callable[[Record], float | None]
+
+COMPONENTS = ("gateway", "engine", "broker", "reporter")
+PERCENTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p999": "p99.9", "mean": "mean", "max": "maximum"}
+CLOCKS = {"due": "from due time", "handed_over": "from handing over"}
+
+
+def never(_settings: RunSettings) -> bool:
+    return False
+
+
+def scheduled(settings: RunSettings) -> bool:
+    """True if orders have a due time, which completion can be measured from, and all arms get the same load."""
+    return settings.orders_per_s is not None
+
+
+def scheduled_orders(least: int) -> Callable[[RunSettings], bool]:
+    """Whether orders have a due time, and a run measures so many: not the warm-up's seconds, nor each pair's last."""
+
+    def judged(settings: RunSettings) -> bool:
+        rate = settings.orders_per_s or 0.0
+        orders = settings.orders or rate * (settings.duration_s or 0.0)
+        return scheduled(settings) and settings.pairs * (orders - rate * math.ceil(settings.warm_up_s) - 1) >= least
+
+    return judged
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """A number of a run. `judged` says for which settings it gets a verdict: each verdict costs the others power."""
+
+    name: str
+    title: str
+    unit: str
+    read: Read
+    judged: Callable[[RunSettings], bool] = never
+    says: str = ""
+    """A verdict's sentence, in which `larger` and `smaller` are arms and `times` is their ratio."""
+
+
+def number_at(*path: str, unit: float = 1.0) -> Read:
+    """Reads the number at that path of a record, in this unit; None where it was not measured."""
+
+    def read(record: Record) -> float | None:
+        found: Any = record
+        for name in path:
+            found = found.get(name) if isinstance(found, dict) else None
+        return found / unit if isinstance(found, int | float) and not isinstance(found, bool) else None
+
+    return read
+
+
+def total(*parts: Read, may_lack: bool = False) -> Read:
+    """The sum of numbers. It is None if one is missing; a sum that `may_lack` some is None only if all are."""
+
+    def read(record: Record) -> float | None:
+        found = [number for part in parts if (number := part(record)) is not None]
+        return sum(found) if len(found) == len(parts) or (may_lack and found) else None
+
+    return read
+
+
+def ratio(above: Read, below: Read, times: float = 1.0) -> Read:
+    """The quotient of two numbers, multiplied by `times`; None if one is missing, or `below` is 0."""
+
+    def read(record: Record) -> float | None:
+        numerator, denominator = above(record), below(record)
+        return numerator / denominator * times if numerator is not None and denominator else None
+
+    return read
+
+
+def percent(part: Read, whole: Read) -> Read:
+    """A number in percent of another; None if one is missing, or the other is 0."""
+    return ratio(lambda record: None if (found := part(record)) is None else 100 * found, whole)
+
+
+def orders_measured(record: Record) -> float | None:
+    """The number of orders that the completion percentiles are of."""
+    due, handed_over = (number_at("completion_us", clock, "count")(record) for clock in CLOCKS)
+    return handed_over if due is None else due
+
+
+def used_by(component: str, what: str, unit: float = 1.0) -> Read:
+    """A component's use of the machine."""
+    return number_at("components", component, what, unit=unit)
+
+
+ORDERS_ANSWERED = number_at("counts", "orders_answered")
+
+
+def packets(field: str) -> Read:
+    """A figure of all packets of orders and answers, pure acknowledgements included; see launching/packets/rows.py."""
+
+    def read(record: Record) -> float | None:
+        from exchange_simulation.launching.packets.rows import exchange_total
+
+        found = exchange_total(record)
+        return None if found is None else getattr(found, field)
+
+    return read
+
+
+def _completion(clock: str, percentile: str, judged: frozenset[str]) -> Metric:
+    return Metric(
+        name=f"{clock}_{percentile}_us",
+        title=f"completion {PERCENTILES[percentile]} {CLOCKS[clock]}",
+        unit="us",
+        read=number_at("completion_us", clock, percentile),
+        judged=scheduled_orders(LEAST_ORDERS.get(percentile, 1)) if clock == "due" and percentile in judged else never,
+        says="{smaller} is {times} times faster than {larger}",
+    )
+
+
+def _cpu_s_per_million(*components: str) -> Read:
+    """CPU seconds per million answered orders, of those components that the run had."""
+    return ratio(total(*(used_by(name, "cpu_s") for name in components), may_lack=True), ORDERS_ANSWERED, 1e6)
+
+
+def _resources(component: str) -> tuple[Metric, ...]:
+    """A context switch is voluntary where the component slept, involuntary where it had to wait."""
+    kinds = (used_by(component, f"{kind}voluntary_context_switches") for kind in ("", "in"))
+    return (
+        Metric(
+            name=f"{component}_cpu_s_per_million",
+            title=f"CPU of the {component}",
+            unit="CPU s per million orders",
+            read=_cpu_s_per_million(component),
+        ),
+        Metric(
+            name=f"{component}_peak_mb",
+            title=f"peak memory of the {component}",
+            unit="MB",
+            read=used_by(component, "max_rss_bytes", unit=1e6),
+        ),
+        Metric(
+            name=f"{component}_switches_per_order",
+            title=f"context switches of the {component}",
+            unit="an order",
+            read=ratio(total(*kinds), ORDERS_ANSWERED),
+        ),
+    )
+
+
+PAPER_METRICS = (
+    Metric(name="answers_per_s", title="answers", unit="answers/s", read=number_at("rates", "answers_per_s")),
+    *(
+        Metric(
+            name=f"{name}_cpu_percent",
+            title=f"CPU utilisation of the {name}",
+            unit="% of a core",
+            read=percent(used_by(name, "cpu_s"), number_at("duration_s")),
+        )
+        for name in ("gateway", "engine", "broker")
+    ),
+)
+"""Metrics of the paper's figures 8 (a) and 9."""
+
+
+def _completions(*judged: str) -> tuple[Metric, ...]:
+    """All completion metrics; the percentiles named get a verdict, from due time."""
+    return tuple(_completion(clock, percentile, frozenset(judged)) for clock in CLOCKS for percentile in PERCENTILES)
+
+
+COMPARISON_METRICS = (
+    *_completions("p50", "p99"),
+    Metric(
+        name="orders_per_s",
+        title="achieved rate",
+        unit="orders/s",
+        read=number_at("rates", "orders_per_s"),
+        judged=lambda settings: settings.orders_per_s is None,
+        says="{larger} carries {times} times as many orders as {smaller}",
+    ),
+    Metric(
+        name="messages_per_s",
+        title="messages, both ways",
+        unit="messages/s",
+        read=total(number_at("rates", "orders_per_s"), number_at("rates", "answers_per_s")),
+    ),
+    Metric(
+        name="cpu_s_per_million",
+        title="CPU of all components",
+        unit="CPU s per million orders",
+        read=_cpu_s_per_million(*COMPONENTS),
+        judged=lambda _: True,
+        says="{larger} takes {times} times the CPU of {smaller}",
+    ),
+    *(metric for component in COMPONENTS for metric in _resources(component)),
+    *PAPER_METRICS,
+)
+"""Metrics of a comparison of transports."""
+NAGLE_METRICS = (
+    *_completions("mean", "p50"),
+    Metric(name="packets_per_order", title="packets an order", unit="packets", read=packets("per_order")),
+    Metric(name="packet_bytes", title="mean size of a packet", unit="bytes of payload", read=packets("mean_bytes")),
+    Metric(name="packet_gap_us", title="mean gap between packets", unit="us", read=packets("mean_gap_us")),
+    *(replace(metric, judged=never) for metric in COMPARISON_METRICS if not metric.name.endswith("_us")),
+)
+"""Metrics of an experiment with Nagle's algorithm."""

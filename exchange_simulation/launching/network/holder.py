@@ -1,0 +1,98 @@
+"""The process that holds a network: it makes the namespaces, keeps them, and is the wire if that is the mechanism.
+
+`python -m exchange_simulation.launching.network.holder PLAN` runs in a network namespace of its own, which is the hub. It answers in lines of
+JSON: when all is up, the namespaces' descriptors; then its figures for each line `figures` on stdin. A line
+`delay_us 20000` is another delay of every link from then on. It ends at end of file.
+Nothing has a name or another holder, so everything disappears with the process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+from typing import TYPE_CHECKING, Any
+
+from exchange_simulation.launching.network import links
+from exchange_simulation.launching.network.topology import Plan, hub_lines, role_lines
+
+if TYPE_CHECKING:
+    from exchange_simulation.launching.network.wire import UserSpaceWire
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        plan = Plan(**json.loads(sys.argv[1]))
+        namespaces = build(plan)
+        wire = _wire(plan) if plan.mechanism == "wire" else None
+    except OSError as error:
+        _answer({"event": "error", "message": str(error)})
+        return
+    _answer({"event": "ready", "namespaces": namespaces})
+    while True:
+        wire.carry() if wire else select.select([0], [], [])
+        commands = os.read(0, 4096).decode()
+        if not commands:
+            return
+        for line in commands.splitlines():
+            if line.startswith("delay_us "):
+                _delay(plan, namespaces, wire, float(line.split()[1]))
+            else:
+                _answer({"event": "figures", "wire": wire.figures() if wire else None})
+
+
+def _delay(plan: Plan, namespaces: dict[str, int], wire: UserSpaceWire | None, delay_us: float) -> None:
+    if wire:
+        wire.delay(delay_us)
+    elif plan.rate_bit_per_s is not None and plan.mechanism == "netem":
+        for seat in plan.seats:
+            if seat.is_shaped:
+                with links.inside(namespaces[seat.role]):
+                    links.netem("orders", plan.rate_bit_per_s, delay_us)
+
+
+def build(plan: Plan) -> dict[str, int]:
+    """Make the network. Each role's namespace, as a descriptor of this process."""
+    links.without_ipv6()
+    seats = plan.seats
+    namespaces = {seat.role: links.new_namespace() for seat in seats}
+    paths = {role: f"/proc/self/fd/{fd}" for role, fd in namespaces.items()}
+    for namespace in namespaces.values():
+        with links.inside(namespace):
+            links.without_ipv6()
+    links.ip(hub_lines(seats, paths, bridged=plan.mechanism != "wire"), namespaces.values())
+    for seat in seats:
+        with links.inside(namespaces[seat.role]):
+            links.ip(role_lines(seat, seats))
+            if seat.is_shaped:
+                _shape(plan)
+    return namespaces
+
+
+def _shape(plan: Plan) -> None:
+    """Give the current namespace's link its rate and delay, if netem does that."""
+    if plan.rate_bit_per_s is None or plan.delay_us is None:
+        return
+    links.whole_frames("orders")
+    if plan.mechanism == "netem":
+        links.netem("orders", plan.rate_bit_per_s, plan.delay_us)
+
+
+def _wire(plan: Plan) -> UserSpaceWire:
+    from exchange_simulation.launching.network.wire import UserSpaceWire  # takes a second to import
+
+    assert plan.rate_bit_per_s is not None
+    assert plan.delay_us is not None
+    hub_ends = [f"o{seat.index}" for seat in plan.seats if seat.is_shaped]
+    return UserSpaceWire(hub_ends, plan.rate_bit_per_s, plan.delay_us, interrupt=0)
+
+
+def _answer(event: dict[str, Any]) -> None:
+    print(json.dumps(event), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,236 @@
+"""A network that is up, as the launcher uses it; the profile `local` makes no network:
+
+with Network.up(parse("wan10"), roles=("gateway", "engine", "reporter")) as net:
+    net.address["engine"]                        # "10.77.1.2"
+    net.prefix("engine")                         # words before the command of a process in that namespace
+    net.socket("engine").bind(("10.77.1.2", 0))  # a socket of this process in that namespace
+net.facts                                        # mechanism, measured round trips, lateness of the wire, flags
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import select
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from statistics import median
+from typing import Any
+
+import click
+
+from exchange.settings import ROLES
+from exchange_simulation.launching.errors import last_line
+from exchange_simulation.launching.network import visitor
+from exchange_simulation.launching.network.links import move_into
+from exchange_simulation.launching.network.probe import Machine, probe
+from exchange_simulation.launching.network.profile import Profile
+from exchange_simulation.launching.network.topology import Plan, Seat
+from exchange_simulation.launching.process_group import end
+
+UP_S = 180.0
+"""The longest time to come up; the first time, the wire's kernel is compiled."""
+ANSWER_S = 5.0
+ROUND_TRIPS = 20
+ALLOWED_SHARE, ALLOWED_US = 0.10, 50.0
+"""The allowed error of a round trip: a share of the expected time, and a constant for the software in between."""
+
+
+class Network:
+    """`address` has the address at which the other roles reach each one; none works from here."""
+
+    def __init__(self, profile: Profile, mechanism: str, seats: list[Seat]) -> None:
+        self.profile, self.mechanism = profile, mechanism
+        self.address = {seat.role: seat.address for seat in seats}
+        self._prefixes: dict[str, list[str]] = {seat.role: [] for seat in seats}
+        self._user: str | None = None
+        self._nets: dict[str, str] = {}
+        self._round_trips: dict[str, dict[str, Any]] = {}
+        self._wire: dict[str, Any] | None = None
+        self._holder_died = False
+
+    @classmethod
+    @contextlib.contextmanager
+    def up(
+        cls,
+        profile: Profile,
+        roles: tuple[str, ...] = ROLES,
+        unshaped: tuple[str, ...] = ("reporter",),
+        process_group: int = 0,
+    ) -> Iterator[Network]:
+        """A network inside the context. Its processes join `process_group`; 0 makes a new one.
+
+        UserError if this machine cannot have the network, ClickException if it does not come up.
+        """
+        machine = probe()
+        mechanism = machine.mechanism(profile)
+        plan = Plan(list(roles), list(unshaped), mechanism, profile.rate_bit_per_s, profile.delay_us)
+        net = cls(profile, mechanism, plan.seats)
+        with _holder(machine, plan, process_group) as holder:
+            net._enter(machine, holder)
+            net._round_trips = net._measured(plan.seats, process_group)
+            net._figures(holder)  # reset: the frames so far were not the user's
+            try:
+                yield net
+            finally:
+                net._wire = net._figures(holder)
+
+    def prefix(self, role: str) -> list[str]:
+        """Words before a command that run it in the role's namespace, with our files and user."""
+        return self._prefixes[role]
+
+    def enter(self, role: str) -> None:
+        """Move this process, a fork with one thread, into the role's namespace."""
+        move_into(self._user, self._nets[role])
+
+    def _visitor(self, role: str, *words: str) -> list[str]:
+        """The command of a program of visitor.py in the role's namespace."""
+        return [*self.prefix(role), sys.executable, "-I", "-S", visitor.__file__, *words]
+
+    def socket(self, role: str) -> socket.socket:
+        """A new TCP socket in the role's namespace: to reserve a port there, or to connect from there."""
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            command = self._visitor(role, "lend", str(theirs.fileno()))
+            if subprocess.run(command, pass_fds=[theirs.fileno()], check=False).returncode:
+                raise click.ClickException(f"the network is gone: its {role} has no socket")
+            _, fds, _, _ = socket.recv_fds(ours, 1, 1)
+        return socket.socket(fileno=fds[0])
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The record's `network`. `wire` covers the network's time up and is None before it goes down."""
+        flags = list(self._flags())
+        return {
+            "profile": self.profile.name,
+            "mechanism": self.mechanism,
+            "rate_bit_per_s": self.profile.rate_bit_per_s,
+            "delay_us": self.profile.delay_us,
+            "address": self.address,
+            "round_trip_us": self._round_trips,
+            "wire": self._wire,
+            "is_flagged": bool(flags),
+            "flags": flags,
+        }
+
+    def _flags(self) -> Iterator[str]:
+        """Reasons why results are not those of the requested network."""
+        off = {roles: figures for roles, figures in self._round_trips.items() if is_off(figures)}
+        if off:
+            trips = (f"{roles} {each['median']:g} us, not {each['expected']:g} us" for roles, each in off.items())
+            yield f"round trips took: {'; '.join(trips)}"
+        if self._holder_died:
+            yield "the network went down before the run was over"
+        if self._wire is None or self.profile.delay_us is None:
+            return
+        p99_us = self._wire["lateness_us"]["p99"]
+        if p99_us > self.profile.delay_us * ALLOWED_SHARE + ALLOWED_US:
+            yield f"1 % of the frames left the wire {p99_us} us late or more"
+        if self._wire["lost"]:
+            yield f"the wire lost {self._wire['lost']} frames"
+
+    def _enter(self, machine: Machine, holder: subprocess.Popen[str]) -> None:
+        """Wait until the holder is ready, and learn the ways into its namespaces."""
+        ready = _next_event(holder, UP_S)
+        if ready.get("event") != "ready":
+            raise click.ClickException(f"the network did not come up: {ready.get('message') or _last_words(holder)}")
+        self._user = f"/proc/{holder.pid}/ns/user" if "--user" in machine.enter else None
+        users = [f"--user={self._user}"] if self._user else []
+        for role, fd in ready["namespaces"].items():
+            self._nets[role] = f"/proc/{holder.pid}/fd/{fd}"
+            self._prefixes[role] = ["nsenter", "--preserve-credentials", *users, f"--net={self._nets[role]}", "--"]
+
+    def _measured(self, seats: list[Seat], process_group: int) -> dict[str, dict[str, Any]]:
+        """Round trips by two roles, in us: min, median and, between two shaped links, expected time and error.
+
+        ClickException if a namespace runs nothing, or a role does not answer.
+        """
+        with contextlib.ExitStack() as servers:
+            for seat in seats:
+                servers.enter_context(_served(self._visitor(seat.role, "serve"), process_group))
+            return {
+                f"{one.role}-{other.role}": self._round_trip(one, other, process_group)
+                for one, other in itertools.combinations(seats, 2)
+            }
+
+    def _round_trip(self, one: Seat, other: Seat, process_group: int) -> dict[str, Any]:
+        command = self._visitor(one.role, "ask", other.address, str(ROUND_TRIPS))
+        done = subprocess.run(command, capture_output=True, text=True, process_group=process_group, check=False)
+        if done.returncode:
+            raise click.ClickException(f"no answer from {other.address} in the network: {last_line(done.stderr)}")
+        measured_us = [ns / 1000 for ns in json.loads(done.stdout)]
+        figures: dict[str, Any] = {"min": round(min(measured_us), 1), "median": round(median(measured_us), 1)}
+        if one.is_shaped and other.is_shaped and self.profile.is_shaped:
+            figures["expected"] = round(self.profile.round_trip_us, 1)
+            figures["error"] = round(figures["median"] - figures["expected"], 1)
+        return figures
+
+    def _figures(self, holder: subprocess.Popen[str]) -> dict[str, Any] | None:
+        assert holder.stdin is not None
+        try:
+            holder.stdin.write("figures\n")
+            holder.stdin.flush()
+        except BrokenPipeError:
+            self._holder_died = True
+            return None
+        event = _next_event(holder, ANSWER_S)
+        self._holder_died = not event
+        figures: dict[str, Any] | None = event.get("wire")
+        return figures
+
+
+def is_off(figures: dict[str, Any]) -> bool:
+    if "expected" not in figures:
+        return False
+    return bool(abs(figures["error"]) > figures["expected"] * ALLOWED_SHARE + ALLOWED_US)
+
+
+@contextlib.contextmanager
+def _served(command: list[str], process_group: int) -> Iterator[None]:
+    """Inside, the command answers the questions of others. ClickException if it cannot be started."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, process_group=process_group) as server:
+        assert server.stdout is not None
+        if not server.stdout.readline():
+            raise click.ClickException("nothing can be started in the network's namespaces")
+        yield
+
+
+@contextlib.contextmanager
+def _holder(machine: Machine, plan: Plan, process_group: int) -> Iterator[subprocess.Popen[str]]:
+    """The holder's process, which also ends if this process dies: its stdin then is at end of file."""
+    command = [
+        *machine.enter,
+        sys.executable,
+        "-m",
+        "exchange_simulation.launching.network.holder",
+        json.dumps(asdict(plan)),
+    ]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, process_group=process_group)
+    assert process.stdin is not None
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()
+        end(process, ANSWER_S)
+
+
+def _last_words(holder: subprocess.Popen[str]) -> str:
+    holder.kill()
+    assert holder.stderr is not None
+    return last_line(holder.stderr.read(), "its process ended")
+
+
+def _next_event(holder: subprocess.Popen[str], patience_s: float) -> dict[str, Any]:
+    """The holder's next line; empty if it is gone or silent."""
+    assert holder.stdout is not None
+    if not select.select([holder.stdout], [], [], patience_s)[0]:
+        return {}
+    line = holder.stdout.readline()
+    return dict(json.loads(line)) if line else {}

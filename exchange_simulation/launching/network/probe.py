@@ -1,0 +1,126 @@
+"""Tries what this machine can emulate, in a namespace that is thrown away."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from exchange_simulation.launching.errors import UserError, last_line
+from exchange_simulation.launching.network.links import ENVIRONMENT
+from exchange_simulation.launching.network.profile import Profile
+
+AS_ROOT = ("unshare", "--net", "--")
+AS_USER = ("unshare", "--user", "--map-current-user", "--keep-caps", "--net", "--")
+"""Keeps the user's uid, and gives the programs that we start the capabilities over the namespace."""
+_PACKET_SOCKET = [sys.executable, "-I", "-S", "-c", "import socket as s; s.socket(s.AF_PACKET, s.SOCK_RAW, 0)"]
+_DELAY = ["tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"]
+_SYSCTLS = {
+    "kernel/unprivileged_userns_clone": ("0", "1"),
+    "kernel/apparmor_restrict_unprivileged_userns": ("1", "0"),
+    "user/max_user_namespaces": ("0", "10000"),
+    "user/max_net_namespaces": ("0", "10000"),
+}
+"""(value that refuses namespaces, value that allows them)"""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Whether something works here; if not, `reason` is the refusal in its own words, and `remedy` may help."""
+
+    name: str
+    reason: str = ""
+    remedy: str = ""
+
+    @property
+    def works(self) -> bool:
+        return not self.reason
+
+    def __str__(self) -> str:
+        return f"{self.name}: " + (f"{self.reason.rstrip('.')}; try: {self.remedy}" if self.remedy else self.reason)
+
+
+@dataclass(frozen=True)
+class Machine:
+    enter: tuple[str, ...]
+    """Words before a command that runs it in a network namespace of its own."""
+    findings: dict[str, Finding]
+
+    def mechanism(self, profile: Profile) -> str:
+        """loopback, veth, netem or wire. UserError says what is lacking."""
+        if profile.is_local:
+            return "loopback"
+        for lacking in self._lacking("tools", "namespace", "veth", "bridge"):
+            raise UserError(f"network {profile.name} cannot be had here: {lacking}")
+        if not profile.is_shaped:
+            return "veth"
+        if self.findings["netem"].works:
+            return "netem"
+        if self.findings["packet socket"].works:
+            return "wire"
+        netem, wire = self._lacking("netem", "packet socket")
+        raise UserError(f"network {profile.name} cannot be had here: {netem}, and {wire}")
+
+    def _lacking(self, *names: str) -> list[Finding]:
+        return [self.findings[name] for name in names if not self.findings[name].works]
+
+
+@functools.cache
+def probe() -> Machine:
+    """Try half a dozen short commands, once in a process."""
+    enter = _enter()
+    findings = (
+        _tools(),
+        _tried("namespace", enter, ["true"], _how_to_get_namespaces()),
+        _tried("veth", enter, _link("veth"), "sudo modprobe veth"),
+        _tried("bridge", enter, _link("bridge"), "sudo modprobe bridge"),
+        _tried("netem", enter, _DELAY, _netem_remedy()),
+        _tried("packet socket", enter, _PACKET_SOCKET, "a kernel with CONFIG_PACKET"),
+    )
+    return Machine(enter, {finding.name: finding for finding in findings})
+
+
+def _enter() -> tuple[str, ...]:
+    """The way into a new namespace. Root needs no user namespace, unless it lacks the rights, as in a container."""
+    return AS_ROOT if os.geteuid() == 0 and _tried("", AS_ROOT, ["true"], "").works else AS_USER
+
+
+def _tools() -> Finding:
+    packages = {"ip": "iproute2", "unshare": "util-linux", "nsenter": "util-linux"}
+    missing = [tool for tool in packages if shutil.which(tool, path=ENVIRONMENT["PATH"]) is None]
+    lacking = " ".join(sorted({packages[tool] for tool in missing}))
+    return Finding("tools", f"no {', '.join(missing)} on PATH" * bool(missing), f"sudo apt-get install {lacking}")
+
+
+def _link(kind: str) -> list[str]:
+    return ["ip", "link", "add", "probe", "type", kind]
+
+
+def _tried(name: str, enter: Sequence[str], command: list[str], remedy: str) -> Finding:
+    try:
+        done = subprocess.run(
+            [*enter, *command], capture_output=True, text=True, timeout=10, env=ENVIRONMENT, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Finding(name, str(error), remedy)
+    return Finding(name, last_line(done.stderr, f"exit code {done.returncode}") if done.returncode else "", remedy)
+
+
+def _how_to_get_namespaces() -> str:
+    """The command for a known switch that is off, else other advice."""
+    for name, (refusing, allowing) in _SYSCTLS.items():
+        path = Path("/proc/sys", name)
+        if path.is_file() and path.read_text().strip() == refusing:
+            return f"sudo sysctl {name.replace('/', '.')}={allowing}"
+    return "root, or in a container its options --cap-add SYS_ADMIN --cap-add NET_ADMIN"
+
+
+def _netem_remedy() -> str:
+    if shutil.which("tc", path=ENVIRONMENT["PATH"]) is None:
+        return "sudo apt-get install iproute2"
+    return "sudo modprobe sch_netem (Ubuntu: after apt-get install linux-modules-extra-$(uname -r))"

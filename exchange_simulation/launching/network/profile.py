@@ -1,0 +1,83 @@
+"""Profiles, which describe a network's links: `wan10`, or `gige?delay_us=80&rate_mbit=500`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from urllib.parse import parse_qsl
+
+from exchange.allowed import meant
+from exchange_simulation.launching.errors import UserError
+
+MBIT = 1_000_000
+LARGEST_FRAME = 1514
+"""Bytes of an MTU of 1500 and the Ethernet header (IEEE 802.3)."""
+SMALLEST_FRAME = 60
+"""Bytes to which shorter frames are padded."""
+FRAMING = 24
+"""Bytes that a frame takes on the cable beside itself: preamble 8, checksum 4, gap 12."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """`rate_bit_per_s` of each link in each direction, and `delay_us` one way; None leaves it as it is."""
+
+    name: str
+    rate_bit_per_s: int | None = None
+    delay_us: float | None = None
+
+    @property
+    def is_local(self) -> bool:
+        return self.name == "local"
+
+    @property
+    def is_shaped(self) -> bool:
+        return self.rate_bit_per_s is not None
+
+    @property
+    def round_trip_us(self) -> float:
+        """A shaped profile's delay and its smallest frame's time on the link, both twice."""
+        assert self.rate_bit_per_s is not None
+        assert self.delay_us is not None
+        return 2 * (self.delay_us + (SMALLEST_FRAME + FRAMING) * 8e6 / self.rate_bit_per_s)
+
+
+PROFILES = {
+    profile.name: profile
+    for profile in (
+        Profile("local"),
+        Profile("veth"),
+        Profile("gige", 1000 * MBIT, 50.0),
+        Profile("wan1", 1000 * MBIT, 1_000.0),
+        Profile("wan10", 1000 * MBIT, 10_000.0),
+    )
+}
+LIMITS = {"delay_us": (1.0, 100_000.0), "rate_mbit": (1.0, 10_000.0)}
+
+
+def parse(text: str) -> Profile:
+    """The profile of a user's words, which are its name. UserError says which part is wrong, and what is allowed."""
+    name, question_mark, options = text.partition("?")
+    if name not in PROFILES:
+        raise UserError(f"no network is called {name!r}; there are {', '.join(PROFILES)}{meant(name, PROFILES)}")
+    profile = PROFILES[name]
+    if question_mark and not profile.is_shaped:
+        shaped = [other.name for other in PROFILES.values() if other.is_shaped]
+        raise UserError(f"{text}: {name} has neither rate nor delay to set; {', '.join(shaped)} have")
+    for field, value in parse_qsl(options, keep_blank_values=True):
+        profile = _with(profile, text, field, value)
+    return replace(profile, name=text)
+
+
+def _with(profile: Profile, text: str, field: str, value: str) -> Profile:
+    if field not in LIMITS:
+        raise UserError(f"{text}: {field!r} is no setting of a network; {', '.join(LIMITS)} are{meant(field, LIMITS)}")
+    low, high = LIMITS[field]
+    try:
+        number = float(value)
+    except ValueError:
+        number = float("nan")
+    if not low <= number <= high:
+        raise UserError(f"{text}: {field} is {value!r}; allowed is {low:g} to {high:,.0f}")
+    if field == "delay_us":
+        return replace(profile, delay_us=number)
+    return replace(profile, rate_bit_per_s=round(number * MBIT))

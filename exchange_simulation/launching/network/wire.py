@@ -1,0 +1,269 @@
+"""A wire in user space: packet sockets on the hub's ends of the links, joined by a compiled kernel.
+
+It needs neither netem nor a device file, only a namespace of our own. Each frame passes one more process, which takes
+CPU time (`cpu_s`) and may be late; the lateness is measured.
+
+The kernel takes frames, waits, and sends them on. A frame leaves when its bits have passed the sender's link, which
+carries one frame at a time, and the delay is over. The kernel stamps its arrival, so the delay does not grow by the
+time that waking up takes.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import select
+import socket
+import struct
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit, types
+from numba.extending import intrinsic
+
+from exchange_simulation.launching.network.profile import FRAMING, LARGEST_FRAME, SMALLEST_FRAME
+from exchange_simulation.launching.priority import wake_on_time
+
+Integers = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+
+SLOT = 1536
+QUEUE = 8_192
+"""The most frames under way from a port; more wait in the kernel's ring."""
+RING_FRAME = 2048
+"""Bytes of a frame with its header in the kernel's ring."""
+BUCKETS = 65_536
+"""Buckets of lateness, 1 us each; the last one counts everything above."""
+AWAKE_NS = 25_000
+"""The wire stays awake for this long before a frame is due, since waking up takes about as long."""
+FRAMES, FAILED, STRAY, LATEST_NS = range(4)
+"""Indexes of `counts`: frames carried, refused by the kernel and for no role here, and the greatest lateness."""
+_LONGEST_SLEEP_NS = 1_000_000_000
+_TURN = 64
+"""The most frames taken from a port between two readings of the clock."""
+_MONOTONIC, _REALTIME = int(time.CLOCK_MONOTONIC), int(time.CLOCK_REALTIME)
+_STATUS, _LENGTH, _SECONDS, _NS = 0, 1, 4, 5
+"""Indexes of words in struct tpacket2_hdr (linux/if_packet.h); _START, the frame's offset, is one of half words."""
+_START = 6
+_IS_OURS = 1
+_LAN, _PLACE = 4, 5
+"""Indexes of bytes in a destination address: see topology.Seat.mac."""
+
+_write = types.ExternalFunction("write", types.intp(types.int32, types.uintp, types.uintp))
+_ppoll = types.ExternalFunction("ppoll", types.int32(types.voidptr, types.uintp, types.voidptr, types.voidptr))
+_clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.voidptr))
+
+
+class Wire(NamedTuple):
+    """The state of each port: arrived frames, and frames under way in a ring from `heads` to `tails`."""
+
+    polls: npt.NDArray[np.int32]
+    """struct pollfd, two words each: the ports, then the descriptor that interrupts."""
+    rings: tuple[Bytes, ...]
+    """Memory shared with the kernel."""
+    places: Integers
+    """The next frame of each ring."""
+    frames: Bytes
+    lengths: Integers
+    due_ns: Integers
+    heads: Integers
+    tails: Integers
+    free_ns: Integers
+    """The times at which the ports' links are free again."""
+    lateness: Integers
+    counts: Integers
+    clock: Integers
+    """Scratch memory: a struct timespec."""
+
+
+@intrinsic
+def _fence(_context: Any) -> Any:
+    """A memory barrier: the kernel reads the same memory, so earlier writes must be visible before later ones."""
+
+    def generate(context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
+        builder.fence("seq_cst")
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@njit(cache=True)
+def _now_ns(which: int, clock: Integers) -> int:
+    _clock_gettime(which, clock.ctypes)
+    return clock[0] * 1_000_000_000 + clock[1]
+
+
+@njit(cache=True)
+def departure_ns(arrived_ns: int, free_ns: int, length: int, bit_ps: int, delay_ns: int) -> tuple[int, int]:
+    """(time at which the frame leaves the wire, time at which the sender's link is free); a bit takes `bit_ps`."""
+    on_cable = max(length, SMALLEST_FRAME) + FRAMING
+    free_ns = max(arrived_ns, free_ns) + on_cable * 8 * bit_ps // 1000
+    return free_ns + delay_ns, free_ns
+
+
+@njit(cache=True)
+def _take(wire: Wire, port: int, bit_ps: int, delay_ns: int) -> None:
+    """Take arrived frames from a port's ring and compute their times of departure."""
+    ring = wire.rings[port]
+    words, halves = ring.view(np.uint32), ring.view(np.uint16)
+    now_ns = _now_ns(_MONOTONIC, wire.clock)
+    behind_ns = _now_ns(_REALTIME, wire.clock) - now_ns
+    for _ in range(_TURN):
+        header = wire.places[port] * RING_FRAME
+        word = header // 4
+        if words[word + _STATUS] & _IS_OURS == 0 or wire.tails[port] - wire.heads[port] == QUEUE:
+            return
+        _fence()
+        length = np.int64(words[word + _LENGTH])
+        start = header + halves[header // 2 + _START]
+        place = wire.tails[port] % QUEUE
+        if ring[start] == 2 and ring[start + _LAN] == 1 and length <= LARGEST_FRAME:
+            wire.frames[port, place, :length] = ring[start : start + length]
+            stamp_ns = np.int64(words[word + _SECONDS]) * 1_000_000_000 + np.int64(words[word + _NS])
+            due_ns, free_ns = departure_ns(
+                min(stamp_ns - behind_ns, now_ns), wire.free_ns[port], length, bit_ps, delay_ns
+            )
+            wire.lengths[port, place], wire.due_ns[port, place], wire.free_ns[port] = length, due_ns, free_ns
+            wire.tails[port] += 1
+        else:
+            wire.counts[STRAY] += 1
+        _fence()
+        words[word + _STATUS] = 0
+        wire.places[port] = (wire.places[port] + 1) % (len(ring) // RING_FRAME)
+
+
+@njit(cache=True)
+def _put(wire: Wire, port: int) -> int:
+    """Send a port's due frames on. The time at which the next one is due."""
+    now_ns = _now_ns(_MONOTONIC, wire.clock)
+    while wire.heads[port] < wire.tails[port]:
+        place = wire.heads[port] % QUEUE
+        due_ns = wire.due_ns[port, place]
+        if due_ns > now_ns:
+            return due_ns
+        late_ns = now_ns - due_ns
+        wire.lateness[min(late_ns // 1000, BUCKETS - 1)] += 1
+        wire.counts[LATEST_NS] = max(wire.counts[LATEST_NS], late_ns)
+        wire.counts[FRAMES] += 1
+        frame = wire.frames[port, place]
+        if _write(wire.polls[2 * frame[_PLACE]], frame.ctypes.data, wire.lengths[port, place]) < 0:
+            wire.counts[FAILED] += 1
+        now_ns = _now_ns(_MONOTONIC, wire.clock)
+        wire.heads[port] += 1
+    return now_ns + _LONGEST_SLEEP_NS
+
+
+@njit(cache=True)
+def carry(wire: Wire, bit_ps: int, delay_ns: int) -> None:
+    """Carry frames until the interrupting descriptor is readable."""
+    ports = len(wire.rings)
+    while wire.polls[2 * ports + 1] >> 16 == 0:
+        next_ns = _now_ns(_MONOTONIC, wire.clock) + _LONGEST_SLEEP_NS
+        for port in range(ports):
+            _take(wire, port, bit_ps, delay_ns)
+            next_ns = min(next_ns, _put(wire, port))
+        sleep_ns = max(next_ns - AWAKE_NS - _now_ns(_MONOTONIC, wire.clock), 0)
+        wire.clock[0], wire.clock[1] = sleep_ns // 1_000_000_000, sleep_ns % 1_000_000_000
+        _ppoll(wire.polls.ctypes, ports + 1, wire.clock.ctypes, 0)
+
+
+_SOL_PACKET, _RX_RING, _STATISTICS, _VERSION, _IGNORE_OUTGOING = 263, 5, 6, 10, 23
+_TPACKET_V2 = 1
+"""linux/if_packet.h."""
+_ETH_P_ALL = 3
+_BLOCK = 1 << 16
+_RING_BYTES = 4096 * RING_FRAME
+"""50 ms of full frames at 1 Gbit/s, for times when the wire is not on the CPU."""
+
+
+class Port:
+    """The hub's end of a link; the kernel writes arriving frames into a ring."""
+
+    def __init__(self, interface: str) -> None:
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, 0)
+        self.socket.setsockopt(_SOL_PACKET, _VERSION, _TPACKET_V2)
+        self.socket.setsockopt(_SOL_PACKET, _IGNORE_OUTGOING, 1)
+        shape = struct.pack("IIII", _BLOCK, _RING_BYTES // _BLOCK, RING_FRAME, _RING_BYTES // RING_FRAME)
+        self.socket.setsockopt(_SOL_PACKET, _RX_RING, shape)
+        self.ring = mmap.mmap(self.socket.fileno(), _RING_BYTES)
+        self.socket.bind((interface, _ETH_P_ALL))
+
+    def lost(self) -> int:
+        """The number of frames that found the ring full since the last call."""
+        return struct.unpack("II", self.socket.getsockopt(_SOL_PACKET, _STATISTICS, 8))[1]
+
+
+class UserSpaceWire:
+    """Carries frames between `interfaces`, the hub's ends in the order of the seats, until `interrupt` is readable."""
+
+    def __init__(self, interfaces: list[str], rate_bit_per_s: int, delay_us: float, interrupt: int) -> None:
+        wake_on_time()
+        self._ports = [Port(interface) for interface in interfaces]
+        self._shape = round(1e12 / rate_bit_per_s), round(delay_us * 1000)
+        self._wire = _wire(self._ports, interrupt)
+        self._compile()
+        self._is_realtime = _become_realtime()
+        self._reset()
+
+    def _compile(self) -> None:
+        """Compile or load the kernel: with the interrupt marked as readable it returns at once."""
+        self._wire.polls[-1] |= select.POLLIN << 16
+        carry(self._wire, *self._shape)
+
+    def carry(self) -> None:
+        self._wire.polls[-1] = select.POLLIN
+        carry(self._wire, *self._shape)
+
+    def delay(self, delay_us: float) -> None:
+        """Take another delay for the frames that come from now on; they stay in order."""
+        self._shape = self._shape[0], round(delay_us * 1000)
+
+    def figures(self) -> dict[str, Any]:
+        """The number of frames since the last call, and how late they left."""
+        counts, seen = self._wire.counts, np.cumsum(self._wire.lateness)
+        p50, p99 = (int(np.searchsorted(seen, seen[-1] * share)) for share in (0.5, 0.99))
+        figures = {
+            "frames": int(counts[FRAMES]),
+            "lateness_us": {"p50": p50, "p99": p99, "max": int(counts[LATEST_NS]) // 1000},
+            "lost": sum(port.lost() for port in self._ports) + int(counts[FAILED]),
+            "stray": int(counts[STRAY]),
+            "is_realtime": self._is_realtime,
+            "cpu_s": round(time.process_time() - self._cpu_s, 6),
+        }
+        self._reset()
+        return figures
+
+    def _reset(self) -> None:
+        self._wire.lateness[:] = 0
+        self._wire.counts[:] = 0
+        self._cpu_s = time.process_time()
+
+
+def _become_realtime() -> bool:
+    """Ask to be scheduled before ordinary processes; without that, frames are milliseconds late on a busy machine."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    except PermissionError:
+        return False
+    return True
+
+
+def _wire(ports: list[Port], interrupt: int) -> Wire:
+    """An idle wire. Ones fill its arrays, so that the memory is mapped now and not while a frame waits."""
+    count, fds = len(ports), [port.socket.fileno() for port in ports]
+    return Wire(
+        polls=np.array([(fd, select.POLLIN) for fd in (*fds, interrupt)], np.int32).ravel(),
+        rings=tuple(np.frombuffer(port.ring, np.uint8) for port in ports),
+        places=np.zeros(count, np.int64),
+        frames=np.ones((count, QUEUE, SLOT), np.uint8),
+        lengths=np.ones((count, QUEUE), np.int64),
+        due_ns=np.ones((count, QUEUE), np.int64),
+        heads=np.zeros(count, np.int64),
+        tails=np.zeros(count, np.int64),
+        free_ns=np.zeros(count, np.int64),
+        lateness=np.zeros(BUCKETS, np.int64),
+        counts=np.zeros(4, np.int64),
+        clock=np.zeros(2, np.int64),
+    )

@@ -1,0 +1,392 @@
+"""The option table of runs and their components, and the settings made of what was typed.
+
+Click's options and the command lines that a launcher starts components with both come from the table, so whatever is
+launched could have been typed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from exchange.allowed import BadSetting
+from exchange.instances import MAX_PAIRS
+from exchange.settings import DEFAULT_WINDOW, NAGLE_ROLES, POLICIES, PRIORITIES, ROLES, SYNCS, TOPOLOGIES, RunSettings
+from exchange.workload import ARRIVALS, PRICE_MODELS
+from exchange_simulation.launching.notices import say
+from exchange_simulation.launching.option_types import (
+    Count,
+    Cpus,
+    Declared,
+    KeysFolder,
+    Nagle,
+    OneOf,
+    Prices,
+    Rate,
+    Scheme,
+    SettingType,
+    Suggested,
+)
+from exchange_simulation.launching.priority import going_first, processors_of
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+MAX_CAPACITY = 1 << 29
+"""The order book's own limit, repeated here because the book takes long to import."""
+
+RUN = frozenset({"run"})
+GATEWAY, ENGINE, REPORTER = frozenset({"gateway"}), frozenset({"engine"}), frozenset({"reporter"})
+LOAD = RUN | GATEWAY
+TERMS = LOAD | ENGINE
+COUNTS = RUN | REPORTER
+COMPONENTS = GATEWAY | ENGINE | REPORTER
+
+
+@dataclass(frozen=True)
+class Option:
+    """One row: the option's name, its parameter (a field of RunSettings where it has the same name), and commands."""
+
+    name: str
+    field: str
+    commands: frozenset[str]
+    help: str
+    type: Any = None
+    default: Any = None
+    metavar: str | None = None
+    is_flag: bool = False
+    required: bool = False
+    hidden: bool = False
+    other_name: str | None = None
+
+    @property
+    def _attributes(self) -> dict[str, Any]:
+        """The keywords of click.Option: every column but those of ours."""
+        ours = {"name", "field", "commands", "other_name"}
+        given = {name: value for name, value in vars(self).items() if name not in ours}
+        used = {name: value for name, value in given.items() if value is not None and value is not False}
+        return {**used, "show_default": self.default not in (None, {})}
+
+    @property
+    def decorator(self) -> Callable[[F], F]:
+        return click.option(*self._names, **self._attributes)
+
+    @property
+    def parameter(self) -> click.Option:
+        return click.Option(self._names, **self._attributes)
+
+    @property
+    def _names(self) -> list[str]:
+        return [name for name in (self.name, self.other_name, self.field) if name]
+
+    def arguments(self, value: Any) -> list[str]:
+        """The words that set the value; none for None, and for a flag that is not set."""
+        if self.is_flag:
+            return [self.name] if value else []
+        written = self.type.write(value) if isinstance(self.type, SettingType) else value
+        return [] if written is None else [self.name, str(written)]
+
+
+def _networks() -> Iterator[str]:
+    """The names of profiles; the room is imported only when a shell asks."""
+    from exchange_simulation.launching.network.profile import PROFILES
+
+    yield from PROFILES
+
+
+TABLE = (
+    Option("--listen", "url", ENGINE, "Where the gateway connects to.", metavar="URL", required=True),
+    Option("--listen", "url", REPORTER, "Where gateway and engine report to.", metavar="URL", required=True),
+    Option("--engine", "engine_url", GATEWAY, "Where the matching engine listens.", metavar="URL", required=True),
+    Option("--reporter", "reporter_url", GATEWAY | ENGINE, "Where the stats reporter listens.", metavar="URL",
+           required=True),
+    Option("--run", "name", COMPONENTS, "The run's name; a peer that does not know it is refused.", required=True),
+    Option("--results", "results", GATEWAY, "Where --record writes.", default="results", metavar="DIR"),
+    Option("--results", "results", REPORTER, "Where the run's folder is.", default="results", metavar="DIR"),
+    Option("--timeout", "timeout_s", REPORTER,
+           "Seconds of silence after which it gives up, with 2 s more, since gateways and engines speak once a second.",
+           float, 60.0),
+    Option("--capacity", "capacity", ENGINE, "Most resting orders.  [default: the book grows]",
+           click.IntRange(1, MAX_CAPACITY)),
+    Option("--ids", "with_ids", ENGINE, "Keep an index of ids, to take cancels and refuse duplicates.", is_flag=True),
+    Option("--transport", "transport", RUN, "What carries the messages: zeromq, amqp, tcp, memory, ...; ports, and a "
+           "broker, are found unless told where.", type=Scheme(), default="zeromq",
+           metavar="SCHEME[://PLACE]"),
+    Option("--amqp-client", "amqp_client", RUN,
+           "Over AMQP: how messages get through pika.  [default: compiled]", Declared("amqp", "client")),
+    Option("--delivery", "delivery", RUN,
+           "Over AMQP: what a message survives.  [default: lossy]", Declared("amqp", "delivery")),
+    Option("--nagle", "nagle", RUN, "Roles with Nagle's algorithm on: gateway, engine, reporter, broker, or all.",
+           Nagle(), "none"),
+    Option("--topology", "topology", RUN, "Orders and answers on one TCP connection, or on one each.",
+           OneOf(TOPOLOGIES), "duplex"),
+    Option("--network", "network", RUN, "What joins the components: see exchange network list.",
+           Suggested(_networks), "local", metavar="PROFILE"),
+    Option("--secure", "secure", RUN | COMPONENTS, "Encrypt with the keys in DIR, made by exchange keys, and admit "
+           "only peers that have them: CURVE, TLS, amqps.  [default: none]", KeysFolder(), metavar="DIR"),
+    Option("--insecure", "insecure", RUN | ENGINE | REPORTER, "Listen for other hosts although nothing is encrypted.",
+           is_flag=True),
+    Option("--capture", "capture", RUN, "Check packet counters by tcpdump, which slows the run.", is_flag=True),
+    Option("--rate", "orders_per_s", LOAD, "Offered load, orders a second, or max.", Rate(), "8000"),
+    Option("--arrivals", "arrivals", LOAD, "When orders arrive: fixed, poisson, bursts:100, ramp:0.1..1.",
+           Suggested(lambda: ARRIVALS), "fixed", metavar="WORD"),
+    Option("--orders", "orders", LOAD, "Their number.  [default: a tape's, what --duration allows, 80000]", Count()),
+    Option("--duration", "duration_s", LOAD, "Stop offering after so many seconds.", float, other_name="--seconds"),
+    Option("--seed", "seed", LOAD, "The same seed, the same orders.", int, 1),
+    Option("--prices", "prices", LOAD, "Order prices, lowest and highest, ticks.", Prices(), "450..549"),
+    Option("--price-model", "price_model", LOAD, "Uniform, around a mid that moves, or uniform over 1..max price.",
+           OneOf(list(PRICE_MODELS)), "uniform"),
+    Option("--window", "window", LOAD,
+           f"Most unanswered orders in flight.  [default: none; {DEFAULT_WINDOW} at rate max]", Count()),
+    Option("--tape", "tape", LOAD, "Replay the orders in this file.", click.Path(dir_okay=False)),
+    Option("--speed", "speed", LOAD, "How many times faster than the tape's own due times.  [default: 1]", float),
+    Option("--pace", "pace", LOAD, "How the gateway waits for a due time: sleep, or spin:US, awake for the last "
+           "microseconds, as spin:100. It is more punctual, and takes more CPU.", default="sleep", metavar="WORD"),
+    Option("--priority", "priority", TERMS, "How the kernel schedules gateway, engine and a broker of ours: real-time "
+           "goes before all other work, and needs the right to.", OneOf(PRIORITIES), "normal"),
+    Option("--record", "record", LOAD, "Keep both streams, orders.bin and answers.bin.", is_flag=True),
+    Option("--recover", "recover", LOAD, "Start a killed component again, and go on: no order is lost, and none is "
+           "answered twice.", is_flag=True),
+    Option("--recover", "recover", REPORTER, "Go on behind the spool files that are there.", is_flag=True, hidden=True),
+    Option("--standby", "standby", RUN | ENGINE, "A second engine follows the first one's journal, and takes its place "
+           "once the first is gone.", is_flag=True),
+    Option("--journal", "journal", RUN | ENGINE, "Keep every order in DIR before it is answered.  [default: none; the "
+           "run's own folder with --recover]", click.Path(file_okay=False), metavar="DIR"),
+    Option("--sync", "sync", RUN | ENGINE, "When the journal is synced to the disk: within 10 ms, before every answer, "
+           "or when the system does.", OneOf(SYNCS), "batch"),
+    Option("--salvage", "salvage", ENGINE, "Go on with the orders before the damage in a journal.", is_flag=True),
+    Option("--pairs", "pairs", COUNTS,
+           "Number of gateways, each with an engine and its own orders; --rate, --orders and --window are each pair's.",
+           Count(), 1),
+    Option("--reporters", "reporters", COUNTS, "Number of stats reporters; pairs go to them in turns.", Count(), 1),
+    Option("--policy", "policy", TERMS, "What an incoming order trades with.", OneOf(list(POLICIES)),
+           "price-time"),
+    Option("--max-price", "max_price", TERMS, "Highest price the book accepts, ticks; at most 65534.", int, 999),
+    Option("--packing", "packing", TERMS, "Orders (and answers to them) in one message.", Count(), 1),
+    Option("--sampling-interval", "sampling_interval", TERMS, "Sample every so many orders.", Count(), 10_000),
+    Option("--timeout", "timeout_s", TERMS, "Longest wait for a peer or an answer, seconds.", float, 10.0),
+    Option("--warm-up", "warm_up_s", RUN, "Seconds at the start that no figure counts.", float, 0.0),
+    Option("--cpus", "cpus", RUN, "Processor of each component, as gateway=0,engine=1,engine.2=2.", Cpus(), {}),
+    Option("--results", "results", RUN, "Where the run's folder is made.",
+           default="results", metavar="DIR"),
+    Option("--instance", "instance", GATEWAY | ENGINE, "The number of its pair.",
+           click.IntRange(1, MAX_PAIRS), 1),
+    Option("--instance", "instance", REPORTER, "The number of this reporter.", click.IntRange(1, MAX_PAIRS), 1),
+    Option("--cpu", "cpu", COMPONENTS, "Stay on this processor.", click.IntRange(0, 4095)),
+    Option("--launched", "launched", COMPONENTS, "Speak to a launcher, in events.", is_flag=True, hidden=True),
+)  # fmt: skip
+"""In the order of each command's help."""
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "Load": (
+        "bench",
+        "sizes",
+        "count",
+        "orders_per_s",
+        "rates",
+        "arrivals",
+        "orders",
+        "duration_s",
+        "seconds",
+        "seed",
+        "prices",
+        "price_model",
+        "window",
+        "tape",
+        "speed",
+        "pairs",
+        "pace",
+        "start_per_s",
+    ),
+    "Transport": (
+        "transport",
+        "transports",
+        "amqp_client",
+        "delivery",
+        "deliveries",
+        "nagle",
+        "roles",
+        "topology",
+        "network",
+        "packing",
+        "secure",
+        "insecure",
+    ),
+    "Engine": ("policy", "max_price", "capacity", "with_ids", "recover", "standby", "journal", "sync", "salvage"),
+    "Measuring": (
+        "file",
+        "vary",
+        "slo",
+        "faults",
+        "listing",
+        "run_options",
+        "quick",
+        "repeats",
+        "precision",
+        "most_probes",
+        "longest_s",
+        "pause_s",
+        "redo_noisy",
+        "until_decided",
+        "max_repeats",
+        "warm_up_s",
+        "sampling_interval",
+        "reporters",
+        "timeout_s",
+        "cpus",
+        "priority",
+        "capture",
+        "live",
+        "live_spark",
+    ),
+    "Output": (
+        "record",
+        "events",
+        "results",
+        "name",
+        "resume",
+        "dry_run",
+        "yes",
+        "example",
+        "no_spark",
+        "no_page",
+        "as_json",
+        "quiet",
+        "verbose",
+        "help",
+    ),
+}
+"""Parameters by the heading under which a command's help has them."""
+
+
+def arguments(command: str, values: Mapping[str, Any]) -> list[str]:
+    """The words that a user would type after `exchange COMMAND` for these values, by parameter."""
+    mine = [option for option in TABLE if command in option.commands and option.field in values]
+    return [word for option in mine for word in option.arguments(values[option.field])]
+
+
+def together(options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
+    """One decorator made of several, with the options in this order."""
+
+    def decorate(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def options_of(command: str) -> Callable[[F], F]:
+    """A decorator with all options that the command has in the table."""
+    return together([option.decorator for option in TABLE if command in option.commands])
+
+
+def options_for(*fields: str) -> Callable[[F], F]:
+    """A decorator with the options of these parameters, for commands that have other options too."""
+    shared = {option.field: option for option in TABLE if option.commands not in (GATEWAY, REPORTER)}
+    return together([shared[field].decorator for field in fields])
+
+
+broker_options = options_for("amqp_client", "delivery")
+stream_options = options_for("seed", "prices")
+market_options = options_for("price_model", "max_price", "policy")
+terms_options = options_for("policy", "max_price", "packing")
+session_options = options_for("sampling_interval", "timeout_s")
+topology_option = options_for("topology")
+network_option = options_for("network")
+json_option = click.option("--json", "as_json", is_flag=True, help="Machine-readable output on stdout.")
+no_spark_option = click.option(
+    "--no-spark", is_flag=True, envvar="EXCHANGE_NO_SPARK", show_envvar=True, help="Leave out Spark's tables."
+)
+results_option = options_for("results")
+
+
+def asked_for(given: Mapping[str, Any]) -> dict[str, Any]:
+    """A command's parameters without a rate and arrivals that nobody gave: those of a tape come first."""
+    context = click.get_current_context()
+    by_default = {name for name in given if context.get_parameter_source(name) is ParameterSource.DEFAULT}
+    return {name: given[name] for name in given if name not in by_default & {"orders_per_s", "arrivals"}}
+
+
+def run_settings(**given: Any) -> RunSettings:
+    """The settings that the options give. UsageError names the option whose value is refused.
+
+    A rate, or arrivals, are refused where a tape has others; left out, they are the tape's.
+    """
+    from exchange_simulation.launching.transport_settings import settled
+
+    with naming_options():
+        settings = settled(RunSettings(**_completed(given)))
+    with going_first(settings.priority):  # or say at once that this user may not
+        return settings
+
+
+@contextlib.contextmanager
+def naming_options() -> Iterator[None]:
+    """Turn the BadSetting of a field into a UsageError of its option."""
+    try:
+        yield
+    except BadSetting as error:
+        raise click.UsageError(f"{_typed(error.field)} is {_short(error.value)}; allowed is {error.allowed}") from error
+
+
+def _completed(given: dict[str, Any]) -> dict[str, Any]:
+    """Fill in options that the user left out and that follow from others."""
+    if given.get("tape"):
+        from exchange_simulation.launching.tape import settled_by_tape
+
+        given |= settled_by_tape(given)
+    if given.get("orders") is None and given.get("duration_s") is None:
+        given["orders"] = 80_000
+    if given.get("orders_per_s", 0) is None and given.get("window") is None:
+        given["window"] = max(DEFAULT_WINDOW, given.get("packing") or 1)
+    if given.get("nagle") == ("all",):
+        from transports.registry import has_broker
+
+        given["nagle"] = NAGLE_ROLES if has_broker(given.get("transport", "zeromq")) else ROLES
+    return given
+
+
+def was_typed(field: str) -> bool:
+    """Whether the parameter of the command that runs was on its command line."""
+    context = click.get_current_context(silent=True)
+    return context is not None and context.get_parameter_source(field) is ParameterSource.COMMANDLINE
+
+
+def _typed(field: str) -> str:
+    """The name of the field's option, or of the field where the command has no option for it."""
+    context = click.get_current_context(silent=True)
+    typed = {param.name: param.opts[0] for param in context.command.params} if context else {}
+    of_a_run = {option.field: option.name for option in TABLE}
+    listed = f"{of_a_run.get(field)}s"  # a trial's --rates
+    return listed if listed in typed.values() else (typed or of_a_run).get(field, field.replace("_", "-"))
+
+
+def _short(value: object) -> str:
+    """A number as it was typed: 0, which became 0.0."""
+    return f"{value:.10g}".replace("e+", "e") if isinstance(value, float) else str(value)
+
+
+def warn_of_rejections(settings: RunSettings) -> None:
+    if settings.tape is None:
+        warn_of_prices(settings.prices, settings.max_price)
+
+
+def warn_of_spinning(*runs: RunSettings) -> None:
+    """Warn of a spin that does nothing, for lack of a rate, or that leaves the engine no processor."""
+    spinning = next((settings for settings in runs if settings.spin_ns), None)
+    if any(settings.spin_ns and settings.orders_per_s is None for settings in runs):
+        say("warning: --pace spin does nothing at --rate max, where no order waits for its due time")
+    if spinning and len(processors_of()) == 1:
+        say(f"warning: --pace {spinning.pace} with one processor: while the gateway spins, nothing else runs")
+
+
+def warn_of_prices(prices: tuple[int, int], max_price: int) -> None:
+    """Warn of prices outside of the book, which are allowed, but seldom meant."""
+    low, high = prices
+    if low < 1 or high > max_price:
+        say(f"warning: --prices {low}..{high} leave the book's 1..{max_price}: such orders will be rejected")

@@ -1,0 +1,186 @@
+"""tcpdump beside a run: its command line, its process and its counts. It adds to the run's completion times."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
+
+import click
+
+from exchange_simulation.launching.errors import UserError, last_line, writing
+from exchange_simulation.launching.process_group import end
+from transports.base import mask
+
+SNAPLEN = 96  # bytes of a frame: the headers of link, IPv6 and TCP with its options
+BUFFER_KIB = 1 << 16
+OFTEN_NOT_IN_PATH = "/usr/sbin:/sbin"
+FILE = "capture.pcap"
+LOOPBACK, EVERY_INTERFACE = "lo", "any"
+LISTENING = re.compile(r"listening on .*\n")
+COUNTS = re.compile(
+    r"(\d+) packets? captured[,\n]\s*(\d+) packets? received by filter[,\n]\s*(\d+) packets? dropped by kernel.*\n"
+)
+FORBIDDEN = re.compile(r"permission|not permitted", re.IGNORECASE)
+PATIENCE_S = 10.0
+DRAIN_S = 5.0
+
+
+@dataclass(frozen=True)
+class Captured:
+    """tcpdump's own counts of packets. `dropped` were lost because it was too slow."""
+
+    captured: int
+    received: int
+    dropped: int
+
+    def missing(self, received: int, interface: str) -> int:
+        """Packets of `received` that were not captured; loopback receives a packet twice and captures it once."""
+        return received - self.dropped - self.captured * (2 if interface == LOOPBACK else 1)
+
+
+def program() -> str:
+    """The path of tcpdump. UserError if there is none."""
+    if sys.platform != "linux":
+        raise UserError(
+            "packets are captured on Linux only; elsewhere, as on macOS, by hand: "
+            "sudo tcpdump -i lo0 -s 96 -w FILE.pcap tcp port PORT"
+        )
+    found = shutil.which("tcpdump", path=f"{os.environ.get('PATH', '')}:{OFTEN_NOT_IN_PATH}")
+    if not found:
+        raise UserError("tcpdump is not installed: apt-get install tcpdump on Debian, dnf install tcpdump on Fedora")
+    return found
+
+
+def capture_of(urls: Iterable[str], folder: Path, process_group: int, prefix: Sequence[str] | None) -> Capture:
+    """tcpdump beside a run. `urls` are the engines', or the broker's; `prefix` is that of their network, if any."""
+    interface, urls = LOOPBACK if prefix is None else EVERY_INTERFACE, list(urls)
+    for url in urls:
+        if not ports_of(url):
+            raise UserError(f"--capture needs the port in {mask(url)}: which packets are the run's is told by it")
+    ports = sorted({port for url in urls for port in ports_of(url)})
+    return Capture(ports, folder / FILE, process_group=process_group, prefix=prefix or (), interface=interface)
+
+
+def ports_of(url: str) -> list[int]:
+    """The port on which peers meet, and the second one if each direction has its own."""
+    parts = urlsplit(url)
+    return [port for port in (parts.port, int(dict(parse_qsl(parts.query)).get("back", 0))) if port]
+
+
+class Capture:
+    """A context, inside which the TCP packets of these ports on this interface go to a pcap file.
+
+    `prefix` are words before tcpdump's command that run it in another network namespace. tcpdump joins the process
+    group, which ends with this process. After leaving, `captured` is known, or `problem` says why it is not.
+
+    UserError if tcpdump is missing, has no permission or does not know the interface. ClickException if it is silent.
+    """
+
+    _never_coming: int
+    """Packets that the kernel received before the filter was in place; `_drain` does not wait for that many."""
+
+    def __init__(
+        self, ports: list[int], path: Path, *, process_group: int, prefix: Sequence[str] = (), interface: str = LOOPBACK
+    ) -> None:
+        self._ports, self._path, self._group = ports, path, process_group
+        self._prefix, self._interface = prefix, interface
+        self._stderr = ""
+        self.captured: Captured | None = None
+        self.problem = ""
+
+    def __enter__(self) -> Capture:
+        tcpdump = program()
+        self._process = self._start(tcpdump)
+        try:
+            if not self._read(LISTENING):
+                raise self._refusal(tcpdump)
+            before = self._counts(signal.SIGUSR1)
+            self._never_coming = before.missing(before.received, self._interface)
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self._drain()
+            self.captured = self._counts(signal.SIGINT)
+        except click.ClickException as error:
+            self.problem = error.message
+        finally:
+            self._end()
+
+    def _start(self, tcpdump: str) -> subprocess.Popen[bytes]:
+        """tcpdump writes to stdout: started by root, it becomes another user, who may not open our files.
+
+        --immediate-mode: else the kernel hands packets over by the buffer, and the last buffer's packets are lost.
+        """
+        interface = ["-i", self._interface, "--immediate-mode", "-p", "-n"]
+        sizes = ["-s", str(SNAPLEN), "-B", str(BUFFER_KIB)]
+        ports = " or ".join(f"tcp port {port}" for port in self._ports)
+        with writing(self._path):
+            file = self._path.open("wb")
+        with file:
+            return subprocess.Popen(
+                [*self._prefix, tcpdump, *interface, *sizes, "-w", "-", ports],
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.PIPE,
+                process_group=self._group,
+            )
+
+    def _refusal(self, tcpdump: str) -> UserError:
+        if FORBIDDEN.search(self._stderr):
+            return UserError(
+                f"tcpdump may not capture on {self._interface}: run this as root, or give tcpdump the right, "
+                f"sudo setcap cap_net_raw=ep {tcpdump}"
+            )
+        return UserError(f"tcpdump cannot capture on {self._interface}: {self._last_words()}")
+
+    def _last_words(self) -> str:
+        """tcpdump's latest complaint, else its latest line."""
+        complaints = re.findall("^tcpdump: (.*)", self._stderr, re.MULTILINE)
+        return complaints[-1] if complaints else last_line(self._stderr)
+
+    def _drain(self) -> None:
+        """Wait until tcpdump has taken every packet that the kernel has received; its end would lose the rest."""
+        now = self._counts(signal.SIGUSR1)
+        received, end_s = now.received, time.monotonic() + DRAIN_S
+        while now.missing(received, self._interface) > self._never_coming and time.monotonic() < end_s:
+            now = self._counts(signal.SIGUSR1)
+
+    def _counts(self, request: signal.Signals) -> Captured:
+        """tcpdump prints its counts on SIGUSR1; on SIGINT it prints them and ends."""
+        self._process.send_signal(request)
+        if words := self._read(COUNTS):
+            return Captured(*map(int, words.groups()))
+        raise click.ClickException(f"the capture is not whole, tcpdump ended: {self._last_words()}")
+
+    def _read(self, expected: re.Pattern[str]) -> re.Match[str] | None:
+        """Read stderr up to the next match; None if tcpdump ended without one. ClickException if it is silent."""
+        assert self._process.stderr
+        end_s = time.monotonic() + PATIENCE_S
+        while not (words := expected.search(self._stderr)):
+            if not select.select([self._process.stderr], [], [], max(0.0, end_s - time.monotonic()))[0]:
+                raise click.ClickException(f"tcpdump said nothing for {PATIENCE_S:g} s")
+            if not (more := os.read(self._process.stderr.fileno(), 4096)):
+                return None
+            self._stderr += more.decode(errors="replace")
+        self._stderr = self._stderr[words.end() :]
+        return words
+
+    def _end(self) -> None:
+        """Let tcpdump write its remaining packets if it has printed its last counts, else kill it at once."""
+        if self.captured is None:
+            self._process.kill()
+        end(self._process, PATIENCE_S)

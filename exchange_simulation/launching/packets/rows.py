@@ -1,0 +1,126 @@
+"""Table 1 of the paper, from a run's record: packets, their mean size and the mean time between two of them.
+
+The counters are the kernel's at the ends of each connection, as differences over the run. A size is TCP payload. Pure
+acknowledgements are packets, too. A full segment counts as one, even if several leave in one piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from exchange.instances import role_of
+from transports.registry import has_broker
+
+HEADERS_BYTES = {4: 20 + 32, 6: 40 + 32}
+"""Bytes of the headers of IP and of TCP with time stamps, which Linux sends by default, by IP version."""
+EXCHANGE_ROLES = ("gateway", "engine")
+"""The roles whose connections carry orders and answers."""
+
+Socket = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Packets:
+    """Packets of a run; `bytes` are TCP payload. Means are None without packets, and where the record lacks a part."""
+
+    segments: int
+    bytes: int
+    duration_s: float | None
+    orders_sent: int | None
+
+    @property
+    def mean_bytes(self) -> float | None:
+        return _ratio(self.bytes, self.segments)
+
+    @property
+    def mean_gap_us(self) -> float | None:
+        """The mean time between two of them."""
+        return _ratio(self.duration_s and self.duration_s * 1e6, self.segments)
+
+    @property
+    def per_order(self) -> float | None:
+        return _ratio(self.segments, self.orders_sent)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PacketRow(Packets):
+    """One direction of one connection.
+
+    source, destination   addresses, as 127.0.0.1:4711
+    retransmits           the sender's, as tcp_nodelay; both None if the sender is no component of ours
+    orders_per_s          offered load; None without a schedule
+    """
+
+    sender: str
+    receiver: str
+    source: str
+    destination: str
+    retransmits: int | None
+    tcp_nodelay: bool | None
+    orders_per_s: float | None
+
+    @property
+    def mean_wire_bytes(self) -> float | None:
+        """The mean size with the headers of IP and TCP."""
+        headers = HEADERS_BYTES[6 if self.source.startswith("[") else 4]
+        return None if self.mean_bytes is None else self.mean_bytes + headers
+
+
+def packet_rows(record: Mapping[str, Any]) -> list[PacketRow]:
+    """Each direction of each connection once, from run.json's content; counted by the sender, if that is ours."""
+    ends = {(end["local"], end["peer"]): end for end in record.get("sockets") or () if _counted(end)}
+    return [row for end in ends.values() for row in _directions(record, end, ends.get((end["peer"], end["local"])))]
+
+
+def exchange_total(record: Mapping[str, Any]) -> Packets | None:
+    """All packets of orders and answers, as the paper counts those to and from its broker; None if none was counted."""
+    ends = [end for end in record.get("sockets") or () if role_of(str(end.get("component"))) in EXCHANGE_ROLES]
+    rows = packet_rows({**record, "sockets": ends})
+    segments, payload = sum(row.segments for row in rows), sum(row.bytes for row in rows)
+    return Packets(segments=segments, bytes=payload, **_span(record)) if rows else None
+
+
+def _span(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {"duration_s": record.get("duration_s"), "orders_sent": record.get("counts", {}).get("orders_sent")}
+
+
+def _counted(end: Socket) -> bool:
+    """True if the system has counters."""
+    return all(isinstance(end.get(name), int) for name in ("segments_out", "bytes_out", "segments_in", "bytes_in"))
+
+
+def _directions(record: Mapping[str, Any], end: Socket, far: Socket | None) -> Iterator[PacketRow]:
+    """The direction that `end` sent, and the one it received unless the far end counts that."""
+    other = far["component"] if far else _stranger(record)
+    yield _row(record, end, "out", end["component"], other)
+    if far is None:
+        yield _row(record, end, "in", other, end["component"])
+
+
+def _stranger(record: Mapping[str, Any]) -> str:
+    """The name of the other end of a connection, if it is none of our components."""
+    is_broker = "broker" in record or has_broker(str(record.get("settings", {}).get("transport", "")))
+    return "broker" if is_broker else "unknown"
+
+
+def _row(record: Mapping[str, Any], end: Socket, way: str, sender: str, receiver: str) -> PacketRow:
+    """What `end` counted on its way `out` or `in`."""
+    is_sender = way == "out"
+    return PacketRow(
+        sender=sender,
+        receiver=receiver,
+        source=end["local" if is_sender else "peer"],
+        destination=end["peer" if is_sender else "local"],
+        segments=end[f"segments_{way}"],
+        bytes=end[f"bytes_{way}"],
+        retransmits=end.get("retransmits") if is_sender else None,
+        tcp_nodelay=end.get("tcp_nodelay") if is_sender else None,
+        orders_per_s=record.get("settings", {}).get("orders_per_s"),
+        **_span(record),
+    )
+
+
+def _ratio(part: float | None, whole: float | None) -> float | None:
+    return part / whole if part is not None and whole else None

@@ -1,0 +1,160 @@
+"""Processes that start and end together, in one process group, under a watchdog; a supervisor restarts killed ones."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import orjson
+
+from exchange_simulation.launching.priority import scheduled_as_now
+
+WAIT_S = 3.0
+WATCHDOG = Path(__file__).with_name("watchdog.py")
+MOST_RESTARTS = 100
+PIPE_BYTES = 1 << 20
+"""Room for the events of some 20 s under --recover, so that a launcher that is stopped meanwhile stops no component."""
+
+
+class ProcessGroup:
+    """A context. At its end, however it comes, its children are ended and the scratch folder is removed."""
+
+    def __enter__(self) -> ProcessGroup:
+        self._scheduled = scheduled_as_now()
+        self.folder = Path(tempfile.mkdtemp(prefix="exchange-"))
+        self.children: dict[str, subprocess.Popen[bytes]] = {}
+        self._watchdog = subprocess.Popen(
+            [sys.executable, "-I", "-S", WATCHDOG],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            process_group=0,
+        )
+        _send(self._watchdog, f"remove {os.fsencode(self.folder).hex()}".encode())
+        return self
+
+    @property
+    def id(self) -> int:
+        """The group's number. A process that joins the group ends with the launcher, even if that is killed."""
+        return self._watchdog.pid
+
+    def start(
+        self,
+        name: str,
+        arguments: list[str],
+        log: Path | None,
+        environment: Mapping[str, str],
+        prefix: Sequence[str] = (),
+    ) -> None:
+        """Run `exchange ARGUMENTS`: events go to a pipe, stderr to the `log` file, or to our stderr.
+
+        `environment` is added to ours; `prefix` goes before the command. The process is scheduled as the caller was
+        when the context began.
+        """
+        if name in self.children:  # it is started again
+            _close_pipes(self.children[name])
+        with self._scheduled(), log.open("ab") if log else contextlib.nullcontext() as stderr:
+            self.children[name] = subprocess.Popen(
+                [*prefix, sys.executable, "-m", "exchange_simulation.cli", *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                process_group=self.id,
+                env={**os.environ, **environment},
+            )
+        with contextlib.suppress(OSError, AttributeError):  # more than a user may have, or no Linux
+            fcntl.fcntl(self.children[name].stdout, fcntl.F_SETPIPE_SZ, PIPE_BYTES)  # type: ignore[arg-type]
+
+    def tell(self, *names: str, known: Mapping[str, Any] | None = None) -> None:
+        """Tell components what is known of those whose place they take. The first line starts them."""
+        for name in names:
+            _send(self.children[name], orjson.dumps(known or {}))
+
+    def signal(self, name: str, number: int = signal.SIGTERM) -> None:
+        """Send a signal, and SIGCONT after it: a stopped process cannot handle the signal."""
+        if self.children[name].poll() is None:
+            self.children[name].send_signal(number)
+            self.children[name].send_signal(signal.SIGCONT)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for name in self.children:
+            self.signal(name)
+        for child in self.children.values():
+            end(child, WAIT_S)
+        _send(self._watchdog, b"done")
+        self._watchdog.communicate()
+        shutil.rmtree(self.folder, ignore_errors=True)  # in case the watchdog was killed
+
+
+def _send(child: subprocess.Popen[bytes], line: bytes) -> None:
+    """Write a line to a child's stdin, unless the child has gone."""
+    assert child.stdin is not None
+    with contextlib.suppress(BrokenPipeError):
+        child.stdin.write(line + b"\n")
+        child.stdin.flush()
+
+
+def end(child: subprocess.Popen[Any], patience_s: float) -> None:
+    """Wait for a child that was asked to end, kill it if it is late, and close its pipes."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        child.wait(patience_s)
+    child.kill()
+    child.wait()
+    _close_pipes(child)
+
+
+def _close_pipes(child: subprocess.Popen[Any]) -> None:
+    for pipe in (child.stdin, child.stdout, child.stderr):
+        if pipe:
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
+
+
+class Supervisor:
+    """Starts what was killed again: each process at most MOST_RESTARTS times, and ready within `timeout_s`."""
+
+    def __init__(self, start: Callable[[str], None] | None, timeout_s: float) -> None:
+        """Without `start`, nothing is started again."""
+        self._start, self._timeout_s = start, timeout_s
+        self._restarts: Counter[str] = Counter()
+        self._until_s: dict[str, float] = {}
+        """When a process that was started again has to be ready."""
+
+    @property
+    def restarts(self) -> int:
+        return self._restarts.total()
+
+    def restarted(self, name: str, code: int) -> bool:
+        """Start a process again that ended with this exit code, if it was killed."""
+        if self._start is None or code >= 0 or self._restarts[name] == MOST_RESTARTS:
+            return False
+        until_s = self._until_s.setdefault(name, time.monotonic() + self._timeout_s)
+        if time.monotonic() > until_s:
+            return False
+        self._restarts[name] += 1
+        self._start(name)
+        return True
+
+    def has_restarted(self, name: str) -> bool:
+        return name in self._restarts
+
+    def note_ready(self, name: str) -> None:
+        del self._until_s[name]
+
+    def late(self) -> list[str]:
+        """Processes that were started again and are not ready in time."""
+        return [name for name, until_s in self._until_s.items() if time.monotonic() > until_s]

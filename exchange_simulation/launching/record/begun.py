@@ -1,0 +1,154 @@
+"""begun.json: the conditions of a run under way, from which a run whose launcher died still gets its run.json.
+
+It is written before the components start, and removed once run.json is there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NotRequired, TypedDict
+
+import psutil
+
+from exchange.allowed import BadSetting
+from exchange.json_records import SCHEMA
+from exchange.settings import RunSettings
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.files import write_json
+from exchange_simulation.launching.lineup import Lineup
+from exchange_simulation.launching.record.machine import text_of
+from exchange_simulation.launching.record.outcome import Outcome
+from exchange_simulation.launching.record.reading import Unusable, damage_named, read_record
+from exchange_simulation.launching.record.record import Conditions, make_record, write_record
+
+FILE = "begun.json"
+BOOT_ID = "proc/sys/kernel/random/boot_id"
+
+
+class Launcher(TypedDict):
+    """The process that will write run.json."""
+
+    host: str
+    pid: int
+    started_s: float
+    """By the wall clock, which may be set while the process runs."""
+    boot_id: NotRequired[str | None]
+    started_ticks: NotRequired[int | None]
+    """The kernel's own count since that boot; None where there is no /proc, missing in records of older versions."""
+
+
+class BegunRecord(TypedDict):
+    schema: int
+    name: str
+    url: str | None
+    settings: dict[str, Any]
+    host: dict[str, Any]
+    versions: dict[str, Any]
+    started_at: str
+    launcher: Launcher
+    reporter: NotRequired[int]
+    """The reporter's number, where a reporter by hand is to write run.json, of its own pairs."""
+
+
+def note_begun(folder: Path, conditions: Conditions, reporter: int | None = None) -> None:
+    """Write begun.json into the run's folder."""
+    launcher = Launcher(
+        host=platform.node(),
+        pid=os.getpid(),
+        started_s=psutil.Process().create_time(),
+        boot_id=text_of(BOOT_ID),
+        started_ticks=_started_ticks(os.getpid()),
+    )
+    of_reporter = {} if reporter is None else {"reporter": reporter}
+    write_json(folder / FILE, {"schema": SCHEMA, **asdict(conditions), "launcher": launcher, **of_reporter})
+
+
+def note_ended(folder: Path) -> None:
+    """Remove begun.json: run.json is there."""
+    (folder / FILE).unlink(missing_ok=True)
+
+
+def repair(folder: Path) -> dict[str, Any]:
+    """Write run.json of a run whose launcher died; return its content. UserError if there is nothing to do."""
+    if os.path.exists(folder / "run.json"):
+        raise UserError(f"{folder} has its run.json: nothing is to repair")
+    if not os.path.exists(folder / FILE):
+        has_spool = os.path.exists(folder / "spool")
+        shown = "exchange report shows its spool" if has_spool else "exchange results list shows runs"
+        raise UserError(f"{folder} has no {FILE}, from which run.json could be made: {shown}")
+    begun = read_record(folder / FILE, BegunRecord)
+    launcher = begun["launcher"]
+    if launcher["host"] != platform.node():
+        raise UserError(f"{folder} began on the host {launcher['host']}: repair it there")
+    if _lives(launcher):
+        raise UserError(f"{folder} is under way: process {launcher['pid']} will write its run.json")
+    before = Conditions(**{name: begun[name] for name in Conditions.__dataclass_fields__})
+    with damage_named(folder):
+        record = make_record(folder, before, _outcome(folder, begun))
+    write_record(folder, record)
+    note_ended(folder)
+    return record
+
+
+def _lives(launcher: Launcher) -> bool:
+    """Whether the launcher still runs; another process may have its number by now."""
+    with contextlib.suppress(psutil.Error):
+        process = psutil.Process(launcher["pid"])
+        return process.status() != psutil.STATUS_ZOMBIE and _is_the_same(process, launcher)
+    return False
+
+
+def _is_the_same(process: psutil.Process, launcher: Launcher) -> bool:
+    """Whether the process is the launcher; by the wall clock only where nothing better was written."""
+    if (boot_id := launcher.get("boot_id")) and (ticks := launcher.get("started_ticks")) is not None:
+        return (text_of(BOOT_ID), _started_ticks(process.pid)) == (boot_id, ticks)
+    return bool(abs(process.create_time() - launcher["started_s"]) < 1.0)
+
+
+def _started_ticks(pid: int) -> int | None:
+    """Field 22 of proc(5), since boot, which no setting of the clock changes; field 2 is in brackets."""
+    fields = (text_of(f"proc/{pid}/stat") or "").rpartition(")")[2].split()
+    return int(fields[19]) if fields else None
+
+
+def _outcome(folder: Path, begun: dict[str, Any]) -> Outcome:
+    """The one fact that is known without any component's result: the process that should write run.json died."""
+    settings = begun["settings"]
+    try:
+        lineup = Lineup.of(RunSettings(pairs=settings.get("pairs", 1), reporters=settings.get("reporters", 1)))
+    except (BadSetting, TypeError) as error:
+        raise UserError(f"{folder / FILE} is damaged: {error}") from error
+    number = begun.get("reporter")
+    who = "launcher" if number is None else "reporter"
+    return Outcome(
+        lineup=lineup if number is None else lineup.part_of(number),
+        failures=(f"the {who} ended without writing run.json; this one was made from the spool",),
+    )
+
+
+def settings_under_way(folder: Path) -> dict[str, Any] | None:
+    """The settings of a run that goes on on this host; None if it has ended, or if its launcher is gone."""
+    with contextlib.suppress(Unusable):
+        begun = read_record(folder / FILE, BegunRecord)
+        if _is_ours(folder, begun["launcher"]) and _lives(begun["launcher"]):
+            return dict(begun["settings"])
+    return None
+
+
+def _is_ours(folder: Path, launcher: Launcher) -> bool:
+    """Whether the run began on this host, and has no run.json yet."""
+    return launcher["host"] == platform.node() and not (folder / "run.json").exists()
+
+
+def left_unfinished(results: Path) -> Iterator[Path]:
+    """The runs in a results folder that began on this host and whose launcher is gone."""
+    for path in sorted(results.glob(f"*/{FILE}")):
+        with contextlib.suppress(Unusable):
+            launcher = read_record(path, BegunRecord)["launcher"]
+            if _is_ours(path.parent, launcher) and not _lives(launcher):
+                yield path.parent

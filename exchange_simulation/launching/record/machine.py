@@ -1,0 +1,200 @@
+"""The machine of a measurement: facts about the host, versions, and the checkout that the code comes from.
+
+A fact that this machine does not tell is absent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import psutil
+import zmq
+
+ROOT = Path("/")
+"""Tests put a made-up tree here."""
+LIBRARIES = ("numba", "numpy", "llvmlite", "scipy", "pyzmq", "pyspark", "xxhash")
+CPUS, CLOCKSOURCE = "sys/devices/system/cpu", "sys/devices/system/clocksource/clocksource0"
+SWITCHES = {"1": True, "0": False}
+GUESTS_CLOCKS = {"kvm-clock": "KVM", "hyperv_clocksource": "Hyper-V", "xen": "Xen"}
+"""A clock that only guests of a hypervisor have, and that hypervisor."""
+CHECKOUT = Path(__file__).parents[3]
+COMMIT_DIGITS = 12
+GIT_PATIENCE_S = 5.0
+
+
+def text_of(path: str) -> str | None:
+    """The content of a file, without white space around it; None if it is missing, or not ours to read."""
+    try:
+        return (ROOT / path).read_text(errors="replace").strip()
+    except OSError:
+        return None
+
+
+def words_of(path: str) -> dict[str, str]:
+    """The first two words of each line, as a dictionary; empty if the file is missing."""
+    lines = (line.split() for line in (text_of(path) or "").splitlines())
+    return {words[0]: words[1] for words in lines if len(words) > 1}
+
+
+def host_facts() -> dict[str, Any]:
+    """run.json's `host`."""
+    facts = {
+        "cpu": _cpu_model(),
+        "cores": os.cpu_count(),
+        "memory_bytes": psutil.virtual_memory().total,
+        "kernel": f"{platform.system()} {platform.release()}",
+        "congestion_control": text_of("proc/sys/net/ipv4/tcp_congestion_control"),
+        "governor": text_of(f"{CPUS}/cpu0/cpufreq/scaling_governor"),
+        "turbo": _turbo(),
+        "smt": SWITCHES.get(text_of(f"{CPUS}/smt/active") or ""),
+        "numa_nodes": len(list((ROOT / "sys/devices/system/node").glob("node[0-9]*"))) or None,
+        "clocksource": text_of(f"{CLOCKSOURCE}/current_clocksource"),
+        "hypervisor": _hypervisor(),
+        "mitigations": _mitigations(),
+        "cpu_quota_cores": cpu_quota_cores(),
+        "load_before": list(os.getloadavg()),
+    }
+    return {name: fact for name, fact in facts.items() if fact is not None}
+
+
+def _cpu_model() -> str:
+    for line in (text_of("proc/cpuinfo") or "").splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _turbo() -> bool | None:
+    """True if processors may go above their nominal frequency."""
+    off = SWITCHES.get(text_of(f"{CPUS}/intel_pstate/no_turbo") or "")
+    return SWITCHES.get(text_of(f"{CPUS}/cpufreq/boost") or "") if off is None else not off
+
+
+def _hypervisor() -> str | None:
+    """The hypervisor's name, `unknown` if the processor only says that there is one, None on a machine of its own."""
+    if named := text_of("sys/hypervisor/type"):
+        return named
+    clocks = text_of(f"{CLOCKSOURCE}/available_clocksource") or ""
+    if found := next((name for clock, name in GUESTS_CLOCKS.items() if clock in clocks), None):
+        return found
+    flags = next((line for line in (text_of("proc/cpuinfo") or "").splitlines() if line.startswith("flags")), "")
+    return "unknown" if "hypervisor" in flags.split() else None
+
+
+def _mitigations() -> dict[str, str] | None:
+    """The kernel's mitigation of each weakness of the processor."""
+    folder = ROOT / CPUS / "vulnerabilities"
+    if not folder.is_dir():
+        return None
+    lines = {path.name: text_of(str(path.relative_to(ROOT))) or "" for path in sorted(folder.iterdir())}
+    return {
+        name: how.removeprefix("Mitigation: ").partition(";")[0]
+        for name, how in lines.items()
+        if how.startswith("Mitigation: ")
+    }
+
+
+def now() -> str:
+    """The current time as run.json's `started_at` has it: ISO 8601 with zone."""
+    return datetime.now().astimezone().isoformat(timespec="milliseconds")
+
+
+def versions() -> dict[str, Any]:
+    """run.json's `versions`."""
+    return {
+        "python": platform.python_version(),
+        "exchange": version("exchange-simulation"),
+        **checkout(CHECKOUT),
+        **_versions_of_libraries(),
+        "libzmq": zmq.zmq_version(),
+    }
+
+
+@cache
+def _versions_of_libraries() -> dict[str, str]:
+    """The version of each library that is installed; looked up once, since that reads every folder of the path."""
+    found: dict[str, str] = {}
+    for library in LIBRARIES:
+        with contextlib.suppress(PackageNotFoundError):
+            found[library] = version(library)
+    return found
+
+
+def checkout(folder: Path) -> dict[str, Any]:
+    """The commit of a git checkout, and whether tracked files differ from it; empty if it is none, or git is missing.
+
+    An installed package has no `.git` beside it; a repository around it is none of ours.
+    """
+    words = ["git", "--no-optional-locks", "-C", str(folder), "status", "--porcelain=v2", "--branch"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    lines = ""
+    if (folder / ".git").exists():
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            lines = subprocess.run(
+                [*words, "--untracked-files=no"],
+                capture_output=True,
+                text=True,
+                env=environment,
+                timeout=GIT_PATIENCE_S,
+                check=True,
+            ).stdout
+    heads = [line for line in lines.splitlines() if line.startswith("# branch.oid ")]
+    changes = any(not line.startswith("#") for line in lines.splitlines())
+    return {"commit": heads[0].split()[-1][:COMMIT_DIGITS], "uncommitted_changes": changes} if heads else {}
+
+
+@dataclass(frozen=True)
+class Throttling:
+    """How often, and how long, our control group had to wait because its quota was used up."""
+
+    periods: int
+    throttled_s: float
+
+    @classmethod
+    def now(cls) -> Throttling | None:
+        """None if no control group limits processors here."""
+        for folder in _cpu_groups():
+            lines = words_of(f"{folder}/cpu.stat")
+            if "nr_throttled" in lines:
+                waited_ns = lines.get("throttled_time") or f"{lines['throttled_usec']}000"
+                return cls(int(lines["nr_throttled"]), int(waited_ns) / 1e9)
+        return None
+
+    def since(self, start: Throttling) -> Throttling:
+        return Throttling(self.periods - start.periods, self.throttled_s - start.throttled_s)
+
+
+def cpu_quota_cores() -> float | None:
+    """The most processors that our control group, or one around it, may use at a time; None without a limit."""
+    limits = [limit for folder in _cpu_groups() if (limit := _limit(folder)) is not None]
+    return min(limits, default=None)
+
+
+def _limit(folder: str) -> float | None:
+    quota, _, period = (text_of(f"{folder}/cpu.max") or "").partition(" ")
+    if not period:
+        quota = text_of(f"{folder}/cpu.cfs_quota_us") or ""
+        period = text_of(f"{folder}/cpu.cfs_period_us") or ""
+    return int(quota) / int(period) if quota.isdecimal() and period.isdecimal() and int(period) else None
+
+
+def _cpu_groups() -> Iterator[str]:
+    """The folders of our control group for processors and of those around it, from the inside out."""
+    for line in (text_of("proc/self/cgroup") or "").splitlines():
+        _, controllers, group = line.split(":", 2)
+        names = controllers.split(",")
+        if "cpu" not in names and controllers:
+            continue
+        mounted = Path("sys/fs/cgroup", controllers) if controllers else Path("sys/fs/cgroup")
+        inside = Path(group.lstrip("/"))
+        yield from (str(mounted / part) for part in (inside, *inside.parents))

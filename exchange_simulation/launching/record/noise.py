@@ -1,0 +1,292 @@
+"""Noise: what the machine did besides a run while its clock ran, from the kernel's own counters.
+
+Other processes' CPU comes from the scheduler's sums in /proc/PID/stat. The machine's busy time comes from /proc/stat,
+which counts whoever runs at a tick, so it may be less than the run's own CPU; what others used is then unknown.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import psutil
+
+from exchange_simulation.launching.record import machine
+from exchange_simulation.launching.record.machine import Throttling, text_of
+
+LEAST_WINDOW_S = 0.25
+"""In a shorter window one tick of the kernel's clock is too large a share."""
+MOST_SHARE = 0.05
+"""A larger share of the processors' time that others take shows in the figures; docs/compare.md has the measurement."""
+ALL_PROCESSES = "pid:[4026531836]"
+"""The namespace in which every process of the machine can be seen; the kernel gives it this number."""
+KTHREADD = 2
+"""The parent of kernel threads. It cannot be seen where /proc hides the processes of other users."""
+
+
+class Process(NamedTuple):
+    """A process's line; times are in ticks. `children` have ended, and their parent has waited for them."""
+
+    name: str
+    parent: int
+    started: int
+    own: int
+    children: int
+
+
+@dataclass(frozen=True)
+class ProcessTable:
+    by_pid: Mapping[int, Process]
+    at_s: float
+    """In the middle of the reading, which takes a millisecond, and more on a busy machine."""
+    sees_all: bool
+    """False in a container, or where other users' processes are hidden."""
+
+    @classmethod
+    def now(cls) -> ProcessTable | None:
+        """None if this system has no /proc."""
+        folder = str(machine.ROOT / "proc")
+        with contextlib.suppress(OSError):
+            begin_s = time.monotonic()
+            by_pid = dict(_processes(folder))
+            at_s = (begin_s + time.monotonic()) / 2
+            return cls(by_pid, at_s, sees_every_process() and KTHREADD in by_pid)
+        return None
+
+
+def sees_every_process() -> bool:
+    """False in a container, and where this system does not tell."""
+    with contextlib.suppress(OSError):
+        return os.readlink(machine.ROOT / "proc/self/ns/pid") == ALL_PROCESSES
+    return False
+
+
+def _processes(folder: str) -> Iterator[tuple[int, Process]]:
+    for pid in filter(str.isdecimal, os.listdir(folder)):
+        with contextlib.suppress(OSError):  # it has just ended
+            yield int(pid), _process(f"{folder}/{pid}/stat")
+
+
+def _process(path: str) -> Process:
+    """The name stands in brackets and may hold anything; after it, field 4 of proc(5) is the parent."""
+    descriptor = os.open(path, os.O_RDONLY)  # a third of the time that a file object takes
+    try:
+        head, _, rest = os.read(descriptor, 4096).rpartition(b")")
+    finally:
+        os.close(descriptor)
+    fields = rest.split()
+    user, system, children_user, children_system = map(int, fields[11:15])
+    name = head.partition(b"(")[2].decode(errors="replace")
+    return Process(name, int(fields[1]), int(fields[19]), user + system, children_user + children_system)
+
+
+def cpu_s_by_process(before: ProcessTable, after: ProcessTable, own_pids: Collection[int]) -> list[dict[int, float]]:
+    """CPU seconds of each other process, and of each own, with those children of it that ended in between.
+
+    A process that ended is in its parent's time, all of it; what it had used before the first reading is taken off.
+    Where no parent waited for it, its time is lost.
+    """
+    own = _with_descendants(before, own_pids) | _with_descendants(after, own_pids)
+    used_before = Counter[int]()
+    for pid, process in before.by_pid.items():
+        if not _lives(pid, process, after):
+            used_before[_heir(process, before, after)] += process.own + process.children
+    tick_s = 1 / os.sysconf("SC_CLK_TCK")
+    used = [
+        (pid, tick_s * _ticks(before.by_pid.get(pid), process, used_before[pid]))
+        for pid, process in after.by_pid.items()
+    ]
+    return [dict(each for each in used if (each[0] in own) == is_own) for is_own in (False, True)]
+
+
+def _ticks(was: Process | None, process: Process, ended_children_before: int) -> int:
+    if was is None or was.started != process.started:
+        return process.own + process.children
+    return process.own - was.own + max(0, process.children - was.children - ended_children_before)
+
+
+def _lives(pid: int, process: Process, later: ProcessTable) -> bool:
+    found = later.by_pid.get(pid)
+    return found is not None and found.started == process.started
+
+
+def _heir(process: Process, before: ProcessTable, after: ProcessTable) -> int:
+    """The nearest ancestor that still lives, to which the time of an ended process has come."""
+    parent = process.parent
+    while parent in before.by_pid and not _lives(parent, before.by_pid[parent], after):
+        parent = before.by_pid[parent].parent
+    return parent
+
+
+def _with_descendants(table: ProcessTable, pids: Collection[int]) -> set[int]:
+    children: dict[int, list[int]] = {}
+    for pid, process in table.by_pid.items():
+        children.setdefault(process.parent, []).append(pid)
+    found, new = set(pids), list(pids)
+    while new:
+        new = [child for pid in new for child in children.get(pid, ()) if child not in found]
+        found.update(new)
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineTimes:
+    """Counters of the whole machine, which only grow; seconds are summed over all processors."""
+
+    at_s: float
+    busy_s: float
+    steal_s: float | None
+    """Time that other guests of the same host took; None if this system does not say."""
+    context_switches: int
+    cpu_pressure_s: float | None
+    """Time in which some task waited for a processor (PSI); None if the kernel does not count it."""
+    throttling: Throttling | None
+    processes: ProcessTable | None
+
+    @classmethod
+    def now(cls) -> MachineTimes:
+        times = psutil.cpu_times()
+        at_work = ("user", "nice", "system", "irq", "softirq")
+        return cls(
+            at_s=time.monotonic(),
+            busy_s=sum(getattr(times, name, 0.0) for name in at_work),
+            steal_s=getattr(times, "steal", None),
+            context_switches=psutil.cpu_stats().ctx_switches,
+            cpu_pressure_s=_cpu_pressure_s(),
+            throttling=Throttling.now(),
+            processes=ProcessTable.now(),
+        )
+
+
+def _cpu_pressure_s() -> float | None:
+    """The first line is `some avg10=0.00 avg60=0.00 avg300=0.00 total=MICROSECONDS`."""
+    words = (text_of("proc/pressure/cpu") or "").partition("total=")[2].split()
+    return int(words[0]) / 1e6 if words else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noise:
+    """The machine's work between two readings; None stands for what this system does not tell."""
+
+    window_s: float
+    busy_s: float
+    steal_s: float | None
+    context_switches: int
+    load_after: list[float]
+    cores: int
+    cpu_pressure_s: float | None = None
+    throttled_periods: int | None = None
+    throttled_s: float | None = None
+    other_processes_cpu_s: float | None = None
+    own_processes_cpu_s: float = 0.0
+    """CPU of the launcher and its descendants; a network's wire, tcpdump and Spark are no components."""
+    sees_all_processes: bool = False
+
+    def beside(self, components: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """run.json's `noise`, for a run whose components used that much of the machine."""
+        remainder_s = self.busy_s - max(self.own_processes_cpu_s, sum(each["cpu_s"] for each in components.values()))
+        other_cpu_s = remainder_s if remainder_s >= 0 else None
+        facts = {name: value for name, value in vars(self).items() if value is not None and name not in NOT_WRITTEN}
+        return {**facts, "other_cpu_s": other_cpu_s, "share_of_all_cpus": self._share(other_cpu_s)}
+
+    def _share(self, remainder_s: float | None) -> float | None:
+        """The share of all processors' time that others took; None if unknown.
+
+        In a container, processes outside are not seen, but the machine's busy time includes theirs.
+        """
+        other_s = self.other_processes_cpu_s
+        if not self.sees_all_processes:
+            other_s = None if remainder_s is None else max(remainder_s, other_s or 0.0)
+        if other_s is None or self.window_s < LEAST_WINDOW_S:
+            return None
+        return min(1.0, (other_s + (self.steal_s or 0.0)) / (self.window_s * self.cores))
+
+
+NOT_WRITTEN = {"cores", "sees_all_processes", "own_processes_cpu_s"}
+"""The fields that run.json's `noise` lacks; the others are written as they were read."""
+
+
+def noise_share(run: Mapping[str, Any]) -> float | None:
+    """The share of all processors' time that other work and steal took during a run; None if unknown.
+
+    Every noise that is printed comes from here. A record without `share_of_all_cpus` is of an older version, which
+    wrote 0 where the remainder was negative.
+    """
+    noise, cores = run.get("noise"), run.get("host", {}).get("cores")
+    if not noise:
+        return None
+    if "share_of_all_cpus" in noise:
+        return noise["share_of_all_cpus"]
+    if not cores or not noise["window_s"] or not noise["other_cpu_s"]:
+        return None
+    return float((noise["other_cpu_s"] + noise.get("steal_s", 0.0)) / (noise["window_s"] * cores))
+
+
+def noise_words(run: Mapping[str, Any], least_share: float = 0.0) -> str:
+    """others took 47% of all processors; empty if that is unknown, or less than `least_share`."""
+    share = noise_share(run)
+    return "" if share is None or share < least_share else f"others took {share_words(share)} of all processors"
+
+
+def share_words(share: float) -> str:
+    """47%; with a digit more where 5% could be more or less than MOST_SHARE"""
+    return f"{share:.{0 if share >= 2 * MOST_SHARE else 1}%}"
+
+
+class NoiseMeter:
+    """Reads twice: when the run's clock starts, and when it stops."""
+
+    def __init__(self) -> None:
+        self._start: MachineTimes | None = None
+        self.noise: Noise | None = None
+
+    def clock_starts(self) -> None:
+        self._start = MachineTimes.now()
+
+    def clock_stops(self, own_pids: Collection[int] = (), hides_own: bool = False) -> None:
+        """Take the second reading, once. `own_pids` are processes of the run beside this one and its descendants.
+
+        `hides_own`: a process of the run cannot be told from others, so what others took is unknown.
+        """
+        if self._start is not None and self.noise is None:
+            noise = noise_between(self._start, MachineTimes.now(), {os.getpid(), *own_pids})
+            self.noise = replace(noise, other_processes_cpu_s=None, sees_all_processes=True) if hides_own else noise
+
+
+def noise_between(start: MachineTimes, end: MachineTimes, own_pids: Collection[int]) -> Noise:
+    """The difference between two readings. Descendants of `own_pids` belong to the run as well."""
+    throttled = end.throttling.since(start.throttling) if start.throttling and end.throttling else None
+    tables, window_s = (start.processes, end.processes), end.at_s - start.at_s
+    other_cores, own_cores = _cores(*tables, own_pids)
+    return Noise(
+        window_s=window_s,
+        busy_s=end.busy_s - start.busy_s,
+        steal_s=_difference(start.steal_s, end.steal_s),
+        context_switches=end.context_switches - start.context_switches,
+        load_after=list(os.getloadavg()),
+        cores=os.cpu_count() or 1,
+        cpu_pressure_s=_difference(start.cpu_pressure_s, end.cpu_pressure_s),
+        throttled_periods=throttled.periods if throttled else None,
+        throttled_s=throttled.throttled_s if throttled else None,
+        other_processes_cpu_s=None if other_cores is None else other_cores * window_s,
+        own_processes_cpu_s=(own_cores or 0.0) * window_s,
+        sees_all_processes=all(table is not None and table.sees_all for table in tables),
+    )
+
+
+def _cores(
+    before: ProcessTable | None, after: ProcessTable | None, own_pids: Collection[int]
+) -> list[float] | list[None]:
+    """How many processors others, and we, kept busy on average; the tables have a window of their own."""
+    if before is None or after is None:
+        return [None, None]
+    return [sum(each.values()) / (after.at_s - before.at_s) for each in cpu_s_by_process(before, after, own_pids)]
+
+
+def _difference(start: float | None, end: float | None) -> float | None:
+    return None if start is None or end is None else end - start

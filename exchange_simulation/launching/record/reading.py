@@ -1,0 +1,147 @@
+"""Reads a run's files back: a record, the settings in it, the spool; or says in a sentence why one cannot be used."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from exchange.instances import instance_of
+from exchange.json_records import DAMAGED, Record, UnusableRecord, cleaned, decode
+from exchange.measurements import LogBuckets
+from exchange.records import COMPLETION, TRAFFIC, decode_line
+from exchange.seconds import RATES, Once, added, is_analysed, merged_by
+from exchange.settings import RunSettings
+from exchange.words import printable
+from exchange_simulation.launching.errors import UserError
+
+UNFINISHED = "unfinished"
+
+
+class Unusable(click.ClickException):
+    """A record that cannot be used; `status` is unfinished, damaged or newer."""
+
+    def __init__(self, path: Path, status: str, why: str) -> None:
+        super().__init__(f"{path} {why}")
+        self.status, self.reason = status, f"{path.name} {why}"
+
+    def format_message(self) -> str:
+        return printable(self.message)
+
+
+def read_record(path: Path, kind: type) -> Record:
+    """The file's record, checked against `kind`, its texts printable. Unusable if it is damaged or newer."""
+    if path.exists() and not path.is_file():
+        raise Unusable(path, DAMAGED, "is no file")
+    try:
+        return cast(Record, cleaned(decode(path.read_bytes(), kind)))
+    except RecursionError as error:
+        raise Unusable(path, DAMAGED, "is damaged: it is nested too deeply") from error
+    except OSError as error:
+        raise Unusable(path, DAMAGED, f"cannot be read: {error.strerror}") from error
+    except UnusableRecord as error:
+        raise Unusable(path, error.status, str(error)) from error
+
+
+def record_for_report(path: Path, kind: type) -> Record:
+    """The same for a report: there a damaged record is a mistake that the user can mend, so UserError."""
+    try:
+        return read_record(path, kind)
+    except Unusable as error:
+        raise UserError(_with_advice(error.message, error.status)) from error
+
+
+def damaged(where: str, why: str) -> UserError:
+    """The error about a file that cannot be used for a report."""
+    return UserError(_with_advice(f"{where} {why}", DAMAGED))
+
+
+def _with_advice(sentence: str, status: str) -> str:
+    advice = "; restore it, or move it away and make the report of what is left"
+    return sentence + advice if status == DAMAGED else sentence
+
+
+@contextlib.contextmanager
+def damage_named(folder: Path, *others: Path) -> Iterator[None]:
+    """Turn an exception into Unusable, if a damaged part of a record raised it deep in the code that shows it."""
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        which = "".join(f"or {other} " for other in others)
+        raise Unusable(folder, DAMAGED, f"{which}holds a damaged record: {type(error).__name__}: {error}") from error
+
+
+FOUND_ANEW = {"url"}
+"""Fields beside the settings in a record: where the components met."""
+
+
+class UnknownSettings(ValueError):
+    """A record holds settings that this version does not have."""
+
+
+def settings_as_written(written: Mapping[str, Any]) -> RunSettings:
+    """Settings from a record; one that came later has its default. UnknownSettings, BadSetting or TypeError."""
+    known = {field.name for field in fields(RunSettings)}
+    if unknown := sorted(written.keys() - known - FOUND_ANEW):
+        raise UnknownSettings(f"this version of exchange has no setting {', '.join(unknown)}")
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value := written[name], list) else value for name in known & written.keys()
+    }
+    return RunSettings(**values)
+
+
+def records(run_folder: Path) -> Iterator[Record]:
+    """Yield every record once, in order of arrival. UserError at one that cannot be read."""
+    once = Once()
+    for path in sorted(path for path in (run_folder / "spool").glob("[0-9]*.jsonl") if path.is_file()):
+        for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+            if not once.is_new(line):
+                continue
+            try:
+                record = decode_line(line)
+            except UnusableRecord as error:
+                raise damaged(f"{path}, line {number},", str(error)) from error
+            yield record
+
+
+def completion(run_folder: Path, warm_up_s: float) -> dict[int, dict[str, LogBuckets]]:
+    """Buckets of the whole run by pair and clock, without the warm-up's seconds and the last order."""
+    payloads = (
+        ((instance_of(record["source"]), record["payload"]["clock"]), record["payload"])
+        for record in records(run_folder)
+        if record["kind"] == COMPLETION and is_analysed(record["payload"]) and record["payload"]["second"] >= warm_up_s
+    )
+    found: dict[int, dict[str, LogBuckets]] = {}
+    for (pair, clock), buckets in merged_by(payloads).items():
+        found.setdefault(pair, {})[clock] = buckets
+    return found
+
+
+def timed(run_folder: Path) -> Counter[int]:
+    """Orders whose completion time was reported, by pair: those of the warm-up and the last one, too."""
+    found = Counter[int]()
+    for record in records(run_folder):
+        if record["kind"] == COMPLETION and record["payload"]["clock"] == "handed_over":
+            found[instance_of(record["source"])] += record["payload"]["count"]
+    return found
+
+
+def traffic(run_folder: Path) -> dict[int, dict[str, int]]:
+    """Sums of what each gateway reported second by second, by pair."""
+    found: dict[int, dict[str, int]] = {}
+    for record in records(run_folder):
+        if record["kind"] == TRAFFIC:
+            pair, counts = instance_of(record["source"]), {name: record["payload"][name] for name in RATES}
+            found[pair] = added([found.get(pair, {}), counts])
+    return found
+
+
+def merged(parts: Collection[dict[str, LogBuckets]]) -> dict[str, LogBuckets]:
+    """The sum of all parts, by clock."""
+    clocks = dict.fromkeys(clock for part in parts for clock in part)
+    return {clock: LogBuckets.together(part[clock] for part in parts if clock in part) for clock in clocks}

@@ -1,0 +1,219 @@
+"""Whether a run can be trusted: complete, saturated, invalid or partial, with the reasons as sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from exchange.instances import instance_of, named, role_of
+from exchange.results import EngineResult, GatewayResult, StreamCounts
+from exchange_simulation.launching.record.outcome import Outcome, counts, untimed
+
+LEAST_SHARE_OF_OFFERED = 0.99
+MOST_LAG_P99_US = 10_000.0
+LAG = re.compile(r"(pair \d+: )?the \w+'s p99 lag is ")
+OF_ONE_HOST = {"transport", "cpus", "timeout_s", "record"}
+"""Settings in which the gateways of one run may differ."""
+JITTER_S = 0.001
+"""One late wake-up may cost this much; it can be over 1 % of a short run and says nothing of the rate."""
+
+
+def judge(outcome: Outcome, orders_per_s: float | None, lag_p99_us: Mapping[int, float]) -> tuple[str, list[str]]:
+    """The run's status and the reasons for it. Partial comes before invalid, invalid before saturated.
+
+    A run's status is at least as bad as each of its pairs'. `orders_per_s` is the mean rate that each pair is offered.
+    Lags are by pair; a run without a schedule has none.
+    """
+    for status, reasons in (
+        ("partial", _with_orders(outcome, list(_partial(outcome)))),
+        ("invalid", list(_invalid(outcome))),
+        ("saturated", list(_saturated(outcome, orders_per_s, lag_p99_us))),
+    ):
+        if reasons:
+            return status, reasons
+    return "complete", []
+
+
+def _with_orders(outcome: Outcome, reasons: list[str]) -> list[str]:
+    """The reasons. If orders were sent of which no answer is known, their numbers come first."""
+    known = counts(outcome)
+    sent, answered = known.get("orders_sent", 0), known.get("orders_answered", 0)
+    unknown = [f"orders sent {sent:,}, answered {answered:,}, unknown {sent - answered:,}"]
+    return unknown + reasons if reasons and sent > answered else reasons
+
+
+def _partial(outcome: Outcome) -> Iterator[str]:
+    yield from outcome.failures
+    yield from (f"the {name} left no result{_instead(outcome, name)}" for name in outcome.missing)
+    yield from (f"{name}: {result.stopped}" for name, result in outcome.results.items() if result.stopped)
+
+
+def _instead(outcome: Outcome, name: str) -> str:
+    """The end of a sentence on the source of a missing gateway's counts."""
+    is_known = role_of(name) == "gateway" and instance_of(name) in outcome.traffic
+    return "; its counts end with the last second that it reported" if is_known else ""
+
+
+def _invalid(outcome: Outcome) -> Iterator[str]:
+    if outcome.missing:
+        return
+    for pair in outcome.lineup.pairs:
+        yield from _of_pair(outcome, pair, _differ(outcome.gateways[pair], outcome.engines[pair]))
+        yield from _of_pair(outcome, pair, _untimed(untimed(outcome).get(pair, 0)))
+    for reporter in outcome.lineup.reporters:
+        yield from _lost(outcome, reporter)
+    yield from _settings_differ(outcome)
+    yield from sockets_differ(outcome.sockets)
+
+
+def _settings_differ(outcome: Outcome) -> Iterator[str]:
+    """Gateways started by hand must agree, since the run is judged by the first one's settings."""
+    (first, as_first), *others = outcome.gateways.items()
+    for pair, gateway in others:
+        for name, value in gateway.settings.items():
+            if name not in OF_ONE_HOST and value != (other := as_first.settings.get(name)):
+                words = f"{named('gateway', pair)} was started with {name} {value}"
+                yield f"{words}, {named('gateway', first)} with {other}: give all the same"
+
+
+def _of_pair(outcome: Outcome, pair: int, reasons: Iterator[str]) -> Iterator[str]:
+    """Name the pair in each reason, if there are several."""
+    prefix = f"pair {pair}: " if len(outcome.lineup.pairs) > 1 else ""
+    return (prefix + reason for reason in reasons)
+
+
+def _differ(gateway: GatewayResult, engine: EngineResult) -> Iterator[str]:
+    if gateway.orders != engine.orders:
+        yield f"orders differ: {gateway.orders} sent, {engine.orders} received"
+    if engine.answers != gateway.answers:
+        yield f"answers differ: {engine.answers} sent, {gateway.answers} received"
+    if gateway.orders_answered != gateway.orders.messages:
+        yield f"{gateway.orders.messages - gateway.orders_answered} orders were never answered"
+    yield from _ends_differ(gateway, engine)
+
+
+def _untimed(orders: int) -> Iterator[str]:
+    """Whether each answered order has one completion time; processes that were killed may have taken some along."""
+    if orders > 0:
+        yield f"{orders:,} orders without a completion time: it died with the gateway and its reporter"
+    if orders < 0:
+        yield f"{-orders:,} completion times too many: the gateway was killed while it reported a second"
+
+
+def _lost(outcome: Outcome, instance: int) -> Iterator[str]:
+    """Messages that a reporter's sources sent and it did not receive."""
+    reporter, pairs = outcome.reporters[instance], outcome.lineup.part_of(instance).pairs
+    prefix = "" if len(outcome.lineup.reporters) == 1 else f"{named('reporter', instance)}: "
+    sent = sum(outcome.gateways[pair].statistics_sent + outcome.engines[pair].statistics_sent for pair in pairs)
+    if sent != reporter.announced:
+        yield f"{prefix}statistics differ: {sent} messages sent, {reporter.announced} announced"
+    if reporter.received != reporter.announced or not reporter.checksums_agree:
+        yield f"{prefix}statistics differ: {reporter.announced} messages sent, {reporter.received} received"
+    sampled = sum(outcome.gateways[pair].samples for pair in pairs)
+    if reporter.samples != sampled:
+        yield f"{prefix}{sampled} orders were sampled, {reporter.samples} pairs arrived"
+
+
+def sockets_differ(sockets_of: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:
+    """TCP_NODELAY as it was asked for, against what the kernel says, by role."""
+    for role, sockets in sockets_of.items():
+        for socket in sockets:
+            if socket["tcp_nodelay"] != socket["tcp_nodelay_asked"]:
+                wanted, found = ("on", "off") if socket["tcp_nodelay_asked"] else ("off", "on")
+                yield f"TCP_NODELAY of the {role}'s {socket['local']} was to be {wanted}, and is {found}"
+
+
+def _ends_differ(gateway: GatewayResult, engine: EngineResult) -> Iterator[str]:
+    """Each end's last message against what the other end saw."""
+    for end, message, facts in (
+        ("gateway", engine.gateway_said, {"sent": engine.orders}),
+        ("engine", gateway.engine_said, {"sent": gateway.answers, "received": gateway.orders}),
+    ):
+        if message is None:
+            yield f"the {end}'s end never came"
+            continue
+        for done, seen in facts.items():
+            announced = StreamCounts(messages=message[done], checksum=f"{message[done + '_checksum']:016x}")
+            if announced != seen:
+                yield f"the {end}'s end says {announced} {done}, the other end saw {seen}"
+
+
+def _saturated(outcome: Outcome, orders_per_s: float | None, lag_p99_us: Mapping[int, float]) -> Iterator[str]:
+    for pair, gateway in outcome.gateways.items():
+        yield from _of_pair(outcome, pair, _fell_behind(gateway, orders_per_s, lag_p99_us.get(pair)))
+
+
+def _fell_behind(gateway: GatewayResult, orders_per_s: float | None, lag_p99_us: float | None) -> Iterator[str]:
+    """Whether a pair kept up with its rate; one order alone says nothing of a rate."""
+    if orders_per_s is None or gateway.orders.messages < 2:
+        return
+    given_s, taken_s = gateway.schedule_s or 0.0, gateway.handing_over_s or 0.0
+    yield from Offered(
+        gateway.orders.messages,
+        orders_per_s,
+        given_s,
+        taken_s,
+        lag_p99_us,
+        gateway.backlog_growth,
+        gateway.due_at_once,
+        blocked_s=gateway.link.get("blocked_s", 0.0),
+        broken_s=(gateway.recovery or {}).get("without_service_s", 0.0),
+    ).fell_behind()
+
+
+@dataclass(frozen=True)
+class Offered:
+    """Figures of messages that fell due at a rate: the gateway's orders, or a publisher's messages."""
+
+    messages: int
+    per_s: float
+    given_s: float
+    """Time from when the first was due to when the last was."""
+    taken_s: float
+    """Time in which they were handed over."""
+    lag_p99_us: float | None
+    backlog_growth: int
+    """Growth of the backlog in the last quarter: messages without an answer, or not delivered."""
+    at_once: int = 1
+    """The most that were due at the same time."""
+    what: str = "orders"
+    backlog: str = "unanswered orders"
+    whose: str = "the gateway's"
+    blocked_s: float = 0.0
+    """Time in which a broker in alarm took nothing from the link."""
+    broken_s: float = 0.0
+    """Time without an answer around the breaks of a session that went on."""
+
+    def fell_behind(self) -> Iterator[str]:
+        """Sentences if the rate was not kept. The lag comes last: alone, it does not mean that."""
+        achieved = self._achieved_per_s
+        is_short = achieved < LEAST_SHARE_OF_OFFERED * self.per_s
+        is_growing = self.backlog_growth > max(100, self.at_once, (1 - LEAST_SHARE_OF_OFFERED) * self.messages / 4)
+        if is_short:
+            yield f"{achieved:,.0f} of {self.per_s:,.0f} offered {self.what}/s were achieved"
+        if is_blocked := self.blocked_s * 1e6 > MOST_LAG_P99_US:
+            yield f"the broker was in alarm, and took nothing for {self.blocked_s:,.2f} s"
+        if is_growing:
+            yield f"{self.backlog} were still growing at the end, by {self.backlog_growth:,} in the last quarter"
+        if self.lag_p99_us is not None and self.lag_p99_us > MOST_LAG_P99_US:
+            if self.broken_s:
+                yield f"the session was broken, and nothing was answered for {self.broken_s:,.2f} s"
+            own = f", though the rate was held and answers kept up: a delay on {self.whose} side"
+            is_own = not (is_short or is_growing or is_blocked or self.broken_s)
+            yield f"{self.whose} p99 lag is {self.lag_p99_us / 1e3:,.1f} ms" + own * is_own
+
+    @property
+    def _achieved_per_s(self) -> float:
+        """The rate at which they were handed over; the offered rate if the last one was in time.
+
+        Messages that are due at once each get a period of the rate to be handed over in.
+        """
+        given_s = self.given_s + (self.at_once - 1) / self.per_s
+        return self.per_s if self.taken_s - given_s <= JITTER_S else self.per_s * given_s / self.taken_s
+
+
+def is_gateways_own(reasons: Iterable[str]) -> bool:
+    """Whether a saturated run's reasons blame the gateway alone: it was late, yet all was handed over and answered."""
+    return all(LAG.match(reason) for reason in reasons)

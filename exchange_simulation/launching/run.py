@@ -1,0 +1,155 @@
+"""One run, from settings to its record, and the record of a run whose components were started by hand."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from exchange.instances import named, role_of
+from exchange.results import ReporterResult
+from exchange.settings import RunSettings
+from exchange_simulation.launching.errors import UserError, sentence
+from exchange_simulation.launching.files import is_measured
+from exchange_simulation.launching.lineup import Lineup
+from exchange_simulation.launching.record.begun import note_begun, note_ended
+from exchange_simulation.launching.record.machine import host_facts, now, versions
+from exchange_simulation.launching.record.outcome import Outcome, outcome_of, read_results
+from exchange_simulation.launching.record.record import Conditions, exit_code, make_record, write_record
+from exchange_simulation.launching.transport_settings import (
+    check_exposure,
+    check_transport,
+    runs_in_one_process,
+    settled,
+    with_keys,
+)
+from transports.base import TransportError
+from transports.registry import scheme_of
+
+if TYPE_CHECKING:
+    from exchange_simulation.launching.launch.brokers import Brokers
+    from exchange_simulation.launching.launch.watch import OnSecond
+
+
+def measure(
+    folder: Path, settings: RunSettings, showing: AbstractContextManager[OnSecond], brokers: Brokers | None = None
+) -> dict[str, Any]:
+    """Run the components, write run.json, and return its content. UserError if the run cannot start.
+
+    Signals that come between the run's end and run.json are raised after it. NotRecorded if the disk is full.
+
+    `showing` yields the function that is called once a second with the run's progress. `brokers` shares private
+    brokers between runs; without it, the run starts its own. BadSetting if the transport lacks a setting.
+    """
+    settings = settled(settings)
+    known = replace(conditions_here(folder.name), settings=settings.as_dict())
+    note_begun(folder, known)
+    with contextlib.ExitStack() as until_recorded:
+        url, outcome = _finished(folder, settings, showing, brokers, until_recorded)
+        record = make_record(folder, replace(known, url=url), outcome)
+        if outcome.capture:
+            from exchange_simulation.launching.packets.capture import FILE
+            from exchange_simulation.launching.packets.pcap import compare_with_counters
+
+            record["capture"] = compare_with_counters(record, folder / FILE, outcome.capture)
+        _keep(folder, record)
+    return record
+
+
+class NotRecorded(click.ClickException):
+    """run.json cannot be written; `record` is its content."""
+
+    def __init__(self, folder: Path, record: dict[str, Any], why: str) -> None:
+        super().__init__(f"{why}; make room, then: exchange results repair {folder}")
+        self.record = record
+
+
+def _keep(folder: Path, record: dict[str, Any]) -> None:
+    try:
+        write_record(folder, record)
+    except click.ClickException as error:
+        raise NotRecorded(folder, record, error.message) from error
+    note_ended(folder)
+
+
+def _finished(
+    folder: Path,
+    settings: RunSettings,
+    showing: AbstractContextManager[OnSecond],
+    brokers: Brokers | None,
+    until_recorded: contextlib.ExitStack,
+) -> tuple[str | None, Outcome]:
+    """Run in threads or processes. Returns the first engine's URL and the outcome. UserError if nothing starts."""
+    try:
+        with showing as on_second:
+            check_transport(settings)
+            check_exposure(with_keys(settings.transport, settings.secure), settings.insecure)
+            if runs_in_one_process(settings.transport):
+                from exchange_simulation.launching.launch.threads import run_in_threads
+
+                return run_in_threads(folder, settings, on_second)
+            from exchange_simulation.launching.launch.launcher import launch
+
+            return launch(folder, settings, on_second, brokers, until_recorded)
+    except KeyboardInterrupt:  # there is no component to ask, or Ctrl-C came once more while they were ending
+        when = "" if is_measured(folder) else " before the start"
+        return None, Outcome(lineup=Lineup.of(settings), failures=(f"interrupted{when}",))
+    except (click.ClickException, TransportError, OSError) as error:
+        if is_measured(folder):
+            return None, Outcome(lineup=Lineup.of(settings), failures=(sentence(error),))
+        shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, click.ClickException):
+            raise
+        raise (click.ClickException if isinstance(error, OSError) else UserError)(sentence(error)) from error
+
+
+def conditions_here(name: str) -> Conditions:
+    """Name, host, versions and time of a run that begins; its URL and settings are filled in later."""
+    return Conditions(name=name, url=None, settings={}, host=host_facts(), versions=versions(), started_at=now())
+
+
+def record_by_hand(
+    folder: Path, before: Conditions, reporter: ReporterResult, instance: int, settings: RunSettings, cpu: int | None
+) -> int:
+    """Write run.json of the pairs that report to a reporter on this host; return the exit code.
+
+    `settings` are the reporter's own: the numbers of pairs and of reporters. `cpu` is its processor.
+    """
+    name, lineup = named("reporter", instance), Lineup.of(settings).part_of(instance)
+    results, unreadable = read_results(reporter.results)
+    outcome = outcome_of(lineup, {**results, name: reporter})
+    outcome.failures = unreadable
+    own = {"pairs": settings.pairs, "reporters": settings.reporters}
+    known = _known_of_gateways(outcome, own, {} if cpu is None else {name: cpu})
+    record = write_record(folder, make_record(folder, replace(before, **known), outcome))
+    note_ended(folder)
+    for reason in record["reasons"]:
+        click.echo(f"{name}: {record['status']}: {reason}", err=True)
+    click.echo(f"{name}: {record['status']}, see {folder / 'run.json'}", err=True)
+    return exit_code(record)
+
+
+def _known_of_gateways(outcome: Outcome, own: dict[str, int], own_cpu: dict[str, int]) -> dict[str, Any]:
+    """URL and settings, as the first gateway had them, with the reporter's own; nothing where no gateway left a result.
+
+    The processors of engines stay unknown: no result has them.
+    """
+    if not outcome.gateways:
+        return {}
+    settings = outcome.gateways[min(outcome.gateways)].settings
+    url = str(settings["transport"])
+    placed = {named("gateway", pair): gateway.settings["cpus"] for pair, gateway in outcome.gateways.items()}
+    cpus = {name: of_role["gateway"] for name, of_role in placed.items() if of_role} | own_cpu
+    known = {"cpus": cpus, "nagle": _roles_with_nagle(outcome), "transport": scheme_of(url)}
+    return {"url": url, "settings": {**settings, **own, **known}}
+
+
+def _roles_with_nagle(outcome: Outcome) -> list[str]:
+    """Roles with a socket that was opened with nodelay=off."""
+    off = [name for name, ends in outcome.sockets.items() if any(not end["tcp_nodelay_asked"] for end in ends)]
+    return list(dict.fromkeys(map(role_of, off)))

@@ -1,0 +1,361 @@
+"""Opens each component's service: its links, its recorded streams, and the loop, which it imports only when needed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from exchange.instances import named
+from exchange.messages import LAYOUTS, PROTOCOL_VERSION, Order
+from exchange.results import Stream
+from exchange.session import Terms
+from exchange.settings import RunSettings
+from exchange_simulation.launching.errors import FULL, UserError
+from exchange_simulation.launching.lineup import Lineup
+from exchange_simulation.launching.notices import say
+from transports.base import Link, Pattern, TransportError
+from transports.registry import connect, has_broker, listen
+
+if TYPE_CHECKING:
+    from gateway.service import Gateway
+    from matching_engine.engine import MatchingEngine
+    from matching_engine.follower import Follower
+    from matching_engine.journal import InputJournal
+    from matching_engine.recovery import Recovery
+    from matching_engine.resuming import ResumingEngine
+    from matching_engine.service import EngineService
+    from matching_engine.standby import Standby
+    from stats_reporter.recovery import SourceLink
+    from stats_reporter.service import Reporter
+
+LISTEN_AGAIN_S, ATTEMPT_S = 0.005, 0.1
+FLUSH_EVERY_S = 1.0
+
+TOKEN = "EXCHANGE_TOKEN"
+"""The environment variable that holds a run's secret: every user of a host sees arguments, but not the environment."""
+
+
+def link_token(name: str, url: str) -> str:
+    """The token that each link asks of its peer: the secret in EXCHANGE_TOKEN, or the run's name if there is none.
+
+    At a broker it is always the name: queues are called by it, and a broker's tools list them.
+    """
+    return (not has_broker(url) and os.environ.get(TOKEN)) or name
+
+
+def run_id(name: str) -> int:
+    """The run's 64-bit number on the wire, a hash of its name."""
+    return int(xxhash.xxh64_intdigest(name.encode()))
+
+
+def _deadline_ns(timeout_s: float) -> int:
+    return time.monotonic_ns() + int(timeout_s * 1e9)
+
+
+def open_reporter(
+    name: str,
+    url: str,
+    folder: Callable[[], Path],
+    settings: RunSettings,
+    of_thread: bool = False,
+    instance: int = 1,
+) -> tuple[Reporter, Link]:
+    """Listen, then let `folder` make the run's folder, so that a listener that fails leaves none behind."""
+    from stats_reporter.service import Reporter
+    from stats_reporter.writer import SpoolWriter
+
+    link = listen(url, link_token(name, url), pattern=Pattern.FAN_IN)
+    spool = SpoolWriter(folder() / "spool", instance=instance, recovers=settings.recover)
+    sources = Lineup.of(settings).part_of(instance).sources
+    return Reporter(
+        run_id(name), link, spool, settings.timeout_s, sources, of_thread, instance, settings.reporters
+    ), link
+
+
+def open_engine(
+    name: str,
+    url: str,
+    reporter_url: str,
+    settings: RunSettings,
+    of_thread: bool = False,
+    capacity: int | None = None,
+    with_ids: bool = False,
+    instance: int = 1,
+    salvage: bool = False,
+    patience_s: float | None = None,
+) -> tuple[EngineService, Link]:
+    """The service, and the link on which it waits for its gateway. With a journal, that link can be opened again.
+
+    `patience_s`: how long it waits for a reporter that listens; None for the settings' timeout.
+    """
+    if salvage and not settings.journal:
+        raise UserError("--salvage goes on with a journal: say which with --journal DIR")
+    recovery, gateway = None, listen(url, link_token(name, url))
+    engine = _engine(settings, capacity, with_ids)
+    if settings.journal:
+        try:
+            recovery = _reopened(name, gateway, settings, instance, engine, salvage)
+        except UserError:
+            gateway.close(0)
+            raise
+        gateway = recovery.link
+    opened = name, engine, recovery or gateway, reporter_url, settings, instance
+    return _engine_service(*opened, patience_s or settings.timeout_s, of_thread), gateway
+
+
+def _reopened(
+    name: str, gateway: Link, settings: RunSettings, instance: int, engine: MatchingEngine, salvage: bool
+) -> Recovery:
+    """The journal, with which a session goes on. To be salvaged, it is read from its first order, without snapshot."""
+    from matching_engine.follower import Follower
+    from matching_engine.journal import JournalIsOthers
+
+    follower = None if salvage else Follower.from_snapshot(_journal_path(settings, instance), engine)
+    try:
+        return _recovery(name, gateway, _open_journal(name, settings, instance, salvage, follower), follower)
+    except JournalIsOthers as error:
+        raise UserError(str(error)) from error
+
+
+def open_standby(
+    name: str,
+    url: str,
+    reporter_url: str,
+    settings: RunSettings,
+    on_takeover: Callable[[ResumingEngine], None],
+    capacity: int | None = None,
+    with_ids: bool = False,
+    instance: int = 1,
+) -> Standby:
+    """An engine that follows another one's journal until it is free. UserError without a journal."""
+    from matching_engine.follower import Follower
+    from matching_engine.standby import Standby
+
+    if not settings.journal:
+        raise UserError("--standby follows a journal: say which with --journal DIR")
+    follower = Follower(_journal_path(settings, instance), _engine(settings, capacity, with_ids))
+
+    def open_service(journal: InputJournal) -> ResumingEngine:
+        recovery = _recovery(name, _listen_soon(name, url, settings.timeout_s), journal, follower)
+        opened = name, _engine(settings, capacity, with_ids), recovery, reporter_url, settings, instance
+        return cast("ResumingEngine", _engine_service(*opened, settings.timeout_s))
+
+    take_journal = partial(_open_journal, name, settings, instance, follower=follower)
+    return Standby(follower, take_journal, open_service, on_takeover)
+
+
+def _listen_soon(name: str, url: str, timeout_s: float) -> Link:
+    """Listen where a dead engine listened. Its sockets, and a broker's memory of it, disappear a little later."""
+    until_ns = _deadline_ns(timeout_s)
+    while True:
+        try:
+            return listen(url, link_token(name, url))
+        except TransportError:
+            if time.monotonic_ns() > until_ns:
+                raise
+            time.sleep(LISTEN_AGAIN_S)
+
+
+def _engine(settings: RunSettings, capacity: int | None, with_ids: bool) -> MatchingEngine:
+    from matching_engine.engine import MatchingEngine
+    from matching_engine.order_book import OrderBook
+
+    return MatchingEngine(OrderBook(settings.max_price, settings.policy, capacity, with_ids), settings.packing)
+
+
+def _engine_service(
+    name: str,
+    engine: MatchingEngine,
+    gateway: Link | Recovery,
+    reporter_url: str,
+    settings: RunSettings,
+    instance: int,
+    patience_s: float,
+    of_thread: bool = False,
+) -> EngineService:
+    reporter = _to_reporter(name, named("engine", instance), reporter_url, settings, _deadline_ns(patience_s))
+    terms = Terms(run_id(name), settings.policy, settings.packing, settings.max_price, instance)
+    rest = reporter, settings.sampling_interval, settings.timeout_s, of_thread
+    if isinstance(gateway, Link):
+        from matching_engine.service import EngineService
+
+        return EngineService(engine, terms, gateway, *rest)
+    from matching_engine.resuming import ResumingEngine
+
+    return ResumingEngine(engine, terms, gateway, *rest)
+
+
+def _to_reporter(name: str, source: str, url: str, settings: RunSettings, until_ns: int) -> Link:
+    """A source's link to its reporter. Where the session can be resumed, another reporter may take that one's place."""
+
+    def open_link(until_ns: int) -> Link:
+        return connect(url, link_token(name, url), until_ns, pattern=Pattern.FAN_IN)
+
+    link = open_link(until_ns)
+    if not settings.journals:
+        return link
+    from stats_reporter.recovery import SourceLink
+
+    return SourceLink(link, lambda: open_link(_deadline_ns(ATTEMPT_S)), source)
+
+
+def _journal_path(settings: RunSettings, instance: int) -> Path:
+    return Path(str(settings.journal)) / f"{named('engine', instance)}.journal"
+
+
+def _open_journal(
+    name: str, settings: RunSettings, instance: int, salvage: bool = False, follower: Follower | None = None
+) -> InputJournal:
+    """The engine's journal, with which it goes on. UserError if it is damaged, or another's.
+
+    A follower, which has matched its beginning, matches the rest. JournalIsOthers if another engine has the journal.
+    """
+    from matching_engine.journal import InputJournal, JournalIsOthers, JournalRefused
+
+    identity = {
+        "run": name,
+        "pair": instance,
+        "policy": settings.policy,
+        "packing": settings.packing,
+        "max_price": settings.max_price,
+        "protocol": PROTOCOL_VERSION,
+    }
+    options: dict[str, Any] = {"reader": follower.reader, "on_orders": follower.match} if follower else {}
+    try:
+        return InputJournal(
+            _journal_path(settings, instance), identity, settings.packing, settings.sync, salvage, say, **options
+        )
+    except JournalRefused as error:
+        if isinstance(error, JournalIsOthers):
+            raise
+        raise UserError(str(error)) from error
+    except OSError as error:
+        kind = OSError if error.errno in FULL else UserError
+        raise kind(f"cannot keep a journal in {settings.journal}: {error.strerror or error}") from error
+
+
+def _recovery(name: str, gateway: Link, journal: InputJournal, follower: Follower | None = None) -> Recovery:
+    from matching_engine.recovery import Recovery
+    from transports.renewable import RenewableLink
+
+    url = gateway.url
+    return Recovery(journal, RenewableLink(gateway, lambda _: listen(url, link_token(name, url))), follower)
+
+
+def open_gateway(
+    name: str,
+    engine_url: str,
+    reporter_url: str,
+    settings: RunSettings,
+    streams: tuple[Stream, Stream],
+    of_thread: bool = False,
+    instance: int = 1,
+    patience_s: float | None = None,
+) -> Gateway:
+    """The service, which gives the bytes of orders and of answers to the two `streams`.
+
+    `patience_s`: how long it waits for an engine and a reporter that listen; None for the settings' timeout.
+    """
+    from gateway.service import Gateway
+
+    until_ns = _deadline_ns(patience_s or settings.timeout_s)
+    reporter = _to_reporter(name, named("gateway", instance), reporter_url, settings, until_ns)
+    engine = connect(engine_url, link_token(name, engine_url), until_ns)
+    if settings.journals:
+        from transports.renewable import RenewableLink
+
+        engine = RenewableLink(engine, lambda until_ns: connect(engine_url, link_token(name, engine_url), until_ns))
+    service = Gateway(settings, run_id(name), engine, reporter, streams, of_thread, instance)
+    if settings.journals:
+        service.unrecorded = cast("SourceLink", reporter).unrecorded
+    return service
+
+
+class RecordedStream:
+    """A checksum, and a file of all bytes, which `exchange match` replays. OSError names the file."""
+
+    keeps_bytes = True
+
+    def __init__(self, checksum: Stream, path: Path, anew: bool = False) -> None:
+        self._checksum, self.state = checksum, checksum.state
+        self._path = path
+        self.size = 0
+        self._flush_s = time.monotonic() + FLUSH_EVERY_S
+        self._file = path.open("wb" if anew else "xb", buffering=1 << 20)
+
+    @property
+    def value(self) -> int:
+        return self._checksum.value
+
+    @property
+    def hex(self) -> str:
+        return self._checksum.hex
+
+    def update(self, data: npt.NDArray[np.uint8]) -> None:
+        self._checksum.update(data)
+        self.size += len(data)
+        try:
+            self._file.write(data.data)
+            if (now_s := time.monotonic()) >= self._flush_s:  # what a kill may cost
+                self._file.flush()
+                self._flush_s = now_s + FLUSH_EVERY_S
+        except OSError as error:
+            raise _named(error, self._path) from error
+
+    def close(self) -> None:
+        try:
+            self._file.close()
+        except OSError as error:
+            raise _named(error, self._path) from error
+
+
+def _named(error: OSError, path: Path) -> OSError:
+    return OSError(error.errno, error.strerror, str(path))
+
+
+@contextlib.contextmanager
+def open_streams(
+    folder: Path, settings: RunSettings, instance: int = 1, anew: bool = False
+) -> Iterator[tuple[Stream, Stream]]:
+    """The streams of a pair's orders and answers: files in this folder where `record` is set, else checksums alone.
+
+    `anew`: write them over those of a gateway whose place this one takes.
+    """
+    from exchange.checksum import StreamChecksum
+
+    if not settings.record:
+        yield StreamChecksum(), StreamChecksum()
+        return
+    with contextlib.ExitStack() as stack:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            files = [folder / f"{named(stream, instance)}.bin" for stream in ("orders", "answers")]
+            orders, answers = (RecordedStream(StreamChecksum(), file, anew) for file in files)
+        except FileExistsError as error:
+            raise UserError(f"{error.filename} exists already: choose another name with --run") from error
+        for stream in (orders, answers):
+            stack.callback(stream.close)
+        yield orders, answers
+        _write_due(files[0], settings, instance, orders.size // LAYOUTS[Order].size)
+
+
+def _write_due(tape: Path, settings: RunSettings, instance: int, orders: int) -> None:
+    """Write the planned due times, not the times of sending, so that a replay offers the same load."""
+    from exchange_simulation.launching.tape import write_due
+    from gateway.seeds import settings_of_pair
+    from gateway.tape import due_path
+
+    path = due_path(tape)
+    try:
+        write_due(path, settings_of_pair(settings, instance), orders)
+    except OSError as error:
+        raise _named(error, path) from error

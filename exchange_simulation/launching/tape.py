@@ -1,0 +1,120 @@
+"""Tapes of orders with their due times: writing them, and the settings that follow from replaying one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from exchange.messages import MalformedMessage
+from exchange.settings import RunSettings
+from exchange.words import counted
+from exchange.workload import settled_speed
+from exchange_simulation.launching.errors import UserError, reading, writing
+from exchange_simulation.launching.files import whole_file
+from gateway.tape import CHUNK_ORDERS, check_due, check_orders, due_path, mapped
+
+
+def settled_by_tape(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The number of orders, their arrivals and rate, as the tape and its due times have them.
+
+    Arrivals and rate in `given` are what somebody asked for.
+
+    UserError where one of the two files is damaged, or says something else than the options.
+    """
+    tape = Path(given["tape"])
+    on_tape, due = _checked_orders(tape), due_path(tape)
+    orders = on_tape if given.get("orders") is None else given["orders"]
+    if not 1 <= orders <= on_tape:
+        what = f"--orders is {orders}; {tape} holds {counted(on_tape, 'orders')}"
+        raise UserError(f"{what}: ask for 1 to {on_tape}")
+    if not _as_recorded(given, due):
+        return {"orders": orders}
+    speed = settled_speed(given.get("speed"), "recorded") or 1.0
+    rate = _recorded_rate(due, on_tape, orders) * speed
+    if (asked := given.get("orders_per_s", rate)) != rate:
+        what = f"--rate is {'max' if asked is None else f'{asked:.10g}'}, but {due} says when the orders are due"
+        raise UserError(f"{what}: leave --rate out, or take --arrivals fixed")
+    return {"orders": orders, "arrivals": "recorded", "orders_per_s": rate}
+
+
+def _as_recorded(given: Mapping[str, Any], due: Path) -> bool:
+    """True if the options ask for recorded arrivals, or say nothing of arrivals and there are due times."""
+    arrivals = given.get("arrivals")
+    if arrivals == "recorded" and not due.exists():
+        raise UserError(f"--arrivals is recorded, but {due} is not there: give the orders a --rate instead")
+    if arrivals is not None or given.get("orders_per_s", 0) is None:
+        return bool(arrivals == "recorded")
+    if not due.exists() and given.get("speed") is not None:
+        what = f"--speed is {given['speed']:g}, but {due}, which would say when orders are due, is not there"
+        raise UserError(f"{what}: give the orders a --rate instead")
+    return due.exists()
+
+
+def _checked_orders(tape: Path) -> int:
+    if tape.suffix == ".due":
+        raise UserError(f"--tape {tape} is a name for due times: name the tape that they stand beside")
+    with reading(tape, MalformedMessage):
+        return check_orders(tape)
+
+
+def _recorded_rate(due: Path, on_tape: int, orders: int) -> float:
+    """Mean rate of the first `orders` due times, in orders per second."""
+    with reading(due, ValueError):
+        check_due(due, on_tape)
+    times_ns = mapped(due).view("<u8")
+    length_ns = int(times_ns[orders - 1]) - int(times_ns[0])
+    if length_ns == 0:
+        what = f"{due} has {counted(orders, 'orders')} due at once, which is no rate"
+        raise UserError(f"{what}: take --rate max, or --arrivals fixed")
+    return (orders - 1) * 1e9 / length_ns
+
+
+def write_tape(path: Path, settings: RunSettings) -> None:
+    """Write the seed's orders, and due times beside them where there is a rate. UserError, ClickException."""
+    beside, count = due_path(path), settings.order_limit
+    _keep_apart(path, beside, settings)
+    with writing(path):
+        _write_orders(path, settings, count)
+    click.echo(f"{counted(count, 'orders')} of seed {settings.seed} in {path}", err=True)
+    if settings.orders_per_s is not None:
+        with writing(beside):
+            write_due(beside, settings, count)
+        click.echo(f"when they are due in {beside}", err=True)
+
+
+def _keep_apart(tape: Path, due: Path, settings: RunSettings) -> None:
+    """Due times left by another tape would be taken for this one's."""
+    if tape == due:
+        raise UserError(f"--output {tape} is a name for due times: choose another for the tape")
+    if settings.orders_per_s is not None:
+        with writing(due):
+            due.unlink(missing_ok=True)
+    elif due.exists():
+        raise UserError(f"{due} says when the orders of another tape are due: remove it, or give this one a --rate")
+
+
+def _write_orders(path: Path, settings: RunSettings, count: int) -> None:
+    from gateway.seeded_orders import SeededOrders
+
+    orders = SeededOrders.of(settings)
+    with whole_file(path) as file:
+        for first in range(0, count, CHUNK_ORDERS):
+            file.write(orders.records(first + 1, min(CHUNK_ORDERS, count - first)))
+
+
+def write_due(path: Path, settings: RunSettings, orders: int) -> None:
+    """Write the planned due times of the first `orders`, the first at 0 ns; no file where there is no schedule."""
+    from gateway.due_times import due_times_of
+
+    due_times = due_times_of(settings)
+    if due_times is None:
+        return
+    with whole_file(path) as file:
+        for first in range(0, orders, CHUNK_ORDERS):
+            due = np.zeros(min(CHUNK_ORDERS, orders - first), np.int64)
+            due_times.write(due, first)
+            file.write(due.astype("<u8").data)

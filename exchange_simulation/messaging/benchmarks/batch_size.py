@@ -1,0 +1,93 @@
+"""batch-size: messages of 6 bytes, packed into frames.
+
+publisher  ══ [6 bytes, 6 bytes, ...] [6 bytes, ...] ══▶  consumer      PUSH to PULL
+"""
+
+from __future__ import annotations
+
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.messaging.benchmark import (
+    Benchmark,
+    Cell,
+    Column,
+    Counts,
+    Figures,
+    Makes,
+    Plot,
+    Point,
+    Published,
+    Results,
+    Settings,
+)
+from exchange_simulation.messaging.options import COUNT, sizes
+from exchange_simulation.messaging.streams import Streams
+
+MESSAGE_BYTES = 6
+COUNTS = Counts(broker=500_000, brokerless=20_000_000, total_bytes=1 << 40)
+
+
+def points(settings: Settings) -> list[Point]:
+    """UserError for a batch that holds no message."""
+    if (least := min(settings["sizes"])) < MESSAGE_BYTES:
+        raise UserError(
+            f"--sizes has {least}: a batch of {MESSAGE_BYTES}-byte messages has {MESSAGE_BYTES} bytes or more"
+        )
+    return [{"batch_bytes": size} for size in settings["sizes"]]
+
+
+def packed(cell: Cell) -> int:
+    """Number of messages in a frame."""
+    return int(cell.point["batch_bytes"]) // MESSAGE_BYTES
+
+
+def frames(cell: Cell) -> int:
+    """Number of frames that hold the messages. If few messages fit in a frame, fewer messages are sent."""
+    messages, many = cell.count(COUNTS, MESSAGE_BYTES), packed(cell)
+    return max(2, -(-messages // many) if cell.settings.get("count") else min(messages // many, messages // 8))
+
+
+STREAM = Streams(frames, size=lambda cell: packed(cell) * MESSAGE_BYTES)
+
+
+def figures(cell: Cell, results: Results) -> Figures:
+    found = STREAM.figures(cell, results)
+    if "messages_per_s" not in found:
+        return found
+    frames_per_s = found.pop("messages_per_s")
+    return {**found, "frames_per_s": frames_per_s, "messages_per_s": frames_per_s * packed(cell)}
+
+
+BENCHMARK = Benchmark(
+    about="6-byte messages, packed into frames by the application: messages/s by the frame's size",
+    paper="ZeroMQ 0.2 tests, impact of buffer size",
+    points=points,
+    roles=STREAM.roles,
+    judge=STREAM.judge,
+    figures=figures,
+    columns=(
+        Column("messages_per_s", "messages/s, packed", with_interval=True),
+        Column("frames_per_s", "frames/s"),
+        Column("megabytes_per_s", "MB/s"),
+    ),
+    plots=(
+        Plot(
+            "6-byte messages, packed per frame",
+            "messages_per_s",
+            "messages/s",
+            x="batch_bytes",
+            caption="Packed by the application: not the buffer of ZeroMQ 0.2.",
+        ),
+    ),
+    published=(Published("messages/s as its own buffer grows from 8 bytes to 8 kB", "rises, flat above 2 kB"),),
+    makes=(
+        Makes(
+            "buffer size",
+            "messages/s of 6 bytes by batch",
+            "--transport zeromq --sizes 8B..8KiB",
+            "the application packs; today's libzmq has no such option",
+        ),
+    ),
+    options=(sizes("8B..8KiB"), COUNT),
+    transports="zeromq",
+    quick={"sizes": (8, 128, 2048, 8192)},
+)

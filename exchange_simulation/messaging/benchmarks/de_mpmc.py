@@ -1,0 +1,47 @@
+"""DE-MPMC: direct exchange, multiple publishers, multiple consumers.
+
+    publisher 1  ══ N messages ══▶  [                 ▸ queue 1]  ══▶  consumer 1
+    publisher 2  ══ N messages ══▶  [ direct exchange ▸ queue 2]  ══▶  consumer 2
+    ...                             [                 ▸ queue k]       ...
+    each publisher  ◀── one empty reply, once its consumer has N
+
+Brokerless: k connections, PUSH to PULL, that have nothing in common but the machine.
+"""
+
+from __future__ import annotations
+
+from exchange_simulation.messaging.benchmark import Benchmark, Column, Counts, Makes, Plot, by_size_and, on_gige
+from exchange_simulation.messaging.options import COUNT, numbers, sizes
+from exchange_simulation.messaging.streams import Streams
+
+COUNTS = Counts(broker=50_000, brokerless=500_000, total_bytes=1 << 27)
+STREAMS = Streams(lambda cell: cell.count(COUNTS), "pairs", of_each="pair_messages_per_s")
+CPU = {"broker_cores": "broker", "consumer_cores": "consumers", "publisher_cores": "publishers"}
+PAIRS = numbers("--pairs", "pairs", 256, "1,2,4,8", "K", "How many pairs at the same time.")
+
+BENCHMARK = Benchmark(
+    about="k pairs at once on one direct exchange: rate in all and of a pair, CPU, by k",
+    paper="AMQP over InfiniBand, 3.2 and figures 4a, 4b",
+    points=by_size_and("pairs"),
+    roles=STREAMS.roles,
+    judge=STREAMS.judge,
+    figures=STREAMS.figures,
+    paced=True,
+    columns=(
+        Column("messages_per_s", "messages/s, all", with_interval=True),
+        Column("megabytes_per_s", "MB/s, all"),
+        Column("pair_messages_per_s", "of a pair", with_interval=True),
+        Column("latency_mean_us", "queued us"),
+    ),
+    plots=(
+        Plot("Bandwidth of all pairs (figure 4a)", "megabytes_per_s", "MB/s", x="pairs"),
+        Plot("Message rate of all pairs", "messages_per_s", "messages/s", x="pairs"),
+        Plot("CPU (figure 4b)", "cores", "cores", x="pairs", linear=True, series=CPU),
+    ),
+    makes=(
+        on_gige("figure 4a", "bandwidth of 1 to 8 pairs", "--pairs 1,2,4,8 --sizes 1B..1MiB"),
+        Makes("figure 4b", "CPU of broker, publishers and consumers by pairs", "--transport amqp --pairs 1,2,4,8"),
+    ),
+    options=(sizes("64,16KiB"), COUNT, PAIRS),
+    quick={"sizes": (64,), "pairs": (1, 2, 8)},
+)

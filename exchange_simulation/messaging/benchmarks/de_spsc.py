@@ -1,0 +1,64 @@
+"""DE-SPSC: direct exchange, single publisher, single consumer.
+
+    publisher  ══ N messages of a size ══▶  [direct exchange ▸ queue]  ══▶  consumer
+    publisher  ◀── [queue ◂ direct exchange]  ◀── one empty reply, once it has N ──  consumer
+
+Brokerless: PUSH to PULL, and another pair for the reply. Over plain TCP, and in memory: one connection.
+"""
+
+from __future__ import annotations
+
+from exchange_simulation.messaging.benchmark import (
+    Benchmark,
+    Cell,
+    Column,
+    Counts,
+    Figures,
+    Plot,
+    Published,
+    Results,
+    on_gige,
+)
+from exchange_simulation.messaging.options import COUNT, SIZES
+from exchange_simulation.messaging.streams import Streams, by_publishers_clock
+
+STREAM = Streams(lambda cell: cell.count(Counts()))
+
+
+def figures(cell: Cell, results: Results) -> Figures:
+    """The paper's clock, and the receiver's rate beside it where both ran for long enough."""
+    found = STREAM.figures(cell, results)
+    ours = {"receiver_messages_per_s": found.pop("messages_per_s")} if "messages_per_s" in found else {}
+    return {**found, **ours, **by_publishers_clock(cell.size, results["publisher"])}
+
+
+PLATEAU = Published("bandwidth over IPoIB, the plateau", "350 MB/s", level=350.0)
+
+BENCHMARK = Benchmark(
+    about="one publisher, a direct exchange, one consumer: rate and bandwidth by size",
+    paper="AMQP over InfiniBand, 3.1 and figure 3",
+    roles=STREAM.roles,
+    judge=STREAM.judge,
+    figures=figures,
+    paced=True,
+    columns=(
+        Column("messages_per_s", "messages/s", with_interval=True),
+        Column("megabytes_per_s", "MB/s", with_interval=True),
+        Column("receiver_messages_per_s", "receiver's clock"),
+        Column("latency_mean_us", "queued us"),
+        Column("latency_p99_us", "queued p99"),
+    ),
+    plots=(
+        Plot("Message rate (figures 3a to 3c)", "messages_per_s", "messages/s"),
+        Plot("Bandwidth", "megabytes_per_s", "MB/s", beside=(PLATEAU,)),
+        Plot("Speed, mostly a wait in queues (figures 3a to 3c)", "latency_mean_us", "µs"),
+    ),
+    published=(
+        PLATEAU,
+        Published("bandwidth of its network alone, both ways through one host, IPoIB", "550 MB/s"),
+        Published("the same, SDP", "650 MB/s"),
+    ),
+    makes=(on_gige("figures 3a to 3c", "speed and messages/s by size", "--sizes 1B..1MiB"),),
+    options=(SIZES, COUNT),
+    quick={"sizes": (8, 256, 4096, 65536, 1 << 20)},
+)

@@ -1,0 +1,40 @@
+"""density: how close together messages arrive.
+
+    publisher  ══ as fast as it goes ══▶  consumer      as in throughput: PUSH to PULL, or a direct exchange
+
+It is the mean time between two arrivals, in ns: from the consumer's first message to its last, over the number that
+came after the first. ZeroMQ's authors prefer it to messages/s, since costs of a message add up in it.
+"""
+
+from __future__ import annotations
+
+from exchange_simulation.messaging.benchmark import Benchmark, Cell, Column, Figures, Makes, Plot, Published, Results
+from exchange_simulation.messaging.benchmarks import throughput
+from exchange_simulation.messaging.benchmarks.throughput import STREAM
+from exchange_simulation.messaging.options import COUNT, sizes
+
+SMALL = Published("small messages", "about 300 ns", level=300.0)
+
+
+def figures(cell: Cell, results: Results) -> Figures:
+    found = throughput.figures(cell, results)
+    return {**found, "between_arrivals_ns": 1e9 / found["messages_per_s"]} if "messages_per_s" in found else found
+
+
+BENCHMARK = Benchmark(
+    about="the mean time between two arrivals, in ns, by size",
+    paper="ZeroMQ 0.2 tests, density",
+    roles=STREAM.roles,
+    judge=STREAM.judge,
+    figures=figures,
+    paced=True,
+    columns=(
+        Column("between_arrivals_ns", "ns between arrivals", with_interval=True),
+        Column("messages_per_s", "messages/s"),
+    ),
+    plots=(Plot("Density", "between_arrivals_ns", "ns", beside=(SMALL,), caption="Less is denser."),),
+    published=(SMALL,),
+    makes=(Makes("density", "ns between two messages by size", "--transport zeromq --sizes 1B..64KiB"),),
+    options=(sizes("1B..64KiB"), COUNT),
+    quick={"sizes": (8, 1024)},
+)

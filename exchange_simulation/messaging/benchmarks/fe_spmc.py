@@ -1,0 +1,92 @@
+"""FE-SPMC: fanout exchange, single publisher, multiple consumers.
+
+                                                      ┌▸ queue 1 ══▶ consumer 1
+    publisher  ══ N messages of a size ══▶  [fanout exchange ▸ queue 2]  ══▶ consumer 2
+                                                      └▸ queue c ══▶ consumer c
+    publisher  ◀── [queue ◂ direct exchange]  ◀── one empty reply of each, once it has N
+
+Brokerless: an XPUB and c SUBs; PUSHes to a PULL for the replies.
+"""
+
+from __future__ import annotations
+
+from exchange_simulation.messaging.benchmark import (
+    Benchmark,
+    Cell,
+    Column,
+    Counts,
+    Figures,
+    Plot,
+    Point,
+    Results,
+    Settings,
+    by_size_and,
+    on_gige,
+)
+from exchange_simulation.messaging.options import COUNT, numbers, sizes
+from exchange_simulation.messaging.roles import Links, Role, check_descriptors
+from exchange_simulation.messaging.streams import published_figures, published_roles, wrong_with_published
+from transports.base import Pattern
+from transports.registry import has_broker
+
+COUNTS = Counts(broker=80_000, brokerless=800_000, total_bytes=1 << 28)
+CONSUMERS = numbers("--consumers", "consumers", 1024, "1,2,4,8,16,32", "C", "How many get each message.")
+
+
+def points(settings: Settings) -> list[Point]:
+    """UserError if a publisher has too few descriptors: a brokerless one needs two for each consumer."""
+    most = max(settings["consumers"])
+    if not all(map(has_broker, settings["transport"])):
+        check_descriptors(2 * most, f"{most} consumers need up to two descriptors each at their publisher")
+    return by_size_and("consumers")(settings)
+
+
+def count_of(cell: Cell) -> int:
+    """Number of messages; by default it is divided by the number of consumers that get each."""
+    count = cell.count(COUNTS)
+    return count if cell.settings.get("count") or cell.rate_per_s else max(8, count // cell.point["consumers"])
+
+
+def roles(cell: Cell, links: Links) -> list[Role]:
+    consumers = cell.point["consumers"]
+    (publisher,), subscriber = links.many(cell.size * consumers, Pattern.FANOUT)
+    return published_roles(cell, count_of(cell), publisher, [subscriber] * consumers)
+
+
+def figures(cell: Cell, results: Results) -> Figures:
+    found = published_figures(cell.size, results)
+    if "messages_per_s" not in found:
+        return found
+    delivered_per_s = found.pop("messages_per_s")
+    return {"delivered_per_s": delivered_per_s, "published_per_s": delivered_per_s / cell.point["consumers"], **found}
+
+
+BENCHMARK = Benchmark(
+    about="one publisher, a fanout exchange, c consumers: rates published and delivered, by c",
+    paper="AMQP over InfiniBand, 3.4 and figures 5a to 5d",
+    points=points,
+    roles=roles,
+    judge=lambda cell, results: wrong_with_published(results, count_of(cell)),
+    figures=figures,
+    paced=True,
+    columns=(
+        Column("published_per_s", "published/s", with_interval=True),
+        Column("delivered_per_s", "delivered/s", with_interval=True),
+        Column("megabytes_per_s", "MB/s, all"),
+        Column("latency_mean_us", "queued us"),
+    ),
+    plots=(
+        Plot("Messages published (figures 5b to 5d)", "published_per_s", "messages/s", x="consumers"),
+        Plot("Messages delivered", "delivered_per_s", "messages/s", x="consumers"),
+        Plot("Bandwidth to all consumers", "megabytes_per_s", "MB/s", x="consumers"),
+        Plot("Bandwidth by size, 32 consumers (figure 5a)", "megabytes_per_s", "MB/s", where={"consumers": 32}),
+        Plot("CPU of the broker", "broker_cores", "cores", x="consumers", linear=True),
+    ),
+    makes=(
+        on_gige("figure 5a", "bandwidth by size, 32 consumers", "--consumers 32 --sizes 1B..1MiB"),
+        on_gige("figures 5b to 5d", "messages/s by number of consumers", "--consumers 1,2,4,8,16,32 --sizes 1B..1MiB"),
+    ),
+    options=(sizes("64,16KiB"), COUNT, CONSUMERS),
+    patterns=lambda _cell: (Pattern.FANOUT,),
+    quick={"sizes": (64,), "consumers": (1, 4, 32)},
+)

@@ -1,0 +1,331 @@
+"""perftest: clients that publish to shared queues and subscribe to them; or publishers, exchanges, and subscribers.
+
+    clients 1.1 .. 1.6    ══▶  [shared queue 1]   ══▶  the same clients
+    ...                        ...
+    clients 10.1 .. 10.6  ══▶  [shared queue 10]  ══▶  the same clients          60 processes, which do both
+
+    --npubs, --nsubs   publishers 1.1 .. 1.n ══▶ [shared queue 1] ══▶ subscribers 1.1 .. 1.m, a process each
+
+    mode fanout   publishers ══▶ [fanout exchange ▸ a queue for each] ══▶ subscribers, each message to every one
+    mode topic    the same through a topic exchange: publisher P at exchange Q has the key perf.qQ.pP, and its
+                  subscribers have the pattern perf.qQ.#
+
+docs/messaging.md says what is counted, and what stands in for a queue without a broker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import click
+
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.option_types import Count, OneOf
+from exchange_simulation.messaging.benchmark import (
+    Benchmark,
+    Cell,
+    Column,
+    Figures,
+    Makes,
+    Plot,
+    Point,
+    Published,
+    Results,
+    Settings,
+)
+from exchange_simulation.messaging.flow import ConsumeShared, Publish, rest_s
+from exchange_simulation.messaging.options import SIZE
+from exchange_simulation.messaging.roles import LinkEnd, Links, Role, Sharing, check_descriptors, of_kind
+from exchange_simulation.messaging.streams import latency_figures, rates, wrong_with, wrong_with_each
+from transports.base import Pattern
+from transports.registry import has_broker
+
+SHARED, USUAL, QUICK = "shared", 6, 2
+MODES = {SHARED: Pattern.QUEUE, "fanout": Pattern.FANOUT, "topic": Pattern.TOPIC}
+
+ROLES = click.IntRange(1, 10_000)
+OPTIONS = (
+    click.Option(
+        ["--clients"],
+        type=ROLES,
+        help="Processes that publish and subscribe, in all, dealt to the queues.  [default: 6 a queue; 2 with --quick]",
+    ),
+    click.Option(["--npubs"], type=ROLES, help="Publishers on each queue, or exchange, that do not subscribe."),
+    click.Option(["--nsubs"], type=ROLES, help="Subscribers on each queue, or exchange, that do not publish."),
+    click.Option(["--qt", "queues"], type=ROLES, default=10, show_default=True, help="Queues, or exchanges."),
+    click.Option(
+        ["--count"],
+        type=Count(1, 1 << 39),
+        default="100k",
+        show_default=True,
+        help="Messages of each publisher; of shared queues rounded up to a multiple of --nsubs.",
+    ),
+    click.Option(["--size"], type=SIZE, default="256", show_default=True, help="Of a message."),
+    click.Option(
+        ["--packing"],
+        type=Count(1, 1 << 16),
+        default="1",
+        show_default=True,
+        help="Market data messages in each message, as 16 of OPRA's in 256 bytes.",
+    ),
+    click.Option(
+        ["--mode"],
+        type=OneOf(list(MODES)),
+        default=SHARED,
+        show_default=True,
+        help="Queues whose messages are dealt to their subscribers; or exchanges, which give each to all.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How many publish to each queue or exchange, and how many subscribe; `both`: each client does both."""
+
+    publishers: int
+    subscribers: int
+    both: bool = False
+
+    @classmethod
+    def of(cls, settings: Settings) -> Shape:
+        """UserError for clients that no queue can have, or that do not know what they are."""
+        npubs, nsubs, clients = (settings.get(name) for name in ("npubs", "nsubs", "clients"))
+        is_split = npubs is not None or nsubs is not None or settings["mode"] != SHARED
+        if is_split and clients is not None:
+            both = "--clients publish to shared queues and subscribe to them"
+            raise UserError(f"{both}: leave out --npubs, --nsubs, --mode")
+        if is_split:
+            return cls(npubs or USUAL, nsubs or USUAL)
+        usual = QUICK if settings.get("quick") else USUAL
+        each, odd = divmod(clients or usual * settings["queues"], settings["queues"])
+        if odd or not each:
+            raise UserError(f"--clients is {clients}: give a multiple of --qt, which is {settings['queues']}")
+        return cls(each, each, both=True)
+
+    @property
+    def kinds(self) -> tuple[str, str]:
+        """First words of the roles that publish, and of those that subscribe."""
+        return ("client", "client") if self.both else ("publisher", "subscriber")
+
+
+@dataclass(frozen=True)
+class Destination:
+    """A queue or an exchange, numbered from 1, to which each publisher sends `count` messages."""
+
+    number: int
+    pattern: Pattern
+    size: int
+    count: int
+    shape: Shape
+
+    @property
+    def is_queue(self) -> bool:
+        return self.pattern is Pattern.QUEUE
+
+    @property
+    def name(self) -> str:
+        return f"{'queue' if self.is_queue else 'exchange'} {self.number}"
+
+    @property
+    def published(self) -> int:
+        return self.shape.publishers * self.count
+
+    @property
+    def delivered(self) -> int:
+        return self.published * (1 if self.is_queue else self.shape.subscribers)
+
+    def roles(self, links: Links, rest_s: float) -> list[Role]:
+        """`rest_s` is that of each ConsumeShared."""
+        subscribing, publishing = self._ends(links)
+        shares, consume = Sharing(self.name, self.delivered), ConsumeShared(self.size, self.shape.publishers, rest_s)
+        if self.shape.both:
+            both = replace(consume, count=self.count)
+            return [
+                Role(f"client {self.number}.{number + 1}", replace(both, publisher=number), ends, shares=shares)
+                for number, ends in enumerate(zip(publishing, subscribing, strict=True))
+            ]
+        subscribers = [
+            Role(f"subscriber {self.number}.{number}", consume, (end,), shares=shares)
+            for number, end in enumerate(subscribing, 1)
+        ]
+        publishers = [
+            Role(f"publisher {self.number}.{number + 1}", self._publish(number), (end,), True, shares)
+            for number, end in enumerate(publishing)
+        ]
+        return subscribers + publishers
+
+    def _publish(self, number: int) -> Publish:
+        return Publish(self.size, self.count, replies=0, publisher=number, subscribers=self.shape.subscribers)
+
+    def _ends(self, links: Links) -> tuple[Sequence[LinkEnd], Sequence[LinkEnd]]:
+        """Ends of the subscribers, and of the publishers."""
+        name = str(self.number)
+        if self.is_queue:
+            listeners, connector = links.many(self.size, self.pattern, [()] * self.shape.subscribers, name=name)
+            return listeners, [connector] * self.shape.publishers
+        keys, subscribed = self._keys()
+        connections = self.shape.publishers * self.shape.subscribers
+        listeners, connector = links.many(self.size * connections, self.pattern, keys, subscribed, name)
+        return [connector] * self.shape.subscribers, listeners
+
+    def _keys(self) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
+        """Routing keys of each publisher, and patterns of each subscriber."""
+        if self.pattern is not Pattern.TOPIC:
+            return [()] * self.shape.publishers, ()
+        stem = f"perf.q{self.number}"
+        return [(f"{stem}.p{number}",) for number in range(1, self.shape.publishers + 1)], (f"{stem}.#",)
+
+    def wrong_with(self, results: Results) -> list[str]:
+        """Sentences unless each message was delivered once, to one or to all, and each publisher's in order."""
+        senders, receivers = (of_kind(results, f"{kind} {self.number}.") for kind in self.shape.kinds)
+        if self.is_queue:
+            wrong = wrong_with(senders, receivers, self.published, shared=True)
+        else:
+            wrong = wrong_with_each(senders, receivers, self.published)
+        return [f"{self.name}: {reason}" for reason in wrong]
+
+
+def points(settings: Settings) -> list[Point]:
+    """UserError if a role at an exchange has too few descriptors: a brokerless one has two for each role it meets."""
+    from exchange_simulation.messaging.payload import NUMBERED
+
+    size, many, mode, shape = settings["size"], settings["queues"], settings["mode"], Shape.of(settings)
+    if settings.get("packing", 1) > size:
+        raise UserError(f"--packing is {settings['packing']}: {size} bytes have no room for so many messages")
+    if size < NUMBERED and (shape.publishers > 1 or (mode == SHARED and shape.subscribers > 1)):
+        raise UserError(f"--size is {size}: {NUMBERED} bytes or more tell messages of several clients apart")
+    if mode == SHARED:
+        return [{"size_bytes": size, "queues": many}]
+    most = max(shape.publishers, shape.subscribers)
+    if not all(map(has_broker, settings["transport"])):
+        check_descriptors(2 * most, f"a role that meets {most} others has up to two connections with each")
+    return [{"size_bytes": size, "exchanges": many, "mode": mode}]
+
+
+def count_of(settings: Settings) -> int:
+    """Number of messages of each publisher."""
+    multiple = Shape.of(settings).subscribers if settings["mode"] == SHARED else 1
+    return int(-(-settings["count"] // multiple) * multiple)
+
+
+def destinations_of(settings: Settings) -> list[Destination]:
+    pattern, size, count, shape = MODES[settings["mode"]], settings["size"], count_of(settings), Shape.of(settings)
+    return [Destination(number, pattern, size, count, shape) for number in range(1, settings["queues"] + 1)]
+
+
+def roles(cell: Cell, links: Links) -> list[Role]:
+    destinations = destinations_of(cell.settings)
+    rests_s = rest_s(sum(each.shape.subscribers for each in destinations))
+    return [role for each in destinations for role in each.roles(links, rests_s)]
+
+
+def judge(cell: Cell, results: Results) -> list[str]:
+    return [wrong for each in destinations_of(cell.settings) for wrong in each.wrong_with(results)]
+
+
+def figures(cell: Cell, results: Results) -> Figures:
+    """Rates of publishes, until a broker has taken the last, and of deliveries, until the last has come; latency.
+
+    Both clocks start with the first publisher. All is published once all is delivered, whenever a client saw that.
+    A rate is left out if its clock ran too short.
+    """
+    publishers, subscribers = (list(of_kind(results, kind).values()) for kind in Shape.of(cell.settings).kinds)
+    start_ns, end_ns = min(each.first_ns for each in publishers), max(each.last_ns for each in subscribers)
+    published_ns = max(each.details.get("published_ns", each.last_ns) for each in publishers)
+    published, delivered = sum(each.sent for each in publishers), sum(each.received for each in subscribers)
+    inward = rates(cell.size, published, min(published_ns, end_ns) - start_ns)
+    outward = rates(cell.size, delivered, end_ns - start_ns)
+    found: Figures = {"transfers": published + delivered}
+    if outward:
+        found |= {
+            "transfers_per_s": found["transfers"] / outward["seconds"],
+            "deliveries_per_s": outward["messages_per_s"],
+            "megabytes_per_s": outward["megabytes_per_s"],
+            "seconds": outward["seconds"],
+        }
+    if inward:
+        found |= {"publishes_per_s": inward["messages_per_s"], "published_megabytes_per_s": inward["megabytes_per_s"]}
+    if (packing := cell.settings.get("packing", 1)) > 1:
+        packed = (("packed_in_per_s", inward), ("packed_out_per_s", outward))
+        found |= {name: packing * own["messages_per_s"] for name, own in packed if own}
+    return {**found, **latency_figures(subscribers, "latency")}
+
+
+def _over_time(title: str, unit: str, **series: str) -> Plot:
+    return Plot(title, title, unit, x="second", x_unit="s", linear=True, series=series)
+
+
+SERIES = (
+    _over_time("Processors over time (figures 10, 15)", "% of all", user_percent="user", system_percent="system"),
+    _over_time(
+        "Context switches and interrupts over time (figures 11, 16)",
+        "/s",
+        switches_per_s="context switches",
+        interrupts_per_s="interrupts",
+    ),
+    _over_time("Memory over time (figures 12, 17)", "MB", used_mb="of the machine", broker_mb="of the broker"),
+    _over_time("Packets over time (figures 13, 18)", "packets/s", packets_per_s="all interfaces"),
+    _over_time("Bytes over time (figures 14, 19)", "B/s", bytes_per_s="all interfaces"),
+)
+BENCHMARK = Benchmark(
+    about="publishers and subscribers on shared queues, or exchanges: transfers a second",
+    paper="Red Hat and Intel, MRG Messaging, chapters 3 and 5",
+    points=points,
+    roles=roles,
+    judge=judge,
+    figures=figures,
+    columns=(
+        Column("transfers", "transfers", exact=True),
+        Column("transfers_per_s", "transfers/s", with_interval=True),
+        Column("publishes_per_s", "publishes/s"),
+        Column("deliveries_per_s", "deliveries/s"),
+        Column("published_megabytes_per_s", "MB/s in"),
+        Column("megabytes_per_s", "MB/s out"),
+        Column("packed_in_per_s", "packed in/s"),
+        Column("packed_out_per_s", "packed out/s"),
+        Column("packets_per_message", "packets"),
+        Column("user_percent", "user %"),
+        Column("system_percent", "system %"),
+        Column("interrupts_per_s", "interrupts/s"),
+        Column("seconds", "s"),
+    ),
+    series=SERIES,
+    published=(
+        Published("OPRA's messages into the broker, 16 in 256 bytes", "6,080,000/s", figure="packed_in_per_s"),
+        Published("fully reliable messages/s at 1:4, and of OPRA's", "152,000 and 2,432,000"),
+        Published("transfers of a run, 60 clients, 10 queues, 256 bytes", "12,000,240", figure="transfers"),
+        Published("transfers/s, 2 x 4 cores at 3.2 GHz, its best allocator", "762,000", figure="transfers_per_s"),
+        Published("transfers/s, 2 x 4 cores at 3.2 GHz, as released", "509,000 (printed as 505K)"),
+        Published("transfers/s, 2 x 4 cores at 3.0 GHz, best and as released", "558,000 and 344,000"),
+        Published("into the broker: half of the transfers", "380,000 messages/s", figure="publishes_per_s"),
+    ),
+    makes=(
+        Makes(
+            "figures 8, 9",
+            "12,000,240 transfers, 256 bytes, 10 shared queues, 60 clients",
+            "--transport amqp --clients 60 --delivery confirmed",
+        ),
+        Makes(
+            "5.2, OPRA",
+            "16 messages in a frame of 256 bytes",
+            "--transport amqp --clients 60 --packing 16 --delivery confirmed",
+            "frames are numbered and checked, not the messages in them",
+        ),
+        Makes(
+            "5.2, 1:4",
+            "what a fan-out of four leaves",
+            "--transport amqp --mode fanout --npubs 1 --nsubs 4 --packing 16 --delivery confirmed",
+        ),
+        Makes(
+            "figures 10 to 19",
+            "CPU, context switches, memory, packets over time",
+            "--transport amqp --clients 60 --delivery confirmed",
+            "of one host, on which broker and clients are",
+        ),
+    ),
+    options=OPTIONS,
+    patterns=lambda cell: (MODES[cell.settings["mode"]],),
+    repeats=1,
+    quick={"repeats": 3, "queues": 2, "count": 10_000},
+)

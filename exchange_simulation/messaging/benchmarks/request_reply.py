@@ -1,0 +1,150 @@
+"""Request-reply on shared queues: clients' threads that each wait for their own reply.
+
+    client 1: threads 1..t  ──request──▶                              ──▶  server
+    client c: threads 1..t  ──request──▶  [one queue of requests]          │ the same bytes back
+                                                                           ▼
+    indexed   each thread   ◀──  [a queue of its own, named in the request]   Q0 lie in the own queue of a gone client
+    scan      each thread   ◀──  [one queue of replies]                       Q0 lie in it, for a gone client
+
+Brokerless: a ROUTER, which knows the sender of each request, and DEALERs. There is no queue in which messages could
+lie, so there is neither scan nor preload.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from exchange_simulation.launching.option_types import OneOf
+from exchange_simulation.messaging.benchmark import Benchmark, Cell, Column, Figures, Point, Results, Settings
+from exchange_simulation.messaging.options import SAMPLE_SECONDS, EachOnce, numbers, sizes
+from exchange_simulation.messaging.peaks import CURVE, MAKES, PLOTS, PUBLISHED, in_words, peaks_by_size
+from exchange_simulation.messaging.requests import AnswerAll, AskOwn, reply_figures, wrong_with_asking
+from exchange_simulation.messaging.roles import Links, Role, check_descriptors, of_kind
+from transports.base import Pattern
+
+PATTERN = {"indexed": Pattern.REQUESTS, "scan": Pattern.SCAN}
+OPTIONS = (
+    numbers("--clients", "clients", 256, "1,2,4,8", "C", "Processes that ask."),
+    numbers("--threads", "threads", 256, "1,4,15", "T", "Threads of each, with a link of their own."),
+    sizes("1KiB"),
+    numbers(
+        "--preload",
+        "messages",
+        1_000_000,
+        "0",
+        "Q0",
+        "Replies to a client that has gone, with 6 clients, 1 thread, 1 KiB.",
+        least=0,
+    ),
+    numbers(
+        "--ahead",
+        "requests",
+        10_000,
+        "1",
+        "N",
+        "Requests that a thread may send before a reply: 1 waits for each, as the paper does.",
+    ),
+    click.Option(
+        ["--match"],
+        type=EachOnce(OneOf(list(PATTERN))),
+        default="indexed",
+        show_default=True,
+        help="How a thread finds its own reply.",
+    ),
+    click.Option(["--warm-up", "warm_up_s"], type=SAMPLE_SECONDS, default=0.5, show_default=True, help="Seconds."),
+    click.Option(["--sample", "sample_s"], type=SAMPLE_SECONDS, default=2.0, show_default=True, help="Seconds."),
+)
+
+
+def points(settings: Settings) -> list[Point]:
+    """Clients by threads by sizes, with nothing preloaded; then the paper's cell with what is preloaded."""
+    links = max(settings["clients"]) * max(settings["threads"])
+    check_descriptors(links, f"{links} threads have a connection each")
+    grid = [
+        {"match": match, "clients": clients, "threads": threads, "size_bytes": size, "preloaded": 0, **ahead}
+        for match in settings["match"]
+        for size in settings["sizes"]
+        for clients in settings["clients"]
+        for threads in settings["threads"]
+        for ahead in _aheads(settings)
+    ]
+    preloads = settings["preload"] if max(settings["preload"]) else ()
+    curve = [{"match": match, **CURVE, "preloaded": preload} for match in settings["match"] for preload in preloads]
+    return grid + [point for point in curve if point not in grid]
+
+
+def _aheads(settings: Settings) -> list[Point]:
+    asked: tuple[int, ...] = settings.get("ahead") or (1,)
+    return [{}] if asked == (1,) else [{"ahead": ahead} for ahead in asked]
+
+
+def unsupported(cell: Cell) -> str | None:
+    if not cell.has_broker and (cell.point["match"] == "scan" or cell.point["preloaded"]):
+        return "no queue that could be scanned or preloaded (--match indexed --preload 0 needs none)"
+    if cell.point["match"] == "scan" and cell.point.get("ahead", 1) > 1:
+        return "a scan looks for one reply at a time (--match indexed can be ahead)"
+    return None
+
+
+def roles(cell: Cell, links: Links) -> list[Role]:
+    clients, threads = cell.point["clients"], cell.point["threads"]
+    (server,), client = links.many(cell.size, PATTERN[cell.point["match"]])
+    ahead = cell.point.get("ahead", 1)
+    asks = AskOwn(cell.size, cell.settings["warm_up_s"], cell.sample_s, ahead)
+    return [
+        Role("server", AnswerAll(cell.size, clients * threads, ahead), (server,)),
+        *(Role(f"client {number}", asks, (client,) * threads, begins=True) for number in range(1, clients + 1)),
+    ]
+
+
+def preload(cell: Cell, roles: Sequence[Role]) -> None:
+    """Leave replies to a client that has gone."""
+    from transports.amqp.broker import leave_answers
+
+    if messages := cell.point["preloaded"]:
+        (end,) = roles[0].ends
+        leave_answers(end.url, end.token, end.pattern, bytes(cell.size), messages)
+
+
+def figures(cell: Cell, results: Results) -> Figures:
+    clients = list(of_kind(results, "client").values())
+    looked_at = sum(fact.get("looked_at", 0) for client in clients for fact in client.facts)
+    looks = {"looks_per_reply": looked_at / sum(client.received for client in clients)} if looked_at else {}
+    found = reply_figures(cell.size, clients, cell.sample_s)
+    return {**found, **looks} if found else {}
+
+
+BENCHMARK = Benchmark(
+    about="clients' threads wait for their own reply: rate by clients, threads, and other replies in the queue",
+    paper="IBM MQSeries and MSMQ (2000), figures 2 to 8, tables 1 to 5",
+    points=points,
+    roles=roles,
+    judge=lambda _cell, results: wrong_with_asking(results),
+    figures=figures,
+    columns=(
+        Column("replies_per_s", "replies/s", with_interval=True),
+        Column("kilobytes_per_s", "kB/s"),
+        Column("response_mean_us", "mean us"),
+        Column("looks_per_reply", "looks a reply"),
+    ),
+    plots=PLOTS,
+    derived=peaks_by_size,
+    published=PUBLISHED,
+    makes=MAKES,
+    options=OPTIONS,
+    summary=in_words,
+    unsupported=unsupported,
+    prepare=preload,
+    patterns=lambda cell: [PATTERN[cell.point["match"]]],
+    quick={
+        "clients": (1, 4),
+        "threads": (1, 8),
+        "preload": (0, 100, 1000),
+        "match": ("indexed", "scan"),
+        "warm_up_s": 0.2,
+        "sample_s": 0.5,
+        "repeats": 2,
+    },
+)

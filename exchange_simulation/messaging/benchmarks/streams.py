@@ -1,0 +1,75 @@
+"""streams: several independent streams at the same time.
+
+publisher 1  ══▶  consumer 1
+publisher 2  ══▶  consumer 2         each PUSH to PULL, on a connection of its own, in processes of its own
+...               ...
+publisher s  ══▶  consumer s
+"""
+
+from __future__ import annotations
+
+from exchange_simulation.messaging.benchmark import (
+    Benchmark,
+    Cell,
+    Column,
+    Counts,
+    Figures,
+    Makes,
+    Plot,
+    Published,
+    Results,
+    by_size_and,
+)
+from exchange_simulation.messaging.options import COUNT, numbers, sizes
+from exchange_simulation.messaging.streams import Streams, with_megabits
+
+COUNTS = Counts(broker=50_000, brokerless=1_000_000, total_bytes=1 << 27)
+ONE = "stream_messages_per_s"
+STREAMS = Streams(lambda cell: cell.count(COUNTS), "streams", of_each=ONE)
+MANY = numbers("--streams", "streams", 256, "1,2,4,8", "S", "How many streams at the same time.")
+ALL = Published("small messages, all streams on 8 cores", "about 4 M/s", level=4e6)
+FULL = Published("10 GbE is full (on its slot) from 512 bytes on", "5.6 Gb/s", level=5_600.0)
+
+
+def figures(cell: Cell, results: Results) -> Figures:
+    found = with_megabits(STREAMS.figures(cell, results))
+    return {**found, "stream_between_arrivals_ns": 1e9 / found[ONE]} if ONE in found else found
+
+
+BENCHMARK = Benchmark(
+    about="several independent streams at once: rate in all, and of a stream",
+    paper="ZeroMQ 0.2 tests, scaling on multiple cores",
+    points=by_size_and("streams"),
+    roles=STREAMS.roles,
+    judge=STREAMS.judge,
+    figures=figures,
+    paced=True,
+    columns=(
+        Column("messages_per_s", "messages/s, all", with_interval=True),
+        Column("megabits_per_s", "Mb/s, all"),
+        Column(ONE, "of a stream", with_interval=True),
+        Column("stream_between_arrivals_ns", "its ns apart"),
+    ),
+    plots=(
+        Plot("All streams", "messages_per_s", "messages/s", x="streams", beside=(ALL,)),
+        Plot("All streams, in megabits", "megabits_per_s", "Mb/s", x="streams", beside=(FULL,)),
+        Plot("Density of a stream", "stream_between_arrivals_ns", "ns", x="streams"),
+    ),
+    published=(
+        ALL,
+        FULL,
+        Published("64 KiB, one stream and two", "3 and 4.5 Gb/s"),
+        Published("32 bytes, between arrivals of a stream: of one stream and of two", "400 and 600 ns"),
+    ),
+    makes=(
+        Makes(
+            "multiple cores",
+            "messages/s and Mb/s of several streams",
+            "--transport zeromq --streams 1,2,4,8 --sizes 1B..64KiB",
+            "a stream has two processes",
+        ),
+    ),
+    options=(sizes("32,512,64KiB"), COUNT, MANY),
+    transports="zeromq",
+    quick={"sizes": (32, 65536), "streams": (1, 2, 4)},
+)

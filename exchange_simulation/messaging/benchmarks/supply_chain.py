@@ -1,0 +1,218 @@
+"""The supply chain: seven interactions between headquarters, distribution centres, supermarkets and suppliers.
+
+    supplier   ◀── calls for offers [topics] ──   centre    ◀── orders ──   supermarket
+               ── offers, invoices, shipments ──▶           ── goods ──▶
+    headquarters  ── prices, products, hot lists [topics] ──▶ supermarket;   ◀── statistics, invoices ── all others
+
+Every location begins its interactions at the times of a fixed plan, whether or not earlier ones have ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.option_types import OneOf
+from exchange_simulation.messaging.benchmark import Benchmark, Cell, Column, Figures, Point, Results, Scale, Settings
+from exchange_simulation.messaging.options import SAMPLE_SECONDS, EachOnce, Seconds, numbers
+from exchange_simulation.messaging.roles import Links, Role, check_descriptors
+from exchange_simulation.messaging.supply_chain.chain import Chain, Times
+from exchange_simulation.messaging.supply_chain.deployment import (
+    BROKERLESS,
+    MOST_AGENTS,
+    descriptors_of_broker,
+    restarting,
+    roles_of,
+)
+from exchange_simulation.messaging.supply_chain.in_words import MAKES, PLOTS, PUBLISHED, by_interaction, print_plan
+from exchange_simulation.messaging.supply_chain.judging import (
+    figures_of,
+    losses_of,
+    strain_of,
+    wrong_with,
+    wrong_with_restarted,
+)
+from exchange_simulation.messaging.supply_chain.messages import INTERACTIONS, Group
+from exchange_simulation.messaging.supply_chain.plan import Plan
+from exchange_simulation.messaging.supply_chain.topologies import FREEFORM, TOPOLOGIES, VERTICAL, Topology, topology_of
+from transports.base import Pattern
+from transports.registry import has_broker
+
+MOST_BASE = 1000
+OPTIONS = (
+    click.Option(
+        ["--topology"],
+        type=EachOnce(OneOf(TOPOLOGIES)),
+        default=VERTICAL,
+        show_default=True,
+        help="vertical: more traffic; horizontal: more locations; freeform: as --config says.",
+    ),
+    numbers("--base", "bases", MOST_BASE, "10", "B", "The scale: 20 messages delivered a second for each unit."),
+    click.Option(
+        ["--interactions"],
+        type=EachOnce(OneOf([str(each) for each in INTERACTIONS])),
+        default=",".join(map(str, INTERACTIONS)),
+        show_default=True,
+        help="Which of the seven are on.",
+    ),
+    click.Option(
+        ["--config"],
+        type=click.Path(),
+        metavar="FILE.toml",
+        help="Locations, families and rates, with --topology freeform.",
+    ),
+    click.Option(["--warm-up", "warm_up_s"], type=Seconds(0, 3600), default=2.0, show_default=True, help="Seconds."),
+    click.Option(
+        ["--duration", "duration_s"],
+        type=SAMPLE_SECONDS,
+        default=20.0,
+        show_default=True,
+        help="Seconds that are measured.",
+    ),
+    click.Option(
+        ["--drain", "drain_s"],
+        type=SAMPLE_SECONDS,
+        default=10.0,
+        show_default=True,
+        help="Longest that messages may be under way after that, seconds.",
+    ),
+    click.Option(
+        ["--bound", "bound_s"],
+        type=SAMPLE_SECONDS,
+        default=0.5,
+        show_default=True,
+        help="90 % of each message are to be delivered within so many seconds.",
+    ),
+    click.Option(
+        ["--agents"],
+        type=click.IntRange(4, 200),
+        default=MOST_AGENTS,
+        show_default=True,
+        help="At most so many processes; locations of a kind share them.",
+    ),
+    click.Option(
+        ["--restart-after", "restart_after_s"],
+        type=SAMPLE_SECONDS,
+        help="Restart the private broker after so many measured seconds; only losses are judged then.",
+    ),
+    click.Option(["--plan"], is_flag=True, help="Print what will flow, and measure nothing."),
+)
+
+
+def points(settings: Settings) -> list[Point]:
+    """A point for each topology with each base. UserError for a workload that cannot be."""
+    after_s, duration_s = settings.get("restart_after_s"), settings["duration_s"]
+    if after_s is not None and after_s >= duration_s:
+        raise UserError(f"--restart-after is {after_s:g}; it takes less than --duration, which is {duration_s:g}")
+    found: list[Point] = []
+    for name in settings["topology"]:
+        found += [{"topology": name, "base": base} for base in (settings["base"] if name != FREEFORM else (1,))]
+    for point in found:
+        topology = _topology(point, settings)
+        Plan.of(topology)
+        if any(map(has_broker, settings["transport"])):
+            needed = descriptors_of_broker(Chain(topology), settings["agents"])
+            check_descriptors(needed, f"the broker needs {needed:,} descriptors for queues and connections")
+    return found
+
+
+def _topology(point: Point, settings: Settings) -> Topology:
+    interactions = set(map(int, settings["interactions"]))
+    return topology_of(point["topology"], point["base"], settings.get("config"), interactions)
+
+
+def chain_of(cell: Cell) -> Chain:
+    """Without a broker, of the interactions that can do without one."""
+    topology = _topology(cell.point, cell.settings)
+    return Chain(topology if cell.has_broker else topology.only(BROKERLESS))
+
+
+def times_of(settings: Settings) -> Times:
+    return Times(settings["warm_up_s"], settings["duration_s"], settings["drain_s"])
+
+
+def unsupported(cell: Cell) -> str | None:
+    if not cell.has_broker and not chain_of(cell).topology.interactions:
+        return "nothing is persistent or durable without a broker: --interactions 5,6,7 need neither"
+    if not cell.has_broker and cell.settings.get("network", "local") != "local":
+        return "its locations share a host of the network, so nothing would cross it without a broker"
+    return None
+
+
+def restarts(cell: Cell) -> bool:
+    return cell.settings.get("restart_after_s") is not None
+
+
+def roles(cell: Cell, links: Links) -> list[Role]:
+    return roles_of(chain_of(cell), times_of(cell.settings), links, cell.settings["agents"], restarts(cell))
+
+
+def judge(cell: Cell, results: Results) -> list[str]:
+    chain, times = chain_of(cell), times_of(cell.settings)
+    if restarts(cell):
+        return wrong_with_restarted(chain, times, results)
+    return wrong_with(chain, times, cell.settings["bound_s"], results)
+
+
+def figures(cell: Cell, results: Results) -> Figures:
+    losses = losses_of(results) if restarts(cell) else {}
+    return {**figures_of(chain_of(cell), times_of(cell.settings), results), **losses}
+
+
+def patterns(cell: Cell) -> Sequence[Pattern]:
+    return (Pattern.ROUTED,) if cell.has_broker else (Pattern.QUEUE, Pattern.FANOUT)
+
+
+def plan_instead(settings: Settings) -> bool:
+    """Print the plan, if that was asked for."""
+    if not settings["plan"]:
+        return False
+    for point in points(settings):
+        words = f"supply chain, {point['topology']}" + (f", base {point['base']}" * (point["topology"] != FREEFORM))
+        print_plan(Plan.of(_topology(point, settings)), words)
+    return True
+
+
+BENCHMARK = Benchmark(
+    about="a supermarket company's supply chain: seven interactions at planned rates, judged",
+    paper="Sachs, Kounev, Bacon and Buchmann, a supply chain workload, tables 1 to 5, figures 3 to 9",
+    points=points,
+    roles=roles,
+    judge=judge,
+    figures=figures,
+    columns=(
+        Column("delivered_per_s", "delivered/s", with_interval=True),
+        Column("off_plan_percent", "% off plan"),
+        Column("kb_per_s", "kB/s"),
+        Column("lost_not_persistent", "NP lost"),
+        Column("redelivered", "redelivered"),
+        *(Column(f"delivery_{which}_ms", f"{which} ms") for which in ("p50", "p90", "p99")),
+        Column("lag_p99_ms", "lag p99 ms"),
+        *(Column(f"{group.value}_percent", f"{group.value} %") for group in Group),
+    ),
+    plots=PLOTS,
+    published=PUBLISHED,
+    makes=MAKES,
+    options=OPTIONS,
+    transports="amqp",
+    summary=lambda rows: list(by_interaction(rows)),
+    unsupported=unsupported,
+    patterns=patterns,
+    meanwhile=restarting,
+    instead=plan_instead,
+    scale=Scale(
+        option="base",
+        start=10,
+        most=MOST_BASE,
+        ceiling="the highest base that the plan allows",
+        objective=lambda settings: f"its plan with p90 <= {settings['bound_s']:g} s",
+        strain=lambda cell, results: strain_of(cell.settings["bound_s"], results),
+        columns=("delivered_per_s", "delivery_p90_ms", "lag_p99_ms", "broker_cores"),
+    ),
+    repeats=1,
+    quick={"repeats": 1, "warm_up_s": 3.0, "duration_s": 5.0},
+    quick_help="A warm-up of 3 s, then 5 s measured: to see how it looks.",
+    lacks={"delivery"},  # each group of messages has its own
+)

@@ -1,0 +1,127 @@
+"""TE-SPSC: topic exchange, single publisher, single consumer, many patterns.
+
+                                                                   ┌▸ queue 1, pattern 1   ══▶ ┐
+    publisher  ══ N messages, one routing key ══▶  [topic exchange ▸ queue 2, pattern 2]       ├ consumer
+                                                                   └▸ queue b, pattern b       ┘
+    publisher  ◀── [queue ◂ direct exchange]  ◀── one empty reply, once it has N
+
+Brokerless: an XPUB, and a SUB that subscribes to b prefixes; the XPUB compares them before it sends anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import click
+
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.option_types import OneOf
+from exchange_simulation.messaging.benchmark import (
+    Benchmark,
+    Cell,
+    Column,
+    Counts,
+    Plot,
+    Point,
+    Settings,
+    by_size_and,
+    on_gige,
+)
+from exchange_simulation.messaging.options import COUNT, numbers, sizes
+from exchange_simulation.messaging.roles import Links, Role, check_descriptors
+from exchange_simulation.messaging.streams import published_figures, published_roles, wrong_with_published
+from transports.base import Pattern
+from transports.registry import has_broker
+from transports.topics import check_key, matches, prefixes
+
+COUNTS = Counts(broker=50_000, brokerless=500_000, total_bytes=1 << 27)
+NUMBER = "{n}"
+ONE, EACH = "one", "each"
+CONSUMERS = click.Option(
+    ["--consumers"],
+    type=OneOf((ONE, EACH)),
+    default=ONE,
+    show_default=True,
+    help="One consumer of all queues, or one of each, as in the paper.",
+)
+PATTERNS = numbers("--patterns", "patterns", 8192, "1,4,16,64,256,1024", "B", "How many queues, with a pattern each.")
+BINDING = click.Option(
+    ["--binding"],
+    default=f"quotes.q{NUMBER}.#",
+    show_default=True,
+    metavar="PATTERN",
+    help="The pattern of queue {n}, from 1.",
+)
+KEY = click.Option(["--key"], default="quotes.q1.last", show_default=True, help="The routing key of all messages.")
+
+
+def patterns_of(settings: Settings, patterns: int) -> tuple[str, ...]:
+    return tuple(settings["binding"].replace(NUMBER, str(number)) for number in range(1, patterns + 1))
+
+
+def points(settings: Settings) -> list[Point]:
+    """UserError unless exactly one pattern matches, however many there are. BadAddress if one is impossible."""
+    key, most = settings["key"], patterns_of(settings, max(settings["patterns"]))
+    for patterns in settings["patterns"]:
+        _check(key, most[:patterns])
+    for word in (key, *most):
+        check_key(word)
+    for pattern in () if all(map(has_broker, settings["transport"])) else most:
+        prefixes(pattern)
+    if settings.get("consumers") == EACH and not all(map(has_broker, settings["transport"])):
+        check_descriptors(2 * len(most), f"{len(most)} consumers need up to two descriptors each at their publisher")
+    return by_size_and("patterns")(settings)
+
+
+def _check(key: str, patterns: tuple[str, ...]) -> None:
+    found = [pattern for pattern in patterns if matches(pattern, key)]
+    if len(found) != 1:
+        shown = ", ".join(pattern[:40] for pattern in patterns[:3]) + (", ..." if len(patterns) > 3 else "")
+        match = (
+            f"{len(found)} of {len(patterns)} patterns ({shown}) match" if found else f"no pattern ({shown}) matches"
+        )
+        raise UserError(
+            f"{match} the key {key[:40]!r}, and exactly one is to: "
+            f"change --key or --binding, in which {NUMBER} stands for a queue's number"
+        )
+
+
+def roles(cell: Cell, links: Links) -> list[Role]:
+    patterns, key = patterns_of(cell.settings, cell.point["patterns"]), cell.settings["key"]
+    others = [each for each in patterns if not matches(each, key)] if cell.settings.get("consumers") == EACH else []
+    own = tuple(each for each in patterns if each not in others)
+    (publisher,), subscriber = links.many(cell.size, Pattern.TOPIC, [(key,)], own)
+    idle = [replace(subscriber, keys=(each,)) for each in others]
+    return published_roles(cell, cell.count(COUNTS), publisher, [subscriber], idle)
+
+
+BENCHMARK = Benchmark(
+    about="one publisher, a topic exchange with b patterns, of which one matches: rate by b",
+    paper="AMQP over InfiniBand, 3.5 and figures 6a to 6d",
+    points=points,
+    roles=roles,
+    judge=lambda cell, results: wrong_with_published(results, cell.count(COUNTS)),
+    figures=lambda cell, results: published_figures(cell.size, results),
+    paced=True,
+    columns=(
+        Column("messages_per_s", "messages/s", with_interval=True),
+        Column("megabytes_per_s", "MB/s"),
+        Column("latency_mean_us", "queued us"),
+    ),
+    plots=(
+        Plot("Message rate (figures 6b to 6d)", "messages_per_s", "messages/s", x="patterns"),
+        Plot("Bandwidth", "megabytes_per_s", "MB/s", x="patterns"),
+        Plot("Bandwidth by size, 1,024 patterns (figure 6a)", "megabytes_per_s", "MB/s", where={"patterns": 1024}),
+    ),
+    makes=(
+        on_gige("figure 6a", "bandwidth by size, 1,024 patterns", "--consumers each --patterns 1024 --sizes 1B..1MiB"),
+        on_gige(
+            "figures 6b to 6d",
+            "messages/s by number of patterns",
+            "--consumers each --patterns 1,4,16,64,256,1024 --sizes 1B..1MiB",
+        ),
+    ),
+    options=(sizes("64,16KiB"), COUNT, PATTERNS, CONSUMERS, BINDING, KEY),
+    patterns=lambda _cell: (Pattern.TOPIC,),
+    quick={"sizes": (64,), "patterns": (1, 32, 1024)},
+)

@@ -1,0 +1,56 @@
+"""throughput: messages blasted one way, timed where they arrive.
+
+    publisher  ══ as fast as it goes ══▶  consumer      PUSH to PULL; over AMQP through a direct exchange
+
+The rate is the consumer's, from its first message to its last, so whatever is slowest on the way limits it.
+"""
+
+from __future__ import annotations
+
+from exchange_simulation.messaging.benchmark import (
+    Benchmark,
+    Cell,
+    Column,
+    Counts,
+    Figures,
+    Makes,
+    Plot,
+    Published,
+    Results,
+)
+from exchange_simulation.messaging.options import COUNT, sizes
+from exchange_simulation.messaging.streams import Streams, with_megabits
+
+STREAM = Streams(lambda cell: cell.count(Counts(brokerless=5_000_000, total_bytes=1 << 29)))
+SMALL = Published("small messages, one stream", "2.6 M/s", level=2.6e6)
+BANDWIDTH = Published("one stream of any size up to 64 KiB", "under 3 Gb/s", level=3_000.0)
+
+
+def figures(cell: Cell, results: Results) -> Figures:
+    return with_megabits(STREAM.figures(cell, results))
+
+
+BENCHMARK = Benchmark(
+    about="messages blasted one way, timed where they arrive: messages/s and Mb/s by size",
+    paper="ZeroMQ 0.2 tests, throughput",
+    roles=STREAM.roles,
+    judge=STREAM.judge,
+    figures=figures,
+    paced=True,
+    columns=(
+        Column("messages_per_s", "messages/s", with_interval=True),
+        Column("megabits_per_s", "Mb/s", with_interval=True),
+        Column("seconds", "seconds"),
+    ),
+    plots=(
+        Plot("Throughput", "messages_per_s", "messages/s", beside=(SMALL,)),
+        Plot("Throughput in megabits", "megabits_per_s", "Mb/s", beside=(BANDWIDTH,)),
+    ),
+    published=(SMALL, BANDWIDTH, Published("its AMQP engine, 6 bytes", "about 700,000/s")),
+    makes=(
+        Makes("throughput", "messages/s and Mb/s by size", "--transport zeromq --sizes 1B..64KiB"),
+        Makes("AMQP engine", "messages/s of 6 bytes", "--transport amqp --sizes 6", "RabbitMQ stands for its engine"),
+    ),
+    options=(sizes("1B..64KiB"), COUNT),
+    quick={"sizes": (8, 64, 1024, 65536)},
+)

@@ -1,0 +1,252 @@
+"""`exchange bench role`: one role on a host of its own, started by hand; the listener is started first.
+
+    host A    exchange bench role consume --listen tcp://0.0.0.0:7000 --run first --secure DIR --size 64
+    host B    exchange bench role publish --connect tcp://hosta:7000 --run first --secure DIR --size 64
+
+No launcher compares the two: each prints how many messages it has, and their checksum, and both have to agree. If
+several roles share a queue, the sums of their checksums have to agree, modulo 2^64.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping
+from multiprocessing import Pipe
+from typing import Any
+
+import click
+import orjson
+
+from exchange.results import Usage
+from exchange_simulation.launching.component import settle_down
+from exchange_simulation.launching.errors import UserError, sentence
+from exchange_simulation.launching.option_types import Count, OneOf
+from exchange_simulation.launching.options import json_option, options_for, together
+from exchange_simulation.launching.services import link_token
+from exchange_simulation.launching.transport_settings import check_exposure, with_keys
+from exchange_simulation.messaging.benchmark import Figures
+from exchange_simulation.messaging.benchmarks.te_spsc import BINDING, KEY, patterns_of
+from exchange_simulation.messaging.flow import Consume, ConsumeShared, Publish, rest_s
+from exchange_simulation.messaging.options import SAMPLE_SECONDS, SIZE, timeout_option
+from exchange_simulation.messaging.report import short
+from exchange_simulation.messaging.requests import Answer, AnswerAll, Ask, AskOwn, bounce_figures, reply_figures
+from exchange_simulation.messaging.roles import LINGER_S, LinkEnd, RoleResult, Task, open_links
+from exchange_simulation.messaging.session import OPEN_NS, Session
+from exchange_simulation.messaging.streams import flow_figures
+from transports.base import PUBLISHED, BadAddress, CannotListen, Link, Pattern, PeerGone, TransportError
+
+_LISTENER = {
+    Pattern.QUEUE: "consume",
+    Pattern.FANOUT: "publish",
+    Pattern.TOPIC: "publish",
+    Pattern.REQUESTS: "answer",
+}
+"""The role that listens, by pattern; in a pair either role may listen."""
+_PATTERNS = {"publish": ("pair", "queue", "fanout", "topic"), "ask": ("pair", "requests")}
+_PATTERNS |= {"consume": _PATTERNS["publish"], "answer": _PATTERNS["ask"]}
+_MANY = click.IntRange(1, 10_000)
+_options = together(
+    [
+        click.argument("part", type=OneOf(list(_PATTERNS))),
+        click.option(
+            "--pattern",
+            type=OneOf(list(dict.fromkeys(sum(_PATTERNS.values(), ())))),
+            default="pair",
+            show_default=True,
+            help="Who talks to whom: a pair (de-spsc, de-pp), a shared queue (perftest), ...",
+        ),
+        click.option("--listen", metavar="URL", help="Listen here: for consume, answer, and publish to many."),
+        click.option(
+            "--connect", metavar="URL", help="Connect to the listener; over a broker both roles name the broker."
+        ),
+        click.option("--run", "token", required=True, help="A name; a peer that does not know it is refused."),
+        click.option("--size", type=SIZE, default="64", show_default=True, help="Size of a message."),
+        click.option(
+            "--count",
+            type=Count(2, 1 << 39),
+            default="100k",
+            show_default=True,
+            help="Messages of each publisher, or of a pair.",
+        ),
+        click.option(
+            "--consumers", type=_MANY, default=1, show_default=True, help="Subscribers that publish waits for."
+        ),
+        click.option("--publishers", type=_MANY, default=1, show_default=True, help="Publishers of a queue."),
+        click.option(
+            "--number", type=_MANY, default=1, show_default=True, help="This publisher's number in its queue."
+        ),
+        click.option("--patterns", type=_MANY, default=1, show_default=True, help="Patterns of a topic's consumer."),
+        click.option(
+            "--threads",
+            type=_MANY,
+            default=1,
+            show_default=True,
+            help="Threads of ask; for answer, the threads of all that ask.",
+        ),
+        click.option(
+            "--warm-up",
+            "warm_up_s",
+            type=SAMPLE_SECONDS,
+            default=0.5,
+            show_default=True,
+            help="Seconds of ask before its sample.",
+        ),
+        click.option(
+            "--sample", "sample_s", type=SAMPLE_SECONDS, default=2.0, show_default=True, help="Seconds of ask's sample."
+        ),
+        options_for("secure", "insecure"),
+        timeout_option,
+        json_option,
+    ]
+)
+
+
+def role_command() -> click.Command:
+    @_options
+    def run(
+        part: str,
+        pattern: str,
+        listen: str | None,
+        connect: str | None,
+        as_json: bool,
+        secure: str | None,
+        insecure: bool,
+        **given: Any,
+    ) -> None:
+        """One role on a host of its own: publish, consume, ask or answer.
+
+        Example: exchange bench role consume --listen tcp://0.0.0.0:7000 --run first --secure DIR
+        """
+        _check(part, Pattern(pattern), listen, connect)
+        listen, connect = (url and with_keys(url, secure) for url in (listen, connect))
+        if listen:
+            check_exposure(listen, insecure)
+        raise SystemExit(_play_and_show(part, Pattern(pattern), listen, connect, given, as_json))
+
+    command = click.command("role", short_help="one role on a host of its own")(run)
+    command.params += [BINDING, KEY]
+    return command
+
+
+def _check(part: str, pattern: Pattern, listen: str | None, connect: str | None) -> None:
+    if pattern.value not in _PATTERNS[part]:
+        raise click.UsageError(f"--pattern {pattern.value} is not of {part}, which has {', '.join(_PATTERNS[part])}")
+    if (listen is None) == (connect is None):
+        raise click.UsageError("give one of --listen and --connect: where this role is, or where the other one is")
+    listener = _LISTENER.get(pattern, part if listen else "")
+    if (part == listener) != (listen is not None):
+        raise click.UsageError(
+            f"with --pattern {pattern.value} the role {listener} takes --listen, and the other role --connect"
+        )
+
+
+_NO_CHECKSUM = f"{0:016x}"
+"""The checksum of zero messages."""
+Given = Mapping[str, Any]
+"""Values of the command's options."""
+TASKS: dict[tuple[str, Pattern], Callable[[Given], Task]] = {
+    ("publish", Pattern.PAIR): lambda given: Publish(given["size"], given["count"]),
+    ("consume", Pattern.PAIR): lambda given: Consume(given["size"], given["count"]),
+    ("ask", Pattern.PAIR): lambda given: Ask(given["size"], given["count"]),
+    ("answer", Pattern.PAIR): lambda given: Answer(given["size"], given["count"]),
+    ("publish", Pattern.QUEUE): lambda given: Publish(given["size"], given["count"], 0, given["number"] - 1),
+    ("consume", Pattern.QUEUE): lambda given: ConsumeShared(given["size"], given["publishers"], rest_s(1)),
+    ("ask", Pattern.REQUESTS): lambda given: AskOwn(given["size"], given["warm_up_s"], given["sample_s"]),
+    ("answer", Pattern.REQUESTS): lambda given: AnswerAll(given["size"], given["threads"]),
+}
+for _pattern in PUBLISHED:
+    TASKS["publish", _pattern] = lambda given: Publish(
+        given["size"], given["count"], given["consumers"], subscribers=given["consumers"]
+    )
+    TASKS["consume", _pattern] = TASKS["consume", Pattern.PAIR]
+
+
+class _SessionAlone(Session):
+    """A session without a launcher: a role that shares a queue ends once patience is over."""
+
+    _others_come_ns = OPEN_NS
+    """Waited longer before the first message, for as long as other roles may take to come."""
+
+    def serve(self, link: Link) -> None:
+        """Serve the links, also after a publisher has left: another one may still come."""
+        with contextlib.suppress(PeerGone):
+            super().serve(link)
+
+    def report_progress(self, received: int) -> None:  # noqa: ARG002
+        self._others_come_ns = 0
+        self.progressed()
+
+    @property
+    def must_stop(self) -> bool:
+        return time.monotonic_ns() > self._until_ns + self._others_come_ns
+
+
+def _play_and_show(
+    part: str, pattern: Pattern, listen: str | None, connect: str | None, given: Given, as_json: bool
+) -> int:
+    """Play one role and print its result; returns the exit code: 1 if the role did not finish."""
+    url = listen or connect or ""
+    token, keys = link_token(given["token"], url), _keys(part, pattern, given)
+    end = LinkEnd(url, token, listen is not None, pattern, keys)
+    links = given["threads"] if part == "ask" and pattern is Pattern.REQUESTS else 1
+    try:
+        result = _play(part, end, links, given)
+    except (TransportError, OSError) as error:
+        mistake = isinstance(error, BadAddress | CannotListen)
+        raise (UserError if mistake else click.ClickException)(sentence(error)) from error
+    if pattern is Pattern.QUEUE:
+        result.wrong.pop("left out", None)  # other consumers got it
+    _show(part, pattern, given, result, as_json)
+    return 1 if result.stopped or result.wrong else 0
+
+
+def _keys(part: str, pattern: Pattern, given: Given) -> tuple[str, ...]:
+    if pattern is not Pattern.TOPIC:
+        return ()
+    return (given["key"],) if part == "publish" else patterns_of(given, given["patterns"])
+
+
+def _play(part: str, end: LinkEnd, number: int, given: Given) -> RoleResult:
+    """Open this end of the given number of links, and do the role's task."""
+    with contextlib.ExitStack() as stack:
+        links = open_links([end] * number, stack)
+        click.echo(f"{part}: {'listens on' if end.listens else 'connects to'} {links[0].url}", err=True)
+        settle_down()
+        start = Usage.now()
+        result = TASKS[part, end.pattern](given)(_SessionAlone(links, Pipe()[0], given["timeout_s"]))
+        result.usage = Usage.now().since(start)
+        for link in links:
+            link.drain(time.monotonic_ns() + int(LINGER_S * 1e9))
+    if part == "consume" and not result.received:
+        waited_s = given["timeout_s"] + (end.pattern is Pattern.QUEUE) * OPEN_NS / 1e9  # others may come
+        result.stopped = result.stopped or f"nothing came for {waited_s:g} s"
+    return result
+
+
+def _figures(part: str, pattern: Pattern, given: Given, result: RoleResult) -> Figures:
+    """Figures of this side only: one-way latency would compare the clocks of two hosts."""
+    if part == "ask" and pattern is Pattern.PAIR:
+        return bounce_figures(given["size"], result)
+    if part == "ask":
+        return reply_figures(given["size"], [result], given["sample_s"])
+    found = flow_figures(given["size"], [result]) if part == "consume" else {}
+    return {name: value for name, value in found.items() if not name.startswith("latency")}
+
+
+def _show(part: str, pattern: Pattern, given: Given, result: RoleResult, as_json: bool) -> None:
+    counts: dict[str, Any] = {
+        "sent": result.sent,
+        "sent_checksum": f"{result.sent_checksum:016x}",
+        "received": result.received,
+        "received_checksum": f"{result.received_checksum:016x}",
+        "wrong": result.wrong,
+        "stopped": result.stopped,
+    }
+    figures = _figures(part, pattern, given, result)
+    if as_json:
+        click.echo(orjson.dumps({"part": part, **counts, "figures": figures, "usage": result.usage}))
+        return
+    for name, value in (*counts.items(), *((name, short(value)) for name, value in figures.items())):
+        if value and value != _NO_CHECKSUM:
+            click.echo(f"{name:<24} {value}")

@@ -1,0 +1,251 @@
+"""Options of benchmarks: sizes and numbers as a user types them, and what `--quick` puts in place of defaults."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import click
+
+from exchange.settings import MAX_RATE_PER_S
+from exchange_simulation.launching.option_types import Count, Cpus, Listed, Nagle, Number, Rate, Scheme
+from exchange_simulation.launching.options import (
+    broker_options,
+    json_option,
+    network_option,
+    results_option,
+    together,
+    was_typed,
+)
+from exchange_simulation.launching.transport_settings import ignored
+from exchange_simulation.messaging.benchmark import QUICK_HELP, Benchmark, Settings
+from exchange_simulation.messaging.roles import HOSTS
+
+LARGEST = 1 << 20
+"""The papers' largest message, which every transport's buffers take."""
+UNITS = {"": 1, "B": 1, "kB": 1_000, "KiB": 1 << 10, "MB": 1_000_000, "MiB": 1 << 20}
+LEAST_RATE_PER_S = 0.1
+TYPED_SIZE = re.compile(r"(\d+) ?([a-zA-Z]*)")
+QUICK_REPEATS = 3
+OF_OUTPUT = {"results", "name", "as_json"}
+"""Options that say where the outcome goes, and not what is measured."""
+
+
+def sizes_of(text: str) -> tuple[int, ...]:
+    """Parse `256`, `8,64,1KiB`, or `1B..1MiB`, which doubles; returns bytes, ascending. BadParameter."""
+    low, dots, high = text.partition("..")
+    if dots:
+        return _doubling(size_of(low), size_of(high), text)
+    return _in_order(text, "size", [size_of(part) for part in text.split(",")])
+
+
+def _doubling(low: int, high: int, text: str) -> tuple[int, ...]:
+    if low > high:
+        raise click.BadParameter(f"{text!r} goes down: give the smaller size first")
+    for end in (low, high):
+        if end & (end - 1):
+            raise click.BadParameter(f"{text!r}: a range doubles, so its ends are powers of two, and {end} is none")
+    return tuple(low << step for step in range((high // low).bit_length()))
+
+
+def size_of(text: str) -> int:
+    """Parse `64`, `1KiB` or the like; returns bytes. BadParameter."""
+    typed = TYPED_SIZE.fullmatch(text.strip())
+    if typed is None or typed[2] not in UNITS:
+        raise click.BadParameter(f"{text.strip()!r} is no size: give bytes, as 64, 1KiB or 1MiB")
+    size = int(typed[1]) * UNITS[typed[2]]
+    if not 1 <= size <= LARGEST:
+        raise click.BadParameter(f"{text.strip()} is {size:,} bytes; a message has 1 to {LARGEST:,}")
+    return size
+
+
+def numbers_of(text: str, what: str, low: int, high: int) -> tuple[int, ...]:
+    """Parse whole numbers, from small to large: a list, as 1,2,4,8, or a range, as 1..8. BadParameter."""
+    first, dots, last = text.partition("..")
+    words = list(dict.fromkeys([first, last])) if dots else text.split(",")
+    if not all(word.strip().isdecimal() for word in words):
+        raise click.BadParameter(f"{text!r} is no list of {what}: give whole numbers, as 1,2,4,8, or 1..8")
+    found = _in_order(text, "number", list(map(int, words)))
+    if not low <= found[0] <= found[-1] <= high:
+        raise click.BadParameter(f"{text!r}: {what} are {low:,} to {high:,}")
+    return tuple(range(found[0], found[-1] + 1)) if dots else found
+
+
+def _in_order(text: str, noun: str, found: list[int]) -> tuple[int, ...]:
+    if found != sorted(set(found)):
+        raise click.BadParameter(f"{text!r} is not in order: give each {noun} once, from small to large")
+    return tuple(found)
+
+
+class Parsed(click.ParamType[Any]):
+    """Values that a function parses; a default may be parsed already."""
+
+    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
+        self.name, self._parse = name, parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002
+        return self._parse(value) if isinstance(value, str) else value
+
+
+SIZE = Parsed("size", size_of)
+
+
+class EachOnce(Listed):
+    """One or more values of one type, each once, with commas between them."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[Any]:
+        found = super().convert(value, param, ctx)
+        if not found or len(set(found)) < len(found):
+            self.fail(f"{value!r}: give one or more, each once, with commas between them", param, ctx)
+        return found
+
+
+class Seconds(Number):
+    """Seconds within a range, as 60 or 60s."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        return super().convert(value.strip().removesuffix("s") if isinstance(value, str) else value, param, ctx)
+
+
+def sizes(default: str) -> click.Option:
+    about = "Message sizes: a range that doubles, or a list, as 8,64,1KiB."
+    return click.Option(
+        ["--sizes"],
+        type=Parsed("sizes", sizes_of),
+        default=default,
+        show_default=True,
+        metavar="SIZE..SIZE",
+        help=about,
+    )
+
+
+def numbers(
+    option: str,
+    what: str,
+    most: int,
+    default: str,
+    letter: str,
+    help: str,
+    least: int = 1,
+) -> click.Option:
+    """An option that takes whole numbers from `least` to `most`."""
+    parsed = Parsed("numbers", lambda text: numbers_of(text, what, least, most))
+    return click.Option([option], type=parsed, default=default, show_default=True, metavar=f"{letter}[,...]", help=help)
+
+
+def rates_of(text: str) -> tuple[float | None, ...]:
+    """Parse rates, messages a second, each once; None, written max, is as fast as it goes. BadParameter."""
+    found = tuple(Rate("messages", LEAST_RATE_PER_S).convert(part.strip(), None, None) for part in text.split(","))
+    if len(set(found)) < len(found):
+        raise click.BadParameter(f"{text!r} names a rate twice")
+    for rate in found:
+        if rate is not None and not LEAST_RATE_PER_S <= rate <= MAX_RATE_PER_S:
+            raise click.BadParameter(f"{rate:g} is no rate: give {LEAST_RATE_PER_S:g} to {MAX_RATE_PER_S:,}, or max")
+    return found
+
+
+RATES = click.Option(
+    ["--rate", "rates"],
+    type=Parsed("rates", rates_of),
+    default="max",
+    show_default=True,
+    metavar="RATE[,...]",
+    help="Messages a second of each publisher, or max.",
+)
+SECONDS = click.Option(
+    ["--seconds"],
+    type=Seconds(0.1, 3600),
+    help="How long messages are offered at a rate.  [default: 5; 1 with --quick]",
+)
+SIZES = sizes("1B..1MiB")
+COUNT = click.Option(
+    ["--count"],
+    type=Count(2, 1 << 39),
+    help="Messages of each cell.  [default: fewer of large ones, and over a broker]",
+)
+SAMPLE_SECONDS = Seconds(0.01, 3600)
+timeout_option = click.option(
+    "--timeout",
+    "timeout_s",
+    type=Seconds(0.1, 3600),
+    default=10.0,
+    show_default=True,
+    help="Longest wait without a message, seconds.",
+)
+nagle_option = click.option(
+    "--nagle",
+    type=Nagle((*HOSTS, "broker")),
+    default="none",
+    show_default=True,
+    help="Roles with Nagle's algorithm on: publisher, consumer, broker.",
+)
+cpus_option = click.option(
+    "--cpus",
+    type=Cpus(HOSTS),
+    default={},
+    help="Where roles stay, as publisher=0,consumer=1.",
+)
+
+
+def parameters(benchmark: Benchmark | None) -> list[click.Parameter]:
+    """All options of a benchmark's command, its own among them; None for the suite, in which defaults differ."""
+    transports, repeats = (benchmark.transports, benchmark.repeats) if benchmark else (None, None)
+    own, lacks = (benchmark.options, benchmark.lacks) if benchmark else ((), ())
+    transport = click.Option(
+        ["--transport"],
+        type=EachOnce(Scheme()),
+        default=transports,
+        metavar="SCHEME[,...]",
+        show_default=transports is not None,
+        help="Transports to measure.",
+    )
+    common = together(
+        [
+            click.option(
+                "--repeats",
+                type=click.IntRange(1, 10_000),
+                default=repeats,
+                show_default=repeats is not None or "each benchmark's",
+                help="How often each cell is measured.",
+            ),
+            click.option("--quick", is_flag=True, help=benchmark.quick_help if benchmark else QUICK_HELP),
+            timeout_option,
+            broker_options,
+            network_option,
+            nagle_option,
+            cpus_option,
+            results_option,
+            click.option("--name", help="The folder in DIR.  [default: time and benchmark]"),
+            json_option,
+        ]
+    )
+    shared = click.command()(common(lambda: None)).params
+    return [transport, *own, *(option for option in shared if option.name not in lacks)]
+
+
+def settings_of(benchmark: Benchmark, typed: Mapping[str, Any]) -> Settings:
+    """The options' values, with those of `--quick`."""
+    quick = {"repeats": QUICK_REPEATS, **benchmark.quick} if typed["quick"] else {}
+    return {**typed, **{name: value for name, value in quick.items() if not was_typed(name)}}
+
+
+def settings_in_words(benchmark: Benchmark, words: Sequence[str]) -> tuple[Settings, set[str]]:
+    """(the settings that these words make after `exchange bench NAME`, the names of those that the words give)."""
+    command = click.Command(benchmark.name, params=parameters(benchmark))
+    with command.make_context(benchmark.name, [*words]) as context:
+        values = {name: value for name, value in context.params.items() if name not in OF_OUTPUT}
+        return settings_of(benchmark, values), set(filter(was_typed, values))
+
+
+def settings_again(record: Mapping[str, Any], benchmark: Benchmark | None) -> Settings:
+    """The settings of a record of a benchmark, or of a suite: lists become tuples, and options left open defaults.
+
+    A setting that all of its transports ignored is left out: it is refused now.
+    """
+    given = {name: tuple(value) if isinstance(value, list) else value for name, value in record["settings"].items()}
+    transports = given.get("transport") or ()
+    transports = (transports,) if isinstance(transports, str) else transports
+    for name in ignored(given, transports) if transports else ():
+        del given[name]
+    return {**settings_in_words(benchmark, [])[0], **given} if benchmark else given

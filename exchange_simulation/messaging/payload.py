@@ -1,0 +1,193 @@
+"""A benchmark's messages: numbered, stamped and filled by a publisher, checked by a receiver.
+
+    bytes 0..7    sequence: publisher's number << 40 | message's number, from 0     (little-endian)
+    bytes 8..15   stamp: the monotonic clock in ns when the message was handed over with its batch; at a fixed rate when
+                  it was due
+    bytes 16..    body: a pattern
+
+A message of 8 to 15 bytes has no stamp, so no latency of its own: only the mean of all is known, from the sums of the
+times at which they were handed over and came. One of 1 to 7 bytes has only the low bytes of its number, which
+show order modulo 256, 65,536, and so on.
+
+A message's checksum is the sum of its 8-byte words and of the bytes behind them, modulo 2^64. The checksum of many is
+the sum of theirs, so it is the same however several receivers share them. One kernel call fills a batch, one checks it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from exchange.compiled import inlined, kernel, load_u64, signed, store_u64
+from exchange.measurements import BUCKETS, BUCKETS_PER_OCTAVE, LogBuckets
+from transports.frames import Bytes, FrameBatch, Longs
+
+NUMBERED, STAMPED = 8, 16
+"""Smallest size of a message with a whole number, and of a message with a stamp."""
+NUMBER_BITS = 40
+BATCH_FRAMES, BATCH_BYTES = 4096, 1 << 18
+(_RECEIVED, _CHECKSUM, _WRONG_SIZE, _FOREIGN, _BEHIND, _SKIPPED, _SUM_NS, _MIN_NS, _MAX_NS, _STATE_SIZE) = range(10)
+_NUMBER = (1 << NUMBER_BITS) - 1
+NO_DUE_TIMES: Longs = np.zeros(0, np.int64)
+
+
+@inlined
+def _checksum(buffer: Bytes, at: int, size: int) -> Any:
+    total = np.int64(0)
+    for k in range(size // 8):
+        total += signed(load_u64(buffer, at + 8 * k))
+    for k in range(size - size % 8, size):
+        total += np.int64(buffer[at + k])
+    return total
+
+
+@kernel
+def _fill(buffer: Bytes, size: int, first: int, frames: int, now_ns: int, due: Longs) -> int:
+    """Number and stamp frames whose bodies are filled, with their due times if there are any.
+
+    Returns the sum of their checksums.
+    """
+    total, body = np.int64(0), np.int64(0)
+    if size >= STAMPED and frames:
+        body = _checksum(buffer, STAMPED, size - STAMPED)
+    for i in range(frames):
+        at, number = i * size, first + i
+        if size >= STAMPED:
+            stamp = due[i] if len(due) else np.int64(now_ns)
+            store_u64(buffer, at, number)
+            store_u64(buffer, at + 8, stamp)  # type: ignore[arg-type]
+            total += number + stamp + body
+        elif size >= NUMBERED:
+            store_u64(buffer, at, number)
+            total += _checksum(buffer, at, size)
+        else:
+            for k in range(size):
+                buffer[at + k] = (number >> (8 * k)) & 0xFF
+            total += _checksum(buffer, at, size)
+    return total  # type: ignore[return-value]
+
+
+@inlined
+def _short_number(buffer: Bytes, at: int, size: int) -> Any:
+    value = np.int64(0)
+    for k in range(size):
+        value |= np.int64(buffer[at + k]) << (8 * k)
+    return value
+
+
+@kernel
+def _check(
+    buffer: Bytes, offsets: Longs, count: int, size: int, now_ns: int, state: Longs, lasts: Longs, buckets: Longs
+) -> None:
+    """Count what is in the batch; messages with the same stamp are put into their bucket together."""
+    stamp_ns, alike = np.int64(-1), np.int64(0)
+    for i in range(count + 1):
+        at = offsets[i]
+        is_message = i < count and offsets[i + 1] - at == size
+        stamp = signed(load_u64(buffer, at + 8)) if is_message and size >= STAMPED else np.int64(-1)
+        if stamp != stamp_ns:
+            if alike:
+                late_ns = max(now_ns - int(stamp_ns), 1)
+                state[_SUM_NS] += late_ns * alike
+                state[_MIN_NS] = min(state[_MIN_NS], late_ns)
+                state[_MAX_NS] = max(state[_MAX_NS], late_ns)
+                buckets[min(int(math.log2(late_ns) * BUCKETS_PER_OCTAVE), BUCKETS - 1)] += alike
+            stamp_ns, alike = stamp, np.int64(0)
+        if not is_message:
+            state[_WRONG_SIZE] += i < count
+            continue
+        alike += stamp >= 0
+        state[_RECEIVED] += 1
+        state[_CHECKSUM] += _checksum(buffer, at, size)
+        if size < NUMBERED:
+            number = _short_number(buffer, at, size)
+            state[_BEHIND] += number != (lasts[0] + 1) & ((1 << (8 * size)) - 1)
+            lasts[0] = number
+            continue
+        sequence = signed(load_u64(buffer, at))
+        publisher, number = sequence >> NUMBER_BITS, sequence & _NUMBER
+        if not 0 <= publisher < len(lasts):
+            state[_FOREIGN] += 1
+        elif number <= lasts[publisher]:
+            state[_BEHIND] += 1
+        else:
+            state[_SKIPPED] += number - lasts[publisher] - 1
+            lasts[publisher] = number
+
+
+def frames_in_a_batch(size: int) -> int:
+    return max(1, min(BATCH_FRAMES, BATCH_BYTES // size))
+
+
+class Source:
+    """Makes the messages of one publisher, a batch at a time, and counts them."""
+
+    def __init__(self, size: int, publisher: int = 0, frames: int | None = None) -> None:
+        frames = frames or frames_in_a_batch(size)
+        self.size, self.count, self.checksum = size, 0, 0
+        self.stamps_ns = 0
+        """The sum of all stamps, also of messages too short to bear theirs."""
+        self._first = publisher << NUMBER_BITS
+        self.batch = FrameBatch(frames, frames * size, size)
+        self.batch.buffer[:] = np.resize(np.arange(size) % 251, frames * size)
+        self.batch.offsets[:] = np.arange(frames + 1) * size
+
+    def fill(self, most: int, now_ns: int, due: Longs = NO_DUE_TIMES) -> None:
+        """Make up to `most` messages, as many as the batch takes; their stamps are `now_ns`, or their due times."""
+        batch = self.batch
+        batch.count = min(most, batch.capacity_frames)
+        total = _fill(batch.buffer, self.size, self._first + self.count, batch.count, now_ns, due)
+        self.checksum = (self.checksum + total) % 2**64
+        self.stamps_ns += len(due) * int(due[0]) + int((due - due[0]).sum()) if len(due) else now_ns * batch.count
+        self.count += batch.count
+
+
+class Receipt:
+    """Checks and counts what one receiver gets; all messages have one size."""
+
+    def __init__(self, size: int, publishers: int = 1) -> None:
+        self.size, self.came_ns = size, 0
+        self._state: Longs = np.zeros(_STATE_SIZE, np.int64)
+        self._state[_MIN_NS] = np.iinfo(np.int64).max
+        self._lasts: Longs = np.full(publishers, -1, np.int64)
+        self._buckets: Longs = np.zeros(BUCKETS, np.int64)
+
+    def add(self, batch: FrameBatch, now_ns: int) -> None:
+        """Check a batch that had come by `now_ns`; `came_ns` is the sum of these times, over all frames."""
+        self.came_ns += now_ns * batch.count
+        _check(batch.buffer, batch.offsets, batch.count, self.size, now_ns, self._state, self._lasts, self._buckets)
+
+    def empty_batch(self, frames: int | None = None) -> FrameBatch:
+        """A batch to receive into. A message longer than the size is junk."""
+        frames = frames or frames_in_a_batch(self.size)
+        return FrameBatch(frames, (frames + 1) * self.size, self.size)
+
+    @property
+    def received(self) -> int:
+        return int(self._state[_RECEIVED])
+
+    @property
+    def checksum(self) -> int:
+        return int(self._state[_CHECKSUM]) % 2**64
+
+    @property
+    def wrong(self) -> dict[str, int]:
+        """Number of messages that were not as they should be, by what was wrong."""
+        state = self._state
+        found = {
+            "of another size": state[_WRONG_SIZE],
+            "of nobody's": state[_FOREIGN],
+            "twice, or out of order": state[_BEHIND],
+            "left out": state[_SKIPPED],
+        }
+        return {what: int(many) for what, many in found.items() if many}
+
+    @property
+    def latency(self) -> LogBuckets:
+        """Time from handing over to receipt; empty if messages are too short for a stamp."""
+        if not self._buckets.any():
+            return LogBuckets()
+        state = self._state
+        return LogBuckets(self._buckets, int(state[_SUM_NS]), int(state[_MIN_NS]), int(state[_MAX_NS]))

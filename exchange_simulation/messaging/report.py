@@ -1,0 +1,337 @@
+"""A benchmark's record as a reader sees it: a table in the terminal, a page, and what `exchange report` makes of it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.padding import Padding
+
+from exchange.words import counted
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.messaging.benchmark import Column, Published, size_in_words, value_in_words
+from exchange_simulation.messaging.benchmarks import benchmark_of, coverage
+from exchange_simulation.messaging.results import answer, main_column, read
+from exchange_simulation.reports.exports import ReportOptions, grouped, page_writer, print_report
+from exchange_simulation.reports.formats import ABSENT, number
+from exchange_simulation.reports.tables import FoldingTable, key, plain_table, terminal
+
+PAGE = "bench.html"
+MOST_REASONS, MOST_ROWS = 3, 60
+USAGE = {"cores in use": "_cores", "context switches a message": "_switches_per_message"}
+Rows = Sequence[dict[str, Any]]
+
+
+def show(record: Mapping[str, Any], whole: bool = True) -> None:
+    """Print why it is not complete, and what was found; then tables, or a suite's summary and each of its benchmarks.
+
+    If not whole, tables of many rows are left out, and a suite's benchmarks: the page and `exchange report` have them.
+    """
+    shown = record.get("parts", []) if whole else []
+    of_parts = {f"{part['benchmark']}: {reason}" for part in shown for reason in part["reasons"]}
+    _show_reasons(record["status"], [reason for reason in record["reasons"] if reason not in of_parts])
+    if "parts" in record:
+        _show_summary(record)
+        for part in shown:
+            _show(part, True, part["reasons"])
+    else:
+        terminal().print(f"[bold]{_found(record)}[/bold]", highlight=False)
+        _show(record, whole or not is_long(record))
+
+
+def is_long(record: Mapping[str, Any]) -> bool:
+    """The record has more rows than fit a terminal."""
+    return "parts" in record or len(record["rows"]) > MOST_ROWS
+
+
+def _found(record: Mapping[str, Any]) -> str:
+    """How far two transports are apart; else what the benchmark says first, or the ends of its main figure.
+
+    amqp, messages/s: 59.2 at 1 MiB, to 34.8 k at 16 B
+    """
+    parts = record.get("parts", [record])
+    if found := answer(parts) or next(iter(_summary(record)), ""):
+        return found
+    transports = list(dict.fromkeys(row["transport"] for part in parts for row in part["rows"]))
+    if len(parts) > 1 or not transports:
+        return f"{counted(len(parts), 'benchmarks')} over {', '.join(transports) or 'nothing'}"
+    return "; ".join(_ends(parts[0], transport) for transport in transports)
+
+
+def _ends(record: Mapping[str, Any], transport: str) -> str:
+    """The lowest and the highest median, each with its interval and its point."""
+    column, (_, rows) = main_column(record), _without_what_is_the_same(record["rows"])
+    own = [row for row in rows if row["transport"] == transport and column.name in row["figures"]]
+    if not own:
+        return f"{transport}: nothing was measured"
+    own.sort(key=lambda row: row["figures"][column.name]["median"])
+    ends = [f"{_in_words(column, row['figures'][column.name])} at {_point_in_words(row)}" for row in (own[0], own[-1])]
+    return f"{transport}, {column.title}: {', to '.join(dict.fromkeys(ends))}"
+
+
+def _point_in_words(row: Mapping[str, Any]) -> str:
+    return ", ".join(value_in_words(name, value) for name, value in row["point"].items())
+
+
+def show_coverage() -> None:
+    """Print every figure, table and experiment of the papers with its command, or the reason why there is none."""
+    console, rows = terminal(), coverage()
+    makes = sum(bool(row.command) for row in rows)
+    console.print(f"{makes} of {len(rows)} rows have a command; each other says why not")
+    for paper, own in itertools.groupby(rows, lambda row: row.paper):
+        console.print(f"\n[bold]{paper}[/bold]")
+        for row in own:
+            console.print(f"{row.item}: {row.what}", style=None if row.command else "dim", highlight=False)
+            if row.command:
+                console.print(f"    {row.command}", highlight=False, soft_wrap=True)
+            if row.but:
+                console.print(Padding(row.but, (0, 0, 0, 4), expand=False), highlight=False)
+
+
+def _show_summary(record: Mapping[str, Any]) -> None:
+    """Print a line for each benchmark: the range of its main figure over all points, for each transport."""
+    console, parts = terminal(), record["parts"]
+    wrong = [part["benchmark"] for part in parts if part["status"] != "complete"]
+    outcome = f"{record['status']}, see {', '.join(wrong)}" if wrong else record["status"]
+    console.print(f"[bold]{record['name']}[/bold]: {counted(len(parts), 'benchmarks')}, {outcome}")
+    console.print(f"[bold]{_found(record)}[/bold]", highlight=False)
+    transports = list(dict.fromkeys(row["transport"] for part in parts for row in part["rows"]))
+    table = plain_table(key("lowest to highest"), *transports)
+    for part in parts:
+        column = main_column(part)
+        ranges = [_range(part["rows"], transport, column) for transport in transports]
+        table.add_row(f"{part['benchmark']}, {column.title}", *ranges)
+    console.print(table)
+
+
+def _range(rows: Rows, transport: str, column: Column) -> str:
+    """118 k..3.95 M; one value if there is one only."""
+    own = [
+        row["figures"][column.name]["median"]
+        for row in rows
+        if row["transport"] == transport and column.name in row["figures"]
+    ]
+    return "..".join(dict.fromkeys(map(short, (min(own), max(own))))) if own else ABSENT
+
+
+def _show(record: Mapping[str, Any], with_tables: bool, reasons: Sequence[str] = ()) -> None:
+    """Print a benchmark. `reasons` of its status stand below its name, unless they were said before."""
+    console = terminal()
+    benchmark, rows = benchmark_of(record["benchmark"]), record["rows"]
+    console.print(f"\n[bold]{benchmark.name}[/bold]: {benchmark.about}")
+    _show_reasons(record["status"], reasons)
+    for sentence in _sentences(record):
+        console.print(sentence)
+    if with_tables:
+        _show_tables(rows, benchmark.columns)
+    repeats = counted(record["settings"]["repeats"], "repeats")
+    console.print(f"[dim]{benchmark.paper}; medians of {repeats}[/dim]")
+    if printed := [each for each in benchmark.published if not each.figure]:  # others stand on the page, beside ours
+        console.print("[dim]the paper, on other hardware:[/dim]")
+        for each in printed:
+            console.print(Padding(f"[dim]{each.what}: {each.value}[/dim]", (0, 0, 0, 4), expand=False))
+    for reason in record.get("left_out", ()):
+        console.print(f"left out, {reason}")
+
+
+def _show_tables(rows: Rows, columns: Sequence[Column]) -> None:
+    """Print the benchmark's figures, then cores in use and context switches."""
+    console = terminal()
+    same, shown = _without_what_is_the_same(rows)
+    console.print(_table(shown, _columns_with_values(rows, columns)))
+    if same:
+        console.print(f"[dim]each row: {same}[/dim]")
+    for title, own in _usage_columns(rows).items():
+        console.print(f"\n{title}")
+        console.print(_table(shown, own))
+
+
+def _show_reasons(status: str, reasons: Sequence[str]) -> None:
+    for reason in reasons_in_words(reasons):
+        terminal().print(f"[bold red]{status}[/bold red]: {reason}")
+
+
+def _sentences(record: Mapping[str, Any]) -> list[str]:
+    """What sums the rows up, but for what was found; which points did not keep their rate; and the network."""
+    rest = [each for each in _summary(record) if each != _found(record)]
+    return [*rest, *_saturated(record["rows"]), *_network_in_words(record.get("network"))]
+
+
+def _summary(record: Mapping[str, Any]) -> Sequence[str]:
+    """A benchmark's own sentences; a suite has none."""
+    return () if "parts" in record else benchmark_of(record["benchmark"]).summary(record["rows"])
+
+
+def _network_in_words(network: Mapping[str, Any] | None) -> list[str]:
+    """What joined the roles, and why it is not the network that was asked for."""
+    if network is None:
+        return []
+    trips = "; ".join(f"{roles} {number(each['median'])} us" for roles, each in network["round_trip_us"].items())
+    others = [f"not the network that was asked for: {'; '.join(network['flags'])}"] if network["flags"] else []
+    return [f"network {network['profile']}, by {network['mechanism']}; round trips: {trips}", *others]
+
+
+def _saturated(rows: Rows) -> Iterator[str]:
+    """amqp, saturated at 2 of 5 points: 64 B (2 of 3 repeats); 1 KiB. At the first, 81,204 of 90,000 offered ..."""
+    for transport, own in grouped(_without_what_is_the_same(rows)[1], lambda row: str(row["transport"])).items():
+        if found := [row for row in own if _saturated_repeats(row)]:
+            why = "; ".join(_saturated_repeats(found[0])[0]["saturated"])
+            at = "; ".join(map(_saturated_point, found))
+            yield f"{transport}, saturated at {len(found)} of {counted(len(own), 'points')}: {at}. At the first, {why}"
+
+
+def _saturated_repeats(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [repeat for repeat in row["repeats"] if repeat.get("saturated")]
+
+
+def _saturated_point(row: Mapping[str, Any]) -> str:
+    """64 B, 90,000/s (2 of 3 repeats); without the number if all were."""
+    lost, repeats = len(_saturated_repeats(row)), len(row["repeats"])
+    return _point_in_words(row) + f" ({lost} of {repeats} repeats)" * (lost < repeats)
+
+
+def _table(rows: Rows, columns: Sequence[Column]) -> FoldingTable:
+    table = plain_table(
+        *(key(title, from_right=True) for title in _titles(rows)), key(), *(column.title for column in columns)
+    )
+    for row in rows:
+        cells = [_in_words(column, row["figures"].get(column.name)) for column in columns]
+        table.add_row(*_values(row["point"]), row["transport"], *cells)
+    return table
+
+
+def _in_words(column: Column, estimate: Mapping[str, Any] | None) -> str:
+    """3.07 M (1.42 M..5.83 M)"""
+    if estimate is None:
+        return ABSENT
+    value = number(estimate["median"]) if column.exact else short(estimate["median"])
+    return f"{value} {_short_interval(estimate)}".rstrip() if column.with_interval else value
+
+
+def short(value: float) -> str:
+    """Three digits of a large number: 50.4 k, 3.07 M."""
+    for least, factor, letter in ((999_500, 1e6, "M"), (9_995, 1e3, "k")):
+        if value >= least:
+            return f"{value / factor:.3g} {letter}"
+    return number(value)
+
+
+def _short_interval(estimate: Mapping[str, Any]) -> str:
+    """(1.42 M..5.83 M); empty if there is none."""
+    return "" if estimate["low"] is None else f"({short(estimate['low'])}..{short(estimate['high'])})"
+
+
+def reasons_in_words(reasons: Sequence[str]) -> list[str]:
+    """The first reasons, and how many more there are."""
+    others = len(reasons) - MOST_REASONS
+    return [*reasons[:MOST_REASONS], *([f"and {counted(others, 'more reasons')}"] if others > 0 else [])]
+
+
+def _titles(rows: Rows) -> list[str]:
+    """Titles of the columns that hold the points: size, pairs, ..."""
+    return [name.removesuffix("_bytes").replace("_per_s", "/s") for name in rows[0]["point"]] if rows else []
+
+
+def _without_what_is_the_same(rows: Rows) -> tuple[str, Rows]:
+    """What all points have in common, in words, and the rows without it; one point keeps all that it has."""
+    if not rows:
+        return "", rows
+    points = [row["point"] for row in rows]
+    same = {name: value for name, value in points[0].items() if all(each.get(name) == value for each in points)}
+    if not same or same == points[0]:
+        return "", rows
+    words = map(" ".join, zip(_titles([{"point": same}]), _values(same), strict=True))
+    varied = [{name: value for name, value in each.items() if name not in same} for each in points]
+    return ", ".join(words), [{**row, "point": point} for row, point in zip(rows, varied, strict=True)]
+
+
+def _values(point: Mapping[str, Any]) -> list[str]:
+    """A value for each of those columns."""
+    return [
+        size_in_words(value) if name.endswith("_bytes") else f"{value:,}" if isinstance(value, int) else str(value)
+        for name, value in point.items()
+    ]
+
+
+def _columns_with_values(rows: Rows, columns: Sequence[Column]) -> list[Column]:
+    return [column for column in columns if any(column.name in row["figures"] for row in rows)]
+
+
+def _usage_columns(rows: Rows) -> dict[str, list[Column]]:
+    """Columns of the broker and each kind of role, by what they count; nothing where none was measured."""
+    names = dict.fromkeys(name for row in rows for name in row["figures"])
+    return {
+        title: [Column(name, name.removesuffix(ending)) for name in names if name.endswith(ending)]
+        for title, ending in USAGE.items()
+        if any(name.endswith(ending) for name in names)
+    }
+
+
+def page_html(record: Mapping[str, Any]) -> str:
+    """Equal records give equal pages."""
+    from exchange_simulation.reports.drawing.templates import templates
+
+    found = templates(
+        Path(__file__).parent, in_words=reasons_in_words, short=short, interval=_short_interval, number=number
+    )
+    parts = list(map(_part, record.get("parts", [record])))
+    return found.get_template(PAGE).render(parts=parts, record=record, found=_found(record))
+
+
+write_page = page_writer(PAGE, page_html)
+
+
+def _part(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A benchmark's share of the page."""
+    from exchange_simulation.messaging.plots import drawings_of
+
+    benchmark, rows, drawings = benchmark_of(record["benchmark"]), record["rows"], drawings_of(record)
+    main = [f"{benchmark.name}: {plot.title}" for plot in benchmark.plots if plot.figure == main_column(record).name]
+    names = sorted({row["transport"] for row in rows})
+    of_main = (drawing for drawing in drawings if drawing.title.startswith(tuple(main)))
+    return {
+        "record": record,
+        "benchmark": benchmark,
+        "drawings": drawings,
+        "first": next(of_main, drawings[0] if drawings else None),
+        "sentences": _sentences(record),
+        "main": main_column(record).title,
+        "ranges": {name: _range(rows, name, main_column(record)) for name in names},
+        "columns": _columns_with_values(rows, benchmark.columns),
+        "cpu": _usage_columns(rows),
+        "titles": _titles(rows),
+        "values": [_values(row["point"]) for row in rows],
+        "published": [(each, _ours(each, [*rows, *benchmark.derived(rows)])) for each in benchmark.published],
+    }
+
+
+def _ours(published: Published, rows: Rows) -> str:
+    """Our figure of what the paper printed, lowest to highest over the cells; empty if there is none."""
+    own = [
+        row["figures"][published.figure]["median"]
+        for row in rows
+        if published.figure in row["figures"] and published.where.items() <= row["point"].items()
+    ]
+    ends = (f"{value:,.0f}" if value >= 1000 else f"{value:.4g}" for value in (min(own), max(own))) if own else ()
+    return "..".join(dict.fromkeys(ends))
+
+
+def report_benchmark(folder: Path, options: ReportOptions) -> int:
+    """Show a folder's table, or its record, and make its page and figures; returns the exit code.
+
+    A benchmark that was killed has what it had measured.
+    """
+    if options.hlog or options.as_csv:
+        option = "--hlog" if options.hlog else "--csv"
+        raise UserError(f"{option} is of a run, and {folder} is a benchmark's: say --json, or --figures for CSVs")
+    record = read(folder)
+
+    def write_figures() -> Path:
+        from exchange_simulation.messaging.plots import figures_of
+        from exchange_simulation.reports.drawing import figures
+
+        return figures.write_figures(folder, figures_of(record))
+
+    return print_report(folder, "benchmark", record, record, options, show, write_page, write_figures)

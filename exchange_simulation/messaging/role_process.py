@@ -1,0 +1,171 @@
+"""A role's life, in a process or a thread of its own: it opens its links, does its task, and reports.
+
+Role and launcher send each other tuples over a pipe:
+
+    ("ready",)  ──▶                          ◀── ("start",)
+    ("at work",)  ──▶
+    ("progress", received)  ──▶              ◀── ("stop",)      to roles that wait for others
+    ("result", RoleResult)  ──▶              ◀── ("close",)
+    ("failed", sentence, is_mistake)  ──▶
+
+A process is a fork of the launcher, which has compiled and imported everything, so that dozens share memory. The
+launcher has frozen its objects (`settle_down`): a collection of garbage in a fork would copy all that is shared. A fork
+keeps the descriptor of its pipe, and closes all others of the launcher: otherwise neither a broker nor the watchdog
+would notice the launcher's end. It is in the watchdog's process group, which ends it whatever becomes of the launcher.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from typing import Any, NoReturn, TypeAlias
+
+from exchange.results import Usage
+from exchange_simulation.launching.errors import sentence
+from exchange_simulation.messaging.roles import Role, open_links
+from exchange_simulation.messaging.session import LONGEST_PAUSE_NS, Session
+from transports.base import BadAddress, CannotListen, Link, TransportError
+
+PipeEnd: TypeAlias = "Connection[Any, Any]"
+END_S = 3.0
+
+
+def play(role: Role, launcher: PipeEnd, patience_s: float, in_thread: bool, settle: Callable[[], None]) -> None:
+    """Settle, and play a role from start to end. Never raises: errors go to the launcher as messages."""
+    with contextlib.suppress(EOFError, OSError):  # the launcher is gone
+        try:
+            settle()
+            _play(role, launcher, patience_s, in_thread)
+        except (TransportError, OSError) as error:
+            launcher.send(("failed", sentence(error), isinstance(error, BadAddress | CannotListen)))
+        except Exception:  # noqa: BLE001 - a mistake of ours; the other roles are to end all the same
+            launcher.send(("failed", f"broke: {traceback.format_exc()}", False))
+
+
+def _play(role: Role, launcher: PipeEnd, patience_s: float, in_thread: bool) -> None:
+    with contextlib.ExitStack() as stack:
+        links = open_links(role.ends, stack)
+        launcher.send(("ready",))
+        if launcher.recv() != ("start",):
+            return
+        launcher.send(("at work",))
+        session, start = Session(links, launcher, patience_s, role.is_patient), Usage.now(in_thread)
+        result = role.task(session)
+        result.usage = Usage.now(in_thread).since(start)
+        result.sockets = [socket for link in links for socket in link.sockets()]
+        result.facts = [link.facts() for link in links]
+        launcher.send(("result", result))
+        _linger(links, launcher)
+
+
+def _linger(links: list[Link], launcher: PipeEnd) -> None:
+    """Serve the links until every role is at its end, so that what was sent leaves and heartbeats go on.
+
+    The pauses grow: of 120 roles the first end minutes before the last, which needs the processor.
+    """
+    pause_ns = 1_000_000
+    while not (launcher.poll(pause_ns / 1e9) and launcher.recv() == ("close",)):
+        for link in links:
+            with contextlib.suppress(TransportError):
+                link.wait(time.monotonic_ns(), readable=False)
+        pause_ns = min(2 * pause_ns, LONGEST_PAUSE_NS)
+
+
+@dataclass
+class Forked:
+    """A role's process, and the launcher's end of the pipe to it."""
+
+    pipe: PipeEnd
+    pid: int
+
+    def how_it_ended(self) -> str:
+        """Wait for the process, whose pipe is at its end."""
+        _, status = os.waitpid(self.pid, 0)
+        code = os.waitstatus_to_exitcode(status)
+        self.pid = 0
+        return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+
+    def end(self, in_order: bool) -> None:
+        """Kill the process. `in_order`: the process was told to close, so first give it a moment to close."""
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+            if self.pid and in_order:
+                _let_it_close(self.pipe)
+            if self.pid:
+                os.kill(self.pid, signal.SIGKILL)
+                os.waitpid(self.pid, 0)
+        self.pipe.close()
+
+
+def _let_it_close(pipe: PipeEnd) -> None:
+    with contextlib.suppress(EOFError, OSError):
+        while pipe.poll(END_S):
+            pipe.recv()
+
+
+def fork(role: Role, patience_s: float, group: int, settle: Callable[[], None]) -> Forked:
+    """Start a role as a process of a process group; it calls `settle` first, which moves it to its place."""
+    ours, theirs = Pipe()
+    pid = os.fork()
+    if pid == 0:
+        _live(role, theirs, patience_s, group, settle)
+    theirs.close()
+    return Forked(ours, pid)
+
+
+def _live(role: Role, pipe: PipeEnd, patience_s: float, group: int, settle: Callable[[], None]) -> NoReturn:
+    try:
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
+        os.setpgid(0, group)
+        _close_others(pipe.fileno())
+        play(role, pipe, patience_s, False, settle)
+    finally:
+        os._exit(0)
+
+
+def _close_others(descriptor: int) -> None:
+    """Close every descriptor except this one and the standard ones; standard input becomes empty."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    for each in map(int, os.listdir("/dev/fd")):  # under Linux a link to /proc/self/fd
+        if each > 2 and each != descriptor:
+            with contextlib.suppress(OSError):
+                os.close(each)
+
+
+@dataclass
+class Threaded:
+    """A role's thread, for transports that cannot leave a process."""
+
+    pipe: PipeEnd
+    thread: threading.Thread
+
+    def how_it_ended(self) -> str:
+        return "ended"
+
+    def end(self, in_order: bool) -> None:
+        if in_order:
+            _let_it_close(self.pipe)
+        self.pipe.close()
+        self.thread.join(END_S)
+
+
+def start_thread(role: Role, patience_s: float, settle: Callable[[], None]) -> Threaded:
+    """Start a role as a thread; it calls `settle` first, as a process does."""
+    ours, theirs = Pipe()
+
+    def live() -> None:
+        with contextlib.closing(theirs):
+            play(role, theirs, patience_s, True, settle)
+
+    started = threading.Thread(target=live, daemon=True)
+    started.start()
+    return Threaded(ours, started)

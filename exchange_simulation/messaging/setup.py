@@ -1,0 +1,325 @@
+"""Prepares the first measurement: plans the cells, and sets up what they all share.
+
+All cells of a benchmark share brokers, the watchdog's process group, and kernels that are loaded before roles fork.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import math
+import os
+import secrets
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from exchange.settings import TRANSPORT_SETTINGS, RunSettings
+from exchange.words import counted
+from exchange_simulation.launching.component import settle_down
+from exchange_simulation.launching.errors import UserError, users_mistake
+from exchange_simulation.launching.launch.broker_watch import accepted_by
+from exchange_simulation.launching.launch.brokers import Brokers, broker_of_run
+from exchange_simulation.launching.launch.places import free_place
+from exchange_simulation.launching.launch.threads import interpreter_shared
+from exchange_simulation.launching.network.profile import parse
+from exchange_simulation.launching.priority import processors_of
+from exchange_simulation.launching.process_group import ProcessGroup
+from exchange_simulation.launching.transport_settings import network_fits, runs_in_one_process, settled, those_that
+from exchange_simulation.messaging import round_trips
+from exchange_simulation.messaging.benchmark import Benchmark, Cell, Settings, size_in_words
+from exchange_simulation.messaging.flow import ceiling_per_s
+from exchange_simulation.messaging.payload import Receipt, Source
+from exchange_simulation.messaging.roles import CONSUMER, HOSTS, PUBLISHER, Links, Role, check_descriptors, open_links
+from transports.base import Link, Pattern, PeerGone, TransportError
+from transports.declaration import RunningBroker, Server
+from transports.registry import connect, has_broker, scheme_of, transport_of
+
+if TYPE_CHECKING:
+    from exchange_simulation.launching.network.network import Network
+
+LOCAL = "local"
+WARM_SIZE, WARM_S = 64, 10.0
+NOBODY = "127.0.0.1:1"
+NEVER_TOO_FAST_PER_S = 100_000.0
+"""Rates below this need no look at how fast messages can be made."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The cells to be measured, and why others are left out, each reason once."""
+
+    cells: Sequence[Cell]
+    left_out: Sequence[str]
+
+    def patterns(self, benchmark: Benchmark) -> dict[str, list[Pattern]]:
+        """Patterns of each transport's links besides pairs, each once."""
+        found: dict[str, dict[Pattern, None]] = {}
+        for cell in self.cells:
+            found.setdefault(cell.transport, {}).update(dict.fromkeys(benchmark.patterns(cell)))
+        return {transport: list(patterns) for transport, patterns in found.items()}
+
+
+def plan_of(benchmark: Benchmark, settings: Settings) -> Plan:
+    """A cell for each point over each transport. UserError if nothing can be measured over one of them.
+
+    One that cannot have the network, or Nagle's algorithm, is left out if another one can.
+    """
+    points, left_out = benchmark.points(settings), []
+    cells: list[Cell] = []
+    for transport in settings["transport"]:
+        own = [Cell(transport, point, settings) for point in points]
+        unfit = [_unfit(cell) for cell in own]
+        lacks = [why or benchmark.unsupported(cell) or _too_much(cell) for cell, why in zip(own, unfit, strict=True)]
+        reasons = list(dict.fromkeys(f"{transport}: {why}" for why in lacks if why))
+        if all(lacks) and not all(unfit):
+            raise UserError("; ".join(reasons))
+        left_out += reasons
+        cells += [cell for cell, why in zip(own, lacks, strict=True) if not why]
+    if not cells:
+        raise UserError("; ".join(left_out))
+    _check_cpus(settings.get("cpus") or {})
+    cells.sort(key=lambda cell: points.index(cell.point))  # a point over each transport, then the next point
+    return Plan(cells, left_out)
+
+
+def _check_cpus(cpus: Mapping[str, int]) -> None:
+    """UserError for a processor that this process may not use."""
+    allowed = processors_of()
+    for host, cpu in cpus.items():
+        if cpu not in allowed:
+            raise UserError(f"--cpus is {host}={cpu}; the processors here are {', '.join(map(str, allowed)) or 'none'}")
+
+
+def _unfit(cell: Cell) -> str | None:
+    """A sentence if the transport cannot have the network, or Nagle's algorithm, that was asked for."""
+    nagle, network = cell.settings.get("nagle") or (), cell.settings.get("network") or LOCAL
+    scheme = scheme_of(cell.transport)
+    transport = transport_of(scheme)
+    if set(nagle) - {"broker"} and scheme not in transport.over_tcp:
+        return f"--nagle is {','.join(nagle)}, and it has no TCP sockets"
+    if "broker" in nagle and not cell.has_broker:
+        return "--nagle broker, and it has no broker"
+    if "broker" in nagle and "://" in cell.transport:
+        return f"--nagle broker, and that broker is not ours: say {scheme} alone"
+    if not network_fits(network, transport, cell.transport):
+        can = those_that(partial(network_fits, network))
+        return f"--network is {network}, where this transport cannot be measured: use {can}, without an address"
+    if network != LOCAL and cell.point.get("preloaded"):
+        return f"--network is {network}, where nothing can be preloaded"
+    return None
+
+
+def _too_much(cell: Cell) -> str | None:
+    """A sentence if one publisher's messages alone are more than a link of the network carries."""
+    if cell.rate_per_s is None or cell.rate_per_s <= (most_per_s := carried_per_s(cell)):
+        return None
+    size, network = math.floor(cell.size * most_per_s / cell.rate_per_s), cell.settings["network"]
+    return f"at {cell.rate_per_s:,.0f} messages/s --network {network} carries at most {size:,} bytes a message"
+
+
+def carried_per_s(cell: Cell) -> float:
+    """Messages/s that fill a link of the network, by their own bytes alone; without end where there is no network."""
+    rate_bit_per_s = parse(cell.settings.get("network") or LOCAL).rate_bit_per_s
+    return rate_bit_per_s / 8 / cell.size if rate_bit_per_s else math.inf
+
+
+def check_cells(benchmark: Benchmark, cells: Iterable[Cell]) -> list[int]:
+    """Count each cell's roles. UserError if its rate is too high, or the launcher has too few descriptors for it.
+
+    They are a pipe to each role, and ports that are kept free for it.
+    """
+    counts: list[int] = []
+    for cell in cells:
+        _check_rate(cell)
+        ports: list[str] = []
+        roles = len(benchmark.roles(cell, _imagined(cell.transport, ports)))
+        who = " and ".join([counted(roles, "roles"), *[counted(len(ports), "ports")] * bool(ports)])
+        check_descriptors(roles + len(ports), f"{cell}: {who} need a descriptor each")
+        counts.append(roles)
+    return counts
+
+
+def _check_rate(cell: Cell) -> None:
+    """UserError if messages of a cell cannot even be made at its rate."""
+    if cell.rate_per_s is None or cell.rate_per_s < NEVER_TOO_FAST_PER_S:
+        return
+    ceiling = ceiling_per_s(cell.size)
+    if cell.rate_per_s > ceiling:
+        raise UserError(
+            f"--rate is {cell.rate_per_s:,.0f}: a publisher makes at most {ceiling:,.0f} messages of "
+            f"{size_in_words(cell.size)} a second here, before any transport: give less, or max"
+        )
+
+
+def _imagined(transport: str, ports: list[str]) -> Links:
+    """Links that reserve no ports and are never opened; `ports` gets an entry for each port they would need."""
+
+    def find(kind: str, _path: Path, _host: str) -> str:
+        ports.extend([kind] * (kind == "port"))
+        return "127.0.0.1:0"
+
+    url = transport if "://" in transport else f"{scheme_of(transport)}://imagined"
+    return Links(url, "imagined", Path(), find)
+
+
+class Setup:
+    """A context with what all cells share.
+
+    `patterns` are those of each transport's links besides pairs; a private broker is one of `brokers`. `settings` say
+    how messages are delivered, and what joins the roles.
+    """
+
+    def __init__(self, patterns: Mapping[str, Sequence[Pattern]], settings: Settings, brokers: Brokers) -> None:
+        for transport, own in patterns.items():
+            _check(transport)
+            _settled(transport, settings, own)
+        self._settings, self._nagle = settings, tuple(settings.get("nagle") or ())
+        self._patterns, self._brokers = patterns, brokers
+        self.brokers: dict[str, RunningBroker] = {}
+        """The brokers of the transports that have one."""
+        self.network: Network | None = None
+
+    def __enter__(self) -> Setup:
+        with contextlib.ExitStack() as stack:
+            self._processes = stack.enter_context(ProcessGroup())
+            self.network = self._network_up(stack)
+            brokers = stack.enter_context(Brokers(self._processes, self.network)) if self.network else self._brokers
+            for transport in self._patterns:
+                if has_broker(transport):
+                    self.brokers[transport] = self._broker(transport, brokers)
+            if any(map(runs_in_one_process, self._patterns)):
+                stack.enter_context(interpreter_shared())
+            for transport in self._patterns:
+                self._load(transport)
+            round_trips.load()  # a fork that loaded them itself took 10 ms for its first round trip
+            settle_down()  # forks share what is there now: nothing is collected, or moved, from now on
+            stack.callback(gc.enable)
+            self._stack = stack.pop_all()
+        return self
+
+    def _network_up(self, stack: contextlib.ExitStack) -> Network | None:
+        """The network of `--network`, with a host for the roles that begin and one for the others; None on loopback."""
+        profile = parse(self._settings.get("network") or LOCAL)
+        if profile.is_local:
+            return None
+        from exchange_simulation.launching.network.network import Network
+
+        hosts = (*HOSTS, *["broker"] * any(map(has_broker, self._patterns)))
+        return stack.enter_context(Network.up(profile, hosts, unshaped=(), process_group=self.group))
+
+    def _load(self, transport: str) -> None:
+        """Load the kernels of the transport's links."""
+        if self.network is not None and has_broker(transport):
+            source = Source(WARM_SIZE)
+            source.fill(1, time.monotonic_ns())
+            Receipt(WARM_SIZE).add(source.batch, time.monotonic_ns())
+            _load_without_a_broker(scheme_of(transport), (Pattern.PAIR, *self._patterns[transport]))
+            return
+        with self.links(transport, is_local=True) as links:
+            _warm(links)
+            for pattern in self._patterns[transport]:
+                _load(links, pattern)
+
+    def settle(self, role: Role) -> None:
+        """Move this process, or thread, which is to play the role, to its host and its processor."""
+        host = PUBLISHER if role.begins else CONSUMER
+        if self.network is not None:
+            self.network.enter(host)
+        if (cpu := (self._settings.get("cpus") or {}).get(host)) is not None:
+            os.sched_setaffinity(0, {cpu})
+
+    def accepted(self, server: Server) -> list[dict[str, Any]]:
+        """The broker's own sockets, as the kernel has them; empty if we may not look."""
+        return accepted_by(server, "broker" not in self._nagle)
+
+    def _broker(self, transport: str, brokers: Brokers) -> RunningBroker:
+        broker = broker_of_run(_settled(transport, self._settings), brokers)
+        os.environ.update(broker.environment)  # only our forks read it
+        return broker
+
+    @property
+    def group(self) -> int:
+        """The process group of roles, which ends with us."""
+        return self._processes.id
+
+    @contextlib.contextmanager
+    def links(self, transport: str, is_local: bool = False) -> Iterator[Links]:
+        """Links of one cell, with names of its own; ports stay reserved until the context ends.
+
+        `is_local`: on loopback, whatever the network.
+        """
+        with contextlib.ExitStack() as stack:
+            broker = self.brokers.get(transport)
+            token = f"bench-{secrets.token_hex(6)}"
+            network = None if is_local else self.network
+
+            def find(kind: str, path: Path, host: str) -> str:
+                return free_place(kind, path, stack, network, host)
+
+            yield Links(broker.url if broker else transport, token, self._processes.folder, find, self._nagle)
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+
+def _settled(transport: str, settings: Settings, patterns: Sequence[Pattern] = ()) -> RunSettings:
+    """What a run's settings would be. UserError for a mistake in the transport's options, also for these patterns."""
+    own: dict[str, Any] = {name: settings.get(name) for name in TRANSPORT_SETTINGS}
+    nagle = tuple(role for role in settings.get("nagle") or () if role == "broker")
+    if not has_broker(transport):
+        own = {}
+    elif "delivery" not in settings:  # the benchmark's links have several guarantees
+        own["delivery"] = "durable"
+    return settled(RunSettings(transport=transport, orders=1, nagle=nagle, **own), patterns)
+
+
+def _check(transport: str) -> None:
+    """UserError if there is no such transport, if it lacks a client library, or if it names a place for one link."""
+    scheme = scheme_of(transport)
+    with users_mistake(TransportError):
+        transport_of(scheme).check_installed(scheme)
+    if "://" in transport and not has_broker(transport):
+        raise UserError(f"--transport is {transport}; say {scheme} alone: a place is found for each link")
+
+
+def _warm(links: Links) -> None:
+    """Send a message there and one back in this process: kernels are loaded, and a mistake in an address shows."""
+    for one_way in (True, False):
+        listener_end, connector_end = links.pair(WARM_SIZE, one_way=one_way)
+        with contextlib.ExitStack() as stack:
+            listener, connector = open_links((listener_end, connector_end), stack)
+            for sender, receiver in ((connector, listener), (listener, connector)):
+                _pass_on(sender, receiver)
+
+
+def _load(links: Links, pattern: Pattern) -> None:
+    """Open a link of the pattern, which loads its kernels here once, and not in each of dozens of forks."""
+    key = ("warm",) if pattern is Pattern.TOPIC else ()
+    (listener_end,), connector_end = links.many(WARM_SIZE, pattern, (key,), key)
+    with contextlib.ExitStack() as stack:
+        open_links((connector_end, listener_end), stack)  # closes the listener first: the connector awaits its welcome
+
+
+def _load_without_a_broker(scheme: str, patterns: Iterable[Pattern]) -> None:
+    """Try to connect where nobody listens, which loads the kernels: a broker in a network is out of our reach."""
+    for pattern in patterns:
+        with contextlib.suppress(TransportError):
+            connect(f"{scheme}://{NOBODY}", "warm", time.monotonic_ns(), pattern, ("warm",)).close()
+
+
+def _pass_on(sender: Link, receiver: Link) -> None:
+    source, receipt = Source(WARM_SIZE), Receipt(WARM_SIZE)
+    batch, sent, until_s = receipt.empty_batch(), 0, time.monotonic() + WARM_S
+    source.fill(1, time.monotonic_ns())
+    while not receipt.received:
+        if time.monotonic() > until_s:
+            raise PeerGone(f"no message came through {receiver.url} within {WARM_S:g} s")
+        sent = sender.send(source.batch, sent) if sent < source.batch.count else sent
+        if receiver.receive(batch):
+            receipt.add(batch, time.monotonic_ns())
+        for link in (sender, receiver):
+            link.wait(time.monotonic_ns() + 1_000_000)

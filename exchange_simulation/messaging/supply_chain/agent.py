@@ -1,0 +1,219 @@
+"""An agent: a process that plays locations; it handles what comes to them, and begins their interactions."""
+
+from __future__ import annotations
+
+import itertools
+import struct
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from mmap import mmap
+
+import numpy as np
+
+from exchange_simulation.messaging.flow import REPORT_EVERY_NS
+from exchange_simulation.messaging.roles import LinkEnd, RoleResult
+from exchange_simulation.messaging.session import OPEN_NS, TICK_NS, Session, await_subscribers
+from exchange_simulation.messaging.supply_chain.chain import NUMBER_OF, Chain, Location, Times, size_number
+from exchange_simulation.messaging.supply_chain.ledger import HEAD, Head, Ledger, bodies
+from exchange_simulation.messaging.supply_chain.messages import INTERACTIONS, MESSAGES, Kind, Message, To
+from exchange_simulation.messaging.supply_chain.post import Post
+from transports.base import PeerGone
+from transports.frames import FrameBatch
+
+START_IN_NS = 300_000_000
+"""The clock starts so long after the last agent is at work."""
+LOOK_AGAIN_S = 0.002
+ANSWERS = [[NUMBER_OF[answer.name] for answer in MESSAGES if answer.after == message.name] for message in MESSAGES]
+"""By message: the messages that its receiver answers with."""
+ROUTES = Mapping[tuple[int, int], tuple[int, int]]
+"""(message, destination) to (link, number of the destination on that link)."""
+
+
+@dataclass(frozen=True)
+class Agent:
+    """A role's task. `start` is shared by all agents: the one that `opens` writes there when the clock starts."""
+
+    chain: Chain
+    locations: tuple[Location, ...]
+    times: Times
+    routes: ROUTES
+    receives: tuple[int, ...]
+    """Links that it receives from; it waits for all of them together."""
+    start: mmap
+    opens: bool = False
+    publishes: tuple[int, ...] = ()
+    """Links on each of which it waits for `subscribers` before it begins."""
+    subscribers: int = 0
+    ends: tuple[LinkEnd, ...] = ()
+    """The ends to open again once the broker has gone; empty if the run ends with the broker."""
+
+    def __call__(self, session: Session) -> RoleResult:
+        try:
+            for link in self.publishes:
+                await_subscribers(session.links[link], self.subscribers, time.monotonic_ns() + OPEN_NS)
+            shift = _Shift(self, session, self._await_start(session))
+            shift.work()
+            return shift.result()
+        except PeerGone as why:
+            return RoleResult(stopped=str(why))
+
+    def _await_start(self, session: Session) -> int:
+        if self.opens:
+            self.start[:8] = struct.pack("<q", time.monotonic_ns() + START_IN_NS)
+        while not (start_ns := struct.unpack("<q", self.start[:8])[0]):
+            if session.must_stop:
+                return time.monotonic_ns()
+            time.sleep(LOOK_AGAIN_S)
+        return int(start_ns)
+
+
+class _Shift:
+    """An agent at work, from the common start to the end."""
+
+    def __init__(self, agent: Agent, session: Session, start_ns: int) -> None:
+        self._agent, self._chain, self._session = agent, agent.chain, session
+        times = agent.times
+        until_ns = start_ns + int(times.driven_s * 1e9)
+        self._start_ns, self._until_ns, self._give_up_ns = start_ns, until_ns, until_ns + int(times.drain_s * 1e9)
+        self._ledger = Ledger(start_ns + int(times.warm_up_s * 1e9), until_ns)
+        self._post = Post(session.links, agent.receives, agent.ends, self._give_up_ns)
+        self._turns: dict[Location, int] = {location: location.number for location in agent.locations}
+        self._own = {kind: [each.number for each in agent.locations if each.kind is kind] for kind in Kind}
+        self._reported = self._next_due = self._look_ns = 0
+        self._drivers = _drivers(agent)
+        self._begun = [0] * len(self._drivers)
+        self._dues_ns, self._whose = _merged(agent, self._drivers, start_ns)
+
+    def work(self) -> None:
+        """Begin interactions when they are due, and handle what comes, until the launcher says that all has come."""
+        while not self._is_over(now_ns := time.monotonic_ns()):
+            try:
+                self._turn(now_ns)
+            except PeerGone:
+                if not self._agent.ends:
+                    raise
+                self._post.reconnect(lambda: self._session.report_progress(self._ledger.received))
+        self._take_all()
+
+    def _turn(self, now_ns: int) -> None:
+        self._begin_what_is_due(now_ns)
+        moved = self._take_all()
+        self._post.hand_over()
+        if not moved:
+            next_due_ns = self._dues_ns[self._next_due : self._next_due + 1]
+            self._post.wait(min([now_ns + TICK_NS, *next_due_ns]))
+
+    def _is_over(self, now_ns: int) -> bool:
+        """Look now and then whether the run is over, and report progress; while interactions begin, also that of 0."""
+        if now_ns < self._look_ns:
+            return False
+        self._look_ns = now_ns + REPORT_EVERY_NS
+        if (received := self._ledger.received) > self._reported or now_ns < self._until_ns:
+            self._session.report_progress(received)
+            self._reported = received
+        return self._session.must_stop or now_ns > self._give_up_ns
+
+    def _begin_what_is_due(self, now_ns: int) -> None:
+        while self._next_due < len(self._dues_ns) and self._dues_ns[self._next_due] <= now_ns:
+            self._next_due += 1
+            self._begin(self._whose[self._next_due - 1], self._dues_ns[self._next_due - 1])
+
+    def _begin(self, driver: int, due_ns: int) -> None:
+        (location, interaction), nth = self._drivers[driver], self._begun[driver]
+        self._begun[driver] += 1
+        message, winner = INTERACTIONS[interaction].messages[0], 0
+        target = self._target(message, location, 0, 0)
+        if message.to is To.FAMILY:
+            target, winner = self._chain.family(location.number, nth), self._chain.winner(location.number, nth)
+        self._ledger.note_begun(due_ns, time.monotonic_ns())
+        size, first = size_number(location, nth), NUMBER_OF[message.name]
+        self._send(first, location, target, size, location.number, winner, due_ns)
+
+    def _take_all(self) -> int:
+        """Handle what has come; returns how many messages that were."""
+        moved = 0
+        for batch in self._post.batches():
+            moved += batch.count
+            self._handle(batch, time.monotonic_ns())
+        return moved
+
+    def _handle(self, batch: FrameBatch, now_ns: int) -> None:
+        frames, offsets = batch.buffer.data, batch.offsets[: batch.count + 1].tolist()
+        for at, end in itertools.pairwise(offsets):
+            head = Head._make(HEAD.unpack_from(frames, at))
+            receivers = self._receivers(head)
+            copy = self._ledger.note_received(head, end - at, len(receivers), now_ns)
+            if copy < len(receivers):
+                self._answer(head, receivers[copy])
+
+    def _receivers(self, head: Head) -> list[int]:
+        """The agent's locations that get this message, each a copy."""
+        to = MESSAGES[head.message].to
+        if to is To.EVERYBODY:
+            return self._own[Kind.SM]
+        if to is To.FAMILY:
+            return [number for number in self._chain.suppliers_of[head.target] if number in self._own[Kind.SP]]
+        return [head.target]
+
+    def _answer(self, head: Head, receiver: int) -> None:
+        me = Location(MESSAGES[head.message].target, receiver)
+        for answer in ANSWERS[head.message]:
+            if MESSAGES[answer].name == "pOrder" and head.sender != head.winner:
+                continue
+            target = self._target(MESSAGES[answer], me, head.sender, head.initiator)
+            self._send(answer, me, target, head.size, head.initiator, head.winner, head.due_ns)
+
+    def _target(self, message: Message, me: Location, sender: int, initiator: int) -> int:
+        """The number of the destination, of all but calls for offers."""
+        match message.to:
+            case To.ITSELF:
+                return me.number
+            case To.ITS_DC:
+                return self._chain.centre_of(me.number)
+            case To.SENDER:
+                return sender
+            case To.INITIATOR:
+                return initiator
+            case To.HQ_IN_TURN:
+                self._turns[me] = (self._turns[me] + 1) % self._chain.many(Kind.HQ)
+                return self._turns[me]
+            case _:
+                return 0
+
+    def _send(
+        self, message: int, me: Location, target: int, size: int, initiator: int, winner: int, due_ns: int
+    ) -> None:
+        link, route = self._agent.routes[message, target]
+        now_ns, deliveries = time.monotonic_ns(), self._chain.copies(MESSAGES[message], target)
+        sequence = self._ledger.next_sequence(message, target, me.number, deliveries, now_ns)
+        head = HEAD.pack(route, message, size, target, me.number, initiator, winner, sequence, now_ns, due_ns)
+        self._post.add(link, head + bodies()[message][size])
+
+    def result(self) -> RoleResult:
+        return RoleResult(
+            sent=self._ledger.sent,
+            received=self._ledger.received,
+            first_ns=self._start_ns,
+            last_ns=time.monotonic_ns(),
+            details={**self._ledger.details(), "left_in_queues": self._post.left_in_queues()},
+        )
+
+
+def _drivers(agent: Agent) -> list[tuple[Location, int]]:
+    return [
+        (location, number)
+        for location in agent.locations
+        for number in agent.chain.topology.interactions
+        if INTERACTIONS[number].initiator is location.kind
+    ]
+
+
+def _merged(agent: Agent, drivers: Sequence[tuple[Location, int]], start_ns: int) -> tuple[list[int], list[int]]:
+    """(when something is due, which driver it is), in the order of time."""
+    dues = [agent.chain.dues_ns(location, number, agent.times) for location, number in drivers]
+    if not dues:
+        return [], []
+    due_ns, whose = np.concatenate(dues) + start_ns, np.repeat(np.arange(len(dues)), [len(own) for own in dues])
+    order = np.argsort(due_ns, kind="stable")
+    return due_ns[order].tolist(), whose[order].tolist()

@@ -1,0 +1,251 @@
+"""A benchmark whose load `exchange capacity` turns up: a probe is one repeat of one cell, with a folder of its own."""
+
+from __future__ import annotations
+
+import bisect
+import contextlib
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import log
+from pathlib import Path
+from typing import Protocol
+
+from exchange.allowed import meant
+from exchange.json_records import LoadAxis, Record
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.files import write_json
+from exchange_simulation.launching.launch.brokers import Brokers
+from exchange_simulation.launching.notices import heard_by
+from exchange_simulation.launching.record.noise import noise_share
+from exchange_simulation.launching.transport_settings import check_some_have
+from exchange_simulation.messaging.benchmark import RATE, Benchmark, Cell, Scale, Settings, messages_at, value_in_words
+from exchange_simulation.messaging.benchmarks import benchmark_of, names
+from exchange_simulation.messaging.flow import ceiling_per_s
+from exchange_simulation.messaging.measuring import COMPLETE, PARTIAL
+from exchange_simulation.messaging.options import settings_again, settings_in_words
+from exchange_simulation.messaging.payload import STAMPED
+from exchange_simulation.messaging.report import write_page
+from exchange_simulation.messaging.results import FILE
+from exchange_simulation.messaging.running import record_of
+from exchange_simulation.messaging.setup import carried_per_s, plan_of
+
+FIGURES = ("mean", "p50", "p90", "p99", "p999", "max")
+SATURATED = "saturated"
+USUAL_SIZE = 64
+WITHOUT_STAMPS: Record = {"status": COMPLETE, "completion_us": {}, "lag_us": dict.fromkeys(FIGURES, 0.0)}
+"""What is known of messages that bear no time."""
+LONGEST_S = 10.0
+"""The longest that a probe offers messages at a rate, to have as many as the objective needs."""
+
+
+class Objective(Protocol):
+    """What the user wants to hold, as `p99 <= 5ms`."""
+
+    @property
+    def words(self) -> str: ...
+
+    @property
+    def needed_orders(self) -> int: ...
+
+    def broken_by(self, record: Record) -> str | None: ...
+
+    def log_ratio(self, record: Record) -> float | None: ...
+
+
+@dataclass
+class BenchmarkLoad:
+    """A benchmark with its settings; the value of its scale's option is the load."""
+
+    benchmark: Benchmark
+    settings: Settings
+    start: float | None = None
+    """Where the search begins, if not where the scale says."""
+    objective: Objective | None = None
+    """What the user wants to hold, of a benchmark whose scale is its rate."""
+
+    @cached_property
+    def scale(self) -> Scale:
+        """UserError if the benchmark has none."""
+        if self.benchmark.scale is None:
+            able = [name for name in names() if benchmark_of(name).scale]
+            raise UserError(f"the load of {self.benchmark.name} cannot be turned up; --bench takes {', '.join(able)}")
+        return self.benchmark.scale
+
+    @property
+    def _words(self) -> str:
+        """What has to hold."""
+        if self.scale.objective is None:
+            return self.objective.words if self.objective else "loss = 0"
+        return self.scale.objective(self.settings)
+
+    @property
+    def begins_at(self) -> float:
+        return self.start or float(self.scale.start)
+
+    @property
+    def axis(self) -> LoadAxis:
+        if self.scale.whole:
+            return LoadAxis(self.scale.option, self.scale.option, self.scale.option, self.scale.ceiling, whole=True)
+        return LoadAxis(RATE, "rate", self.scale.unit, self.scale.ceiling)
+
+    def _cell(self) -> Cell:
+        """The cell to measure. UserError unless there is exactly one, and the benchmark takes it."""
+        cells = plan_of(self.benchmark, self._settings_at(self.begins_at)).cells
+        if len(cells) != 1:
+            raise UserError(
+                f"a capacity is of one cell, and these options make {len(cells)}: {'; '.join(map(str, cells))}"
+            )
+        return cells[0]
+
+    def least(self) -> float:
+        """UserError unless there is exactly one cell, which the benchmark takes and the objective can judge."""
+        cell = self._cell()
+        if self.objective and cell.size < STAMPED and (why := self.objective.broken_by(WITHOUT_STAMPS)):
+            too_small = f"messages of {cell.size} bytes have no room for a time"
+            raise UserError(f"--slo {why}: {too_small}; give --sizes of {STAMPED}B or more")
+        return max(float(self._lowest), self._needed / LONGEST_S)
+
+    @cached_property
+    def _lowest(self) -> int:
+        """The lowest value that the benchmark does not refuse, since some topologies need more than 1."""
+        most = self.scale.most if self.scale.whole else 1
+        return next((value for value in range(1, most) if not self._is_refused(value)), 1)
+
+    @property
+    def _needed(self) -> int:
+        """Messages of a probe that the objective takes."""
+        return self.objective.needed_orders if self.objective else 0
+
+    def known(self) -> Record:
+        name, settings = self.benchmark.name, {key: value for key, value in self.settings.items() if value is not None}
+        cell, turned = self._cell(), {self.scale.option, RATE}
+        others = ", ".join(
+            value if isinstance(value, str) else value_in_words(key, value)
+            for key, value in cell.point.items()
+            if key not in turned
+        )
+        titles = {column.name: column.title for column in self.benchmark.columns}
+        return {
+            "benchmark": name,
+            "subject": f"{name} over {cell.transport}" + f" ({others})" * bool(others),
+            "objective": self._words,
+            "needed_orders": self._needed,
+            "settings": {**settings, "transport": cell.transport},
+            "columns": {titles.get(each, each.replace("_", " ")): each for each in self.scale.columns},
+        }
+
+    def _settings_at(self, value: float) -> Settings:
+        if self.scale.whole:
+            return {**self.settings, self.scale.option: (round(value),), "repeats": 1}
+        at_rate = {**self.settings, self.scale.option: (value,), "repeats": 1}
+        return {**at_rate, "count": max(self.settings["count"] or messages_at(value, at_rate), self._needed)}
+
+    @contextlib.contextmanager
+    def ready(self) -> Iterator[None]:
+        """Keep a private broker for all probes."""
+        with Brokers() as self._brokers:
+            yield
+
+    def ceiling(self, folder: Path) -> float:  # noqa: ARG002
+        """The highest value that the benchmark does not refuse; of a rate, what can be made and what a link carries."""
+        if not self.scale.whole:
+            cell = self._cell()
+            return min(ceiling_per_s(cell.size), carried_per_s(cell))
+        values = range(self._lowest, self.scale.most + 1)
+        return float(max(values[0], values[0] - 1 + bisect.bisect_left(values, True, key=self._is_refused)))
+
+    def _is_refused(self, value: int) -> bool:
+        try:
+            self.benchmark.points(self._settings_at(value))
+        except UserError:
+            return True
+        return False
+
+    def probe(self, folder: Path, value: float) -> Record:
+        """UserError if it ended early."""
+        with heard_by(lambda _: None):  # the search says what came of it
+            record = record_of(self.benchmark, self._settings_at(value), folder.name, self._brokers, lambda _: None)
+        write_json(folder / FILE, record)
+        write_page(folder, record)
+        if record["status"] == PARTIAL:
+            raise UserError(record["reasons"][0])
+        (row,) = record["rows"]
+        (repeat,) = row["repeats"]
+        return {
+            **(self._judged_by_scale(value, record, repeat) if self.scale.objective else self._judged(value, repeat)),
+            "noise_share": noise_share({**record, "noise": repeat["noise"]}),
+            "status": record["status"],
+            "figures": {name: estimate["median"] for name, estimate in row["figures"].items()},
+        }
+
+    def _judged_by_scale(self, value: float, record: Record, repeat: Record) -> Record:
+        return {
+            self.scale.option: round(value),
+            "holds": record["status"] == COMPLETE,
+            "why": next(iter(repeat["reasons"]), None),
+            "log_ratio": log(repeat["strain"]) if repeat["strain"] else None,
+        }
+
+    def _judged(self, value: float, repeat: Record) -> Record:
+        """The user's objective, held against the repeat as against a run; without one nothing may be lost or late."""
+        figures, saturated = repeat["figures"], repeat["saturated"]
+        due, lag = ({figure: figures.get(f"{clock}_{figure}_us") for figure in FIGURES} for clock in ("due", "lag"))
+        as_run = {
+            "status": SATURATED if saturated else repeat["status"],
+            "reasons": saturated or repeat["reasons"],
+            "completion_us": {"due": due},
+            "lag_us": lag,
+        }
+        why = self.objective.broken_by(as_run) if self.objective else next(iter(as_run["reasons"]), None)
+        ratio = self.objective.log_ratio(as_run) if self.objective else None
+        return {RATE: value, "holds": why is None, "why": why, "log_ratio": ratio}
+
+
+def load_of(text: str, start: float | None, objective: Objective | None = None) -> BenchmarkLoad:
+    """The benchmark and its options, as after `exchange bench`; what they leave open is as with --quick."""
+    try:
+        name, *words = shlex.split(text)
+    except ValueError as error:  # no word at all, or a quotation that does not end
+        raise UserError(f"--bench is {text!r}: give NAME OPTIONS, as 'supply-chain --bound 1'") from error
+    if name not in names():
+        there_are = f"there are {', '.join(names())}{meant(name, names())}"
+        raise UserError(f"--bench is {text!r}: {name!r} is no benchmark; {there_are}")
+    benchmark = benchmark_of(name)
+    if objective is not None and benchmark.scale is not None and benchmark.scale.objective is not None:
+        raise UserError(f"--slo is no option for {name}, which has an objective of its own: --bound")
+    settings, typed = settings_in_words(benchmark, ["--quick", *words])
+    check_some_have(settings, settings["transport"])
+    if (scale := benchmark.scale) and scale.whole:
+        points = benchmark.points({**settings, scale.option: (scale.start,)})
+        if any(point[scale.option] != scale.start for point in points):
+            raise UserError(
+                f"--bench is {text!r}: its load does not depend on --{scale.option}; it cannot be turned up"
+            )
+    return BenchmarkLoad(benchmark, {**settings, **_one_of_each(benchmark, settings, typed)}, start, objective)
+
+
+def _one_of_each(benchmark: Benchmark, settings: Settings, typed: set[str]) -> Settings:
+    """The first transport, 64 bytes, and the largest value of each other list, since a capacity is of one cell.
+
+    Lists that the user gave stay, and so does a list that makes no points, as the supply chain's interactions.
+    """
+    lists = {key: value for key, value in settings.items() if isinstance(value, list | tuple) and len(value) > 1}
+    usual = {"transport": settings["transport"][0], "sizes": USUAL_SIZE}
+    one = {key: (usual.get(key) or max(value),) for key, value in lists.items() if key not in typed}
+    points = len(benchmark.points(settings))
+    return {
+        key: value
+        for key, value in one.items()
+        if key == "transport" or len(benchmark.points({**settings, key: value})) < points
+    }
+
+
+def load_again(record: Mapping[str, Record], objective_of: Callable[[str], Objective]) -> BenchmarkLoad:
+    """The load of a recorded search; `objective_of` reads the objective that a user gave it."""
+    benchmark = benchmark_of(str(record["benchmark"]))
+    settings = settings_again(record, benchmark)
+    by_user = benchmark.scale is not None and benchmark.scale.objective is None
+    objective = objective_of(str(record["objective"])) if by_user else None
+    return BenchmarkLoad(benchmark, {**settings, "transport": (settings["transport"],)}, objective=objective)

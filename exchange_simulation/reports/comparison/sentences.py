@@ -1,0 +1,143 @@
+"""The words of a comparison: its title, its circumstances, the names of its arms; and what the paper printed.
+
+The paper's values are of other hardware: a stock exchange over Apache Qpid, InfiniBand (IPoIB).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from statistics import median
+from typing import Any, NamedTuple
+
+from exchange.json_records import Record
+from exchange_simulation.reports.exports import grouped
+from exchange_simulation.reports.formats import date_and_time, is_told, max_of, rate, rounded
+
+
+def title(record: Record) -> str:
+    """zeromq against tcp, at 1,000 to 16,000 orders/s; Nagle off against Nagle on over tcp, at 1,000 orders/s"""
+    rates = sorted({each for arm in record["arms"] if (each := arm["settings"]["orders_per_s"]) is not None})
+    offered = " to ".join(map(rate, dict.fromkeys((rates[0], rates[-1])))) if rates else ""
+    who = (" against " if len(record["contenders"]) == 2 else ", ").join(record["contenders"])
+    transports = list(dict.fromkeys(arm["settings"]["transport"] for arm in record["arms"]))
+    named = all(arm["settings"]["transport"] in arm["contender"] for arm in record["arms"])
+    over = "" if named else f" over {', '.join(transports)}"
+    return who + over + (f", at {offered} orders/s" if rates else "")
+
+
+def circumstances(record: Record) -> list[str]:
+    """The time, repeats and order of the runs, and the meaning of an interval."""
+    started, seed = record["conditions"].get("started_at"), record["seed"]
+    tests = record["statistics"]
+    return [
+        *([f"Measured from {date_and_time(started)}."] if started else []),
+        f"{record['repeats']} interleaved repeats of {len(record['arms'])} arms, shuffled by seed {seed}.",
+        *(["Each repeat has orders of its own, the same for all its arms."] if record.get("seed_by_repeat") else []),
+        "Figures are medians over repeats, in brackets the middle half of the repeats.",
+        "A ratio is taken within each repeat, between runs close in time.",
+        f"Test: {tests['test']}; {tests['correction']}.",
+        sureness(record),
+    ]
+
+
+def sureness(record: Record) -> str:
+    """How sure the intervals and the verdicts are."""
+    rows = sum(verdict.get("low") is not None for verdict in record["verdicts"])
+    confidence = record["statistics"]["confidence"]
+    if not rows:
+        few = any(verdict["outcome"] == "cannot tell" for verdict in record["verdicts"])
+        return f"There is no interval: {'too few repeats' if few else 'nothing was compared'}."
+    if rows == 1:
+        return f"The interval holds the true ratio in {confidence:.0%} of trials."
+    all_of_them = "Both" if rows == 2 else f"All {rows}"
+    return f"{all_of_them} intervals together hold the true ratios in {confidence:.0%} of trials."
+
+
+def common_settings(record: Record) -> Record:
+    """The settings that all arms share."""
+    return _same([arm["settings"] for arm in record["arms"]], {})
+
+
+def own_settings(record: Record) -> dict[str, Record]:
+    """The settings of each contender that are the same at every rate and not shared by the others."""
+    shared = common_settings(record)
+    own = grouped(record["arms"], lambda arm: str(arm["contender"]))
+    return {name: _same([arm["settings"] for arm in own[name]], shared) for name in record["contenders"]}
+
+
+def _same(settings: list[Record], shared: Record) -> Record:
+    first, *others = settings
+    return {n: v for n, v in first.items() if n not in shared and all(other[n] == v for other in others)}
+
+
+def beside_the_rate(arm: Record) -> str:
+    """The factors that the arm's block holds fixed beside the rate, with a comma in front; often none."""
+    words = arm["block"].partition(", ")[2]
+    return f", {words}" if words else ""
+
+
+def rate_and_name(arm: Record) -> tuple[str, str]:
+    """8,000 or max; amqp, packing 10, arrivals poisson"""
+    return rate(arm["settings"]["orders_per_s"]), arm["contender"] + beside_the_rate(arm)
+
+
+def cpu_metric(component: str) -> str:
+    return f"{component}_cpu_s_per_million"
+
+
+def cpu_beyond(record: Record, arm: Record) -> Record | None:
+    """The CPU that an arm takes beyond the first one of its block, repeat by repeat; None for that one itself.
+
+    The exchange's own work is in both and cancels, while a ratio has it on both sides of the stroke.
+    """
+    first = next(each for each in record["arms"] if each["block"] == arm["block"])
+    ours, theirs = (each["metrics"].get("cpu_s_per_million", {}).get("by_repeat", {}) for each in (arm, first))
+    beyond = {repeat: ours[repeat] - theirs[repeat] for repeat in ours if repeat in theirs}
+    if arm is first or not beyond:
+        return None
+    return {"median": median(beyond.values()), "by_repeat": beyond}
+
+
+def completion(arm: Record, clock: str, name: str, words: Callable[[Record | None], str]) -> str:
+    """An arm's completion time in these words; where too few orders tell a percentile, the maximum of how many."""
+    orders = arm.get("orders_measured")
+    if not is_told(name, orders):
+        return f"{rounded(arm['metrics'].get(f'{clock}_max_us'))} ({max_of(orders or 0)})"
+    return words(arm["metrics"].get(f"{clock}_{name}_us"))
+
+
+class PaperRow(NamedTuple):
+    """A row of table 1: packets to and from the broker for 1,000,000 orders."""
+
+    nagle: str
+    orders_per_s: int
+    packets: int
+    mean_bytes: int
+    mean_gap_us: int
+
+    @property
+    def per_order(self) -> float:
+        return self.packets / 1_000_000
+
+
+def has_its_roles(record: Mapping[str, Any]) -> bool:
+    """Whether an arm has Nagle's algorithm on where the paper had it: at the broker alone."""
+    return any(list(arm["settings"].get("nagle") or ()) == ["broker"] for arm in record["arms"])
+
+
+TABLE_1 = (
+    PaperRow("off", 1000, 5_097_597, 159, 196),
+    PaperRow("on", 1000, 2_269_111, 359, 440),
+    PaperRow("off", 8000, 4_775_966, 170, 26),
+    PaperRow("on", 8000, 2_277_870, 358, 55),
+)
+FIGURES_8 = (
+    "The paper, on IPoIB: at 8,000 orders/s Nagle at the broker took the mean from handing over from 9,300 to 7,000 us "
+    "(figures 8b, 8c), and made it far worse at 1,000 and 2,000."
+)
+NOT_BESIDE = "The paper turned Nagle on at the broker alone. Its figures appear here with --roles broker over amqp."
+IPOIB_MEAN_US = {"off": 9300, "on": 7000}
+"""Mean completion at IPOIB_RATE by Nagle's algorithm: figures 8 (b) and (c), as the text has them."""
+IPOIB_RATE = 8000.0
+IPOIB_CPU_PERCENT = 35
+"""The most CPU that any component used at any rate, from the text to figure 9."""

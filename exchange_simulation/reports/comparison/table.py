@@ -1,0 +1,156 @@
+"""A comparison in the terminal: figures by rate and arm, then verdicts; for a study of Nagle's algorithm, packets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich.console import Console
+from rich.text import Text
+
+from exchange.json_records import Record
+from exchange_simulation.launching.metrics import COMPONENTS
+from exchange_simulation.reports.comparison.answer import (
+    Mark,
+    RatioPlot,
+    headline,
+    other_answers,
+    ratio_plot,
+    scale_of_strips,
+    strip,
+)
+from exchange_simulation.reports.comparison.sentences import (
+    FIGURES_8,
+    NOT_BESIDE,
+    TABLE_1,
+    completion,
+    cpu_beyond,
+    cpu_metric,
+    has_its_roles,
+    rate_and_name,
+    sureness,
+)
+from exchange_simulation.reports.formats import number, rate, rounded, with_middle_half
+from exchange_simulation.reports.tables import Column, FoldingTable, key, plain_table, terminal, warning
+
+STRIP = 25
+KEY = "--*-- the arms differ; --o-- cannot tell; | marks 1. Repeats: how many lie on the ratio's side of 1."
+CPU_BEYOND = "More than: the difference in each repeat, in which the exchange's own work cancels."
+CLOCKS = "Times are from due; at rate max no order has a due time, so they are from handing over."
+COMPLETION = {"mean": "due_mean_us", "p50": "due_p50_us", "p99": "due_p99_us", "max": "due_max_us"}
+PAPERS_CLOCK = {"mean handed": "handed_over_mean_us"}
+"""From handing over, as the paper has it."""
+PACKETS = {"packets an order": "packets_per_order", "mean bytes": "packet_bytes", "mean gap us": "packet_gap_us"}
+WITH_INTERVAL = {"due_mean_us", "due_p50_us", "packets_per_order"}
+
+
+def show(record: Record) -> None:
+    """Print the content of comparison.json."""
+    console = terminal()
+    _show_answer(console, record)
+    console.print()
+    console.print(_completion(record))
+    if any(map(_has_no_due_times, record["arms"])):
+        console.print(f"[dim]{CLOCKS}[/dim]")
+    console.print()
+    console.print(_cpu(record))
+    if record["verdicts"]:
+        console.print(f"[dim]{CPU_BEYOND}[/dim]")
+    for caveat in record["caveats"]:
+        console.print(warning(caveat))
+
+
+def show_nagle(record: Record) -> None:
+    """Print the same of a study of Nagle's algorithm: completion time, table 1 of the paper."""
+    console = terminal()
+    _show_answer(console, record)
+    console.print("\n[bold]completion time from due, us[/bold]")
+    beside = has_its_roles(record)
+    console.print(_nagle_table(record, COMPLETION | (PAPERS_CLOCK if beside else {})))
+    console.print(f"[dim]{FIGURES_8 if beside else NOT_BESIDE}[/dim]")
+    console.print("\n[bold]packets between gateway and engine, or to and from the broker (table 1)[/bold]")
+    packets = _nagle_table(record, PACKETS)
+    for row in TABLE_1 if beside else ():
+        figures = (number(row.per_order), f"{row.mean_bytes}", f"{row.mean_gap_us}")
+        packets.add_row(f"{row.orders_per_s:,}", "the paper's", f"Nagle {row.nagle}", *figures, style="dim")
+    console.print(packets)
+    for caveat in record["caveats"]:
+        console.print(warning(caveat))
+
+
+def _show_answer(console: Console, record: Record) -> None:
+    """Print what was found in a sentence, then by how much and how sure: a row of the ratio plot for each verdict."""
+    console.print()
+    console.print(Text(headline(record), "bold"))
+    for sentence in other_answers(record):
+        console.print(Text(sentence))
+    if plot := ratio_plot(record):
+        for group, marks in plot.groups.items():
+            console.print(Text(f"\n{group}", "bold"))
+            console.print(_ratios(plot, marks))
+            for mark in marks:
+                if mark.outcome == "not compared":
+                    console.print(Text(f"{mark.label}: {mark.sentence}"))
+        console.print(f"[dim]{KEY} {sureness(record)}[/dim]")
+    else:
+        for sentence in dict.fromkeys(f"{each['block']}: {each['sentence']}" for each in record["verdicts"]):
+            console.print(Text(sentence))
+
+
+def _ratios(plot: RatioPlot, marks: list[Mark]) -> FoldingTable:
+    """The ratio plot of one metric and pair of contenders."""
+    strips = Column(scale_of_strips(plot.ticks, STRIP), "figure", from_right=False)
+    table = plain_table(key(from_right=True), strips, "ratio", "repeats")
+    for mark in marks:
+        if mark.outcome != "not compared":
+            drawn = Text(strip(mark, plot.ticks, STRIP), no_wrap=True)
+            table.add_row(mark.label, drawn, mark.words, mark.agree, style="bold" if mark.outcome == "differ" else None)
+    return table
+
+
+def _completion(record: Record) -> FoldingTable:
+    """Medians over repeats, with the middle half of the repeats in brackets."""
+    saturated = any(arm["saturated"] for arm in record["arms"])
+    p50 = "p50 us" if any(map(_has_no_due_times, record["arms"])) else "p50 us from due"
+    titles = (p50, "p99 us", "achieved/s", *(["saturated"] if saturated else []))
+    table = plain_table(key("orders/s", from_right=True), key(), *titles)
+    for arm in record["arms"]:
+        clock = "handed_over" if _has_no_due_times(arm) else "due"
+        figures = [completion(arm, clock, name, with_middle_half) for name in ("p50", "p99")]
+        full = f"{arm['saturated']} of {len(arm['runs'])}" if arm["saturated"] else ""
+        achieved = rounded(arm["metrics"].get("orders_per_s"))
+        table.add_row(*rate_and_name(arm), *figures, achieved, *([full] if saturated else []))
+    return table
+
+
+def _has_no_due_times(arm: Record) -> bool:
+    return "due_p50_us" not in arm["metrics"] and "handed_over_p50_us" in arm["metrics"]
+
+
+def _cpu(record: Record) -> FoldingTable:
+    """CPU seconds for a million orders: in all, beyond the first arm of the block, and by component."""
+    components = [name for name in COMPONENTS if any(cpu_metric(name) in arm["metrics"] for arm in record["arms"])]
+    beyond = [f"more than {record['contenders'][0]}"] * bool(record["verdicts"])
+    in_all = "CPU s per million"
+    table = plain_table(key("orders/s", from_right=True), key(), in_all, *beyond, *components, what=in_all)
+    for arm in record["arms"]:
+        total = with_middle_half(arm["metrics"].get("cpu_s_per_million"))
+        more, parts = cpu_beyond(record, arm), (rounded(arm["metrics"].get(cpu_metric(name))) for name in components)
+        table.add_row(*rate_and_name(arm), total, *(with_middle_half(more) if more else "" for _ in beyond), *parts)
+    return table
+
+
+def _nagle_table(record: Record, metrics: Mapping[str, str]) -> FoldingTable:
+    """A row for each arm, with these metrics by their titles."""
+    table = plain_table(key("orders/s", from_right=True), key(), key(), *metrics)
+    for arm in record["arms"]:
+        figures = [_figure(arm, metric) for metric in metrics.values()]
+        settings = arm["settings"]
+        table.add_row(rate(settings["orders_per_s"]), settings["transport"], arm["contender"], *figures)
+    return table
+
+
+def _figure(arm: Record, metric: str) -> str:
+    words = with_middle_half if metric in WITH_INTERVAL else rounded
+    if metric not in COMPLETION.values():
+        return words(arm["metrics"].get(metric))
+    return completion(arm, "due", metric.removeprefix("due_").removesuffix("_us"), words)

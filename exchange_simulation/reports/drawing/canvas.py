@@ -1,0 +1,133 @@
+"""An empty figure in the page's style: its axes, its units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import get_named_colors_mapping
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
+
+from exchange_simulation.reports.drawing.colours import GRID, INK, MUTED, STAND_INS
+from exchange_simulation.reports.formats import axis_number
+
+# As many points as there are pixels on a small screen, so that the text stays legible there.
+WIDTH, HEIGHT, TEXT = 440, 270, 11.5
+LEFT, RIGHT, TOP, BOTTOM = 52, 92, 28, 34
+LEAST_GAP, MOST_NUMBERS = 0.14, 6
+"""The least share of a linear axis between two of its numbers; the most numbers on a log axis."""
+Write: TypeAlias = Callable[[float, int | None], str]
+
+STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "exchange",
+    "text.parse_math": False,
+    "path.simplify": False,
+    "font.size": TEXT,
+    "text.color": INK,
+    "axes.edgecolor": GRID,
+    "axes.linewidth": 1.0,
+    "axes.axisbelow": True,
+    "axes.spines.left": False,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "grid.color": GRID,
+    "grid.linewidth": 1.0,
+    "xtick.color": GRID,
+    "ytick.color": GRID,
+    "xtick.labelcolor": MUTED,
+    "ytick.labelcolor": MUTED,
+    "ytick.major.size": 0,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 4,
+}
+
+
+def paint(palette: Mapping[str, str]) -> None:
+    """Give the colours' names these values in matplotlib, from now on."""
+    named = get_named_colors_mapping()
+    for name, colour in palette.items():
+        named[name] = colour  # update() would leave the value that matplotlib has cached for the name
+
+
+paint(STAND_INS)
+
+
+@contextmanager
+def page_style(palette: Mapping[str, str] = STAND_INS) -> Iterator[None]:
+    """Set the page's style. Draw and save inside: matplotlib reads some settings and colours only when it saves."""
+    paint(palette)
+    try:
+        with mpl.rc_context(STYLE):
+            yield
+    finally:
+        paint(STAND_INS)
+
+
+def empty_axes(y_unit: str, x_unit: str) -> Axes:
+    """Axes with their units above and beside them, not rotated."""
+    figure = Figure(figsize=(WIDTH / 72, HEIGHT / 72))
+    box = (LEFT / WIDTH, BOTTOM / HEIGHT, 1 - (LEFT + RIGHT) / WIDTH, 1 - (TOP + BOTTOM) / HEIGHT)
+    axes = figure.add_axes(box)
+    figure.text(2 / WIDTH, 1 - 12 / HEIGHT, y_unit, color=MUTED)
+    figure.text(1 - (RIGHT - 22) / WIDTH, 18.5 / HEIGHT, x_unit, color=MUTED)
+    return axes
+
+
+def time_x(axes: Axes, length_s: float) -> None:
+    """Show the whole run. Charts over the same time have the same axis."""
+    axes.set_xlim(0.0, max(length_s, 1.0))
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+
+
+def linear_x(axes: Axes, values: Sequence[float], in_words: Write = axis_number) -> None:
+    """An axis from zero, with a number at every value that is far enough from its neighbours, the last one first."""
+    axes.set_xlim(0.0, values[-1] * 1.04)
+    shown = [0.0]
+    for value in reversed(values):
+        if all(abs(value - other) >= LEAST_GAP * values[-1] for other in shown):
+            shown.append(value)
+    _numbers_at(axes, sorted(shown), in_words)
+
+
+def log_x(axes: Axes, values: Sequence[float], in_words: Write = axis_number) -> None:
+    """A log axis with a number at every value that is far enough from the one before."""
+    axes.set_xscale("log")
+    axes.set_xlim(values[0] / 1.15, values[-1] * 1.15)
+    least, shown = (values[-1] / values[0]) ** (1 / MOST_NUMBERS), [values[0]]
+    for value in values[1:]:
+        if value >= 0.999 * least * shown[-1]:
+            shown.append(value)
+    _numbers_at(axes, shown, in_words)
+
+
+def _numbers_at(axes: Axes, values: list[float], in_words: Write) -> None:
+    axes.xaxis.set_major_locator(FixedLocator(values))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(in_words))
+
+
+def linear_y(axes: Axes) -> None:
+    """Begin at zero, so that heights can be compared."""
+    axes.set_ylim(0.0, axes.get_ylim()[1] * 1.05)
+    axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    axes.yaxis.set_major_formatter(FuncFormatter(axis_number))
+
+
+def log_y(axes: Axes) -> None:
+    """A log axis from grid line to grid line; lines at whole decades, or, for few decades, at 1, 2, 5, 10 ..."""
+    axes.set_yscale("log")
+    low, high = axes.dataLim.intervaly
+    steps = (1.0, 2.0, 5.0) if high / low < 50 else (1.0,)
+    grid = np.array([step * 10.0**decade for decade in range(-4, 12) for step in steps])
+    axes.set_ylim(grid[grid < low][-1], grid[grid >= high][0])
+    axes.yaxis.set_major_locator(LogLocator(subs=steps))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(axis_number))

@@ -1,0 +1,166 @@
+"""A chart: lines on axes, each named beside its end, and the numbers that they show.
+
+A value of NaN was not measured: it is a gap in the line, never a zero.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from exchange_simulation.reports.drawing.canvas import BOTTOM, HEIGHT, TOP
+from exchange_simulation.reports.drawing.colours import MUTED
+
+MOST_MARKS = 40
+"""A line through more points has no marks."""
+LABEL_GAP = 15 / (HEIGHT - TOP - BOTTOM)  # of the axes' height, from one label to the next
+
+Floats = npt.NDArray[np.float64]
+Cell = str | int | float | None
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A table of what is drawn; a cell of None has no value."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Cell, ...]]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Axes with everything drawn on them, and the numbers behind the drawing."""
+
+    axes: Axes
+    numbers: Numbers
+    tint: str = MUTED
+    """The colour of an image's shades."""
+    x_scale: str = ""
+    """The name of the x axis' scale for the page's script, if it is none of matplotlib's."""
+    hover: Numbers | None = None
+    """Values that the pointer shows: series, x, y, ends of an interval. None: the points of the drawing's lines."""
+    x_places: Mapping[float, float] | None = None
+    """Where on the x axis each x of `hover` is drawn, if not at its value."""
+    cells: Mapping[str, Any] | None = None
+    """The cells of a heat map, for the pointer."""
+
+    @property
+    def figure(self) -> Figure:
+        figure = self.axes.get_figure(root=True)
+        assert isinstance(figure, Figure)
+        return figure
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a chart: x in seconds since the first order, or in nines; y in the axis' unit."""
+
+    x: Floats
+    y: Floats
+
+    @property
+    def is_level(self) -> bool:
+        return bool(np.isnan(self.x).all())
+
+
+def level(y: float) -> Line:
+    """A line for one number of the whole run; it has no x."""
+    return Line(np.array([np.nan]), np.array([y]))
+
+
+def numbers_of(x: str, y: str, lines: Mapping[str, Line]) -> Numbers:
+    """The points of each line by its name. A gap makes no row; a level has no x."""
+    points = [
+        (name, at if isfinite(at) else None, value)
+        for name, line in lines.items()
+        for at, value in zip(line.x.tolist(), line.y.tolist(), strict=True)
+        if isfinite(value)
+    ]
+    return Numbers(("series", x, y), list(points))
+
+
+@dataclass(frozen=True)
+class EndLabel:
+    """A line's name, to be written beside its end."""
+
+    y: float
+    text: str
+    colour: str
+
+
+def draw(axes: Axes, line: Line, *, text: str, colour: str) -> EndLabel:
+    """Draw the line: a level dashed, and with marks if it has too few points to be seen."""
+    if line.is_level:
+        y = float(line.y[0])
+        axes.axhline(y, color=colour, linestyle="--", linewidth=1.3, gid=series_id("line", text))
+        return EndLabel(y, text, colour)
+    measured = line.y[np.isfinite(line.y)]
+    marks = "o-" if len(measured) < 3 else "-"
+    axes.plot(line.x, line.y, marks, color=colour, clip_on=False, gid=series_id("line", text))
+    return EndLabel(float(measured[-1]), text, colour)
+
+
+def series_id(what: str, text: str) -> str:
+    """The id of a series' line or label in the drawing, by which the page's script finds both."""
+    return f"{what}-{re.sub(r'[^a-zA-Z0-9]+', '-', text).strip('-')}"
+
+
+def name_parts(text: str, line: Artist, others: Iterable[Artist]) -> None:
+    """Give a series' line and its other parts, as marks and whiskers, the ids by which the page's script finds them."""
+    line.set_gid(series_id("line", text))
+    for number, part in enumerate(others, start=1):
+        part.set_gid(f"{series_id('part', text)}--{number}")
+
+
+def draw_medians(
+    axes: Axes,
+    x: Floats,
+    estimates: Iterable[tuple[float, float, float]],
+    name: str,
+    colour: str,
+    style: str = "-",
+    full: Sequence[bool] | None = None,
+) -> EndLabel:
+    """Draw a line of medians with whiskers, of (median, low, high) each; marks that are not `full` are hollow."""
+    y, low, high = np.array(list(estimates), np.float64).T
+    size, cap = (5, 3) if len(x) <= MOST_MARKS else (0, 0)
+    looks: dict[str, Any] = {"color": colour, "linestyle": style, "linewidth": 1.4, "capsize": cap}
+    bars = axes.errorbar(x, y, np.abs((y - low, high - y)), **looks)
+    line, caps, whiskers = bars.lines
+    parts, is_full = [*caps, *whiskers], np.ones(len(x), bool) if full is None else np.array(full)
+    for chosen, fill in ((is_full, colour), (~is_full, "none")):
+        parts += axes.plot(x[chosen], y[chosen], "o", color=colour, markersize=size, markerfacecolor=fill)
+    name_parts(name, line, parts)
+    return EndLabel(float(y[-1]), name, colour)
+
+
+def label_ends(axes: Axes, labels: list[EndLabel]) -> None:
+    """Write each label as near to its line's end as its neighbours allow. Call it when the axes' limits are final."""
+    to_share = axes.transData + axes.transAxes.inverted()
+    x = axes.get_xlim()[1]
+    wanted = [(float(to_share.transform((x, label.y))[1]), -i, label) for i, label in enumerate(labels)]
+    upwards = sorted(wanted)  # of equal heights, the one drawn first stands higher
+    for (_, _, label), share in zip(upwards, _spread([share for share, _, _ in upwards]), strict=True):
+        gid = series_id("label", label.text)
+        axes.text(1.035, share, label.text, color=label.colour, transform=axes.transAxes, va="center", gid=gid)
+
+
+def _spread(shares: list[float]) -> list[float]:
+    """Push the labels apart upwards, then shift labels that left the axes at the top down again."""
+    spread: list[float] = []
+    for share in shares:
+        spread.append(max(share, spread[-1] + LABEL_GAP if spread else 0.0))
+    ceiling = 1.0
+    for i in reversed(range(len(spread))):
+        spread[i] = min(spread[i], ceiling)
+        ceiling = spread[i] - LABEL_GAP
+    return spread

@@ -1,0 +1,80 @@
+"""The colours of every page and picture: one for each transport, others for roles, greys for the rest.
+
+A drawing serves the page in light and in dark, so it is drawn in stand-ins, each of which becomes a CSS variable. In a
+file it has the light colours. The page's CSS variables come from the same two tables.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import cycle
+
+INK, MUTED, GRID = "exchange:ink", "exchange:muted", "exchange:grid"
+BLUE, ORANGE, GREEN, PURPLE = "exchange:blue", "exchange:orange", "exchange:green", "exchange:purple"
+VIOLET, OLIVE, BROWN, SLATE = "exchange:violet", "exchange:olive", "exchange:brown", "exchange:slate"
+
+TRANSPORT_COLOURS = {"zeromq": BLUE, "amqp": ORANGE, "tcp": GREEN, "memory": PURPLE}
+ROLE_COLOURS = {"gateway": VIOLET, "engine": OLIVE, "broker": BROWN, "reporter": SLATE}
+SPARE = (BLUE, ORANGE, GREEN, PURPLE, BROWN, VIOLET, OLIVE, SLATE)
+"""In this order, the colours of lines that no transport's name colours."""
+
+LIGHT = {
+    INK: "#1a1c1f",
+    MUTED: "#5c636b",
+    GRID: "#e3e6e9",
+    BLUE: "#0072b2",
+    ORANGE: "#c04a00",
+    GREEN: "#00795a",
+    PURPLE: "#a8457e",
+    VIOLET: "#6a4fc4",
+    OLIVE: "#66700a",
+    BROWN: "#875a28",
+    SLATE: "#4a6274",
+}
+DARK = {
+    INK: "#e8eaed",
+    MUTED: "#9aa3ac",
+    GRID: "#2c3238",
+    BLUE: "#56b4e9",
+    ORANGE: "#f0914a",
+    GREEN: "#35c49a",
+    PURPLE: "#dd8fbb",
+    VIOLET: "#a996f5",
+    OLIVE: "#b3bf4a",
+    BROWN: "#cfa36b",
+    SLATE: "#8fb0c7",
+}
+
+STAND_INS = {name: f"#0102{place:02x}" for place, name in enumerate(LIGHT, start=3)}
+CSS_COLOURS = {
+    stand_in: "currentColor" if name == INK else f"var(--{name.removeprefix('exchange:')})"
+    for name, stand_in in STAND_INS.items()
+}
+
+
+def transport_colour(transport: str) -> str | None:
+    """The colour of a transport, given its name or URL; its variants share it. None for one that has none."""
+    return TRANSPORT_COLOURS.get(re.split(r"[:?+]", transport, maxsplit=1)[0])
+
+
+def line_colours(transports: Mapping[str, str]) -> dict[str, str]:
+    """A colour for each line of a chart, given the transport of each.
+
+    The first line of a transport has the transport's colour; each other line has the next spare colour that is free.
+    """
+    found: dict[str, str] = {}
+    for name, transport in transports.items():
+        colour = transport_colour(transport)
+        if colour and colour not in found.values():
+            found[name] = colour
+    spare = cycle([colour for colour in SPARE if colour not in found.values()] or [MUTED])
+    return {name: found.get(name) or next(spare) for name in transports}
+
+
+def css_variables(palette: Mapping[str, str]) -> dict[str, str]:
+    return {f"--{name.removeprefix('exchange:')}": colour for name, colour in palette.items()}
+
+
+def with_css_colours(svg: str) -> str:
+    return re.sub("|".join(CSS_COLOURS), lambda match: CSS_COLOURS[match.group()], svg)

@@ -1,0 +1,38 @@
+"""The templates of pages: each extends base.html, and uses the style and the macros beside it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from jinja2 import ChainableUndefined, Environment, FileSystemLoader
+from markupsafe import Markup
+
+from exchange_simulation.reports.drawing.colours import DARK, LIGHT, css_variables
+from exchange_simulation.reports.formats import FORMATS, condition, date_and_time, is_number, is_told, max_of
+
+SHARED = Path(__file__).parent
+LINES = map(str.strip, (SHARED / "page.js").read_text(encoding="utf-8").splitlines())
+SCRIPT = "\n".join(line for line in LINES if not line.startswith("//"))
+SCRIPT_HASH = f"sha256-{base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()}"
+"""The only script that a page's policy lets a browser run."""
+
+
+def templates(folder: Path, **filters: Callable[..., Any]) -> Environment:
+    """The templates of a folder; a value that is absent at any depth is undefined, and written as "not measured"."""
+    environment = Environment(
+        loader=FileSystemLoader([folder, SHARED]),
+        autoescape=True,
+        undefined=ChainableUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(formats=FORMATS, condition=condition, is_told=is_told, max_of=max_of)
+    environment.globals.update(light=css_variables(LIGHT), dark=css_variables(DARK))
+    environment.globals.update(script=Markup(SCRIPT), script_hash=Markup(SCRIPT_HASH))
+    environment.tests["measured"] = is_number
+    environment.filters.update(date_and_time=date_and_time, **filters)
+    return environment

@@ -1,0 +1,76 @@
+"""A fault matrix' page, `faults.html`: one offline file with the matrix, and each cell's time line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from exchange.json_records import FaultsRecord, Record
+from exchange_simulation.launching.record.reading import read_record
+from exchange_simulation.reports.drawing.canvas import empty_axes, linear_y, time_x
+from exchange_simulation.reports.drawing.chart import Chart, Line, draw, label_ends, numbers_of
+from exchange_simulation.reports.drawing.colours import BLUE, MUTED, ORANGE
+from exchange_simulation.reports.drawing.figures import Figure, drawings, write_figures
+from exchange_simulation.reports.drawing.templates import templates
+from exchange_simulation.reports.exports import ReportOptions, page_writer, print_report
+from exchange_simulation.reports.faults.table import LEGEND, answer, cell_of, columns_of, in_short, measured, show
+
+TEMPLATES = templates(Path(__file__).parent, in_short=in_short)
+SHADE = 0.15
+FILE = "faults.json"
+
+
+def page_html(record: Record) -> str:
+    """Equal records give equal pages."""
+    head, *others = answer(record)
+    return TEMPLATES.get_template("faults.html").render(
+        record=record,
+        title=head,
+        others=others,
+        legend=LEGEND,
+        columns=columns_of(record),
+        cell_of=cell_of,
+        drawings=drawings(faults_figures(record)),
+    )
+
+
+write_page = page_writer("faults.html", page_html)
+
+
+def faults_figures(record: Record) -> Iterator[Figure]:
+    """A time line for each cell; the style of page or files must be set."""
+    for cell in measured(record):
+        if cell["timeline"]:
+            yield Figure(f"{cell['fault']} over {cell['over']}", _time_line(cell), cell["said"], cell["run"])
+
+
+def _time_line(cell: Record) -> Chart:
+    """Orders handed over and answered in every tenth of a second, the fault's time shaded."""
+    axes = empty_axes("orders/s", "s")
+    at, handed, answered = (np.array(column, float) for column in zip(*cell["timeline"], strict=True))
+    lines = {"handed over": (Line(at, handed), ORANGE), "answered": (Line(at, answered), BLUE)}
+    time_x(axes, float(at[-1]))
+    began, *lifted = cell["fault_s"]
+    axes.axvspan(began, lifted[0] if lifted else float(at[-1]), color=MUTED, alpha=SHADE, linewidth=0)
+    labels = [draw(axes, line, text=text, colour=colour) for text, (line, colour) in lines.items()]
+    linear_y(axes)
+    label_ends(axes, labels)
+    return Chart(axes, numbers_of("s", "orders_per_s", {text: line for text, (line, _) in lines.items()}))
+
+
+def report_faults(folder: Path, options: ReportOptions) -> int:
+    """Make a matrix's table, page and figure files from its record. Returns the exit code, 0."""
+    record = read_record(folder / FILE, FaultsRecord)
+    rows = [{name: value for name, value in cell.items() if name != "timeline"} for cell in record["cells"]]
+    return print_report(
+        folder,
+        "matrix",
+        record,
+        rows,
+        options,
+        show,
+        write_page,
+        lambda: write_figures(folder, faults_figures(record)),
+    )

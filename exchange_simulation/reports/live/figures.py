@@ -1,0 +1,82 @@
+"""The figures of a run's last minute, from its statistics records."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from exchange.measurements import LogBuckets
+from exchange.records import COMPLETION, PROCESS, TRAFFIC
+from exchange.second_figures import Fact, Facts
+from exchange.seconds import is_analysed
+from exchange_simulation.reports.formats import is_told
+
+SECONDS = 60
+
+
+class Figures:
+    """Minutes by name: rates and cores as `Facts` names them, times in us such as "due p50"; sums over all gateways."""
+
+    def __init__(self, gateways: int = 1) -> None:
+        self.minutes: defaultdict[str, Minute] = defaultdict(Minute)
+        self._gateways = gateways
+        self._newest: dict[str, int] = {}
+        self._facts = Facts()
+        self._buckets: defaultdict[tuple[int, str], LogBuckets] = defaultdict(LogBuckets)
+
+    @property
+    def newest(self) -> int:
+        """The last second that every running gateway has reported; -1 before there is one."""
+        if len(self._newest) < self._gateways:
+            return -1
+        front = max(self._newest.values())
+        return min(second for second in self._newest.values() if second >= front - 1)
+
+    def take(self, records: Iterable[dict[str, Any]]) -> None:
+        """Add records of the spool; kinds that are not drawn are ignored."""
+        facts: list[Fact] = []
+        for record in records:
+            kind, payload = record["kind"], record["payload"]
+            if kind in (TRAFFIC, PROCESS):
+                facts.append({**record, **payload})
+            elif kind == COMPLETION and is_analysed(payload):
+                self._take_completion(payload)
+        self._take_facts(facts)
+
+    def _take_facts(self, facts: list[Fact]) -> None:
+        rows = {second: self._facts.row(second) for second in sorted(self._facts.take(facts) or ())}
+        for second, row in rows.items():
+            for name, value in row.items():
+                self.minutes[name].put(second, value)
+        for fact in facts:
+            if fact["kind"] == TRAFFIC and "orders_per_s" in rows[fact["second"]]:
+                self._newest[fact["source"]] = fact["second"]
+
+    def _take_completion(self, payload: dict[str, Any]) -> None:
+        second, clock = payload["second"], payload["clock"]
+        buckets = self._buckets[second, clock]
+        buckets.merge(LogBuckets.from_sparse(payload))
+        self.minutes[f"{clock} p50"].put(second, buckets.percentile_ns(50) / 1e3)
+        if is_told("p99", buckets.count):
+            self.minutes[f"{clock} p99"].put(second, buckets.percentile_ns(99) / 1e3)
+        self.minutes[f"{clock} max"].put(second, buckets.max_ns / 1e3)
+        for old in [known for known in self._buckets if known[0] <= second - SECONDS]:
+            del self._buckets[old]
+
+
+class Minute:
+    """One figure over the last minute: a value by second of the run, or None if it was not measured."""
+
+    def __init__(self) -> None:
+        self._values: dict[int, float] = {}
+
+    def put(self, second: int, value: float) -> None:
+        """A newer value of a second replaces the older one."""
+        self._values[second] = value
+        for old in [known for known in self._values if known <= second - SECONDS]:
+            del self._values[old]
+
+    def until(self, newest: int, seconds: int = SECONDS) -> list[float | None]:
+        """The values of the given number of seconds; the last is second `newest`."""
+        return [self._values.get(second) for second in range(newest - seconds + 1, newest + 1)]

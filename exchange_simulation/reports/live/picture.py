@@ -1,0 +1,117 @@
+"""A run's last minute as lines of text: headline, and for each figure its newest value, a graph, the graph's scale."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text
+
+from exchange.settings import RunSettings
+from exchange.words import each_of
+from exchange_simulation.reports.formats import duration_in_words, rate
+from exchange_simulation.reports.live.figures import SECONDS, Figures
+from transports.registry import scheme_of
+
+LABEL, NOW, TOP = 9, 5, 4
+"""Characters of a row beside its graph."""
+COLUMNS = LABEL + NOW + 1 + SECONDS + 1 + TOP
+BLOCKS = "▁▂▃▄▅▆▇█"
+PLAIN = "_.:-=+*#"
+"""The blocks of a terminal whose encoding lacks BLOCKS."""
+UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (0.0, ""))
+
+Rows = dict[str, str]
+RATES: Rows = {"orders_per_s": "sent", "answered_orders_per_s": "answered", "answers_per_s": "answers"}
+CPU: Rows = {f"{role}_cpu_cores": role for role in ("gateway", "engine", "reporter", "broker")}
+
+
+def groups(is_scheduled: bool) -> dict[str, Rows]:
+    """The rows of each group by its title: names of figures with their labels. Without a schedule there is no lag."""
+    clock, since = ("due", "due") if is_scheduled else ("handed_over", "handing over")
+    times = {f"{clock} p50": "p50", f"{clock} p99": "p99", f"{clock} max": "max"}
+    lag = {"lag p99": "lag p99"} if is_scheduled else {}
+    return {"orders and answers a second": RATES, f"us from {since}": times | lag, "cores in use": CPU}
+
+
+class Headline:
+    """The first line: what runs, and how far it is."""
+
+    def __init__(self, settings: RunSettings) -> None:
+        self._settings = settings
+        per_s = settings.orders_per_s
+        each = settings.orders if per_s is None else settings.order_limit
+        self._of_total = " orders" if each is None else f" of {settings.pairs * each:,} orders"
+        offered = "as fast as it goes" if per_s is None else f"at {rate(per_s)} orders/s"
+        self._what = f"{scheme_of(settings.transport)}{each_of(settings.pairs)} {offered}"
+
+    @property
+    def before(self) -> str:
+        return f"{self._what}: the components get ready"
+
+    def at(self, answered: int, elapsed_s: float) -> str:
+        left = left_s(self._settings, answered, elapsed_s)
+        until_end = "" if left is None else f", {duration_in_words(left)} left"
+        return f"{self._what}: {answered:,}{self._of_total} answered{until_end}"
+
+    @property
+    def at_the_end(self) -> str:
+        return f"{self._what}: ended"
+
+
+def left_s(settings: RunSettings, answered: int, elapsed_s: float) -> float | None:
+    """Seconds until the end, at the pace so far or by the clock if that ends the run first; None if not known yet."""
+    ends: list[float] = []
+    if answered and elapsed_s > 0:
+        ends.append((settings.pairs * settings.order_limit - answered) * elapsed_s / answered)
+    if settings.duration_s is not None:
+        ends.append(settings.duration_s - elapsed_s)
+    return max(min(ends), 0.0) if ends else None
+
+
+def picture(headline: str, figures: Figures, is_scheduled: bool, columns: int = COLUMNS, blocks: str = BLOCKS) -> Text:
+    """At most `columns` wide: a narrow terminal shows fewer seconds, the newest ones."""
+    seconds = min(max(columns - (COLUMNS - SECONDS), 1), SECONDS)
+    text = Text(headline, no_wrap=True, overflow="crop")
+    for title, rows in groups(is_scheduled).items():
+        heading = f"{title:<{COLUMNS - SECONDS - TOP + seconds}}0 to" if rows is RATES else title  # above all scales
+        text.append(f"\n{heading}", "bold")
+        for row in _rows(rows, figures, seconds, blocks):
+            text.append_tokens(row)
+    return text
+
+
+def _rows(rows: Rows, figures: Figures, seconds: int, blocks: str) -> Iterator[list[tuple[str, str | None]]]:
+    """The tokens of each row. A broker has one only if it was measured."""
+    for name, label in rows.items():
+        if label == "broker" and name not in figures.minutes:
+            continue
+        values = figures.minutes[name].until(figures.newest, seconds)
+        top = max((value for value in values if value is not None), default=None)
+        now = "-" if values[-1] is None else short(values[-1], NOW)
+        yield [
+            (f"\n{label:<{LABEL}}{now:>{NOW}} ", None),
+            (graph(values, top or 0.0, blocks), "cyan"),
+            (f" {'' if top is None else short(top, TOP):>{TOP}}", "dim"),
+        ]
+
+
+def graph(values: Sequence[float | None], top: float, blocks: str = BLOCKS) -> str:
+    """A block for each value, from 0, the lowest, to `top`; a blank for None, which was not measured."""
+    return "".join(" " if value is None else blocks[_height(value, top)] for value in values)
+
+
+def _height(value: float, top: float) -> int:
+    return min(max(math.ceil(len(BLOCKS) * value / top) - 1, 0), len(BLOCKS) - 1) if top > 0 else 0
+
+
+def short(value: float, characters: int) -> str:
+    """A number in four characters or more: whole if it fits, else three digits at most: 0.69, 8,000, 19.4k, 2.01M"""
+    rounded, whole = float(f"{value:.3g}"), f"{value:,.0f}"
+    if rounded >= 100 and len(whole) <= characters:
+        return whole
+    unit, name = next((unit, name) for unit, name in UNITS if rounded >= unit)
+    digits = rounded / (unit or 1.0)
+    before_point = len(f"{digits:.0f}")
+    decimals = min(3, characters - len(name) - 1) - before_point
+    return f"{digits:.{max(decimals, 0)}f}{name}"

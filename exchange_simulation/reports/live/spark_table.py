@@ -1,0 +1,121 @@
+"""The seconds of runs that Spark follows: tables that are redrawn in a terminal, elsewhere a line for each second."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from exchange.words import counted
+from exchange_simulation.reports.formats import COLUMNS, cells
+from exchange_simulation.reports.tables import key, plain_table
+from spark.live.table import Totals
+
+LIVE_COLUMNS = {title: how for title, how in COLUMNS.items() if title not in ("offered", "handed over p50")}
+LIVE_COLUMNS["answered"] = ("orders_answered", "{:,}")
+TITLES = list(LIVE_COLUMNS)
+NEWEST = 10
+"""How many seconds of a run a terminal shows."""
+MOST_TABLES = 3
+"""How many runs a terminal shows."""
+
+Row = Mapping[str, Any]
+
+
+class SecondsOnScreen:
+    """A context that shows the newest seconds of each run; a run is known by its folder."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._rows: dict[Path, dict[int, Row]] = {}
+        self._printed: dict[Path, set[int]] = {}
+        self._is_drawn = True
+        self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
+
+    def __enter__(self) -> SecondsOnScreen:
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live:
+            self._live.update(Group(*self._tables()), refresh=True)
+            self._live.stop()
+
+    def rows(self, folder: Path, rows: Iterable[Row]) -> None:
+        """Take the rows of a run that changed, if any did; outside a terminal, print those that became final."""
+        rows = list(rows)
+        self._is_drawn &= not rows
+        known = self._rows.setdefault(folder, {})
+        known |= {row["second"]: row for row in rows}
+        if not self._live:
+            self._print_final(folder)
+        for second in sorted(known)[:-NEWEST]:
+            del known[second]
+
+    def draw(self) -> None:
+        """Redraw if anything changed: drawing takes CPU from a run that goes on."""
+        if self._live and not self._is_drawn:
+            self._is_drawn = True
+            self._live.update(Group(*self._tables()), refresh=True)
+
+    def end(self, folder: Path, seconds: int, totals: Totals, is_closed: bool) -> None:
+        """Leave the last picture of a run on the screen, with its totals."""
+        rows = self._rows.pop(folder, {})
+        self._is_drawn = False
+        self.draw()
+        if self._live and rows:
+            self._console.print(newest(folder.name, rows.values()))
+        for sentence in ending(folder.name, seconds, totals, is_closed):
+            self.say(sentence)
+
+    def say(self, sentence: str) -> None:
+        self._console.print(sentence, markup=False, soft_wrap=True)
+
+    def _tables(self) -> list[Group]:
+        return [newest(folder.name, rows.values()) for folder, rows in self._rows.items() if rows][-MOST_TABLES:]
+
+    def _print_final(self, folder: Path) -> None:
+        printed = self._printed.setdefault(folder, set())
+        for second, row in sorted(self._rows[folder].items()):
+            if row["final"] and second not in printed:
+                printed.add(second)
+                self.say(line(folder.name, row))
+
+
+def newest(name: str, rows: Iterable[Row]) -> Group:
+    """A table of these seconds, newest last; a second that is not final is dim."""
+    shown = sorted(rows, key=lambda row: row["second"])
+    clock = clock_of(shown)
+    table = plain_table(key(TITLES[0], from_right=True), *TITLES[1:], gap=1)
+    for row in shown:
+        table.add_row(*cells(row, clock, LIVE_COLUMNS), style="" if row["final"] else "dim")
+    return Group(Text(f"{name}, us from {clock.replace('_', ' ').replace('handed', 'handing')}"), table)
+
+
+def clock_of(rows: Iterable[Row]) -> str:
+    """The clock of the completion times: from due time, or from handing over if the run has no schedule."""
+    return "due" if any(row["due_count"] for row in rows) else "handed_over"
+
+
+def line(name: str, row: Row) -> str:
+    """A second in one line, for output that is no terminal."""
+    clock = clock_of([row])
+    figures = zip(TITLES, cells(row, clock, LIVE_COLUMNS), strict=True)
+    return f"{name}: {', '.join(f'{title} {cell}' for title, cell in figures)}"
+
+
+def ending(name: str, seconds: int, totals: Totals, is_closed: bool) -> list[str]:
+    """Closing sentences of a run: its totals, then the lines that could not be read."""
+    figures = f"{counted(seconds, 'seconds')}, {counted(totals.records, 'records')}, {totals.late:,} of them late"
+    still = "" if is_closed else "; the closing record has not come"
+    sentences = [
+        f"{name}: {figures}; {totals.duplicates:,} said twice, {counted(totals.unread, 'lines')} unread{still}"
+    ]
+    for problem, (lines, example) in totals.problems.items():
+        sentences.append(f"  unread: {counted(lines, 'lines')}, {problem}, as: {example}")
+    return sentences

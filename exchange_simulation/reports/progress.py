@@ -1,0 +1,102 @@
+"""The progress of a run on stderr: a bar in a terminal, elsewhere a line now and then."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import IO, Any, cast
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from exchange.settings import RunSettings
+from exchange_simulation.launching.launch.watch import OnSecond
+from exchange_simulation.launching.notices import has_listener, say
+from transports.registry import scheme_of
+
+SAY_EVERY_S, HEARD_EVERY_S = 5.0, 1.0
+
+OnCount = Callable[[int], None]
+
+
+@contextlib.contextmanager
+def progress_bar(settings: RunSettings) -> Iterator[OnSecond]:
+    """A bar for one run; its value is called once a second."""
+    each = settings.order_limit if settings.orders_per_s is not None else settings.orders
+    total = None if each is None else settings.pairs * each
+    of_total = " orders" if total is None else f" of {total:,} orders"
+    with counting(scheme_of(settings.transport), total, of_total, "answered") as on_count:
+        yield lambda moment: on_count(moment.answered)
+
+
+@contextlib.contextmanager
+def counting(what: str, total: int | None, of_total: str, done: str) -> Iterator[OnCount]:
+    """A bar, or lines, for any work that is counted; its value is called now and then with the number done."""
+    console = screen()
+    if console.is_terminal and not has_listener():
+        with _bar(console, what, total, of_total) as on_count:
+            yield on_count
+    else:
+        yield _lines(what, of_total, done)
+
+
+@contextlib.contextmanager
+def _bar(console: Console, what: str, total: int | None, of_total: str) -> Iterator[OnCount]:
+    """Redrawn only when called: a livelier bar would take CPU from the run that is measured."""
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f}" + of_total),
+        TimeRemainingColumn(),
+        console=console,
+        auto_refresh=False,
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task(what, total=total)
+        yield lambda count: bar.update(task, completed=count, refresh=True)
+
+
+def _lines(what: str, of_total: str, done: str) -> OnCount:
+    return now_and_then(
+        lambda count: say(f"{what}: {count:,}{of_total} {done}"),
+        lambda: HEARD_EVERY_S if has_listener() else SAY_EVERY_S,
+    )
+
+
+def now_and_then(on_count: OnCount, every_s: Callable[[], float]) -> OnCount:
+    """Pass a count on once the time since the one before is over."""
+    passed_s = time.monotonic()
+
+    def on_each(count: int) -> None:
+        nonlocal passed_s
+        if time.monotonic() - passed_s >= every_s():
+            passed_s = time.monotonic()
+            on_count(count)
+
+    return on_each
+
+
+def screen(file: IO[str] | None = None) -> Console:
+    """A console on stderr, or on `file`, that outlives its terminal."""
+    return Console(file=cast(IO[str], Lasting(file or sys.stderr)), highlight=False)
+
+
+class Lasting:
+    """A file that drops what cannot be written: a terminal that is closed in the middle does not end the run."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, text: str) -> None:
+        with contextlib.suppress(OSError):
+            self._file.write(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            self._file.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)

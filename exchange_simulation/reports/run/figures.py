@@ -1,0 +1,126 @@
+"""The figures of a run's page: how each is drawn, and how to read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from exchange.json_records import Record
+from exchange_simulation.reports.drawing.canvas import page_style
+from exchange_simulation.reports.drawing.chart import Chart
+from exchange_simulation.reports.drawing.figures import Drawing, Figure, drawing_of
+from exchange_simulation.reports.formats import three_digits
+from exchange_simulation.reports.run import completion, heat, load
+from exchange_simulation.reports.run.run_folder import (
+    RunFolder,
+    is_long_enough,
+    is_scheduled,
+    lasts_a_second,
+    length_s,
+    seconds_begun,
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A figure before it is drawn; `chart_of` returns None if nothing was measured, or too little for a chart."""
+
+    name: str
+    title: str
+    """`{since}` is where completion times begin: "from due", or "from handing over" in a run as fast as it goes."""
+    chart_of: Callable[[RunFolder], Chart | None]
+    caption: str
+    scheduled: str = ""
+    """Added to the caption of a run with a schedule."""
+
+    def title_of(self, run: Record) -> str:
+        return self.title.format(since="from due" if is_scheduled(run) else "from handing over")
+
+    def figure_of(self, folder: RunFolder) -> Figure | None:
+        chart = self.chart_of(folder)
+        caption = f"{self.caption} {self.scheduled if is_scheduled(folder.run) else ''}".strip()
+        return Figure(self.title_of(folder.run), chart, caption, self.name) if chart else None
+
+    def drawing_of(self, folder: RunFolder) -> Drawing:
+        if figure := self.figure_of(folder):
+            return drawing_of(figure)
+        return Drawing(self.name, self.title_of(folder.run), None, "Not measured.")
+
+
+CURVE = Plan(
+    name="percentiles",
+    title="Completion time by percentile, µs, {since}",
+    chart_of=completion.by_percentile,
+    caption="At 99, read the time within which 99 % of the orders were answered; each step to the right keeps the "
+    "slowest tenth.",
+    scheduled="Where the curve from due leaves the one from handing over, the gateway itself was late.",
+)
+OVER_TIME = (
+    Plan(
+        name="completion",
+        title="Completion time over the run, µs, {since}",
+        chart_of=completion.over_time,
+        caption="Level lines: the system keeps up. Climbing lines: orders queue. A gap: a second without an answer. A "
+        "last moment of few orders is left out.",
+    ),
+    Plan(
+        name="heat",
+        title="Every completion over the run, µs, {since}",
+        chart_of=heat.heat,
+        caption="A column is a moment of the run, a row a completion time, the shade how many orders took so long, on "
+        "a log scale. A pause is a plume that rises out of the band.",
+    ),
+    Plan(
+        name="rates",
+        title="Orders and answers a second, by the gateway's clock",
+        chart_of=load.rates,
+        caption="Orders sent and answered, and the answers: trades, confirmations and quotes. Dots are the gateway's "
+        "meters at their samples, rings the engine's.",
+        scheduled="At a steady rate the orders sent lie on the offered rate, and those answered on those sent.",
+    ),
+    Plan(
+        name="cpu",
+        title="CPU by component, cores in use",
+        chart_of=load.cpu,
+        caption="Cores kept busy in each second; dashed, the mean over the run. A component's main thread can use one "
+        "core, its I/O threads come on top.",
+    ),
+)
+
+
+def run_figures(folder: RunFolder) -> Iterator[Figure]:
+    """The figures of what was measured; the style of page or files must be set."""
+    for plan in (CURVE, *OVER_TIME):
+        if figure := plan.figure_of(folder):
+            yield figure
+
+
+@dataclass(frozen=True)
+class RunDrawings:
+    """The drawings of the page. `too_short` says why there is none over time, if there is none."""
+
+    curve: Drawing
+    over_time: list[Drawing]
+    too_short: str
+
+    @property
+    def all(self) -> list[Drawing]:
+        return [self.curve, *self.over_time]
+
+
+def run_drawings(folder: RunFolder) -> RunDrawings:
+    with page_style():
+        curve = CURVE.drawing_of(folder)
+        if too_short := _too_short(folder):
+            return RunDrawings(curve, [], too_short)
+        return RunDrawings(curve, [plan.drawing_of(folder) for plan in OVER_TIME], "")
+
+
+def _too_short(folder: RunFolder) -> str:
+    """The sentence in place of charts over time; empty if they are drawn, or if nothing was measured."""
+    if is_long_enough(folder) or not seconds_begun(folder.spool):
+        return ""
+    length = three_digits(length_s(folder))
+    if not lasts_a_second(folder):
+        return f"The run took {length} s, too short for rates by second and for charts over time."
+    return f"The run took {length} s: too short for lines over time. The table of its seconds has them."

@@ -1,0 +1,81 @@
+"""A run's page, and the report that makes it again: terminal output, figures, exports, and Spark's tables last."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.files import write_whole
+from exchange_simulation.launching.interrupts import heeded_at_the_end
+from exchange_simulation.reports.drawing.figures import write_figures
+from exchange_simulation.reports.drawing.templates import templates
+from exchange_simulation.reports.run.figures import run_drawings, run_figures
+from exchange_simulation.reports.run.run_folder import RunFolder, read_run_folder
+from exchange_simulation.reports.run.seconds import seconds_table, show_seconds
+from exchange_simulation.reports.run.sentences import page_words
+from exchange_simulation.reports.run.terminal import show_record
+
+if TYPE_CHECKING:
+    from exchange_simulation.reports.exports import ReportOptions
+
+TEMPLATES = templates(Path(__file__).parent)
+
+
+@heeded_at_the_end()
+def write_page(run_folder: Path, known: RunFolder | None = None) -> Path:
+    """Write the page beside run.json; it appears whole, by rename. `known`: the folder's content, if it was read."""
+    return write_whole(run_folder / "report.html", page_html(known or read_run_folder(run_folder)).encode())
+
+
+def page_html(folder: RunFolder) -> str:
+    """Equal folders give equal pages, to the byte."""
+    return TEMPLATES.get_template("page.html").render(
+        page_words(folder.run), drawings=run_drawings(folder), seconds=seconds_table(folder)
+    )
+
+
+def report_run(folder: Path, options: ReportOptions) -> int:
+    """Show and write the report; the exit code is 1 if Spark could make no tables. An export takes those there are."""
+    finished = (folder / "run.json").exists()
+    if options.quiet and not finished:
+        raise UserError(f"{folder} has no run.json, so there is no record to print: leave out --json and --csv")
+    known = read_run_folder(folder)
+    _show(folder, known.run if finished else {}, options)
+    if not options.quiet:
+        show_seconds(known)
+    for what, path in _written(folder, known, options).items():
+        click.echo(f"{what}: {path}", err=options.quiet)
+    if not finished or not options.with_spark:
+        return 0
+    from exchange_simulation.reports.run.spark_tables import are_made, make_tables
+
+    is_export = options.quiet or options.figures or options.hlog
+    return 0 if (is_export and are_made(folder)) or make_tables(folder, options.quiet) else 1
+
+
+def _show(folder: Path, record: dict[str, Any], options: ReportOptions) -> None:
+    if options.as_json:
+        click.echo((folder / "run.json").read_bytes(), nl=False)
+    elif options.as_csv:
+        from exchange_simulation.reports.exports import flat, print_rows
+
+        print_rows([flat(record)])
+    elif record:
+        show_record(record)
+    else:
+        click.echo(f"{folder} has no run.json: the run was killed, or goes on; the page shows what its spool holds")
+
+
+def _written(folder: Path, known: RunFolder, options: ReportOptions) -> dict[str, Path]:
+    """The paths of the files, by their titles."""
+    written = {"page": write_page(folder, known)}
+    if options.hlog:
+        from exchange_simulation.reports.run.hlog import FILE, write_hlog
+
+        written["HdrHistogram log"] = write_hlog(folder / FILE, known)
+    if options.figures:
+        written["figures"] = write_figures(folder, run_figures(known))
+    return written

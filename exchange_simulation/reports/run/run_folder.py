@@ -1,0 +1,120 @@
+"""The contents of a run's folder that its page is made from: run.json, and the spool's records of the kinds drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from exchange.json_records import Record, RunRecord, section
+from exchange.records import PAYLOADS
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.record.reading import record_for_report, records
+from exchange_simulation.reports.drawing.colours import BLUE, transport_colour
+from exchange_simulation.reports.formats import is_number
+
+if TYPE_CHECKING:
+    from exchange_simulation.reports.drawing.chart import Floats
+
+Spool = dict[str, list[Record]]  # by kind, each in order of arrival
+MAX_POINTS = 500  # of a line; a longer run gets several seconds a point
+LEAST_SECONDS = 4  # of a chart over time: three dots are no line
+
+UNRECORDED_RUN: Record = {
+    "status": "partial",
+    "reasons": ["The run ended before it wrote its record, run.json; only what the spool holds is shown."],
+}
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """`run` is the content of run.json."""
+
+    run: Record
+    spool: Spool
+
+
+def read_run_folder(folder: Path) -> RunFolder:
+    """UserError if there is neither record nor spool; a run that was killed left no run.json."""
+    record_file = folder / "run.json"
+    if not record_file.exists() and not (folder / "spool").is_dir():
+        raise UserError(f"{folder} is not a run's folder: it has neither run.json nor a spool")
+    run = record_for_report(record_file, RunRecord) if record_file.exists() else UNRECORDED_RUN
+    return RunFolder(run, _read_spool(folder))
+
+
+def _read_spool(folder: Path) -> Spool:
+    """The records of the kinds that are drawn; UserError at one that cannot be read."""
+    spool: Spool = {kind: [] for kind in PAYLOADS}
+    for record in records(folder):
+        if record["kind"] in spool:
+            spool[record["kind"]].append(record)
+    return spool
+
+
+def is_scheduled(run: Record) -> bool:
+    """True if orders had due times. A run as fast as possible has an offered rate of null, no due times and no lag."""
+    return section(run, "settings").get("orders_per_s", 0) is not None
+
+
+def warm_up_s(run: Record) -> float:
+    found = section(run, "settings").get("warm_up_s")
+    return found if is_number(found) else 0.0
+
+
+def mean_cores(run: Record) -> dict[str, float]:
+    """CPU time over the length of the run, by component."""
+    duration_s = run.get("duration_s")
+    if not is_number(duration_s) or duration_s <= 0:
+        return {}
+    used = {name: section(run["components"], name).get("cpu_s") for name in section(run, "components")}
+    return {name: cpu_s / duration_s for name, cpu_s in used.items() if is_number(cpu_s)}
+
+
+def seconds_begun(spool: Spool) -> int:
+    """The number of seconds that the run reached into."""
+    per_second = [*spool["completion"], *spool["traffic"], *spool["process"]]
+    return 1 + max((int(record["payload"]["second"]) for record in per_second), default=-1)
+
+
+def seconds_per_point(spool: Spool, most: int = MAX_POINTS) -> int:
+    """1, unless the run is so long that single seconds would make its page large."""
+    return 1 + seconds_begun(spool) // most
+
+
+def length_s(folder: RunFolder) -> float:
+    """Time from the first order to the last answer; the seconds begun if no last answer came."""
+    duration_s = folder.run.get("duration_s")
+    return duration_s if is_number(duration_s) else seconds_begun(folder.spool)
+
+
+def is_long_enough(folder: RunFolder) -> bool:
+    """Whether the run has enough seconds for a chart over time."""
+    return seconds_begun(folder.spool) >= LEAST_SECONDS
+
+
+def lasts_a_second(folder: RunFolder) -> bool:
+    """False for a run too short to have a rate a second."""
+    return length_s(folder) >= 1.0
+
+
+def span_s(folder: RunFolder) -> float:
+    """The time that charts over the run show: all of it, to the end of its last second."""
+    return max(length_s(folder), float(seconds_begun(folder.spool)))
+
+
+def completion_clock(folder: RunFolder) -> str:
+    """The clock of the completion times: from due, or from handing over if nothing was due."""
+    is_due = any(record["payload"]["clock"] == "due" for record in folder.spool["completion"])
+    return "due" if is_due else "handed_over"
+
+
+def run_colour(run: Record) -> str:
+    return transport_colour(str(section(run, "settings").get("transport"))) or BLUE
+
+
+def middles_s(points: int, point_s: int) -> Floats:
+    """The x of a line's points: the middle of the seconds that each stands for."""
+    return np.asarray((np.arange(points) + 0.5) * point_s, np.float64)

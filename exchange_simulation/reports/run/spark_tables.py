@@ -1,0 +1,81 @@
+"""Spark's tables, made when everything else is there: one may interrupt them, or leave them out."""
+
+from __future__ import annotations
+
+import pkgutil
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from exchange_simulation.launching.interrupts import beside
+from exchange_simulation.launching.notices import has_listener, say
+
+SAY_EVERY_S = 10.0
+
+
+def make_tables(folder: Path, quiet: bool) -> bool:
+    """Have Spark make a run's tables. False if it did not: a run without them is still a run."""
+    return hand_over(folder, "spark.jobs:summarize", str(folder / "tables"), f"exchange report {folder}", quiet)
+
+
+def are_made(folder: Path) -> bool:
+    """True if the last of a run's tables is there, and newer than the files that they are made of."""
+    last = folder / "tables" / "seconds.parquet"
+    read = (folder / "run.json", folder / "spool", *(folder / "spool").glob("*.jsonl"))
+    return last.exists() and all(path.exists() and path.stat().st_mtime_ns < last.stat().st_mtime_ns for path in read)
+
+
+def hand_over(folder: Path, job: str, tables: str, again: str, quiet: bool) -> bool:
+    """Have Spark make tables of what is in `folder`. False if it did not.
+
+    `job` names a function, as module:name, which returns a note for the user; its module takes long to import. `tables`
+    is where they will be; `again` is the command that makes them later.
+    """
+    begun_s = time.monotonic()
+    try:
+        with waiting(f"Spark makes the tables of {folder.name}; Ctrl-C leaves them out"):
+            from spark.errors import SparkError
+
+            try:
+                note: str | None = pkgutil.resolve_name(job)(folder)
+            except SparkError as error:
+                click.echo(f"no tables: {error}", err=True)
+                return False
+    except KeyboardInterrupt:
+        click.echo(f"no tables: interrupted; make them with: {again}", err=True)
+        return False
+    if note:
+        click.echo(note, err=True)
+    click.echo(f"tables: {tables} ({time.monotonic() - begun_s:.0f} s)", err=quiet)
+    return True
+
+
+@contextmanager
+def waiting(sentence: str) -> Iterator[None]:
+    """Say on stderr what is being waited for: in a terminal with a clock, elsewhere once, and again every 10 s."""
+    if has_listener():
+        say(sentence)
+        yield
+        return
+    if sys.stderr.isatty():
+        columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+            progress.add_task(sentence, total=None)
+            yield
+        return
+    click.echo(sentence, err=True)
+    with beside(_remind):
+        yield
+
+
+def _remind(is_over: threading.Event) -> None:
+    begun_s = time.monotonic()
+    while not is_over.wait(SAY_EVERY_S):
+        click.echo(f"waiting for Spark, {time.monotonic() - begun_s:.0f} s", err=True)

@@ -1,0 +1,95 @@
+"""Results folders that others made: whatever is in them, `exchange results` ends, and sends no control characters."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from exchange.words import printable
+from exchange_simulation.reports.exports import print_json
+from tests.exchange_command import exchange, exchange_here
+
+CLEAR_SCREEN = "\x1b[2J"
+RECORD = {
+    "schema": 1,
+    "name": f"x{CLEAR_SCREEN}",
+    "status": "partial",
+    "reasons": [f"bad {CLEAR_SCREEN}", "\x9b31m"],
+    "settings": {"transport": f"zeromq{CLEAR_SCREEN}", "orders_per_s": 1000.0, "seed": 1},
+    "counts": {},
+    "completion_us": {},
+    "host": {"cpu": CLEAR_SCREEN},
+    "started_at": "2026-11-22T12:00:00.000+00:00",
+}
+
+
+def run_in(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_text(json.dumps(RECORD))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "words", [("list",), ("show", "evil"), ("diff", "evil", "evil"), ("show", f"no{CLEAR_SCREEN}")]
+)
+def test_control_characters_are_shown_and_not_sent(words: tuple[str, ...], tmp_path: Path) -> None:
+    run_in(tmp_path / "evil")
+    run_in(tmp_path / f"named{CLEAR_SCREEN}")
+    said = exchange_here("results", *words, "--results", tmp_path, FORCE_COLOR="1", TERM="dumb")
+    assert "Traceback" not in said.err
+    assert not [c for c in said.out + said.err if c in "\x07\x1b\x9b"]
+
+
+def test_what_is_printable_stays_as_it_is() -> None:
+    assert printable("a\tµ\n ünï — 交易") == "a\tµ\n ünï — 交易"
+    assert printable("\x1b[2J\x9b\udcff\r") == "\\x1b[2J\\x9b\\udcff\\r"
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_a_name_that_is_no_utf_8_is_listed(form: tuple[str, ...], tmp_path: Path) -> None:
+    run_in(tmp_path / os.fsdecode(b"n\xffame"))
+    said = exchange("results", "list", *form, "--results", tmp_path)
+    assert (said.code, said.err) == (0, "")
+    assert "udcffame" in said.out
+
+
+def test_a_line_break_in_a_name_or_a_value_breaks_no_line_of_the_list(tmp_path: Path) -> None:
+    run_in(tmp_path / "two\nlines")
+    broken = {**RECORD, "settings": {**RECORD["settings"], "transport": "amqp\nlossy"}}  # type: ignore[dict-item]
+    (run_in(tmp_path / "other") / "run.json").write_text(json.dumps(broken))
+    said = exchange("results", "list", "--results", tmp_path)
+    assert len(said.out.splitlines()) == 3
+    assert "two\\nlines" in said.out
+    assert "amqp\\nlossy" in said.out
+
+
+def test_a_record_with_a_path_that_is_no_utf_8_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"tape": os.fsdecode(b"orders\xff.bin")})
+    assert json.loads(capsys.readouterr().out) == {"tape": "orders\\udcff.bin"}
+
+
+@pytest.mark.parametrize("name", [os.fsdecode(b"n\xff"), CLEAR_SCREEN, "two\nlines"])
+def test_no_run_is_given_such_a_name(name: str, tmp_path: Path) -> None:
+    said = exchange_here("run", "--orders", 1, "--name", name, "--results", tmp_path)
+    assert (said.code, "is no name for a run" in said.err) == (2, True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pipe_in_place_of_a_record_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "pipe").mkdir()
+    os.mkfifo(tmp_path / "pipe" / "run.json")
+    listed = exchange("results", "list", "--results", tmp_path)
+    assert (listed.code, "damaged" in listed.out, "run.json is no file" in listed.out) == (0, True, True)
+    shown = exchange("results", "show", "pipe", "--results", tmp_path)
+    assert (shown.code, "is no file" in shown.err) == (1, True)
+
+
+@pytest.mark.parametrize("command", [("sweep",), ("bench", "supply-chain", "--topology", "freeform", "--config")])
+def test_toml_that_is_nested_too_deeply_is_refused(command: tuple[str, ...], tmp_path: Path) -> None:
+    deep = tmp_path / "deep.toml"
+    deep.write_text("a=" + "[" * 100_000)
+    said = exchange_here(*command, deep)
+    assert (said.code, "Traceback" not in said.err, "deep.toml" in said.err) == (2, True, True)

@@ -1,0 +1,137 @@
+"""`exchange results rerun`: once more from its own record, or a sentence that says why not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from kept_folders import put_bytes, put_run, put_trial, record, results
+
+from exchange.settings import RunSettings
+from exchange_simulation.experiments.trials import trial
+from exchange_simulation.experiments.trials.plan import Plan
+from exchange_simulation.launching.record.machine import host_facts, versions
+from tests.exchange_command import exchange_here, measured_here
+from tests.exchange_simulation.experiments.trials.sample_trials import plan
+
+HERE = {"host": {**host_facts(), "load_before": [99.0, 98.0, 97.0]}, "versions": versions()}
+"""This machine, once when it was busy."""
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The arguments of the run that would have started."""
+    said: dict[str, Any] = {}
+
+    def run(settings: RunSettings, results: str, name: str | None, **how: bool) -> int:
+        said.update(settings=settings, results=results, name=name, **how)
+        return 0
+
+    def run_trial(planned: Plan, results: str, name: str | None, *_: object) -> None:
+        said.update(plan=planned, results=results, name=name)
+
+    def follow_up(_trial: object, no_spark: bool, _as_json: bool) -> int:
+        said.update(with_spark=not no_spark)
+        return 0
+
+    monkeypatch.setattr("exchange_simulation.cli.run.run", run)
+    monkeypatch.setattr(trial, "run_trial", run_trial)
+    monkeypatch.setattr("exchange_simulation.cli.results.trial.follow_up", follow_up)
+    return said
+
+
+def test_a_run_that_is_run_again_has_the_same_settings_and_the_same_streams(tmp_path: Path) -> None:
+    words = ("--transport", "memory", "--rate", 20_000, "--orders", 400, "--seed", 7, "--packing", 3, "--name", "first")
+    first = measured_here(tmp_path, *words).record
+    said = exchange_here("results", "rerun", "first", "--name", "second", "--results", tmp_path, "--no-spark", "--json")
+    assert said.code == 0, said.err
+    assert said.out.encode() == (tmp_path / "second" / "run.json").read_bytes()
+    assert said.record["checksums"] == first["checksums"]
+    assert {**said.record["settings"], "url": 0} == {**first["settings"], "url": 0}
+    assert "unlike then" not in said.err
+
+
+def test_settings_are_those_of_the_record_and_places_are_found_anew(asked: dict[str, Any], tmp_path: Path) -> None:
+    own = {"transport": "tcp", "orders_per_s": None, "window": 5, "nagle": ("engine",), "cpus": {"gateway": 1}}
+    put_run(tmp_path, "first", settings=own, **HERE)
+    said = results(tmp_path, "rerun", "first", "--name", "again")
+    assert (said.exit_code, said.output) == (0, "")
+    assert asked["settings"] == RunSettings(**own)
+    assert (asked["name"], asked["with_spark"], asked["as_json"]) == ("again", True, False)
+
+
+def test_a_setting_that_came_later_has_its_default(asked: dict[str, Any], tmp_path: Path) -> None:
+    old = record("old", settings={"packing": 8})
+    del old["settings"]["capture"], old["settings"]["network"]
+    put_bytes(tmp_path, "old", orjson.dumps(old))
+    assert results(tmp_path, "rerun", "old").exit_code == 0
+    assert asked["settings"] == RunSettings(packing=8)
+
+
+def test_a_run_inside_of_a_trial_is_run_again_beside_it(asked: dict[str, Any], tmp_path: Path) -> None:
+    trial = put_trial(tmp_path, "trial")
+    inner = next(path.name for path in trial.iterdir() if path.is_dir())
+    assert results(tmp_path, "rerun", f"trial/{inner}").exit_code == 0
+    assert asked["results"] == str(tmp_path)
+
+
+def test_what_is_unlike_then_is_said_in_one_line(asked: dict[str, Any], tmp_path: Path) -> None:
+    then = {"host": {**HERE["host"], "cpu": "Z80"}, "versions": {**HERE["versions"], "numba": "0.1"}}
+    by_hand = record("by-hand")["settings"] | {"url": "zeromq+tcp://hostb:7000"}
+    put_bytes(tmp_path, "by-hand", orjson.dumps(record("by-hand", **then) | {"settings": by_hand}))
+    said = results(tmp_path, "rerun", "by-hand")
+    assert said.stdout == ""
+    [line] = said.stderr.splitlines()
+    assert f"host.cpu was Z80, is {HERE['host']['cpu']}" in line
+    assert f"versions.numba was 0.1, is {HERE['versions']['numba']}" in line
+    assert "the components met at hostb:7000, and now do on this machine" in line
+    assert "load" not in line
+
+
+def test_a_trial_is_run_again_with_its_plan_whether_it_was_finished_or_not(
+    asked: dict[str, Any], tmp_path: Path
+) -> None:
+    put_trial(tmp_path, "trial")
+    put_trial(tmp_path, "killed", finished=False)
+    for name in ("trial", "killed"):
+        assert results(tmp_path, "rerun", name, "--name", "again").exit_code == 0
+        assert (asked.pop("plan"), asked["name"]) == (plan(repeats=2), "again")
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"url": None}, "does not say what was run: its settings lack transport, orders_per_s, orders, seed"),
+        (None, "does not say what was run"),
+        ({**RunSettings().as_dict(), "colour": "red"}, "another version of exchange: .* no setting colour"),
+        ({**RunSettings().as_dict(), "packing": 0}, "nothing can be run with: packing is 0"),
+        ({**RunSettings().as_dict(), "nagle": 5}, "nothing can be run with"),
+    ],
+)
+def test_a_record_that_does_not_say_all_of_what_was_run_is_refused(
+    settings: dict[str, Any] | None, why: str, asked: dict[str, Any], tmp_path: Path
+) -> None:
+    put_bytes(tmp_path, "first", orjson.dumps(record("first") | {"settings": settings}))
+    refused = results(tmp_path, "rerun", "first")
+    assert refused.exit_code == 2
+    assert re.search(why, " ".join(refused.stderr.split()))
+    assert asked == {}
+
+
+def test_a_run_without_a_record_is_not_run_again(asked: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "killed" / "spool").mkdir(parents=True)
+    refused = results(tmp_path, "rerun", "killed")
+    assert (refused.exit_code, asked) == (1, {})
+    assert "the run goes on, or was killed" in refused.stderr
+
+
+def test_a_plan_of_a_newer_version_is_not_run_again(asked: dict[str, Any], tmp_path: Path) -> None:
+    trial = put_trial(tmp_path, "trial")
+    written = orjson.loads((trial / "plan.json").read_bytes())
+    (trial / "plan.json").write_bytes(orjson.dumps({**written, "schema": 2}))
+    refused = results(tmp_path, "rerun", "trial")
+    assert (refused.exit_code, asked) == (1, {})
+    assert "schema 2" in refused.stderr

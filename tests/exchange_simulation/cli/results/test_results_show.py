@@ -1,0 +1,131 @@
+"""`exchange results show`: a run and a trial as their commands presented them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from kept_folders import figures, put_bytes, put_run, put_trial, record, results
+
+from exchange_simulation.reports.comparison.table import show as as_compare_does
+from exchange_simulation.reports.run.terminal import show_record
+
+
+@pytest.fixture(scope="module")
+def there(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("results")
+    put_run(folder, "first", settings={"packing": 8})
+    put_run(folder, "20261121-tcp-aabb01")
+    put_run(folder, "20261121-amqp-ccbb01", settings={"transport": "amqp"})
+    put_trial(folder, "trial")
+    (folder / "notes").mkdir()
+    return folder
+
+
+def test_a_run_is_shown_as_exchange_run_shows_it_with_its_conditions(
+    there: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = results(there, "show", "first")
+    show_record(record("first", settings={"packing": 8}))
+    assert said.exit_code == 0
+    assert said.output.startswith(capsys.readouterr().out)
+    words = " ".join(said.output.split())
+    assert "settings packing 8 host cpu AMD EPYC, cores 2" in words
+    assert "exchange 0.1.0 TCP_NODELAY gateway on network none emulated" in words
+    assert max(map(len, said.output.splitlines())) <= 80
+
+
+def test_a_trial_is_shown_as_its_command_shows_it(there: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    as_compare_does(orjson.loads((there / "trial" / "comparison.json").read_bytes()))
+    assert results(there, "show", "trial").output == capsys.readouterr().out
+
+
+def test_a_name_may_be_a_path_a_run_of_a_trial_or_the_end_of_one_name_alone(there: Path) -> None:
+    inner = next(path for path in (there / "trial").iterdir() if path.is_dir())
+    for name, found in {
+        str(there / "first"): "first",
+        f"trial/{inner.name}": inner.name,
+        "aabb01": "20261121-tcp-aabb01",
+    }.items():
+        assert orjson.loads(results(there, "show", name, "--json").stdout)["name"] == found
+
+
+def test_json_is_the_record_s_own_bytes(there: Path) -> None:
+    for name, file in {"first": "run.json", "trial": "comparison.json"}.items():
+        assert results(there, "show", name, "--json").stdout_bytes == (there / name / file).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("frist", "no run or trial called frist (did you mean first?)"),
+        ("bb01", "2 names in"),
+        ("notes", "no folder of ours"),
+        ("x" * 300, "no run or trial"),
+    ],
+)
+def test_a_name_that_means_nothing_or_several_is_a_mistake(there: Path, name: str, said: str) -> None:
+    refused = results(there, "show", name)
+    assert refused.exit_code == 2
+    assert said in refused.output
+
+
+def test_a_newer_record_is_never_interpreted(tmp_path: Path) -> None:
+    put_run(tmp_path, "tomorrow", schema=2)
+    for words in (["show", "tomorrow"], ["diff", "tomorrow", "tomorrow"], ["rerun", "tomorrow"]):
+        said = results(tmp_path, *words)
+        assert (said.exit_code, said.stdout) == (1, "")
+        assert "schema 2, and this version of exchange reads 1" in said.stderr
+
+
+def test_a_trial_of_a_command_that_this_version_lacks_is_said_to_be_one(tmp_path: Path) -> None:
+    trial = put_trial(tmp_path, "trial")
+    for name in ("plan.json", "comparison.json"):
+        found = orjson.loads((trial / name).read_bytes())
+        (trial / name).write_bytes(orjson.dumps({**found, "study": "capacity"}))
+    for word in ("show", "rerun"):
+        said = results(tmp_path, word, "trial").stderr
+        assert "made by exchange capacity, which this version does not have" in said
+
+
+def spoilt(good: Any, depth: int = 0) -> Iterator[Any]:
+    """The record once for each of its values, with one of another type in its place; and without each of its parts."""
+    if isinstance(good, dict):
+        for place in good:
+            for other in spoilt(good[place], depth + 1):
+                yield {**good, place: other}
+            if depth < 2:
+                yield {name: value for name, value in good.items() if name != place}
+    yield 7 if isinstance(good, str | None) else "x"
+
+
+def test_no_damage_to_a_record_leads_to_a_traceback(tmp_path: Path) -> None:
+    put_run(tmp_path, "good")
+    put_bytes(tmp_path, "bad", b"")
+    small = record("bad", lag_us={}, completion_us={"due": figures(1.0)})
+    small["settings"] = {name: small["settings"][name] for name in ("transport", "orders_per_s", "seed", "network")}
+    for content in spoilt(small):
+        (tmp_path / "bad" / "run.json").write_bytes(orjson.dumps(content))
+        for words in (["list"], ["show", "bad"], ["diff", "good", "bad"]):
+            said = results(tmp_path, *words)
+            assert said.exception is None or isinstance(said.exception, SystemExit), (words, content)
+
+
+@pytest.mark.parametrize(
+    ("share", "line"),
+    [
+        (0.47, "the machine: others took 47% of all processors"),
+        (0.053, "the machine: others took 5.3% of all processors"),
+        (0.03, None),
+        (None, None),
+    ],
+)
+def test_a_noisy_run_says_so_before_its_figures(
+    share: float | None, line: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show_record({**record("first"), "noise": {"share_of_all_cpus": share}})
+    before = capsys.readouterr().out.partition("microseconds")[0]
+    assert ("the machine:" in before, (line or "") in before) == (line is not None, True)

@@ -1,0 +1,71 @@
+"""An installation without the libraries of an extra says which is missing and how to get it, and loses no run."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from exchange_simulation.launching.errors import EXTRAS
+from tests.exchange_command import exchange
+
+PROJECT = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+
+
+@pytest.fixture
+def without(tmp_path: Path) -> str:
+    """A folder for PYTHONPATH in which every library of an extra is missing."""
+    for library in set().union(*EXTRAS.values()):
+        text = f'raise ModuleNotFoundError("No module named {library!r}", name="{library}")'
+        (tmp_path / f"{library}.py").write_text(text)
+    return str(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "extra"), [(("compare", "--dry-run"), "report"), (("spark", "summary", "."), "spark")]
+)
+def test_a_command_that_needs_an_extra_names_it_before_it_measures(
+    words: tuple[str, ...], extra: str, without: str
+) -> None:
+    said = exchange(*words, PYTHONPATH=without)
+    assert said.code == 1
+    assert f"pip install 'exchange-simulation[{extra}]'" in said.err
+
+
+def test_the_doctor_without_spark_says_so_and_shows_the_rest(without: str) -> None:
+    said = exchange("doctor", "--seconds", 0.5, PYTHONPATH=without)
+    assert said.code == 0, said.err
+    assert "-> pip install 'exchange-simulation[spark]'" in said.out
+    assert "Spark's tables (no Spark)" in " ".join(said.out.split())
+
+
+def test_the_extras_are_those_of_the_project() -> None:
+    for extra, libraries in EXTRAS.items():
+        declared = " ".join(PROJECT["optional-dependencies"][extra])
+        assert [library for library in libraries - {"py4j"} if library not in declared] == []
+        assert [library for library in libraries if library in " ".join(PROJECT["dependencies"])] == []
+
+
+def test_a_run_without_the_drawing_library_prints_its_outcome_and_leaves_out_the_page(
+    tmp_path: Path, without: str
+) -> None:
+    said = exchange(
+        "run", "--transport", "memory", "--orders", 100, "--results", tmp_path / "results", PYTHONPATH=without
+    )
+    assert said.code == 0, said.err
+    assert "100 orders sent and received" in said.out
+    assert "no page: this needs matplotlib: pip install 'exchange-simulation[report]'" in said.err
+    assert "no tables: this needs" in said.err
+
+
+def test_a_benchmark_without_the_drawing_library_prints_its_outcome_and_leaves_out_the_page(
+    tmp_path: Path, without: str
+) -> None:
+    words = ("--transport", "memory", "--count", 9, "--sizes", 8, "--repeats", 1, "--name", "b", "--results", tmp_path)
+    said = exchange("bench", "de-pp", *words, PYTHONPATH=without)
+    assert said.code == 0, said.err
+    assert "de-pp" in said.out
+    assert "no page: this needs matplotlib: pip install 'exchange-simulation[report]'" in said.err
+    assert "page: " not in said.out
+    assert (tmp_path / "b" / "bench.json").exists()

@@ -1,0 +1,119 @@
+"""`exchange serve`: who is refused, and what becomes of the runs that it starts."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.request import urlopen
+
+import orjson
+import psutil
+import pytest
+
+from exchange_simulation.cli.serve.server import Answer, Form, Server
+from tests.exchange_command import exchange_here
+from tests.exchange_simulation.cli.serving import Serving
+from tests.machine import PATIENCE_S, until
+
+
+def test_only_who_has_the_token_is_answered_and_only_on_loopback(recorded: Serving) -> None:
+    assert recorded.url.hostname == "127.0.0.1"
+    assert recorded.asked(recorded.url.path).status == 200
+    for path in ("/", "/table", f"/{'x' * 32}/", recorded.url.path[:-2] + "/"):
+        assert recorded.asked(path).status == 403
+    listening = [each.laddr.ip for each in psutil.Process(recorded.process.pid).net_connections("tcp")]
+    assert set(listening) == {"127.0.0.1"}
+
+
+def test_silent_connections_take_so_many_threads_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("exchange_simulation.cli.serve.server.MOST_CONNECTIONS", 2)
+
+    class Page:
+        def get(self, _parts: list[str], _query: Form) -> Answer:
+            return Answer(b"here")
+
+        post = get
+
+    with Server(Page(), 0) as server, ThreadPoolExecutor(1) as pool:
+        serving = pool.submit(server.serve_forever, 0.01)
+        first, second, third = (socket.create_connection(("127.0.0.1", server.server_port)) for _ in range(3))
+        with first, third:
+            assert third.recv(1) == b"", "closed at once"
+            second.close()
+            until(lambda: answered(server), "an answer")
+        server.shutdown()
+        serving.result()
+
+
+def answered(server: Server) -> bool:
+    with contextlib.suppress(OSError), urlopen(server.address, timeout=PATIENCE_S) as answer:
+        return answer.read() == b"here"
+    return False
+
+
+def test_a_request_by_another_host_s_name_is_refused(recorded: Serving) -> None:
+    for host in ("attacker.example", f"localhost:{recorded.url.port}", "127.0.0.1"):
+        assert recorded.asked(recorded.url.path, Host=host).status == 403
+
+
+def test_a_form_is_taken_only_from_a_page_of_ours_and_only_if_short(recorded: Serving) -> None:
+    stop, origin = f"{recorded.url.path}stop", f"http://{recorded.url.netloc}"
+    assert recorded.asked(stop, "POST").status == 403
+    assert recorded.asked(stop, "POST", Origin="http://attacker.example").status == 403
+    assert recorded.asked(stop, "POST", Origin=origin).status == 303
+    assert recorded.asked(stop, "POST", "x" * 100_000, Origin=origin).status == 413
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "page/../../../etc/passwd",
+        "page/..%2F..%2F..%2Fetc/passwd",
+        "page/%2Fetc/passwd",
+        "page/compare/plan.json",
+        "page/compare/../run-zeromq/report.html",
+        "live/..%0d%0aX:y",
+        "events/none",
+        "page",
+        "page/run-zeromq",
+        "page/run-zeromq/spool/000001.jsonl",
+    ],
+)
+def test_no_path_leads_out_of_the_results_or_to_other_files(recorded: Serving, path: str) -> None:
+    assert recorded.asked(recorded.url.path + path).status == 404
+
+
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM, signal.SIGKILL]
+)
+def test_a_second_run_is_refused_while_one_is_under_way_whose_end_is_that_of_the_server(
+    fresh: Serving, number: signal.Signals
+) -> None:
+    start, origin = f"{fresh.url.path}start", f"http://{fresh.url.netloc}"
+    assert fresh.asked(start, "POST", "duration_s=600&orders_per_s=500", Origin=origin).status == 303
+    refused = fresh.asked(start, "POST", "orders_per_s=500", Origin=origin)
+    assert refused.status == 400
+    assert "is under way" in refused.read().decode()
+    assert fresh.asked(start, "POST", "results=elsewhere", Origin=origin).status == 400
+    mistake = fresh.asked(f"{fresh.url.path}rate", "POST", "rate=many", Origin=origin).read().decode()
+    for link in ('href="./"', 'action="./stop"', 'action="./rate"', 'data-events="./events/'):
+        assert link in mistake, "the page lies in the first folder"
+    until(lambda: list(fresh.results.glob("*/spool/*.jsonl")), "a spool file")
+    family = fresh.family()
+    assert len(family) >= 6  # its watchdog, the run, the run's watchdog and three components
+    fresh.process.send_signal(number)
+    fresh.process.wait(PATIENCE_S)
+    gone, _ = psutil.wait_procs(family, PATIENCE_S)
+    assert len(gone) == len(family)
+    if number != signal.SIGKILL:
+        assert orjson.loads(next(fresh.results.glob("*/run.json")).read_bytes())["status"] == "partial"
+
+
+def test_what_it_cannot_do_is_said(recorded: Serving, tmp_path: Path) -> None:
+    absent = exchange_here("serve", "--results", tmp_path / "absent")
+    assert (absent.code, "is no folder" in absent.err) == (2, True)
+    taken = exchange_here("serve", "--results", tmp_path, "--port", recorded.url.port)
+    assert (taken.code, "choose another --port" in taken.err) == (2, True)

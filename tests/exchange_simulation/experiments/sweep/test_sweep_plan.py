@@ -1,0 +1,188 @@
+"""A sweep's plan: every combination that makes sense, held against those that differ in one thing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from exchange.settings import RunSettings
+from exchange_simulation.cli.main import main
+from exchange_simulation.experiments.sweep.planning import EXAMPLE, confirm, planned
+from exchange_simulation.experiments.trials.plan import Plan, read_plan, write_plan
+from exchange_simulation.experiments.trials.verdicts import planned_rows
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.tape import write_tape
+
+
+def plan_of(*vary: str, file: Path | None = None, **typed: Any) -> Plan:
+    return planned(file, {"vary": vary, **typed})
+
+
+def labels(plan: Plan) -> set[str]:
+    return {arm.label for arm in plan.arms}
+
+
+def toml(folder: Path, text: str) -> Path:
+    (folder / "sweep.toml").write_text(text)
+    return folder / "sweep.toml"
+
+
+def test_every_combination_is_an_arm_under_every_condition() -> None:
+    plan = plan_of("transport=tcp,zeromq", "packing=1,10", "rate=1000,max", "prices=1..9,450..549", duration_s=1.0)
+    assert len(plan.arms) == len(labels(plan)) == 2 * 2 * 2 * 2
+    assert plan.contenders == ["tcp, packing 1", "tcp, packing 10", "zeromq, packing 1", "zeromq, packing 10"]
+    assert "as fast as it goes, prices 1..9" in plan.blocks
+    assert {(arm.settings.packing, arm.settings.prices[0]) for arm in plan.arms} == {
+        (1, 1),
+        (1, 450),
+        (10, 1),
+        (10, 450),
+    }
+
+
+@pytest.mark.parametrize(
+    ("vary", "run", "offered"),
+    [
+        ((), {}, {"zeromq at 2,000 orders/s": 2000}),
+        (("packing=1,2",), {}, {"packing 1 at 2,000 orders/s": 2000, "packing 2 at 2,000 orders/s": 2000}),
+        (
+            ("arrivals=fixed,recorded",),
+            {},
+            {"arrivals fixed at 8,000 orders/s": 8000, "arrivals recorded at 2,000 orders/s": 2000},
+        ),
+        (
+            ("rate=1000,4000",),
+            {"arrivals": "fixed"},
+            {"zeromq at 1,000 orders/s": 1000, "zeromq at 4,000 orders/s": 4000},
+        ),
+    ],
+)
+def test_an_arm_over_a_tape_is_called_by_the_rate_that_it_offers(
+    tmp_path: Path, vary: tuple[str, ...], run: dict[str, Any], offered: dict[str, float]
+) -> None:
+    tape = tmp_path / "t.bin"
+    settings = RunSettings(orders_per_s=2000.0, orders=100)
+    write_tape(tape, settings)
+    plan = plan_of(*vary, tape=str(tape), orders=100, **run)
+    assert {arm.label: arm.settings.orders_per_s for arm in plan.arms} == offered
+
+
+def test_arms_are_held_against_those_that_differ_in_one_thing_alone() -> None:
+    plan = plan_of("transport=tcp,zeromq", "packing=1,10")
+    pairs = {(first.contender, second.contender) for first, second in plan.compared_arms}
+    assert pairs == {
+        ("tcp, packing 1", "tcp, packing 10"),
+        ("tcp, packing 1", "zeromq, packing 1"),
+        ("tcp, packing 10", "zeromq, packing 10"),
+        ("zeromq, packing 1", "zeromq, packing 10"),
+    }
+    assert len(planned_rows(plan)) == 4 * 3
+
+
+def test_what_only_a_broker_has_makes_no_arms_where_there_is_none() -> None:
+    plan = plan_of("transport=zeromq,amqp", "delivery=lossy,confirmed", "nagle=none,gateway+broker")
+    by_transport = {name: [a for a in plan.arms if a.settings.transport == name] for name in ("zeromq", "amqp")}
+    assert [arm.contender for arm in by_transport["zeromq"]] == ["zeromq, nagle none"]
+    assert len(by_transport["amqp"]) == 4
+    assert {arm.settings.nagle for arm in by_transport["amqp"]} == {(), ("gateway", "broker")}
+
+
+def test_where_only_a_condition_varies_it_is_what_is_compared() -> None:
+    plan = plan_of("prices=1..9,450..549")
+    assert plan.contenders == ["prices 1..9", "prices 450..549"]
+    assert plan.blocks == ["at 8,000 orders/s"]
+
+
+def test_the_first_second_of_a_long_run_is_left_out_unless_told_otherwise() -> None:
+    plan = plan_of("rate=1000,8000", orders=20_000)
+    assert {arm.settings.orders_per_s: arm.settings.warm_up_s for arm in plan.arms} == {1000.0: 1.0, 8000.0: 0.0}
+    assert {arm.settings.warm_up_s for arm in plan_of("rate=1000,8000", orders=20_000, warm_up_s=0.5).arms} == {0.5}
+
+
+def test_what_was_typed_takes_the_place_of_what_the_file_says(tmp_path: Path) -> None:
+    file = toml(tmp_path, "repeats = 3\n[vary]\nrate = [1000, 2000]\n[run]\norders = 1_000_000\nseed = 7\n")
+    plan = plan_of("rate=4000", file=file, duration_s=2.0, repeats=1)
+    assert [arm.settings.orders_per_s for arm in plan.arms] == [4000.0]
+    assert (plan.arms[0].settings.orders, plan.arms[0].settings.duration_s) == (None, 2.0)
+    assert (plan.repeats, plan.seed, plan.arms[0].settings.seed) == (1, 7, 7)
+
+
+def test_the_example_is_the_papers_sweep() -> None:
+    printed = CliRunner().invoke(main, ["sweep", "--example"]).output
+    assert printed == EXAMPLE.read_text()
+    plan = plan_of(file=EXAMPLE)
+    assert [arm.settings.orders_per_s for arm in plan.arms[:5]] == [1000, 2000, 4000, 6000, 8000]
+    assert {arm.settings.orders for arm in plan.arms} == {1_000_000}
+
+
+def test_a_written_plan_is_read_as_it_was(tmp_path: Path) -> None:
+    plan = plan_of("transport=tcp,zeromq", "packing=1,10", pause_s=0.25)
+    write_plan(tmp_path, plan)
+    assert read_plan(tmp_path) == plan
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[vary]\npakcing = [1]", "[vary]: 'pakcing' is not known: did you mean packing?"),
+        ("[run]\nrecord = true", "[run]: record is for a run by itself"),
+        ("repeat = 3", "'repeat' is not known: did you mean repeats?"),
+        ('repeats = "3"', "repeats is '3'; it takes a whole number"),
+        ("repeats = true", "repeats is True; it takes a whole number"),
+        ("[vary]\npacking = 3", "packing is 3; it takes a list, as [3]"),
+        ("[vary]\npacking = []", "packing has no values"),
+        ("[vary]\npacking = [1, 1]", "packing has a value twice"),
+        ("[vary]\nrate = [1000, 1000.0]", "rate has a value twice: 1000, 1000.0"),
+        ("[vary]\npacking = [1, 'x']", "packing is x: 'x' is no whole number"),
+        ("[vary]\npacking = [[1]]", "packing is [1]; it takes what --packing"),
+        ("[run]\npacking = true", "packing is True; it takes what --packing"),
+        ("vary = 3", "vary is 3; it is a table"),
+        ("[vary]\nseed = [1]\n[run]\nseed = 2", "seed stands in both [vary] and [run]"),
+        ("repeats = ", "is no TOML"),
+    ],
+)
+def test_a_files_mistake_is_told_with_its_place(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError) as refused:
+        plan_of(file=toml(tmp_path, text))
+    assert said in refused.value.message
+    assert "sweep.toml" in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--vary", "packing"], "give NAME=VALUE,VALUE, as packing=1,10"),
+        (["--vary", "packing=1", "--packing", "2"], "packing is given twice"),
+        (["--vary", "rate=1", "--rates", "2"], "rate is given twice"),
+        (["--vary", "packing=1", "--vary", "packing=10", "--vary", "nagle=none,all"], "Error: packing is given twice"),
+        (["--vary", "timeout=1,1.0"], "timeout has a value twice: 1, 1.0"),
+        (
+            ["--rates", "1", "--orders", "4000", "--repeats", "6", "--until-decided"],
+            "up to 24 runs take about 27.8 hours",
+        ),
+        (["--vary", "packing=0"], "--packing is 0; allowed is a whole number from 1 to 1,000"),
+        (["--transports", "memory,tcp"], "memory runs in threads of one process, tcp in processes"),
+        (["--rates", "1", "--orders", "1000000"], "127 days"),
+        (["--resume", "it", "sweep.toml"], "leave out FILE.toml"),
+        (
+            ["--transports", "tcp,zeromq", "--vary", "delivery=lossy,durable"],
+            "delivery is lossy,durable, which tcp, zeromq",
+        ),
+        (["none.toml"], "cannot read none.toml: No such file"),
+    ],
+)
+def test_a_mistake_on_the_command_line_starts_nothing(words: list[str], said: str, tmp_path: Path) -> None:
+    refused = CliRunner().invoke(main, ["sweep", "--results", str(tmp_path / "results"), *words])
+    assert refused.exit_code == 2
+    assert said in refused.output
+    assert not (tmp_path / "results").exists()
+
+
+def test_more_than_a_day_needs_a_yes() -> None:
+    plan = plan_of("rate=1", orders=100_000)
+    with pytest.raises(UserError, match=r"more than a day: say --yes, or shorten it"):
+        confirm(plan, yes=False)
+    confirm(plan, yes=True)

@@ -1,0 +1,142 @@
+"""Making the planned runs: what fails, what is interrupted, and what is left to do."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from rich.console import Console
+from sample_trials import plan, put_all, record_of
+
+from exchange.settings import RunSettings
+from exchange_simulation.experiments.trials.execution import Progress, execute, to_do
+from exchange_simulation.experiments.trials.observations import observe
+from exchange_simulation.experiments.trials.plan import Plan
+from exchange_simulation.launching.errors import UserError
+
+MADE = plan(repeats=3)
+"""2 warm-ups and 6 runs."""
+
+
+class Scripted:
+    """Measures at once, and at the run with a given number does something else."""
+
+    def __init__(self, at: int = 0, instead: Callable[[], Any] = dict) -> None:
+        self.names: list[str] = []
+        self._at, self._instead = at, instead
+
+    def __call__(self, folder: Path, settings: RunSettings) -> dict[str, Any]:
+        self.names.append(folder.name.rpartition("-")[0])
+        changed = {}
+        if len(self.names) == self._at:
+            folder.rmdir()
+            changed = self._instead()
+            folder.mkdir()
+        record = record_of(folder, settings, **changed)
+        (folder / "run.json").write_bytes(orjson.dumps(record))
+        return record
+
+
+def ran(trial: Path, measure: Scripted, made: Plan = MADE) -> bool:
+    steps = to_do(trial, made)
+    return execute(trial, made, steps, measure, Progress(steps))
+
+
+def refuse() -> dict[str, Any]:
+    raise UserError("nobody listens")
+
+
+def press_ctrl_c() -> dict[str, Any]:
+    raise KeyboardInterrupt
+
+
+def take_ctrl_c_as_a_run_does() -> dict[str, Any]:
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        return {"status": "partial", "reasons": ["interrupted"]}
+    return {}
+
+
+def test_warm_ups_come_first_and_then_the_plan(tmp_path: Path) -> None:
+    measure = Scripted()
+    assert ran(tmp_path, measure)
+    assert measure.names == [step.name for step in (*MADE.warm_ups, *MADE.steps)]
+    assert to_do(tmp_path, MADE) == []
+
+
+@pytest.mark.parametrize("ctrl_c", [press_ctrl_c, take_ctrl_c_as_a_run_does])
+def test_after_ctrl_c_what_is_done_stays_and_what_is_left_is_run(
+    ctrl_c: Callable[[], dict[str, Any]], tmp_path: Path
+) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    first, second = Scripted(at=5, instead=ctrl_c), Scripted()
+    assert not ran(tmp_path, first)
+    assert len(first.names) == 5
+    assert signal.getsignal(signal.SIGINT) is before
+    assert ran(tmp_path, second)
+    planned = [step.name for step in MADE.steps]
+    assert second.names == [*(step.name for step in MADE.warm_ups), *planned[2:]]
+
+
+def test_a_run_that_cannot_start_costs_itself_only_and_is_recorded_and_run_again_later(tmp_path: Path) -> None:
+    measure = Scripted(at=4, instead=refuse)
+    assert ran(tmp_path, measure)
+    assert len(measure.names) == 8
+    records = [orjson.loads(path.read_bytes()) for path in tmp_path.glob(f"{measure.names[3]}-*/run.json")]
+    assert [(record["status"], record["reasons"]) for record in records] == [("partial", ["nobody listens"])]
+    assert [step.name for step in to_do(tmp_path, MADE)][-1:] == [measure.names[3]]
+
+
+def test_an_invalid_run_is_kept_beside_the_one_that_replaces_it(tmp_path: Path) -> None:
+    measure = Scripted(at=4, instead=lambda: {"status": "invalid"})
+    assert ran(tmp_path, measure)
+    assert ran(tmp_path, Scripted())
+    assert len(list(tmp_path.glob(f"{measure.names[3]}-*"))) == 2
+    assert to_do(tmp_path, MADE) == []
+
+
+def test_a_saturated_run_is_done(tmp_path: Path) -> None:
+    assert ran(tmp_path, Scripted(at=4, instead=lambda: {"status": "saturated"}))
+    assert to_do(tmp_path, MADE) == []
+
+
+def test_a_run_that_was_killed_before_its_record_is_run_again(tmp_path: Path) -> None:
+    measure = Scripted()
+    assert ran(tmp_path, measure)
+    next(tmp_path.glob(f"{measure.names[5]}-*/run.json")).unlink()
+    assert [step.name for step in to_do(tmp_path, MADE)][-1:] == [measure.names[5]]
+
+
+def test_a_warm_up_that_cannot_start_ends_it_all(tmp_path: Path) -> None:
+    measure = Scripted(at=2, instead=refuse)
+    with pytest.raises(UserError, match="nobody listens"):
+        ran(tmp_path, measure)
+    assert len(measure.names) == 2
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_label_is_shown_as_it_is_written(is_terminal: bool) -> None:
+    """[old] and [/x] are rich's markup: the one was left out, the other ended the trial with a stack trace."""
+    out = io.StringIO()
+    step = replace(MADE.steps[0], arm=replace(MADE.arms[0], contender="tape [old]/[/x]"))
+    with Progress([step], Console(file=out, force_terminal=is_terminal, width=100)).shown(step) as show_end:
+        show_end({"status": "complete"}, False)
+    assert "tape [old]/[/x]" in out.getvalue()
+
+
+def test_a_trial_s_folder_is_looked_through_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_all(tmp_path, MADE, {"a": [1.0] * 3, "b": [1.0] * 3})
+    looks: list[Path] = []
+    iterdir = Path.iterdir
+    monkeypatch.setattr(Path, "iterdir", lambda folder: looks.append(folder) or iterdir(folder))
+    assert to_do(tmp_path, MADE) == []
+    assert [len(arm.runs) for arm in observe(tmp_path, MADE).values()] == [3, 3]
+    assert looks == [tmp_path] * 2

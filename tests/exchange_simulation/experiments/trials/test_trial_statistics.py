@@ -1,0 +1,135 @@
+"""The estimates of ratios, against cases whose answer is known, and against chance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from exchange.estimates import median
+from exchange_simulation.experiments.trials.sign_flips import (
+    CAUTION,
+    FLIPS,
+    LogRatio,
+    estimate_together,
+    hodges_lehmann,
+    repeats_needed,
+    sign_flips,
+)
+from exchange_simulation.experiments.trials.verdicts import ALPHA, share_lower
+
+ROWS, METRICS, REPEATS = 15, 3, 10
+GROUPS = [row * METRICS // ROWS for row in range(ROWS)]
+Floats = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+
+
+def judged(rows: Floats, alpha: float = ALPHA) -> list[LogRatio]:
+    return estimate_together(rows.tolist(), GROUPS[: len(rows)], alpha, seed=1)
+
+
+def normal_rows(seed: int, repeats: int = REPEATS, rows: int = ROWS) -> Floats:
+    return np.random.default_rng(seed).normal(0.0, 0.15, (rows, repeats))
+
+
+def test_a_median_s_interval_holds_it_and_equal_seeds_give_equal_intervals() -> None:
+    found = median([3.0, 1.0, 2.0, 5.0, 4.0], seed=1)
+    assert found.value == 3.0
+    assert 1.0 <= (found.low or 0) <= 3.0 <= (found.high or 0) <= 5.0
+    assert median([3.0, 1.0, 2.0, 5.0, 4.0], seed=1) == found
+
+
+@pytest.mark.parametrize("repeats", [2, 3, 10])
+def test_equal_figures_give_an_interval_of_no_width_and_no_warning(repeats: int) -> None:
+    found = median([7.0] * repeats, seed=1)
+    assert (found.value, found.low, found.high) == (7.0, 7.0, 7.0)
+
+
+def test_one_repeat_has_no_interval() -> None:
+    assert median([7.0], seed=1).low is None
+
+
+def test_the_hodges_lehmann_estimate_is_the_median_of_all_pairs_averages() -> None:
+    assert hodges_lehmann(np.array([0.0, 1.0, 2.0, 100.0])) == 1.75  # 0, .5, 1, 1, 1.5, 2, 50 ...
+    assert hodges_lehmann(np.arange(101.0)) == pytest.approx(50.0, abs=1.0)
+
+
+@pytest.mark.parametrize("repeats", [6, 10, 12])
+def test_few_repeats_are_flipped_in_every_way_once_up_to_the_sign(repeats: int) -> None:
+    ways = {tuple(way) for way in sign_flips(repeats, seed=1).tolist()}
+    assert len(ways) == 2 ** (repeats - 1)
+    assert not any(tuple(-sign for sign in way) in ways for way in ways)
+
+
+def test_many_repeats_are_flipped_in_ways_that_the_seed_chooses() -> None:
+    assert sign_flips(20, seed=1).shape == (FLIPS, 20)
+    assert (sign_flips(20, seed=1)[0] == 1.0).all()
+    assert (sign_flips(20, seed=1) != sign_flips(20, seed=2)).any()
+
+
+def test_no_difference_is_p_1_and_a_clear_one_the_smallest_p_there_is() -> None:
+    none, clear = judged(np.vstack([np.zeros(6), np.linspace(1.0, 1.1, 6)]))
+    assert (none.p_corrected, none.differs) == (1.0, False)
+    assert (clear.p, clear.p_corrected, clear.differs) == (2**-5, 2**-5 / CAUTION, True)
+
+
+def test_a_verdict_needs_as_many_repeats_as_let_full_agreement_be_no_chance() -> None:
+    assert [repeats_needed(ALPHA / looks) for looks in (1, 2, 3)] == [6, 7, 8]
+    assert 2.0**-5 < CAUTION * ALPHA < 2.0**-4
+    assert [judged(np.ones((1, repeats)))[0].differs for repeats in (5, 6)] == [False, True]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_interval_and_verdict_never_contradict_each_other(seed: int) -> None:
+    rows = normal_rows(seed) + np.linspace(-0.3, 0.3, ROWS)[:, None]
+    found = judged(rows)
+    assert {row.differs for row in found} == {True, False}
+    for row in found:
+        assert row.differs == (abs(row.estimate) > row.half_width) == (row.p_corrected <= ALPHA)
+
+
+def test_shifting_a_row_shifts_its_estimate_and_turning_it_round_turns_it_round() -> None:
+    rows = normal_rows(7)
+    found, turned = judged(rows), judged(-rows)
+    assert [row.estimate for row in turned] == pytest.approx([-row.estimate for row in found])
+    assert [row.p_corrected for row in turned] == [row.p_corrected for row in found]
+    shifted = judged(rows + 3.0)
+    assert [row.estimate for row in shifted] == pytest.approx([row.estimate + 3.0 for row in found])
+    assert all(row.differs for row in shifted)
+
+
+def test_one_run_far_off_does_not_hide_a_difference() -> None:
+    rows = normal_rows(3, repeats=12, rows=5)
+    rows[0] = 0.4 + 0.05 * rows[0]
+    rows[0, 4] = -4.6  # a run that was 100 times slower than its rival
+    assert [row.differs for row in judged(rows)] == [True, False, False, False, False]
+
+
+def test_one_run_far_off_makes_no_difference() -> None:
+    rows = normal_rows(3, rows=5)
+    rows[0, 4] = 4.6
+    assert not any(row.differs for row in judged(rows))
+
+
+def test_a_row_that_some_repeats_did_not_measure_is_estimated_from_the_others() -> None:
+    rows = normal_rows(4, rows=3)
+    rows[1] = 1.0
+    rows[1, [2, 5]] = np.nan
+    assert judged(rows)[1].estimate == 1.0
+    assert [row.differs for row in judged(rows)] == [False, True, False]
+
+
+def test_arms_against_themselves_are_seldom_told_apart() -> None:
+    told = [any(row.differs for row in judged(normal_rows(seed, repeats=8))) for seed in range(150)]
+    assert sum(told) / len(told) <= 0.08  # 5 % nominal; three standard errors above are 10 %
+
+
+def test_intervals_hold_the_truth_together_as_often_as_they_say() -> None:
+    truth = np.linspace(-0.4, 0.4, ROWS)
+    held = [
+        all(abs(row.estimate - true) <= row.half_width for row, true in zip(judged(made), truth, strict=True))
+        for made in (normal_rows(seed, repeats=8) + truth[:, None] for seed in range(100))
+    ]
+    assert sum(held) / len(held) >= 0.9
+
+
+def test_share_lower_counts_equal_pairs_half() -> None:
+    assert share_lower([1.0, 2.0, 3.0, 4.0], [2.0, 2.0, 2.0, 5.0]) == 0.625

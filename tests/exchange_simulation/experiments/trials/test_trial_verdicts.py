@@ -1,0 +1,240 @@
+"""A trial's verdicts and caveats, from made-up runs."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from sample_trials import HOST, VERSIONS, plan, put, put_all
+
+from exchange.estimates import Estimate
+from exchange.settings import RunSettings
+from exchange_simulation.experiments.trials.arms import Arm
+from exchange_simulation.experiments.trials.plan import Plan
+from exchange_simulation.experiments.trials.results import results
+from exchange_simulation.experiments.trials.verdicts import unreachable
+from exchange_simulation.reports.exports import trial_rows
+from exchange_simulation.reports.formats import interval
+
+STEADY = [100.0, 101.0, 99.0, 102.0, 98.0, 100.0, 101.0, 99.0, 102.0, 98.0]
+
+
+def told(trial: Path, made: Plan, metric: str = "due_p50_us") -> dict[str, Any]:
+    """The first verdict on a metric."""
+    return next(verdict for verdict in results(trial, made)["verdicts"] if verdict["metric"] == metric)
+
+
+def caveats(trial: Path, made: Plan) -> str:
+    return "\n".join(results(trial, made)["caveats"])
+
+
+def test_equal_figures_cannot_be_told_apart(tmp_path: Path) -> None:
+    put_all(tmp_path, plan(), {"a": STEADY, "b": STEADY})
+    verdict = told(tmp_path, plan())
+    assert (verdict["outcome"], verdict["p"], verdict["ratio"]) == ("cannot tell", 1.0, 1.0)
+    assert verdict["sentence"] == "cannot tell: a / b is 1.00 (1.00..1.00), below 1 in 0 of 10 repeats"
+
+
+def test_a_clear_difference_is_told_with_factor_and_interval_whoever_is_named_first(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "other").mkdir()
+    put_all(tmp_path / "one", plan(), {"a": STEADY, "b": [3 * us for us in STEADY]})
+    put_all(tmp_path / "other", plan(), {"b": STEADY, "a": [3 * us for us in STEADY]})
+    one, other = told(tmp_path / "one", plan()), told(tmp_path / "other", plan())
+    assert (one["sentence"], other["sentence"]) == (
+        "a is 3.0 times faster than b (3.0..3.0), in 10 of 10 repeats",
+        "b is 3.0 times faster than a (3.0..3.0), in 10 of 10 repeats",
+    )
+    assert (one["share_of_repeats_first_lower"], other["share_of_repeats_first_lower"]) == (1.0, 0.0)
+    assert one["ratio"] == pytest.approx(1 / 3)
+    cpu = told(tmp_path / "one", plan(), "cpu_s_per_million")
+    assert cpu["sentence"] == "b takes 3.0 times the CPU of a (3.0..3.0), in 10 of 10 repeats"
+
+
+def test_a_difference_within_the_buckets_width_is_no_verdict_however_steady(tmp_path: Path) -> None:
+    put_all(tmp_path, plan(), {"a": STEADY, "b": [1.005 * us for us in STEADY]})
+    verdict = told(tmp_path, plan())
+    assert verdict["p_corrected"] < 0.05
+    assert verdict["outcome"] == "cannot tell"
+    assert verdict["sentence"] == (
+        "too close to call, under 1%: a / b is 0.995 (0.995..0.995), below 1 in 10 of 10 repeats"
+    )
+
+
+def test_too_few_repeats_give_an_estimate_and_say_how_many_are_needed(tmp_path: Path) -> None:
+    for name, repeats in (("five", 5), ("six", 6)):
+        (tmp_path / name).mkdir()
+        put_all(tmp_path / name, plan(repeats=repeats), {"a": STEADY, "b": [3 * us for us in STEADY]})
+    few = told(tmp_path / "five", plan(repeats=5))
+    assert (few["outcome"], few["low"], few["p"]) == ("cannot tell", None, None)
+    assert few["sentence"] == "cannot tell from 5 repeats, 6 are needed: a / b is 0.33, below 1 in 5 of 5"
+    assert "5 repeats cannot reach a verdict: 6 are needed, since 5 agree by chance in 6.2% of trials" in caveats(
+        tmp_path / "five", plan(repeats=5)
+    )
+    looks = unreachable(plan(repeats=2).with_looks(5)) or ""
+    assert looks.endswith("6 are needed, since 5 agree by chance in 6.2% of trials, and at most 4% are allowed")
+    assert told(tmp_path / "six", plan(repeats=6))["outcome"] == "differ"
+    assert caveats(tmp_path / "six", plan(repeats=6)) == ""
+
+
+@pytest.mark.parametrize(
+    ("ratio", "said"),
+    [
+        (Estimate(1.02, 1.003, 1.04), "(1.003..1.04)"),
+        (Estimate(1.02, 1.0, 1.04), "(1.00..1.04)"),
+        (Estimate(0.8, 0.64, 0.9996), "(0.64..0.9996)"),
+    ],
+)
+def test_an_end_that_is_not_1_is_not_rounded_to_1(ratio: Estimate, said: str) -> None:
+    assert interval(ratio) == said
+
+
+def test_an_arm_that_did_not_hold_its_rate_is_not_compared_as_if_it_had(tmp_path: Path) -> None:
+    for step in plan().steps:
+        full = step.arm.contender == "b" and step.repeat <= 8
+        put(tmp_path, step, status="saturated" if full else "complete", us=1000.0 if full else 100.0)
+    verdict = told(tmp_path, plan())
+    assert verdict["outcome"] == "not compared"
+    assert verdict["sentence"] == "b did not hold 1,000 orders/s (8 of 10 runs saturated)"
+    assert verdict["p"] is None
+
+
+def test_where_neither_held_its_rate_one_sentence_says_so(tmp_path: Path) -> None:
+    for step in plan(repeats=1).steps:
+        put(tmp_path, step, status="saturated")
+    sentence = told(tmp_path, plan(repeats=1))["sentence"]
+    assert sentence == "neither held 1,000 orders/s (1 of 1 and 1 of 1 runs saturated)"
+
+
+def test_a_few_saturated_runs_are_mentioned(tmp_path: Path) -> None:
+    for step in plan().steps:
+        full = step.arm.contender == "b" and step.repeat <= 2
+        put(tmp_path, step, us=STEADY[step.repeat - 1], status="saturated" if full else "complete")
+    assert told(tmp_path, plan())["outcome"] == "cannot tell"
+    assert "some runs saturated: b at 1,000 orders/s (2 of 10 runs)" in caveats(tmp_path, plan())
+
+
+def test_a_run_that_failed_is_left_out_with_its_repeat_and_said(tmp_path: Path) -> None:
+    for step in plan().steps:
+        failed = step.arm.contender == "b" and step.repeat == 4
+        reasons = ["answers differ"] if failed else []
+        put(tmp_path, step, us=1.0 if failed else 100.0, status="invalid" if failed else "complete", reasons=reasons)
+    found = results(tmp_path, plan())
+    assert found["status"] == "partial"
+    assert told(tmp_path, plan())["repeats"] == [1, 2, 3, 5, 6, 7, 8, 9, 10]
+    assert [arm["metrics"]["due_p50_us"]["low"] for arm in found["arms"]] == [100.0, 100.0]
+    assert found["caveats"][0] == "19 of 20 planned runs are there; 1 run dropped out, 0 made again"
+    assert "b at 1,000 orders/s: left out 1 invalid: answers differ" in found["caveats"]
+
+
+def test_every_number_leads_to_its_run(tmp_path: Path) -> None:
+    made = plan(repeats=3)
+    folders = {(step.arm.label, step.repeat): put(tmp_path, step, 100.0 + step.repeat).name for step in made.steps}
+    for arm in results(tmp_path, made)["arms"]:
+        assert arm["metrics"]["due_p99_us"]["by_repeat"] == {"1": 101.0, "2": 102.0, "3": 103.0}
+        assert {(arm["label"], run["repeat"]): run["run"] for run in arm["runs"]}.items() <= folders.items()
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"host": {**HOST, "kernel": "other"}}, "host.kernel"),
+        ({"versions": {**VERSIONS, "exchange": "0.2.0"}}, "versions.exchange"),
+        ({"settings": {"seed": 2}}, "settings.seed"),
+    ],
+)
+def test_runs_under_other_conditions_are_said_to_differ(changed: dict[str, Any], field: str, tmp_path: Path) -> None:
+    made = plan(repeats=2)
+    first, *others = made.steps
+    put(tmp_path, first, **changed)
+    for step in others:
+        put(tmp_path, step, host={**HOST, "load_before": [9.9, 0, 0]})
+    assert f"conditions differ: {field} is" in caveats(tmp_path, made)
+    assert "load_before" not in caveats(tmp_path, made)
+
+
+def test_a_tape_whose_name_is_no_utf_8_is_the_planned_one(tmp_path: Path) -> None:
+    settings = RunSettings(tape=os.fsdecode(b"tape\xff"), orders_per_s=1000.0)
+    made = Plan(arms=(Arm("a", "", settings),), repeats=1, seed=1)
+    put_all(tmp_path, made, {"a": [100.0]})
+    found = results(tmp_path, made)
+    assert found["conditions"]["differences"] == []
+    assert trial_rows(found)[0]["runs"] == 1
+
+
+def test_equal_orders_with_different_answers_are_not_to_be_trusted(tmp_path: Path) -> None:
+    made = plan(repeats=1)
+    for step in made.steps:
+        put(tmp_path, step, checksums={"orders": "aa", "answers": step.arm.contender})
+    assert "the same orders had different answers" in caveats(tmp_path, made)
+
+
+def test_what_a_component_that_was_not_there_used_is_absent(tmp_path: Path) -> None:
+    put_all(tmp_path, plan(repeats=1), {"a": [100.0], "b": [100.0]})
+    metrics = results(tmp_path, plan(repeats=1))["arms"][0]["metrics"]
+    assert "broker_cpu_s_per_million" not in metrics
+    assert metrics["cpu_s_per_million"] == {
+        "median": 200_000.0,
+        "low": None,
+        "high": None,
+        "middle_half": None,
+        "by_repeat": {"1": 200_000.0},
+    }
+
+
+def test_a_trial_without_a_single_run_has_results(tmp_path: Path) -> None:
+    found = results(tmp_path, plan())
+    assert (found["status"], found["verdicts"][0]["sentence"]) == ("partial", "a has no valid run; b has no valid run")
+
+
+def test_work_beside_the_runs_is_told(tmp_path: Path) -> None:
+    made = plan(repeats=2)
+    quiet, busy = ({"window_s": 2.0, "other_cpu_s": other_s, "steal_s": 0.1} for other_s in (0.05, 1.1))
+    for place, step in enumerate(made.steps):
+        put(tmp_path, step, noise=busy if place == 0 else quiet)
+    assert "more than 5% of the processors beside 1 of 4 runs, at most 30%" in caveats(tmp_path, made)
+
+
+def test_runs_that_were_made_again_and_resuming_are_in_the_first_caveat(tmp_path: Path) -> None:
+    put_all(tmp_path, plan(), {"a": STEADY, "b": STEADY})
+    put(tmp_path, plan().steps[3], status="partial", reasons=["interrupted"])
+    found = results(tmp_path, replace(plan(), resumed=1))
+    first = "20 of 20 planned runs are there; 1 run dropped out, 1 made again; the trial was resumed once"
+    assert (found["caveats"][0], found["resumed"]) == (first, 1)
+
+
+def test_an_arm_without_a_run_neither_held_its_rate_nor_lost_it(tmp_path: Path) -> None:
+    """It was called held, in the record and in the rows of --json and --csv."""
+    assert {row["held"] for row in trial_rows(results(tmp_path, plan()))} == {None}
+
+
+def test_the_warm_ups_tell_how_often_a_trial_of_an_older_version_was_resumed(tmp_path: Path) -> None:
+    second = plan(repeats=3).with_looks(6).next_look
+    assert second is not None
+    older = replace(second, resumed=None)
+    for times in (0, 0, 1):
+        put(tmp_path, older.warm_ups[0])
+        assert results(tmp_path, older)["resumed"] == times
+
+
+def test_a_delay_of_the_gateway_s_own_is_not_the_transport_s_failure(tmp_path: Path) -> None:
+    for step in plan().steps:
+        late = step.arm.contender == "b" and step.repeat <= 8
+        reasons = ["the gateway's p99 lag is 12.0 ms"] if late else []
+        put(tmp_path, step, us=STEADY[step.repeat - 1], status="saturated" if late else "complete", reasons=reasons)
+    assert told(tmp_path, plan())["outcome"] == "cannot tell"
+    said = "some runs saturated: b at 1,000 orders/s (8 of 10 runs; in 8 only the gateway was late)"
+    assert said in caveats(tmp_path, plan())
+
+
+def test_a_setting_that_is_newer_than_the_runs_is_no_difference(tmp_path: Path) -> None:
+    for step in plan(repeats=1).steps:
+        path = put(tmp_path, step) / "run.json"
+        record = orjson.loads(path.read_bytes())
+        del record["settings"]["packing"]
+        path.write_bytes(orjson.dumps(record))
+    assert "conditions differ" not in caveats(tmp_path, plan(repeats=1))

@@ -1,0 +1,131 @@
+"""What watches the broker never ends the run that it watches."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+import psutil
+import pytest
+
+from exchange_simulation.launching.launch import broker_watch
+from exchange_simulation.launching.launch.broker_watch import BrokerWatch
+from transports.base import PeerGone
+
+
+@dataclass
+class ScriptedProbe:
+    """Answers with these depths, one look after the other, and then finds that the broker is gone."""
+
+    depths: list[dict[str, int]]
+    looks: int = field(default=0)
+    failure: Exception = field(default_factory=lambda: PeerGone("the broker went away"))
+    calls: list[str] = field(default_factory=list)
+
+    def depth(self) -> dict[str, int]:
+        self.looks += 1
+        if not self.depths:
+            raise self.failure
+        return self.depths.pop(0)
+
+    def take_down(self) -> None:
+        self.calls.append("take_down")
+
+    def close(self) -> None:
+        self.calls.append("close")
+
+
+@pytest.fixture
+def watch(monkeypatch: pytest.MonkeyPatch) -> BrokerWatch:
+    """A watch whose every look is due."""
+    monkeypatch.setattr("exchange_simulation.launching.launch.broker_watch.EVERY_S", 0.0)
+    made = object.__new__(BrokerWatch)
+    made._next_look_s, made.deepest = 0.0, {}
+    return made
+
+
+def test_the_greatest_depth_of_each_queue_is_kept(watch: BrokerWatch) -> None:
+    watch._probe = ScriptedProbe([{"order": 3, "trade": 1}, {"order": 2, "trade": 5}])  # type: ignore[assignment]
+    watch.look()
+    watch.look()
+    assert watch.deepest == {"order": 3, "trade": 5}
+
+
+@pytest.mark.parametrize("failure", [PeerGone("the broker went away"), RuntimeError("pika has no channel")])
+def test_a_look_that_fails_is_the_last_and_says_why_and_does_not_end_the_run(
+    watch: BrokerWatch, failure: Exception
+) -> None:
+    watch._probe = probe = ScriptedProbe([{"order": 3}], failure=failure)  # type: ignore[assignment]
+    for _ in range(4):
+        watch.look()
+    assert (watch.deepest, probe.looks) == ({"order": 3}, 2)
+    assert str(failure) in str(watch.last_look)
+
+
+def test_a_run_that_never_began_takes_down_no_queue_which_may_be_another_run_s(watch: BrokerWatch) -> None:
+    """A second run of the same name is refused, as long as the first one goes on."""
+    watch._probe = probe = ScriptedProbe([])  # type: ignore[assignment]
+    watch._server, watch._has_begun = None, False
+    watch.close()
+    assert probe.calls == ["close"]
+    watch.clock_starts()
+    watch.close()
+    assert probe.calls == ["close", "take_down", "close"]
+
+
+def test_queues_that_cannot_be_taken_down_end_no_run(
+    watch: BrokerWatch, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise RuntimeError("the channel is closed")
+
+    watch._probe = probe = ScriptedProbe([])  # type: ignore[assignment]
+    monkeypatch.setattr(probe, "take_down", fail)
+    watch._server, watch._has_begun = None, True
+    watch.close()
+    assert "the run's queues may be left at the broker: RuntimeError: the channel is closed" in capsys.readouterr().err
+
+
+def test_a_broker_on_this_host_is_found_by_its_port_and_another_host_s_is_not(watch: BrokerWatch) -> None:
+    watch._server = None
+    with socket.create_server(("127.0.0.1", 0)) as broker:
+        port = broker.getsockname()[1]
+        watch._url = f"amqp://guest@localhost:{port}/"
+        assert watch.pids == [os.getpid()]
+        watch._url = f"amqp://guest@10.0.0.1:{port}/"
+        assert watch.pids == []
+    watch._url = f"amqp://guest@localhost:{port}/"
+    assert watch.pids == []
+
+
+def test_a_broker_in_a_container_of_this_host_is_hidden(watch: BrokerWatch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its CPU would pass for noise, so what others took is unknown."""
+    watch._server = None
+    with socket.create_server(("127.0.0.1", 0)) as forwarder:
+        watch._url = f"amqp://guest@localhost:{forwarder.getsockname()[1]}/"
+        assert not watch.is_hidden
+        monkeypatch.setattr(broker_watch, "FORWARDERS", {psutil.Process().name()})
+        assert watch.is_hidden
+
+
+@pytest.mark.parametrize(
+    ("host", "nic", "in_a_container", "is_hidden"),
+    [
+        ("172.17.0.2", "docker0", False, True),
+        ("172.17.0.1", "eth0", False, True),
+        ("172.17.0.2", "eth0", False, False),
+        ("172.17.0.2", "eth0", True, True),
+        ("10.0.0.1", "docker0", True, False),
+    ],
+)
+def test_a_broker_whose_address_may_be_of_this_host_is_hidden(
+    host: str, nic: str, in_a_container: bool, is_hidden: bool, watch: BrokerWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = SimpleNamespace(family=socket.AF_INET, address="172.17.0.1", netmask="255.255.0.0")
+    monkeypatch.setattr("psutil.net_if_addrs", lambda: {nic: [mine]})
+    monkeypatch.setattr(broker_watch, "_is_bridge", lambda nic: nic == "docker0")
+    monkeypatch.setattr(broker_watch, "sees_every_process", lambda: not in_a_container)
+    watch._server, watch._url = None, f"amqp://guest@{host}:1/"
+    assert watch.is_hidden == is_hidden

@@ -1,0 +1,67 @@
+"""run.json, from what is left of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from exchange.results import ReporterResult
+from exchange.settings import RunSettings
+from exchange_simulation.launching.lineup import Lineup
+from exchange_simulation.launching.record.outcome import Outcome, counts, mean_message
+from exchange_simulation.launching.record.record import Conditions, make_record
+from tests.exchange_simulation.reports.live.spool_records import completion
+
+
+@pytest.mark.parametrize(
+    ("settings", "offered"),
+    [
+        (RunSettings(orders_per_s=800.0), 800.0),
+        (RunSettings(orders_per_s=800.0, arrivals="poisson"), 800.0),
+        (RunSettings(orders_per_s=800.0, arrivals="ramp:0.5..1"), 600.0),
+        (RunSettings(orders_per_s=None), None),
+    ],
+)
+def test_the_offered_rate_is_the_mean_over_the_run(tmp_path: Path, settings: RunSettings, offered: float) -> None:
+    known = Conditions(name="x", url=None, settings=settings.as_dict(), host={}, versions={}, started_at="")
+    assert make_record(tmp_path, known, Outcome())["rates"] == {"offered_orders_per_s": offered}
+
+
+def test_the_times_of_a_run_are_those_of_its_pairs_and_of_nobody_else(tmp_path: Path) -> None:
+    (tmp_path / "spool").mkdir()
+    records = [completion(0, "due", 1.0, source=source) for source in ("gateway.2", "gateway.3")]
+    lines = (orjson.dumps(each, option=orjson.OPT_SERIALIZE_NUMPY) for each in records)
+    (tmp_path / "spool" / "000001.jsonl").write_bytes(b"\n".join(lines))
+    known = Conditions(name="x", url=None, settings={}, host={}, versions={}, started_at="")
+    record = make_record(tmp_path, known, Outcome(lineup=Lineup((2,), (1,))))
+    assert record["completion_us"] == record["pairs"][0]["completion_us"]
+    assert record["completion_us"]["due"]["count"] == 1
+
+
+def test_a_line_that_stands_twice_in_the_spool_counts_once(tmp_path: Path) -> None:
+    (tmp_path / "spool").mkdir()
+    line = orjson.dumps(completion(0, "due", 1.0), option=orjson.OPT_SERIALIZE_NUMPY)
+    for number in (1, 2):
+        (tmp_path / "spool" / f"{number:06}.jsonl").write_bytes(line + b"\n" + line)
+    known = Conditions(name="x", url=None, settings={}, host={}, versions={}, started_at="")
+    record = make_record(tmp_path, known, Outcome(lineup=Lineup((1,), (1,))))
+    assert record["completion_us"]["due"]["count"] == 1
+
+
+def test_the_mean_message_weighs_each_kind_by_its_number() -> None:
+    """An order has 10 bytes, a trade 9, a confirmation 5, a quote 5."""
+    found = mean_message({"orders_sent": 2, "trades": 3, "confirmations": 1, "quotes": 4, "samples": 99})
+    assert found == {"mean_message_bytes": (20 + 27 + 5 + 20) / 10}
+    assert mean_message({"orders_received": 2}) == {}
+
+
+def test_strangers_are_counted_where_somebody_could_count_them() -> None:
+    """A broker turns them away itself; without any component's result nobody knows."""
+    reporter = ReporterResult(
+        received=9, announced=9, checksums_agree=True, junk_frames=0, handshakes_refused=0, samples=0
+    )
+    assert counts(Outcome(reporters={1: reporter}))["handshakes_refused"] == 0
+    assert "handshakes_refused" not in counts(Outcome(reporters={1: reporter}, broker={"product": "RabbitMQ"}))
+    assert "handshakes_refused" not in counts(Outcome())

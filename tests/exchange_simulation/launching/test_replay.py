@@ -1,0 +1,178 @@
+"""A tape offered again: what it settles of a run, what is refused, and once from end to end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from exchange_simulation.cli.main import main
+from exchange_simulation.cli.run import command
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.options import asked_for, run_settings
+from exchange_simulation.launching.tape import settled_by_tape
+from gateway.seeded_orders import SeededOrders
+from tests.exchange_command import VALID, exchange, measured_here
+
+DUE_NS = [0, 0, 1_000_000, 3_000_000, 4_000_000]
+"""Five orders in 4 ms: 1000/s."""
+
+
+@pytest.fixture
+def tape(tmp_path: Path) -> Path:
+    path = tmp_path / "tape.bin"
+    path.write_bytes(SeededOrders(1, (450, 549)).records(1, 5))
+    return path
+
+
+@pytest.fixture
+def timed(tape: Path) -> Path:
+    """A tape with due times beside it."""
+    np.array(DUE_NS, "<u8").tofile(tape.with_suffix(".due"))
+    return tape
+
+
+def settled(tape: Path, **given: Any) -> dict[str, Any]:
+    return settled_by_tape({"tape": str(tape), "orders": None, "speed": None, **given})
+
+
+def test_without_due_times_a_tape_goes_at_the_rate(tape: Path) -> None:
+    assert settled(tape) == {"orders": 5}
+
+
+def test_its_due_times_are_taken_where_nothing_else_is_said(timed: Path) -> None:
+    assert settled(timed) == {"orders": 5, "arrivals": "recorded", "orders_per_s": 1000.0}
+    assert settled(timed, speed=10.0)["orders_per_s"] == 10_000.0
+    assert settled(timed, orders=3) == {"orders": 3, "arrivals": "recorded", "orders_per_s": 2000.0}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"arrivals": "fixed"},
+        {"arrivals": "poisson"},
+        {"arrivals": "fixed", "orders_per_s": 4000.0},
+        {"orders_per_s": None},
+    ],
+)
+def test_what_is_said_of_arrivals_or_of_no_rate_comes_first(timed: Path, given: dict[str, Any]) -> None:
+    assert settled(timed, **given) == {"orders": 5}
+    settings = run_settings(tape=str(timed), **given)
+    assert (settings.arrivals, settings.orders_per_s) == tuple(
+        {"arrivals": "fixed", "orders_per_s": 8000.0, **given}.values()
+    )
+
+
+def test_what_a_launcher_tells_its_gateway_settles_to_itself(timed: Path) -> None:
+    first = settled(timed, speed=3.0)
+    told = {**first, "orders_per_s": float(repr(first["orders_per_s"])), "speed": 3.0}
+    assert settled(timed, **told) == first
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"orders": 6}, "--orders is 6; .* holds 5 orders: ask for 1 to 5"),
+        ({"orders": 0}, "--orders is 0"),
+        ({"orders_per_s": 8000.0}, "--rate is 8000, but .*tape.due says when the orders are due: leave --rate out"),
+        ({"orders_per_s": 5.0}, "--rate is 5, but"),
+        ({"orders": 2}, "2 orders due at once, which is no rate: take --rate max"),
+        ({"orders": 1}, "1 order due at once"),
+    ],
+)
+def test_what_does_not_go_with_due_times_is_refused(timed: Path, given: dict[str, Any], told: str) -> None:
+    with pytest.raises(UserError, match=told):
+        settled(timed, **given)
+
+
+@pytest.mark.parametrize(
+    ("environment", "offered"), [({}, ("recorded", 1000.0)), ({"EXCHANGE_ARRIVALS": "fixed"}, ("fixed", 8000.0))]
+)
+def test_a_default_of_the_environment_is_said_too(
+    timed: Path, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], offered: tuple[str, float]
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with command.make_context("run", ["--tape", str(timed)]) as context:
+        settings = run_settings(
+            **asked_for({name: context.params[name] for name in ("tape", "arrivals", "orders_per_s")})
+        )
+    assert (settings.arrivals, settings.orders_per_s) == offered
+
+
+@pytest.mark.parametrize("given", [{"speed": 2.0}, {"arrivals": "recorded"}])
+def test_without_due_times_there_is_nothing_to_speed_up(tape: Path, given: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match=r"tape\.due.* is not there: give the orders a --rate instead"):
+        settled(tape, **given)
+
+
+def refused(*words: object) -> str:
+    said = CliRunner().invoke(main, [str(word) for word in words])
+    assert said.exit_code == 2, said.output
+    return " ".join(said.output.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--prices", "1..2"], "--prices is 1..2; allowed is the default: the prices are the tape's"),
+        (["--price-model", "wide"], "--price-model is wide; allowed is uniform"),
+        (["--rate", "max", "--speed", "2"], "--speed is 2; allowed is none, unless a tape's due times"),
+        (["--arrivals", "recorded", "--rate", "max"], "--rate is max, but"),
+        (["--speed", "0"], "--speed is 0; allowed is 0.001 to 1,000,000"),
+    ],
+)
+def test_a_setting_that_a_tape_leaves_no_room_for_is_named(
+    timed: Path, tmp_path: Path, words: list[str], told: str
+) -> None:
+    assert told in refused("run", "--tape", timed, "--results", tmp_path / "results", *words)
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_file_that_is_no_tape_is_refused_with_the_offset(tape: Path, tmp_path: Path) -> None:
+    tape.write_bytes(tape.read_bytes()[:-3])
+    assert f"{tape}: truncated: 7 of 10 bytes at offset 40" in refused("run", "--tape", tape)
+    tape.write_bytes(b"")
+    assert f"{tape}: the tape is empty" in refused(
+        "gateway", "--engine", "x", "--reporter", "y", "--run", "z", "--tape", tape
+    )
+    assert "cannot read nowhere: No such file" in refused("run", "--tape", "nowhere")
+    assert "is a name for due times" in refused("run", "--tape", tmp_path / "tape.due")
+
+
+def test_due_times_that_are_none_are_refused(tape: Path) -> None:
+    tape.with_suffix(".due").write_bytes(b"12345678")
+    assert "8 bytes, where 5 orders take 40" in refused("run", "--tape", tape)
+
+
+def test_a_tape_has_due_times_where_a_rate_is_given(tmp_path: Path) -> None:
+    tape = tmp_path / "tape.bin"
+    words = ("tape", "--orders", 300, "--output", tape)
+    assert (
+        CliRunner().invoke(main, [str(word) for word in (*words, "--arrivals", "bursts:3", "--rate", 1000)]).exit_code
+        == 0
+    )
+    due = np.fromfile(tape.with_suffix(".due"), "<u8")
+    assert due.tolist() == [place // 3 * 3_000_000 for place in range(300)]
+    assert tape.read_bytes() == SeededOrders(1, (450, 549)).records(1, 300)
+    assert "remove it, or give this one a --rate" in refused(*words)
+    assert "choose another" in refused("tape", "--rate", 5, "--output", tmp_path / "tape.due")
+
+
+def test_a_recorded_run_can_be_offered_again_faster_over_another_transport(tmp_path: Path) -> None:
+    first = measured_here(
+        tmp_path, "--arrivals", "poisson", "--rate", 4000, "--orders", 800, "--record", "--name", "first"
+    ).record
+    tape = tmp_path / "first" / "orders.bin"
+    words = ("--tape", tape, "--speed", 2, "--packing", 3, "--record", "--name", "again")
+    again = measured_here(tmp_path, "--transport", "zeromq+inproc", *words).record
+    assert {first["status"], again["status"]} <= VALID
+    assert again["checksums"] == first["checksums"] == exchange("match", tape, "--json").record["checksums"]
+    due = [np.fromfile(tmp_path / name / "orders.due", "<u8") for name in ("first", "again")]
+    assert (due[0] // 2 == due[1]).all()
+    settings, rate = again["settings"], again["rates"]["offered_orders_per_s"]
+    assert (settings["arrivals"], settings["speed"], settings["tape"]) == ("recorded", 2.0, str(tape))
+    assert rate == settings["orders_per_s"] == pytest.approx(2 * 799e9 / int(due[0][-1]))

@@ -1,0 +1,205 @@
+"""Every run ends with a record, whoever dies: what is known stands in run.json, and nothing is left beside it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from exchange_simulation.launching.process_group import ProcessGroup
+from exchange_simulation.launching.record.begun import note_begun
+from exchange_simulation.launching.run import conditions_here
+from tests.broker import is_gone
+from tests.exchange_command import Running, exchange, measured_here
+from tests.machine import until
+
+Start = Callable[..., Running]
+ENDLESS = ("--rate", 2000, "--duration", 600, "--no-page")
+
+
+def only_run(run: Running) -> Path:
+    (folder,) = run.results.iterdir()
+    return folder
+
+
+def is_idle(folder: Path) -> bool:
+    """Whether the second record of a second's traffic is in the spool."""
+    return sum(path.read_text().count('"traffic"') for path in folder.glob("spool/*.jsonl")) > 1
+
+
+def kill_launcher(run: Running) -> Path:
+    """The run's folder, once its launcher was killed and its components are gone."""
+    until(lambda: is_idle(only_run(run)), "two seconds in the spool")
+    family = run.family()
+    assert len(family) == 4
+    run.signal(signal.SIGKILL)
+    run.finish()
+    until(lambda: all(is_gone(process) for process in family), "components gone")
+    return only_run(run)
+
+
+def test_a_killed_gateway_s_orders_are_counted_and_the_unknown_ones_come_first(running: Start) -> None:
+    run = running(*ENDLESS).under_way()
+    until(lambda: is_idle(only_run(run)), "two seconds in the spool")
+    family = run.family()
+    run.component("gateway").kill()
+    said = run.finish()
+    record = said.record
+    assert (said.code, record["status"], "Traceback" in said.err) == (1, "partial", False)
+    assert "the gateway was killed by SIGKILL" in record["reasons"]
+    assert all(is_gone(process) for process in family)
+    counts = record["counts"]
+    assert counts["orders_sent"] >= counts["orders_answered"] > 0
+    assert counts["orders_sent"] >= counts["orders_received"]
+    assert "the gateway left no result; its counts end with the last second that it reported" in record["reasons"]
+    sent, answered = counts["orders_sent"], counts["orders_answered"]
+    unknown = f"orders sent {sent:,}, answered {answered:,}, unknown {sent - answered:,}"
+    assert (record["reasons"][0] == unknown) == (sent > answered)
+
+
+def test_a_run_whose_launcher_was_killed_is_repaired(running: Start) -> None:
+    run = running(*ENDLESS).under_way()
+    before = exchange("results", "repair", only_run(run))
+    assert (before.code, "is under way: process" in before.err) == (2, True)
+    folder = kill_launcher(run)
+    until(lambda: not list(run.scratch.iterdir()), "the scratch folder is empty")
+    assert not (folder / "run.json").exists()
+    said = exchange("results", "repair", folder)
+    assert (said.code, said.err) == (0, "")
+    record = json.loads((folder / "run.json").read_text())
+    assert (record["status"], record["settings"]["orders_per_s"]) == ("partial", 2000.0)
+    assert record["counts"]["orders_sent"] > 0
+    assert record["completion_us"]["due"]["count"] > 0
+    assert "the launcher ended without writing run.json" in said.out
+    assert not (folder / "begun.json").exists()
+    again = exchange("results", "repair", folder)
+    assert (again.code, "has its run.json" in again.err) == (2, True)
+
+
+def left_by_a_dead_launcher(folder: Path, **changed: Any) -> Path:
+    """A run's folder with begun.json alone, of which fields may be changed."""
+    folder.mkdir()
+    note_begun(folder, conditions_here(folder.name))
+    begun = json.loads((folder / "begun.json").read_text())
+    begun["launcher"]["started_ticks"] -= 1  # another process has its number now
+    (folder / "begun.json").write_text(json.dumps({**begun, **changed}))
+    return folder
+
+
+def test_a_run_that_cannot_be_repaired_keeps_no_other_from_it(tmp_path: Path) -> None:
+    damaged = left_by_a_dead_launcher(tmp_path / "damaged", settings={"pairs": "many"})
+    newer = left_by_a_dead_launcher(tmp_path / "newer", settings={"orders_per_s": 1.0, "arrivals": "weekly"})
+    whole = left_by_a_dead_launcher(tmp_path / "whole")
+    said = exchange("results", "repair", "--results", tmp_path)
+    assert said.code == 1
+    assert f"{damaged} is left as it is: {damaged / 'begun.json'} is damaged: pairs is 'many'" in said.err
+    assert f"{newer} is left as it is: " in said.err
+    assert f"repaired {whole}: partial" in said.out
+    assert ((damaged / "run.json").exists(), (whole / "run.json").exists()) == (False, True)
+
+
+def test_a_folder_that_no_run_left_is_not_said_to_have_a_spool(tmp_path: Path) -> None:
+    said = exchange("results", "repair", "nowhere", "--results", tmp_path)
+    assert (said.code, "exchange results list shows runs" in said.err) == (2, True)
+    (tmp_path / "old" / "spool").mkdir(parents=True)
+    assert "exchange report shows its spool" in exchange("results", "repair", "old", "--results", tmp_path).err
+
+
+def test_the_next_run_repairs_what_the_last_one_left(tmp_path: Path) -> None:
+    left = left_by_a_dead_launcher(tmp_path / "left")
+    said = measured_here(tmp_path, "--rate", "max", "--orders", 10)
+    assert said.code == 0
+    assert f"repaired {left}: partial" in said.err
+    assert {path.name for path in left.iterdir()} == {"run.json"}
+
+
+def test_a_step_of_the_wall_clock_makes_no_live_run_look_left(tmp_path: Path) -> None:
+    note_begun(tmp_path, conditions_here("live"))
+    begun = json.loads((tmp_path / "begun.json").read_text())
+    begun["launcher"]["started_s"] -= 3600  # the clock was set an hour forward since
+    (tmp_path / "begun.json").write_text(json.dumps(begun))
+    assert "is under way" in exchange("results", "repair", tmp_path).err
+    begun["launcher"]["boot_id"] = "of another boot"
+    (tmp_path / "begun.json").write_text(json.dumps(begun))
+    assert exchange("results", "repair", tmp_path).code == 0
+
+
+def test_a_signal_after_a_run_s_end_is_heeded_once_its_record_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The signal comes while the components' processes and their scratch folder are removed."""
+    from exchange.settings import RunSettings
+    from exchange_simulation.launching.files import new_run_folder
+    from exchange_simulation.launching.run import measure
+    from exchange_simulation.reports.progress import progress_bar
+
+    leave = ProcessGroup.__exit__
+
+    def interrupted(self: ProcessGroup, *how: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        leave(self, *how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ProcessGroup, "__exit__", interrupted)
+    settings, folder = RunSettings(orders=10, orders_per_s=None), new_run_folder(tmp_path, "here")
+    with pytest.raises(KeyboardInterrupt):
+        measure(folder, settings, progress_bar(settings))
+    assert json.loads((folder / "run.json").read_text())["status"] == "complete"
+
+
+@pytest.mark.parametrize("transport", ["zeromq", pytest.param("amqp", marks=pytest.mark.long)])
+def test_an_engine_that_is_told_to_end_loses_no_result_and_a_killed_watchdog_leaves_no_scratch_folder(
+    transport: str, running: Start, request: pytest.FixtureRequest
+) -> None:
+    if transport == "amqp":
+        request.getfixturevalue("no_standing_broker")
+    run = running("--transport", transport, *ENDLESS).under_way()
+    next(each for each in run.family() if any("watchdog" in word for word in each.cmdline())).kill()
+    run.component("engine").terminate()
+    record = run.finish().record
+    assert record["status"] == "partial"
+    assert list(run.scratch.iterdir()) == []
+    assert not [reason for reason in record["reasons"] if "left no result" in reason], record["reasons"]
+    assert record["counts"]["orders_sent"] > 0
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("no_standing_broker")
+def test_a_broker_that_is_paused_for_longer_than_a_look_ends_nothing(running: Start) -> None:
+    run = running("--transport", "amqp", "--rate", 500, "--duration", 12, "--timeout", 60, "--no-page").under_way()
+    broker = next(process for process in run.family() if "beam" in process.name())
+    broker.suspend()
+    with pytest.raises(psutil.TimeoutExpired):
+        broker.wait(7)  # a look's patience is 5 s
+    broker.resume()
+    record = run.finish().record
+    assert (record["counts"]["orders_answered"], "last_look" in record["broker"]) == (6000, True)
+
+
+def test_a_scratch_folder_whose_path_has_a_line_break_is_removed_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strange, other = tmp_path / "two\nlines", tmp_path / "two"
+    strange.mkdir()
+    other.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(strange))
+    with ProcessGroup() as processes:
+        assert processes.folder.parent == strange
+        monkeypatch.setattr("shutil.rmtree", lambda *_, **__: None)  # so that the watchdog does it
+    assert (list(strange.iterdir()), other.exists()) == ([], True)
+
+
+@pytest.mark.skipif(not hasattr(fcntl, "F_GETPIPE_SZ"), reason="no pipes of another size here")
+def test_a_launcher_that_is_stopped_for_a_while_stops_no_component() -> None:
+    """Under --recover a gateway tells it some 40 kB a second, and waits where the pipe is full."""
+    with ProcessGroup() as processes:
+        processes.start("reporter", ["reporter", "--help"], None, {})
+        stdout = processes.children["reporter"].stdout
+        assert stdout is not None
+        assert fcntl.fcntl(stdout, fcntl.F_GETPIPE_SZ) >= 20 * 41_917

@@ -1,0 +1,105 @@
+"""A run's secret: strangers who lack it are refused and counted, and it stands in nothing that others may read.
+
+One run meets all strangers. Some speak no ZeroMQ; some send valid orders; one knows the run's name, which stands in
+every argv: statistics of that one would enter the percentiles.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import zmq
+from zmq.utils.monitor import recv_monitor_message
+
+from exchange.messages import Order, encode
+from exchange_simulation.launching.services import TOKEN
+from tests.exchange_command import VALID, Running, Said, listening_port
+from tests.exchange_simulation.launching.strangers import speak_garbage
+from tests.machine import until
+
+COMPONENTS = ("gateway", "engine", "reporter")
+SPEAKING = (zmq.PAIR, zmq.DEALER, zmq.REQ)
+KINDS = (*SPEAKING, zmq.PUSH, zmq.SUB)
+
+
+@dataclass(frozen=True)
+class Visited:
+    """A run that is over, with what strangers met at it."""
+
+    folder: Path
+    said: Said
+    secrets: set[str]
+    arguments: str
+    verdict: int
+    """Of libzmq, on who knows the run's name."""
+    heard: list[int]
+    """For each stranger that can receive, whether something came."""
+
+
+@pytest.fixture(scope="module")
+def visited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visited]:
+    results = tmp_path_factory.mktemp("visited") / "results"
+    run = Running(results, "--rate", 1000, "--duration", 5, "--record").under_way()
+    with contextlib.ExitStack() as closing:
+        closing.callback(run.clear_up)
+        context = closing.enter_context(zmq.Context())
+        closing.callback(context.destroy, linger=0)
+        secrets = {run.component(role).environ()[TOKEN] for role in COMPONENTS}
+        arguments = " ".join(word for process in run.family() for word in process.cmdline())
+        strangers = visit(listening_port(run.component("engine")), context)
+        verdict = introduce(listening_port(run.component("reporter")), context, run.folder.name)
+        said = run.finish()
+        heard = [stranger.poll(0, zmq.POLLIN) for stranger in strangers if stranger.type != zmq.PUSH]
+        yield Visited(run.folder, said, secrets, arguments, verdict, heard)
+
+
+def visit(port: int, context: zmq.Context[zmq.Socket[bytes]]) -> list[zmq.Socket[bytes]]:
+    """Four who speak no ZeroMQ, and a socket of each kind, some with an order."""
+    speak_garbage(port)
+    strangers = [context.socket(kind) for kind in KINDS]
+    for stranger in strangers:
+        stranger.connect(f"tcp://127.0.0.1:{port}")
+        if stranger.type in SPEAKING:
+            with contextlib.suppress(zmq.Again):  # refused already
+                stranger.send(encode(Order(1, 1, 500, 10)), zmq.DONTWAIT)
+    return strangers
+
+
+def introduce(port: int, context: zmq.Context[zmq.Socket[bytes]], name: str) -> int:
+    """What becomes of the handshake of one who knows the run's name."""
+    both = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+    with context.socket(zmq.DEALER) as informed, informed.get_monitor_socket(both) as told:
+        informed.linger, informed.plain_username, informed.plain_password = 0, b"exchange", name.encode()
+        informed.connect(f"tcp://127.0.0.1:{port}")
+        verdict = until(lambda: told.poll(0) and recv_monitor_message(told)["event"], "a verdict on who knows the name")
+        informed.disable_monitor()
+    return int(verdict)
+
+
+def test_strangers_are_refused_and_counted_and_swallow_no_answer(visited: Visited) -> None:
+    record = visited.said.record
+    assert record["status"] in VALID, record["reasons"]
+    assert record["counts"]["handshakes_refused"] >= 3 + 4 + 1
+    assert record["counts"]["junk_frames"] == 0
+    assert visited.heard == [0, 0, 0, 0]
+    assert visited.folder.name in visited.arguments
+    assert visited.verdict == zmq.EVENT_HANDSHAKE_FAILED_AUTH
+
+
+def test_the_secret_stands_in_no_argument_and_in_nothing_that_the_run_says_or_leaves(visited: Visited) -> None:
+    (secret,) = visited.secrets
+    assert len(bytes.fromhex(secret)) == 16
+    assert secret not in visited.arguments + visited.said.out + visited.said.err
+    left = [path for path in visited.folder.rglob("*") if path.is_file()]
+    assert {"run.json", "orders.bin", "report.html"} <= {path.name for path in left}
+    assert [path for path in left if secret.encode() in path.read_bytes()] == []
+
+
+def test_what_a_run_leaves_is_for_its_owner_alone(visited: Visited) -> None:
+    modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (visited.folder, *visited.folder.rglob("*"))}
+    assert [path for path, mode in modes.items() if mode & 0o077] == []

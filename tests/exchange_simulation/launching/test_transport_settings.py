@@ -1,0 +1,130 @@
+"""What a run's settings ask of its transport."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from exchange.allowed import BadSetting
+from exchange.settings import RunSettings
+from exchange_simulation.cli.main import main
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.notices import heard_by
+from exchange_simulation.launching.transport_settings import (
+    as_options,
+    check_exposure,
+    check_transport,
+    defaults_of,
+    settled,
+    with_keys,
+)
+
+
+def test_a_transport_s_own_settings_have_its_defaults() -> None:
+    found = settled(RunSettings(transport="amqp", delivery="acked"))
+    assert (found.amqp_client, found.delivery) == ("compiled", "acked")
+    assert settled(found) == found
+    assert as_options(found) == "client=compiled&delivery=acked"
+
+
+def test_another_transport_has_none_of_them() -> None:
+    assert settled(RunSettings(transport="zeromq")) == RunSettings()
+    assert (as_options(RunSettings()), defaults_of("zeromq"), defaults_of("no such")) == ("", {}, {})
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"delivery": "acked"}, "delivery is 'acked'; allowed is nothing: zeromq has no broker"),
+        ({"transport": "tcp", "amqp_client": "pika"}, "amqp-client is 'pika'; allowed is nothing: tcp has no broker"),
+        ({"transport": "amqp", "delivery": "maybe"}, "allowed is lossy or acked or confirmed or durable"),
+        ({"transport": "amqp", "delivery": "durabel"}, "confirmed or durable; did you mean 'durable'?"),
+        ({"nagle": ("broker",)}, "nagle is 'broker'; allowed is gateway, engine, reporter; zeromq has no broker"),
+    ],
+)
+def test_a_setting_that_the_transport_lacks_is_refused(settings: dict[str, object], sentence: str) -> None:
+    with pytest.raises(BadSetting, match=re.escape(sentence)):
+        settled(RunSettings(**settings))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "tcp://0.0.0.0:7000",
+        "zeromq+tcp://*:7000",
+        "tcp://[::]:7000",
+        "tcp://hostb:7000",
+        "zeromq://eth0:7000",
+        "tcp://192.0.2.1:7000?nodelay=off",
+    ],
+)
+def test_who_listens_for_other_hosts_says_how(url: str) -> None:
+    with pytest.raises(UserError, match=r"open to other hosts, and nothing is encrypted: give --secure.*--insecure"):
+        check_exposure(url, insecure=False)
+    heard: list[str] = []
+    with heard_by(heard.append):
+        check_exposure(with_keys(url, "/keys"), insecure=False)
+        assert heard == []
+        check_exposure(url, insecure=True)
+    assert heard == [f"warning: {url} is open to other hosts, and nothing is encrypted"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "tcp://127.0.0.2:0",
+        "tcp://[::1]:7000",
+        "zeromq://localhost:1",
+        "zeromq+ipc:///tmp/x",
+        "amqp://hostb",
+        "tcp://nowhere",
+    ],
+)
+def test_who_listens_for_this_host_alone_or_not_at_all_need_not_say(url: str) -> None:
+    check_exposure(url, insecure=False)
+
+
+@pytest.mark.parametrize("role", ["engine", "reporter", "run", "bench role"])
+def test_every_command_that_listens_asks(role: str, tmp_path: Path) -> None:
+    place = "tcp://0.0.0.0:7000"
+    words = {
+        "engine": ["--listen", place, "--reporter", "tcp://hostc:7001", "--run", "x"],
+        "reporter": ["--listen", place, "--run", "x", "--results", str(tmp_path / "results")],
+        "run": ["--transport", place, "--results", str(tmp_path / "results")],
+        "bench role": ["consume", "--listen", place, "--run", "x"],
+    }
+    said = CliRunner().invoke(main, [*role.split(), *words[role]])
+    assert (said.exit_code, f"{place} is open to other hosts" in said.output) == (2, True), said.output
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_that_listens_for_other_hosts_warns_of_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise UserError("that is enough")
+
+    monkeypatch.setattr("exchange_simulation.launching.launch.launcher.launch", refuse)
+    words = ["run", "--transport", "tcp://0.0.0.0:7000", "--insecure", "--results", str(tmp_path / "results")]
+    said = CliRunner().invoke(main, words)
+    assert "that is enough" in said.output
+    assert said.output.count("tcp://0.0.0.0:7000 is open to other hosts") == 1
+
+
+def test_keys_are_refused_before_the_run_where_they_cannot_serve(keys: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=rf"--secure is {keys}; memory has no encryption: use amqp, .*tcp, zeromq"):
+        check_transport(RunSettings(transport="memory", secure=str(keys)))
+    with pytest.raises(UserError, match=f"{tmp_path}/ca.pem is missing: make keys with: exchange keys DIR"):
+        check_transport(RunSettings(secure=str(tmp_path)))
+    check_transport(RunSettings(secure=str(keys)))
+
+
+def test_an_unknown_transport_is_refused_with_those_that_are_known() -> None:
+    with pytest.raises(UserError, match="unknown transport 'pigeon': known are amqp, amqps, memory, tcp, zeromq"):
+        settled(RunSettings(transport="pigeon"))
+
+
+def test_a_mistake_in_an_address_is_shown_with_the_words_that_were_typed() -> None:
+    with pytest.raises(UserError, match=r"^amqp\?queue=foo: queue is 'foo'; it takes classic, quorum, stream$"):
+        settled(RunSettings(transport="amqp?queue=foo"))

@@ -1,0 +1,102 @@
+"""Workloads that cannot be: each is refused before the start, with the entry, its value and what it takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from exchange_simulation.cli.main import main
+from exchange_simulation.messaging.supply_chain.topologies import EXAMPLE
+
+
+def refused(*words: str) -> str:
+    done = CliRunner().invoke(main, ["bench", "supply-chain", "--plan", *words])
+    assert done.exit_code == 2, done.output
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    return " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--base 0", "'0': bases are 1 to 1,000"),
+        ("--base many", "'many' is no list of bases"),
+        ("--base 3 --topology horizontal", "--base is 3; --topology horizontal takes 5 or more"),
+        ("--topology freeform", "--config FILE and --topology freeform belong together"),
+        ("--config some.toml", "--config FILE and --topology freeform belong together"),
+        ("--interactions 8", "'8' is not one of"),
+        ("--duration nan", "nan is no number: give one from"),
+        ("--duration 20 --restart-after 20", "--restart-after is 20; it takes less than --duration, which is 20"),
+    ],
+)
+def test_an_option_that_makes_no_workload_is_refused(words: str, said: str) -> None:
+    assert said in refused(*words.split())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("5 = 10.0", "8 = 10.0", "[rates]: '8' is unknown; it takes 1, 2, 3, 4, 5, 6, 7"),
+        ("5 = 10.0", "5 = -1", "the rate of interaction 5 is -1; it takes initiations a second, 0 or more"),
+        ("5 = 10.0", "5 = nan", "the rate of interaction 5 is nan"),
+        ("5 = 10.0", "5 = 1e6", "these rates cannot be met: each supermarket would send and receive 1,000,"),
+        ("5 = 10.0", "5 = 4e3", "these rates cannot be met: each headquarters would send and receive 16,0"),
+        (
+            "distribution_centres = 2",
+            "distribution_centres = 0",
+            "interaction 1, orders of supermarkets, needs at least one distribution centre",
+        ),
+        ("suppliers = 3", "suppliers = 0", "needs at least one supplier, and suppliers is 0"),
+        ("suppliers = 3", "suppliers = true", "suppliers is True; it takes a whole number, 0 to 1,000"),
+        ("suppliers = 3", "vendors = 3", "[locations]: 'vendors' is unknown"),
+        ("offers_of = 0.5", "offers_of = 0", "offers_of is 0; it takes a share above 0 and up to 1"),
+        ("offers_of = 0.5", "offers_of = 0.001", "nobody makes offers"),
+        ("families = 20", "families = 0", "families is 0; it takes a whole number, 1 to 10,000"),
+        ("[locations]", "[places]", "'places' is unknown"),
+        ("[rates]", "rates", "cannot be read"),
+    ],
+)
+def test_a_file_that_makes_no_workload_is_refused(old: str, new: str, said: str, tmp_path: Path) -> None:
+    assert old in EXAMPLE
+    config = tmp_path / "mine.toml"
+    config.write_text(EXAMPLE.replace(old, new))
+    assert said in refused("--topology", "freeform", "--config", str(config))
+
+
+def test_interactions_that_the_file_does_not_have_leave_nothing_to_do(tmp_path: Path) -> None:
+    config = tmp_path / "mine.toml"
+    config.write_text(EXAMPLE)
+    said = refused("--topology", "freeform", "--config", str(config), "--interactions", "3,4")
+    assert "no interaction is on" in said
+
+
+def test_a_file_that_is_not_there_is_named() -> None:
+    assert "--config absent.toml cannot be read" in refused("--topology", "freeform", "--config", "absent.toml")
+
+
+def test_the_example_makes_a_plan(tmp_path: Path) -> None:
+    config = tmp_path / "mine.toml"
+    config.write_text(EXAMPLE)
+    words = ["bench", "supply-chain", "--plan", "--topology", "freeform", "--config", str(config)]
+    done = CliRunner().invoke(main, words)
+    assert (done.exit_code, done.stdout.splitlines()[0]) == (
+        0,
+        "supply chain, freeform: 97 messages/s delivered of 96.5/s sent, 313 kB/s",
+    )
+
+
+def test_more_queues_than_the_broker_may_open_files_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda _: (800, 800))
+    said = refused("--topology", "horizontal", "--base", "100")
+    assert "the broker needs 881 descriptors for queues and connections, and this shell allows 800" in said
+    plan = CliRunner().invoke(main, ["bench", "supply-chain", "--plan", "--topology", "horizontal", "--base", "50"])
+    assert plan.exit_code == 0
+
+
+def test_seconds_may_bear_their_unit() -> None:
+    words = ["bench", "supply-chain", "--plan", "--duration", "60s"]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    assert "'60m' is not a valid float" in refused("--duration", "60m")

@@ -1,0 +1,219 @@
+"""A user's mistakes, and roles that are lost: one sentence, the right exit code, nothing left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import psutil
+import pytest
+from click.testing import CliRunner
+
+from exchange_simulation.cli.main import main
+from tests.broker import is_gone
+from tests.machine import PATIENCE_S, until
+
+LONG = ["de-spsc", "--transport", "zeromq", "--sizes", "64", "--count", "1000000000", "--repeats", "1"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("de-spsc --sizes 0", "0 is 0 bytes; a message has 1 to 1,048,576"),
+        ("de-spsc --sizes 1MiB..1B", "goes down"),
+        ("de-spsc --transport zeromq,zeromq", "'--transport': 'zeromq,zeromq': give one or more, each once"),
+        ("suite --transport tcp,tcp", "'--transport': 'tcp,tcp': give one or more, each once"),
+        ("request-reply --match indexed,indexed", "'--match': 'indexed,indexed': give one or more, each once"),
+        ("supply-chain --topology ,", "'--topology': ',': give one or more, each once"),
+        ("de-spsc --transport pigeon", "unknown transport 'pigeon'"),
+        ("de-spsc --transport tcp://127.0.0.1:7000", "say tcp alone"),
+        ("de-spsc --count 0", "--count"),
+        ("de-spsc --rate fast", "'fast' is no rate: give messages a second, 0.1 to 100,000,000"),
+        ("de-spsc --rate 0", "0 is no rate: give 0.1 to 100,000,000, or max"),
+        ("de-spsc --rate 2k,2000", "names a rate twice"),
+        ("de-spsc --rate 0.1", "--rate 0.1 is a message every 10 s, and a consumer gives up after 10 s without one"),
+        ("throughput --transport zeromq --sizes 64KiB --rate 1e8", "64 KiB a second here, before any transport"),
+        ("de-mpmc --pairs 8,1", "not in order"),
+        ("de-mpmc --pairs two", "is no list of pairs"),
+        ("de-mpmc --pairs 0..4", "pairs are 1 to 256"),
+        ("batch-size --sizes 4,8", "--sizes has 4: a batch of 6-byte messages has 6 bytes or more"),
+        ("perftest --size 0", "0 is 0 bytes; a message has 1 to 1,048,576"),
+        ("perftest --size 2MiB", "2,097,152 bytes"),
+        ("perftest --transport tcp --npubs 1 --nsubs 1 --qt 1", "has no pattern 'queue'"),
+        (
+            "perftest --size 7 --nsubs 1 --npubs 2",
+            "--size is 7: 8 bytes or more tell messages of several clients apart",
+        ),
+        ("perftest --mode direct", "'direct' is not one of 'shared', 'fanout', 'topic'"),
+        ("perftest --transport tcp --mode topic", "has no pattern 'topic'"),
+        ("fe-spmc --consumers 0", "consumers are 1 to 1,024"),
+        ("fe-spmc --transport tcp --sizes 64 --consumers 1", "tcp has no pattern 'fanout'"),
+        ("te-spsc --binding quotes.#", "4 of 4 patterns (quotes.#, quotes.#, quotes.#, ...) match the key"),
+        (
+            "te-spsc --binding other.{n}.#",
+            "no pattern (other.1.#) matches the key 'quotes.q1.last', and exactly",
+        ),
+        ("te-spsc --transport amqp,zeromq --binding quotes.q{n}.*", "ZeroMQ matches prefixes"),
+        (f"te-spsc --binding a.# --patterns 1 --key {'a.' * 200}", "has to be of at most 255 bytes"),
+        ("de-spsc --timeout nan", "nan is no number: give one from"),
+        ("request-reply --sample inf", "inf is not in the range"),
+        ("request-reply --transport zeromq --match scan", "zeromq: no queue that could be scanned or preloaded"),
+        ("request-reply --transport amqp,zeromq --match scan", "--match indexed --preload 0 needs none"),
+        ("request-reply --match guess", "'guess' is not one of"),
+        ("de-spsc --transport amqp?prefetch=9", "delivery lossy has none: take acked or confirmed or durable"),
+        ("de-spsc --transport amqp?queue=mirrored", "queue is 'mirrored'; it takes classic, quorum, stream"),
+        (
+            "perftest --transport amqp?queue=stream --delivery acked",
+            "amqp?queue=stream: a stream gives each consumer every",
+        ),
+        ("de-spsc --transport zeromq?hwm=5&hwm=6", "zeromq?hwm=5&hwm=6: hwm is there more than once: give each option"),
+        ("de-spsc --transport amqp?client=pika", "say client with --amqp-client"),
+        ("de-spsc --transport zeromq?hwm=0", "hwm is '0'; it takes a number of messages, 1 to 2,147,483,647"),
+        ("supply-chain --transport zeromq --network gige --interactions 6", "nothing would cross it without a broker"),
+        (
+            "latency --transport tcp,zeromq --delivery durable",
+            "durable, which tcp, zeromq cannot have: use amqp or amqps",
+        ),
+        ("suite --transport tcp --amqp-client pika", "--amqp-client is pika, which tcp cannot have: use amqp"),
+        ("de-nothing", "No such command"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_leaves_no_folder(words: str, told: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["bench", *words.split(), *_results(words, tmp_path)])
+    assert done.exit_code == 2, done.output
+    assert told in " ".join(done.output.split())
+    assert list(tmp_path.iterdir()) == []
+
+
+def _results(words: str, there: Path) -> list[str]:
+    return [] if words == "de-nothing" else ["--results", str(there)]
+
+
+@pytest.mark.parametrize(
+    ("words", "allowed", "told"),
+    [
+        (
+            "de-mpmc --sizes 64 --pairs 1,64",
+            150,
+            "zeromq, 64 B, 64 pairs: 128 roles and 128 ports need a descriptor each, and this shell allows 150",
+        ),
+        ("fe-spmc --consumers 100", 250, "100 consumers need up to two descriptors each"),
+        ("te-spsc --consumers each --patterns 100", 250, "100 consumers need up to two descriptors each"),
+    ],
+)
+def test_more_roles_than_descriptors_are_refused_before_anything_starts(
+    words: str, allowed: int, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda _which: (allowed, allowed))
+    done = CliRunner().invoke(main, ["bench", *words.split(), "--transport", "zeromq", "--results", str(tmp_path)])
+    assert done.exit_code == 2
+    assert told in " ".join(done.output.split())
+    assert list(tmp_path.iterdir()) == []
+
+
+class Running:
+    """A benchmark that would go on for long."""
+
+    def __init__(self, results: Path) -> None:
+        self.results, self.scratch = results, results.parent / "scratch"
+        self.scratch.mkdir()
+        self.process = psutil.Popen(
+            [
+                sys.executable,
+                "-m",
+                "exchange_simulation.cli",
+                "bench",
+                *LONG,
+                "--results",
+                str(results),
+                "--name",
+                "first",
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "TMPDIR": str(self.scratch)},
+        )
+        self.roles: list[psutil.Process] = []
+        until(self._is_under_way, "two roles that use the processor")
+        self.family = self.process.children(recursive=True)
+
+    def _is_under_way(self) -> bool:
+        with contextlib.suppress(psutil.Error):  # a child that has just ended
+            self.roles = [child for child in self.process.children() if "bench" in child.cmdline()]
+            return len(self.roles) == 2 and all(sum(role.cpu_times()[:2]) > 0.1 for role in self.roles)
+        return False
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Running]:
+    run = Running(tmp_path / "results")
+    yield run
+    if run.process.poll() is None:
+        run.process.kill()
+    run.process.communicate()
+
+
+def test_a_consumer_that_is_killed_is_named_and_ends_the_run(running: Running) -> None:
+    running.roles[0].kill()
+    out, _ = running.process.communicate(timeout=PATIENCE_S)
+    assert running.process.returncode == 1
+    assert "partial: zeromq, 64 B: the consumer was killed by SIGKILL" in out
+    assert all(map(is_gone, running.family))
+    assert list(running.scratch.iterdir()) == []
+
+
+def test_a_launcher_that_is_killed_leaves_what_it_had_measured_and_nobody_outlives_it(tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    words = ["de-spsc", "--transport", "zeromq", "--sizes", "64", "--count", "100k", "--repeats", "10000"]
+    with subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "exchange_simulation.cli",
+            "bench",
+            *words,
+            "--results",
+            str(tmp_path),
+            "--name",
+            "first",
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(scratch)},
+    ) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith(
+            "de-spsc: 1 cell of up to 2 roles, measured 10,000 times: at least about "
+        )
+        assert process.stderr.readline().startswith("de-spsc 1: zeromq, 64 B:")
+        family = psutil.Process(process.pid).children(recursive=True)
+        assert family
+        process.kill()
+    until(lambda: all(map(is_gone, family)), "the end of all roles")
+    assert list(scratch.iterdir()) == []
+    record = orjson.loads((tmp_path / "first" / "bench.json").read_bytes())
+    assert (record["status"], record["reasons"]) == ("partial", ["it goes on, or was killed"])
+    assert record["rows"][0]["figures"]["messages_per_s"]["n"] >= 1
+    assert "partial" in CliRunner().invoke(main, ["results", "list", "--results", str(tmp_path)]).output
+    assert CliRunner().invoke(main, ["report", str(tmp_path / "first")]).exit_code == 0
+    assert "it goes on, or was killed" in (tmp_path / "first" / "bench.html").read_text()
+
+
+def test_ctrl_c_ends_all_and_keeps_nothing_where_nothing_was_measured(running: Running) -> None:
+    assert list(running.results.glob("*/*")) == []
+    running.process.send_signal(signal.SIGINT)
+    _, err = running.process.communicate(timeout=PATIENCE_S)
+    assert running.process.returncode == 1
+    assert "interrupted" in err
+    assert all(map(is_gone, running.family))
+    assert list(running.scratch.iterdir()) == []
+    assert list(running.results.iterdir()) == []

@@ -1,0 +1,87 @@
+"""What a benchmark says before it starts, after each cell, and while a cell goes on for minutes."""
+
+from __future__ import annotations
+
+import pytest
+
+from exchange_simulation.messaging.benchmarks import benchmark_of
+from exchange_simulation.messaging.flow import ConsumeShared
+from exchange_simulation.messaging.measuring import COMPLETE, progress_of
+from exchange_simulation.messaging.roles import Role, Sharing
+from exchange_simulation.messaging.running import _announce, _report_progress
+from exchange_simulation.messaging.setup import check_cells, plan_of
+from exchange_simulation.reports import progress
+from tests.exchange_simulation.messaging.test_plan import settings
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "said"),
+    [
+        (
+            "request-reply",
+            "--transport amqp --clients 1..8 --threads 1,15 --sizes 64,1KiB --warm-up 1 --sample 2",
+            "32 cells of up to 9 roles, measured 5 times: at least about 8 min 18 s",
+        ),
+        (
+            "te-spsc",
+            "--transport amqp --consumers each --patterns 8 --sizes 64 --repeats 1",
+            "1 cell of up to 9 roles, measured 1 time",
+        ),
+        (
+            "de-spsc",
+            "--sizes 64 --rate 100,200 --seconds 60 --repeats 2",
+            "4 cells of up to 2 roles, measured 2 times: at least about 8 min 0 s",
+        ),
+        (
+            "de-spsc",
+            "--sizes 64 --rate 100 --count 6000 --repeats 1 --transport amqp",
+            "1 cell of up to 2 roles, measured 1 time: at least about 1 min 0 s",
+        ),
+        (
+            "request-reply",
+            "--clients 6 --threads 1 --preload 0,5 --network gige --transport amqp --sample 60 --repeats 1",
+            "1 cell of up to 7 roles, measured 1 time: at least about 1 min 1 s\n"
+            "request-reply: left out, amqp: --network is gige, where nothing can be preloaded",
+        ),
+    ],
+)
+def test_a_benchmark_says_before_it_starts_how_long_its_cells_take_at_least(
+    name: str, words: str, said: str, capsys: pytest.CaptureFixture
+) -> None:
+    benchmark = benchmark_of(name)
+    chosen = settings(benchmark, words)
+    plan = plan_of(benchmark, chosen)
+    _announce(benchmark, plan, check_cells(benchmark, plan.cells), int(str(chosen["repeats"])))
+    assert capsys.readouterr().err == f"{name}: {said}\n"
+
+
+@pytest.mark.parametrize(
+    ("left_s", "ending"), [(59.9, "123 messages/s"), (200.0, "123 messages/s; about 3 min 20 s left")]
+)
+def test_a_cell_says_how_much_time_is_left_if_that_is_a_minute_or_more(
+    left_s: float, ending: str, capsys: pytest.CaptureFixture
+) -> None:
+    benchmark = benchmark_of("de-spsc")
+    (cell,) = plan_of(benchmark, settings(benchmark, "--sizes 64 --transport memory")).cells
+    record = {"status": COMPLETE, "reasons": [], "figures": {"messages_per_s": 123.0}}
+    _report_progress(benchmark, cell, 2, record, left_s)
+    assert capsys.readouterr().err == f"de-spsc 2: memory, 64 B: {ending}\n"
+
+
+def role(name: str, shares: Sharing | None) -> Role:
+    return Role(name, ConsumeShared(256, 1, 0.0), (), shares=shares)
+
+
+def test_messages_of_all_queues_are_counted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    monkeypatch.setattr(progress, "SAY_EVERY_S", 0)
+    monkeypatch.setattr("exchange_simulation.messaging.measuring.COUNT_EVERY_S", 0)
+    queues = [Sharing(f"queue {number}", 600) for number in (1, 2)]
+    with progress_of("perftest", [role(f"subscriber {i}", queues[i % 2]) for i in range(4)]) as on_count:
+        on_count(5)
+    assert capsys.readouterr().err == "perftest: 5 of 1,200 messages delivered\n"
+
+
+def test_nothing_is_said_where_nobody_shares_a_queue(capsys: pytest.CaptureFixture) -> None:
+    with progress_of("de-spsc", [role("consumer", None)]) as on_count:
+        on_count(5)
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,51 @@
+"""Message sizes as a user types them."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from exchange_simulation.messaging.benchmark import size_in_words
+from exchange_simulation.messaging.options import numbers_of, sizes_of
+
+
+def test_a_range_doubles_from_one_end_to_the_other() -> None:
+    assert sizes_of("1B..1MiB") == tuple(1 << power for power in range(21))
+    assert sizes_of("64..64") == (64,)
+    assert numbers_of("1..3", "pairs", 1, 8) == (1, 2, 3)
+    assert numbers_of("3..3", "pairs", 1, 8) == (3,)
+
+
+def test_a_list_may_have_any_size_and_unit() -> None:
+    assert sizes_of("6, 100B,1kB,1KiB,1MB") == (6, 100, 1_000, 1_024, 1_000_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("0", "0 is 0 bytes; a message has 1 to 1,048,576"),
+        ("2MiB", "2MiB is 2,097,152 bytes"),
+        ("1MiB..1B", "goes down: give the smaller size first"),
+        ("1..100", "its ends are powers of two, and 100 is none"),
+        ("64,8", "not in order"),
+        ("8,8", "give each size once"),
+        ("1B..", "'' is no size"),
+        ("-8", "'-8' is no size"),
+        ("8 apples", "'8 apples' is no size: give bytes, as 64, 1KiB or 1MiB"),
+        ("", "'' is no size"),
+    ],
+)
+def test_nonsense_is_refused_in_a_sentence(text: str, told: str) -> None:
+    with pytest.raises(click.BadParameter) as refused:
+        sizes_of(text)
+    assert told in str(refused.value)
+
+
+def test_sizes_are_written_in_the_largest_unit_that_fits() -> None:
+    assert [size_in_words(size) for size in (1, 1_000, 1_024, 1_536, 1 << 20)] == [
+        "1 B",
+        "1,000 B",
+        "1 KiB",
+        "1,536 B",
+        "1 MiB",
+    ]

@@ -1,0 +1,129 @@
+"""From statistics records to the figures of the last minute."""
+
+from __future__ import annotations
+
+import pytest
+
+from exchange_simulation.reports.live.figures import SECONDS, Figures
+from tests.exchange_simulation.reports.live.spool_records import (
+    Record,
+    buckets,
+    completion,
+    figures_of,
+    process,
+    spool_record,
+    traffic,
+)
+
+
+def last(figures: Figures, name: str, seconds: int) -> list[float | None]:
+    return figures.minutes[name].until(figures.newest, seconds)
+
+
+def test_a_rate_is_over_the_time_that_passed_between_two_records() -> None:
+    figures = figures_of(traffic(0, 8_000), traffic(1, 8_008, after_s=2.001), traffic(2, 7_992, after_s=3.0))
+    assert last(figures, "orders_per_s", 3) == pytest.approx([8_000, 8_000, 8_000])
+    assert last(figures, "answered_orders_per_s", 3) == pytest.approx([7_999, 8_007 / 1.001, 7_991 / 0.999])
+    assert last(figures, "answers_per_s", 3) == pytest.approx([16_000, 16_000, 16_000])
+
+
+def test_seconds_in_which_the_gateway_could_not_speak_are_blank_and_share_their_rate() -> None:
+    figures = figures_of(traffic(0, 8_000), traffic(3, 24_000, after_s=4.0), traffic(4, 8_000))
+    assert last(figures, "orders_per_s", 5) == [8_000, None, None, 8_000, 8_000]
+
+
+@pytest.mark.parametrize(("after_s", "shown"), [(2.4, None), (2.6, 1_000 / 0.6)])
+def test_the_moment_before_a_run_s_end_is_shown_if_it_is_long_enough_for_a_rate(
+    after_s: float, shown: float | None
+) -> None:
+    whole = traffic(0, 8_000), traffic(1, 8_000), process(0, "engine", 0.5), process(1, "engine", 1.0)
+    figures = figures_of(*whole, traffic(2, 1_000, after_s), process(2, "engine", 1.06, after_s))
+    assert figures.newest == (1 if shown is None else 2)
+    assert last(figures, "orders_per_s", 1) == pytest.approx([8_000 if shown is None else shown])
+    assert last(figures, "engine_cpu_cores", 1) == pytest.approx([0.5 if shown is None else 0.1])
+
+
+def test_times_are_those_of_the_second_s_buckets_without_the_last_order() -> None:
+    times = [100.0] * 980 + [500.0] * 19 + [9_000.0]
+    figures = figures_of(
+        traffic(0, 1_000), completion(0, "due", *times), completion(0, "due", 50_000.0, last_order=True)
+    )
+    of_second = buckets(*times)
+    assert last(figures, "due p50", 1) == [of_second.percentile_ns(50) / 1e3]
+    assert last(figures, "due p99", 1) == [of_second.percentile_ns(99) / 1e3]
+    assert last(figures, "due max", 1) == [9_000.0]
+
+
+def test_a_second_of_too_few_orders_has_no_p99() -> None:
+    figures = figures_of(traffic(0, 999), completion(0, "due", *[100.0] * 999))
+    assert last(figures, "due p99", 1) == [None]
+    assert last(figures, "due max", 1) == [100.0]
+
+
+def test_what_is_said_of_a_second_in_two_parts_is_added_as_on_the_page() -> None:
+    figures = figures_of(
+        traffic(0, 8_000),
+        process(0, "engine", 0.5),
+        traffic(1, 1, after_s=1.9),
+        completion(1, "due", 1.0),
+        process(1, "engine", 0.6, after_s=1.9),
+        traffic(1, 4_000),
+        completion(1, "due", 300.0),
+        process(1, "engine", 0.9),
+    )
+    assert last(figures, "orders_per_s", 3) == [None, 8_000, 4_001]
+    assert last(figures, "due max", 2) == [None, 300.0]
+    assert last(figures, "engine_cpu_cores", 2) == pytest.approx([0.5, 0.4])
+
+
+def test_cores_in_use_are_what_each_component_s_cpu_time_grew_by() -> None:
+    figures = figures_of(
+        traffic(1, 8_000),
+        *(process(second, "gateway", 0.5 * (second + 1)) for second in range(2)),
+        process(0, "engine", 0.2),
+        process(1, "engine", 0.8, after_s=3.0),
+        process(1, "reporter", 0.02),
+    )
+    assert last(figures, "gateway_cpu_cores", 2) == [0.5, 0.5]
+    assert last(figures, "engine_cpu_cores", 2) == pytest.approx([0.2, 0.3])
+    assert last(figures, "reporter_cpu_cores", 2) == [None, 0.01]
+
+
+def test_kinds_that_are_not_drawn_are_passed_over() -> None:
+    assert (
+        figures_of(
+            spool_record("reporter", "end", 0), spool_record("engine", "throughput", 0, meter=2, rate_per_s=1)
+        ).newest
+        == -1
+    )
+
+
+def test_no_more_than_the_last_minute_is_kept() -> None:
+    figures = figures_of(*(traffic(second, second) for second in range(1_000)))
+    history = figures.minutes["orders_per_s"]
+    assert len(history._values) == SECONDS
+    assert history.until(999) == pytest.approx(list(range(940, 1_000)))
+
+
+def test_several_gateways_are_shown_together_and_a_second_once_all_have_told_of_it() -> None:
+    def of(second: int, source: str, sent: int, *times_us: float) -> list[Record]:
+        return [traffic(second, sent, source=source), completion(second, "due", *times_us, source=source)]
+
+    first = [*of(0, "gateway", 8_000, 100.0, 100.0), process(0, "engine", 0.5)]
+    assert figures_of(*first, gateways=2).newest == -1
+    second = [*of(0, "gateway.2", 6_000, 100.0, 9_000.0), process(0, "engine.2", 0.25)]
+    figures = figures_of(*first, *second, *of(1, "gateway", 8_000, 1.0), gateways=2)
+    assert figures.newest == 0
+    together = buckets(100.0, 100.0, 100.0, 9_000.0)
+    assert [last(figures, name, 1) for name in ("orders_per_s", "engine_cpu_cores", "due p50", "due max")] == [
+        [14_000],
+        [0.75],
+        [together.percentile_ns(50) / 1e3],
+        [9_000.0],
+    ]
+
+
+def test_a_gateway_that_has_ended_holds_no_second_back() -> None:
+    ended = traffic(0, 8_000, source="gateway.2")
+    figures = figures_of(ended, *(traffic(second, 8_000) for second in range(3)), gateways=2)
+    assert (figures.newest, last(figures, "orders_per_s", 3)) == (2, [16_000, 8_000, 8_000])

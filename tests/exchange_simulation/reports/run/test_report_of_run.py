@@ -1,0 +1,146 @@
+"""`exchange report` of a run's folder, as its user sees it."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from xml.etree import ElementTree
+
+import orjson
+import pytest
+from click.testing import CliRunner, Result
+from PIL import Image
+
+from exchange_simulation.cli.main import main
+from exchange_simulation.reports.run import spark_tables
+from tests.exchange_simulation.reports.run.synthetic_run import SyntheticRun
+
+FIGURES = ("completion", "heat", "percentiles", "rates", "cpu")
+
+
+def report(folder: Path, *words: str) -> Result:
+    return CliRunner().invoke(main, ["report", str(folder), "--no-spark", *words])
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return SyntheticRun(seconds=1, orders_per_s=500).write(tmp_path / "run")
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run's folder with its figures."""
+    folder = SyntheticRun(seconds=4).write(tmp_path_factory.mktemp("results") / "run")
+    result = report(folder, "--figures")
+    assert result.exit_code == 0, result.output
+    return folder
+
+
+def test_every_figure_is_a_picture_a_drawing_and_its_numbers(drawn: Path) -> None:
+    figures = drawn / "figures"
+    assert {path.name for path in figures.iterdir()} == {
+        f"{n}.{kind}" for n in FIGURES for kind in ("svg", "png", "csv")
+    }
+    for name in FIGURES:
+        svg = (figures / f"{name}.svg").read_text()
+        ElementTree.fromstring(svg)
+        assert "#0102" not in svg  # a stand-in for a colour of the page
+        with Image.open(figures / f"{name}.png") as picture:
+            assert picture.convert("RGB").getpixel((1, 1)) == (255, 255, 255)
+            assert picture.width > 1_000
+        assert len((figures / f"{name}.csv").read_text().splitlines()) > 3
+
+
+def test_the_numbers_of_a_figure_are_those_of_the_record(drawn: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO((drawn / "figures" / "percentiles.csv").read_text())))
+    record = orjson.loads((drawn / "run.json").read_bytes())
+    slowest = [float(row["us"]) for row in rows if row["series"] == "due"]
+    assert max(slowest) == record["completion_us"]["due"]["max"]
+    rates = list(csv.DictReader(io.StringIO((drawn / "figures" / "rates.csv").read_text())))
+    assert [row["per_s"] for row in rates if row["series"] == "offered"] == ["8000.0"]
+
+
+def test_json_is_run_json_and_nothing_else_and_no_figure_is_made_unasked(run: Path) -> None:
+    result = report(run, "--json")
+    assert result.exit_code == 0
+    assert result.stdout.encode() == (run / "run.json").read_bytes()
+    assert sorted(path.name for path in run.iterdir()) == ["report.html", "run.json", "spool"]
+
+
+def test_csv_is_one_row_of_the_same(run: Path) -> None:
+    (row,) = csv.DictReader(io.StringIO(report(run, "--csv").stdout))
+    record = orjson.loads((run / "run.json").read_bytes())
+    assert float(row["completion_us.due.p99"]) == record["completion_us"]["due"]["p99"]
+    assert row["settings.transport"] == "zeromq"
+    assert orjson.loads(row["sockets"]) == record["sockets"]
+
+
+def test_hlog_is_written_beside_the_record(run: Path) -> None:
+    pytest.importorskip("hdrh.histogram", reason="hdrhistogram has no wheel for Linux on ARM")
+    assert "completion.hlog" in report(run, "--hlog").output
+    assert (run / "completion.hlog").read_text().startswith("#[Histogram log format version")
+
+
+DAMAGED = {
+    "run.json is damaged: ": lambda run: (run / "run.json").write_bytes(b'{"schema": 1, "na'),
+    "it holds no JSON object": lambda run: (run / "run.json").write_bytes(b"[]"),
+    "missing required field `name`": lambda run: (run / "run.json").write_bytes(b'{"schema": 1, "status": "complete"}'),
+    "run.json has schema 2, and this version of exchange reads 1": lambda run: (run / "run.json").write_bytes(
+        b'{"schema": 2}'
+    ),
+    "000001.jsonl, line 2, is damaged": lambda run: (run / "spool" / "000001.jsonl").write_bytes(
+        (run / "spool" / "000001.jsonl").read_bytes().split(b"\n")[0] + b'\n{"schem'
+    ),
+    "missing required field `source`": lambda run: (run / "spool" / "000001.jsonl").write_bytes(b'{"schema": 1}\n'),
+    "missing required field `second`": lambda run: (run / "spool" / "000001.jsonl").write_bytes(
+        b'{"schema":1,"source":"gateway","kind":"completion","wall_ns":1,"monotonic_ns":1,"payload":{}}\n'
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", DAMAGED)
+def test_what_is_damaged_or_newer_is_said_in_a_sentence(run: Path, sentence: str) -> None:
+    DAMAGED[sentence](run)
+    result = report(run)
+    assert result.exit_code == 2
+    assert sentence in " ".join(result.output.split())
+    assert isinstance(result.exception, SystemExit)
+    assert not (run / "report.html").exists()
+
+
+def test_a_killed_run_has_a_page_but_no_record_to_print(run: Path) -> None:
+    (run / "run.json").unlink()
+    assert report(run, "--figures").exit_code == 0
+    assert (run / "report.html").exists()
+    refused = report(run, "--json")
+    assert refused.exit_code == 2
+    assert "no record to print" in refused.output
+
+
+def test_two_forms_at_once_are_refused(run: Path) -> None:
+    assert report(run, "--json", "--csv").exit_code == 2
+
+
+def test_an_export_has_spark_make_its_tables_only_if_they_are_missing_or_older_than_the_run(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each export waited some ten seconds for tables that were there."""
+    made: list[Path] = []
+
+    def make(folder: Path, _quiet: bool) -> bool:
+        made.append(folder)
+        (folder / "tables").mkdir(exist_ok=True)
+        (folder / "tables" / "seconds.parquet").write_bytes(b"")
+        return True
+
+    def reported(*words: str) -> int:
+        result = CliRunner().invoke(main, ["report", str(run), *words])
+        assert result.exit_code == 0, result.output
+        return len(made)
+
+    monkeypatch.setattr(spark_tables, "make_tables", make)
+    assert [reported("--csv"), reported("--csv"), reported("--hlog"), reported("--json")] == [1, 1, 1, 1]
+    assert reported() == 2, "the report itself makes them anew"
+    (run / "run.json").write_bytes((run / "run.json").read_bytes())
+    assert [reported("--csv"), reported("--csv")] == [3, 3]

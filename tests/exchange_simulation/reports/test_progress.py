@@ -1,0 +1,70 @@
+"""What a run says while it goes on, and the table of its seconds."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from exchange.settings import RunSettings
+from exchange_simulation.launching.launch.watch import Moment
+from exchange_simulation.reports import progress
+from tests.exchange_command import exchange, exchange_here
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (RunSettings(), "zeromq: 1,234 of 80,000 orders answered\n"),
+        (RunSettings(orders_per_s=None, orders=None, duration_s=1.0), "zeromq: 1,234 orders answered\n"),
+    ],
+)
+def test_without_a_terminal_there_is_a_line_now_and_then(
+    settings: RunSettings, expected: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with progress.progress_bar(settings) as on_second:
+        on_second(Moment(sent=2_000, answered=1_234))
+        monkeypatch.setattr(progress, "SAY_EVERY_S", 0.0)
+        on_second(Moment(sent=2_000, answered=1_234))
+    assert capsys.readouterr() == ("", expected)
+
+
+def test_a_run_bounded_by_time_has_no_number_to_reach() -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    with progress._bar(console, "zeromq", None, " orders") as on_count:
+        on_count(1_234)
+        assert "1,234 orders" in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_a_run_prints_the_checksums_that_match_prints_and_one_order_is_one(tmp_path: Path) -> None:
+    run = exchange_here(
+        "run", "--orders", 1, "--rate", 100, "--transport", "memory", "--no-spark", "--results", tmp_path
+    )
+    exchange("tape", "--orders", 1, "--output", tmp_path / "tape")
+    match = exchange("match", tmp_path / "tape")
+    assert "1 order sent and received" in run.out
+    sums = [line.split("orders ")[1] for line in (run.out + match.out).splitlines() if "xxh64" in line]
+    assert len(sums) == 2
+    assert sums[0] == sums[1]
+
+
+def test_a_killed_run_has_a_page_of_what_its_spool_holds(tmp_path: Path) -> None:
+    words = ("--orders", 1, "--rate", 100, "--transport", "memory", "--no-spark", "--results", tmp_path, "--name", "x")
+    exchange_here("run", *words)
+    for name in ("run.json", "report.html"):
+        (tmp_path / "x" / name).unlink()
+    result = exchange("report", tmp_path / "x")
+    assert result.code == 0, result.err
+    assert "has no run.json" in result.out
+    assert (tmp_path / "x" / "report.html").exists()
+
+
+@pytest.mark.parametrize(("content", "error"), [(None, "is no folder of ours"), (b"{", "unexpected end")])
+def test_a_folder_that_is_no_run_s_is_refused(content: bytes | None, error: str, tmp_path: Path) -> None:
+    if content is not None:
+        (tmp_path / "run.json").write_bytes(content)
+    result = exchange("report", tmp_path)
+    assert result.code == 2
+    assert error in result.err

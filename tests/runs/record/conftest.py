@@ -1,3 +1,0 @@
-"""Tests of this folder may run on a made-up machine."""
-
-from tests.runs.record.fake_machine import machine as machine  # noqa: PLC0414 - a fixture
