@@ -42,7 +42,7 @@ check: setup-dev ## style, types, and the arrows of import
 bench: setup ## how fast our own code is, against the references in benchmarks/reference
 	@$(BIN)/python -m benchmarks
 
-figures: setup ## the figures of README and docs/results-of-record.md, measured anew: 50 minutes of a quiet machine
+figures: setup ## the figures of README and the results of record, measured anew: 50 minutes of a quiet machine
 	@.ci/figures
 
 pictures: setup-dev ## the pictures of pages in docs/pictures, made anew

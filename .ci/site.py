@@ -36,7 +36,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "index.md": from_root("README.md"),
         "contributing.md": from_root("CONTRIBUTING.md"),
         "changelog.md": from_root("CHANGELOG.md"),
-        "glossary.md": glossary(),
         "examples.md": examples(),
         "options.md": "\n".join(options()),
         "run-json.md": "\n".join(run_json()),
@@ -59,11 +58,6 @@ def from_root(name: str) -> str:
     for old, new in moved.items():
         text = text.replace(f"]({old})", f"]({new})")
     return re.sub(r"(\]\(|src=\"|srcset=\")docs/", r"\1", text)
-
-
-def glossary() -> str:
-    text = (ROOT / "docs/architecture.md").read_text()
-    return "# Glossary\n" + text.partition("\n## Glossary\n")[2].partition("\n## ")[0]
 
 
 def examples() -> str:
@@ -116,7 +110,7 @@ def cell(words: str) -> str:
 
 def run_json() -> Iterator[str]:
     yield "# Fields of run.json\n\n<style>td code {white-space: nowrap}</style>\n"
-    yield "[A run's folder](results.md#runjson) says what each field means. Names and kinds here are those of the code."
+    yield "[run-record.md](run-record.md) says what each field means. Names and kinds here are those of the code."
     yield "\n## Settings\n\n| field of `settings` | option | default | what |\n|---|---|---|---|"
     rows = {row.field: row for row in TABLE if "run" in row.commands}
     for field in fields(RunSettings):

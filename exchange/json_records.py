@@ -1,8 +1,8 @@
 """Our JSON records: one decoder, which names the field that is wrong, and the kinds of records in results folders.
 
-A record's kind is a TypedDict of what readers rely on; docs/results.md has all fields. Fields that it does not name are
-left alone, since later versions add some. A record stays the dictionary that was written, since it is drawn and printed
-as JSON. A value that was not measured is absent, or null.
+A record's kind is a TypedDict of what readers rely on; docs/run-record.md has all fields. Fields that it does not name
+are left alone, since later versions add some. A record stays the dictionary that was written, since it is drawn and
+printed as JSON. A value that was not measured is absent, or null.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Statistics records: one JSON document each, which the reporter writes to the spool; see docs/results.md."""
+"""Statistics records: one JSON document each, which the reporter writes to the spool; see docs/spool.md."""
 
 from __future__ import annotations
 

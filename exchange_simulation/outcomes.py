@@ -58,7 +58,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The folder and the record, as written there; docs/results.md has the record's fields."""
+    """The folder and the record, as written there; docs/run-record.md has the record's fields."""
 
     folder: Path
     record: Mapping[str, Any]

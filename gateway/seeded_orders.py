@@ -13,7 +13,7 @@ low + (high - low + 1) * (mid + noise) / 2, rounded down, with mid and noise wit
     mid    straight lines between random heights every 65,536, 4,096 and 256 orders, added up with weights of 16, 4
            and 1: like a random walk, it goes a quarter of the way in a sixteenth of the time
 
-`seeds.py` has `mix` and STEP; test vectors stand in docs/method.md. WRITERS has the kernel of each price model.
+`seeds.py` has `mix` and STEP; test vectors stand in docs/order-stream.md. WRITERS has the kernel of each price model.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ So they are the same on every machine, in any order; all is modulo 2^64.
 `mix` is the finalizer of SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014), STEP
 its golden gamma. Many instruments of one seed each have the order stream of a seed of their own:
 
-    seed of instrument k     bits(INSTRUMENTS, k) >> 1, which fits a signed 64-bit column; docs/workload.md has `bits`
+    seed of instrument k     bits(INSTRUMENTS, k) >> 1, which fits a signed 64-bit column (docs/order-stream.md)
     orders of instrument k   orders // instruments, and one more of the first orders % instruments
 
 Instruments count from 1, as orders do.

@@ -131,8 +131,8 @@ def test_every_subcommand_s_help_has_an_example() -> None:
         assert f"Example: exchange {name}" in (command.help or "")
 
 
-def test_the_method_s_test_vectors_and_checksum_are_the_code_s() -> None:
-    text = (ROOT / "docs" / "method.md").read_text()
+def test_the_order_stream_s_test_vectors_and_checksum_are_the_code_s() -> None:
+    text = (ROOT / "docs" / "order-stream.md").read_text()
     rows = re.findall(r"^\| 7 \| (\d+) \| (\d) \| (\d+) \| (\d+) \|$", text, re.MULTILINE)
     orders = list(decode_all(SeededOrders(7, (450, 549)).records(1, len(rows))))
     assert [Order(*map(int, row)) for row in rows] == orders
@@ -150,7 +150,7 @@ def test_the_workload_s_normal_prices_are_the_code_s() -> None:
 
 
 def test_the_workload_s_seeds_of_instruments_are_the_code_s() -> None:
-    text = " ".join((ROOT / "docs" / "workload.md").read_text().split())
+    text = " ".join((ROOT / "docs" / "order-stream.md").read_text().split())
     three = ", ".join(str(instrument_seed(7, instrument)) for instrument in (1, 2, 3))
     assert f"For instruments 1 to 3 of seed 7 that is {three}." in text
 

@@ -2,7 +2,7 @@
 
 A link joins two components and moves frames in batches; it never knows what is in them. None of its calls
 blocks except `wait`, so a component is one thread with one loop: receive, handle, send, wait.
-transports/declaration.py holds what a transport says of itself; docs/transports.md holds an example.
+transports/declaration.py holds what a transport says of itself; docs/adding-a-transport.md holds an example.
 
     TransportError
     ├── BadAddress      the URL is wrong: unknown scheme, missing port, unusable path
@@ -49,7 +49,7 @@ class PeerGone(TransportError):
 
 
 class Pattern(Enum):
-    """The shape of a conversation; each value is its name for users. docs/transports.md has the pattern's sockets.
+    """The shape of a conversation; each value is its name for users. docs/patterns.md has the pattern's sockets.
 
     PAIR      listener ⇄ connector                   both send and receive
     FAN_IN    listener ⇄ connectors                  the listener receives from each, and sends to all

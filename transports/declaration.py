@@ -190,7 +190,7 @@ BUFFERS = {
 
 @dataclass(frozen=True)
 class Transport:
-    """A transport's file holds one of these as TRANSPORT; see docs/transports.md."""
+    """A transport's file holds one of these as TRANSPORT; see docs/transport-declaration.md."""
 
     places: Mapping[str, str]
     """The kind of place by scheme: "port" (host:port), "path" (a file), "name" (any word) or "broker"."""

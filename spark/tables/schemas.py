@@ -1,4 +1,4 @@
-"""The columns of every table of records, one explicit schema a kind; docs/results.md says what they mean.
+"""The columns of every table of records, one explicit schema a kind; docs/spool.md says what they mean.
 
 A record is malformed if it lacks a field that is not marked as nullable.
 """

@@ -1,4 +1,4 @@
-"""Statistics records: one JSON document on one line, in the shape that docs/results.md gives."""
+"""Statistics records: one JSON document on one line, in the shape that docs/spool.md gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Made-up runs, in the format that docs/results.md describes, with the raw times beside the buckets."""
+"""Made-up runs, in the format that docs/spool.md describes, with the raw times beside the buckets."""
 
 from __future__ import annotations
 

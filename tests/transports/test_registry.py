@@ -93,7 +93,7 @@ def test_only_a_declared_broker_stands_between() -> None:
 
 
 def test_the_group_of_entry_points_is_the_documented_one() -> None:
-    page = Path(__file__).parents[2] / "docs" / "transports.md"
+    page = Path(__file__).parents[2] / "docs" / "adding-a-transport.md"
     assert f'[project.entry-points."{GROUP}"]' in page.read_text()
 
 

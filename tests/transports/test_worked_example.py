@@ -1,4 +1,4 @@
-"""The example of docs/transports.md keeps the contract, and carries a run, as a distribution of its own."""
+"""The example of docs/adding-a-transport.md keeps the contract, and carries a run, as a distribution of its own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.transports.test_contract import *  # noqa: F403 - every claim, over t
 from tests.transports.test_contract_of_peers import *  # noqa: F403
 from transports.registry import GROUP
 
-PAGE = (Path(__file__).parents[2] / "docs" / "transports.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "adding-a-transport.md").read_text()
 RELAY = r"""
 import contextlib
 import os

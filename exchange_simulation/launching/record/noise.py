@@ -22,7 +22,7 @@ from exchange_simulation.launching.record.machine import Throttling, text_of
 LEAST_WINDOW_S = 0.25
 """In a shorter window one tick of the kernel's clock is too large a share."""
 MOST_SHARE = 0.05
-"""A larger share of the processors' time that others take shows in the figures; docs/compare.md has the measurement."""
+"""A larger share of the processors' time shows in the figures; docs/noisy-runs.md has the measurement."""
 ALL_PROCESSES = "pid:[4026531836]"
 """The namespace in which every process of the machine can be seen; the kernel gives it this number."""
 KTHREADD = 2

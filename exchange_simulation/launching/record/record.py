@@ -1,4 +1,4 @@
-"""run.json: the public record of a run, made of its components' results; docs/results.md documents it."""
+"""run.json: the public record of a run, made of its components' results; docs/run-record.md documents it."""
 
 from __future__ import annotations
 

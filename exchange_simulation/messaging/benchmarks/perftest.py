@@ -10,7 +10,7 @@
     mode topic    the same through a topic exchange: publisher P at exchange Q has the key perf.qQ.pP, and its
                   subscribers have the pattern perf.qQ.#
 
-docs/messaging.md says what is counted, and what stands in for a queue without a broker.
+docs/bench-perftest.md says what is counted, and what stands in for a queue without a broker.
 """
 
 from __future__ import annotations

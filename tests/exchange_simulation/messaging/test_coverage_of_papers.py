@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from exchange_simulation.cli.main import main
 from exchange_simulation.messaging.benchmarks import PAPERS, Covered, coverage
 
-MESSAGING = Path(__file__).parents[3] / "docs" / "messaging.md"
+COVERAGE_PAGE = Path(__file__).parents[3] / "docs" / "bench-coverage.md"
 
 
 @pytest.mark.parametrize("row", [row for row in coverage() if row.command], ids=lambda row: row.item)
@@ -35,7 +35,9 @@ def test_a_row_without_a_command_says_why() -> None:
 
 def test_the_docs_have_the_same_table() -> None:
     lines = [
-        line for line in MESSAGING.read_text().splitlines() if line.startswith(tuple(f"| {each} |" for each in PAPERS))
+        line
+        for line in COVERAGE_PAGE.read_text().splitlines()
+        if line.startswith(tuple(f"| {each} |" for each in PAPERS))
     ]
     assert lines == [as_markdown(row) for row in coverage()]
 
