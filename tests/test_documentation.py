@@ -119,8 +119,10 @@ def parse(command: click.Command, name: str, words: list[str], parent: click.Con
     """Parse a command line down to the last subcommand, as click does before it calls anything."""
     at_once = contextlib.suppress(click.exceptions.Exit)  # an option that answers and ends, as --list
     with at_once, command.make_context(name, words, parent=parent) as context:
-        rest = [*context._protected_args, *context.args]
-        if isinstance(command, click.Group) and rest:
+        if not isinstance(command, click.Group):
+            return
+        _, rest, _ = command.make_parser(context).parse_args(list(words))
+        if rest:
             found, part, others = command.resolve_command(context, rest)
             assert part
             parse(part, str(found), others, context)
@@ -228,7 +230,7 @@ def test_the_site_is_made_and_has_every_page_once_in_its_navigation(tmp_path: Pa
     words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert {Path(page).stem for page in pages} <= {path.stem for path in (tmp_path / "site").glob("*.html")}
+    assert {Path(page).stem for page in pages} <= {path.stem for path in (tmp_path / "site").rglob("*.html")}
     options = (tmp_path / "site" / "options.html").read_text()
     assert all(f"exchange {name}<" in options for name in subcommands())
     assert "completion_us.due.p99" in (tmp_path / "site" / "run-json.html").read_text()

@@ -8,7 +8,6 @@ import click
 
 from exchange_simulation.cli.command import Command
 from exchange_simulation.cli.main import LoadingGroup
-from exchange_simulation.launching.component import load_kernels_alone
 
 if TYPE_CHECKING:
     from exchange_simulation.messaging.benchmark import Benchmark
@@ -32,7 +31,6 @@ class Benchmarks(LoadingGroup):
         if name not in self.list_commands(ctx):
             return None
         if name == "role":
-            load_kernels_alone()
             from exchange_simulation.messaging.by_hand import role_command
 
             return role_command()
@@ -63,7 +61,6 @@ def command_of(benchmark: Benchmark | None) -> click.Command:
     from exchange_simulation.messaging.options import parameters
 
     def run(results: str, name: str | None, as_json: bool, **typed: Any) -> None:
-        load_kernels_alone()
         from exchange_simulation.messaging.options import settings_of
         from exchange_simulation.messaging.running import Output, run_benchmark, run_suite
 

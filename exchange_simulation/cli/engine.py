@@ -35,7 +35,7 @@ def command(
 
     Example: exchange engine --listen tcp://0.0.0.0:7000 --reporter tcp://hostc:7001 --run first --secure DIR
     """
-    from exchange_simulation.launching.component import Events, Service, load_kernels_alone, serve
+    from exchange_simulation.launching.component import Events, Service, serve
     from exchange_simulation.launching.lineup import READY_S
     from exchange_simulation.launching.services import open_engine, open_standby
     from exchange_simulation.launching.transport_settings import check_exposure, with_keys
@@ -52,7 +52,6 @@ def command(
         events.took_over(url)
 
     def open_service() -> tuple[Service, str]:
-        load_kernels_alone()
         if settings.standby:
             return open_standby(name, url, reporter_url, settings, took_over, **common), url
         patience_s = READY_S if launched else None

@@ -43,7 +43,7 @@ def command(
 
     Example: exchange gateway --engine tcp://hostb:7000 --reporter tcp://hostc:7001 --run first --secure DIR
     """
-    from exchange_simulation.launching.component import Events, Service, load_kernels_alone, serve
+    from exchange_simulation.launching.component import Events, Service, serve
     from exchange_simulation.launching.lineup import READY_S
     from exchange_simulation.launching.services import open_gateway, open_streams
     from exchange_simulation.launching.transport_settings import with_keys
@@ -53,7 +53,6 @@ def command(
     settings = run_settings(**given) if launched else _settings_by_hand(engine_url, cpu, **asked_for(given))
 
     def open_service() -> tuple[Service, str]:
-        load_kernels_alone()
         streams = opened.enter_context(open_streams(Path(results) / name, settings, instance, anew=launched))
         patience_s = READY_S if launched else None
         service = open_gateway(

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from exchange_simulation.launching.component import load_kernels_alone
 from exchange_simulation.launching.errors import UserError, cannot_write, reading
 from exchange_simulation.launching.options import json_option, options_for
 
@@ -39,7 +38,6 @@ def command(
 
 def _match(tape: Path, answers: Path | None, **book: Any) -> dict[str, Any]:
     """Match the tape; return counts, checksums, speed. UserError if tape, output or a book setting is wrong."""
-    load_kernels_alone()
     from exchange.checksum import StreamChecksum
     from exchange.messages import MalformedMessage
     from exchange_simulation.launching.files import whole_file

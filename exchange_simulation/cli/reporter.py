@@ -34,7 +34,7 @@ def command(
 
     Example: exchange reporter --listen tcp://0.0.0.0:7001 --run first --secure DIR
     """
-    from exchange_simulation.launching.component import Events, Service, load_kernels_alone, serve
+    from exchange_simulation.launching.component import Events, Service, serve
     from exchange_simulation.launching.services import open_reporter
     from exchange_simulation.launching.transport_settings import check_exposure, with_keys
 
@@ -45,7 +45,6 @@ def command(
     events, folder = Events(named("reporter", instance), launched), Path(results) / name
 
     def open_in(make_folder: Callable[[], Path]) -> tuple[Service, str]:
-        load_kernels_alone(url)
         service, link = open_reporter(name, url, make_folder, settings, instance=instance)
         return service, link.url
 

@@ -15,7 +15,7 @@ import signal
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any, NoReturn, Protocol, cast
+from typing import Any, NoReturn, Protocol
 
 import click
 import orjson
@@ -49,36 +49,6 @@ def stay_on(cpu: int) -> None:
         os.sched_setaffinity(0, {cpu})
     except (OSError, AttributeError) as error:
         raise UserError(f"cannot stay on processor {cpu}: this machine has {os.cpu_count()}") from error
-
-
-def do_without_scipy() -> None:
-    """Hide scipy and PyYAML from numba, which makes a start shorter.
-
-    numba imports scipy for linear algebra, which no kernel uses, and PyYAML for a settings file, which we do not have.
-    """
-    for module in ("scipy", "yaml"):
-        sys.modules.setdefault(module, cast(Any, None))
-
-
-def load_kernels_alone(reporter_url: str = "") -> None:
-    """Let numba load a kernel from disk without its compiler's libraries: a quarter of the processor time of a start.
-
-    numba imports what it knows how to compile before it loads the first kernel; a compilation imports it all the same.
-    Calling a loaded kernel needs the type of functions that are arguments. A numba with another cache loads as ever.
-    """
-    if reporter_url.startswith("zeromq"):
-        return  # a reporter needs no kernel then, and no numba
-    import numba.experimental.function_type  # noqa: F401
-    from numba.core.caching import Cache
-    from numba.core.runtime import rtsys
-
-    def load(cache: Any, signature: Any, context: Any) -> Any:
-        rtsys.initialize(context)
-        with cache._guard_against_spurious_io_errors():
-            return cache._load_overload(signature, context)
-
-    if all(hasattr(Cache, name) for name in ("_guard_against_spurious_io_errors", "_load_overload")):
-        Cache.load_overload = load
 
 
 def settle_down() -> None:
@@ -180,7 +150,6 @@ def _run(events: Events, open_service: Callable[[], tuple[Service, str]], cpu: i
     events.alone_on_stdout()
     if cpu is not None:
         stay_on(cpu)
-    do_without_scipy()
     with going_first(priority):  # so do the threads that a transport starts
         service, url = open_service()
     service.warm()

@@ -48,9 +48,6 @@ for name in ("ORDER_TYPES", "ANSWER_TYPES"):
 
 EXCHANGE = """
 import json
-from exchange_simulation.launching.component import do_without_scipy, load_kernels_alone
-do_without_scipy()
-load_kernels_alone()
 import numpy as np
 from exchange.messages import LAYOUTS, Order, Cancel, decode_all, encode
 from gateway.completion import Completion

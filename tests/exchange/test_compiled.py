@@ -22,8 +22,6 @@ print(size(), sum(size.stats.cache_hits.values()), flush=True)
 EACH_BY_ITSELF = """
 import os, runpy, sys
 from pathlib import Path
-from exchange_simulation.launching.component import do_without_scipy
-do_without_scipy()
 import numba
 import exchange.compiled
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ import llvmlite.binding
 import numpy as np
 import numpy.typing as npt
 import zmq
-import zmq.backend.cython._zmq as loaded
+import zmq.backend
 from numba import njit, types
 
 from transports.frames import Bytes, FrameBatch, Longs
@@ -42,7 +43,8 @@ def _external(library: ctypes.CDLL, name: str) -> Any:
     return types.ExternalFunction(symbol, _SIGNATURES[name])
 
 
-_library = ctypes.CDLL(loaded.__file__)
+_library = ctypes.CDLL(inspect.getfile(zmq.backend.Socket))
+"""The extension module in which pyzmq's own socket lives: libzmq is a part of it, or is linked to it."""
 _send, _recv, _errno, _getsockopt = (_external(_library, name) for name in _SIGNATURES)
 DONTWAIT, _EVENTS = int(zmq.DONTWAIT), int(zmq.EVENTS)
 _EAGAIN, _EINTR = errno.EAGAIN, errno.EINTR

@@ -1,8 +1,8 @@
 """The process that holds a network: it makes the namespaces, keeps them, and is the wire if that is the mechanism.
 
-`python -m exchange_simulation.launching.network.holder PLAN` runs in a network namespace of its own, which is the hub. It answers in lines of
-JSON: when all is up, the namespaces' descriptors; then its figures for each line `figures` on stdin. A line
-`delay_us 20000` is another delay of every link from then on. It ends at end of file.
+`python -m exchange_simulation.launching.network.holder PLAN` runs in a network namespace of its own, which is the hub.
+It writes lines of JSON: the namespaces' descriptors once all is up, and its figures for each line `figures` on stdin.
+A line `delay_us 20000` sets the delay of every link from then on. It ends at end of file.
 Nothing has a name or another holder, so everything disappears with the process.
 """
 

@@ -117,5 +117,5 @@ def test_spark_calls_back_on_this_machine_alone(spark: SparkSession, begun: Grow
     with FollowedRun(spark, begun.folder):
         gateway = SparkContext._gateway
         assert gateway is not None
-        server: socket.socket = gateway._callback_server.server_socket
+        server: socket.socket = gateway.get_callback_server().server_socket
         assert server.getsockname()[0] == "127.0.0.1"

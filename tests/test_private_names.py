@@ -1,0 +1,78 @@
+"""No private name of a library is used, but for the few below.
+
+docs/decisions/0002-stock-parts.md says why they stay.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PUBLIC = {"_asdict", "_replace", "_fields", "_make", "_exit", "_repr_html_"}
+"""Names that a library documents, although they begin with an underscore."""
+ALLOWED = {
+    ("spark/dataset/folder.py", "_jsc"),
+    ("spark/dataset/folder.py", "_jvm"),
+    ("spark/sessions/jvm.py", "_active_spark_context"),
+    ("spark/sessions/jvm.py", "_activeSession"),
+    ("spark/sessions/jvm.py", "_gateway"),
+    ("spark/sessions/jvm.py", "_instantiatedSession"),
+    ("spark/sessions/jvm.py", "_jvm"),
+    ("spark/sessions/session.py", "_accumulatorServer"),
+    ("spark/sessions/session.py", "_active_spark_context"),
+    ("spark/sessions/session.py", "_gateway"),
+    ("tests/spark/dataset/test_dataset.py", "_jvm"),
+    ("tests/spark/live/test_live_damage.py", "_gateway"),
+    ("transports/amqp/connection.py", "_on_data_available"),
+    ("transports/amqp/connection.py", "_on_stream_connected"),
+    ("transports/amqp/connection.py", "_on_stream_terminated"),
+    ("transports/amqp/loops.py", "_terminate_stream"),
+    ("transports/amqp/loops.py", "_transport"),
+}
+"""The file, and the library's name that it uses."""
+LIBRARY_NAMES = {name for _, name in ALLOWED}
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.endswith("__") and name not in PUBLIC
+
+
+def defined_names(tree: ast.AST) -> Iterator[str]:
+    """Functions, classes, fields and attributes of `self` that a file defines."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and is_self(node.value):
+            yield node.attr
+
+
+def is_self(value: ast.expr) -> bool:
+    return isinstance(value, ast.Name) and value.id in ("self", "cls")
+
+
+def foreign_names(tree: ast.AST, ours: set[str]) -> Iterator[str]:
+    """Private attributes and private modules that no file of ours defines.
+
+    A name of ALLOWED may also be the name of an attribute of ours: it is foreign unless it is read from `self`.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and is_private(node.attr):
+            may_be_foreign = node.attr in LIBRARY_NAMES and not is_self(node.value)
+            if node.attr not in ours or may_be_foreign:
+                yield node.attr
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            modules = [name.name for name in node.names] + [getattr(node, "module", None) or ""]
+            parts = [part for module in modules for part in module.split(".")]
+            yield from (part for part in parts if is_private(part) and part not in ours)
+
+
+def test_no_private_name_of_a_library_is_used_but_for_the_listed_ones() -> None:
+    tracked = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True)
+    trees = {file: ast.parse((ROOT / file).read_text()) for file in tracked.stdout.split()}
+    ours = {name for tree in trees.values() for name in defined_names(tree)}
+    assert {(file, name) for file, tree in trees.items() for name in foreign_names(tree, ours)} == ALLOWED
