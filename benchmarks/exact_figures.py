@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from benchmarks.synthetic_runs import ROWS
-from exchange.measurements import PERCENTS
+from exchange.percentiles import PERCENTS
 
 
 def with_numpy(folder: Path) -> int:

@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StringType, StructType
 
-from exchange.measurements import CLOCKS, PERCENTS, LogBuckets, Meter
+from exchange.measurements import CLOCKS, LogBuckets, Meter
+from exchange.percentiles import PERCENTS
 from spark.dataset.runs import RUNS as RUNS_TABLE
 from spark.dataset.runs import RUNS_A_FILE, RUNS_SCHEMA, IngestedRun
 from spark.run_facts import RunFacts

@@ -15,14 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from exchange.messages import Throughput
+from exchange.percentiles import PERCENTS
 
 NS_PER_S = 1_000_000_000
 BUCKETS_PER_OCTAVE = 128
 OCTAVES = 45  # 2^45 ns is 9.8 hours; longer values go into the last bucket
 BUCKETS = BUCKETS_PER_OCTAVE * OCTAVES
-PERCENTS = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9}
-LEAST_ORDERS = {"p50": 20, "p90": 100, "p99": 1_000, "p999": 10_000}
-"""With fewer orders, fewer than ten are slower than the percentile, which is then about the maximum."""
 
 
 class Meter(IntEnum):

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from exchange.percentiles import FIGURES
 from exchange.seconds import RATES
 from exchange_simulation.reports.exports import flat, trial_rows
 from exchange_simulation.reports.formats import is_told, three_digits
@@ -21,21 +22,36 @@ Row = dict[str, Any]
 FRAME = '<iframe title="{title}" srcdoc="{page}" style="width: 100%; height: 640px; border: 0"></iframe>'
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Times:
-    """Completion times in microseconds, measured from one clock reading."""
+    """Completion times from one clock reading: their number, and each figure in microseconds as an attribute.
+
+    For example: `times.mean_us`, `times.p50_us`, `times.p99_us`, `times.max_us`.
+    """
 
     count: int
-    mean_us: float
-    p50_us: float
-    p90_us: float
-    p99_us: float
-    p999_us: float
-    max_us: float
+    figures_us: Mapping[str, float]
+    """By name: mean, the percentiles, max."""
 
     @classmethod
     def of(cls, figures: Mapping[str, Any]) -> Times:
-        return cls(*(figures[name] for name in ("count", "mean", "p50", "p90", "p99", "p999", "max")))
+        """Return the figures of one clock in run.json. An older version's record may lack a percentile."""
+        return cls(figures["count"], {name: figures[name] for name in FIGURES if name in figures})
+
+    def __getattr__(self, name: str) -> float:
+        figures_us: Mapping[str, float] = object.__getattribute__(self, "figures_us")
+        figure = name.removesuffix("_us")
+        if name == figure or figure not in figures_us:
+            there_are = ", ".join(f"{figure}_us" for figure in figures_us)
+            raise AttributeError(f"completion times have no {name!r}; they have {there_are}")
+        return figures_us[figure]
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *(f"{figure}_us" for figure in self.figures_us)]
+
+    def __repr__(self) -> str:
+        figures = (f"{figure}_us={value!r}" for figure, value in self.figures_us.items())
+        return f"Times(count={self.count!r}, {', '.join(figures)})"
 
 
 @dataclass(frozen=True)

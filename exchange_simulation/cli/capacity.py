@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from exchange.percentiles import LABELS
 from exchange_simulation.cli.command import Command, configured
 from exchange_simulation.cli.trial_options import redo_option, typed
 from exchange_simulation.experiments.sweep.keys import shared_options
@@ -43,7 +44,8 @@ OF_BENCHMARKS = {
     default="p99 <= 1ms",
     show_default=True,
     metavar="OBJECTIVE",
-    help="What must hold: p50, p90, p99, p99.9, mean or max of completion from due, or of lag; several with commas.",
+    help=f"What must hold: {', '.join(LABELS.values())}, mean or max of completion from due, or of lag; several with "
+    "commas.",
 )
 @click.option(
     "--bench",

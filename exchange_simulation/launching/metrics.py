@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from exchange.json_records import Record
-from exchange.measurements import LEAST_ORDERS
+from exchange.percentiles import LABELS, LEAST_ORDERS
 from exchange.settings import RunSettings
 
 Read = Callable[[Record], float | None]
 
 COMPONENTS = ("gateway", "engine", "broker", "reporter")
-PERCENTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p999": "p99.9", "mean": "mean", "max": "maximum"}
+FIGURE_TITLES = {**LABELS, "mean": "mean", "max": "maximum"}
 CLOCKS = {"due": "from due time", "handed_over": "from handing over"}
 
 
@@ -114,13 +114,14 @@ def packets(field: str) -> Read:
     return read
 
 
-def _completion(clock: str, percentile: str, judged: frozenset[str]) -> Metric:
+def _completion(clock: str, figure: str, judged: frozenset[str]) -> Metric:
+    is_judged = clock == "due" and figure in judged
     return Metric(
-        name=f"{clock}_{percentile}_us",
-        title=f"completion {PERCENTILES[percentile]} {CLOCKS[clock]}",
+        name=f"{clock}_{figure}_us",
+        title=f"completion {FIGURE_TITLES[figure]} {CLOCKS[clock]}",
         unit="us",
-        read=number_at("completion_us", clock, percentile),
-        judged=scheduled_orders(LEAST_ORDERS.get(percentile, 1)) if clock == "due" and percentile in judged else never,
+        read=number_at("completion_us", clock, figure),
+        judged=scheduled_orders(LEAST_ORDERS.get(figure, 1)) if is_judged else never,
         says="{smaller} is {times} times faster than {larger}",
     )
 
@@ -171,8 +172,8 @@ PAPER_METRICS = (
 
 
 def _completions(*judged: str) -> tuple[Metric, ...]:
-    """All completion metrics; the percentiles named get a verdict, from due time."""
-    return tuple(_completion(clock, percentile, frozenset(judged)) for clock in CLOCKS for percentile in PERCENTILES)
+    """All completion metrics; the figures named get a verdict, from due time."""
+    return tuple(_completion(clock, figure, frozenset(judged)) for clock in CLOCKS for figure in FIGURE_TITLES)
 
 
 COMPARISON_METRICS = (

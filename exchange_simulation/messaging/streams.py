@@ -194,7 +194,7 @@ def latency_figures(receivers: Sequence[RoleResult], name: str) -> Figures:
 
 
 def _figures_of_times(times: LogBuckets, name: str) -> Figures:
-    """The figures, without a p90, p99 or p999 of so few times that it is about the maximum."""
+    """The figures, without a percentile above p50 of so few times that it is about the maximum."""
     found = times.figures_us()
     count = found.pop("count", 0)
     return {f"{name}_{what}_us": value for what, value in found.items() if what == "p50" or is_told(what, count)}

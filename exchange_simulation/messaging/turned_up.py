@@ -14,6 +14,7 @@ from typing import Protocol
 
 from exchange.allowed import meant
 from exchange.json_records import LoadAxis, Record
+from exchange.percentiles import FIGURES
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import write_json
 from exchange_simulation.launching.launch.brokers import Brokers
@@ -31,7 +32,6 @@ from exchange_simulation.messaging.results import FILE
 from exchange_simulation.messaging.running import record_of
 from exchange_simulation.messaging.setup import carried_per_s, plan_of
 
-FIGURES = ("mean", "p50", "p90", "p99", "p999", "max")
 SATURATED = "saturated"
 USUAL_SIZE = 64
 WITHOUT_STAMPS: Record = {"status": COMPLETE, "completion_us": {}, "lag_us": dict.fromkeys(FIGURES, 0.0)}

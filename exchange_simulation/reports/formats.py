@@ -7,7 +7,7 @@ from datetime import datetime
 from statistics import quantiles
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from exchange.measurements import LEAST_ORDERS
+from exchange.percentiles import LEAST_ORDERS
 
 if TYPE_CHECKING:
     from exchange.estimates import Estimate

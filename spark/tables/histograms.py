@@ -15,7 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from exchange.measurements import BUCKETS, PERCENTS, bucket_middle_ns, rank_of
+from exchange.measurements import BUCKETS, bucket_middle_ns, rank_of
+from exchange.percentiles import PERCENTS
 
 FIGURES = ("count", "mean_us", "min_us", *(f"{name}_us" for name in PERCENTS), "max_us")
 EXACT = {"count": "sum", "sum_ns": "sum", "min_ns": "min", "max_ns": "max"}

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spark_runs import buckets_of
 
-from exchange.measurements import PERCENTS, LogBuckets
+from exchange.measurements import LogBuckets
+from exchange.percentiles import PERCENTS
 from spark.tables.histograms import EXACT, figures, merged_histograms
 
 NAMES = ("run", "second")

@@ -7,7 +7,8 @@ import pytest
 from spark_runs import buckets_of, completion_payload, completion_times_ns, record
 from spark_tables import column, summarized
 
-from exchange.measurements import CLOCKS, PERCENTS, LogBuckets
+from exchange.measurements import CLOCKS, LogBuckets
+from exchange.percentiles import PERCENTS
 from tests.spark.conftest import Analysed
 
 

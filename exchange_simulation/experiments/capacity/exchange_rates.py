@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from exchange.json_records import LoadAxis, Record
+from exchange.percentiles import FIGURES, LEAST_ORDERS, PERCENTILES, least_orders
 from exchange.settings import RunSettings
 from exchange.words import counted
 from exchange.workload import Arrivals
@@ -27,15 +28,17 @@ from exchange_simulation.reports.progress import progress_bar
 
 CLOCKS = {"due": "due", "": "due", "handed over": "handed_over", "lag": "lag"}
 """The record's clock by the words before a figure: completion from due time or handing over, or the gateway's lag."""
-FIGURES = {"mean": "mean", "p50": "p50", "p90": "p90", "p99": "p99", "p99.9": "p999", "max": "max"}
-ORDERS_BEYOND = 10
-"""Orders that must lie beyond a percentile for it to be judged."""
-TAIL_SHARE = {"p50": 0.5, "p90": 0.1, "p99": 0.01, "p999": 0.001, "mean": 0.01, "max": 0.01}
-"""The share of orders beyond a figure. Mean and maximum have none; like a p99 they are judged from 1,000 orders."""
-LEAST_ORDERS = 100
-"""Orders of a probe whose objective has no figures."""
+FIGURES_BY_LABEL = {label: name for name, label in FIGURES.items()}
+LEAST_ORDERS_OF_FIGURE = {**LEAST_ORDERS, "mean": LEAST_ORDERS["p99"], "max": LEAST_ORDERS["p99"]}
+"""Orders from which on a figure is judged. Mean and maximum have no orders beyond them; they need as many as a p99."""
+LEAST_ORDERS_OF_PROBE = 100
+"""Orders of a probe, even if its objective has no figures, or those of few orders."""
 UNITS_US = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
-TERM = re.compile(r"(?:(due|handed over|lag) +)?(mean|p50|p90|p99\.9|p99|max) *<=? *([0-9]*\.?[0-9]+) *(ns|us|ms|s)")
+TERM = re.compile(
+    r"(?:(due|handed over|lag) +)?"
+    rf"({'|'.join(re.escape(label) for label in FIGURES_BY_LABEL)})"
+    r" *<=? *([0-9]*\.?[0-9]+) *(ns|us|ms|s)"
+)
 PERCENTILE = re.compile(r"\bp([0-9]+(?:\.[0-9]+)?)\b")
 LOSS = re.compile(r"loss *(?:<=|==?) *0")
 ALLOWED = "FIGURE <= TIME, with commas between several: p99 <= 1ms, lag p99 <= 500us, max <= 20ms, loss = 0"
@@ -110,7 +113,7 @@ class Objective:
     @property
     def needed_orders(self) -> int:
         """The orders that a run must have measured before the objective can be judged: 10 / (1 - p)."""
-        return max([LEAST_ORDERS, *(ceil(ORDERS_BEYOND / TAIL_SHARE[term.figure] - 1e-9) for term in self.terms)])
+        return max([LEAST_ORDERS_OF_PROBE, *(LEAST_ORDERS_OF_FIGURE[term.figure] for term in self.terms)])
 
 
 def objective_of(text: str) -> Objective:
@@ -121,17 +124,20 @@ def objective_of(text: str) -> Objective:
 
 def _term(part: str, text: str) -> Term:
     found = TERM.fullmatch(part)
-    if (other := PERCENTILE.search(part)) and other[0] not in FIGURES and float(other[1]) < 100:
-        needed = ceil(ORDERS_BEYOND / (1 - float(other[1]) / 100) - 1e-6)
+    other = PERCENTILE.search(part)
+    if other and other[0] not in FIGURES_BY_LABEL and float(other[1]) < 100:
+        needed = least_orders(float(other[1]))
+        *lower, highest = PERCENTILES
         raise UserError(
-            f"--slo is {text!r}, but runs have no {other[0]}, which needs {needed:,} orders; they have p50, p90, p99 "
-            f"and p99.9, which needs 10,000"
+            f"--slo is {text!r}, but runs have no {other[0]}, which needs {needed:,} orders; they have "
+            f"{', '.join(percentile.label for percentile in lower)} and {highest.label}, which needs "
+            f"{highest.least_orders:,}"
         )
     if found is None or not float(found[3]):
         raise UserError(f"--slo is {text!r}, of which {part!r} is not understood; it takes {ALLOWED}")
     clock, figure, number, unit = found.groups()
     words = " ".join(filter(None, (clock, figure, "<=", number + unit)))
-    return Term(CLOCKS[clock or ""], FIGURES[figure], float(number) * UNITS_US[unit], words)
+    return Term(CLOCKS[clock or ""], FIGURES_BY_LABEL[figure], float(number) * UNITS_US[unit], words)
 
 
 @dataclass

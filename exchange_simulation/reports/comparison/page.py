@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from exchange.json_records import Record
+from exchange.percentiles import FIGURES
 from exchange_simulation.launching.metrics import COMPONENTS
 from exchange_simulation.reports.comparison.answer import headline, other_answers, ratio_plot
 from exchange_simulation.reports.comparison.figures import trial_figures
@@ -28,10 +29,7 @@ from exchange_simulation.reports.exports import page_writer
 from exchange_simulation.reports.formats import middle_half, number, rounded
 
 TEMPLATES = templates(Path(__file__).parent, rounded=rounded, middle_half=middle_half, number=number)
-COMPLETION = {
-    clock: {name: f"{clock}_{name}_us" for name in ("mean", "p50", "p90", "p99", "p999", "max")}
-    for clock in ("due", "handed_over")
-}
+COMPLETION = {clock: {name: f"{clock}_{name}_us" for name in FIGURES} for clock in ("due", "handed_over")}
 PACKETS = {"packets_per_order": "packets an order", "packet_bytes": "mean bytes", "packet_gap_us": "mean gap, us"}
 CPU = {"cpu_s_per_million": "in all", **{cpu_metric(name): name for name in COMPONENTS}}
 RESOURCES = {

@@ -11,6 +11,7 @@ from typing import Any
 from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 from markupsafe import Markup
 
+from exchange.percentiles import FIGURES
 from exchange_simulation.reports.drawing.colours import DARK, LIGHT, css_variables
 from exchange_simulation.reports.formats import FORMATS, condition, date_and_time, is_number, is_told, max_of
 
@@ -31,6 +32,7 @@ def templates(folder: Path, **filters: Callable[..., Any]) -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(formats=FORMATS, condition=condition, is_told=is_told, max_of=max_of)
+    environment.globals.update(completion_figures=FIGURES)
     environment.globals.update(light=css_variables(LIGHT), dark=css_variables(DARK))
     environment.globals.update(script=Markup(SCRIPT), script_hash=Markup(SCRIPT_HASH))
     environment.tests["measured"] = is_number

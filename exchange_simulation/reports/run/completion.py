@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 
 from exchange.json_records import Record
 from exchange.measurements import BUCKETS_PER_OCTAVE, CLOCKS, LogBuckets, bucket_of
+from exchange.percentiles import PERCENTS
 from exchange.seconds import is_analysed, is_full, merged, merged_by
 from exchange_simulation.reports.drawing.canvas import empty_axes, log_y, time_x
 from exchange_simulation.reports.drawing.chart import Chart, Floats, Line, draw, label_ends, numbers_of
@@ -25,7 +26,7 @@ from exchange_simulation.reports.run.run_folder import (
     warm_up_s,
 )
 
-PERCENTS = {"p50": 50.0, "p99": 99.0, "max": 100.0}
+DRAWN_PERCENTS = {"p50": PERCENTS["p50"], "p99": PERCENTS["p99"], "max": 100.0}
 CLOCK_LABELS = {"due": "from due", "handed_over": "handed over", "lag": "lag"}
 CURVE_POINTS = 240
 CELLS_PER_OCTAVE = 8
@@ -83,12 +84,12 @@ def completion_lines(completions: list[Record], point_s: int, clock: str) -> dic
     points = merged_by((int(payload["second"]) // point_s, payload) for payload in of_clock(completions, clock))
     if not points:
         return {}
-    y = np.full((len(PERCENTS), max(points) + 1), np.nan)
+    y = np.full((len(DRAWN_PERCENTS), max(points) + 1), np.nan)
     for point, buckets in points.items():
-        y[:, point] = _percentiles_us(buckets, np.array([*PERCENTS.values()]))
+        y[:, point] = _percentiles_us(buckets, np.array([*DRAWN_PERCENTS.values()]))
     *others, last = (points[point].count for point in sorted(points))
     y = y if is_full(last, others) else y[:, :-1]
-    return {name: Line(middles_s(y.shape[1], point_s), row) for name, row in zip(PERCENTS, y, strict=True)}
+    return {name: Line(middles_s(y.shape[1], point_s), row) for name, row in zip(DRAWN_PERCENTS, y, strict=True)}
 
 
 def percentile_curves(completions: list[Record], warm_up_s: float) -> dict[str, Line]:

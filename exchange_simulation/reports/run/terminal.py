@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from exchange.percentiles import LABELS
 from exchange.words import counted, each_of, noun
 from exchange_simulation.launching.record.noise import MOST_SHARE, noise_words
 from exchange_simulation.reports.formats import ABSENT, is_told, max_of, number, rate, whole
@@ -15,7 +16,7 @@ from exchange_simulation.reports.tables import FoldingTable, indented, key, plai
 if TYPE_CHECKING:
     from exchange_simulation.launching.packets.rows import PacketRow
 
-PERCENTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p999": "p99.9", "max": "max"}
+COMPLETION_COLUMNS = {**LABELS, "max": "max"}
 CLOCKS = {"due": "completion from due time", "handed_over": "completion from handing over"}
 PACKETS = ("orders/s", "packets", "mean\nbytes", "with\nheaders", "mean\ngap us", "per\norder", "resent")
 
@@ -122,20 +123,20 @@ def _rate(rates: dict[str, float | None], name: str) -> str:
 
 
 def _completion_table(record: dict[str, Any]) -> FoldingTable:
-    table = plain_table(key("microseconds"), *PERCENTILES.values())
+    table = plain_table(key("microseconds"), *COMPLETION_COLUMNS.values())
     times = record["completion_us"]
     rows = {title: times[clock] for clock, title in CLOCKS.items() if clock in times}
     if record.get("lag_us"):
         rows["lag of the gateway itself"] = record["lag_us"]
     for title, figures in rows.items():
-        table.add_row(title, *(_figure(figures, name) for name in PERCENTILES))
+        table.add_row(title, *(_figure(figures, name) for name in COMPLETION_COLUMNS))
     return table
 
 
 def _figure(figures: dict[str, Any], name: str) -> str:
     """1,240; a percentile that too few orders tell is written as the maximum that it nearly is."""
     orders = figures.get("count")
-    return whole(figures[name]) if is_told(name, orders) else max_of(orders or 0)
+    return whole(figures.get(name)) if is_told(name, orders) else max_of(orders or 0)
 
 
 def _pairs_table(pairs: list[dict[str, Any]]) -> FoldingTable:

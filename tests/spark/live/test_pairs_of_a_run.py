@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 from spark_runs import CORES, METERS, MadeUpRun, reading
 from spark_tables import Row, summary_of
 
-from exchange.measurements import CLOCKS, PERCENTS, Meter
+from exchange.measurements import CLOCKS, Meter
+from exchange.percentiles import PERCENTS
 from spark.jobs import write_summary
 from spark.run_facts import read_run
 from spark.summary import MEASURED, RATE

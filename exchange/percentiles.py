@@ -1,0 +1,53 @@
+"""The percentiles of completion times, declared once.
+
+run.json, Spark's tables, the terminal, the pages, the objectives of `exchange capacity` and the Python API take theirs
+from PERCENTILES, so a new percentile is a new line here. tests/exchange/test_declared_percentiles.py lists the files that name
+one of them for a reason of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+ORDERS_BEYOND = 10
+"""With fewer orders beyond it, a percentile is about the maximum."""
+
+
+@dataclass(frozen=True)
+class Percentile:
+    """A percentile that every run has."""
+
+    name: str
+    """Its name in records, tables and attributes: p999, as in due_p999_us."""
+    percent: float
+
+    @property
+    def label(self) -> str:
+        """Its name for people: p99.9."""
+        return f"p{self.percent:g}"
+
+    @property
+    def least_orders(self) -> int:
+        """The number of orders from which on ORDERS_BEYOND of them lie beyond it."""
+        return least_orders(self.percent)
+
+
+def least_orders(percent: float) -> int:
+    """The number of orders from which on ORDERS_BEYOND of them lie beyond this percentile."""
+    return math.ceil(round(ORDERS_BEYOND / (1 - percent / 100), 6))
+
+
+PERCENTILES = (
+    Percentile("p50", 50.0),
+    Percentile("p90", 90.0),
+    Percentile("p99", 99.0),
+    Percentile("p999", 99.9),
+)
+
+PERCENTS = {percentile.name: percentile.percent for percentile in PERCENTILES}
+LABELS = {percentile.name: percentile.label for percentile in PERCENTILES}
+LEAST_ORDERS = {percentile.name: percentile.least_orders for percentile in PERCENTILES}
+
+FIGURES = {"mean": "mean", **LABELS, "max": "max"}
+"""The labels of all figures of a set of times, by the name that a record has for them."""
