@@ -1,8 +1,8 @@
 """The percentiles of completion times, declared once.
 
 run.json, Spark's tables, the terminal, the pages, the objectives of `exchange capacity` and the Python API take theirs
-from PERCENTILES, so a new percentile is a new line here. tests/exchange/test_declared_percentiles.py lists the files that name
-one of them for a reason of their own.
+from PERCENTILES, so a new percentile is a new line here. tests/exchange/test_declared_percentiles.py lists the files
+that name one of them for a reason of their own.
 """
 
 from __future__ import annotations
