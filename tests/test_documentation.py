@@ -32,7 +32,8 @@ from transports.frames import Longs
 from transports.registry import built_in
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 NAMES = "|".join(COMMANDS)
 COMMAND = re.compile(rf"^\s*(?:\$ )?(?:\.venv/bin/)?exchange ((?:{NAMES})\b[^|>#\n]*)", re.MULTILINE)
 IN_A_SENTENCE = re.compile(rf"`(?:\.venv/bin/)?exchange ((?:{NAMES})\b[^`\n]*-[^`\n]*)`")
@@ -226,7 +227,7 @@ def test_the_site_is_made_and_has_every_page_once_in_its_navigation(tmp_path: Pa
 
     pages = list(navigation(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]))
     assert len(pages) == len(set(pages))
-    assert {page.name for page in (ROOT / "docs").glob("*.md")} <= set(pages)
+    assert {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")} <= set(pages)
     words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -239,7 +240,7 @@ def test_the_site_is_made_and_has_every_page_once_in_its_navigation(tmp_path: Pa
 def test_the_page_of_all_pages_has_the_site_s_sections_and_order() -> None:
     import yaml
 
-    ours = {page.name for page in (ROOT / "docs").glob("*.md")} - {"pages.md"}
+    ours = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")} - {"pages.md"}
     parts = [part for each in yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"] for part in each.items()]
     site = {title: [page for page in navigation(part) if page in ours] for title, part in parts}
     sections = re.split(r"^## (.+)$", (ROOT / "docs" / "pages.md").read_text(), flags=re.MULTILINE)[1:]

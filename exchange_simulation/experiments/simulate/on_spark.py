@@ -4,8 +4,8 @@
                                                                          └─▶ rows of instruments, to this process
 
 Spark's Parquet writer takes rows one by one; its writer of text takes a file's bytes as they are, and ends each with
-`lineSep`. So we drop the last four bytes of a Parquet file, and `lineSep` puts them back. docs/simulate-events.md has
-the figures.
+`lineSep`. So we drop the last four bytes of a Parquet file, and `lineSep` puts them back. docs/decisions/0010-spark.md
+has the figures.
 """
 
 from __future__ import annotations
