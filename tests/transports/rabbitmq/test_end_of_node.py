@@ -14,7 +14,7 @@ import pytest
 from tests.broker import family, files_others_may_touch, is_gone, need_rabbitmq
 from tests.machine import PATIENCE_S, until
 from transports.declaration import Where
-from transports.rabbitmq import Node, RabbitMqError, boot, private_node
+from transports.rabbitmq import Node, RabbitMqError, private_node
 
 STARTER = """
 import sys, time
@@ -23,26 +23,6 @@ from transports.rabbitmq import Node
 print(Node.start(Path(sys.argv[1])).pid, flush=True)
 time.sleep(600)
 """
-ASK = """
-spawn(fun Ask() ->
-    case catch rabbit:is_booted() of
-        true -> Monitor = whereis(rabbit_epmd_monitor),
-                file:write_file("answer", io_lib:format("~p ~p.", [is_pid(whereis(rabbit_sup)), Monitor]));
-        _ -> timer:sleep(20), Ask()
-    end
-end).
-"""
-
-
-@pytest.mark.long
-def test_no_process_of_the_node_looks_after_epmd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would start an Erlang machine and an epmd, but only after a minute, so the node itself is asked."""
-    need_rabbitmq()
-    monkeypatch.setattr(boot, "STARTUP", boot.STARTUP + ASK)
-    answer = tmp_path / "node" / "answer"
-    with private_node(tmp_path / "node"):
-        until(lambda: answer.exists() and answer.read_text().endswith("."), "an answer")
-        assert answer.read_text() == "true undefined."
 
 
 def test_a_node_ends_with_its_starter_even_if_that_is_killed(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from exchange.results import Usage
 from tests.broker import accepted_with_nodelay, family, files_others_may_touch
-from tests.machine import PATIENCE_S
+from tests.machine import PATIENCE_S, until
 from transports.rabbitmq import Node, NodeUsage
 from transports.rabbitmq.node import greeting_of
 
@@ -40,6 +41,38 @@ def test_the_node_and_its_helpers_listen_on_one_loopback_address_only(rabbitmq_n
 def test_it_starts_no_epmd_and_no_helper_that_outlives_it(rabbitmq_node: Node) -> None:
     assert {process.name() for process in family(rabbitmq_node.pid)} <= {"beam.smp", "erl_child_setup", "sh", "df"}
     assert "-start_epmd false" in " ".join(psutil.Process(rabbitmq_node.pid).cmdline())
+
+
+def answer_of(node: Node, expression: str) -> str:
+    """What the node says to an Erlang expression."""
+    answer = node.folder / "answer"
+    node.evaluate(f'file:write_file("answer.new", io_lib:format("~0p", [{expression}]))')
+    node.evaluate('file:rename("answer.new", "answer")')
+    until(answer.exists, f"the node's answer to {expression}")
+    text = answer.read_text()
+    answer.unlink()
+    return text
+
+
+def test_no_module_of_rabbitmq_is_replaced(rabbitmq_node: Node) -> None:
+    """RabbitMQ makes `rabbit_ff_registry` itself, from the feature flags that are on."""
+    modified = answer_of(rabbitmq_node, "code:modified_modules() -- [rabbit_ff_registry]")
+    assert modified == "[]"
+    assert answer_of(rabbitmq_node, "code:which(rabbit_epmd_monitor)").endswith('/rabbit_epmd_monitor.beam"')
+    assert answer_of(rabbitmq_node, "is_pid(whereis(rabbit_epmd_monitor))") == "true"
+
+
+def test_what_rabbitmq_does_each_minute_for_its_epmd_brings_up_none(rabbitmq_node: Node) -> None:
+    """RabbitMQ's epmd monitor makes this call, the first time a minute after the start."""
+    assert answer_of(rabbitmq_node, "rabbit_nodes:ensure_epmd()") == "ok"
+    home = str(rabbitmq_node.folder / "home")
+    assert [process for process in psutil.process_iter() if process.name() == "epmd" and has_home(process, home)] == []
+
+
+def has_home(process: psutil.Process, home: str) -> bool:
+    with contextlib.suppress(psutil.Error):
+        return process.environ().get("HOME") == home
+    return False
 
 
 def test_its_environment_has_nothing_of_ours_but_path(rabbitmq_node: Node) -> None:
