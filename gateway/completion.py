@@ -25,7 +25,6 @@ from exchange.messages import (
     End,
     Hello,
     Rejection,
-    Resume,
     Trade,
     read,
     sizes_by_code,
@@ -218,16 +217,6 @@ class Completion:
             self._grow()
         self.newest += count
 
-    def taken_over(self, handed: Longs, due: Longs) -> None:
-        """Note when each of the next orders went, and when they were due."""
-        self.handed_over(len(handed), 0, due)
-        slots = np.arange(self.newest - len(handed), self.newest) + 1
-        self.tables.handed[slots & (len(self.tables.handed) - 1)] = handed
-
-    def skip(self, answered: int) -> None:
-        """Leave out the first orders, whose times another gateway has reported."""
-        self.newest = self.answered = answered
-
     def _grow(self) -> None:
         """Double the tables, which are full of unanswered orders."""
         size = len(self.tables.handed)
@@ -301,10 +290,10 @@ class Intake:
         self.junk = 0
         self.hello: Hello | None = None
         self.end: End | None = None
-        self.asked_to_resume = False
-        """Whether an engine that was started again asks for it."""
         self.on_received: Callable[[int], None] = lambda now_ns: None
+        """Called with the time at which frames came, before they are recorded."""
         self.on_sampled: Callable[[Longs], None] = lambda sampled: None
+        """Called with the sampled orders that were answered, rows of `Tables.sampled`."""
 
     def take(self) -> int:
         """Receive once. Returns how many frames came."""
@@ -333,12 +322,12 @@ class Intake:
             self.on_sampled(sampled)
 
     def _read_foreign(self, frame: bytes) -> None:
+        """Take a frame that is no answer."""
         match read(frame):
             case End() as end if self.end is None:
                 self.end = end
             case Hello() as hello if self.hello is None:
                 self.hello = hello
-            case Resume(session=0):
-                self.asked_to_resume = True
-            case _:  # an empty frame says that the engine still matches its journal
-                self.junk += bool(frame)
+            case _:
+                if frame:  # an empty one only says that its sender is there
+                    self.junk += 1

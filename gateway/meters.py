@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,16 @@ from exchange.session import Reporting
 from gateway.completion import Completion
 from gateway.pacer import Pacer
 
-if TYPE_CHECKING:
-    from gateway.recovery import Progress
+
+class TrafficCounts(NamedTuple):
+    """Counts since the run's start."""
+
+    sent: int
+    """Orders that were handed over."""
+    answered: int
+    """Orders that got their first answer."""
+    received: int
+    """Answers of every kind."""
 
 
 class Meters:
@@ -26,18 +34,17 @@ class Meters:
 
     def __init__(self, reporting: Reporting, completion: Completion, pacer: Pacer) -> None:
         self._reporting, self._completion, self._pacer = reporting, completion, pacer
-        self._sent_before = self._answered_before = self._received_before = 0
-        self._sampled = self._sampled_ns = 0
-        """The newest sample in a rate of orders sent, and when it was handed over."""
+        self._counts_before = TrafficCounts(0, 0, 0)
+        """The counts at the end of the second before."""
+        self._sampled = 0
+        """The newest sample in a rate of orders sent."""
+        self._sampled_ns = 0
+        """When that sample was handed over."""
         self.samples = 0
 
-    def start(self, now_ns: int, before: Progress | None = None) -> None:
-        """Start the clock, or go on with that of a gateway that has reported this much."""
-        start_ns = before.start_ns if before else now_ns
+    def start(self, now_ns: int, start_ns: int) -> None:
+        """Start the clock: usage counts from now on, seconds and rates count from `start_ns`."""
         self._reporting.start(now_ns, start_ns)
-        if before is not None:
-            self._sent_before, self._answered_before = before.sent, before.answered
-            self._received_before = before.received
         self._orders_sent = RateMeter(Meter.GATEWAY_ORDERS_SENT, start_ns)
         self._messages_received = RateMeter(Meter.GATEWAY_MESSAGES_RECEIVED, start_ns)
 
@@ -71,19 +78,20 @@ class Meters:
 
     def close_second(self) -> None:
         """Report the current second; its records are written later, one by one."""
-        second = self._reporting.second
         self._report_completion(last=False)
-        sent = max(self._completion.newest, self._sent_before)
-        answered = max(self._completion.answered, self._answered_before)
-        received = max(self._completion.received, self._received_before)
+        before = self._counts_before
+        counts = self._counts()
+        self._counts_before = counts
         traffic = {
-            "second": second,
-            "orders_sent": sent - self._sent_before,
-            "orders_answered": answered - self._answered_before,
-            "messages_received": received - self._received_before,
+            "second": self._reporting.second,
+            "orders_sent": counts.sent - before.sent,
+            "orders_answered": counts.answered - before.answered,
+            "messages_received": counts.received - before.received,
         }
         self._reporting.record_later(TRAFFIC, lambda: traffic)
-        self._sent_before, self._answered_before, self._received_before = sent, answered, received
+
+    def _counts(self) -> TrafficCounts:
+        return TrafficCounts(self._completion.newest, self._completion.answered, self._completion.received)
 
 
 def _completion(about: dict[str, Any], buckets: LogBuckets) -> dict[str, Any]:

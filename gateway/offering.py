@@ -42,20 +42,26 @@ class Offering:
     def __init__(self, settings: RunSettings, link: Link, completion: Completion, pacer: Pacer, stream: Stream) -> None:
         self._link, self._completion, self._pacer = link, completion, pacer
         self._flow = OrderFlow.of(settings)
-        self._packing, self._window = settings.packing, settings.window
+        self._packing = settings.packing
+        self._window = settings.window
         self._batch_orders = BATCH_ORDERS - BATCH_ORDERS % self._packing
         self._ahead_orders = AHEAD_ORDERS - AHEAD_ORDERS % self._packing
         self._batch = FrameBatch(BATCH_ORDERS)
-        self._first = self._prepared = 0
+        """Orders on their way to the link."""
+        self._first = 0
+        """The first frame of that batch which the link has not taken."""
+        self._prepared = 0
+        """Orders that were put into a batch so far."""
         self._ahead = FrameBatch(AHEAD_ORDERS, AHEAD_ORDERS * ORDER_BYTES)
         self._ahead_after = self._ahead_until = 0
         """`_ahead` holds the orders whose numbers are above the first of these, up to and with the second."""
-        self._again, self._resumed_at = 1, 0
-        """The next order to send again, and the last one."""
         self._is_stopped = False
-        self.resent = 0
-        self.sent = self.first_handed_ns = self.last_handed_ns = 0
-        self.limit = completion.last_id = settings.order_limit
+        self.sent = 0
+        """Orders that the link has taken."""
+        self.first_handed_ns = 0
+        self.last_handed_ns = 0
+        self.limit = settings.order_limit
+        completion.last_id = self.limit
         self.stream = stream
 
     @property
@@ -65,59 +71,8 @@ class Offering:
 
     @property
     def done(self) -> bool:
-        return self.sent >= self.limit and not self._goes_again
-
-    @property
-    def _goes_again(self) -> bool:
-        return self._again <= self._resumed_at
-
-    @property
-    def unsure(self) -> int:
-        """Orders that a link which broke may have taken."""
-        return self._prepared - self.sent
-
-    def resume(self, received: int) -> None:
-        """Send every order behind the first `received` again, before any new one."""
-        now_ns = time.monotonic_ns()
-        if received > self.sent:  # the link took orders, and broke before it confirmed them
-            self._flow.fill(self._batch, self.sent + 1, received - self.sent)
-            self._first = self._batch.count
-            self._note(0, now_ns)
-        self._batch.clear()
-        self._first, self._prepared = 0, self.sent
-        if self._is_stopped:
-            self.stop()
-        self._again, self._resumed_at = received + 1, self.sent
-        self.resent += self._resumed_at - received
-
-    def take_over(self, orders: int, reported: int, first_handed_ns: int, since_ns: int) -> None:
-        """Count a killed gateway's orders as this one's own. It has reported the times of the first `reported`.
-
-        When it handed over the others is not known: their due times stand for that, or `since_ns` without a schedule.
-        """
-        self.first_handed_ns = first_handed_ns
-        self._completion.skip(min(reported, orders))
-        while self.sent < orders:
-            until = orders if self.sent >= reported else min(reported, orders)
-            count = min(until - self.sent, self._batch_orders)
-            self._flow.fill(self._batch, self.sent + 1, count)
-            due = self._pacer.due_times(self.sent + 1, count)
-            handed = due if len(due) else np.full(count, since_ns)
-            if self.sent >= reported:
-                self._completion.taken_over(handed, due)
-            self._note_sent(self._batch.span(0, self._batch.count), int(handed[0]), int(handed[-1]))
-
-    def _offer_again(self) -> None:
-        """Send some of the orders that went before; they keep the time of their first hand-over."""
-        if not self.pending:
-            count = min(self._batch_orders, self._resumed_at - self._again + 1)
-            self._flow.fill(self._batch, self._again, count)
-            self._first = 0
-        first, self._first = self._first, self._link.send(self._batch, self._first)
-        self._again += len(self._batch.span(first, self._first)) // ORDER_BYTES
-        if not self.pending:
-            self._batch.clear()
-            self._first = 0
+        """Whether every order was sent."""
+        return self.sent >= self.limit
 
     def stop(self) -> None:
         """Offer no order beyond those prepared."""
@@ -126,17 +81,12 @@ class Offering:
 
     def next_due_ns(self) -> int:
         """The time to offer again; earlier, if an answer opens the window or the link has room again."""
-        if self._goes_again and not self.pending:
-            return 0
         if self.done or self.pending or self._allowed() <= 0:
             return NEVER_NS
         return self._pacer.next_due_ns(self._prepared)
 
     def offer(self, now_ns: int) -> int:
-        """Hand over what is due and allowed. Returns how many orders the link took for the first time."""
-        if self._goes_again:
-            self._offer_again()
-            return 0
+        """Hand over what is due and allowed. Returns how many orders the link took."""
         if not self.pending and not self._prepare(now_ns):
             return 0
         handed_ns = time.monotonic_ns()
@@ -155,6 +105,7 @@ class Offering:
         return left if left <= in_window else in_window - in_window % self._packing
 
     def _prepare(self, now_ns: int) -> int:
+        """Fill the batch with orders that are due and allowed. Returns how many these are."""
         count = min(self._pacer.due_by(now_ns, self._prepared) - self._prepared, self._allowed(), self._batch_orders)
         if count <= 0:
             return 0
@@ -186,7 +137,7 @@ class Offering:
         They end where Python has something to do: at three quarters of the run, at its end, or at the last that lies
         ready.
         """
-        if self.pending or self._goes_again or not self._pacer.scheduled:
+        if self.pending or not self._pacer.scheduled:
             return None
         three_quarters = -(-3 * self.limit // 4)
         stop = three_quarters if three_quarters > self.sent else self.limit

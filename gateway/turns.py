@@ -26,7 +26,7 @@ MANY_SAMPLES = 16
 """Sampled orders that do not wait for the second's end to be reported."""
 
 
-class Taken(NamedTuple):
+class GatewayTurnsTaken(NamedTuple):
     """Result of a call of `take_turns`."""
 
     sent: int
@@ -98,7 +98,7 @@ def take_turns(
     orders_sum: State,
     answers_sum: State,
     forgets: bool,
-) -> Taken:
+) -> GatewayTurnsTaken:
     """Take turns until `until_ns`, or until Python is needed.
 
     Where it `forgets`, the bytes that went and came are only hashed; else they stay, and Python hashes them.
@@ -154,10 +154,12 @@ def take_turns(
         if wake_ns > now_ns:
             sleep(numbers, memory, wake_ns)
     goes_on = not is_stuck and numbers[NOTICE] == 0
-    return Taken(sent, first_handed_ns, handed_ns, answered, came, read, samples, now_ns, answer_ns, heard_ns, goes_on)
+    return GatewayTurnsTaken(
+        sent, first_handed_ns, handed_ns, answered, came, read, samples, now_ns, answer_ns, heard_ns, goes_on
+    )
 
 
-class Turns:
+class GatewayTurns:
     """Takes the gateway's turns by compiled code while nothing needs Python."""
 
     def __init__(self, link: Link, offers: Offering, intake: Intake, waiting: Completion, spin_ns: int = 0) -> None:
@@ -168,7 +170,7 @@ class Turns:
         """Load the kernel, and take no turn."""
         self._run(idle_calls(), self._offering.ahead(0), 0, 0)
 
-    def take(self, until_ns: int, heard_ns: int) -> Taken | None:
+    def take(self, until_ns: int, heard_ns: int) -> GatewayTurnsTaken | None:
         """Take turns until `until_ns` at most. None, at once, if the link lends nothing or has no room for orders."""
         lent = lent_by(self._link)
         ahead = self._offering.look_ahead() if lent else None
@@ -185,7 +187,7 @@ class Turns:
         if lent := lent_by(self._link):
             lent.settle()
 
-    def _run(self, lent: Lent, ahead: Ahead, heard_ns: int, until_ns: int) -> Taken:
+    def _run(self, lent: Lent, ahead: Ahead, heard_ns: int, until_ns: int) -> GatewayTurnsTaken:
         batch, waiting = self._intake.batch, self._completion
         return take_turns(
             lent.receive,
@@ -209,7 +211,7 @@ class Turns:
             not self._intake.stream.keeps_bytes,
         )
 
-    def _note(self, taken: Taken) -> None:
+    def _note(self, taken: GatewayTurnsTaken) -> None:
         """Hash and report sent and received messages, and read those that the kernel could not."""
         self._offering.note_ahead(taken.sent, taken.first_handed_ns, taken.last_handed_ns)
         self._completion.answered += taken.answered

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -22,8 +22,8 @@ from exchange_simulation.launching.options import (
 if TYPE_CHECKING:
     from exchange.messages import End
     from exchange_simulation.launching.component import Events
-    from gateway.recovery import Progress
-    from gateway.service import Gateway
+    from gateway.recovering.gateway import RecoveringGateway
+    from gateway.recovering.progress import GatewayProgress
 
 
 @click.command()
@@ -59,22 +59,28 @@ def command(
             name, engine_url, reporter_url, settings, streams, instance=instance, patience_s=patience_s
         )
         service.on_second = lambda sent, answered: events.say("second", sent=sent, answered=answered)
-        service.on_progress = partial(_tell, events, "gateway") if launched else None
-        service.on_end = partial(_tell, events, "engine")
-        events.on_known = partial(_go_on, service)
+        if settings.journals:
+            _heed_launcher(cast("RecoveringGateway", service), events)
         return service, engine_url
 
     raise SystemExit(1 if serve(events, open_service, cpu, opened, settings.priority).stopped else 0)
 
 
-def _go_on(service: Gateway, known: dict[str, Any]) -> None:
+def _heed_launcher(service: RecoveringGateway, events: Events) -> None:
+    """Tell the launcher how far the gateway is, and let it say how far a gateway was that was killed."""
+    service.on_progress = partial(_tell, events, "gateway") if events.launched else None
+    service.on_end = partial(_tell, events, "engine")
+    events.on_known = partial(_go_on, service)
+
+
+def _go_on(service: RecoveringGateway, known: dict[str, Any]) -> None:
     """Take the place of a gateway that was killed, as far as it had come."""
-    from gateway.recovery import Progress
+    from gateway.recovering.progress import GatewayProgress
 
-    service.go_on_from(Progress(**known))
+    service.go_on_from(GatewayProgress(**known))
 
 
-def _tell(events: Events, role: str, known: Progress | End) -> None:
+def _tell(events: Events, role: str, known: GatewayProgress | End) -> None:
     """Tell the launcher what a component has to know that takes the place of a killed one."""
     events.say("known", role=role, known=known._asdict())
 

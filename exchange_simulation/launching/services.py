@@ -265,18 +265,19 @@ def open_gateway(
 
     `patience_s`: how long it waits for an engine and a reporter that listen; None for the settings' timeout.
     """
-    from gateway.service import Gateway
-
     until_ns = _deadline_ns(patience_s or settings.timeout_s)
     reporter = _to_reporter(name, named("gateway", instance), reporter_url, settings, until_ns)
     engine = connect(engine_url, link_token(name, engine_url), until_ns)
-    if settings.journals:
-        from transports.renewable import RenewableLink
+    if not settings.journals:
+        from gateway.service import Gateway
 
-        engine = RenewableLink(engine, lambda until_ns: connect(engine_url, link_token(name, engine_url), until_ns))
-    service = Gateway(settings, run_id(name), engine, reporter, streams, of_thread, instance)
-    if settings.journals:
-        service.unrecorded = cast("SourceLink", reporter).unrecorded
+        return Gateway(settings, run_id(name), engine, reporter, streams, of_thread, instance)
+    from gateway.recovering.gateway import RecoveringGateway
+    from transports.renewable import RenewableLink
+
+    engine = RenewableLink(engine, lambda until_ns: connect(engine_url, link_token(name, engine_url), until_ns))
+    service = RecoveringGateway(settings, run_id(name), engine, reporter, streams, of_thread, instance)
+    service.unrecorded = cast("SourceLink", reporter).unrecorded
     return service
 
 

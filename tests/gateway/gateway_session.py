@@ -19,6 +19,7 @@ from exchange.messages import (
 from exchange.results import GatewayResult
 from exchange.session import Terms
 from exchange.settings import RunSettings
+from gateway.recovering.gateway import RecoveringGateway
 from gateway.seeded_orders import SeededOrders
 from gateway.service import Gateway
 from transports.renewable import RenewableLink
@@ -36,8 +37,11 @@ class Session:
         self.engine = SimulatedEngine(clock, self.terms)
         self.reporter = SimulatedReporter(clock)
         streams = (StreamChecksum(), StreamChecksum())
-        engine = RenewableLink(self.engine, lambda until_ns: self.engine) if self.settings.journals else self.engine
-        self.gateway = Gateway(self.settings, RUN, engine, self.reporter, streams)
+        if self.settings.journals:
+            engine = RenewableLink(self.engine, lambda until_ns: self.engine)
+            self.gateway = RecoveringGateway(self.settings, RUN, engine, self.reporter, streams)
+        else:
+            self.gateway = Gateway(self.settings, RUN, self.engine, self.reporter, streams)
 
     def run(self) -> GatewayResult:
         return self.gateway.run()

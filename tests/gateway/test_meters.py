@@ -51,7 +51,7 @@ class Office:
         self.pacer.start(START_NS)
         self.completion = Completion(self.pacer.scheduled, sampling_interval)
         self.meters = Meters(self.reporting, self.completion, self.pacer)
-        self.meters.start(START_NS)
+        self.meters.start(START_NS, START_NS)
 
     def send(self, count: int, now_ns: int) -> None:
         first = self.completion.newest + 1

@@ -15,20 +15,25 @@ from gateway.completion import Completion
 from gateway.due_times import NEVER_NS
 from gateway.offering import Offering
 from gateway.pacer import Pacer
+from gateway.recovering.completion import RecoveringCompletion
+from gateway.recovering.offering import ResendingOffering
 from gateway.seeded_orders import ORDER_BYTES, SeededOrders
 from transports.frames import FrameBatch
 
 
 class Desk:
-    """An offering with its link, and answers at the push of a button."""
+    """An offering with its link, and answers at the push of a button. `recovers`: that of a recovering gateway."""
 
-    def __init__(self, room: int | None = None, **settings) -> None:
+    def __init__(self, room: int | None = None, recovers: bool = False, **settings) -> None:
         self.settings = RunSettings(**{"orders_per_s": None, "orders": 10_000, **settings})
         self.link = ScriptedLink(room)
         self.pacer = Pacer.of(self.settings)
         self.pacer.start(START_NS)
-        self.completion = Completion(self.pacer.scheduled, 10**6)
-        self.offering = Offering(self.settings, self.link, self.completion, self.pacer, StreamChecksum())
+        completion_class, offering_class = Completion, Offering
+        if recovers:
+            completion_class, offering_class = RecoveringCompletion, ResendingOffering
+        self.completion = completion_class(self.pacer.scheduled, 10**6)
+        self.offering = offering_class(self.settings, self.link, self.completion, self.pacer, StreamChecksum())
 
     def answer(self, first_id: int, last_id: int) -> None:
         frames = FrameBatch.of(*(encode(Confirmation(order_id)) for order_id in range(first_id, last_id + 1)))
@@ -68,7 +73,7 @@ def test_nothing_goes_before_it_is_due():
 
 
 def test_orders_of_a_killed_gateway_count_as_handed_over_when_each_was_due():
-    desk = Desk(orders_per_s=1_000.0)
+    desk = Desk(orders_per_s=1_000.0, recovers=True)
     desk.offering.take_over(1_500, 300, START_NS, START_NS)
     handed = desk.completion.tables.handed
     assert [handed[each] for each in (301, 1_023, 1_024, 1_500)] == [

@@ -20,9 +20,9 @@ from exchange.records import COMPLETION
 from exchange.results import EngineResult, GatewayResult
 from exchange.session import Terms
 from exchange.settings import RunSettings
-from gateway.recovery import Progress
+from gateway.recovering.gateway import RecoveringGateway
+from gateway.recovering.progress import GatewayProgress
 from gateway.seeded_orders import SeededOrders
-from gateway.service import Gateway
 from matching_engine.engine import MatchingEngine
 from matching_engine.follower import Follower
 from matching_engine.journal import InputJournal
@@ -46,7 +46,7 @@ class BrokenSession:
     folder: Path
     monkeypatch: pytest.MonkeyPatch
     world: World = field(init=False)
-    gateway: Gateway = field(init=False)
+    gateway: RecoveringGateway = field(init=False)
     _gateway_task: Task = field(init=False)
 
     def __post_init__(self) -> None:
@@ -79,7 +79,7 @@ class BrokenSession:
         self._may_have_lost = False
         self._follower: Follower | None = None
         self.engine: Task | None = None
-        self._progress: Progress | None = None
+        self._progress: GatewayProgress | None = None
         self._left_with: End | None = None
         gateways = random.Random(f"gateways of {self.seed}")
         self.gateway_crashes = [gateways.randint(1, 2 * self.orders + 20) for _ in range(gateways.choice([0, 0, 1, 2]))]
@@ -112,7 +112,7 @@ class BrokenSession:
         link = RenewableLink(self._connect(self.world.now_ns + SECOND), self._connect)
         streams = (StreamChecksum(), StreamChecksum())
         self._gateway_reports = Sink(self.world)  # the reporter of the gateway before has died with it
-        self.gateway = Gateway(self.settings, RUN, link, self._gateway_reports, streams)
+        self.gateway = RecoveringGateway(self.settings, RUN, link, self._gateway_reports, streams)
         self.gateway.on_progress, self.gateway.on_end = self._note_progress, self._note_end
         self.gateway.unrecorded = lambda: map(encode, filter(None, self._gateway_reports.messages))
         if self._progress is not None:
@@ -123,7 +123,7 @@ class BrokenSession:
             self._gateway_crashed()
             return None
 
-    def _note_progress(self, progress: Progress) -> None:
+    def _note_progress(self, progress: GatewayProgress) -> None:
         self._progress = progress
 
     def _note_end(self, end: End) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from broken_sessions import BrokenSession
 
-from gateway.recovery import Progress, Recovery
+from gateway.recovering.progress import GatewayProgress
+from gateway.recovering.resumption import SessionResumer
 from matching_engine.journal import InputJournal
 from transports.frames import FrameBatch
 
@@ -87,8 +88,8 @@ def _writes_later(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _counts_one_order_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """A gateway that sends an order again that the engine has."""
-    go_on = Recovery._go_on
-    monkeypatch.setattr(Recovery, "_go_on", lambda recovery, orders: go_on(recovery, max(orders - 1, 0)))
+    go_on = SessionResumer._go_on
+    monkeypatch.setattr(SessionResumer, "_go_on", lambda resumer, orders: go_on(resumer, max(orders - 1, 0)))
 
 
 def _believes_every_resume(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,19 +104,19 @@ def _sends_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _goes_on_in_an_old_session(monkeypatch: pytest.MonkeyPatch) -> None:
     """A gateway that takes the place of one that died, and resumes a session that the engine has left behind."""
-    go_on_from = Recovery.go_on_from
+    go_on_from = SessionResumer.go_on_from
 
-    def before_it(recovery: Recovery, before: Progress) -> Progress:
-        go_on = go_on_from(recovery, before)
-        recovery._session = before.session - 1
+    def before_it(resumer: SessionResumer, before: GatewayProgress) -> GatewayProgress:
+        go_on = go_on_from(resumer, before)
+        resumer._session = before.session - 1
         return go_on
 
-    monkeypatch.setattr(Recovery, "go_on_from", before_it)
+    monkeypatch.setattr(SessionResumer, "go_on_from", before_it)
 
 
 def _forgets_what_was_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """A gateway that does not report once more what died with the one before and its reporter."""
-    monkeypatch.setattr(Progress, "with_records", lambda progress, _: progress)
+    monkeypatch.setattr(GatewayProgress, "with_records", lambda progress, _: progress)
 
 
 PLANTS = [

@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 from exchange.measurements import Source
-from exchange.messages import Hello, Resume, Statistics, encode, read
+from exchange.messages import Hello, Resume, encode, read
 from exchange.session import Disagreement, Terms
-from gateway.completion import Completion, Intake
-from gateway.offering import Offering
-from transports.base import Link, PeerGone, TransportError, is_silent
+from gateway.completion import Completion
+from gateway.recovering.completion import RecoveringIntake
+from gateway.recovering.offering import ResendingOffering
+from gateway.recovering.progress import GatewayProgress
+from transports.base import PeerGone, TransportError, is_silent
 from transports.frames import FrameBatch
 from transports.renewable import RenewableLink
 
@@ -34,66 +36,56 @@ FURTHER_SESSIONS = 1000
 """A gateway resumes less often than this between two reports: one that adds it has higher numbers."""
 
 
-class Progress(NamedTuple):
-    """How far a gateway is, as it reports each second. If it is killed, another one goes on from there."""
-
-    start_ns: int
-    """When its clock started, on the host's monotonic clock."""
-    at_ns: int
-    """When it reported this."""
-    first_handed_ns: int
-    sent: int
-    answered: int
-    """Orders whose completion times are reported: those with the lowest ids, since first answers come in order."""
-    received: int
-    """Answers of every kind."""
-    session: int
-    sessions: int
-    resent: int
-    without_service_ns: int
-    records: Sequence[str] = ()
-    """Frames of records, as Latin-1, that may not be in the spool."""
-
-    def with_records(self, frames: Iterable[bytes]) -> Progress:
-        """The same, with the records among these frames."""
-        return self._replace(records=[f.decode("latin-1") for f in frames if isinstance(read(f), Statistics)])
-
-
 class EngineIsBack(PeerGone):
     """Another engine has taken the place of the one before, over a link that stands, as a broker's does."""
 
 
-class Recovery:
-    """Resumes the session of one gateway."""
+class SessionResumer:
+    """Resumes the session of one gateway with its engine, and knows what the breaks cost."""
 
-    def __init__(self, link: Link, terms: Terms, offering: Offering, intake: Intake, completion: Completion) -> None:
-        assert isinstance(link, RenewableLink)
-        self._link, self._terms = link, terms
-        self._offering, self._intake, self._completion = offering, intake, completion
+    def __init__(
+        self,
+        link: RenewableLink,
+        terms: Terms,
+        offering: ResendingOffering,
+        intake: RecoveringIntake,
+        completion: Completion,
+    ) -> None:
+        self._link = link
+        self._terms = terms
+        self._offering = offering
+        self._intake = intake
+        self._completion = completion
         self._words = FrameBatch()
+        """The hello and the resume of this session."""
         self._first = 0
-        self._silent_since_ns = self._asked_ns = 0
+        """The first frame of `_words` that the link has not taken."""
+        self._asked_ns = 0
+        """When these were said; 0 once the engine's hello has come."""
+        self._silent_since_ns = 0
+        """The last answer before the break; 0 if an answer has come since."""
         self._without_service_ns = 0
         self.sessions = 0
         self._session = max(int((time.time() - SESSIONS_SINCE_S) * 10), 1)
         """The number of the session, higher than that of any gateway before: no process starts within 0.1 s."""
-        self.before: Progress | None = None
+        self.before: GatewayProgress | None = None
         """Progress of the killed gateway that this one replaces."""
 
-    def go_on_from(self, before: Progress) -> Progress:
+    def go_on_from(self, before: GatewayProgress) -> GatewayProgress:
         """Take the place of a gateway that was killed. Which answers it had is not known: all of them come again.
 
         Returns what a gateway has to know that takes the place of this one before it reports.
         """
         self.before = before
-        self.sessions, self._without_service_ns = before.sessions, before.without_service_ns
+        self.sessions = before.sessions
+        self._without_service_ns = before.without_service_ns
         self._session = max(self._session, before.session + FURTHER_SESSIONS)
         self._silent_since_ns = before.at_ns
         return before._replace(session=self._session)
 
-    def progress(self, start_ns: int, at_ns: int) -> Progress:
+    def progress(self, start_ns: int, at_ns: int) -> GatewayProgress:
         """Progress of this gateway."""
-        return Progress(
+        return GatewayProgress(
             start_ns,
             at_ns,
             self._offering.first_handed_ns,
@@ -140,7 +132,8 @@ class Recovery:
     def _ask(self) -> None:
         """Say hello and resume, in a new session."""
         self._session += 1
-        self._words, self._first = FrameBatch.of(encode(self._terms.hello(Source.GATEWAY)), encode(self._has())), 0
+        self._words = FrameBatch.of(encode(self._terms.hello(Source.GATEWAY)), encode(self._has()))
+        self._first = 0
         self._asked_ns = time.monotonic_ns()
 
     def take_leave(self) -> None:
@@ -153,7 +146,7 @@ class Recovery:
         return Resume(self._session, self._completion.received, self._intake.stream.value)
 
     def _is_resumed(self) -> bool:
-        """Send what is unsaid, and look for the engine's word. Answers behind it are read."""
+        """Send the rest of hello and resume, and look for the engine's resume. Answers behind that are read."""
         self._first = self._link.send(self._words, self._first)
         batch = self._intake.batch
         batch.clear()
@@ -172,16 +165,19 @@ class Recovery:
         return False
 
     def _go_on(self, orders: int) -> None:
+        """Go on with an engine that has so many orders. Disagreement if it has more than were sent."""
         self.sessions += 1
         if self.before is not None:
             self._offering.take_over(orders, self.before.answered, self.before.first_handed_ns, self.before.at_ns)
-            self._offering.resent, self.before = self.before.resent, None
+            self._offering.resent = self.before.resent
+            self.before = None
         elif orders > self._offering.sent + self._offering.unsure:
             raise Disagreement(
                 f"the engine's journal has {orders:,} orders, and this gateway sent {self._offering.sent:,}: "
                 "it is the journal of an earlier run; give another folder with --journal, or remove that file"
             )
-        self._intake.asked_to_resume, self._intake.end = False, None
+        self._intake.asked_to_resume = False
+        self._intake.end = None
         self._offering.resume(orders)
 
     @property
@@ -198,9 +194,10 @@ class Recovery:
             self._silent_since_ns = 0
 
     def facts(self) -> dict[str, Any]:
-        """The breaks in a result. Without service: from the last answer before a break to the first one behind it.
+        """Return the breaks, for a result.
 
-        Of a gateway that was killed it counts from the last second that it reported.
+        Time without service counts from the last answer before a break to the first one after it. If the gateway was
+        killed, it counts from the last second that it reported.
         """
         return {
             "sessions": self.sessions,

@@ -1,0 +1,41 @@
+"""Completion times and answers of a gateway whose session may break."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from exchange.messages import Resume, read
+from exchange.results import Stream
+from gateway.completion import Completion, Intake
+from transports.base import Link
+from transports.frames import Longs
+
+
+class RecoveringCompletion(Completion):
+    """Completion times that may go on with the orders of a killed gateway."""
+
+    def take_over(self, handed: Longs, due: Longs) -> None:
+        """Note when the killed gateway handed over each of the next orders, and when they were due."""
+        self.handed_over(len(handed), 0, due)
+        slots = np.arange(self.newest - len(handed), self.newest) + 1
+        self.tables.handed[slots & (len(self.tables.handed) - 1)] = handed
+
+    def skip(self, answered: int) -> None:
+        """Leave out the first orders, whose times the killed gateway has reported."""
+        self.newest = answered
+        self.answered = answered
+
+
+class RecoveringIntake(Intake):
+    """Takes answers, and notes when an engine that was started again asks to resume the session."""
+
+    def __init__(self, link: Link, completion: Completion, stream: Stream) -> None:
+        super().__init__(link, completion, stream)
+        self.asked_to_resume = False
+
+    def _read_foreign(self, frame: bytes) -> None:
+        match read(frame):
+            case Resume(session=0):
+                self.asked_to_resume = True
+            case _:
+                super()._read_foreign(frame)

@@ -1,0 +1,106 @@
+"""Offers orders over a link that may break: sends again what the engine lacks, before any new order."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from exchange.results import Stream
+from exchange.settings import RunSettings
+from gateway.offering import Ahead, Offering
+from gateway.pacer import Pacer
+from gateway.recovering.completion import RecoveringCompletion
+from gateway.seeded_orders import ORDER_BYTES
+from transports.base import Link
+
+
+class ResendingOffering(Offering):
+    """An offering that goes back to the first order that the engine lacks. Orders are made again from seed or tape."""
+
+    _completion: RecoveringCompletion
+
+    def __init__(
+        self, settings: RunSettings, link: Link, completion: RecoveringCompletion, pacer: Pacer, stream: Stream
+    ) -> None:
+        super().__init__(settings, link, completion, pacer, stream)
+        self._again = 1
+        """The next order to send again."""
+        self._last_again = 0
+        """The last order to send again."""
+        self.resent = 0
+        """Orders that were to be sent again, over the whole run."""
+
+    @property
+    def _sends_again(self) -> bool:
+        return self._again <= self._last_again
+
+    @property
+    def done(self) -> bool:
+        return super().done and not self._sends_again
+
+    @property
+    def unsure(self) -> int:
+        """Orders that a link which broke may have taken."""
+        return self._prepared - self.sent
+
+    def resume(self, received: int) -> None:
+        """Send every order behind the first `received` again, before any new one."""
+        now_ns = time.monotonic_ns()
+        if received > self.sent:  # the link took orders, and broke before it confirmed them
+            self._flow.fill(self._batch, self.sent + 1, received - self.sent)
+            self._first = self._batch.count
+            self._note(0, now_ns)
+        self._batch.clear()
+        self._first = 0
+        self._prepared = self.sent
+        if self._is_stopped:
+            self.stop()
+        self._again = received + 1
+        self._last_again = self.sent
+        self.resent += self._last_again - received
+
+    def take_over(self, orders: int, reported: int, first_handed_ns: int, since_ns: int) -> None:
+        """Count a killed gateway's orders as this one's own. It has reported the times of the first `reported`.
+
+        When it handed over the others is not known: their due times stand for that, or `since_ns` without a schedule.
+        """
+        self.first_handed_ns = first_handed_ns
+        self._completion.skip(min(reported, orders))
+        while self.sent < orders:
+            until = orders if self.sent >= reported else min(reported, orders)
+            count = min(until - self.sent, self._batch_orders)
+            self._flow.fill(self._batch, self.sent + 1, count)
+            due = self._pacer.due_times(self.sent + 1, count)
+            handed = due if len(due) else np.full(count, since_ns)
+            if self.sent >= reported:
+                self._completion.take_over(handed, due)
+            self._note_sent(self._batch.span(0, self._batch.count), int(handed[0]), int(handed[-1]))
+
+    def next_due_ns(self) -> int:
+        if self._sends_again and not self.pending:
+            return 0
+        return super().next_due_ns()
+
+    def offer(self, now_ns: int) -> int:
+        """Hand over what is due and allowed. Returns how many orders the link took for the first time."""
+        if self._sends_again:
+            self._offer_again()
+            return 0
+        return super().offer(now_ns)
+
+    def look_ahead(self) -> Ahead | None:
+        return None if self._sends_again else super().look_ahead()
+
+    def _offer_again(self) -> None:
+        """Send some of the orders that went before; they keep the time of their first hand-over."""
+        if not self.pending:
+            count = min(self._batch_orders, self._last_again - self._again + 1)
+            self._flow.fill(self._batch, self._again, count)
+            self._first = 0
+        first = self._first
+        self._first = self._link.send(self._batch, first)
+        self._again += len(self._batch.span(first, self._first)) // ORDER_BYTES
+        if not self.pending:
+            self._batch.clear()
+            self._first = 0

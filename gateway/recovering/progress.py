@@ -1,0 +1,34 @@
+"""How far a gateway is, as it tells its launcher each second. If it is killed, another one goes on from there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from exchange.messages import Statistics, read
+
+
+class GatewayProgress(NamedTuple):
+    """The clock and the counts of a gateway."""
+
+    start_ns: int
+    """When its clock started, on the host's monotonic clock."""
+    at_ns: int
+    """When it reported this."""
+    first_handed_ns: int
+    sent: int
+    answered: int
+    """Orders whose completion times are reported: those with the lowest ids, since first answers come in order."""
+    received: int
+    """Answers of every kind."""
+    session: int
+    sessions: int
+    resent: int
+    without_service_ns: int
+    records: Sequence[str] = ()
+    """Frames of records, as Latin-1, that may not be in the spool."""
+
+    def with_records(self, frames: Iterable[bytes]) -> GatewayProgress:
+        """Return the same, with the records among these frames."""
+        records = [frame.decode("latin-1") for frame in frames if isinstance(read(frame), Statistics)]
+        return self._replace(records=records)
