@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import shutil
+import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -73,10 +74,21 @@ def _row(cell: Cell, repeats: Sequence[Record]) -> Record:
 
 
 def _estimate(values: list[float]) -> dict[str, Any]:
-    from exchange.estimates import median
+    """The median over repeats with its interval; without the interval if scipy is not installed."""
+    from exchange.estimates import Estimate, median
 
-    found = median(values, SEED)
-    return {"median": found.value, "low": found.low, "high": found.high, "n": len(values)}
+    try:
+        estimate = median(values, SEED)
+    except ModuleNotFoundError:
+        estimate = Estimate(statistics.median(values))
+    return {"median": estimate.value, "low": estimate.low, "high": estimate.high, "n": len(values)}
+
+
+def lacks_intervals(record: Record) -> bool:
+    """True if a figure of a benchmark, or of a suite's parts, has repeats and no interval, as without scipy."""
+    rows = [row for part in record.get("parts", [record]) for row in part["rows"]]
+    figures = [figure for row in rows for figure in row["figures"].values()]
+    return any(figure["n"] > 1 and figure["low"] is None for figure in figures)
 
 
 def _with_usage(repeat: Record, has_broker: bool) -> Figures:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,7 +28,7 @@ from exchange_simulation.messaging.benchmarks import benchmark_of, names
 from exchange_simulation.messaging.measuring import COMPLETE, INVALID, PARTIAL, is_timed, measure
 from exchange_simulation.messaging.options import settings_again, settings_in_words
 from exchange_simulation.messaging.report import PAGE, is_long, reasons_in_words, show, write_page
-from exchange_simulation.messaging.results import Measurements, ResultsFolder
+from exchange_simulation.messaging.results import Measurements, ResultsFolder, lacks_intervals
 from exchange_simulation.messaging.setup import Plan, Setup, check_cells, plan_of
 from exchange_simulation.reports.exports import print_json
 from exchange_simulation.reports.formats import duration_in_words, number
@@ -116,6 +117,9 @@ def _measured(
             kind = click.ClickException if isinstance(error, OSError) else UserError
             raise kind(sentence(error)) from error
         folder.write(record)
+        if lacks_intervals(record):
+            with left_out("intervals of medians"):
+                importlib.import_module("scipy")
         with left_out("page"):
             write_page(folder.folder, record)
         return Measured(folder.folder, record)

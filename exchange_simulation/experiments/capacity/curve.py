@@ -12,6 +12,9 @@ hundred probes may have any noise at all, so one bad probe moves the answer litt
 side of the bound a probe counts only as `at least` or `at most` that much. If a probe has no figure, only whether it
 held counts. The interval is that of the posterior of c over a grid of all unknowns; `python -m benchmarks coverage`
 prints how often it contains a known capacity.
+
+scipy has no normal distribution with a deviation of its own on either side, so the density stands here; probabilities
+are scipy's `ndtr`.
 """
 
 from __future__ import annotations

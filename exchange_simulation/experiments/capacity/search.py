@@ -131,11 +131,17 @@ class CapacitySearch:
         return holding >= MAJORITY
 
     def _narrow(self) -> None:
-        """Probe at the quantiles of what is possible: the middle, a quarter, three quarters, an eighth ..."""
-        for turn in range(1, self._settings.most_probes):
+        """Probe at the quantiles of what is possible: the middle, a quarter, three quarters, an eighth ...
+
+        These shares are Halton's sequence in one dimension, which fills the unit interval evenly.
+        """
+        from scipy.stats import qmc  # takes a second to import
+
+        shares = qmc.Halton(d=1, scramble=False).random(self._settings.most_probes)[1:, 0]  # the first share is 0
+        for share in shares.tolist():
             if len(self.outcomes) >= LEAST_PROBES and self._is_answered():
                 return
-            (rate,) = self._posterior().quantiles([_scattered(turn)])
+            (rate,) = self._posterior().quantiles([share])
             if not self._make_probe(rate):
                 self._make_probe(rate)
 
@@ -202,11 +208,3 @@ class CapacitySearch:
         rates = [outcome.rate_per_s for outcome in self.outcomes]
         grid = np.geomspace(min(rates) / CURVE_MARGIN, max(rates) * CURVE_MARGIN, CURVE_POINTS)
         return [{self._axis.name: rate, **asdict(answer.chance(rate))} for rate in grid.tolist()]
-
-
-def _scattered(turn: int) -> float:
-    """1/2, 1/4, 3/4, 1/8, 5/8 ...: van der Corput's sequence, which fills the unit interval evenly."""
-    share, digit = 0.0, 0.5
-    while turn:
-        share, turn, digit = share + digit * (turn & 1), turn >> 1, digit / 2
-    return share

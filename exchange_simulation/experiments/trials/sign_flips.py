@@ -5,6 +5,9 @@ have the other sign, so flipping the signs of whole repeats shows what chance al
 estimate over its scale. A row differs if its T is larger than nearly all of the flips' largest T of any row (max-T,
 step-down). Its interval has the ratios that the same test does not reject: the estimate, plus or minus T's limit times
 the scale.
+
+scipy has neither this test nor the Hodges-Lehmann estimate: its `permutation_test` flips the signs of one row, and
+knows nothing of the largest T of a family, of steps down, or of scales that rows share.
 """
 
 from __future__ import annotations

@@ -59,13 +59,16 @@ def test_a_run_without_the_drawing_library_prints_its_outcome_and_leaves_out_the
     assert "no tables: this needs" in said.err
 
 
-def test_a_benchmark_without_the_drawing_library_prints_its_outcome_and_leaves_out_the_page(
-    tmp_path: Path, without: str
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_a_benchmark_without_the_extra_prints_its_outcome_and_says_what_it_leaves_out(
+    tmp_path: Path, without: str, repeats: int
 ) -> None:
-    words = ("--transport", "memory", "--count", 9, "--sizes", 8, "--repeats", 1, "--name", "b", "--results", tmp_path)
-    said = exchange("bench", "de-pp", *words, PYTHONPATH=without)
+    words = ("--transport", "memory", "--count", 9, "--sizes", 8, "--name", "b", "--results", tmp_path)
+    said = exchange("bench", "de-pp", *words, "--repeats", repeats, PYTHONPATH=without)
     assert said.code == 0, said.err
     assert "de-pp" in said.out
     assert "no page: this needs matplotlib: pip install 'exchange-simulation[report]'" in said.err
+    has_sentence = "no intervals of medians: this needs scipy: pip install 'exchange-simulation[report]'" in said.err
+    assert has_sentence is (repeats > 1)  # a single repeat has no interval, whatever is installed
     assert "page: " not in said.out
     assert (tmp_path / "b" / "bench.json").exists()

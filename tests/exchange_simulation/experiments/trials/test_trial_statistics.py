@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from exchange.estimates import median
+from exchange.estimates import RESAMPLES, median
 from exchange_simulation.experiments.trials.sign_flips import (
     CAUTION,
     FLIPS,
@@ -35,6 +35,14 @@ def test_a_median_s_interval_holds_it_and_equal_seeds_give_equal_intervals() -> 
     assert found.value == 3.0
     assert 1.0 <= (found.low or 0) <= 3.0 <= (found.high or 0) <= 5.0
     assert median([3.0, 1.0, 2.0, 5.0, 4.0], seed=1) == found
+
+
+def test_an_interval_has_the_quantiles_of_the_medians_of_its_resamples() -> None:
+    values = np.exp(np.random.default_rng(5).normal(size=11))
+    drawn = np.random.default_rng(1).integers(0, 11, (RESAMPLES, 11))
+    low, high = np.quantile(np.median(values[drawn], axis=1), [0.025, 0.975])
+    found = median(values.tolist(), seed=1)
+    assert (found.low, found.high) == pytest.approx((low, high), rel=1e-12)
 
 
 @pytest.mark.parametrize("repeats", [2, 3, 10])
