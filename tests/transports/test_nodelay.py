@@ -40,7 +40,7 @@ def test_each_end_of_a_connection_has_what_its_address_asks_for(scheme: str, opt
         assert (found[0]["local"], found[0]["peer"]) == (found[1]["peer"], found[1]["local"])
 
 
-@pytest.mark.parametrize("client", ["compiled", "joined", "pika"])
+@pytest.mark.parametrize("client", ["compiled", "pika"])
 @pytest.mark.parametrize("nodelay", ["on", "off"])
 def test_a_broker_s_client_has_it_whatever_pika_sets(client: str, nodelay: str, broker_place: str) -> None:
     with joined(f"amqp://{broker_place}?client={client}&nodelay={nodelay}") as ends:

@@ -176,7 +176,7 @@ def test_subscribers_who_do_not_come_are_missed() -> None:
     link.close()
 
 
-@pytest.mark.parametrize("client", ["compiled", "joined", "pika"])
+@pytest.mark.parametrize("client", ["compiled", "pika"])
 def test_a_key_that_no_pattern_matches_is_said(client: str, broker_place: str) -> None:
     with publishing(f"amqp://{broker_place}?client={client}", Pattern.TOPIC, (KEY,), ("news.*",)) as (publisher, _):
         assert publisher.send(FrameBatch.of(b"x"), 0) == 1

@@ -58,7 +58,6 @@ TRANSPORT = Transport(
     patterns=frozenset(Pattern),
     variants=(
         "",
-        "client=joined",
         "client=pika",
         "delivery=acked",
         "delivery=confirmed",

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from transports.base import PUBLISHED, TWO_ENDS, Address, BadAddress, Pattern
 
-CLIENTS = ("compiled", "joined", "pika")
+CLIENTS = ("compiled", "pika")
 PORTS = {"amqp": 5672, "amqps": 5671}
 PASSWORD, PASSWORD_FILE, CA_FILE = "EXCHANGE_AMQP_PASSWORD", "EXCHANGE_AMQP_PASSWORD_FILE", "EXCHANGE_AMQP_CA_FILE"
 CONFIRM_WINDOW, PREFETCH, ACK_BATCH, HEARTBEAT_S = 4_096, 8_192, 200, 30
@@ -120,7 +120,7 @@ def _delivery(address: Address) -> Delivery:
             "unacknowledged: raise prefetch"
         )
     if {"sndbuf", "rcvbuf"} & address.options.keys() and address.options.get("client") == "pika":
-        raise BadAddress(f"{address.shown}: pika opens its sockets itself: buffers need client compiled or joined")
+        raise BadAddress(f"{address.shown}: pika opens its sockets itself: buffers need client compiled")
     if kind == STREAM:
         _check_stream(address, delivery)
     return delivery._replace(queue=CLASSIC if address.pattern is Pattern.FAN_IN else kind)

@@ -25,13 +25,12 @@ from transports.sockets import read_back, set_nodelay
 
 CLIENTS: dict[str, tuple[type[Client], type[OwnLoop | PikaLoop]]] = {
     "compiled": (CompiledClient, OwnLoop),
-    "joined": (OneByOneClient, OwnLoop),
     "pika": (OneByOneClient, PikaLoop),
 }
 """What writes and reads the messages of each client, over which loop.
 
-`pika` is a SelectConnection as its documentation shows it, with three writes a message. `joined` gives pika a stream of
-ours, so a batch leaves in one write. `compiled` has kernels for messages, and pika for everything else.
+`pika` is a SelectConnection as its documentation shows it, with three writes a message. `compiled` has kernels for
+messages, and a connection of pika's over a stream of ours for everything else, so a batch leaves in one write.
 """
 MOST_UNSENT_BYTES = 1 << 20
 ANY_NUMBER = 1 << 30

@@ -103,6 +103,19 @@ def test_a_recorded_folder_gets_its_page_again(name: str, reported: Path):
     assert page.stat().st_size <= MOST_BYTES
 
 
+def test_an_amqp_client_that_is_gone_is_shown_and_reported_but_not_run_again(tmp_path: Path):
+    record = unpack(tmp_path) / "run-amqp" / "run.json"
+    record.write_text(record.read_text().replace('"amqp_client": "compiled"', '"amqp_client": "joined"'))
+    for words in (["results", "list"], ["results", "show", "run-amqp"]):
+        done = CliRunner().invoke(main, [*words, "--results", str(tmp_path)])
+        assert done.exit_code == 0, done.output
+    assert "joined" in done.stdout
+    assert CliRunner().invoke(main, ["report", str(record.parent), "--no-spark"]).exit_code == 0
+    again = CliRunner().invoke(main, ["results", "rerun", "run-amqp", "--results", str(tmp_path)])
+    assert again.exit_code == 2
+    assert "amqp-client is 'joined'; allowed is compiled or pika" in again.output
+
+
 def said_by(exchange: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         results, said = unpack(Path(folder)), {}

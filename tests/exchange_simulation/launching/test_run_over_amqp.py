@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("no_standing_broker")
     ("client", "delivery"),
     [
         ("compiled", "durable"),
-        pytest.param("joined", "confirmed", marks=pytest.mark.long),
+        pytest.param("compiled", "confirmed", marks=pytest.mark.long),
         pytest.param("pika", "acked", marks=pytest.mark.long),
         pytest.param("compiled", "lossy", marks=pytest.mark.long),  # what other tests run
     ],

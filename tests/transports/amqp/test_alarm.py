@@ -17,7 +17,7 @@ from transports.frames import FrameBatch
 from transports.rabbitmq import Node
 from transports.registry import connect, listen
 
-CLIENTS = ("compiled", "joined", "pika")
+CLIENTS = ("compiled", "pika")
 NUMBERED = [n.to_bytes(4, "little") for n in range(500)]
 
 

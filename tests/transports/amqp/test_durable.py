@@ -127,9 +127,7 @@ def test_requests_that_nobody_answered_outlive_the_broker_and_the_queue_of_their
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("client", "number"), [("compiled", signal.SIGTERM), ("joined", signal.SIGKILL), ("pika", signal.SIGTERM)]
-)
+@pytest.mark.parametrize(("client", "number"), [("compiled", signal.SIGTERM), ("pika", signal.SIGKILL)])
 def test_confirmed_messages_are_there_however_they_were_sent_and_the_broker_ended(
     client: str, number: signal.Signals, nodes: list[Node]
 ) -> None:

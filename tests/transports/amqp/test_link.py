@@ -20,7 +20,7 @@ from transports.base import Address, BadAddress, CannotListen, Link, PeerGone, T
 from transports.frames import FrameBatch
 from transports.registry import connect, listen, transport_of
 
-CLIENTS = ("compiled", "joined", "pika")
+CLIENTS = ("compiled", "pika")
 GREETING = b"hello"
 NUMBERED = [n.to_bytes(4, "little") for n in range(1000)]
 """More than a link acknowledges together, ACK_BATCH."""
@@ -257,7 +257,7 @@ def test_an_address_has_parts_and_defaults() -> None:
         ("amqp://host:x/", "port"),
         ("amqp://host:0/", "port"),
         ("amqp:///vhost", "lacks a host"),
-        ("amqp://host/?client=fast", "client is 'fast'; it takes compiled, joined, pika"),
+        ("amqp://host/?client=fast", "client is 'fast'; it takes compiled, pika"),
         ("amqp://host/?delivery=maybe", "it takes lossy, acked, confirmed, durable"),
     ],
 )

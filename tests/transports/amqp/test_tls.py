@@ -21,7 +21,7 @@ from transports.rabbitmq import Node
 from transports.registry import listen
 from transports.waiting import Sleeper
 
-CLIENTS = ("compiled", "joined", "pika")
+CLIENTS = ("compiled", "pika")
 MANY = [n.to_bytes(4, "little") for n in range(1000)]
 LONG = [bytes([n]) * LARGEST_FRAME for n in range(36)]
 """More than a buffer of the link's takes at once, and each many TLS records."""

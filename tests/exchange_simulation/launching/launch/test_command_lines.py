@@ -23,7 +23,7 @@ from gateway.seeded_orders import SeededOrders
 
 OVER_AMQP = {
     "transport": "amqp",
-    "amqp_client": st.sampled_from([None, "compiled", "joined", "pika"]),
+    "amqp_client": st.sampled_from([None, "compiled", "pika"]),
     "delivery": st.sampled_from([None, "lossy", "acked", "confirmed", "durable"]),
     "nagle": NAGLE_ROLES,
 }
