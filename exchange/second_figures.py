@@ -12,11 +12,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from exchange.instances import role_of
-from exchange.measurements import NS_PER_S, Meter
+from exchange.measurements import NS_PER_S
 from exchange.records import THROUGHPUT, TRAFFIC
-from exchange.seconds import RATES, History, Reading, added, rates_of
-
-METERS = {int(meter): f"{meter.name.lower()}_per_s" for meter in Meter if meter <= Meter.GATEWAY_MESSAGES_RECEIVED}
+from exchange.second_columns import COUNTS, METERS
+from exchange.seconds import History, Reading, added, rates_of
 
 Fact = dict[str, Any]
 """The payload of a record of traffic, process or throughput, with the record's source, kind, wall_ns, monotonic_ns."""
@@ -32,7 +31,8 @@ class Traffic:
     def take(self, fact: Fact) -> History:
         second = fact["second"]
         self.history.put(second, Reading(fact["monotonic_ns"]))
-        self._counts[second] = added([self._counts.get(second, {}), {name: fact[name] for name in RATES}])
+        counts = {name: fact[name] for name in COUNTS if fact.get(name) is not None}
+        self._counts[second] = added([self._counts.get(second, {}), counts])
         return self.history
 
     def row(self, second: int) -> dict[str, Any]:

@@ -18,18 +18,12 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from exchange.measurements import NS_PER_S, LogBuckets
+from exchange.second_columns import RATES
 
 SHORTEST_INTERVAL_S = 0.5
 """CPU time comes in hundredths of a second, so a rate over a shorter interval says nothing."""
 LEAST_SHARE = 0.1
 """Share of the usual number of orders from which on the last second is shown."""
-
-RATES = {
-    "orders_sent": "orders_per_s",
-    "orders_answered": "answered_orders_per_s",
-    "messages_received": "answers_per_s",
-}
-"""The rate that is made of each count of a traffic record."""
 
 Payload = dict[str, Any]
 Key = TypeVar("Key", bound=Hashable)
@@ -161,7 +155,7 @@ def rates_of(counts: Mapping[str, Any], grown: Reading) -> dict[str, float]:
     """The RATES of a source's counts since its reading before; empty if too little time has passed."""
     if not grown.is_long_enough:
         return {}
-    return {rate: counts[name] / grown.length_s for name, rate in RATES.items()}
+    return {rate: counts[name] / grown.length_s for name, rate in RATES.items() if name in counts}
 
 
 def added(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exchange.percentiles import FIGURES
-from exchange.seconds import RATES
+from exchange.second_columns import RATES
 from exchange_simulation.reports.exports import flat, trial_rows
 from exchange_simulation.reports.formats import is_told, three_digits
 

@@ -28,20 +28,27 @@ from pyspark.sql.types import DoubleType, IntegerType, LongType, StringType, Str
 
 from exchange.measurements import CLOCKS
 from exchange.records import COMPLETION, PROCESS, THROUGHPUT, TRAFFIC
-from exchange.second_figures import METERS, Fact, Facts
-from exchange.seconds import RATES
+from exchange.second_columns import COUNTS, Kind, spark_columns
+from exchange.second_figures import Fact, Facts
 from spark.errors import DatasetUnreadableError
 from spark.run_facts import RunFacts
 from spark.tables.files import CONTENT, PATH, ROWS_AT_ONCE, decoded, escaped, whole_files
 from spark.tables.histograms import EXACT, FIGURES, OF_SECOND, figures, figures_by_second, merged_histograms
 from spark.tables.schemas import KEYS, ORIGIN
 
-CPU = ("gateway_cpu_cores", "engine_cpu_cores")
 TIMES = tuple(f"{clock}_{figure}" for clock in CLOCKS for figure in FIGURES)
-COUNTS = (*RATES, *(f"{clock}_count" for clock in CLOCKS))
+WHOLE_NUMBERS = (*COUNTS, *(f"{clock}_count" for clock in CLOCKS))
+"""The columns that hold whole numbers."""
 RATE = "orders_per_s"
 OFFERED = "offered_orders_per_s"
-MEASURED = (*RATES, *METERS.values(), *CPU, *TIMES)
+MEASURED = (
+    *(rate for rate in spark_columns(Kind.RATE) if rate not in (OFFERED, RATE)),
+    *spark_columns(Kind.COUNT),
+    *spark_columns(Kind.METER),
+    *spark_columns(Kind.CORES),
+    *TIMES,
+)
+"""The figures of a second, but the two rates that come first."""
 FACTS = (
     "answers_per_s",
     "broker_cpu_percent",
@@ -61,7 +68,7 @@ ROWS = StructType(
         StructField("second", IntegerType()),
         *(StructField(name, StringType()) for name in ("status", "transport", "arm")),
         *(
-            StructField(name, LongType() if name in COUNTS else DoubleType())
+            StructField(name, LongType() if name in WHOLE_NUMBERS else DoubleType())
             for name in (OFFERED, RATE, *MEASURED, *FACTS)
         ),
     ]
@@ -77,7 +84,7 @@ RECORDS_AT_ONCE = 1_000
 WHOLE_RUN = -1
 """Stands for the second in the whole run's histogram."""
 READ: dict[str, tuple[str, ...]] = {
-    TRAFFIC: (*ORIGIN, "second", *RATES),
+    TRAFFIC: (*ORIGIN, "second", *COUNTS),
     PROCESS: (*ORIGIN, "second", "cpu_s"),
     THROUGHPUT: (*ORIGIN, "meter", "rate_per_s"),
     COMPLETION: COMPLETION_COLUMNS,

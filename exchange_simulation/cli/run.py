@@ -143,7 +143,7 @@ def _show(folder: Path, record: dict[str, Any], as_json: bool) -> None:
     """Print the record and its seconds as tables; or, as JSON, run.json to stdout and the reasons to stderr."""
     if not as_json:
         from exchange_simulation.reports.run.run_folder import read_run_folder
-        from exchange_simulation.reports.run.seconds import show_seconds
+        from exchange_simulation.reports.run.seconds_tables import show_seconds
         from exchange_simulation.reports.run.terminal import show_record
 
         show_record(record)

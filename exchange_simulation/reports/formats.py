@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from statistics import quantiles
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from exchange.percentiles import LEAST_ORDERS
+from exchange.second_columns import Kind, SecondColumn
 
 if TYPE_CHECKING:
     from exchange.estimates import Estimate
 
 ABSENT = "-"
+
+
+SECOND_FORMATS = {Kind.CORES: "{:.2f}"}
+"""The format of a second's figures, where it is not a whole number."""
 
 
 def is_number(value: object) -> TypeGuard[float]:
@@ -171,25 +176,17 @@ def condition(name: str, value: object) -> tuple[str, str]:
     return name.replace("_per_s", "/s").replace("_", " "), plain(value)
 
 
-COLUMNS: Mapping[str, tuple[str, str]] = {
-    "second": ("second", "{:,}"),
-    "offered": ("offered_orders_per_s", "{:,.0f}"),
-    "sent": ("orders_per_s", "{:,.0f}"),
-    "answered": ("answered_orders_per_s", "{:,.0f}"),
-    "p50 us": ("{clock}_p50_us", "{:,.0f}"),
-    "p99 us": ("{clock}_p99_us", "{:,.0f}"),
-    "max us": ("{clock}_max_us", "{:,.0f}"),
-    "handed over p50": ("handed_over_p50_us", "{:,.0f}"),
-    "lag p99": ("lag_p99_us", "{:,.0f}"),
-    "gateway": ("gateway_cpu_cores", "{:.2f}"),
-    "engine": ("engine_cpu_cores", "{:.2f}"),
-}
-"""A second's columns by title: a figure, and the format of its values. The last two are cores in use."""
+def cell(row: Mapping[str, Any], name: str, form: str) -> str:
+    """Return a figure of a row in this format; "-" if it was not measured, "max of 499" if too few orders tell it."""
+    value = row.get(name)
+    if value is None:
+        return ABSENT
+    return not_told(row, name) or form.format(value)
 
 
-def cells(row: Mapping[str, Any], clock: str, columns: Mapping[str, tuple[str, str]]) -> Iterator[str]:
-    """A second's figures, of these columns; completion times are those of `clock`."""
-    for column, form in columns.values():
-        name = column.format(clock=clock)
-        value = row.get(name)
-        yield ABSENT if value is None else not_told(row, name) or form.format(value)
+def second_cells(row: Mapping[str, Any], columns: Iterable[SecondColumn], clock: str) -> list[str]:
+    """Return a second's number and its figures in these columns; completion times are those of `clock`."""
+    figures = [
+        cell(row, column.figure.format(clock=clock), SECOND_FORMATS.get(column.kind, "{:,.0f}")) for column in columns
+    ]
+    return [f"{row['second']:,}", *figures]

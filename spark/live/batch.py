@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from exchange.records import COMPLETION, END, PROCESS, THROUGHPUT, TRAFFIC
 from exchange.second_figures import Facts
 from spark.live.records import Identities
-from spark.summary import COUNTS, MEASURED, RATE
+from spark.summary import MEASURED, RATE, WHOLE_NUMBERS
 from spark.tables.files import read_columns
 
 Row = dict[str, Any]
@@ -29,7 +29,7 @@ ROWS = pa.schema(
         ("run", pa.string()),
         ("second", pa.int32()),
         ("final", pa.bool_()),
-        *((name, pa.int64() if name in COUNTS else pa.float64()) for name in FIGURES),
+        *((name, pa.int64() if name in WHOLE_NUMBERS else pa.float64()) for name in FIGURES),
     ]
 )
 

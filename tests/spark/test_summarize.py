@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun
 
-from exchange.second_figures import METERS
+from exchange.second_columns import METERS
 from exchange_simulation.reports.run.run_folder import read_run_folder
 from exchange_simulation.reports.run.seconds import Seconds
 from spark.errors import (

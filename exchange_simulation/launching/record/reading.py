@@ -15,7 +15,8 @@ from exchange.instances import instance_of
 from exchange.json_records import DAMAGED, Record, UnusableRecord, cleaned, decode
 from exchange.measurements import LogBuckets
 from exchange.records import COMPLETION, TRAFFIC, decode_line
-from exchange.seconds import RATES, Once, added, is_analysed, merged_by
+from exchange.second_columns import COUNTS
+from exchange.seconds import Once, added, is_analysed, merged_by
 from exchange.settings import RunSettings
 from exchange.words import printable
 from exchange_simulation.launching.errors import UserError
@@ -136,7 +137,9 @@ def traffic(run_folder: Path) -> dict[int, dict[str, int]]:
     found: dict[int, dict[str, int]] = {}
     for record in records(run_folder):
         if record["kind"] == TRAFFIC:
-            pair, counts = instance_of(record["source"]), {name: record["payload"][name] for name in RATES}
+            pair = instance_of(record["source"])
+            payload = record["payload"]
+            counts = {name: payload[name] for name in COUNTS if name in payload}
             found[pair] = added([found.get(pair, {}), counts])
     return found
 

@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from exchange.measurements import LogBuckets
+from exchange.measurements import CLOCKS, LogBuckets
 from exchange.records import COMPLETION, PROCESS, TRAFFIC
+from exchange.second_columns import COLUMNS, Kind
 from exchange.second_figures import Fact, Facts
 from exchange.seconds import is_analysed
 from exchange_simulation.reports.formats import is_told
@@ -15,8 +16,18 @@ from exchange_simulation.reports.formats import is_told
 SECONDS = 60
 
 
+def _figures_of(clock: str) -> list[str]:
+    """Return the figures of this clock's times that a live view shows."""
+    names = [column.figure.format(clock=clock) for column in COLUMNS if column.kind is Kind.TIME and column.live]
+    of_clock = [name.removesuffix("_us") for name in names if name.startswith(f"{clock}_")]
+    return [name.removeprefix(f"{clock}_") for name in of_clock]
+
+
+FIGURES_OF_CLOCK = {clock: _figures_of(clock) for clock in CLOCKS}
+
+
 class Figures:
-    """Minutes by name: rates and cores as `Facts` names them, times in us such as "due p50"; sums over all gateways."""
+    """Minutes by the figure's name in a second's row, such as orders_per_s or due_p50_us; sums over all gateways."""
 
     def __init__(self, gateways: int = 1) -> None:
         self.minutes: defaultdict[str, Minute] = defaultdict(Minute)
@@ -57,10 +68,11 @@ class Figures:
         second, clock = payload["second"], payload["clock"]
         buckets = self._buckets[second, clock]
         buckets.merge(LogBuckets.from_sparse(payload))
-        self.minutes[f"{clock} p50"].put(second, buckets.percentile_ns(50) / 1e3)
-        if is_told("p99", buckets.count):
-            self.minutes[f"{clock} p99"].put(second, buckets.percentile_ns(99) / 1e3)
-        self.minutes[f"{clock} max"].put(second, buckets.max_ns / 1e3)
+        figures_us = buckets.figures_us()
+        for figure in FIGURES_OF_CLOCK.get(clock, ()):
+            # The p50 is drawn whatever the number of orders: a gap would look as if none had been answered.
+            if figure == "p50" or is_told(figure, buckets.count):
+                self.minutes[f"{clock}_{figure}_us"].put(second, figures_us[figure])
         for old in [known for known in self._buckets if known[0] <= second - SECONDS]:
             del self._buckets[old]
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
+from exchange.second_columns import COLUMNS, Kind
 from exchange.settings import RunSettings
 from exchange.words import each_of
 from exchange_simulation.reports.formats import duration_in_words, rate
@@ -15,23 +16,34 @@ from transports.registry import scheme_of
 
 LABEL, NOW, TOP = 9, 5, 4
 """Characters of a row beside its graph."""
-COLUMNS = LABEL + NOW + 1 + SECONDS + 1 + TOP
+WIDTH = LABEL + NOW + 1 + SECONDS + 1 + TOP
 BLOCKS = "▁▂▃▄▅▆▇█"
 PLAIN = "_.:-=+*#"
 """The blocks of a terminal whose encoding lacks BLOCKS."""
 UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (0.0, ""))
 
 Rows = dict[str, str]
-RATES: Rows = {"orders_per_s": "sent", "answered_orders_per_s": "answered", "answers_per_s": "answers"}
-CPU: Rows = {f"{role}_cpu_cores": role for role in ("gateway", "engine", "reporter", "broker")}
+"""The labels of a group's rows, by the name of the figure."""
+MESSAGES = "orders and answers a second"
+CORES = "cores in use"
 
 
 def groups(is_scheduled: bool) -> dict[str, Rows]:
-    """The rows of each group by its title: names of figures with their labels. Without a schedule there is no lag."""
+    """Return the rows of each group by its title. Without a schedule there is no lag."""
     clock, since = ("due", "due") if is_scheduled else ("handed_over", "handing over")
-    times = {f"{clock} p50": "p50", f"{clock} p99": "p99", f"{clock} max": "max"}
-    lag = {"lag p99": "lag p99"} if is_scheduled else {}
-    return {"orders and answers a second": RATES, f"us from {since}": times | lag, "cores in use": CPU}
+    times = f"us from {since}"
+    rows: dict[str, Rows] = {MESSAGES: {}, times: {}, CORES: {}}
+    for column in COLUMNS:
+        if not column.live or (column.needs_schedule and not is_scheduled):
+            continue
+        if column.kind is Kind.TIME:
+            title = times
+        elif column.kind is Kind.CORES:
+            title = CORES
+        else:
+            title = MESSAGES
+        rows[title][column.figure.format(clock=clock)] = column.live
+    return rows
 
 
 class Headline:
@@ -69,12 +81,13 @@ def left_s(settings: RunSettings, answered: int, elapsed_s: float) -> float | No
     return max(min(ends), 0.0) if ends else None
 
 
-def picture(headline: str, figures: Figures, is_scheduled: bool, columns: int = COLUMNS, blocks: str = BLOCKS) -> Text:
+def picture(headline: str, figures: Figures, is_scheduled: bool, columns: int = WIDTH, blocks: str = BLOCKS) -> Text:
     """At most `columns` wide: a narrow terminal shows fewer seconds, the newest ones."""
-    seconds = min(max(columns - (COLUMNS - SECONDS), 1), SECONDS)
+    seconds = min(max(columns - (WIDTH - SECONDS), 1), SECONDS)
     text = Text(headline, no_wrap=True, overflow="crop")
     for title, rows in groups(is_scheduled).items():
-        heading = f"{title:<{COLUMNS - SECONDS - TOP + seconds}}0 to" if rows is RATES else title  # above all scales
+        # "0 to" stands above the scales of all groups.
+        heading = f"{title:<{WIDTH - SECONDS - TOP + seconds}}0 to" if title == MESSAGES else title
         text.append(f"\n{heading}", "bold")
         for row in _rows(rows, figures, seconds, blocks):
             text.append_tokens(row)

@@ -10,14 +10,14 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from exchange.second_columns import COLUMNS
 from exchange.words import counted
-from exchange_simulation.reports.formats import COLUMNS, cells
+from exchange_simulation.reports.formats import second_cells
 from exchange_simulation.reports.tables import key, plain_table
 from spark.live.table import Totals
 
-LIVE_COLUMNS = {title: how for title, how in COLUMNS.items() if title not in ("offered", "handed over p50")}
-LIVE_COLUMNS["answered"] = ("orders_answered", "{:,}")
-TITLES = list(LIVE_COLUMNS)
+FOLLOWED = [column for column in COLUMNS if column.followed]
+TITLES = ["second", *(column.followed for column in FOLLOWED)]
 NEWEST = 10
 """How many seconds of a run a terminal shows."""
 MOST_TABLES = 3
@@ -93,7 +93,7 @@ def newest(name: str, rows: Iterable[Row]) -> Group:
     clock = clock_of(shown)
     table = plain_table(key(TITLES[0], from_right=True), *TITLES[1:], gap=1)
     for row in shown:
-        table.add_row(*cells(row, clock, LIVE_COLUMNS), style="" if row["final"] else "dim")
+        table.add_row(*second_cells(row, FOLLOWED, clock), style="" if row["final"] else "dim")
     return Group(Text(f"{name}, us from {clock.replace('_', ' ').replace('handed', 'handing')}"), table)
 
 
@@ -105,7 +105,7 @@ def clock_of(rows: Iterable[Row]) -> str:
 def line(name: str, row: Row) -> str:
     """A second in one line, for output that is no terminal."""
     clock = clock_of([row])
-    figures = zip(TITLES, cells(row, clock, LIVE_COLUMNS), strict=True)
+    figures = zip(TITLES, second_cells(row, FOLLOWED, clock), strict=True)
     return f"{name}: {', '.join(f'{title} {cell}' for title, cell in figures)}"
 
 

@@ -20,7 +20,7 @@ from exchange.settings import RunSettings
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.launch.watch import Moment, OnSecond
 from exchange_simulation.reports.live.figures import Figures
-from exchange_simulation.reports.live.picture import BLOCKS, COLUMNS, PLAIN, Headline, groups, picture
+from exchange_simulation.reports.live.picture import BLOCKS, PLAIN, WIDTH, Headline, groups, picture
 from exchange_simulation.reports.progress import screen
 
 
@@ -79,7 +79,7 @@ class Window:
     def _picture(self, headline: str) -> Text:
         self._figures.take(self._spool.fresh())
         blocks = PLAIN if self._console.options.ascii_only else BLOCKS
-        return picture(headline, self._figures, self._is_scheduled, min(self._console.width, COLUMNS), blocks)
+        return picture(headline, self._figures, self._is_scheduled, min(self._console.width, WIDTH), blocks)
 
 
 class Feed:

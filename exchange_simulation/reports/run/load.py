@@ -35,7 +35,7 @@ from exchange_simulation.reports.run.run_folder import (
 from exchange_simulation.reports.run.seconds import Seconds
 
 SENT, ANSWERED = ROLE_COLOURS["gateway"], ROLE_COLOURS["engine"]
-RATES = {
+DRAWN_RATES = {
     "sent": ("orders_per_s", SENT),
     "answered": ("answered_orders_per_s", ANSWERED),
     "answers": ("answers_per_s", INK),
@@ -55,11 +55,11 @@ MAX_DOTS = 30  # of a meter
 def rates(folder: RunFolder) -> Chart | None:
     """Orders and answers a second beside the offered rate; meter readings as dots."""
     seconds, point_s, dots = Seconds(folder), seconds_per_point(folder.spool), _meters(folder)
-    lines = {text: line for text, (name, _) in RATES.items() if (line := line_of(seconds, name, point_s))}
+    lines = {text: line for text, (name, _) in DRAWN_RATES.items() if (line := line_of(seconds, name, point_s))}
     if not (lines or dots) or not is_long_enough(folder):
         return None
     axes = empty_axes("a second", "seconds")
-    labels = [draw(axes, line, text=text, colour=RATES[text][1]) for text, line in lines.items()]
+    labels = [draw(axes, line, text=text, colour=DRAWN_RATES[text][1]) for text, line in lines.items()]
     for meter, line in dots.items():
         gid = series_id("line", f"meter {meter.name}")
         axes.plot(line.x, line.y, linestyle="none", clip_on=False, gid=gid, **METER_STYLES[meter])

@@ -14,7 +14,7 @@ from exchange_simulation.reports.drawing.figures import write_figures
 from exchange_simulation.reports.drawing.templates import templates
 from exchange_simulation.reports.run.figures import run_drawings, run_figures
 from exchange_simulation.reports.run.run_folder import RunFolder, read_run_folder
-from exchange_simulation.reports.run.seconds import seconds_table, show_seconds
+from exchange_simulation.reports.run.seconds_tables import seconds_table, show_seconds
 from exchange_simulation.reports.run.sentences import page_words
 from exchange_simulation.reports.run.terminal import show_record
 

@@ -49,15 +49,15 @@ def test_times_are_those_of_the_second_s_buckets_without_the_last_order() -> Non
         traffic(0, 1_000), completion(0, "due", *times), completion(0, "due", 50_000.0, last_order=True)
     )
     of_second = buckets(*times)
-    assert last(figures, "due p50", 1) == [of_second.percentile_ns(50) / 1e3]
-    assert last(figures, "due p99", 1) == [of_second.percentile_ns(99) / 1e3]
-    assert last(figures, "due max", 1) == [9_000.0]
+    assert last(figures, "due_p50_us", 1) == [of_second.percentile_ns(50) / 1e3]
+    assert last(figures, "due_p99_us", 1) == [of_second.percentile_ns(99) / 1e3]
+    assert last(figures, "due_max_us", 1) == [9_000.0]
 
 
 def test_a_second_of_too_few_orders_has_no_p99() -> None:
     figures = figures_of(traffic(0, 999), completion(0, "due", *[100.0] * 999))
-    assert last(figures, "due p99", 1) == [None]
-    assert last(figures, "due max", 1) == [100.0]
+    assert last(figures, "due_p99_us", 1) == [None]
+    assert last(figures, "due_max_us", 1) == [100.0]
 
 
 def test_what_is_said_of_a_second_in_two_parts_is_added_as_on_the_page() -> None:
@@ -72,7 +72,7 @@ def test_what_is_said_of_a_second_in_two_parts_is_added_as_on_the_page() -> None
         process(1, "engine", 0.9),
     )
     assert last(figures, "orders_per_s", 3) == [None, 8_000, 4_001]
-    assert last(figures, "due max", 2) == [None, 300.0]
+    assert last(figures, "due_max_us", 2) == [None, 300.0]
     assert last(figures, "engine_cpu_cores", 2) == pytest.approx([0.5, 0.4])
 
 
@@ -115,7 +115,7 @@ def test_several_gateways_are_shown_together_and_a_second_once_all_have_told_of_
     figures = figures_of(*first, *second, *of(1, "gateway", 8_000, 1.0), gateways=2)
     assert figures.newest == 0
     together = buckets(100.0, 100.0, 100.0, 9_000.0)
-    assert [last(figures, name, 1) for name in ("orders_per_s", "engine_cpu_cores", "due p50", "due max")] == [
+    assert [last(figures, name, 1) for name in ("orders_per_s", "engine_cpu_cores", "due_p50_us", "due_max_us")] == [
         [14_000],
         [0.75],
         [together.percentile_ns(50) / 1e3],

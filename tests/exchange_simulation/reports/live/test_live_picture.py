@@ -10,7 +10,7 @@ from rich.console import Console
 from exchange.settings import RunSettings
 from exchange_simulation.reports.formats import duration_in_words
 from exchange_simulation.reports.live.figures import Figures
-from exchange_simulation.reports.live.picture import BLOCKS, COLUMNS, PLAIN, graph, left_s, picture, short
+from exchange_simulation.reports.live.picture import BLOCKS, PLAIN, WIDTH, graph, left_s, picture, short
 from tests.exchange_simulation.reports.live.spool_records import completion, figures_of, process, traffic
 
 HEADLINE = "amqp at 100,000,000 orders/s: 4,294,967,295 of 4,294,967,295 orders answered, 1 s left"
@@ -27,7 +27,7 @@ def busy_minute() -> Figures:
     return figures
 
 
-def drawn(figures: Figures, columns: int = COLUMNS, is_scheduled: bool = True, blocks: str = BLOCKS) -> list[str]:
+def drawn(figures: Figures, columns: int = WIDTH, is_scheduled: bool = True, blocks: str = BLOCKS) -> list[str]:
     console = Console(file=io.StringIO(), force_terminal=True, color_system=None, width=columns)
     lines = console.render_lines(picture(HEADLINE, figures, is_scheduled, columns, blocks), pad=False)
     return ["".join(segment.text for segment in line) for line in lines]

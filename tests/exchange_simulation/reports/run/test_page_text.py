@@ -16,7 +16,7 @@ from exchange_simulation.reports.drawing.colours import DARK, LIGHT
 from exchange_simulation.reports.formats import plain, three_digits
 from exchange_simulation.reports.run.page import write_page
 from exchange_simulation.reports.run.run_folder import read_run_folder
-from exchange_simulation.reports.run.seconds import show_seconds
+from exchange_simulation.reports.run.seconds_tables import show_seconds
 from exchange_simulation.reports.run.sentences import circumstances, title, verdict
 
 

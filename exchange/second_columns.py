@@ -1,0 +1,96 @@
+"""The columns of a second of a run, declared once: for the terminal, the page, both live views and Spark's tables.
+
+A row of a second is a dictionary of figures by name; exchange.seconds and exchange.second_figures make it. A new
+column is a new line of COLUMNS. A new count is a field of the traffic record in exchange/records.py too, and the
+gateway counts it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from exchange.measurements import Meter
+
+
+class Kind(Enum):
+    """What a column holds."""
+
+    RATE = "messages/s by the gateway's clock"
+    COUNT = "messages, a field of a gateway's traffic records"
+    METER = "messages/s by a meter"
+    TIME = "microseconds, of one clock's completion times"
+    CORES = "processors in use by a role"
+
+
+@dataclass(frozen=True)
+class SecondColumn:
+    """A column, with its title in each place; it is not shown where its title is empty."""
+
+    figure: str
+    """The figure's name in a row. {clock} stands for due; for handed_over, if the run has no schedule."""
+    kind: Kind
+    of: str = ""
+    """The count that a rate is the growth of."""
+    terminal: str = ""
+    """In the table after a run. The line above the break is a title over this column and those to its right."""
+    page: str = ""
+    live: str = ""
+    """In the window of `exchange run --live`, and in the browser."""
+    followed: str = ""
+    """In the table of seconds that Spark follows, with `exchange run --live-spark`."""
+    in_spark: bool = True
+    """Spark's tables have it. They have all times, also those that have no column here."""
+    needs_schedule: bool = False
+    """A run as fast as it goes lacks it: its completion times are from handing over already."""
+
+
+METERS = {int(meter): f"{meter.name.lower()}_per_s" for meter in Meter if meter <= Meter.GATEWAY_MESSAGES_RECEIVED}
+"""The figure of each throughput meter."""
+
+COLUMNS = (
+    SecondColumn("offered_orders_per_s", Kind.RATE, terminal="orders/s\noffered", page="offered", needs_schedule=True),
+    SecondColumn(
+        "orders_per_s", Kind.RATE, of="orders_sent", terminal="\nsent", page="sent", live="sent", followed="sent"
+    ),
+    SecondColumn(
+        "answered_orders_per_s",
+        Kind.RATE,
+        of="orders_answered",
+        terminal="\nanswered",
+        page="answered",
+        live="answered",
+        in_spark=False,
+    ),
+    SecondColumn("answers_per_s", Kind.RATE, of="messages_received", live="answers", in_spark=False),
+    SecondColumn("orders_sent", Kind.COUNT),
+    SecondColumn("orders_answered", Kind.COUNT, followed="answered"),
+    SecondColumn("messages_received", Kind.COUNT),
+    *(SecondColumn(figure, Kind.METER) for figure in METERS.values()),
+    SecondColumn("{clock}_p50_us", Kind.TIME, terminal="us, {clock}\np50", page="p50", live="p50", followed="p50 us"),
+    SecondColumn("{clock}_p99_us", Kind.TIME, terminal="\np99", page="p99", live="p99", followed="p99 us"),
+    SecondColumn("{clock}_max_us", Kind.TIME, terminal="\nmax", page="max", live="max", followed="max us"),
+    SecondColumn(
+        "handed_over_p50_us", Kind.TIME, terminal="handed\nover p50", page="p50 handed over", needs_schedule=True
+    ),
+    SecondColumn("handed_over_p99_us", Kind.TIME, page="p99 handed over", needs_schedule=True),
+    SecondColumn("lag_p99_us", Kind.TIME, page="lag p99", live="lag p99", followed="lag p99", needs_schedule=True),
+    SecondColumn(
+        "gateway_cpu_cores", Kind.CORES, terminal="cores\ngateway", page="gateway", live="gateway", followed="gateway"
+    ),
+    SecondColumn("engine_cpu_cores", Kind.CORES, terminal="\nengine", page="engine", live="engine", followed="engine"),
+    SecondColumn("reporter_cpu_cores", Kind.CORES, live="reporter", in_spark=False),
+    SecondColumn("broker_cpu_cores", Kind.CORES, live="broker", in_spark=False),
+)
+"""In the order in which they are shown. 80 characters leave the terminal no room for `lag p99`: it is due minus handed
+over."""
+
+COUNTS = tuple(column.figure for column in COLUMNS if column.kind is Kind.COUNT)
+"""The counts of a traffic record."""
+RATES = {column.of: column.figure for column in COLUMNS if column.of}
+"""The rate that is made of each count."""
+
+
+def spark_columns(kind: Kind) -> list[str]:
+    """Return the figures of this kind that Spark's tables have."""
+    return [column.figure for column in COLUMNS if column.kind is kind and column.in_spark]

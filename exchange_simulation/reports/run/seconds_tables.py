@@ -1,0 +1,83 @@
+"""The table of a run's seconds, on its page and in the terminal; exchange/second_columns.py declares the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from exchange.second_columns import COLUMNS, Kind, SecondColumn
+from exchange_simulation.reports.formats import SECOND_FORMATS, not_told, number, second_cells
+from exchange_simulation.reports.run.run_folder import RunFolder, is_scheduled, lasts_a_second
+from exchange_simulation.reports.run.seconds import Row, Seconds
+from exchange_simulation.reports.tables import FoldingTable, key, plain_table, terminal
+
+CLOCK_WORDS = {"due": "due", "handed_over": "handed over"}
+MOST_IN_TERMINAL = 12
+MOST_ON_A_PAGE = 100
+
+
+@dataclass(frozen=True)
+class SecondsTable:
+    """The table of a page; a row of None stands for seconds that are left out."""
+
+    columns: list[str]
+    rows: list[tuple[int, list[str]] | None]
+
+
+def seconds_table(folder: RunFolder) -> SecondsTable:
+    """Return the page's table: a row for every second, or for the first and the last ones of a long run."""
+    columns = _columns_of(folder, lambda column: column.page)
+    clock = _clock(folder)
+    rows: list[tuple[int, list[str]] | None] = []
+    for row in Seconds(folder).shown(MOST_ON_A_PAGE):
+        if row is None:
+            rows.append(None)
+        else:
+            rows.append((row["second"], [_words(row, column, clock) for column in columns]))
+    return SecondsTable([column.page for column in columns], rows)
+
+
+def show_seconds(folder: RunFolder) -> None:
+    """Print a row for every second, or for the first and the last few of a long run."""
+    seconds = Seconds(folder)
+    if seconds.numbers:
+        terminal().print(_terminal_table(folder, seconds))
+
+
+def _terminal_table(folder: RunFolder, seconds: Seconds) -> FoldingTable:
+    columns = _columns_of(folder, lambda column: column.terminal)
+    clock = _clock(folder)
+    headings = [column.terminal.format(clock=CLOCK_WORDS[clock]) for column in columns]
+    table = plain_table(key("second", from_right=True), *headings, gap=1)
+    for row in seconds.shown(MOST_IN_TERMINAL):
+        if row is None:
+            table.add_row(*["..."] * (1 + len(columns)))
+        else:
+            table.add_row(*second_cells(row, columns, clock))
+    return table
+
+
+def _columns_of(folder: RunFolder, title: Callable[[SecondColumn], str]) -> list[SecondColumn]:
+    """Return the columns with a title, but those that this run cannot have: a run of under a second has no rates."""
+    scheduled = is_scheduled(folder.run)
+    has_rates = lasts_a_second(folder)
+    return [
+        column
+        for column in COLUMNS
+        if title(column) and (scheduled or not column.needs_schedule) and (has_rates or column.kind is not Kind.RATE)
+    ]
+
+
+def _clock(folder: RunFolder) -> str:
+    return "due" if is_scheduled(folder.run) else "handed_over"
+
+
+def _words(row: Row, column: SecondColumn, clock: str) -> str:
+    """Return a figure as the page has it; empty if it was not measured."""
+    name = column.figure.format(clock=clock)
+    value = row.get(name)
+    if value is None:
+        return ""
+    if column.kind in SECOND_FORMATS:
+        return SECOND_FORMATS[column.kind].format(value)
+    return not_told(row, name) or number(value)
