@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from benchmarks.comparison import Row
 from exchange.estimates import median
-from exchange_simulation.experiments.trials.sign_flips import LogRatio, estimate_together
 from exchange_simulation.experiments.trials.verdicts import ALPHA, POWER, smallest_ratio
+from exchange_simulation.repeats.sign_flips import LogRatio, estimate_together
 
 DEVIATIONS = np.array([0.13, 0.4, 0.05])
 DRIFT, OWN, DEVIATION = 0.62, sqrt(1 - 0.62**2), 0.145

@@ -13,17 +13,16 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from exchange.json_records import SCHEMA, LoadAxis, Record
-from exchange.words import counted
 from exchange_simulation.experiments.capacity.curve import Outcome
 from exchange_simulation.experiments.capacity.search import CapacitySearch, SearchSettings
 from exchange_simulation.experiments.trials.execution import CtrlC
-from exchange_simulation.experiments.trials.redo import RedoRule, noisy_words, set_aside_words, unknown_words
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import new_run_folder, write_json
 from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
 from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.record.machine import host_facts, now, versions
-from exchange_simulation.launching.record.noise import MOST_SHARE, noise_words
+from exchange_simulation.launching.record.noise import noise_words
+from exchange_simulation.repeats.noise_rule import RedoRule, noise_caveats, set_aside_words
 from exchange_simulation.reports.capacity.page import FILE, write_page
 from exchange_simulation.reports.capacity.table import show
 from exchange_simulation.reports.exports import print_measured
@@ -149,12 +148,11 @@ def measured_capacity(load: Load, search_settings: SearchSettings, folder: Path)
 
     def write_record(is_over: bool = False) -> dict[str, Any]:
         found = search.as_dict(is_over)
-        shares = [share for probe in prober.probes if (share := probe["noise_share"]) is not None]
-        all_probes = counted(len(prober.probes), "probes")
-        noisy = noisy_words(shares, MOST_SHARE, all_probes)
-        unknown = unknown_words(len(prober.probes) - len(shares), all_probes)
-        aside = set_aside_words(list(map(_noise_of, prober.set_aside)), rule) if rule and prober.set_aside else ""
-        flags = [*found["flags"], *filter(None, [aside, noisy, unknown])]
+        flags = list(found["flags"])
+        if rule and prober.set_aside:
+            flags.append(set_aside_words(list(map(_noise_of, prober.set_aside)), rule))
+        shares = [probe["noise_share"] for probe in prober.probes]
+        flags += noise_caveats(shares, len(prober.set_aside), rule, "probes")
         record = {
             **known,
             **found,

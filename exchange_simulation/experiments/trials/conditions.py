@@ -12,9 +12,9 @@ from exchange.json_records import Record
 from exchange.words import counted
 from exchange_simulation.experiments.trials.observations import Observations
 from exchange_simulation.experiments.trials.plan import Plan, Step
-from exchange_simulation.experiments.trials.redo import noisy_words, set_aside_words, unknown_words
 from exchange_simulation.launching.files import json_bytes
-from exchange_simulation.launching.record.noise import MOST_SHARE, noise_share
+from exchange_simulation.launching.record.noise import noise_share
+from exchange_simulation.repeats.noise_rule import noise_caveats, set_aside_words
 
 DIFFERS_BY_RUN = {("settings", "url"), ("host", "load_before")}
 """Fields of run.json that differ between any two runs: the free port, and the load, which is reported as a range."""
@@ -147,15 +147,9 @@ def _set_aside(plan: Plan, observed: dict[str, Observations]) -> Iterator[str]:
 def _noisy(plan: Plan, observed: dict[str, Observations]) -> Iterator[str]:
     """How many of the runs that count had much other work, or steal, beside them; and how many do not tell."""
     runs = [run for arm in observed.values() for run in arm.runs.values()]
-    shares = [share for run in runs if (share := noise_share(run)) is not None]
-    most = plan.redo.most_share_of_all_cpus if plan.redo else MOST_SHARE
-    if words := noisy_words(shares, most, counted(len(shares), "runs")):
-        tried = f"; the machine was not quiet in up to {plan.redo.most_tries} tries each" if plan.redo else ""
-        if plan.redo and sum(len(arm.set_aside) for arm in observed.values()) >= plan.redo.most_extra_runs:
-            tried = f"; the plan's {counted(plan.redo.most_extra_runs, 'extra runs')} were not enough"
-        yield words + tried
-    if any("noise" in run for run in runs):
-        yield from filter(None, [unknown_words(len(runs) - len(shares), counted(len(runs), "runs"))])
+    if any("noise" in run for run in runs):  # an older version's runs have none
+        aside = sum(len(arm.set_aside) for arm in observed.values())
+        yield from noise_caveats([noise_share(run) for run in runs], aside, plan.redo)
 
 
 def _differences(conditions: dict[str, Any]) -> Iterator[str]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from types import FrameType
 
@@ -20,7 +19,6 @@ from exchange.json_records import Record
 from exchange.settings import RunSettings
 from exchange_simulation.experiments.trials.observations import attempts, is_valid, new_attempt, unmeasured
 from exchange_simulation.experiments.trials.plan import WARM_UP, Plan, Step, run_s
-from exchange_simulation.experiments.trials.redo import RedoRule
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import write_json
 from exchange_simulation.launching.interrupts import handled_by
@@ -28,6 +26,7 @@ from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.notices import has_listener, say
 from exchange_simulation.launching.record.noise import noise_words
 from exchange_simulation.launching.run import measure
+from exchange_simulation.repeats.noise_rule import Redos
 from exchange_simulation.reports.progress import progress_bar
 from exchange_simulation.reports.run.page import write_page
 
@@ -50,7 +49,7 @@ def to_do(trial: Path, plan: Plan) -> list[Step]:
     Steps whose runs were all too noisy remain, as far as the plan's rule allows.
     """
     valid = _valid_attempts(trial)
-    redos = Redos(plan.redo, valid)
+    redos: Redos[Step] = Redos(plan.redo, valid)
     left = [step for step in plan.steps if not valid.get(step.name) or redos.wants(step)]
     kinds = {(step.arm.contender, step.arm.settings.transport) for step in left}
     warm_ups = (step for step in plan.warm_ups if (step.arm.contender, step.arm.settings.transport) in kinds)
@@ -66,7 +65,7 @@ def _valid_attempts(trial: Path) -> dict[str, list[Record]]:
 
 def execute(trial: Path, plan: Plan, steps: list[Step], measure: Measure, progress: Progress) -> bool:
     """Make the runs, and noisy ones again. False if a signal ended them early. UserError if a warm-up cannot start."""
-    redos = Redos(plan.redo, _valid_attempts(trial))
+    redos: Redos[Step] = Redos(plan.redo, _valid_attempts(trial))
     with CtrlC.noted() as ctrl_c:
         for number, step in enumerate(redos.in_turn(steps)):
             try:
@@ -74,7 +73,7 @@ def execute(trial: Path, plan: Plan, steps: list[Step], measure: Measure, progre
                     time.sleep(plan.pause_s)
                 with progress.shown(step) as show_end:
                     record = _attempt(trial, step, plan.settings_of(step), measure)
-                    redos.note(step, record)
+                    redos.note(step, record, is_valid=is_valid(record))
                     show_end(record, redos.wants(step))
             except KeyboardInterrupt:
                 return False
@@ -95,43 +94,6 @@ def _attempt(trial: Path, step: Step, settings: RunSettings, measure: Measure) -
         record = unmeasured(folder, str(error))
         write_json(folder / "run.json", record)
         return record
-
-
-class Redos:
-    """Keeps count of the tries while a trial goes on, or when it is resumed."""
-
-    def __init__(self, rule: RedoRule | None, valid: Mapping[str, Iterable[Record]]) -> None:
-        """`valid` are the usable runs that are there, by the name of their step."""
-        self._rule = rule
-        self._tries = {name: list(records) for name, records in valid.items()}
-        self._failed: set[str] = set()
-
-    def note(self, step: Step, record: Record) -> None:
-        """Take in a new run, unless it is a warm-up. A failed step waits for the next look, or until a resumption."""
-        if step.repeat and is_valid(record):
-            self._tries.setdefault(step.name, []).append(record)
-        elif step.repeat:
-            self._failed.add(step.name)
-
-    def wants(self, step: Step) -> bool:
-        """True if the step is to be run again."""
-        rule, tries = self._rule, self._tries.get(step.name, [])
-        if rule is None or not (step.repeat and tries) or step.name in self._failed:
-            return False
-        return rule.wants(tries, sum(max(0, len(each) - 1) for each in self._tries.values()))
-
-    def in_turn(self, steps: Iterable[Step]) -> Iterator[Step]:
-        """Yield the steps, and after each repeat those of its steps that must run again: soon, but not immediately.
-
-        Each step must be noted before the next one is asked for.
-        """
-        for _, group in groupby(steps, key=lambda step: step.repeat):
-            of_repeat = list(group)
-            for step in of_repeat:
-                if not self._tries.get(step.name) or self.wants(step):
-                    yield step
-            while any(map(self.wants, of_repeat)):
-                yield from filter(self.wants, of_repeat)
 
 
 class CtrlC:

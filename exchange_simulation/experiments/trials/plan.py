@@ -11,18 +11,18 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from random import Random
 from typing import Any
 
 from exchange.allowed import BadSetting, whole
 from exchange.json_records import SCHEMA, PlanRecord
 from exchange.settings import RunSettings
 from exchange_simulation.experiments.trials.arms import Arm
-from exchange_simulation.experiments.trials.redo import RedoRule
 from exchange_simulation.experiments.trials.study import COMPARE, STUDIES, Study
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import write_json
 from exchange_simulation.launching.record.reading import UnknownSettings, record_for_report, settings_as_written
+from exchange_simulation.repeats.noise_rule import RedoRule
+from exchange_simulation.repeats.turns import in_turns
 
 FILE = "plan.json"
 ANEW = "start anew under another name; its comparison.html and comparison.json stay as they are"
@@ -135,17 +135,9 @@ class Plan:
 
     @property
     def steps(self) -> list[Step]:
-        """Blocks shuffled within a repeat, arms shuffled within their block: compared runs are close in time."""
-        random = Random(self.seed)
-        return [step for repeat in range(1, self.repeats + 1) for step in self._repeat(repeat, random)]
-
-    def _repeat(self, repeat: int, random: Random) -> list[Step]:
-        blocks = self.blocks
-        random.shuffle(blocks)
-        by_block = [self.arms_of(block) for block in blocks]
-        for arms in by_block:
-            random.shuffle(arms)
-        return [Step(repeat, arm) for arms in by_block for arm in arms]
+        """All runs that count, in their order: compared runs are close in time."""
+        by_block = [self.arms_of(block) for block in self.blocks]
+        return [Step(repeat, arm) for repeat, arm in in_turns(by_block, self.repeats, self.seed)]
 
 
 def expected_s(plan: Plan, steps: Sequence[Step]) -> float:

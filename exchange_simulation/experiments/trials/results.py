@@ -12,7 +12,6 @@ from exchange.json_records import SCHEMA, Record
 from exchange_simulation.experiments.trials.conditions import caveats, conditions
 from exchange_simulation.experiments.trials.observations import Observations, observe, resumed
 from exchange_simulation.experiments.trials.plan import Plan
-from exchange_simulation.experiments.trials.sign_flips import repeats_needed
 from exchange_simulation.experiments.trials.verdicts import (
     ALPHA,
     Verdict,
@@ -24,6 +23,7 @@ from exchange_simulation.experiments.trials.verdicts import (
 )
 from exchange_simulation.launching.metrics import Metric, orders_measured
 from exchange_simulation.launching.record.noise import noise_share
+from exchange_simulation.repeats.sign_flips import repeats_needed
 from exchange_simulation.reports.formats import ends
 
 FILE = "comparison.json"

@@ -191,7 +191,7 @@ def announcement(plan: Plan, steps: Sequence[Step], results: Path | None = None)
             f"{counted(len(steps_at_most), 'runs')}, about {duration(expected_s(plan, steps_at_most))}"
         )
     if plan.redo:
-        yield _folded(f"{plan.redo.words} (--keep-noisy: never)")
+        yield _folded(f"{plan.redo.in_words()} (--keep-noisy: never)")
     if warning := unreachable(plan):
         yield _folded(f"warning: {warning}")
     elif sentence := detectable(plan, results):

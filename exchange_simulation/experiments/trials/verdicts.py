@@ -21,15 +21,15 @@ from exchange.json_records import ComparisonRecord, Record, decode
 from exchange.words import counted
 from exchange_simulation.experiments.trials.observations import Observations
 from exchange_simulation.experiments.trials.plan import Plan
-from exchange_simulation.experiments.trials.sign_flips import (
+from exchange_simulation.experiments.trials.study import Finding, cannot_tell, too_few_repeats
+from exchange_simulation.launching.metrics import Metric
+from exchange_simulation.repeats.sign_flips import (
     CAUTION,
     LogRatio,
     estimate_together,
     hodges_lehmann,
     repeats_needed,
 )
-from exchange_simulation.experiments.trials.study import Finding, cannot_tell, too_few_repeats
-from exchange_simulation.launching.metrics import Metric
 
 ALPHA = 0.05
 """The chance of any false verdict in a trial, and of any interval that misses the true ratio."""

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from exchange.estimates import RESAMPLES, median
-from exchange_simulation.experiments.trials.sign_flips import (
+from exchange_simulation.experiments.trials.verdicts import ALPHA, share_lower
+from exchange_simulation.repeats.sign_flips import (
     CAUTION,
     FLIPS,
     LogRatio,
@@ -15,7 +16,6 @@ from exchange_simulation.experiments.trials.sign_flips import (
     repeats_needed,
     sign_flips,
 )
-from exchange_simulation.experiments.trials.verdicts import ALPHA, share_lower
 
 ROWS, METRICS, REPEATS = 15, 3, 10
 GROUPS = [row * METRICS // ROWS for row in range(ROWS)]

@@ -1,0 +1,164 @@
+"""The rule on noise: which measurements are made again because other work used the machine, and which of them count.
+
+A trial's rule stands in plan.json before the first run, a benchmark's in bench.json from the first repeat on. The rule
+looks at noise only, never at figures, so it cannot prefer a result. A measurement whose noise is unknown is not made
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Generic, Protocol, TypeVar
+
+from exchange.json_records import Record
+from exchange.words import counted, noun
+from exchange_simulation.launching.record.noise import MOST_SHARE, noise_share, share_words
+
+MOST_TRIES = 3
+MOST_NAMES = 3
+"""A sentence names at most this many runs; the record names all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RedoRule:
+    """A measurement is made again if other work took more than `most_share_of_all_cpus` beside it.
+
+    `most_tries` limits the tries of one step, `most_extra_runs` the measurements beyond the plan.
+    """
+
+    most_extra_runs: int
+    most_share_of_all_cpus: float = MOST_SHARE
+    most_tries: int = MOST_TRIES
+
+    @classmethod
+    def of_plan(cls, measurements: int) -> RedoRule:
+        """At most half as many extra measurements as planned ones."""
+        return cls(most_extra_runs=max(1, measurements // 2))
+
+    def choose(self, valid: Sequence[Record]) -> Record | None:
+        """The measurement that counts: the first quiet one, else the quietest. None if there is none."""
+        quiet = next((record for record in valid if not self.is_noisy(record)), None)
+        return quiet or min(valid, key=lambda record: noise_share(record) or 0.0, default=None)
+
+    def is_noisy(self, record: Record) -> bool:
+        share = noise_share(record)
+        return share is not None and share > self.most_share_of_all_cpus
+
+    def wants(self, tries: Sequence[Record], extra_runs: int) -> bool:
+        """True if a step with these tries is to be measured again: all were noisy, and the limits allow it."""
+        within = len(tries) < self.most_tries and extra_runs < self.most_extra_runs
+        return within and all(map(self.is_noisy, tries))
+
+    def in_words(self, plural: str = "runs") -> str:
+        """The rule as a sentence; `plural` is the noun for what is measured."""
+        return (
+            f"a {noun(1, plural)} beside which others take more than {self.most_share_of_all_cpus:.0%} of all "
+            f"processors is set aside and made again: {self.most_tries} tries at most, "
+            f"{counted(self.most_extra_runs, f'extra {plural}')} in all"
+        )
+
+
+class Step(Protocol):
+    """One planned measurement. Steps of one repeat follow each other; repeat 0 warms up and never counts."""
+
+    @property
+    def repeat(self) -> int: ...
+
+    @property
+    def name(self) -> str: ...
+
+
+SomeStep = TypeVar("SomeStep", bound=Step)
+
+
+class Redos(Generic[SomeStep]):
+    """Keeps count of the tries while steps are measured, or when that is resumed."""
+
+    def __init__(self, rule: RedoRule | None, valid: Mapping[str, Iterable[Record]]) -> None:
+        """`valid` are the usable measurements that are there, by the name of their step; no rule keeps all."""
+        self._rule = rule
+        self._tries = {name: list(records) for name, records in valid.items()}
+        self._failed: set[str] = set()
+
+    def note(self, step: SomeStep, record: Record, *, is_valid: bool) -> None:
+        """Take in a new try, unless it is a warm-up. A failed step is not tried again here."""
+        if step.repeat and is_valid:
+            self._tries.setdefault(step.name, []).append(record)
+        elif step.repeat:
+            self._failed.add(step.name)
+
+    def wants(self, step: SomeStep) -> bool:
+        """True if the step is to be measured again."""
+        tries = self._tries.get(step.name, [])
+        if self._rule is None or not step.repeat or not tries or step.name in self._failed:
+            return False
+        extra_runs = sum(max(0, len(each) - 1) for each in self._tries.values())
+        return self._rule.wants(tries, extra_runs)
+
+    def in_turn(self, steps: Iterable[SomeStep]) -> Iterator[SomeStep]:
+        """Yield the steps, and after each repeat those of its steps that must be measured again: soon, not at once.
+
+        Each step must be noted before the next one is asked for.
+        """
+        for _, group in groupby(steps, key=lambda step: step.repeat):
+            of_repeat = list(group)
+            for step in of_repeat:
+                if not self._tries.get(step.name) or self.wants(step):
+                    yield step
+            while any(map(self.wants, of_repeat)):
+                yield from filter(self.wants, of_repeat)
+
+
+def set_aside_words(records: Sequence[Record], rule: RedoRule, plural: str = "runs") -> str:
+    """How many were set aside for noise, with the first ones' names.
+
+    For example: 2 runs set aside for noise: other work or steal took more than 5% of the processors beside each, at
+    most 20% (01-tcp-at-1000, 01-zeromq-at-1000)
+    """
+    shares = [noise_share(record) or 0.0 for record in records]
+    names = [str(record["name"]) for record in records[:MOST_NAMES]]
+    if len(records) > MOST_NAMES:
+        names.append("...")
+    took = _took(shares, rule.most_share_of_all_cpus, "each")
+    return f"{counted(len(records), plural)} set aside for noise: {took} ({', '.join(names)})"
+
+
+def unknown_words(unknown: int, of_all: str) -> str:
+    """the noise of the machine is unknown for 2 of 9 runs; empty if it is known of each"""
+    return f"the noise of the machine is unknown for {unknown} of {of_all}" if unknown else ""
+
+
+def noisy_words(shares: Sequence[float], most: float, of_all: str) -> str:
+    """How many of the measurements that count had more than `most` beside them; empty if none had.
+
+    For example: other work or steal took more than 5% of the processors beside 2 of 9 runs, at most 20%
+    """
+    noisy = [share for share in shares if share > most]
+    return _took(noisy, most, f"{len(noisy)} of {of_all}") if noisy else ""
+
+
+def noise_caveats(
+    shares: Sequence[float | None], set_aside: int, rule: RedoRule | None, plural: str = "runs"
+) -> Iterator[str]:
+    """Sentences about the noise beside the measurements that count: how many had much, and of how many it is unknown.
+
+    `shares` are those that count, `set_aside` is the number of those that do not.
+    """
+    known = [share for share in shares if share is not None]
+    most = rule.most_share_of_all_cpus if rule else MOST_SHARE
+    words = noisy_words(known, most, counted(len(known), plural))
+    if words and rule is None:
+        yield words
+    elif words and rule and set_aside >= rule.most_extra_runs:
+        yield f"{words}; the plan's {counted(rule.most_extra_runs, f'extra {plural}')} were not enough"
+    elif words and rule:
+        yield f"{words}; the machine was not quiet in up to {rule.most_tries} tries each"
+    if words := unknown_words(len(shares) - len(known), counted(len(shares), plural)):
+        yield words
+
+
+def _took(shares: Sequence[float], most: float, beside: str) -> str:
+    largest = share_words(max(shares))
+    return f"other work or steal took more than {most:.0%} of the processors beside {beside}, at most {largest}"
