@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 import benchmarks
-from benchmarks.comparison import Row, processor
+from benchmarks.comparison import BenchmarkRow, processor
 from benchmarks.cpp import FLAGS, compiler, compiler_version
 
 PARTS = ("__main__", "comparison", "cpp", "delayed", "exact_figures", "reference_book", "synthetic_runs")
@@ -23,7 +23,7 @@ PARTS = ("__main__", "comparison", "cpp", "delayed", "exact_figures", "reference
 BENCHMARKS = [module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name not in PARTS]
 
 
-class Failed(Row):
+class Failed(BenchmarkRow):
     """A benchmark that ended with an error, which is printed. It costs its own rows alone."""
 
     @property
@@ -31,7 +31,7 @@ class Failed(Row):
         return False
 
 
-def rows_of(names: Iterable[str], repeats: int) -> Iterator[tuple[str, Row]]:
+def rows_of(names: Iterable[str], repeats: int) -> Iterator[tuple[str, BenchmarkRow]]:
     for name in names:
         try:
             for row in importlib.import_module(f"benchmarks.{name}").rows(repeats):
@@ -47,7 +47,7 @@ def conditions() -> str:
     return f"{processor()}; {python}; {compiler_version()}{flags}; medians of n, in turns with a reference"
 
 
-def table_of(rows: Iterator[tuple[str, Row]]) -> tuple[Table, bool]:
+def table_of(rows: Iterator[tuple[str, BenchmarkRow]]) -> tuple[Table, bool]:
     """The table, and whether every target that could be judged was reached."""
     table, reached = Table(box=None, pad_edge=False), True
     for column in ("benchmark", "what", "against"):
@@ -60,7 +60,7 @@ def table_of(rows: Iterator[tuple[str, Row]]) -> tuple[Table, bool]:
     return table, reached
 
 
-def figures(row: Row) -> list[str]:
+def figures(row: BenchmarkRow) -> list[str]:
     reach = f"{row.bound} {row.reach:g}" if row.reach else ""
     missed = "[red]missed[/]" if row.is_reached is False else ""
     targets = [" ".join(filter(None, (missed, reach))), f"{row.aim:g}" if row.aim else ""]

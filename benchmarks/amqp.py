@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.comparison import Row, in_turns, record_of
+from benchmarks.comparison import BenchmarkRow, in_turns, record_of
 from benchmarks.exchange import Figures, Limit, used
 from transports.amqp.address import PASSWORD
 from transports.rabbitmq import Node, RabbitMqMissing, private_node
@@ -26,7 +26,7 @@ FEW = 3
 """Repeats for figures that take long and hardly vary."""
 
 
-def rows(repeats: int) -> Iterator[Row]:
+def rows(repeats: int) -> Iterator[BenchmarkRow]:
     """Start, exchange, completion, guarantees."""
     few = min(repeats, FEW)
     try:
@@ -39,9 +39,9 @@ def rows(repeats: int) -> Iterator[Row]:
         ours, plain = in_turns(
             lambda: sustained(broker), lambda: sustained(broker, "--amqp-client", "pika"), min(few, 2)
         )
-        yield Row("exchange over AMQP, sustained: compiled", "pika", "orders/s", ours, plain, reach=4, aim=6)
+        yield BenchmarkRow("exchange over AMQP, sustained: compiled", "pika", "orders/s", ours, plain, reach=4, aim=6)
         ours, plain = in_turns(lambda: flat_out(broker), lambda: flat_out(broker, "--amqp-client", "pika"), few)
-        yield Row("exchange over AMQP, flat out: compiled", "pika", "orders/s", ours, plain)
+        yield BenchmarkRow("exchange over AMQP, flat out: compiled", "pika", "orders/s", ours, plain)
         taken = [paced(broker) for _ in range(repeats + 1)][1:]
         p99_ms = [each["completion_us"]["due"]["p99"] / 1e3 for each in taken]
         yield Limit("completion p99 from due over AMQP at 8,000 orders/s", "", "ms", p99_ms, [], reach=2, aim=1)
@@ -49,7 +49,9 @@ def rows(repeats: int) -> Iterator[Row]:
         what = "gateway's CPU over AMQP at 8,000 orders/s"
         yield Limit(what, "", "us an order", cpu_us, [], reach=0.7 * LOOP_IN_PYTHON_US, aim=0.5 * LOOP_IN_PYTHON_US)
         sure, lossy = in_turns(lambda: flat_out(broker, "--delivery", "confirmed"), lambda: flat_out(broker), few)
-        yield Row("exchange over AMQP, flat out: confirmed", "lossy", "orders/s", sure, lossy, reach=0.4, aim=0.6)
+        yield BenchmarkRow(
+            "exchange over AMQP, flat out: confirmed", "lossy", "orders/s", sure, lossy, reach=0.4, aim=0.6
+        )
 
 
 @contextmanager

@@ -25,7 +25,7 @@ Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Row:
+class BenchmarkRow:
     """One comparison, in which more is better. It has no reference where none could be built."""
 
     what: str

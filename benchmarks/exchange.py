@@ -23,7 +23,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import zmq
 
-from benchmarks.comparison import Row, permitted_priority, record_of
+from benchmarks.comparison import BenchmarkRow, permitted_priority, record_of
 from benchmarks.cpp import built
 from exchange.settings import DEFAULT_WINDOW
 from exchange_simulation.launching.priority import going_first
@@ -42,7 +42,7 @@ Figures = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Cost(Row):
+class Cost(BenchmarkRow):
     """A comparison in which less is better."""
 
     bound: ClassVar[str] = "<="
@@ -55,7 +55,7 @@ class Cost(Row):
 
 
 @dataclass(frozen=True)
-class Limit(Row):
+class Limit(BenchmarkRow):
     """Less is better, and the targets are for our figure itself."""
 
     bound: ClassVar[str] = "<="
@@ -65,7 +65,7 @@ class Limit(Row):
         return None if self.reach is None else median(self.ours) <= self.reach
 
 
-class Load(NamedTuple):
+class OfferedLoad(NamedTuple):
     """The load that a run offers."""
 
     rate: str  # orders a second, or max
@@ -96,7 +96,7 @@ class Place(NamedTuple):
 USUAL, IN_WORDS = Place(), ", scheduled as usual"
 
 
-class Runs(NamedTuple):
+class RunPair(NamedTuple):
     """One run of each, back to back; the reference is None where it could not be built."""
 
     ours: Figures
@@ -112,10 +112,10 @@ class Runs(NamedTuple):
         return self.noise > MOST_SHARE
 
 
-def rows(repeats: int) -> Iterator[Row]:
+def rows(repeats: int) -> Iterator[BenchmarkRow]:
     """Throughput, completion time, CPU time and memory of a run."""
-    program, slow, fast = built("exchange_zeromq", *libzmq()), Load("1000", 4_000), Load("8000", 24_000)
-    full, place = Load("max", 4_000_000), best_place()
+    program, slow, fast = built("exchange_zeromq", *libzmq()), OfferedLoad("1000", 4_000), OfferedLoad("8000", 24_000)
+    full, place = OfferedLoad("max", 4_000_000), best_place()
     yield throughput(repeated(full, program, repeats, place))
     for load in (slow, fast):
         paced = repeated(load, program, repeats * (TIMES_SLOW if load is slow else 1), place)
@@ -126,7 +126,7 @@ def rows(repeats: int) -> Iterator[Row]:
     if place != USUAL:
         yield throughput(repeated(full, program, repeats), IN_WORDS)
         yield completion("p99", fast, repeated(fast, program, repeats), 1.3, 1.0, IN_WORDS)
-    long = [run(Load("max", 1_000_000)) for _ in range(min(repeats, FEW))]
+    long = [run(OfferedLoad("max", 1_000_000)) for _ in range(min(repeats, FEW))]
     for role in ("engine", "gateway"):
         megabytes = [used(record, role, "max_rss_bytes") / 1e6 for record in long]
         yield Limit(f"{role}'s memory, 1,000,000 orders", "", "MB", megabytes, [], reach=300, aim=200)
@@ -138,14 +138,16 @@ def best_place() -> Place:
     return Place(permitted_priority(), cpus if len(cpus) > 1 else ())
 
 
-def throughput(taken: list[Runs], how: str = "") -> Row:
+def throughput(taken: list[RunPair], how: str = "") -> BenchmarkRow:
     """Orders/s from the first order's hand-over to the last answer."""
     ours = [each.ours["rates"]["orders_per_s"] for each in taken]
     reference = [each.reference["orders_per_s"] for each in taken if each.reference]
-    return Row(f"whole exchange, flat out{how}", AGAINST, "orders/s", ours, reference, reach=1.0, aim=1.3)
+    return BenchmarkRow(f"whole exchange, flat out{how}", AGAINST, "orders/s", ours, reference, reach=1.0, aim=1.3)
 
 
-def completion(percentile: str, load: Load, taken: list[Runs], reach: float, aim: float, how: str = "") -> Row:
+def completion(
+    percentile: str, load: OfferedLoad, taken: list[RunPair], reach: float, aim: float, how: str = ""
+) -> BenchmarkRow:
     """Completion time from due to the first answer; the row says how many runs fell behind."""
     ours = [each.ours["completion_us"]["due"][percentile] for each in taken]
     reference = [each.reference["due_us"][percentile] for each in taken if each.reference]
@@ -155,7 +157,7 @@ def completion(percentile: str, load: Load, taken: list[Runs], reach: float, aim
     return Cost(what, AGAINST, "us", ours, reference, reach, aim)
 
 
-def processor_time(load: Load, taken: list[Runs]) -> Row:
+def processor_time(load: OfferedLoad, taken: list[RunPair]) -> BenchmarkRow:
     """CPU time of gateway and engine for each order."""
     ours = [sum(used(each.ours, role, "cpu_s") for role in ("gateway", "engine")) for each in taken]
     reference = [each.reference["gateway_cpu_s"] + each.reference["engine_cpu_s"] for each in taken if each.reference]
@@ -177,7 +179,7 @@ def libzmq() -> list[str]:
     return [str(bundled[0]), f"-Wl,-rpath,{bundled[0].parent}"] if bundled else ["-lzmq"]
 
 
-def repeated(load: Load, program: Path | None, repeats: int, place: Place = USUAL) -> list[Runs]:
+def repeated(load: OfferedLoad, program: Path | None, repeats: int, place: Place = USUAL) -> list[RunPair]:
     """Repeated runs of both, after one round that does not count.
 
     Noisy rounds are made again, as many as there are repeats at most; the quietest count.
@@ -192,27 +194,27 @@ def repeated(load: Load, program: Path | None, repeats: int, place: Place = USUA
     return taken
 
 
-def noisy(taken: list[Runs]) -> str:
+def noisy(taken: list[RunPair]) -> str:
     """How many of the rounds stayed noisy, for a row's name."""
     count = sum(each.is_noisy for each in taken)
     return f" ({count} of {len(taken)} beside others' work)" * (count > 0)
 
 
-def runs_of(load: Load, program: Path | None, place: Place) -> Runs:
+def runs_of(load: OfferedLoad, program: Path | None, place: Place) -> RunPair:
     """A run of ours, then one of the reference. AssertionError where their answers differ."""
-    both = Runs(run(load, place), run_reference(load, program, place) if program else None)
+    both = RunPair(run(load, place), run_reference(load, program, place) if program else None)
     if both.reference and any(both.ours["counts"][name] != both.reference[name] for name in COUNTS):
         raise AssertionError(f"the reference's answers to {load} are not ours: {both}")
     return both
 
 
-def run(load: Load, place: Place = USUAL) -> Figures:
+def run(load: OfferedLoad, place: Place = USUAL) -> Figures:
     """The run.json of one run."""
     words = ("--rate", load.rate, "--orders", load.orders, "--seed", SEED)
     return record_of("run", "--no-spark", *words, *place.words)
 
 
-def run_reference(load: Load, program: Path, place: Place) -> Figures:
+def run_reference(load: OfferedLoad, program: Path, place: Place) -> Figures:
     """What it prints, and the noise beside it."""
     command = [str(program), *map(str, (load.orders, load.rate, SEED, load.window, *place.cpus))]
     before = MachineTimes.now()

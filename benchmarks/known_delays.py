@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.comparison import Record, Row, permitted_priority, record_of
+from benchmarks.comparison import BenchmarkRow, Record, permitted_priority, record_of
 from transports.registry import GROUP
 
 DELAYS_US = (20, 40)
@@ -26,7 +26,7 @@ METRIC = "due_p50_us"
 
 
 @dataclass(frozen=True)
-class Known(Row):
+class Known(BenchmarkRow):
     """A difference that is there: whether `compare` says so."""
 
     is_found: bool = False
@@ -36,7 +36,7 @@ class Known(Row):
         return self.is_found
 
 
-def rows(repeats: int) -> Iterator[Row]:  # noqa: ARG001
+def rows(repeats: int) -> Iterator[BenchmarkRow]:  # noqa: ARG001
     """The p50 from due of each delayed link beside that of one without delay."""
     with tempfile.TemporaryDirectory(prefix="exchange-delays-") as place:
         install(Path(place))

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.comparison import Measure, Row, in_turns
+from benchmarks.comparison import BenchmarkRow, Measure, in_turns
 from benchmarks.cpp import built
 from benchmarks.reference_book import ReferenceBook
 from exchange.checksum import StreamChecksum
@@ -56,7 +56,7 @@ class Tape:
         return SeededOrders(SEED, self.prices).records(1, self.orders)
 
 
-def rows(repeats: int) -> Iterator[Row]:
+def rows(repeats: int) -> Iterator[BenchmarkRow]:
     """The comparisons of the matching core."""
     default = Tape()
     yield compared(
@@ -95,10 +95,10 @@ def compared(
     repeats: int,
     reach: float | None = None,
     aim: float | None = None,
-) -> Row:
+) -> BenchmarkRow:
     batches = list(tape.batches())
     ours, theirs = in_turns(lambda: max(our_orders_per_s(tape, batches) for _ in range(PASSES)), reference, repeats)
-    return Row(what, against, "orders/s", ours, theirs, reach, aim)
+    return BenchmarkRow(what, against, "orders/s", ours, theirs, reach, aim)
 
 
 def our_orders_per_s(tape: Tape, batches: list[FrameBatch], checksum: StreamChecksum | None = None) -> float:

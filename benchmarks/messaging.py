@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.amqp import node, url
-from benchmarks.comparison import LONGEST_COMMAND_S, Measure, Record, Row, in_turns, record_of
+from benchmarks.comparison import LONGEST_COMMAND_S, BenchmarkRow, Measure, Record, in_turns, record_of
 from benchmarks.cpp import built
 from benchmarks.exchange import Cost, libzmq
 from transports.rabbitmq import Node, RabbitMqMissing
@@ -26,12 +26,14 @@ AMQP_FLOWS = {8: 200_000, 64: 200_000, 1 << 20: 256}
 """Messages by size, over AMQP; of the largest MB/s are compared."""
 
 
-def rows(repeats: int) -> Iterator[Row]:
+def rows(repeats: int) -> Iterator[BenchmarkRow]:
     """ZeroMQ's throughput and latency, AMQP's messages/s and bandwidth."""
     program = built("zeromq_messages", *libzmq())
     for size, messages in FLOWS.items():
         ours, theirs = in_turns(lambda: flow_per_s(size, messages), in_c(program, "flow", size, messages), repeats)  # noqa: B023
-        yield Row(f"bench throughput, zeromq, {size} bytes", "C on libzmq", "messages/s", ours, theirs, 0.95, 1.0)
+        yield BenchmarkRow(
+            f"bench throughput, zeromq, {size} bytes", "C on libzmq", "messages/s", ours, theirs, 0.95, 1.0
+        )
     ours, theirs = in_turns(lambda: bounce_us(8), in_c(program, "bounce", 8, BOUNCES), repeats)
     yield Cost("bench latency, zeromq, round trip p50", "C on libzmq", "us", ours, theirs, 1.1, 1.05)
     try:
@@ -41,7 +43,7 @@ def rows(repeats: int) -> Iterator[Row]:
         print(missing)
 
 
-def over_amqp(broker: Node, repeats: int) -> Iterator[Row]:
+def over_amqp(broker: Node, repeats: int) -> Iterator[BenchmarkRow]:
     """Messages/s of small messages, MB/s of large ones."""
     program = built("amqp_flow", "-lrabbitmq") if Path("/usr/include/amqp.h").exists() else None
     for size, messages in AMQP_FLOWS.items():
@@ -51,7 +53,7 @@ def over_amqp(broker: Node, repeats: int) -> Iterator[Row]:
             amqp_in_c(program, broker, size, messages, factor),
             repeats,
         )
-        yield Row(f"bench de-spsc, amqp, {size:,} bytes", "rabbitmq-c", unit, ours, theirs, reach, 1.0)
+        yield BenchmarkRow(f"bench de-spsc, amqp, {size:,} bytes", "rabbitmq-c", unit, ours, theirs, reach, 1.0)
 
 
 def flow_per_s(size: int, messages: int) -> float:

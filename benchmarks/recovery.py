@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import psutil
 
-from benchmarks.comparison import EXCHANGE, Record, Row, in_turns, permitted_priority
+from benchmarks.comparison import EXCHANGE, BenchmarkRow, Record, in_turns, permitted_priority
 from exchange.settings import RunSettings
 from exchange_simulation.launching.priority import going_first
 from gateway.seeded_orders import SeededOrders
@@ -38,27 +38,31 @@ ORDERS, FLAT_OUT, RATE_PER_S = 1_000_000, 500_000, 8_000
 LONGEST_RUN_S = 120.0
 
 
-def rows(repeats: int) -> Iterator[Row]:
+def rows(repeats: int) -> Iterator[BenchmarkRow]:
     with tempfile.TemporaryDirectory(prefix="exchange-recovery-") as place, going_first(permitted_priority()):
         folder = Path(place)
         for in_record in (1, 1_000):
             replayed = in_turns(partial(replay, journal_of(ORDERS, in_record, folder)), None, repeats)[0]
             words = f"a journal matched again, {in_record:,} orders in a record"
-            yield Row(words, "5 M orders/s", "orders/s", replayed, [5e6] * repeats, reach=1, aim=4)
+            yield BenchmarkRow(words, "5 M orders/s", "orders/s", replayed, [5e6] * repeats, reach=1, aim=4)
         journal = with_snapshot(folder)
         pairs = in_turns(partial(take_up, journal), partial(replay, journal), repeats)
         words = f"a journal of {journal.orders / 1e6:g} M orders taken up from its snapshot"
-        yield Row(words, "matched again", "orders/s", *pairs)
+        yield BenchmarkRow(words, "matched again", "orders/s", *pairs)
         for sync, reach, aim in (("none", 0.8, 0.95), ("batch", 0.5, 0.7)):
             measures = (partial(orders_per_s, folder, sync), partial(orders_per_s, folder))
-            yield Row(f"flat out, --sync {sync}", "no journal", "orders/s", *in_turns(*measures, repeats), reach, aim)
+            yield BenchmarkRow(
+                f"flat out, --sync {sync}", "no journal", "orders/s", *in_turns(*measures, repeats), reach, aim
+            )
         measures = (partial(per_p50, folder, "batch"), partial(per_p50, folder))
         pairs = in_turns(*measures, repeats)
-        yield Row("1 / p50 at 8,000 orders/s, --sync batch", "no journal", "/s", *pairs, reach=1 / 1.3, aim=1 / 1.1)
+        yield BenchmarkRow(
+            "1 / p50 at 8,000 orders/s, --sync batch", "no journal", "/s", *pairs, reach=1 / 1.3, aim=1 / 1.1
+        )
         for how, allowed_s, aim in (("recover", 2.0, 2), ("standby", 0.3, 6)):
             breaks = in_turns(partial(per_break, folder, how), None, repeats)[0]
             words = f"1 / engine killed to first answer, --{how}"
-            yield Row(words, f"{allowed_s:g} s", "/s", breaks, [1 / allowed_s] * repeats, reach=1, aim=aim)
+            yield BenchmarkRow(words, f"{allowed_s:g} s", "/s", breaks, [1 / allowed_s] * repeats, reach=1, aim=aim)
 
 
 def journal_of(orders: int, in_record: int, folder: Path) -> InputJournal:

@@ -21,7 +21,7 @@ import numpy as np
 import zmq
 from numba import njit
 
-from benchmarks.comparison import Record, Row, in_turns, permitted_priority, record_of
+from benchmarks.comparison import BenchmarkRow, Record, in_turns, permitted_priority, record_of
 from transports.keys import make_keys
 
 CASES = (("zeromq", 1, 0.5, 0.75), ("zeromq", 10, 0.5, 0.75), ("tcp", 1), ("amqp", 1))
@@ -29,7 +29,7 @@ CASES = (("zeromq", 1, 0.5, 0.75), ("zeromq", 10, 0.5, 0.75), ("tcp", 1), ("amqp
 TRIES, CALLS, TAG_BYTES = 150, 1_000, 16
 
 
-def rows(repeats: int) -> Iterator[Row]:
+def rows(repeats: int) -> Iterator[BenchmarkRow]:
     fixed = ("--rate", "max", "--duration", 2, "--no-spark", "--no-page", "--priority", permitted_priority())
     with tempfile.TemporaryDirectory(prefix="exchange-secure-") as place:
         make_keys(keys := Path(place) / "keys", days=1)
@@ -37,9 +37,11 @@ def rows(repeats: int) -> Iterator[Row]:
             words, plain = ("run", "--transport", transport, "--packing", packing, *fixed), list[Record]()
             measures = partial(orders_per_s, [], *words, "--secure", keys), partial(orders_per_s, plain, *words)
             what = f"{transport} encrypted, flat out, orders in a message: {packing}"
-            yield Row(what, "plain", "orders/s", *in_turns(*measures, repeats), *targets)
+            yield BenchmarkRow(what, "plain", "orders/s", *in_turns(*measures, repeats), *targets)
             if transport == "zeromq":
-                yield Row("  bound by cryptography", "", "of plain", [bound(each, packing) for each in plain[1:]], [])
+                yield BenchmarkRow(
+                    "  bound by cryptography", "", "of plain", [bound(each, packing) for each in plain[1:]], []
+                )
 
 
 def orders_per_s(records: list[Record], *words: Any) -> float:

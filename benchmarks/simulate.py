@@ -11,21 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchmarks.comparison import Record, Row, record_of
+from benchmarks.comparison import BenchmarkRow, Record, record_of
 from benchmarks.exchange import Limit
 
 MARKET = ("--instruments", "1000", "--orders", "4e8")
 MASTER = "local[2]"
 
 
-def rows(repeats: int) -> Iterator[Row]:
+def rows(repeats: int) -> Iterator[BenchmarkRow]:
     """Measure both in turns, after one round that does not count."""
     pairs = [(simulated(MASTER), simulated("none")) for _ in range(repeats + 1)][1:]
     for pair in pairs:
         agree(*pair)
     ours, reference = ([record["rates"]["orders_per_s"] for record in side] for side in zip(*pairs, strict=True))
     what = f"simulate, {' '.join(MARKET).replace('--', '')}, {MASTER}"
-    yield Row(what, "one process", "orders/s", ours, reference, reach=1.2, aim=1.6)
+    yield BenchmarkRow(what, "one process", "orders/s", ours, reference, reach=1.2, aim=1.6)
     yield Limit("its start-up", "", "s", [record["rates"]["start_up_s"] for record, _ in pairs], [])
 
 

@@ -24,7 +24,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchmarks.comparison import EXCHANGE, Row
+from benchmarks.comparison import EXCHANGE, BenchmarkRow
 from benchmarks.exchange import Cost
 
 TABLES = ("trades", "quotes")
@@ -38,14 +38,14 @@ Answers = Iterator[tuple[float, pa.Table]]
 """Seconds and bars, TIMES times in a session."""
 
 
-def rows(repeats: int) -> Iterator[Row]:
+def rows(repeats: int) -> Iterator[BenchmarkRow]:
     written, pairs = [], []
     for _ in range(min(repeats, FEW)):
         with tempfile.TemporaryDirectory(prefix="exchange-events-") as folder:
             written.append(events_per_s(folder))
             pairs.append([answer(way, Path(folder) / NAME / "market") for way in known()])
     events = f"simulate {' '.join(MARKET).replace('--', '')}, {MASTER}"
-    yield Row(events, "3 M/s", "events/s", written, [ASKED_PER_S] * len(written), reach=1.0, aim=2.0)
+    yield BenchmarkRow(events, "3 M/s", "events/s", written, [ASKED_PER_S] * len(written), reach=1.0, aim=2.0)
     for answers in filter(lambda pair: len(pair) > 1, pairs):
         agree(*answers)
     for time_of, reach, aim in (("first_s", None, None), ("again_s", 1.5, 1.0)):

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.comparison import EXCHANGE, Row
+from benchmarks.comparison import EXCHANGE, BenchmarkRow
 from benchmarks.exchange import Limit
 
 RUN = ("--rate", "8000", "--orders", "8000", "--no-spark", "--no-page", "--name", "first")
@@ -21,7 +21,7 @@ TARGETS_S = {100: (20.0, 12.0), 1000: (60.0, 30.0)}
 FEW = 3
 
 
-def rows(repeats: int) -> Iterator[Row]:
+def rows(repeats: int) -> Iterator[BenchmarkRow]:
     subprocess.run([*EXCHANGE, "spark", "prepare"], check=True, capture_output=True)
     with tempfile.TemporaryDirectory(prefix="exchange-runs-") as name:
         place = Path(name)

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.comparison import EXCHANGE, Row
+from benchmarks.comparison import EXCHANGE, BenchmarkRow
 from benchmarks.exchange import Limit
 
 SECONDS = 20
@@ -23,7 +23,7 @@ FEW = 3
 LONGEST_RUN_S = 180.0
 
 
-def rows(repeats: int) -> Iterator[Row]:
+def rows(repeats: int) -> Iterator[BenchmarkRow]:
     """Median and slowest latency over the spool files of a few runs."""
     taken = [latencies_s(run_folder) for run_folder in runs(min(repeats, FEW))]
     medians = [sorted(each)[len(each) // 2] for each in taken]

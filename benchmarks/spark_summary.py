@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from benchmarks.comparison import Row
+from benchmarks.comparison import BenchmarkRow
 from benchmarks.exact_figures import known
 from benchmarks.exchange import Limit
 from benchmarks.synthetic_runs import ROWS, write_runs
@@ -45,7 +45,7 @@ HISTOGRAM = pa.schema(
 BUCKETS, SINGLY = "100 runs from their buckets", "100,000,000 rows, local[2], 4 GB"
 
 
-def rows(repeats: int) -> Iterator[Row]:
+def rows(repeats: int) -> Iterator[BenchmarkRow]:
     with tempfile.TemporaryDirectory(prefix="exchange-tables-") as name:
         folder = Path(name)
         exact = write_runs(folder)

@@ -9,11 +9,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.comparison import EXCHANGE, Row
+from benchmarks.comparison import EXCHANGE, BenchmarkRow
 from benchmarks.exchange import Limit
 
 
-def rows(repeats: int) -> Iterator[Row]:
+def rows(repeats: int) -> Iterator[BenchmarkRow]:
     """Both waits, after a round that fills the caches."""
     helped = [until_help() for _ in range(repeats + 1)]
     yield Limit("exchange --help", "", "s", helped[1:], [], reach=0.4, aim=0.2)

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 
 from benchmarks.amqp import node
-from benchmarks.comparison import EXCHANGE, Row
+from benchmarks.comparison import EXCHANGE, BenchmarkRow
 from exchange_simulation.messaging.supply_chain.topologies import vertical
 from transports.rabbitmq import Node, RabbitMqMissing
 
@@ -24,7 +24,7 @@ OPTIONS = ("--warm-up", "3", "--duration", "5", "--repeats", "1", "--json")
 Probe = Callable[[int], bool]
 
 
-def rows(repeats: int) -> Iterator[Row]:
+def rows(repeats: int) -> Iterator[BenchmarkRow]:
     """Interactions a second at the highest base that passes."""
     try:
         with node() as broker:
@@ -34,7 +34,7 @@ def rows(repeats: int) -> Iterator[Row]:
         print(missing)
         return
     ours, theirs = ([interactions_per_s(base) for base in side] for side in zip(*found, strict=True))
-    yield Row(
+    yield BenchmarkRow(
         "supply chain, vertical: highest base that passes", "pika", "interactions/s", ours, theirs, reach=3, aim=4
     )
 

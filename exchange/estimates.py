@@ -18,7 +18,7 @@ TAIL = (1 - CONFIDENCE) / 2
 
 
 @dataclass(frozen=True)
-class Estimate:
+class IntervalEstimate:
     """A value with its interval; with one repeat there is no interval."""
 
     value: float
@@ -26,7 +26,7 @@ class Estimate:
     high: float | None = None
 
 
-def median(values: Sequence[float], seed: int) -> Estimate:
+def median(values: Sequence[float], seed: int) -> IntervalEstimate:
     """Return the median of a figure over repeats, with its interval if there are two repeats or more.
 
     Equal seeds draw the same repeats for every figure, so the figures of one arm are resampled together.
@@ -34,7 +34,7 @@ def median(values: Sequence[float], seed: int) -> Estimate:
     """
     value = float(np.median(values))
     if len(values) < 2:
-        return Estimate(value)
+        return IntervalEstimate(value)
 
     from scipy import stats  # takes a second to import, and a plain run needs no interval
 
@@ -47,4 +47,4 @@ def median(values: Sequence[float], seed: int) -> Estimate:
         rng=np.random.default_rng(seed),
     )
     interval = resampled.confidence_interval
-    return Estimate(value, float(interval.low), float(interval.high))
+    return IntervalEstimate(value, float(interval.low), float(interval.high))

@@ -43,7 +43,7 @@ from exchange_simulation.launching.transport_settings import check_warm_up
 from exchange_simulation.messaging.benchmarks import benchmark_of, names
 from exchange_simulation.messaging.options import parameters, settings_in_words
 from exchange_simulation.messaging.running import measured_benchmark
-from exchange_simulation.outcomes import Benchmark, Capacity, Comparison, Outcome, Run
+from exchange_simulation.outcomes import Benchmark, Capacity, Comparison, MeasuredOutcome, Run
 from exchange_simulation.reports.progress import progress_bar
 from exchange_simulation.reports.run.page import write_page
 from transports.base import TransportError
@@ -69,7 +69,7 @@ RANGES = {
 OnProgress = Callable[[str], None]
 """Called with a sentence, about once a second of a run and once a run of a trial."""
 Number = int | float | str
-Found = TypeVar("Found", bound=Outcome)
+Found = TypeVar("Found", bound=MeasuredOutcome)
 
 
 class MeasurementError(Exception):
@@ -87,7 +87,7 @@ class CannotMeasure(MeasurementError):
 class NotWhole(MeasurementError):
     """A run is invalid or partial, or a trial lacks runs. `outcome` holds what there is."""
 
-    def __init__(self, outcome: Outcome) -> None:
+    def __init__(self, outcome: MeasuredOutcome) -> None:
         reasons = outcome.record.get("reasons") or outcome.record.get("caveats") or []
         super().__init__(f"{outcome.folder}: {outcome.status}" + "".join(f"; {reason}" for reason in reasons[:3]))
         self.outcome = outcome

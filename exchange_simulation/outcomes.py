@@ -73,7 +73,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class MeasuredOutcome:
     """The folder and the record, as written there; docs/run-record.md has the record's fields."""
 
     folder: Path
@@ -113,7 +113,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Run(Outcome):
+class Run(MeasuredOutcome):
     """One run of the exchange. `rows` are its seconds; a rate is None in a second too short to have one."""
 
     @property
@@ -208,7 +208,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Comparison(Outcome):
+class Comparison(MeasuredOutcome):
     """A trial of several arms, interleaved and repeated. `rows` are its arms."""
 
     @cached_property
@@ -249,7 +249,7 @@ class Comparison(Outcome):
 
 
 @dataclass(frozen=True)
-class Capacity(Outcome):
+class Capacity(MeasuredOutcome):
     """The highest rate that holds an objective. `rows` are the runs that were made to find it."""
 
     @property
@@ -283,7 +283,7 @@ class Capacity(Outcome):
 
 
 @dataclass(frozen=True)
-class Benchmark(Outcome):
+class Benchmark(MeasuredOutcome):
     """A messaging benchmark. `rows` are its cells: one point over one transport."""
 
     @property

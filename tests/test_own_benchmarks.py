@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks import __main__ as table
-from benchmarks.comparison import Row
-from benchmarks.exchange import Cost, Runs
+from benchmarks.comparison import BenchmarkRow
+from benchmarks.exchange import Cost, RunPair
 
 
 @pytest.mark.parametrize("name", table.BENCHMARKS)
@@ -20,17 +20,20 @@ def test_each_name_is_a_benchmark(name: str) -> None:
     assert callable(importlib.import_module(f"benchmarks.{name}").rows)
 
 
-def made_up(rows: Iterator[Row], monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
+def made_up(rows: Iterator[BenchmarkRow], monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
     """Exit code and output of the benchmarks `amqp`, which has these rows, and `secure`, which has one."""
-    of = {"benchmarks.amqp": rows, "benchmarks.secure": iter([Row("fast", "slow", "/s", [3.0], [1.0], reach=2.0)])}
+    of = {
+        "benchmarks.amqp": rows,
+        "benchmarks.secure": iter([BenchmarkRow("fast", "slow", "/s", [3.0], [1.0], reach=2.0)]),
+    }
     monkeypatch.setattr(table.importlib, "import_module", lambda name: SimpleNamespace(rows=lambda _: of[name]))
     done = CliRunner().invoke(table.main, ["amqp", "secure"])
     return done.exit_code, " ".join(done.output.split())
 
 
 def test_a_benchmark_that_fails_costs_its_own_rows_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    def rows() -> Iterator[Row]:
-        yield Row("first", "slow", "/s", [2.0, 4.0], [1.0, 1.0])
+    def rows() -> Iterator[BenchmarkRow]:
+        yield BenchmarkRow("first", "slow", "/s", [2.0, 4.0], [1.0, 1.0])
         raise RuntimeError("no broker")
 
     code, said = made_up(rows(), monkeypatch)
@@ -48,7 +51,7 @@ def test_a_missed_target_is_said_in_words(ours: float, target: str, code: int, m
 
 def test_noise_beside_the_reference_counts_as_that_beside_ours() -> None:
     quiet, busy = ({"noise": {"share_of_all_cpus": share}} for share in (0.0, 0.2))
-    assert [Runs(*both).is_noisy for both in ((quiet, quiet), (busy, quiet), (quiet, busy), (quiet, None))] == [
+    assert [RunPair(*both).is_noisy for both in ((quiet, quiet), (busy, quiet), (quiet, busy), (quiet, None))] == [
         False,
         True,
         True,

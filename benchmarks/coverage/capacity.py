@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.comparison import Row
-from exchange_simulation.experiments.capacity.curve import Outcome
+from benchmarks.comparison import BenchmarkRow
+from exchange_simulation.experiments.capacity.curve import ProbeOutcome
 from exchange_simulation.experiments.capacity.search import CapacitySearch, SearchSettings
 
 SEARCHES = 60
@@ -84,10 +84,10 @@ class System:
     draw: Callable[[np.random.Generator], float] = np.random.Generator.normal
     """The noise, in units of its deviation; its median is 0, so that half of all probes hold at the capacity."""
 
-    def probe(self, capacity_per_s: float, random: np.random.Generator, rate_per_s: float) -> Outcome:
+    def probe(self, capacity_per_s: float, random: np.random.Generator, rate_per_s: float) -> ProbeOutcome:
         noise = self.draw(random)
         ratio = self.expected(rate_per_s / capacity_per_s, self.floor) + self.deviation * noise
-        return Outcome(rate_per_s, ratio <= 0, ratio)
+        return ProbeOutcome(rate_per_s, ratio <= 0, ratio)
 
 
 SYSTEMS = (
@@ -107,7 +107,7 @@ OTHERS = (
 
 
 @dataclass(frozen=True)
-class Coverage(Row):
+class Coverage(BenchmarkRow):
     """The share of intervals that contain the truth, in percent: neither too few nor too many."""
 
     searches: int = SEARCHES
@@ -121,7 +121,7 @@ class Coverage(Row):
         return inside if self.is_judged else None
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     is_covered: bool
     off: float
     """The logarithm of estimate / capacity, without its sign."""
@@ -129,7 +129,7 @@ class Found(NamedTuple):
     probes: int
 
 
-def rows(repeats: int) -> Iterator[Row]:
+def rows(repeats: int) -> Iterator[BenchmarkRow]:
     searches = SEARCHES * repeats
     with ProcessPoolExecutor(os.cpu_count()) as processes:
         for system in (*SYSTEMS, *OTHERS):
@@ -141,13 +141,13 @@ def rows(repeats: int) -> Iterator[Row]:
             yield Coverage(what, "", "% covered", [covered], [], searches=searches, is_judged=is_judged)
 
 
-def _beside(found: list[Found]) -> str:
+def _beside(found: list[SearchResult]) -> str:
     off, half_width = median(each.off for each in found), median(each.half_width for each in found)
     probes = sum(each.probes for each in found) / len(found)
     return f"{len(found)} searches of {probes:.0f} probes, {off:.1%} off, interval +-{half_width:.1%}"
 
 
-def search(system: System, seed: int) -> Found:
+def search(system: System, seed: int) -> SearchResult:
     """One search with the command's defaults, for a random capacity."""
     random = np.random.default_rng(seed)
     capacity = exp(random.uniform(log(LOWEST_PER_S), log(HIGHEST_PER_S)))
@@ -155,7 +155,7 @@ def search(system: System, seed: int) -> Found:
     made.run()
     answer = made.answer()
     if answer is None:  # said to be beyond the reach, which it is not
-        return Found(False, float("inf"), float("inf"), len(made.outcomes))
+        return SearchResult(False, float("inf"), float("inf"), len(made.outcomes))
     low, value, high = answer.quantiles([0.025, 0.5, 0.975])
     width = log(high / low) / 2
-    return Found(low <= capacity <= high, abs(log(value / capacity)), width, len(made.outcomes))
+    return SearchResult(low <= capacity <= high, abs(log(value / capacity)), width, len(made.outcomes))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.comparison import Row
+from benchmarks.comparison import BenchmarkRow
 from exchange.estimates import median
 from exchange_simulation.experiments.trials.verdicts import ALPHA, POWER, smallest_ratio
 from exchange_simulation.repeats.sign_flips import LogRatio, estimate_together
@@ -42,7 +42,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Noise:
+class SimulatedNoise:
     """What runs deviate by."""
 
     name: str
@@ -82,10 +82,10 @@ def ar1(random: np.random.Generator, length: int) -> Floats:
 
 
 NOISES = (
-    Noise("normal"),
-    Noise("heavy tails", tails=True),
-    Noise("one run in 20 saturated", saturated=0.05),
-    Noise("rates of uneven noise", uneven=1.7),
+    SimulatedNoise("normal"),
+    SimulatedNoise("heavy tails", tails=True),
+    SimulatedNoise("one run in 20 saturated", saturated=0.05),
+    SimulatedNoise("rates of uneven noise", uneven=1.7),
 )
 
 
@@ -152,7 +152,7 @@ METHODS: dict[str, Callable[[Floats, Floats], Mask]] = {
 
 
 @dataclass(frozen=True)
-class Share(Row):
+class Share(BenchmarkRow):
     """A share in percent, with a bound on one side."""
 
     at_most: float | None = None
@@ -165,7 +165,7 @@ class Share(Row):
         return (self.at_least or 0.0) <= self.ours[0] <= (self.at_most or 100.0)
 
 
-def rows(repeats: int) -> Iterator[Row]:
+def rows(repeats: int) -> Iterator[BenchmarkRow]:
     """False verdicts, found differences, and true ratios in their intervals."""
     families = FAMILIES * repeats
     error = 2 * 100 * sqrt(0.05 * 0.95 / families)
@@ -195,7 +195,7 @@ def rows(repeats: int) -> Iterator[Row]:
     yield _share("drift: bootstrap interval of a median holds it, 95 nominal", "", held)
 
 
-def _share(what: str, method: str, percent: np.floating[Any], **bounds: float | None) -> Row:
+def _share(what: str, method: str, percent: np.floating[Any], **bounds: float | None) -> BenchmarkRow:
     return Share(f"{what}: {method}" if method else what, "", "%", [float(percent)], [], **bounds)
 
 

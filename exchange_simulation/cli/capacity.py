@@ -17,7 +17,7 @@ from exchange_simulation.launching.option_types import Number, Scheme
 from exchange_simulation.launching.options import asked_for, json_option, results_option, run_settings, warn_of_spinning
 
 if TYPE_CHECKING:
-    from exchange_simulation.experiments.capacity.capacity import Load
+    from exchange_simulation.experiments.capacity.capacity import SearchedLoad
     from exchange_simulation.experiments.capacity.search import SearchSettings
 
 OF_BENCHMARKS = {
@@ -125,7 +125,9 @@ def command(
     raise SystemExit(capacity(load, search, folder, as_json))
 
 
-def _of_benchmark(context: click.Context, text: str, slo: str, search: SearchSettings) -> tuple[Load, SearchSettings]:
+def _of_benchmark(
+    context: click.Context, text: str, slo: str, search: SearchSettings
+) -> tuple[SearchedLoad, SearchSettings]:
     """The benchmark as a load, and a search that begins where it says. UserError names an option of the exchange."""
     from exchange_simulation.experiments.capacity.exchange_rates import objective_of
     from exchange_simulation.messaging.turned_up import load_of

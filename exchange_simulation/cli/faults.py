@@ -63,7 +63,7 @@ def command(
     exchange faults --list                    # the faults, and what each does
     exchange faults --quick -- --recover      # options behind -- are those of every run
     """
-    from exchange_simulation.experiments.faults.cell import Load
+    from exchange_simulation.experiments.faults.cell import FaultLoad
     from exchange_simulation.experiments.faults.injection import FAULTS
     from exchange_simulation.experiments.faults.matrix import planned, run_matrix
     from exchange_simulation.launching.transport_settings import check_some_have
@@ -76,6 +76,6 @@ def command(
         check_some_have({"delivery": ",".join(deliveries)}, transports)
     elif quick:
         deliveries = ["confirmed"]
-    load = Load(seconds=4.0, timeout_s=2.0, fault_s=1.5, lasts_s=1.0) if quick else Load()
+    load = FaultLoad(seconds=4.0, timeout_s=2.0, fault_s=1.5, lasts_s=1.0) if quick else FaultLoad()
     plan = planned(transports, deliveries, list(FAULTS) if faults == ["all"] else faults, load, run_options)
     raise SystemExit(run_matrix(plan, results, name, as_json))

@@ -75,12 +75,12 @@ def _row(cell: Cell, repeats: Sequence[Record]) -> Record:
 
 def _estimate(values: list[float]) -> dict[str, Any]:
     """The median over repeats with its interval; without the interval if scipy is not installed."""
-    from exchange.estimates import Estimate, median
+    from exchange.estimates import IntervalEstimate, median
 
     try:
         estimate = median(values, SEED)
     except ModuleNotFoundError:
-        estimate = Estimate(statistics.median(values))
+        estimate = IntervalEstimate(statistics.median(values))
     return {"median": estimate.value, "low": estimate.low, "high": estimate.high, "n": len(values)}
 
 

@@ -11,7 +11,7 @@ from exchange.percentiles import LEAST_ORDERS
 from exchange.second_columns import Kind, SecondColumn
 
 if TYPE_CHECKING:
-    from exchange.estimates import Estimate
+    from exchange.estimates import IntervalEstimate
 
 ABSENT = "-"
 
@@ -61,7 +61,7 @@ def times(factor: float, like: float | None = None) -> str:
     return f"{factor:,.{next(apart, decimals)}f}"
 
 
-def interval(ratio: Estimate) -> str:
+def interval(ratio: IntervalEstimate) -> str:
     """(2.9..3.4), or nothing if the estimate has no interval."""
     if ratio.low is None or ratio.high is None:
         return ""

@@ -12,7 +12,7 @@ from exchange_simulation.cli.results.rerun import settings_of_record, warn_of_di
 from transports.registry import scheme_of
 
 if TYPE_CHECKING:
-    from exchange_simulation.experiments.capacity.capacity import Load
+    from exchange_simulation.experiments.capacity.capacity import SearchedLoad
     from exchange_simulation.experiments.capacity.search import SearchSettings
 
 
@@ -63,7 +63,7 @@ class Capacity(Kind):
         search, place = search_settings_of(record), Path(results) / (name or dated_name("capacity"))
         return capacity(self._load(folder, record, search), search, place, as_json)
 
-    def _load(self, folder: Path, record: Record, search: SearchSettings) -> Load:
+    def _load(self, folder: Path, record: Record, search: SearchSettings) -> SearchedLoad:
         from exchange_simulation.experiments.capacity.exchange_rates import ExchangeRates, objective_of
 
         if "benchmark" in record:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from exchange.json_records import SCHEMA, LoadAxis, Record
-from exchange_simulation.experiments.capacity.curve import Outcome
+from exchange_simulation.experiments.capacity.curve import ProbeOutcome
 from exchange_simulation.experiments.capacity.search import CapacitySearch, SearchSettings
 from exchange_simulation.experiments.trials.execution import CtrlC
 from exchange_simulation.launching.errors import UserError
@@ -28,7 +28,7 @@ from exchange_simulation.reports.capacity.table import show
 from exchange_simulation.reports.exports import print_measured
 
 
-class Load(Protocol):
+class SearchedLoad(Protocol):
     """The load that a search turns up: orders a second to the exchange, or the scale of a benchmark."""
 
     @property
@@ -59,7 +59,7 @@ class Prober:
     """Makes a probe for each value, in the capacity's folder; `on_probe` is called after each."""
 
     folder: Path
-    load: Load
+    load: SearchedLoad
     pause_s: float
     rule: RedoRule | None
     """The rule on noisy probes, fixed before the first probe; None if every probe counts."""
@@ -70,7 +70,7 @@ class Prober:
     """Noisy probes, which were made again."""
     _begun: int = 0
 
-    def probe(self, value: float) -> Outcome:
+    def probe(self, value: float) -> ProbeOutcome:
         """Make the probe, and make it again while it is noisy, as far as the rule allows; the quietest try counts."""
         tries = [self._measured(value)]
         while self.rule and self.rule.wants(list(map(_noise_of, tries)), len(self.set_aside) + len(tries) - 1):
@@ -85,7 +85,7 @@ class Prober:
         self.set_aside += [each for each in tries if each is not found]
         self.probes.append(found)
         self.on_probe(found)
-        return Outcome(found[self.load.axis.name], found["holds"], found["log_ratio"])
+        return ProbeOutcome(found[self.load.axis.name], found["holds"], found["log_ratio"])
 
     def _measured(self, value: float) -> Record:
         """UserError if the probe cannot be made; KeyboardInterrupt if Ctrl-C ended it early."""
@@ -123,14 +123,14 @@ class MeasuredCapacity(NamedTuple):
     """False if the search was stopped early."""
 
 
-def capacity(load: Load, search_settings: SearchSettings, folder: Path, as_json: bool) -> int:
+def capacity(load: SearchedLoad, search_settings: SearchSettings, folder: Path, as_json: bool) -> int:
     """Search the capacity and show it. Returns the exit code: 0 if the search is complete, else 1."""
     found = measured_capacity(load, search_settings, folder)
     print_measured(found.record, as_json, partial(show, found.record), found.page)
     return 0 if found.is_whole else 1
 
 
-def measured_capacity(load: Load, search_settings: SearchSettings, folder: Path) -> MeasuredCapacity:
+def measured_capacity(load: SearchedLoad, search_settings: SearchSettings, folder: Path) -> MeasuredCapacity:
     """Search the capacity in a new folder. UserError if the first probe cannot start."""
     least, axis = load.least(), load.axis
     new_run_folder(folder.parent, folder.name)

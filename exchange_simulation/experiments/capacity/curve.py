@@ -27,7 +27,7 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from exchange.estimates import TAIL, Estimate
+from exchange.estimates import TAIL, IntervalEstimate
 
 FAR = 0.8
 """The logarithm of a ratio beyond which its size does not count: a factor of two."""
@@ -55,7 +55,7 @@ Floats = npt.NDArray[np.floating]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ProbeOutcome:
     """A probe's outcome. `log_ratio` is the logarithm of figure / bound, None if there is no such figure."""
 
     rate_per_s: float
@@ -81,9 +81,9 @@ class Posterior:
         self._edges = np.linspace(low, high, (points or max(2, round((high - low) / STEP))) + 1)
         self._capacities = ((self._edges[1:] + self._edges[:-1]) / 2)[:, None, None, None].astype(np.float32)
         self._log_weights: Floats = -FLATNESS * np.log(SLOPES[None])
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[ProbeOutcome] = []
 
-    def add(self, outcomes: Sequence[Outcome]) -> Posterior:
+    def add(self, outcomes: Sequence[ProbeOutcome]) -> Posterior:
         for outcome in outcomes:
             expected = self._expected(outcome.rate_per_s)
             self._log_weights = self._log_weights + np.log(_likelihood(expected, *outcome.bounds))
@@ -111,24 +111,24 @@ class Posterior:
         return [exp(x) for x in np.interp(np.array(shares) * cumulated[-1], cumulated, self._edges)]
 
     @property
-    def estimate(self) -> Estimate:
+    def estimate(self) -> IntervalEstimate:
         """The capacity, and the interval that contains it with 95 % probability."""
         low, value, high = self.quantiles([TAIL, 0.5, 1 - TAIL])
-        return Estimate(value, low, high)
+        return IntervalEstimate(value, low, high)
 
     @property
     def _weights(self) -> Floats:
         every = np.broadcast_to(self._log_weights, np.broadcast_shapes(self._log_weights.shape, self._capacities.shape))
         return np.asarray(np.exp(every - every.max()))
 
-    def chance(self, rate_per_s: float) -> Estimate:
+    def chance(self, rate_per_s: float) -> IntervalEstimate:
         """The chance that a probe at this rate holds, with its interval."""
         chances = np.broadcast_to(_share_below(-self._expected(rate_per_s)), self._weights.shape).ravel()
         weights = self._weights.ravel()
         upwards = np.argsort(chances)
         cumulated = np.cumsum(weights[upwards])
         low, high = np.interp([TAIL * cumulated[-1], (1 - TAIL) * cumulated[-1]], cumulated, chances[upwards])
-        return Estimate(float(np.average(chances, weights=weights)), float(low), float(high))
+        return IntervalEstimate(float(np.average(chances, weights=weights)), float(low), float(high))
 
 
 def _likelihood(expected: Floats, low: float, high: float) -> Floats:

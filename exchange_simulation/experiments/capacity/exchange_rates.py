@@ -86,7 +86,7 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Objective:
+class ExchangeObjective:
     """All terms must hold, and the run must be complete: nothing was lost and the rate was kept.
 
     A run in which only the gateway was late kept its rate. Its figures from due contain that delay, and are judged.
@@ -116,10 +116,10 @@ class Objective:
         return max([LEAST_ORDERS_OF_PROBE, *(LEAST_ORDERS_OF_FIGURE[term.figure] for term in self.terms)])
 
 
-def objective_of(text: str) -> Objective:
+def objective_of(text: str) -> ExchangeObjective:
     """The objective that `text` describes. UserError names the part that is not understood."""
     parts = [part.strip() for part in text.split(",")]
-    return Objective(tuple(_term(part, text) for part in parts if not LOSS.fullmatch(part)))
+    return ExchangeObjective(tuple(_term(part, text) for part in parts if not LOSS.fullmatch(part)))
 
 
 def _term(part: str, text: str) -> Term:
@@ -145,7 +145,7 @@ class ExchangeRates:
     """Runs of the exchange at rates of orders."""
 
     settings: RunSettings
-    objective: Objective
+    objective: ExchangeObjective
     search: SearchSettings
     axis = LoadAxis()
 

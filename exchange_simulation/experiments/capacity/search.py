@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from exchange.estimates import Estimate
+from exchange.estimates import IntervalEstimate
 from exchange.json_records import LoadAxis, Record
 from exchange.words import counted
-from exchange_simulation.experiments.capacity.curve import STEP, Outcome, Posterior
+from exchange_simulation.experiments.capacity.curve import STEP, Posterior, ProbeOutcome
 
-Probe = Callable[[float], Outcome]
+Probe = Callable[[float], ProbeOutcome]
 """Anything that offers a rate and says whether it held, and how far its figure was from the bound if it has one."""
 
 OF_ORDERS = LoadAxis()
@@ -81,7 +81,7 @@ class CapacitySearch:
         self._probe, self._measure_ceiling_per_s, self._settings = probe, measure_ceiling_per_s, settings
         self.least_per_s, self.ceiling_per_s = least_per_s, 0.0
         """The reach: the lowest rate that can be judged, and the highest that can be offered, once that is measured."""
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[ProbeOutcome] = []
         self._first_grid: Posterior | None = None
         self.held_per_s: float | None = None
         """The highest rate of the bracket that held."""
@@ -150,7 +150,7 @@ class CapacitySearch:
         posterior = self._posterior()
         return self._is_narrow(posterior.estimate, STEP) and self._is_narrow(posterior.refined().estimate)
 
-    def _is_narrow(self, capacity: Estimate, spare: float = 0.0) -> bool:
+    def _is_narrow(self, capacity: IntervalEstimate, spare: float = 0.0) -> bool:
         assert capacity.low is not None
         assert capacity.high is not None
         return log(capacity.high / capacity.low) / 2 <= log(1 + self._settings.precision) + spare
@@ -171,7 +171,7 @@ class CapacitySearch:
         """The distribution of the capacity; None if the capacity lies beyond the reach."""
         return self._posterior().refined() if self.kind == FOUND else None
 
-    def flags(self, capacity: Estimate | None) -> list[str]:
+    def flags(self, capacity: IntervalEstimate | None) -> list[str]:
         """Sentences that a reader must know before the figure."""
         flags, ceiling = [], self.ceiling_per_s
         if self.stopped:

@@ -16,7 +16,7 @@ from typing import Any
 import click
 import psutil
 
-from exchange_simulation.experiments.faults.fate import Window, counts, orders_in_spool, service, timeline
+from exchange_simulation.experiments.faults.fate import FaultWindow, counts, orders_in_spool, service, timeline
 from exchange_simulation.experiments.faults.injection import Fault, Target
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.lineup import READY_S
@@ -32,7 +32,7 @@ OF_THE_LOAD = {"orders_per_s": "rate_per_s", "duration_s": "seconds", "timeout_s
 
 
 @dataclass(frozen=True, kw_only=True)
-class Load:
+class FaultLoad:
     """What every cell's run is offered, and when its fault comes."""
 
     rate_per_s: float = 1000.0
@@ -51,7 +51,7 @@ class Load:
         """The number of orders from one sample to the next: 200 samples a second resolve 5 ms."""
         return max(1, round(self.rate_per_s / 200))
 
-    def with_words(self, words: Sequence[str]) -> Load:
+    def with_words(self, words: Sequence[str]) -> FaultLoad:
         """The load with what these words of `exchange run` change. UserError if no fault can be timed in it."""
         rows = [row for row in TABLE if "run" in row.commands and row.field in {*OF_THE_LOAD, "orders"}]
         others = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
@@ -67,7 +67,7 @@ class Load:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class FaultCell:
     transport: str
     delivery: str | None
     fault: Fault
@@ -93,7 +93,7 @@ class Cell:
         }
 
 
-class Run:
+class FaultRun:
     """`exchange run` in a process of its own. Its output is read when it has ended."""
 
     def __init__(self, words: list[str], environment: Mapping[str, str]) -> None:
@@ -124,7 +124,7 @@ class Run:
 
 
 def measured_cell(
-    cell: Cell, load: Load, folder: Path, broker: RunningBroker | None, further: list[str]
+    cell: FaultCell, load: FaultLoad, folder: Path, broker: RunningBroker | None, further: list[str]
 ) -> dict[str, Any]:
     """Run the cell; returns its entry in the record. `further` are words of `exchange run` that ours override."""
     broker = broker or RunningBroker(cell.transport)
@@ -140,7 +140,7 @@ def measured_cell(
         "--name",
         cell.name,
     ]
-    run, at = Run(words, broker.environment), folder / cell.name
+    run, at = FaultRun(words, broker.environment), folder / cell.name
     known = {**cell.facts, "command": f"exchange run {' '.join(words)}"}
     try:
         start_ns = _under_way(run, at, load)
@@ -155,7 +155,7 @@ def measured_cell(
     return known | _found(run, at, load, window, hangs)
 
 
-def _words(load: Load) -> list[str]:
+def _words(load: FaultLoad) -> list[str]:
     return [
         "--json",
         "--no-spark",
@@ -174,7 +174,7 @@ def _words(load: Load) -> list[str]:
     ]
 
 
-def _under_way(run: Run, folder: Path, load: Load) -> int | None:
+def _under_way(run: FaultRun, folder: Path, load: FaultLoad) -> int | None:
     """The first order's due time, once the spool has it; None if the run ended before, or takes no order."""
     until_s = time.monotonic() + READY_S + ENDING_S
     while time.monotonic() < until_s:
@@ -186,7 +186,9 @@ def _under_way(run: Run, folder: Path, load: Load) -> int | None:
     return None
 
 
-def _with_fault(run: Run, target: Target, fault: Fault, load: Load, start_ns: int) -> tuple[Window, bool, str]:
+def _with_fault(
+    run: FaultRun, target: Target, fault: Fault, load: FaultLoad, start_ns: int
+) -> tuple[FaultWindow, bool, str]:
     """Inject the fault; returns (when it was there, whether the run hangs, why it could not be injected)."""
     run.ends_within((start_ns - time.monotonic_ns()) / 1e9 + load.fault_s)
     began_ns, lifted_ns = time.monotonic_ns(), None
@@ -196,16 +198,16 @@ def _with_fault(run: Run, target: Target, fault: Fault, load: Load, start_ns: in
         with fault.during(target):
             has_ended = run.ends_within(load.lasts_s if fault.is_lifted else patience_s)
     except (OSError, psutil.Error) as error:
-        return Window(start_ns, began_ns, None, length_ns), False, f"{fault.name} cannot be injected here: {error}"
+        return FaultWindow(start_ns, began_ns, None, length_ns), False, f"{fault.name} cannot be injected here: {error}"
     if fault.is_lifted:
         lifted_ns = time.monotonic_ns()
         has_ended = has_ended or run.ends_within(patience_s)
     if not has_ended:
         run.kill()
-    return Window(start_ns, began_ns, lifted_ns, length_ns), not has_ended, ""
+    return FaultWindow(start_ns, began_ns, lifted_ns, length_ns), not has_ended, ""
 
 
-def _found(run: Run, folder: Path, load: Load, window: Window, hangs: bool) -> dict[str, Any]:
+def _found(run: FaultRun, folder: Path, load: FaultLoad, window: FaultWindow, hangs: bool) -> dict[str, Any]:
     record, origin = _record(run, folder)
     samples = orders_in_spool(folder)
     fault_s = [(ns - window.start_ns) / 1e9 for ns in (window.began_ns, window.lifted_ns) if ns]
@@ -222,7 +224,7 @@ def _found(run: Run, folder: Path, load: Load, window: Window, hangs: bool) -> d
     }
 
 
-def _record(run: Run, folder: Path) -> tuple[dict[str, Any] | None, str | None]:
+def _record(run: FaultRun, folder: Path) -> tuple[dict[str, Any] | None, str | None]:
     """The run's record and where it is from: run.json, the run's output, or `exchange results repair`."""
     with contextlib.suppress(OSError, ValueError):
         return json.loads((folder / "run.json").read_bytes()), "run.json"
@@ -235,7 +237,7 @@ def _record(run: Run, folder: Path) -> tuple[dict[str, Any] | None, str | None]:
     return None, None
 
 
-def _own_words(record: dict[str, Any] | None, run: Run) -> str:
+def _own_words(record: dict[str, Any] | None, run: FaultRun) -> str:
     """The run's first sentence about what happened. In a record it stands behind the numbers of orders."""
     reasons = [each for each in (record or {}).get("reasons", []) if not each.startswith("orders sent ")]
     if reasons:

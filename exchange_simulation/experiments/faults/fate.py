@@ -27,7 +27,7 @@ BIN_NS = 100_000_000
 
 
 @dataclass(frozen=True)
-class Samples:
+class AnsweredSamples:
     """The sampled orders that were answered, by the time of their answers; the clock is CLOCK_MONOTONIC."""
 
     ids: Longs
@@ -47,17 +47,17 @@ def _samples(folder: Path) -> Iterator[tuple[int, int, int, int]]:
             yield sample["id"], sample["due_ns"], sample["handed_over_ns"], sample["answered_ns"]
 
 
-def orders_in_spool(folder: Path) -> Samples | None:
+def orders_in_spool(folder: Path) -> AnsweredSamples | None:
     """The samples; None if there are none yet."""
     try:
         rows = np.array(sorted(_samples(folder), key=lambda row: row[3]), np.int64)
     except (UserError, TypeError):
         return None
-    return Samples(*rows.T) if len(rows) else None
+    return AnsweredSamples(*rows.T) if len(rows) else None
 
 
 @dataclass(frozen=True)
-class Window:
+class FaultWindow:
     """When the fault began, and ended; a fault that is not lifted ends when the exchange answers again, or never."""
 
     start_ns: int
@@ -68,7 +68,7 @@ class Window:
 
 
 def counts(
-    record: dict[str, Any] | None, folder: Path, samples: Samples | None, window: Window, rate_per_s: float
+    record: dict[str, Any] | None, folder: Path, samples: AnsweredSamples | None, window: FaultWindow, rate_per_s: float
 ) -> dict[str, int | None]:
     """Orders sent, answered, lost, doubled, reordered, and those that the record does not tell of."""
     counted = (record or {}).get("counts", {})
@@ -124,7 +124,7 @@ def _answers(path: Path) -> list[Confirmation | Trade | Rejection]:
     return found
 
 
-def service(samples: Samples | None, window: Window) -> dict[str, Any]:
+def service(samples: AnsweredSamples | None, window: FaultWindow) -> dict[str, Any]:
     """Seconds without an answer, and p99 of completion from due before, during and after the fault, microseconds.
 
     `without_service_s` is the longest time from the fault on in which no sampled order was answered.
@@ -148,7 +148,7 @@ def service(samples: Samples | None, window: Window) -> dict[str, Any]:
     return {"without_service_s": int(gaps[longest]) / 1e9, "came_back": came_back, "p99_us": p99}
 
 
-def timeline(samples: Samples | None, window: Window, interval: int) -> list[list[float]]:
+def timeline(samples: AnsweredSamples | None, window: FaultWindow, interval: int) -> list[list[float]]:
     """Rows of 100 ms: seconds since the first order, orders handed over and orders answered a second.
 
     Lost orders are in no row, not even as handed over.

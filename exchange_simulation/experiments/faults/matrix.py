@@ -12,7 +12,7 @@ from typing import Any
 from exchange.allowed import meant
 from exchange.json_records import SCHEMA
 from exchange.words import counted
-from exchange_simulation.experiments.faults.cell import Cell, Load, measured_cell
+from exchange_simulation.experiments.faults.cell import FaultCell, FaultLoad, measured_cell
 from exchange_simulation.experiments.faults.injection import FAULTS
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import dated_name, new_run_folder, write_json
@@ -32,9 +32,9 @@ START_S = 4.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
-    cells: tuple[Cell, ...]
-    load: Load
+class FaultPlan:
+    cells: tuple[FaultCell, ...]
+    load: FaultLoad
     further: tuple[str, ...] = ()
     """Words for every `exchange run`."""
 
@@ -44,8 +44,8 @@ class Plan:
 
 
 def planned(
-    transports: Sequence[str], deliveries: Sequence[str], faults: Sequence[str], load: Load, further: Sequence[str]
-) -> Plan:
+    transports: Sequence[str], deliveries: Sequence[str], faults: Sequence[str], load: FaultLoad, further: Sequence[str]
+) -> FaultPlan:
     """A cell for each fault over each transport; over a broker, for each guarantee too.
 
     `further` are words for every `exchange run`, whose load counts before `load`. UserError for an unknown word, for a
@@ -59,25 +59,25 @@ def planned(
             raise UserError(f"--faults: {name!r} is no fault; there are {', '.join(FAULTS)}{meant(name, FAULTS)}")
     columns = [column for scheme in transports for column in _columns(scheme, deliveries)]
     cells = [
-        Cell(transport=scheme, delivery=delivery, fault=FAULTS[name])
+        FaultCell(transport=scheme, delivery=delivery, fault=FAULTS[name])
         for scheme, delivery in columns
         for name in faults
         if has_broker(scheme) or not FAULTS[name].needs_broker
     ]
     if not cells:
         raise UserError(f"--faults: {', '.join(faults)}: there is no broker over {', '.join(transports)}")
-    return Plan(cells=tuple(cells), load=load.with_words(further), further=tuple(further))
+    return FaultPlan(cells=tuple(cells), load=load.with_words(further), further=tuple(further))
 
 
-def plan_of(record: dict[str, Any]) -> Plan:
+def plan_of(record: dict[str, Any]) -> FaultPlan:
     """The plan of a matrix that was run, from its record."""
     cells = (
-        Cell(transport=cell["transport"], delivery=cell["delivery"], fault=FAULTS[cell["fault"]])
+        FaultCell(transport=cell["transport"], delivery=cell["delivery"], fault=FAULTS[cell["fault"]])
         for cell in record["cells"]
     )
     load = dict(record["settings"])
     further = load.pop("further")
-    return Plan(cells=tuple(cells), load=Load(**load).with_words(further), further=tuple(further))
+    return FaultPlan(cells=tuple(cells), load=FaultLoad(**load).with_words(further), further=tuple(further))
 
 
 def _columns(scheme: str, deliveries: Sequence[str]) -> Iterator[tuple[str, str | None]]:
@@ -108,7 +108,7 @@ def _broker(scheme: str, brokers: Brokers) -> RunningBroker:
     return brokers.get(broker(), nodelay=True)
 
 
-def run_matrix(plan: Plan, results: str, name: str | None, as_json: bool) -> int:
+def run_matrix(plan: FaultPlan, results: str, name: str | None, as_json: bool) -> int:
     """Run every cell in a new folder, and show what was found. Returns the exit code: 1 if the matrix fails."""
     folder = new_run_folder(Path(results), name or dated_name("faults"))
     say(f"{counted(len(plan.cells), 'runs')}, about {max(1, plan.expected_s / 60):.0f} min")
@@ -118,7 +118,7 @@ def run_matrix(plan: Plan, results: str, name: str | None, as_json: bool) -> int
     return 1 if fails(record) else 0
 
 
-def _measured(plan: Plan, folder: Path) -> dict[str, Any]:
+def _measured(plan: FaultPlan, folder: Path) -> dict[str, Any]:
     load = dataclasses.asdict(plan.load)
     known = {
         "schema": SCHEMA,
@@ -148,7 +148,7 @@ def _measured(plan: Plan, folder: Path) -> dict[str, Any]:
     return write("complete")
 
 
-def _cell(cell: Cell, plan: Plan, folder: Path, brokers: Brokers) -> dict[str, Any]:
+def _cell(cell: FaultCell, plan: FaultPlan, folder: Path, brokers: Brokers) -> dict[str, Any]:
     if cell.fault.needs_tcp and cell.transport not in transport_of(cell.transport).over_tcp:
         return {**cell.facts, "skipped": f"{cell.transport} has no TCP connection to break"}
     try:

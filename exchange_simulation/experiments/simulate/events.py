@@ -38,7 +38,7 @@ ENCODING: dict[str, Any] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Events:
+class WantedEvents:
     """Which tables of events to make, of which run, and how many orders a second each instrument gets."""
 
     tables: tuple[str, ...]
@@ -65,12 +65,12 @@ class WrittenTable(NamedTuple):
     bytes: int
 
 
-def hidden_folder(events: Events) -> str:
+def hidden_folder(events: WantedEvents) -> str:
     """Return the folder that holds the files until all are written; readers of tables ignore it."""
     return f".simulated-{events.folder}"
 
 
-def refuse_existing(events: Events, tables: str, there: Sequence[str]) -> None:
+def refuse_existing(events: WantedEvents, tables: str, there: Sequence[str]) -> None:
     """UserError if the tables hold rows of a run of this name."""
     if there:
         raise UserError(f"{tables} holds {there[0]} of {events.run} already: choose another --name, or other --tables")
@@ -84,7 +84,7 @@ def rows_in(name: str) -> int:
 class EventFiles:
     """Gathers the events of a part's instruments, one after the other, and gives a file when it is full."""
 
-    def __init__(self, events: Events, part: int, max_price: int) -> None:
+    def __init__(self, events: WantedEvents, part: int, max_price: int) -> None:
         self._events, self._part, self._max_price = events, part, max_price
         self._open: dict[str, _OpenFile] = {}
         self._files = self._answers = 0

@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from exchange_simulation.experiments.simulate.events import (
-    Events,
+    WantedEvents,
     WrittenTable,
     hidden_folder,
     refuse_existing,
@@ -82,7 +82,7 @@ def match_on_spark(
 
 
 def _written(
-    spark: SparkSession, files: DataFrame, events: Events, tables: str
+    spark: SparkSession, files: DataFrame, events: WantedEvents, tables: str
 ) -> tuple[pa.Table, dict[str, WrittenTable]]:
     """Write the files; return the rows of all instruments, and what was written by table."""
     with job_errors(f"Spark could not write {tables}"):
@@ -100,7 +100,7 @@ def _written(
             folder.remove(hidden)
 
 
-def _placed(spark: SparkSession, folder: DatasetFolder, events: Events) -> dict[str, WrittenTable]:
+def _placed(spark: SparkSession, folder: DatasetFolder, events: WantedEvents) -> dict[str, WrittenTable]:
     """Number the files of each table, and give each table's folder its name at once. DatasetUnreadableError."""
     hidden, written = hidden_folder(events), {}
     for table in events.tables:

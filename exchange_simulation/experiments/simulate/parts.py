@@ -21,14 +21,14 @@ from exchange.results import NAME
 from exchange_simulation.experiments.simulate.events import (
     BLOCK_ORDERS,
     EventFiles,
-    Events,
     TableFile,
+    WantedEvents,
     WrittenTable,
     hidden_folder,
     refuse_existing,
     rows_in,
 )
-from exchange_simulation.experiments.simulate.simulation import InstrumentMatcher, Row, Simulation
+from exchange_simulation.experiments.simulate.simulation import InstrumentMatcher, InstrumentRow, Simulation
 from exchange_simulation.launching.errors import cannot_write, writing
 from exchange_simulation.launching.files import whole_file
 
@@ -40,7 +40,7 @@ TEXTS = ("orders_xxh64", "answers_xxh64")
 SMALL = ("bid", "ask")
 """Columns that are null if the book's side is empty."""
 
-SUMS = tuple(name for name in Row._fields if name not in {"instrument", "seed", *SMALL, *TEXTS})
+SUMS = tuple(name for name in InstrumentRow._fields if name not in {"instrument", "seed", *SMALL, *TEXTS})
 """Columns whose sum over instruments means something."""
 SPREAD = ("orders", "trades", "volume_traded")
 """Columns that the record gives as the least, the median and the most of an instrument."""
@@ -48,7 +48,7 @@ SPREAD = ("orders", "trades", "volume_traded")
 SCHEMA = pa.schema(
     [
         pa.field(name, pa.string() if name in TEXTS else pa.int32() if name in SMALL else pa.int64(), name in SMALL)
-        for name in Row._fields
+        for name in InstrumentRow._fields
     ]
 )
 
@@ -100,7 +100,7 @@ class MatchPart:
     """
 
     simulation: Simulation
-    events: Events | None = None
+    events: WantedEvents | None = None
 
     def __call__(self, part: int, instruments: Iterable[int]) -> Iterator[pa.RecordBatch]:
         for file in self.files(part, instruments):
@@ -114,7 +114,7 @@ class MatchPart:
         yield pa.RecordBatch.from_pylist([], FILES)
 
     def files(self, part: int, instruments: Iterable[int]) -> Iterator[TableFile]:
-        rows: list[Row] = []
+        rows: list[InstrumentRow] = []
         if self.events is None:
             matcher, writer = InstrumentMatcher(self.simulation), None
         else:
@@ -122,7 +122,7 @@ class MatchPart:
             writer = EventFiles(self.events, part, self.simulation.max_price)
         for number in instruments:
             for found in matcher.match(number):
-                if isinstance(found, Row):
+                if isinstance(found, InstrumentRow):
                     rows.append(found)
                 elif writer:
                     yield from writer.add(found)
@@ -155,7 +155,7 @@ def numbers_of(part: int, parts: int, instruments: int) -> range:
 
 
 @contextlib.contextmanager
-def _written_here(events: Events | None, tables: Path | None) -> Iterator[_Writer | None]:
+def _written_here(events: WantedEvents | None, tables: Path | None) -> Iterator[_Writer | None]:
     """Write files out of sight; each table's folder gets its name at once, after the last."""
     if events is None or tables is None:
         yield None
@@ -177,7 +177,7 @@ def _written_here(events: Events | None, tables: Path | None) -> Iterator[_Write
 class _Writer:
     """Writes the files of each table, numbered, into a folder of this machine."""
 
-    def __init__(self, folder: Path, events: Events) -> None:
+    def __init__(self, folder: Path, events: WantedEvents) -> None:
         self._folder = folder
         self.written = dict.fromkeys(events.tables, WrittenTable(0, 0, 0))
         for table in events.tables:
@@ -189,7 +189,7 @@ class _Writer:
         self.written[file.table] = WrittenTable(files + 1, rows + rows_in(file.file), size + len(file.content))
 
 
-def as_file(rows: Iterable[Row]) -> bytes:
+def as_file(rows: Iterable[InstrumentRow]) -> bytes:
     """Return the rows as a Parquet file."""
     sink = pa.BufferOutputStream()
     pq.write_table(pa.Table.from_pylist([row._asdict() for row in rows], SCHEMA), sink)

@@ -15,7 +15,7 @@ from exchange.allowed import BadSetting, whole
 from exchange.json_records import SCHEMA
 from exchange.words import counted
 from exchange_simulation.experiments.events import TABLES
-from exchange_simulation.experiments.simulate.events import Events
+from exchange_simulation.experiments.simulate.events import WantedEvents
 from exchange_simulation.experiments.simulate.parts import ROWS_FILE, Matched, MatchPart, OnParts, match_in_this_process
 from exchange_simulation.experiments.simulate.simulation import Simulation
 from exchange_simulation.launching.errors import UserError, writing
@@ -61,7 +61,7 @@ def simulate(
     with ended_as_by_ctrl_c(), _removed_on_failure(folder):
         known = _known(folder, simulation, master, parts)
         place = _place(tables or str(folder / MARKET), master) if events else None
-        wanted = Events(tables=tuple(events), run=folder.name, orders_per_s=orders_per_s) if events else None
+        wanted = WantedEvents(tables=tuple(events), run=folder.name, orders_per_s=orders_per_s) if events else None
         with _parts_bar(parts, simulation.orders) as on_parts:
             matched = _match(master, MatchPart(simulation, wanted), parts, on_parts, place, settings)
         record = {**known, **_results(matched, simulation)}

@@ -61,7 +61,7 @@ class Simulation:
         return {**asdict(self), "prices": list(self.prices)}
 
 
-class Row(NamedTuple):
+class InstrumentRow(NamedTuple):
     """An instrument's result: a row of instruments.parquet."""
 
     instrument: int
@@ -111,7 +111,7 @@ class InstrumentMatcher:
         self._answers = FrameBatch(4 * block, max(40 * block, LARGEST_FRAME))
         self._orders.offsets[:] = np.arange(block + 1) * ORDER_BYTES
 
-    def match(self, instrument: int) -> Iterator[Block | Row]:
+    def match(self, instrument: int) -> Iterator[Block | InstrumentRow]:
         """Match all orders of an instrument; yield each block, and the instrument's row last."""
         settings = self._simulation
         seed = instrument_seed(settings.seed, instrument)
@@ -137,10 +137,12 @@ class InstrumentMatcher:
             yield Block(instrument, before + first, self._orders.span(first, at), self._answers)
 
 
-def _row(instrument: int, seed: int, engine: MatchingEngine, orders: StreamChecksum, answers: StreamChecksum) -> Row:
+def _row(
+    instrument: int, seed: int, engine: MatchingEngine, orders: StreamChecksum, answers: StreamChecksum
+) -> InstrumentRow:
     book, counts = engine.book, engine.counts
     asks, bids = book.total_resting(ASK), book.total_resting(BID)
-    return Row(
+    return InstrumentRow(
         instrument=instrument,
         seed=seed,
         orders=counts.orders,

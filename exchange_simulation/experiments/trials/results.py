@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from exchange.estimates import CONFIDENCE, Estimate, median
+from exchange.estimates import CONFIDENCE, IntervalEstimate, median
 from exchange.json_records import SCHEMA, Record
 from exchange_simulation.experiments.trials.conditions import caveats, conditions
 from exchange_simulation.experiments.trials.observations import Observations, observe, resumed
@@ -122,7 +122,7 @@ def _metric(arm: Observations, metric: Metric, seed: int) -> dict[str, Any]:
     return {**found, "middle_half": ends(found) if len(values) > 1 else None}
 
 
-def _estimate(estimate: Estimate, name: str) -> dict[str, float | None]:
+def _estimate(estimate: IntervalEstimate, name: str) -> dict[str, float | None]:
     return {name: estimate.value, "low": estimate.low, "high": estimate.high}
 
 

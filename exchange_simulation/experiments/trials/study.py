@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from exchange.estimates import Estimate
+from exchange.estimates import IntervalEstimate
 from exchange.words import counted
 from exchange_simulation.launching.metrics import COMPARISON_METRICS, NAGLE_METRICS, Metric
 from exchange_simulation.reports.formats import interval, times
@@ -19,7 +19,7 @@ class Finding:
     """The metric's wording, in which `larger` and `smaller` are contenders and `times` is their ratio."""
     first: str
     second: str
-    ratio: Estimate
+    ratio: IntervalEstimate
     repeats: int
     lower: int
     """The repeats in which the first was lower; equal ones are neither lower nor higher."""
@@ -64,11 +64,11 @@ def too_few_repeats(found: Finding, needed: int) -> str:
     )
 
 
-def inverse(ratio: Estimate) -> Estimate:
+def inverse(ratio: IntervalEstimate) -> IntervalEstimate:
     """Second over first."""
     if ratio.low is None or ratio.high is None:
-        return Estimate(1 / ratio.value)
-    return Estimate(1 / ratio.value, 1 / ratio.high, 1 / ratio.low)
+        return IntervalEstimate(1 / ratio.value)
+    return IntervalEstimate(1 / ratio.value, 1 / ratio.high, 1 / ratio.low)
 
 
 @dataclass(frozen=True, kw_only=True)

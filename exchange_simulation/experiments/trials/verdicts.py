@@ -16,7 +16,7 @@ from statistics import NormalDist, median, stdev
 
 import numpy as np
 
-from exchange.estimates import Estimate
+from exchange.estimates import IntervalEstimate
 from exchange.json_records import ComparisonRecord, Record, decode
 from exchange.words import counted
 from exchange_simulation.experiments.trials.observations import Observations
@@ -89,7 +89,7 @@ class Verdict:
     row: Row
     outcome: str
     sentence: str
-    ratio: Estimate | None = None
+    ratio: IntervalEstimate | None = None
     p: float | None = None
     p_corrected: float | None = None
     share_lower: float | None = None
@@ -148,7 +148,7 @@ def _verdict(row: Row, found: LogRatio | None, plan: Plan) -> Verdict:
     if found is None:
         return _of_few_repeats(row, repeats_needed(alpha_of(plan)))
     differs = found.differs and abs(found.estimate) > log(LEAST_RATIO)
-    ratio = Estimate(*(exp(found.estimate + side * found.half_width) for side in (0, -1, 1)))
+    ratio = IntervalEstimate(*(exp(found.estimate + side * found.half_width) for side in (0, -1, 1)))
     return Verdict(
         row=row,
         outcome="differ" if differs else "cannot tell",
@@ -162,7 +162,7 @@ def _verdict(row: Row, found: LogRatio | None, plan: Plan) -> Verdict:
 
 def _of_few_repeats(row: Row, needed: int) -> Verdict:
     """An estimate without an interval."""
-    ratio = Estimate(exp(hodges_lehmann(np.array(list(row.log_ratios.values())))))
+    ratio = IntervalEstimate(exp(hodges_lehmann(np.array(list(row.log_ratios.values())))))
     sentence = too_few_repeats(_finding(row, ratio), needed)
     return Verdict(row=row, outcome="cannot tell", sentence=sentence, ratio=ratio, share_lower=share_lower(*row.values))
 
@@ -175,7 +175,7 @@ def is_decided(verdict: Verdict) -> bool:
     return low is not None and high is not None and low >= 1 / SAME_WITHIN and high <= SAME_WITHIN
 
 
-def _finding(row: Row, ratio: Estimate) -> Finding:
+def _finding(row: Row, ratio: IntervalEstimate) -> Finding:
     first, second = row.values
     return Finding(
         says=row.metric.says,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import log
 
-from exchange.estimates import Estimate
+from exchange.estimates import IntervalEstimate
 from exchange.json_records import Record
 from exchange.words import counted
 from exchange_simulation.launching.metrics import COMPARISON_METRICS
@@ -194,7 +194,7 @@ def _mark(record: Record, verdict: Record, scale: _Scale) -> Mark:
     ratio, ends = verdict.get("ratio"), (verdict.get("low"), verdict.get("high"))
     if not ratio:
         return Mark(label, outcome, "", outcome, sentence)
-    words = f"{times(ratio)} {interval(Estimate(ratio, *ends))}".rstrip()
+    words = f"{times(ratio)} {interval(IntervalEstimate(ratio, *ends))}".rstrip()
     low, high = (None if end is None else scale.place(end) for end in ends)
     return Mark(label, words, _agree(record, verdict), outcome, sentence, scale.place(ratio), low, high)
 

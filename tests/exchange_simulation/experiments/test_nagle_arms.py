@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from exchange.estimates import Estimate
+from exchange.estimates import IntervalEstimate
 from exchange_simulation.experiments.comparison_arms import nagle_arms
 from exchange_simulation.experiments.trials.observations import observe
 from exchange_simulation.experiments.trials.plan import Plan, read_plan, write_plan
@@ -92,11 +92,11 @@ def test_a_plan_keeps_its_study(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ratio", "said"),
     [
-        (Estimate(0.1, 0.09, 0.11), "Nagle on hurts: 10.0 times slower (9.1..11.1), in 7 of 8 repeats"),
-        (Estimate(1.5, 1.4, 1.6), "Nagle on helps: 1.50 times faster (1.40..1.60), in 1 of 8 repeats"),
+        (IntervalEstimate(0.1, 0.09, 0.11), "Nagle on hurts: 10.0 times slower (9.1..11.1), in 7 of 8 repeats"),
+        (IntervalEstimate(1.5, 1.4, 1.6), "Nagle on helps: 1.50 times faster (1.40..1.60), in 1 of 8 repeats"),
     ],
 )
-def test_a_verdict_says_whether_it_hurts_or_helps_and_how_often(ratio: Estimate, said: str) -> None:
+def test_a_verdict_says_whether_it_hurts_or_helps_and_how_often(ratio: IntervalEstimate, said: str) -> None:
     found = Finding(says="", first="Nagle off", second="Nagle on", ratio=ratio, repeats=8, lower=7, higher=1)
     assert hurts_or_helps(found) == said
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from exchange.json_records import LoadAxis
 from exchange_simulation.cli.main import main
-from exchange_simulation.experiments.capacity.curve import Outcome
+from exchange_simulation.experiments.capacity.curve import ProbeOutcome
 from exchange_simulation.experiments.capacity.exchange_rates import objective_of
 from exchange_simulation.experiments.capacity.search import CapacitySearch, SearchSettings
 from exchange_simulation.launching.errors import UserError
@@ -133,9 +133,9 @@ def test_the_ceiling_of_a_rate_is_what_a_link_of_the_network_carries(tmp_path: P
 def test_the_bracket_of_whole_numbers_is_of_whole_numbers() -> None:
     tried: list[float] = []
 
-    def probe(value: float) -> Outcome:
+    def probe(value: float) -> ProbeOutcome:
         tried.append(value)
-        return Outcome(value, value <= 7)
+        return ProbeOutcome(value, value <= 7)
 
     search = CapacitySearch(probe, lambda: 1000.0, 1.0, SearchSettings(start_per_s=10.0), BASE)
     search.run()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.coverage.capacity import LOWEST_SHARE, SYSTEMS, search
-from exchange_simulation.experiments.capacity.curve import Outcome, Posterior
+from exchange_simulation.experiments.capacity.curve import Posterior, ProbeOutcome
 from exchange_simulation.experiments.capacity.search import (
     ABOVE,
     BELOW,
@@ -30,15 +30,15 @@ def searched(probe: Probe, **settings: float) -> CapacitySearch:
     return made
 
 
-def quiet(capacity_per_s: float, rate_per_s: float) -> Outcome:
+def quiet(capacity_per_s: float, rate_per_s: float) -> ProbeOutcome:
     """A system without noise, whose figure rises with the square of the rate."""
     ratio = 2 * log(rate_per_s / capacity_per_s)
-    return Outcome(rate_per_s, ratio <= 0, ratio)
+    return ProbeOutcome(rate_per_s, ratio <= 0, ratio)
 
 
-def yes_or_no(capacity_per_s: float, rate_per_s: float) -> Outcome:
+def yes_or_no(capacity_per_s: float, rate_per_s: float) -> ProbeOutcome:
     """A system of which only holding or failing is known."""
-    return Outcome(rate_per_s, rate_per_s <= capacity_per_s)
+    return ProbeOutcome(rate_per_s, rate_per_s <= capacity_per_s)
 
 
 @pytest.mark.parametrize("capacity_per_s", [150.0, 9_876.0, 61_234.0, 700_000.0])
@@ -73,7 +73,7 @@ def test_the_interval_contains_the_capacity_of_a_noisy_system_most_times(system:
 def test_one_bad_probe_moves_the_answer_little() -> None:
     rates = np.geomspace(5_000, 20_000, 24).tolist()
     good = [quiet(10_000.0, rate) for rate in rates]
-    bad = [Outcome(5_200.0, False, 4.0)]
+    bad = [ProbeOutcome(5_200.0, False, 4.0)]
     values = [Posterior(1_000, 100_000).add(each).refined().estimate.value for each in (good, good + bad)]
     assert values[1] == pytest.approx(values[0], rel=0.03)
 
@@ -98,7 +98,7 @@ def test_a_system_that_holds_nothing_is_below_the_lowest_rate() -> None:
 def test_one_failed_probe_on_the_way_up_does_not_end_the_bracket() -> None:
     asked: list[float] = []
 
-    def fails_once(rate_per_s: float) -> Outcome:
+    def fails_once(rate_per_s: float) -> ProbeOutcome:
         asked.append(rate_per_s)
         return quiet(1.0 if len(asked) == 2 else 100_000.0, rate_per_s)
 
@@ -119,9 +119,9 @@ def test_a_search_goes_on_until_its_answer_is_as_narrow_as_was_asked() -> None:
     """The interval on the search's first grid was narrow enough before that of the answer was."""
     random = np.random.default_rng(6)
 
-    def noisy(rate_per_s: float) -> Outcome:
+    def noisy(rate_per_s: float) -> ProbeOutcome:
         ratio = 2 * log(rate_per_s / 9_000) + 0.25 * random.normal()
-        return Outcome(rate_per_s, ratio <= 0, ratio)
+        return ProbeOutcome(rate_per_s, ratio <= 0, ratio)
 
     made = searched(noisy, precision=0.15)
     assert len(made.outcomes) < SearchSettings.most_probes
@@ -134,7 +134,7 @@ def test_an_interval_that_stays_too_wide_is_flagged() -> None:
 
 
 def test_a_search_that_was_interrupted_keeps_what_it_has() -> None:
-    def interrupted(rate_per_s: float) -> Outcome:
+    def interrupted(rate_per_s: float) -> ProbeOutcome:
         if rate_per_s > 10_000:
             raise KeyboardInterrupt
         return quiet(1e9, rate_per_s)

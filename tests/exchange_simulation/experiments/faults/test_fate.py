@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from exchange.messages import Confirmation, Message, Order, Quote, Trade, encode
-from exchange_simulation.experiments.faults.fate import Samples, Window, counts, service, timeline
+from exchange_simulation.experiments.faults.fate import AnsweredSamples, FaultWindow, counts, service, timeline
 
 RATE = 1000.0
 S = 10**9
-WINDOW = Window(start_ns=0, began_ns=2 * S, lifted_ns=3 * S, length_ns=6 * S)
+WINDOW = FaultWindow(start_ns=0, began_ns=2 * S, lifted_ns=3 * S, length_ns=6 * S)
 
 
 def streams(folder: Path, *answers: Message) -> Path:
@@ -26,10 +26,10 @@ def record(status: str, sent: int, answered: int) -> dict[str, object]:
     return {"status": status, "counts": {"orders_sent": sent, "orders_answered": answered}}
 
 
-def answered(*seconds: float) -> Samples:
+def answered(*seconds: float) -> AnsweredSamples:
     """Orders that are due at these times, and answered a millisecond later; those of the gap all at its end."""
     due = np.array([round(at * S) for at in seconds], np.int64)
-    return Samples(due // 10**6 + 1, due, due, due + 10**6)
+    return AnsweredSamples(due // 10**6 + 1, due, due, due + 10**6)
 
 
 EVERY_5_MS = [number / 200 for number in range(1200)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from exchange_simulation.experiments.faults.cell import Load
+from exchange_simulation.experiments.faults.cell import FaultLoad
 from exchange_simulation.experiments.faults.injection import DELAY_US, FAULTS, disconnect, dropping
 from exchange_simulation.experiments.faults.matrix import planned
 from exchange_simulation.launching.errors import UserError
@@ -157,7 +157,7 @@ def test_a_quiet_matrix_leaves_out_the_details(capsys: pytest.CaptureFixture[str
 )
 def test_a_word_that_no_matrix_has_is_named(transport: str, delivery: str, fault: str, said: str) -> None:
     with pytest.raises(UserError, match=said):
-        planned([transport], [delivery], [fault], Load(), [])
+        planned([transport], [delivery], [fault], FaultLoad(), [])
 
 
 @pytest.mark.parametrize(
@@ -171,20 +171,22 @@ def test_a_word_that_no_matrix_has_is_named(transport: str, delivery: str, fault
 )
 def test_a_matrix_without_a_cell_or_with_one_twice_is_refused(transports: list[str], faults: list[str], said: str):
     with pytest.raises(UserError, match=said):
-        planned(transports, ["lossy"], faults, Load(), [])
+        planned(transports, ["lossy"], faults, FaultLoad(), [])
 
 
 def test_words_for_every_run_are_those_of_the_record() -> None:
     words = ["--recover", "--cpus", "gateway=1", "--timeout", "20", "--seconds", "9", "--rate", "500", "--seed", "7"]
-    load = planned(["tcp"], ["lossy"], ["engine-kill"], Load(), words).load
-    assert load == Load(rate_per_s=500.0, seconds=9.0, timeout_s=20.0, seed=7), "a run of 9 s hung after 6"
-    assert planned(["tcp"], ["lossy"], ["engine-kill"], Load(seconds=4.0), ["--recover"]).load == Load(seconds=4.0)
+    load = planned(["tcp"], ["lossy"], ["engine-kill"], FaultLoad(), words).load
+    assert load == FaultLoad(rate_per_s=500.0, seconds=9.0, timeout_s=20.0, seed=7), "a run of 9 s hung after 6"
+    assert planned(["tcp"], ["lossy"], ["engine-kill"], FaultLoad(seconds=4.0), ["--recover"]).load == FaultLoad(
+        seconds=4.0
+    )
 
 
 @pytest.mark.parametrize("words", [["--orders", "10"], ["--rate", "max"], ["--duration", "2"]])
 def test_a_load_in_which_no_fault_has_its_time_is_refused(words: list[str]) -> None:
     with pytest.raises(UserError, match="comes after 2 s: give a --rate, a longer --duration, no --orders"):
-        planned(["tcp"], ["lossy"], ["engine-kill"], Load(), words)
+        planned(["tcp"], ["lossy"], ["engine-kill"], FaultLoad(), words)
 
 
 def test_a_guarantee_that_no_transport_has_is_refused_where_it_is_typed(tmp_path: Path) -> None:

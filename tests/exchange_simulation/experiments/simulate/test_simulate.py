@@ -13,7 +13,7 @@ from exchange.checksum import StreamChecksum
 from exchange.messages import Order, Quote, Trade, decode_all
 from exchange_simulation.experiments.events import TABLES
 from exchange_simulation.experiments.simulate.simulate import TITLES, _totals
-from exchange_simulation.experiments.simulate.simulation import Block, InstrumentMatcher, Row, Simulation
+from exchange_simulation.experiments.simulate.simulation import Block, InstrumentMatcher, InstrumentRow, Simulation
 from exchange_simulation.reports.tables import terminal
 from gateway.seeds import instrument_seed
 from tests.exchange_command import exchange
@@ -144,7 +144,7 @@ def test_blocks_are_of_bounded_memory_and_give_the_stream_of_one_piece() -> None
             answers = block.answers.span(0, block.answers.count)
             taken.update(answers)
             longest = max(longest, len(answers))
-    assert isinstance(row, Row)
+    assert isinstance(row, InstrumentRow)
     assert (taken.hex, longest < 150_000) == (row.answers_xxh64, True)
     assert list(matcher.match(1))[-1] == row
 

@@ -11,7 +11,7 @@ import orjson
 import pytest
 from sample_trials import HOST, VERSIONS, plan, put, put_all
 
-from exchange.estimates import Estimate
+from exchange.estimates import IntervalEstimate
 from exchange.settings import RunSettings
 from exchange_simulation.experiments.trials.arms import Arm
 from exchange_simulation.experiments.trials.plan import Plan
@@ -84,12 +84,12 @@ def test_too_few_repeats_give_an_estimate_and_say_how_many_are_needed(tmp_path: 
 @pytest.mark.parametrize(
     ("ratio", "said"),
     [
-        (Estimate(1.02, 1.003, 1.04), "(1.003..1.04)"),
-        (Estimate(1.02, 1.0, 1.04), "(1.00..1.04)"),
-        (Estimate(0.8, 0.64, 0.9996), "(0.64..0.9996)"),
+        (IntervalEstimate(1.02, 1.003, 1.04), "(1.003..1.04)"),
+        (IntervalEstimate(1.02, 1.0, 1.04), "(1.00..1.04)"),
+        (IntervalEstimate(0.8, 0.64, 0.9996), "(0.64..0.9996)"),
     ],
 )
-def test_an_end_that_is_not_1_is_not_rounded_to_1(ratio: Estimate, said: str) -> None:
+def test_an_end_that_is_not_1_is_not_rounded_to_1(ratio: IntervalEstimate, said: str) -> None:
     assert interval(ratio) == said
 
 
