@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 
 class BenchCommand(Command):
+    """A benchmark's command; its defaults stand in the table [bench] of exchange.toml."""
+
     table = "bench"
 
 
@@ -57,7 +59,7 @@ def command(ctx: click.Context) -> None:
 
 
 def command_of(benchmark: Benchmark | None) -> click.Command:
-    """`exchange bench NAME`, or `exchange bench suite` for None."""
+    """The command `exchange bench NAME`; for None the command `exchange bench suite`."""
     from exchange_simulation.messaging.options import parameters
 
     def run(results: str, name: str | None, as_json: bool, **typed: Any) -> None:
@@ -71,11 +73,21 @@ def command_of(benchmark: Benchmark | None) -> click.Command:
         if not benchmark.instead(settings):
             raise SystemExit(run_benchmark(benchmark, settings, output))
 
-    name, about, short = "suite", "All benchmarks with their defaults: one record, one page", "all of them, one page"
-    if benchmark is not None:
-        name, about, short = benchmark.name, f"{benchmark.about[0].upper()}{benchmark.about[1:]}", benchmark.about
-    words = f"{about}.\n\nExample: exchange bench {name} --quick"
-    return BenchCommand(name, callback=run, params=parameters(benchmark), help=words, short_help=short)
+    if benchmark is None:
+        name = "suite"
+        first_sentence = "All benchmarks with their defaults: one record, one page"
+        short_help = "all of them, one page"
+    else:
+        name = benchmark.name
+        first_sentence = benchmark.about[0].upper() + benchmark.about[1:]
+        short_help = benchmark.about
+    return BenchCommand(
+        name,
+        callback=run,
+        params=parameters(benchmark),
+        help=f"{first_sentence}.\n\nExample: exchange bench {name} --quick",
+        short_help=short_help,
+    )
 
 
 @click.command("coverage", short_help="each figure of the papers, and its command")

@@ -41,8 +41,9 @@ def start(nodelay: bool | None, memory_mark: float | None) -> None:
     with users_mistake(RabbitMqError):
         node, is_new = start_standing_node(replace(NodeSettings(), **settings))
     _check_settings(node, settings)
-    how = f"is up after {node.facts()['ready_after_s']:.1f} s" if is_new else "is up already"
-    click.echo(f"{node.url} {how}, nodelay {str(node.facts()['settings']['nodelay']).lower()}")
+    facts = node.facts()
+    state = f"is up after {facts['ready_after_s']:.1f} s" if is_new else "is up already"
+    click.echo(f"{node.url} {state}, nodelay {str(facts['settings']['nodelay']).lower()}")
 
 
 @command.command()
@@ -68,18 +69,21 @@ def stop() -> None:
 
 
 def _check_settings(node: NodeAddress, asked: dict[str, Any]) -> None:
+    """UserError if the node, which was up already, has other settings than those that were asked for."""
     has = node.facts()["settings"]
-    if other := {name: has[name] for name, value in asked.items() if has[name] != value}:
-        found = ", ".join(f"{name} {value}" for name, value in other.items())
-        raise UserError(f"a broker is up with {found}: `exchange broker stop` it first")
+    differing = [f"{name} {has[name]}" for name, value in asked.items() if has[name] != value]
+    if differing:
+        raise UserError(f"a broker is up with {', '.join(differing)}: `exchange broker stop` it first")
 
 
 def _figures() -> dict[str, Any] | None:
     """Figures that need no reply from the broker; None if no broker is up."""
-    if (node := running_node()) is None:
+    node = running_node()
+    if node is None:
         return None
     try:
-        usage, began_s = node.usage(), psutil.Process(node.pid).create_time()
+        usage = node.usage()
+        began_s = psutil.Process(node.pid).create_time()
     except (OSError, psutil.Error):  # the broker ended meanwhile
         return None
     return {

@@ -128,16 +128,21 @@ def command(
 def _of_benchmark(
     context: click.Context, text: str, slo: str, search: SearchSettings
 ) -> tuple[SearchedLoad, SearchSettings]:
-    """The benchmark as a load, and a search that begins where it says. UserError names an option of the exchange."""
+    """The benchmark as a load, and a search that begins at the load's own rate unless --from has another.
+
+    UserError for an option that is only of runs of the exchange.
+    """
     from exchange_simulation.experiments.capacity.exchange_rates import objective_of
     from exchange_simulation.messaging.turned_up import load_of
 
-    given, own = typed(context), {**configured(context), **typed(context)}
+    on_command_line = typed(context)
     for parameter in context.command.params:
-        if parameter.name in given and parameter.name not in OF_BENCHMARKS:
+        if parameter.name in on_command_line and parameter.name not in OF_BENCHMARKS:
             raise UserError(f"{parameter.opts[0]} is of runs of the exchange: give a benchmark its options in --bench")
-    start = search.start_per_s if "start_per_s" in own else None
-    load = load_of(text, start, objective_of(slo) if "slo" in own else None)
+    given = {**configured(context), **on_command_line}
+    start_per_s = search.start_per_s if "start_per_s" in given else None
+    objective = objective_of(slo) if "slo" in given else None
+    load = load_of(text, start_per_s, objective)
     return load, replace(search, start_per_s=load.begins_at)
 
 

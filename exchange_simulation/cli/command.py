@@ -1,7 +1,7 @@
 """Commands that measure: their options stand under headings, and have defaults from exchange.toml and EXCHANGE_*.
 
-What is typed counts before the environment, the environment before the file's table of the command, as [run], and that
-before the file's first lines, which are for every command.
+An option's value comes from the first of these that has it: the command line, the environment, the file's table of the
+command (as [run]), the file's first lines, which are for every command.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import importlib
 import os
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from click.core import ParameterSource
@@ -21,7 +21,9 @@ from exchange_simulation.launching.notices import heard_by, say, with_details
 from exchange_simulation.launching.options import GROUPS
 
 OTHERS = "Other options"
-FILE, PREFIX = Path("exchange.toml"), "EXCHANGE_"
+FILE = Path("exchange.toml")
+PREFIX = "EXCHANGE_"
+"""The beginning of the environment variable of an option: EXCHANGE_RATE for --rate."""
 CONFIGURED = ("run", "compare", "sweep", "capacity", "nagle", "bench")
 
 
@@ -59,67 +61,95 @@ class Command(click.Command):
     """A command whose options stand in groups and take defaults from a file and the environment."""
 
     table = ""
-    """Its table in the file, if not its name's: all benchmarks share one."""
+    """The command's table in the file; empty if it is the command's own name. All benchmarks share one table."""
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        *own, help_option = super().get_params(ctx)
-        return [*own, *LOUDNESS, help_option]
+        *parameters, help_option = super().get_params(ctx)
+        return [*parameters, *LOUDNESS, help_option]
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        sources = _sources(_by_key(self), self.table or info_name or "")
-        extra.setdefault("default_map", {name: value for _, defaults in sources for name, value in defaults.items()})
+        parameter_of = _parameters_by_key(self)
+        sources = _sources(parameter_of, self.table or info_name or "")
+        defaults: dict[str, Any] = {}
+        for source in sources:
+            defaults |= source.values
+        extra.setdefault("default_map", defaults)
         context = super().make_context(info_name, args, parent, **extra)
-        if used := configured(context):
+        used = configured(context)
+        if used:
             with context.scope(cleanup=False):
-                say(_line(sources, used, _by_key(self)))
+                say(_line(sources, used, parameter_of))
         return context
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows: dict[str, list[tuple[str, str]]] = {f"{heading} options": [] for heading in GROUPS}
+        rows[OTHERS] = []
         heading_of = {name: f"{heading} options" for heading, names in GROUPS.items() for name in names}
-        rows: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (*heading_of.values(), OTHERS)}
         for param in self.get_params(ctx):
-            if isinstance(param, click.Option) and (record := param.get_help_record(ctx)):
-                rows[heading_of.get(param.name or "", OTHERS)].append(record)
+            row = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if row:
+                rows[heading_of.get(param.name or "", OTHERS)].append(row)
         for heading, records in rows.items():
             if records:
                 with formatter.section(heading):
                     formatter.write_dl(records)
 
 
+class Source(NamedTuple):
+    """Defaults of a command that come from one place."""
+
+    place: str
+    """The place as a sentence names it: exchange.toml, or the environment."""
+    values: dict[str, Any]
+    """Values by parameter."""
+
+
 def configured(ctx: click.Context) -> dict[str, Any]:
     """The parameters whose values come from the file or the environment."""
-    return {n: v for n, v in ctx.params.items() if ctx.get_parameter_source(n) is ParameterSource.DEFAULT_MAP}
+    values = {}
+    for name, value in ctx.params.items():
+        if ctx.get_parameter_source(name) is ParameterSource.DEFAULT_MAP:
+            values[name] = value
+    return values
 
 
-def _by_key(command: click.Command) -> dict[str, str]:
-    """Parameters by the names of their options: orders_per_s by rate."""
+def _parameters_by_key(command: click.Command) -> dict[str, str]:
+    """The command's parameters by their keys in the file, which are the options' names: orders_per_s by rate."""
     options = (param for param in command.params if isinstance(param, click.Option))
     return {option.opts[0].removeprefix("--"): str(option.name) for option in options}
 
 
-def _sources(keys: Mapping[str, str], command: str) -> list[tuple[str, dict[str, Any]]]:
-    """(where, values by parameter), the one that counts most last. UserError for a key that no command has."""
+def _sources(parameter_of: Mapping[str, str], command: str) -> list[Source]:
+    """The file's defaults and the environment's; a later source takes precedence.
+
+    UserError for a table or a key that no command has.
+    """
     file = _read()
     tables = {name: value for name, value in file.items() if isinstance(value, dict)}
     for name in tables:
         if name not in CONFIGURED:
             raise _unknown(f"{FILE}: [{name}]", name, CONFIGURED)
     shared = {name: value for name, value in file.items() if name not in tables}
-    known = keys.keys() if shared.keys() <= keys.keys() else {key for name in CONFIGURED for key in _keys_of(name)}
-    _check(shared, known, str(FILE))
-    own = tables.get(command, {})
-    _check(own, _keys_of(command) if own else (), f"{FILE}, [{command}]")
-    variables = {key: PREFIX + key.replace("-", "_").upper() for key in keys}
-    environment = {key: os.environ[name] for key, name in variables.items() if os.environ.get(name)}
+    _check_shared(shared, parameter_of)
+    of_command = tables.get(command, {})
+    if of_command:
+        _check(of_command, _keys_of(command), f"{FILE}, [{command}]")
+    from_file = {**shared, **of_command}
+    from_environment = {}
+    for key in parameter_of:
+        value = os.environ.get(PREFIX + key.replace("-", "_").upper())
+        if value:
+            from_environment[key] = value
     return [
-        (where, {keys[key]: value for key, value in found.items() if key in keys})
-        for where, found in ((str(FILE), {**shared, **own}), ("the environment", environment))
+        Source(str(FILE), {parameter_of[key]: value for key, value in from_file.items() if key in parameter_of}),
+        Source("the environment", {parameter_of[key]: value for key, value in from_environment.items()}),
     ]
 
 
 def _read() -> dict[str, Any]:
+    """The content of exchange.toml; empty if there is none. UserError if it cannot be read."""
     try:
         return tomllib.loads(FILE.read_text())
     except FileNotFoundError:
@@ -128,8 +158,21 @@ def _read() -> dict[str, Any]:
         raise UserError(f"{FILE.absolute()} is no TOML that can be read: {error}") from error
 
 
-def _check(found: Mapping[str, Any], known: Iterable[str], where: str) -> None:
-    for key, value in found.items():
+def _check_shared(values: Mapping[str, Any], parameter_of: Mapping[str, str]) -> None:
+    """UserError for a key of the file's first lines that no command has.
+
+    The other commands are imported only if this one does not have all of the keys.
+    """
+    known = set(parameter_of)
+    if not values.keys() <= known:
+        for name in CONFIGURED:
+            known |= _keys_of(name)
+    _check(values, known, str(FILE))
+
+
+def _check(values: Mapping[str, Any], known: Iterable[str], where: str) -> None:
+    """UserError for a key that is not known, or for a value that nobody could type."""
+    for key, value in values.items():
         if key not in known:
             raise _unknown(f"{where}: {key!r}", key, known)
         if not isinstance(value, str | int | float):
@@ -143,20 +186,33 @@ def _unknown(what: str, name: str, known: Iterable[str]) -> UserError:
 
 
 def _keys_of(name: str) -> set[str]:
-    """The keys of a command; those of all benchmarks for bench."""
+    """The keys of a command; for bench, those of all benchmarks."""
     command: click.Command = importlib.import_module(f"exchange_simulation.cli.{name}").command
     if not isinstance(command, click.Group):
-        return set(_by_key(command))
+        return set(_parameters_by_key(command))
     context = click.Context(command)
-    parts = (command.get_command(context, part) for part in command.list_commands(context))
-    return {key for part in parts if isinstance(part, Command) for key in _by_key(part)}
+    keys: set[str] = set()
+    for part in command.list_commands(context):
+        subcommand = command.get_command(context, part)
+        if isinstance(subcommand, Command):
+            keys |= _parameters_by_key(subcommand).keys()
+    return keys
 
 
-def _line(sources: Iterable[tuple[str, dict[str, Any]]], used: Mapping[str, Any], keys: Mapping[str, str]) -> str:
-    """exchange.toml: --rate 4000; the environment: --seed 7"""
-    where_of = {name: (where, value) for where, values in sources for name, value in values.items() if name in used}
-    option_of = {name: key for key, name in keys.items()}
-    by_where: dict[str, list[str]] = {}
-    for name, (where, value) in where_of.items():
-        by_where.setdefault(where, []).append(f"--{option_of[name]} {value}")
-    return "; ".join(f"from {where}: {', '.join(options)}" for where, options in by_where.items())
+def _line(sources: Iterable[Source], used: Collection[str], parameter_of: Mapping[str, str]) -> str:
+    """The sentence that says which options have defaults from where.
+
+    For example: from exchange.toml: --rate 4000; from the environment: --seed 7
+    """
+    place_of: dict[str, str] = {}
+    value_of: dict[str, Any] = {}
+    for source in sources:
+        for name, value in source.values.items():
+            if name in used:
+                place_of[name] = source.place
+                value_of[name] = value
+    key_of = {parameter: key for key, parameter in parameter_of.items()}
+    options_from: dict[str, list[str]] = {}
+    for name, place in place_of.items():
+        options_from.setdefault(place, []).append(f"--{key_of[name]} {value_of[name]}")
+    return "; ".join(f"from {place}: {', '.join(options)}" for place, options in options_from.items())

@@ -53,7 +53,11 @@ def command(ctx: click.Context, /, **_: Any) -> None:
     from exchange_simulation.experiments.trials.study import COMPARE
 
     def plan_of(given: dict[str, Any]) -> Plan:
-        transports, rates, repeats, seconds = map(given.pop, ("transports", "rates", "repeats", "seconds"))
-        return Plan(arms=comparison_arms(transports, rates, seconds, given), repeats=repeats, seed=given["seed"])
+        transports = given.pop("transports")
+        rates = given.pop("rates")
+        repeats = given.pop("repeats")
+        seconds = given.pop("seconds")
+        arms = comparison_arms(transports, rates, seconds, given)
+        return Plan(arms=arms, repeats=repeats, seed=given["seed"])
 
     make_or_resume(ctx, COMPARE, plan_of)

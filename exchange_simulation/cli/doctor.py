@@ -64,7 +64,9 @@ def _show(sentence: str, items: Sequence[Item]) -> None:
     table = plain_table(key(), key(), words(), header=False)
     for item in items:
         verdict, style = MARKS[item.verdict]
-        lines = [item.found, *_histogram(item.figures), *([f"-> {item.advice}"] if item.advice else [])]
+        lines = [item.found, *_histogram(item.figures)]
+        if item.advice:
+            lines.append(f"-> {item.advice}")
         table.add_row(item.name, Text(verdict, style), "\n".join(lines))
     terminal().print(sentence, style="bold", markup=False)
     terminal().print()
@@ -72,7 +74,10 @@ def _show(sentence: str, items: Sequence[Item]) -> None:
 
 
 def _histogram(figures: Mapping[str, Any]) -> list[str]:
-    """The sleeps by how late they ended: a bar for each octave, by the logarithm of its number."""
+    """A line with a bar for each octave of lateness, as tall as the logarithm of the number of sleeps in it.
+
+    Empty if the figures have no octaves.
+    """
     from math import log
 
     from exchange_simulation.reports.live.picture import BLOCKS, PLAIN
@@ -80,7 +85,12 @@ def _histogram(figures: Mapping[str, Any]) -> list[str]:
     counts = figures.get("octaves")
     if not counts:
         return []
-    shapes = BLOCKS if (sys.stdout.encoding or "").lower().startswith("utf") else PLAIN
+    prints_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
+    shapes = BLOCKS if prints_unicode else PLAIN
     tallest = log(max(counts) + 1)
-    bars = [shapes[round(log(count + 1) / tallest * (len(shapes) - 1))] if count else " " for count in counts]
-    return [f"1 us |{''.join(bars)}| over {2 ** (len(counts) - 2) / 1000:.0f} ms; a bar an octave, log scale"]
+    bars = ""
+    for count in counts:
+        height = round(log(count + 1) / tallest * (len(shapes) - 1))
+        bars += shapes[height] if count else " "
+    last_octave_ms = 2 ** (len(counts) - 2) / 1000
+    return [f"1 us |{bars}| over {last_octave_ms:.0f} ms; a bar an octave, log scale"]

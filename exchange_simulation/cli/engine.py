@@ -40,7 +40,8 @@ def command(
     from exchange_simulation.launching.services import open_engine, open_standby
     from exchange_simulation.launching.transport_settings import check_exposure, with_keys
 
-    url, reporter_url = with_keys(url, secure), with_keys(reporter_url, secure)
+    url = with_keys(url, secure)
+    reporter_url = with_keys(reporter_url, secure)
     if not launched:
         check_exposure(url, insecure)
     events = Events(named("engine", instance), launched)
@@ -65,7 +66,10 @@ def command(
 
 
 def _heed_launcher(service: ResumingEngine, events: Events) -> None:
-    """Let the launcher say that the gateway has left, also while the service waits for it; tell of a full journal."""
+    """Let the launcher say that the gateway has left, also while the service waits for it.
+
+    The launcher is told if the engine refuses orders because its journal is full.
+    """
     service.on_refusal = lambda: events.say("refuses")
     service.while_alone = events.hear
     events.on_known = lambda known: service.end_as(End(**known))

@@ -48,8 +48,10 @@ def command(
     from exchange_simulation.launching.services import open_gateway, open_streams
     from exchange_simulation.launching.transport_settings import with_keys
 
-    engine_url, reporter_url = with_keys(engine_url, secure), with_keys(reporter_url, secure)
-    events, opened = Events(named("gateway", instance), launched), contextlib.ExitStack()
+    engine_url = with_keys(engine_url, secure)
+    reporter_url = with_keys(reporter_url, secure)
+    events = Events(named("gateway", instance), launched)
+    opened = contextlib.ExitStack()
     settings = run_settings(**given) if launched else _settings_by_hand(engine_url, cpu, **asked_for(given))
 
     def open_service() -> tuple[Service, str]:
@@ -63,7 +65,8 @@ def command(
             _heed_launcher(cast("RecoveringGateway", service), events)
         return service, engine_url
 
-    raise SystemExit(1 if serve(events, open_service, cpu, opened, settings.priority).stopped else 0)
+    result = serve(events, open_service, cpu, opened, settings.priority)
+    raise SystemExit(1 if result.stopped else 0)
 
 
 def _heed_launcher(service: RecoveringGateway, events: Events) -> None:
@@ -74,14 +77,14 @@ def _heed_launcher(service: RecoveringGateway, events: Events) -> None:
 
 
 def _go_on(service: RecoveringGateway, known: dict[str, Any]) -> None:
-    """Take the place of a gateway that was killed, as far as it had come."""
+    """Let the service go on where a gateway that was killed had come to."""
     from gateway.recovering.progress import GatewayProgress
 
     service.go_on_from(GatewayProgress(**known))
 
 
 def _tell(events: Events, role: str, known: GatewayProgress | End) -> None:
-    """Tell the launcher what a component has to know that takes the place of a killed one."""
+    """Tell the launcher the facts with which another process could take the place of this one, if it is killed."""
     events.say("known", role=role, known=known._asdict())
 
 

@@ -26,8 +26,10 @@ def command(folder: Path, days: int) -> None:
     try:
         with writing(folder):
             keys = make_keys(folder, days)
+    except BadAddress as error:
+        raise UserError(sentence(error)) from error
     except TransportError as error:
-        raise (UserError if isinstance(error, BadAddress) else click.ClickException)(sentence(error)) from error
+        raise click.ClickException(sentence(error)) from error
     until = time.strftime("%Y-%m-%d", time.localtime(keys.expiry_s))
     click.echo(f"keys until {until}: {folder}")
     click.echo(f"use them with: exchange run --secure {folder}")

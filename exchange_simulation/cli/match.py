@@ -47,7 +47,8 @@ def _match(tape: Path, answers: Path | None, **book: Any) -> dict[str, Any]:
 
     if answers is not None and os.path.exists(answers) and answers.samefile(tape):
         raise UserError(f"--answers {answers} is the tape itself: choose another file")
-    orders, checksum = _read(tape), StreamChecksum()
+    orders = _read(tape)
+    checksum = StreamChecksum()
     try:
         engine = MatchingEngine(OrderBook(**book))
         engine.warm()
@@ -77,11 +78,12 @@ def _read(tape: Path) -> Bytes:
 
 
 def _figures(engine: MatchingEngine, orders: Bytes, answers: str, seconds: float) -> dict[str, Any]:
-    """The figures that --json prints; `answers` is a checksum."""
+    """The figures that --json prints; `answers` is the checksum of the answers."""
     from exchange.checksum import StreamChecksum
     from exchange.results import NAME
 
-    counts, checksum = engine.counts._asdict(), StreamChecksum()
+    counts = engine.counts._asdict()
+    checksum = StreamChecksum()
     checksum.update(orders)
     answer_kinds = ("trades", "confirmations", "quotes", "rejections", "cancelled")
     return {

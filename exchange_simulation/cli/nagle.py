@@ -55,9 +55,11 @@ def command(ctx: click.Context, /, **_: Any) -> None:
     from exchange_simulation.experiments.trials.study import NAGLE
 
     def plan_of(given: dict[str, Any]) -> Plan:
-        transports, rates, repeats, seconds, roles = map(
-            given.pop, ("transports", "rates", "repeats", "seconds", "roles")
-        )
+        transports = given.pop("transports")
+        rates = given.pop("rates")
+        repeats = given.pop("repeats")
+        seconds = given.pop("seconds")
+        roles = given.pop("roles")
         arms = nagle_arms(transports, rates, roles, seconds, given)
         return Plan(arms=arms, repeats=repeats, seed=given["seed"], study=NAGLE)
 

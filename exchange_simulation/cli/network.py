@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from exchange_simulation.launching.network.probe import Machine
     from exchange_simulation.launching.network.profile import Profile
 
-_HOW = {
+MECHANISMS = {
     None: "no",
     "loopback": "loopback, nothing done",
     "veth": "namespaces and veth",
@@ -48,12 +48,13 @@ def list_networks(as_json: bool) -> None:
     for row in rows:
         rate = "" if row["rate_bit_per_s"] is None else f"{row['rate_bit_per_s'] // 1_000_000:,} Mbit/s"
         delay = "" if row["delay_us"] is None else f"{row['delay_us']:,g} us"
-        click.echo(f"{row['name']:8} {rate:>13} {delay:>10}  {_HOW[row['mechanism']]}")
+        click.echo(f"{row['name']:8} {rate:>13} {delay:>10}  {MECHANISMS[row['mechanism']]}")
     for finding in missing:
         click.echo(f"not here: {finding}")
 
 
 def _row(profile: Profile, machine: Machine) -> dict[str, Any]:
+    """The network as --json prints it, with the reason if this machine cannot emulate it."""
     row = {"name": profile.name, "rate_bit_per_s": profile.rate_bit_per_s, "delay_us": profile.delay_us}
     try:
         return {**row, "mechanism": machine.mechanism(profile)}

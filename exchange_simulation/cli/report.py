@@ -34,15 +34,15 @@ def command(folder: Path, no_spark: bool, figures: bool, hlog: bool, as_json: bo
 
     if as_json and as_csv:
         raise click.UsageError("--json and --csv both print to stdout: give one of them")
-    asked = ReportOptions(with_spark=not no_spark, figures=figures, hlog=hlog, as_json=as_json, as_csv=as_csv)
-    raise SystemExit(report(folder, asked))
+    options = ReportOptions(with_spark=not no_spark, figures=figures, hlog=hlog, as_json=as_json, as_csv=as_csv)
+    raise SystemExit(report(folder, options))
 
 
-def report(folder: Path, asked: ReportOptions) -> int:
+def report(folder: Path, options: ReportOptions) -> int:
     """Make the report of any kind of folder; return the exit code. UserError if the folder is damaged or not ours."""
     from exchange_simulation.cli.results.kinds import known_kind
 
     kind = known_kind(folder)
     if not kind.reported_by:
         raise UserError(f"{folder} is a {kind.name}, which has no report: exchange results show {folder} prints it")
-    return int(pkgutil.resolve_name(kind.reported_by)(folder, asked))
+    return int(pkgutil.resolve_name(kind.reported_by)(folder, options))

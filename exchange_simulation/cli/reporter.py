@@ -41,8 +41,11 @@ def command(
     url = with_keys(url, secure)
     settings = run_settings(timeout_s=timeout_s, pairs=pairs, reporters=reporters, recover=recover)
     if instance > reporters:
-        raise click.UsageError(f"--instance is {instance}; of --reporters {reporters} it is one of 1 to {reporters}")
-    events, folder = Events(named("reporter", instance), launched), Path(results) / name
+        raise click.UsageError(
+            f"--instance is {instance}; allowed is 1 to {reporters}, since --reporters is {reporters}"
+        )
+    events = Events(named("reporter", instance), launched)
+    folder = Path(results) / name
 
     def open_in(make_folder: Callable[[], Path]) -> tuple[Service, str]:
         service, link = open_reporter(name, url, make_folder, settings, instance=instance)

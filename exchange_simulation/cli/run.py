@@ -50,13 +50,32 @@ def command(
     exchange run --rate max --orders 2M --no-spark        # as fast as it goes
     exchange run --rate 8k --arrivals poisson --live      # watched while it goes on
     """
-    if live + live_spark + as_json > 1:
-        raise click.UsageError("--live and --live-spark draw for a person, --json prints for a program: give one")
+    _refuse_two_views(live, live_spark, as_json)
     settings = run_settings(**asked_for(given))
     if events and not settings.record:
         raise click.UsageError("--events needs the streams of orders and answers: give --record too")
-    shown = {"with_events": events, "live": live, "live_spark": live_spark, "as_json": as_json}
-    raise SystemExit(run(settings, results, name, with_spark=not no_spark, with_page=not no_page, **shown))
+    exit_code = run(
+        settings,
+        results,
+        name,
+        with_spark=not no_spark,
+        with_page=not no_page,
+        as_json=as_json,
+        with_events=events,
+        live=live,
+        live_spark=live_spark,
+    )
+    raise SystemExit(exit_code)
+
+
+def _refuse_two_views(live: bool, live_spark: bool, as_json: bool) -> None:
+    """UsageError for two options that show the run in different ways; the error names both."""
+    if live and live_spark:
+        raise click.UsageError("--live and --live-spark both draw in the terminal: give one of them")
+    if live and as_json:
+        raise click.UsageError("--live draws for a person, and --json prints for a program: give one of them")
+    if live_spark and as_json:
+        raise click.UsageError("--live-spark draws for a person, and --json prints for a program: give one of them")
 
 
 def run(
@@ -72,7 +91,7 @@ def run(
 ) -> int:
     """Run once into a new folder of `results`; show the outcome and write its page; then let Spark make its tables.
 
-    Returns the run's exit code.
+    Returns the run's exit code. UserError if the run could not start.
     """
     from exchange_simulation.launching.files import new_run_folder, run_name
     from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
@@ -81,15 +100,16 @@ def run(
     from exchange_simulation.launching.run import NotRecorded, measure
 
     check(settings)
-    showing = _showing(settings, live, live_spark)
+    progress_of = _progress_view(settings, live, live_spark)
     with ended_as_by_ctrl_c():
         folder = new_run_folder(Path(results), name or run_name(settings))
-        if left := list(left_unfinished(Path(results))):
+        unfinished = list(left_unfinished(Path(results)))
+        if unfinished:
             from exchange_simulation.cli.results.rerun import repair_those_left
 
-            repair_those_left(left)
+            repair_those_left(unfinished)
         try:
-            record = measure(folder, settings, showing(folder))
+            record = measure(folder, settings, progress_of(folder))
         except NotRecorded as error:
             _show(folder, error.record, as_json)
             raise
@@ -102,10 +122,11 @@ def run(
 
 
 def _follow_up(folder: Path, status: str, with_page: bool, with_spark: bool, as_json: bool) -> None:
-    """The page and Spark's tables; each is left out, and said, where a library for it is not installed."""
+    """Write the page, and let Spark make its tables. Either is left out, with a message, if its library is missing."""
     if with_page:
         with left_out("page"):
-            from exchange_simulation.reports.run.page import write_page  # after the run: it takes half a second
+            # Imported after the run, since the import takes half a second.
+            from exchange_simulation.reports.run.page import write_page
 
             click.echo(f"page: {write_page(folder)}", err=as_json)
     if with_spark:
@@ -114,7 +135,7 @@ def _follow_up(folder: Path, status: str, with_page: bool, with_spark: bool, as_
 
 
 def check(settings: RunSettings) -> None:
-    """UserError where the run could not start, or would leave nothing to analyse."""
+    """Raise UserError if the run could not start, or would leave nothing to analyse. Warn of settings seldom meant."""
     from exchange_simulation.launching.options import warn_of_rejections, warn_of_spinning
     from exchange_simulation.launching.transport_settings import check_transport, check_warm_up
 
@@ -124,8 +145,13 @@ def check(settings: RunSettings) -> None:
     check_transport(settings)
 
 
-def _showing(settings: RunSettings, live: bool, live_spark: bool) -> Callable[[Path], AbstractContextManager[OnSecond]]:
-    """The progress bar or a live view, given the run's folder. UserError where a live view has no terminal."""
+def _progress_view(
+    settings: RunSettings, live: bool, live_spark: bool
+) -> Callable[[Path], AbstractContextManager[OnSecond]]:
+    """Return a function that makes the progress bar, or a live view, for the run's folder.
+
+    UserError if a live view is asked for and there is no terminal.
+    """
     if live_spark:
         from exchange_simulation.experiments.pipeline.live_beside_run import spark_beside
 
@@ -147,16 +173,17 @@ def _show(folder: Path, record: dict[str, Any], as_json: bool) -> None:
         from exchange_simulation.reports.run.terminal import show_record
 
         show_record(record)
-        return show_seconds(read_run_folder(folder))
+        show_seconds(read_run_folder(folder))
+        return
     from exchange_simulation.reports.exports import print_json
 
     for reason in record["reasons"]:
         click.echo(f"{record['status']}: {reason}", err=True)
-    return print_json(record)
+    print_json(record)
 
 
 def _make_tables(folder: Path, status: str, quiet: bool) -> None:
-    """Let Spark make its tables, but not of a partial run. Whatever becomes of them, the run's outcome stands."""
+    """Let Spark make its tables, but not of a partial run. A failure is printed and does not change the exit code."""
     if status == "partial":
         click.echo(f"no tables of a partial run; make them with: exchange report {folder}", err=True)
         return
@@ -166,7 +193,7 @@ def _make_tables(folder: Path, status: str, quiet: bool) -> None:
 
 
 def _write_events(folder: Path, quiet: bool) -> None:
-    """Write the events of the recorded streams. Whatever becomes of them, the run's outcome stands."""
+    """Write the events of the recorded streams. A failure is printed and does not change the exit code."""
     from exchange_simulation.experiments.pipeline.events import write_events
 
     try:

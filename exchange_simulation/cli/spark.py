@@ -26,7 +26,7 @@ master_or_server_option = click.option(
 
 
 def _settings(_context: click.Context, _option: click.Parameter, confs: tuple[str, ...]) -> dict[str, str]:
-    """Spark's settings by name."""
+    """Spark's settings by name. BadParameter for words that are no setting of Spark, or that set the master."""
     settings = {}
     for conf in confs:
         name, equals, value = conf.partition("=")
@@ -41,7 +41,9 @@ def session_options(command: F) -> F:
 
     @functools.wraps(command)
     def with_settings(settings: dict[str, str], packages: str | None, **given: Any) -> Any:
-        return command(settings=settings | ({"spark.jars.packages": packages} if packages else {}), **given)
+        if packages:
+            settings = {**settings, "spark.jars.packages": packages}
+        return command(settings=settings, **given)
 
     return together(
         [
@@ -107,12 +109,12 @@ UNITS_NS = {"us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
 
 def _every_ns(_context: click.Context, _option: click.Parameter, text: str) -> int:
     """Return the nanoseconds of a time with its unit, as 1s or 100ms."""
-    found = re.fullmatch(r"(\d+)\s*(us|ms|s|min)", text)
-    if not found or int(found[1]) == 0:
+    match = re.fullmatch(r"(\d+)\s*(us|ms|s|min)", text)
+    if not match or int(match[1]) == 0:
         raise click.BadParameter(
             f"{text!r} is no length of a bar: give a whole number and a unit, as 1s, 100ms or 1min"
         )
-    return int(found[1]) * UNITS_NS[found[2]]
+    return int(match[1]) * UNITS_NS[match[2]]
 
 
 output_options = together(
@@ -144,9 +146,12 @@ def sql(statement: str | None, file: TextIO | None, **asked: Any) -> None:
 
     Example: exchange spark sql "select arm, due_p99_us from arms where transport = 'zeromq'"
     """
-    if (statement is None) == (file is None):
-        raise click.UsageError("give one statement: as an argument, or with --file")
-    _query(str(statement if file is None else file.read()), **asked)
+    if statement is None and file is None:
+        raise click.UsageError("there is no statement: give one as an argument, or with --file")
+    if statement is not None and file is not None:
+        raise click.UsageError("--file and the argument are two statements: give one of them")
+    query = statement if file is None else file.read()
+    _query(str(query), **asked)
 
 
 @command.command()

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from exchange_simulation.experiments.trials.trial import Trial
 
 WITH_RESUME = {"resume", "results", "no_spark", "as_json"}
+"""Options that have a meaning beside --resume; it keeps the plan, which all others would change."""
 OF_A_TRIAL = WITH_RESUME | {"redo_noisy", "until_decided", "max_repeats", "dry_run", "name"}
 """Options of a command that makes a trial; the others are of its plan and its runs."""
 
@@ -98,50 +99,62 @@ def make_or_resume(
 ) -> NoReturn:
     """Show a plan, make its trial, or go on with one, as the options say; then exit with its code.
 
-    `plan_of` makes the plan of the options that are not of a trial; `confirm` is asked before its first run.
+    `plan_of` makes a plan from the options that are not in OF_A_TRIAL; `confirm` is called before the first run.
     UsageError for options that exclude each other.
     """
     from exchange_simulation.experiments.trials.trial import resume_trial, run_trial, show_plan
 
-    own = {name: value for name, value in ctx.params.items() if name in OF_A_TRIAL}
-    results, as_json, no_spark = own["results"], own["as_json"], own["no_spark"]
-    if own["resume"] is not None:
-        _nothing_beside_resume(ctx)
-        raise SystemExit(follow_up(resume_trial(results, own["resume"], as_json, study), no_spark, as_json))
+    of_trial = {name: value for name, value in ctx.params.items() if name in OF_A_TRIAL}
+    of_plan = {name: value for name, value in ctx.params.items() if name not in OF_A_TRIAL}
+    results: str = of_trial["results"]
+    as_json: bool = of_trial["as_json"]
+    no_spark: bool = of_trial["no_spark"]
+    if of_trial["resume"] is not None:
+        _refuse_options_beside_resume(ctx)
+        trial = resume_trial(results, of_trial["resume"], as_json, study)
+        raise SystemExit(follow_up(trial, no_spark, as_json))
     with naming_options():
-        plan = plan_of(asked_for({name: value for name, value in ctx.params.items() if name not in own}))
-        plan = _with_looks(plan.with_redo(own["redo_noisy"]), own["until_decided"], own["max_repeats"])
+        plan = plan_of(asked_for(of_plan)).with_redo(of_trial["redo_noisy"])
+        plan = _with_looks(plan, of_trial["until_decided"], of_trial["max_repeats"])
     warn_of_spinning(*(arm.settings for arm in plan.arms))
-    if own["dry_run"]:
+    if of_trial["dry_run"]:
         raise SystemExit(show_plan(plan, as_json, results))
     confirm(plan)
-    raise SystemExit(follow_up(run_trial(plan, results, own["name"], as_json), no_spark, as_json))
+    trial = run_trial(plan, results, of_trial["name"], as_json)
+    raise SystemExit(follow_up(trial, no_spark, as_json))
 
 
 def follow_up(trial: Trial, no_spark: bool, as_json: bool) -> int:
-    """Let Spark make tables of a whole trial's runs. The trial's exit code, whatever becomes of them."""
+    """Let Spark make tables of the trial's runs, unless it was interrupted. Returns the trial's exit code.
+
+    Tables that cannot be made do not change the exit code.
+    """
     if trial.is_whole and not no_spark:
         from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
         from exchange_simulation.reports.run.spark_tables import hand_over
 
-        tables = str(trial.folder.parent / "tables")
         with left_out("tables"), ended_as_by_ctrl_c():
-            again = f"exchange spark ingest {trial.folder.parent}"
             hand_over(
-                trial.folder, "exchange_simulation.experiments.pipeline.jobs:ingest_trial", tables, again, quiet=as_json
+                trial.folder,
+                "exchange_simulation.experiments.pipeline.jobs:ingest_trial",
+                str(trial.folder.parent / "tables"),
+                f"exchange spark ingest {trial.folder.parent}",
+                quiet=as_json,
             )
     return trial.exit_code
 
 
 def _with_looks(plan: Plan, until_decided: bool, max_repeats: int | None) -> Plan:
-    """The plan that goes on until every row is decided, if that was asked for."""
+    """The plan, which goes on until every row is decided if --until-decided asks for that."""
     from exchange_simulation.experiments.trials.plan import MOST_REPEATS
 
-    if until_decided:
-        return plan.with_looks(min(4 * plan.repeats, MOST_REPEATS) if max_repeats is None else max_repeats)
-    if max_repeats is not None:
-        raise click.UsageError("--max-repeats ends what --until-decided begins: give both")
-    return plan
+    if not until_decided:
+        if max_repeats is not None:
+            raise click.UsageError("--max-repeats ends what --until-decided begins: give both")
+        return plan
+    if max_repeats is None:
+        max_repeats = min(4 * plan.repeats, MOST_REPEATS)
+    return plan.with_looks(max_repeats)
 
 
 def typed(ctx: click.Context) -> dict[str, Any]:
@@ -150,13 +163,13 @@ def typed(ctx: click.Context) -> dict[str, Any]:
     return {name: value for name, value in ctx.params.items() if ctx.get_parameter_source(name) in typed_in}
 
 
-def _nothing_beside_resume(ctx: click.Context) -> None:
+def _refuse_options_beside_resume(ctx: click.Context) -> None:
     """UsageError for other options beside --resume: a resumed trial keeps its plan, so its arms stay comparable."""
     extra = typed(ctx).keys() - WITH_RESUME
-    if extra:
-        words = [
-            param.opts[0] if isinstance(param, click.Option) else param.make_metavar(ctx).strip("[]")
-            for param in ctx.command.params
-            if param.name in extra
-        ]
+    words = []
+    for param in ctx.command.params:
+        if param.name in extra:
+            is_option = isinstance(param, click.Option)
+            words.append(param.opts[0] if is_option else param.make_metavar(ctx).strip("[]"))
+    if words:
         raise click.UsageError(f"--resume goes on as it was planned: leave out {', '.join(sorted(words))}")

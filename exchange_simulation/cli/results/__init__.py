@@ -22,8 +22,9 @@ def _names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list
     """The names to which a shell completes NAME, the newest first."""
     from exchange_simulation.cli.results.kinds import folders, kind_of
 
-    found = (path.name for path in folders(Path(ctx.params.get("results") or "results")) if kind_of(path) is not None)
-    return sorted((name for name in found if name.startswith(incomplete)), reverse=True)
+    results = Path(ctx.params.get("results") or "results")
+    names = (path.name for path in folders(results) if kind_of(path) is not None)
+    return sorted((name for name in names if name.startswith(incomplete)), reverse=True)
 
 
 @click.group()
@@ -93,12 +94,16 @@ def diff(first: str, second: str, results: str, as_json: bool) -> None:
     from exchange_simulation.launching.record.reading import damage_named
     from exchange_simulation.reports.exports import print_json
 
-    (one, kind), (other, other_kind) = find(Path(results), first), find(Path(results), second)
-    if kind is not other_kind:
-        raise UserError(f"{one} is a {kind.name} and {other} is a {other_kind.name}: give two of a kind")
-    records = kind.read(one), kind.read(other)
-    with damage_named(one, other):
-        difference = kind.differ(*records)
+    first_folder, kind = find(Path(results), first)
+    second_folder, second_kind = find(Path(results), second)
+    if kind is not second_kind:
+        raise UserError(
+            f"{first_folder} is a {kind.name} and {second_folder} is a {second_kind.name}: give two of a kind"
+        )
+    first_record = kind.read(first_folder)
+    second_record = kind.read(second_folder)
+    with damage_named(first_folder, second_folder):
+        difference = kind.differ(first_record, second_record)
         if as_json:
             print_json(difference)
         else:
@@ -117,15 +122,16 @@ def repair(name: str | None, results: str) -> None:
     from exchange_simulation.cli.results.rerun import repair_those_left, repaired
     from exchange_simulation.launching.record.begun import left_unfinished
 
-    folder = Path(results)
     if name is not None:
-        repaired(next((path for path in (folder / name, Path(name)) if os.path.isdir(path)), folder / name))
+        in_results = Path(results) / name
+        is_path = not os.path.isdir(in_results) and os.path.isdir(name)
+        repaired(Path(name) if is_path else in_results)
         return
-    folders(folder)  # an error if it cannot be read, in which no run is found either
-    left = list(left_unfinished(folder))
-    if not left:
+    folders(Path(results))  # UserError if it cannot be read: then no run would be found either
+    unfinished = list(left_unfinished(Path(results)))
+    if not unfinished:
         click.echo(f"{results}: no run is left unfinished", err=True)
-    if not repair_those_left(left, err=False):
+    if not repair_those_left(unfinished, err=False):
         raise SystemExit(1)
 
 

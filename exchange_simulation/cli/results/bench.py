@@ -23,7 +23,7 @@ class Bench(Kind):
     def row_of(self, folder: Path, record: Record) -> Row:
         parts = record.get("parts", [record])
         runs = sum(len(cell["repeats"]) for part in parts for cell in part["rows"])
-        schemes = (scheme_of(each) for part in parts for each in part["settings"]["transport"])
+        schemes = (scheme_of(transport) for part in parts for transport in part["settings"]["transport"])
         return self.row_with(
             folder,
             record,
@@ -34,11 +34,11 @@ class Bench(Kind):
             repeats=max(part["settings"]["repeats"] for part in parts),
         )
 
-    def found(self, first: Record, second: Record) -> Record:
+    def findings(self, first: Record, second: Record) -> Record:
         """The figures of the cells that both records have."""
         return {"figures": list(_figures(first, second))}
 
-    def show_found(self, difference: Record) -> None:
+    def show_findings(self, difference: Record) -> None:
         from exchange_simulation.reports.formats import rounded
 
         print_rows("what was found", difference["figures"], lambda _, found: rounded(found), with_ratio=True)
@@ -52,15 +52,25 @@ class Bench(Kind):
 
 
 def _figures(first: Record, second: Record) -> Iterator[Record]:
-    """The figures of each cell that the table shows."""
+    """Yield the figures of each cell that both records have, a figure for each column of the benchmark's table."""
+    second_parts = {part["benchmark"]: part for part in second.get("parts", [second])}
+    for part in first.get("parts", [first]):
+        second_part = second_parts.get(part["benchmark"], {})
+        second_cells = {cell["words"]: cell for cell in second_part.get("rows", [])}
+        for cell in part["rows"]:
+            if cell["words"] in second_cells:
+                yield from _figures_of_cell(part["benchmark"], cell, second_cells[cell["words"]])
+
+
+def _figures_of_cell(benchmark: str, first: Record, second: Record) -> Iterator[Record]:
+    """Yield the figures that both cells have; `ratio` is the second median over the first."""
     from exchange_simulation.messaging.benchmarks import benchmark_of
 
-    others = {part["benchmark"]: part for part in second.get("parts", [second])}
-    for part in first.get("parts", [first]):
-        cells = {cell["words"]: cell for cell in others.get(part["benchmark"], {}).get("rows", [])}
-        for cell in part["rows"]:
-            for column in benchmark_of(part["benchmark"]).columns:
-                one, other = (c["figures"].get(column.name) for c in (cell, cells.get(cell["words"], {"figures": {}})))
-                if one and other:
-                    ratio = {"ratio": other["median"] / one["median"]} if one["median"] else {}
-                    yield {"field": f"{cell['words']}, {column.title}", "first": one, "second": other, **ratio}
+    for column in benchmark_of(benchmark).columns:
+        first_figure = first["figures"].get(column.name)
+        second_figure = second["figures"].get(column.name)
+        if first_figure and second_figure:
+            row = {"field": f"{first['words']}, {column.title}", "first": first_figure, "second": second_figure}
+            if first_figure["median"]:
+                row["ratio"] = second_figure["median"] / first_figure["median"]
+            yield row

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exchange.json_records import CapacityRecord, LoadAxis, Record
+from exchange.unique import unique
 from exchange_simulation.cli.results.difference import print_lines, print_rows
 from exchange_simulation.cli.results.kind import Kind, Row
 from exchange_simulation.cli.results.rerun import settings_of_record, warn_of_differences
@@ -26,33 +27,37 @@ class Capacity(Kind):
     caveat = "Two searches were made at different times, so what differs may be the machine's."
 
     def row_of(self, folder: Path, record: Record) -> Row:
-        """The folder's line in the list; the offered rate is the capacity that was found."""
-        found = LoadAxis.of(record).capacity(record)
+        """The folder's line in the list; its offered rate is the capacity of the exchange, if the search found it."""
+        capacity = LoadAxis.of(record).capacity(record)
         of_exchange = "benchmark" not in record
         return self.row_with(
             folder,
             record,
             what="capacity" if of_exchange else f"capacity {record['benchmark']}",
             transports=(scheme_of(record["settings"]["transport"]),),
-            orders_per_s=(round(found["value"]),) if found and of_exchange else (),
+            orders_per_s=(round(capacity["value"]),) if capacity and of_exchange else (),
             runs=len(record["probes"]),
             planned_runs=len(record["probes"]),
             repeats=len(record.get("searches", [record])),
         )
 
-    def found(self, first: Record, second: Record) -> Record:
+    def findings(self, first: Record, second: Record) -> Record:
         from exchange_simulation.reports.capacity.table import headline
 
-        axes = [LoadAxis.of(record) for record in (first, second)]
-        one, other = (axis.capacity(record) for axis, record in zip(axes, (first, second), strict=True))
-        ratio = {"ratio": other["value"] / one["value"]} if one and other and axes[0] == axes[1] else {}
-        title = f"capacity, {' and '.join(dict.fromkeys(axis.unit for axis in axes))}"
-        found = {"field": title, "first": one, "second": other, **ratio}
-        return {"answers": [headline(record) for record in (first, second)], "capacity": found}
+        first_axis = LoadAxis.of(first)
+        second_axis = LoadAxis.of(second)
+        first_capacity = first_axis.capacity(first)
+        second_capacity = second_axis.capacity(second)
+        units = unique([first_axis.unit, second_axis.unit])
+        row: Record = {"field": f"capacity, {' and '.join(units)}", "first": first_capacity, "second": second_capacity}
+        if first_capacity and second_capacity and first_axis == second_axis:
+            row["ratio"] = second_capacity["value"] / first_capacity["value"]
+        return {"answers": [headline(first), headline(second)], "capacity": row}
 
-    def show_found(self, difference: Record) -> None:
-        print_lines(*map("{}: {}".format, "AB", difference["answers"]))
-        print_rows("what was found", [difference["capacity"]], lambda _, found: _in_words(found), with_ratio=True)
+    def show_findings(self, difference: Record) -> None:
+        first_answer, second_answer = difference["answers"]
+        print_lines(f"A: {first_answer}", f"B: {second_answer}")
+        print_rows("what was found", [difference["capacity"]], lambda _, capacity: _in_words(capacity), with_ratio=True)
 
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:  # noqa: ARG002
         from exchange_simulation.experiments.capacity.capacity import capacity
@@ -60,8 +65,9 @@ class Capacity(Kind):
         from exchange_simulation.launching.files import dated_name
 
         record = self.read(folder)
-        search, place = search_settings_of(record), Path(results) / (name or dated_name("capacity"))
-        return capacity(self._load(folder, record, search), search, place, as_json)
+        search = search_settings_of(record)
+        new_folder = Path(results) / (name or dated_name("capacity"))
+        return capacity(self._load(folder, record, search), search, new_folder, as_json)
 
     def _load(self, folder: Path, record: Record, search: SearchSettings) -> SearchedLoad:
         from exchange_simulation.experiments.capacity.exchange_rates import ExchangeRates, objective_of
@@ -76,9 +82,11 @@ class Capacity(Kind):
         return ExchangeRates(settings, objective_of(record["objective"]), search)
 
 
-def _in_words(found: Record | None) -> str:
-    """61,200 (59,800..63,900)"""
-    if found is None:
+def _in_words(capacity: Record | None) -> str:
+    """The capacity with its interval. For example: 61,200 (59,800..63,900)"""
+    if capacity is None:
         return "no edge"
-    interval = "" if found["low"] is None else f" ({found['low']:,.0f}..{found['high']:,.0f})"
-    return f"{found['value']:,.0f}{interval}"
+    value = f"{capacity['value']:,.0f}"
+    if capacity["low"] is None:
+        return value
+    return f"{value} ({capacity['low']:,.0f}..{capacity['high']:,.0f})"

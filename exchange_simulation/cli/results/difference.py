@@ -14,6 +14,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from exchange.json_records import Record, section
+from exchange.unique import unique
 from exchange_simulation.experiments.trials.conditions import DIFFERS_BY_RUN
 from exchange_simulation.launching.notices import holding
 from exchange_simulation.reports.formats import condition, number
@@ -47,9 +48,18 @@ def shown_to(parts: list[Part]) -> AbstractContextManager[None]:
 def differing(
     first: Mapping[str, Any], second: Mapping[str, Any], prefix: str = "", names: Iterable[str] | None = None
 ) -> Iterator[Record]:
-    """Yield field, first and second for each field that differs, of `names` or of all; an absent value is left out."""
-    for name in dict.fromkeys((*first, *second)) if names is None else names:
-        values = {side: part[name] for side, part in (("first", first), ("second", second)) if name in part}
+    """Yield {field, first, second} for each field that differs. A value that is absent is left out.
+
+    `names` are the fields to compare; None stands for all that either side has.
+    """
+    if names is None:
+        names = unique([*first, *second])
+    for name in names:
+        values = {}
+        if name in first:
+            values["first"] = first[name]
+        if name in second:
+            values["second"] = second[name]
         if len(values) == 1 or values.get("first") != values.get("second"):
             yield {"field": f"{prefix}{name}", **values}
 
@@ -57,9 +67,9 @@ def differing(
 def differing_parts(first: Record, second: Record, parts: Parts) -> Iterator[Record]:
     """Yield what differs in these parts, without the fields that differ between any two runs."""
     for part, names in parts.items():
-        for found in differing(section(first, part), section(second, part), names=names):
-            if (part, found["field"]) not in DIFFERS_BY_RUN:
-                yield {**found, "field": f"{part}.{found['field']}"}
+        for row in differing(section(first, part), section(second, part), names=names):
+            if (part, row["field"]) not in DIFFERS_BY_RUN:
+                yield {**row, "field": f"{part}.{row['field']}"}
 
 
 def print_lines(*sentences: str) -> None:
@@ -68,36 +78,54 @@ def print_lines(*sentences: str) -> None:
 
 
 def print_heads(difference: Record, lines_of: Callable[[Record], Iterable[str]]) -> None:
-    """Print which record is A and which is B, each with lines about it."""
+    """Print which record is A and which is B, each with lines about it; those of an unusable record are red."""
     for letter, side in (("A", "first"), ("B", "second")):
         head = difference[side]
-        _show(Part(f"{letter}  {head['name']}", tuple(lines_of(head))), "" if head["status"] in USABLE else "bold red")
+        style = "" if head["status"] in USABLE else "bold red"
+        _show(Part(f"{letter}  {head['name']}", tuple(lines_of(head))), style)
 
 
 def setting_words(field: str, value: Any) -> str:
-    """A condition's value in words; `field` is its name, as settings.nagle, and may say of which arms."""
-    return condition(field.partition(" of ")[0].rpartition(".")[2], value)[1]
+    """A condition's value in words.
+
+    `field` is the condition's path in the record, with the arms that have it where they are not all.
+    For example: settings.nagle of tcp at 1,000 orders/s
+    """
+    path = field.partition(" of ")[0]
+    name = path.rpartition(".")[2]
+    _, words = condition(name, value)
+    return words
 
 
 def print_rows(title: str, rows: Iterable[Record], cell: Cell = setting_words, with_ratio: bool = False) -> None:
     """Print a row for each field: its first value and its second, either of which may be absent."""
-    shown = []
+    columns = ["", "A", "B"]
+    if with_ratio:
+        columns.append("B / A")
+    cells = []
     for row in rows:
-        sides = (cell(row["field"], row[side]) if side in row else ABSENT for side in ("first", "second"))
-        shown.append((row["field"], *sides, *([_ratio(row)] if with_ratio else [])))
-    _show(Part(title, columns=("", "A", "B", *(["B / A"] if with_ratio else [])), rows=tuple(shown)))
+        line = [row["field"]]
+        for side in ("first", "second"):
+            line.append(cell(row["field"], row[side]) if side in row else ABSENT)
+        if with_ratio:
+            line.append(_ratio(row))
+        cells.append(tuple(line))
+    _show(Part(title, columns=tuple(columns), rows=tuple(cells)))
 
 
 def _show(part: Part, style: str = "") -> None:
     """Add the part to the list that collects them, or print it. Only a table of figures has a column of ratios."""
-    if (shown := _shown.get()) is not None:
-        shown.append(part)
+    collected = _shown.get()
+    if collected is not None:
+        collected.append(part)
         return
-    terminal().print(Text(part.words, style="bold" if part.lines or part.columns else ""))
+    is_title = bool(part.lines or part.columns)
+    terminal().print(Text(part.words, style="bold" if is_title else ""))
     for line in part.lines:
         terminal().print(Padding(Text(line, style=style), (0, 0, 0, 3)))
     if part.columns:
-        table = plain_table(key(), *map(figure if len(part.columns) > 3 else words, part.columns[1:]))
+        kind_of_column = figure if len(part.columns) > 3 else words
+        table = plain_table(key(), *(kind_of_column(title) for title in part.columns[1:]))
         for row in part.rows:
             table.add_row(*row)
         terminal().print(table)

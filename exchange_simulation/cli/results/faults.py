@@ -27,22 +27,15 @@ class Faults(Kind):
             planned_runs=record["planned_cells"],
         )
 
-    def found(self, first: Record, second: Record) -> Record:
+    def findings(self, first: Record, second: Record) -> Record:
         """Orders lost in the cells that both have."""
-        one, other = (
-            {
-                f"{cell['fault']} over {cell['over']}": cell["orders"]["lost"]
-                for cell in record["cells"]
-                if "orders" in cell
-            }
-            for record in (first, second)
-        )
-        return {
-            "figures": [{"field": name, "first": one[name], "second": other[name]} for name in one if name in other]
-        }
+        first_lost = _orders_lost(first)
+        second_lost = _orders_lost(second)
+        both = [name for name in first_lost if name in second_lost]
+        return {"figures": [{"field": name, "first": first_lost[name], "second": second_lost[name]} for name in both]}
 
-    def show_found(self, difference: Record) -> None:
-        print_rows("orders lost", difference["figures"], lambda _, found: f"{found:,}")
+    def show_findings(self, difference: Record) -> None:
+        print_rows("orders lost", difference["figures"], lambda _, lost: f"{lost:,}")
 
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:  # noqa: ARG002
         from exchange_simulation.experiments.faults.matrix import plan_of, run_matrix
@@ -50,3 +43,12 @@ class Faults(Kind):
         record = self.read(folder)
         warn_of_differences(record)
         return run_matrix(plan_of(record), results, name, as_json)
+
+
+def _orders_lost(record: Record) -> dict[str, int]:
+    """Orders lost, by cell; a cell that could not be tried is absent."""
+    lost = {}
+    for cell in record["cells"]:
+        if "orders" in cell:
+            lost[f"{cell['fault']} over {cell['over']}"] = cell["orders"]["lost"]
+    return lost

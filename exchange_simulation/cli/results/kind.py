@@ -79,7 +79,7 @@ class Kind(ABC):
     no_conditions = ""
     """The sentence in place of conditions if none differs; empty if their title is enough."""
     caveat: str
-    """What a difference is worth."""
+    """The sentence below a difference that says how far it can be trusted."""
 
     def read(self, folder: Path) -> Record:
         """The folder's record. Unusable if there is none, or none that this version can use."""
@@ -96,12 +96,13 @@ class Kind(ABC):
             return unusable_row(folder, self.name, error)
 
     @abstractmethod
-    def row_of(self, folder: Path, record: Record) -> Row: ...
+    def row_of(self, folder: Path, record: Record) -> Row:
+        """The folder's line in the list, from its record."""
 
     def row_with(self, folder: Path, record: Record, **fields: Any) -> Row:
         """The folder's name, its record's status and start, and these fields; by default the kind says what it is."""
-        known = {"what": self.name, "status": record["status"], "started_at": record.get("started_at")}
-        return Row(name=folder.name, **{**known, **fields})
+        by_default = {"what": self.name, "status": record["status"], "started_at": record.get("started_at")}
+        return Row(name=folder.name, **{**by_default, **fields})
 
     def show(self, folder: Path, record: Record) -> None:  # noqa: ARG002
         """Print the record in the same form as the command that made it."""
@@ -118,30 +119,33 @@ class Kind(ABC):
             "first": self.head(first),
             "second": self.head(second),
             "conditions": self.conditions(first, second),
-            **self.found(first, second),
+            **self.findings(first, second),
             "caveat": self.caveat,
         }
 
     def head(self, record: Record) -> Record:
-        """What is shown of a record above a difference."""
-        return {name: record[name] for name in ("name", "status", self.remarks, "started_at") if name}
+        """The fields of a record that are shown above a difference."""
+        names = ["name", "status", "started_at"]
+        if self.remarks:
+            names.insert(2, self.remarks)
+        return {name: record[name] for name in names}
 
     def conditions(self, first: Record, second: Record) -> list[Record]:
         """The conditions that differ."""
         return [*differing(first, second, names=self.fields), *differing_parts(first, second, self.parts)]
 
     @abstractmethod
-    def found(self, first: Record, second: Record) -> Record:
-        """What was found, side by side."""
+    def findings(self, first: Record, second: Record) -> Record:
+        """The results of both records, side by side."""
 
     def show_difference(self, difference: Record) -> None:
-        """Print what `differ` found."""
+        """Print what `differ` returned."""
         print_heads(difference, self.head_lines)
         if self.no_conditions and not difference["conditions"]:
             print_lines(self.no_conditions)
         else:
             print_rows(self.conditions_title, self.condition_rows(difference))
-        self.show_found(difference)
+        self.show_findings(difference)
         print_lines(difference["caveat"])
 
     def head_lines(self, head: Record) -> Iterable[str]:
@@ -151,7 +155,8 @@ class Kind(ABC):
         return difference["conditions"]
 
     @abstractmethod
-    def show_found(self, difference: Record) -> None: ...
+    def show_findings(self, difference: Record) -> None:
+        """Print the part of the difference that `findings` made."""
 
 
 def unusable_row(folder: Path, what: str, error: Unusable) -> Row:

@@ -31,7 +31,8 @@ def kind_of(folder: Path) -> Kind | None:
 
 def known_kind(folder: Path) -> Kind:
     """The folder's kind. UserError if no command of ours made it."""
-    if (kind := kind_of(folder)) is None:
+    kind = kind_of(folder)
+    if kind is None:
         marks = ", ".join(kind.file for kind in KINDS)
         raise UserError(f"{folder} is no folder of ours: it holds none of {marks}, nor what a run leaves on its way")
     return kind
@@ -56,8 +57,8 @@ def find(results: Path, name: str) -> tuple[Path, Kind]:
         return ending[0], known_kind(ending[0])
     if ending:
         raise UserError(f"{counted(len(ending), 'names')} in {results} end in {name}: {_listed(ending)}; give more")
-    near = get_close_matches(name, [path.name for path in ours], n=1)
-    meant = f" (did you mean {near[0]}?)" if near else ""
+    close = get_close_matches(name, [path.name for path in ours], n=1)
+    meant = f" (did you mean {close[0]}?)" if close else ""
     raise UserError(f"{results} holds no run or trial called {name}{meant}; exchange results list shows what there is")
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
+from exchange.unique import unique
 from exchange.words import counted, printable
 from exchange_simulation.cli.results.kind import Row
 from exchange_simulation.cli.results.kinds import folders, kind_of
@@ -19,11 +20,17 @@ from exchange_simulation.launching.record.reading import UNFINISHED
 from exchange_simulation.reports.exports import print_json
 from exchange_simulation.reports.formats import is_number, is_told
 
-LEAST_NAME, NAME_END, LEAST_WHAT = 12, 18, 6
-"""Columns of a name at least; those that tell a run from another, as zeromq-8000-7806a6; and those of what it was."""
+LEAST_NAME = 12
+"""Characters that a name keeps at least."""
+NAME_END = 18
+"""Characters at a name's end that tell one run from another, as zeromq-8000-7806a6."""
+LEAST_WHAT = 6
+"""Characters that the words in the column `what` keep at least."""
 ENOUGH = 34
-"""Columns for the words about a trial; a longer sentence is cut before figures or names are."""
-ABSENT, SPARKS = "-", "tables"
+"""Characters for the words about a trial; a longer sentence is cut before figures or names are."""
+ABSENT = "-"
+SPARK_TABLES = "tables"
+"""The folder that Spark makes in a results folder; it is no folder of a command's."""
 TITLES = ("name", "local time", "status", "what")
 FIGURES = ("over", "orders/s", "p50 us", "p99 us")
 
@@ -31,10 +38,15 @@ FIGURES = ("over", "orders/s", "p50 us", "p99 us")
 def show_list(results: Path, transport: str | None, status: str | None, last: int | None, as_json: bool) -> None:
     """Print the list; folders that no command of ours made are only counted."""
     kinds = {folder: kind_of(folder) for folder in folders(results)}
-    found = (kind.row(folder) for folder, kind in kinds.items() if kind)
-    rows = sorted((replace(row, name=printable(row.name)) for row in found), key=moment_of)
-    chosen = [row for row in rows if transport in {None, *row.transports} and status in {None, row.status}]
-    chosen = chosen[-last:] if last else chosen
+    listed = [kind.row(folder) for folder, kind in kinds.items() if kind]
+    rows = sorted((replace(row, name=printable(row.name)) for row in listed), key=moment_of)
+    chosen = rows
+    if transport:
+        chosen = [row for row in chosen if transport in row.transports]
+    if status:
+        chosen = [row for row in chosen if row.status == status]
+    if last:
+        chosen = chosen[-last:]
     if as_json:
         print_json([_as_json(row) for row in chosen])
     elif chosen:
@@ -42,8 +54,10 @@ def show_list(results: Path, transport: str | None, status: str | None, last: in
     else:
         nothing = f"none of {counted(len(rows), 'runs and trials')} matches" if rows else "no run and no trial"
         click.echo(f"{results}: {nothing}", err=True)
-    if others := sum(kind is None and folder.name != SPARKS for folder, kind in kinds.items()):
-        click.echo(f"not listed: {counted(others, 'folders')} in {results} that no exchange command made", err=True)
+    others = [folder for folder, kind in kinds.items() if kind is None and folder.name != SPARK_TABLES]
+    if others:
+        count = counted(len(others), "folders")
+        click.echo(f"not listed: {count} in {results} that no exchange command made", err=True)
 
 
 def _as_json(row: Row) -> dict[str, Any]:
@@ -56,9 +70,19 @@ def _as_json(row: Row) -> dict[str, Any]:
 def moment_of(row: Row) -> tuple[float, str]:
     """Sort by start; without a record, by the last change in the folder."""
     for moment in (row.started_at, row.last_written_at):
-        with contextlib.suppress(TypeError, ValueError):
-            return datetime.fromisoformat(moment).timestamp(), row.name  # type: ignore[arg-type]
+        if isinstance(moment, str):
+            with contextlib.suppress(ValueError):
+                return datetime.fromisoformat(moment).timestamp(), row.name
     return 0.0, row.name
+
+
+@dataclass(frozen=True)
+class Widths:
+    """The widths of the columns of names, of what was run, and of figures or words, in characters."""
+
+    name: int
+    what: int
+    body: int
 
 
 def lines(rows: Sequence[Row]) -> list[str]:
@@ -68,39 +92,60 @@ def lines(rows: Sequence[Row]) -> list[str]:
     """
     columns = shutil.get_terminal_size().columns
     bodies = [body.rstrip() for body in _bodies(rows)]
-    figures = max(len(body) for body, row in zip(bodies, [None, *rows], strict=True) if not row or has_figures(row))
-    least = LEAST_NAME + LEAST_WHAT + max(len(row.status) for row in rows) + figures + 3
-    with_time = columns >= least + len("11-22 23:59 ")
-    heads = _aligned([TITLES[1:3], *((started_of(row), row.status) for row in rows)])
-    heads = heads if with_time else _aligned([TITLES[2:3], *((row.status,) for row in rows)])
-    left = columns - len(heads[0]) - 3
-    names, whats = [TITLES[0], *(row.name for row in rows)], [TITLES[3], *(row.what for row in rows)]
-    longest_what, longest_name = max(map(len, whats)), max(map(len, names))
-    body = max(figures, min(max(map(len, bodies)), ENOUGH))
-    what_width = min(longest_what, max(LEAST_WHAT, left - body - min(longest_name, NAME_END)))
-    name_width = min(longest_name, max(LEAST_NAME, left - max(figures, body) - what_width))
-    body_width = max(figures, left - what_width - name_width)
-    return [
-        f"{_end_of(name, name_width):<{name_width}} {head} {_beginning_of(what, what_width):<{what_width}} "
-        f"{_beginning_of(text, body_width)}".rstrip().replace("\n", "\\n")
-        for name, head, what, text in zip(names, heads, whats, bodies, strict=True)
-    ]
+    with_figures = [bodies[0], *(body for body, row in zip(bodies[1:], rows, strict=True) if has_figures(row))]
+    figures_width = max(map(len, with_figures))
+    status_width = max(len(row.status) for row in rows)
+    least = LEAST_NAME + LEAST_WHAT + status_width + figures_width + 3
+    if columns >= least + len("11-22 23:59 "):
+        heads = _aligned([TITLES[1:3], *((started_of(row), row.status) for row in rows)])
+    else:
+        heads = _aligned([TITLES[2:3], *((row.status,) for row in rows)])
+    names = [TITLES[0], *(row.name for row in rows)]
+    whats = [TITLES[3], *(row.what for row in rows)]
+    widths = _widths(names, whats, bodies, figures_width, columns - len(heads[0]) - 3)
+    shown = []
+    for name, head, what, body in zip(names, heads, whats, bodies, strict=True):
+        name_cell = f"{_end_of(name, widths.name):<{widths.name}}"
+        what_cell = f"{_beginning_of(what, widths.what):<{widths.what}}"
+        line = f"{name_cell} {head} {what_cell} {_beginning_of(body, widths.body)}"
+        shown.append(line.rstrip().replace("\n", "\\n"))
+    return shown
+
+
+def _widths(names: Sequence[str], whats: Sequence[str], bodies: Sequence[str], figures_width: int, room: int) -> Widths:
+    """Divide `room` characters. Figures get what they need; then `what`, the name and the words, in this order."""
+    longest_name = max(map(len, names))
+    longest_what = max(map(len, whats))
+    longest_body = max(map(len, bodies))
+    body_width = max(figures_width, min(longest_body, ENOUGH))
+    what_width = min(longest_what, max(LEAST_WHAT, room - body_width - min(longest_name, NAME_END)))
+    name_width = min(longest_name, max(LEAST_NAME, room - body_width - what_width))
+    return Widths(name_width, what_width, max(figures_width, room - what_width - name_width))
 
 
 def _bodies(rows: Sequence[Row]) -> list[str]:
-    """The body of each row: figures below their titles for runs, words for other rows."""
-    aligned = iter(_aligned([FIGURES, *(figures_of(row) for row in rows if has_figures(row))], from_right=True))
-    return [next(aligned), *(next(aligned) if has_figures(row) else words_of(row) for row in rows)]
+    """The titles of the figures, then each row's figures below them, or its words."""
+    aligned = _aligned([FIGURES, *(figures_of(row) for row in rows if has_figures(row))], from_right=True)
+    titles, *figures = aligned
+    lines_of_figures = iter(figures)
+    bodies = [titles]
+    for row in rows:
+        bodies.append(next(lines_of_figures) if has_figures(row) else words_of(row))
+    return bodies
 
 
 def has_figures(row: Row) -> bool:
     return row.reason is None and row.repeats is None and row.words is None
 
 
-def figures_of(row: Row) -> tuple[str, ...]:
-    offered = "max" if row.orders_per_s == (None,) else "..".join(f"{rate:,.10g}" for rate in _ends(row))
-    times = (_time(row, name, us) for name, us in (("p50", row.p50_us), ("p99", row.p99_us)))
-    return ",".join(row.transports) or ABSENT, offered or ABSENT, *times
+def figures_of(row: Row) -> tuple[str, str, str, str]:
+    """The cells below FIGURES."""
+    if row.orders_per_s == (None,):
+        offered = "max"
+    else:
+        offered = "..".join(f"{orders_per_s:,.10g}" for orders_per_s in _ends(row))
+    transports = ",".join(row.transports)
+    return transports or ABSENT, offered or ABSENT, _time(row, "p50", row.p50_us), _time(row, "p99", row.p99_us)
 
 
 def _time(row: Row, percentile: str, us: float | None) -> str:
@@ -117,20 +162,33 @@ def words_of(row: Row) -> str:
         return f"{progress}written {_ago(row)}"
     if row.repeats is None or row.reason is not None:
         return str(row.reason)
-    repeats = counted(row.repeats, "repeats") + ", "
-    return f"{repeats if row.runs == row.planned_runs else progress}{','.join(row.transports)} {_rates(row)}"
+    if row.runs == row.planned_runs:
+        progress = counted(row.repeats, "repeats") + ", "
+    return f"{progress}{','.join(row.transports)} {_rates(row)}"
 
 
 def _rates(row: Row) -> str:
-    """1k..16k, 500, max"""
-    ends = "..".join(f"{rate / 1e3:.4g}k" if rate >= 1e3 else f"{rate:.4g}" for rate in _ends(row))
-    return ",".join(filter(None, (ends, "max" if None in row.orders_per_s else "")))
+    """The range of offered rates. For example: 1k..16k or 500 or 1k..16k,max"""
+    words = []
+    ends = "..".join(map(_short, _ends(row)))
+    if ends:
+        words.append(ends)
+    if None in row.orders_per_s:
+        words.append("max")
+    return ",".join(words)
+
+
+def _short(orders_per_s: float) -> str:
+    """The rate in thousands from 1,000 on. For example: 16k"""
+    return f"{orders_per_s / 1e3:.4g}k" if orders_per_s >= 1e3 else f"{orders_per_s:.4g}"
 
 
 def _ends(row: Row) -> list[float]:
     """The lowest and the highest rate; one rate if both are equal, no rate if the rate is max."""
-    offered = sorted(rate for rate in row.orders_per_s if is_number(rate))
-    return list(dict.fromkeys((offered[0], offered[-1]))) if offered else []
+    offered = sorted(orders_per_s for orders_per_s in row.orders_per_s if is_number(orders_per_s))
+    if not offered:
+        return []
+    return unique([offered[0], offered[-1]])
 
 
 def started_of(row: Row) -> str:
@@ -155,8 +213,14 @@ def _ago(row: Row) -> str:
 def _aligned(table: Sequence[Sequence[str]], from_right: bool = False) -> list[str]:
     """Align columns, with a blank between them; all but the first may be aligned to the right."""
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    sides = ["<", *(">" if from_right else "<" for _ in widths[1:])]
-    return [" ".join(f"{c:{s}{w}}" for c, s, w in zip(row, sides, widths, strict=True)) for row in table]
+    other_side = ">" if from_right else "<"
+    aligned = []
+    for first, *others in table:
+        cells = [f"{first:<{widths[0]}}"]
+        for cell, width in zip(others, widths[1:], strict=True):
+            cells.append(f"{cell:{other_side}{width}}")
+        aligned.append(" ".join(cells))
+    return aligned
 
 
 def _end_of(text: str, width: int) -> str:

@@ -11,7 +11,7 @@ import click
 from exchange.allowed import BadSetting
 from exchange.json_records import Record, section
 from exchange.settings import RunSettings
-from exchange_simulation.cli.results.difference import ABSENT, differing_parts
+from exchange_simulation.cli.results.difference import ABSENT, Parts, differing_parts
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.record.begun import repair
 from exchange_simulation.launching.record.machine import host_facts, versions
@@ -26,7 +26,8 @@ LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 def settings_of_record(path: Path, written: Record) -> RunSettings:
     """The settings that the record at `path` has written. UserError if they cannot be run."""
-    if missing := [name for name in LEAST if name not in written]:
+    missing = [name for name in LEAST if name not in written]
+    if missing:
         raise UserError(f"{path} does not say what was run: its settings lack {', '.join(missing)}")
     try:
         return settled(settings_as_written(written))
@@ -38,21 +39,24 @@ def settings_of_record(path: Path, written: Record) -> RunSettings:
 
 def warn_of_differences(then: Record, settings: RunSettings | None = None) -> None:
     """Print one line about what will differ from the first time, if anything will."""
-    if differences := list(unlike_then(then, settings)):
+    differences = list(unlike_then(then, settings))
+    if differences:
         click.echo(f"unlike then: {'; '.join(differences)}", err=True)
 
 
 def unlike_then(then: Record, settings: RunSettings | None = None) -> Iterator[str]:
     """Yield what differs in host, versions and meeting place; `then` is a run's record, or a trial's conditions."""
     now = {"host": host_facts(), "versions": versions()}
-    for found in differing_parts(then, now, {part: None for part in now if section(then, part)}):
-        yield f"{found['field']} was {_value(found, 'first')}, is {_value(found, 'second')}"
-    if settings is not None and (place := _elsewhere(then, settings)):
+    recorded_parts: Parts = {part: None for part in now if section(then, part)}
+    for row in differing_parts(then, now, recorded_parts):
+        yield f"{row['field']} was {_value(row, 'first')}, is {_value(row, 'second')}"
+    place = _elsewhere(then, settings) if settings else None
+    if place:
         yield f"the components met at {place}, and now do on this machine"
 
 
-def _value(found: Record, side: str) -> str:
-    return plain(found[side]) if side in found else ABSENT
+def _value(row: Record, side: str) -> str:
+    return plain(row[side]) if side in row else ABSENT
 
 
 def _elsewhere(record: Record, settings: RunSettings) -> str | None:
@@ -61,9 +65,12 @@ def _elsewhere(record: Record, settings: RunSettings) -> str | None:
         return None
     try:
         url = urlsplit(str(section(record, "settings").get("url")))
-        return None if url.port is None or url.hostname in LOOPBACK else f"{url.hostname}:{url.port}"
+        port = url.port
     except ValueError:
         return None
+    if port is None or url.hostname in LOOPBACK:
+        return None
+    return f"{url.hostname}:{port}"
 
 
 def repair_those_left(folders: Iterable[Path], err: bool = True) -> bool:

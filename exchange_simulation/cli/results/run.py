@@ -8,6 +8,7 @@ from typing import Any
 
 from exchange.json_records import Record, RunRecord, section
 from exchange.settings import RunSettings
+from exchange.unique import unique
 from exchange_simulation.cli.results.difference import Parts, differing, print_lines, print_rows
 from exchange_simulation.cli.results.kind import Kind, Row
 from exchange_simulation.cli.results.rerun import settings_of_record, warn_of_differences
@@ -45,11 +46,12 @@ class Run(Kind):
     def row_of(self, folder: Path, record: Record) -> Row:
         settings = record.get("settings") or {}
         transport = settings.get("transport")
+        has_rate = "orders_per_s" in settings
         return self.row_with(
             folder,
             record,
             transports=(scheme_of(transport),) if transport else (),
-            orders_per_s=(_offered_per_s(settings),) if "orders_per_s" in settings else (),
+            orders_per_s=(_offered_orders_per_s(settings),) if has_rate else (),
             p50_us=number_at("completion_us", "due", "p50")(record),
             p99_us=number_at("completion_us", "due", "p99")(record),
             orders_measured=orders_measured(record),
@@ -63,18 +65,22 @@ class Run(Kind):
         show_conditions(record)
 
     def head(self, record: Record) -> Record:
-        load = section(record, "host").get("load_before")
-        head = {"name": record["name"], "status": record["status"], "reasons": record["reasons"]}
-        started = {"started_at": record.get("started_at"), "load_before": load}
-        return {**head, **started, "orders_measured": orders_measured(record)}
+        return {
+            "name": record["name"],
+            "status": record["status"],
+            "reasons": record["reasons"],
+            "started_at": record.get("started_at"),
+            "load_before": section(record, "host").get("load_before"),
+            "orders_measured": orders_measured(record),
+        }
 
     def head_lines(self, head: Record) -> Iterator[str]:
         load = head["load_before"]
-        before = f", load before {load[0]:.2f}" if load else ""
-        yield f"{head['status']}, started {head['started_at'] or 'at an unknown time'}{before}"
+        load_words = f", load before {load[0]:.2f}" if load else ""
+        yield f"{head['status']}, started {head['started_at'] or 'at an unknown time'}{load_words}"
         yield from head["reasons"]
 
-    def found(self, first: Record, second: Record) -> Record:
+    def findings(self, first: Record, second: Record) -> Record:
         """Counts, streams and figures. A value that was not measured is absent; `ratio` is second over first."""
         return {
             "counts": list(differing(section(first, "counts"), section(second, "counts"))),
@@ -82,7 +88,7 @@ class Run(Kind):
             "figures": list(_figures(first, second)),
         }
 
-    def show_found(self, difference: Record) -> None:
+    def show_findings(self, difference: Record) -> None:
         if difference["counts"]:
             print_rows("counts that differ", difference["counts"], lambda _, value: f"{value:,}")
         print_lines(_streams(difference))
@@ -100,10 +106,12 @@ class Run(Kind):
         return run(settings, results, name, with_spark=with_spark, with_page=True, as_json=as_json)
 
 
-def _offered_per_s(settings: Record) -> float | None:
+def _offered_orders_per_s(settings: Record) -> float | None:
     """The offered rate of all pairs together; None means as fast as possible."""
-    each = settings["orders_per_s"]
-    return None if each is None else float(each * settings.get("pairs", 1))
+    orders_per_s = settings["orders_per_s"]
+    if orders_per_s is None:
+        return None
+    return float(orders_per_s * settings.get("pairs", 1))
 
 
 ELSEWHERE = {"transport", "orders_per_s", "orders", "seed", "url", "network"}
@@ -123,22 +131,30 @@ def _lines(record: Record) -> Iterator[tuple[str, str]]:
     if record.get("started_at"):
         yield "started", record["started_at"]
     settings = record.get("settings") or {}
-    yield "settings", _unlike_default(settings) if "transport" in settings else "not known"
-    if host := record.get("host"):
-        yield "host", _words(host)
-    if versions := record.get("versions"):
-        yield "versions", _words(versions)
-    if sockets := record.get("sockets"):
-        yield "TCP_NODELAY", ", ".join(_nodelay(sockets))
+    if "transport" in settings:
+        yield "settings", _unlike_default(settings)
+    else:
+        yield "settings", "not known"
+    if record.get("host"):
+        yield "host", _words(record["host"])
+    if record.get("versions"):
+        yield "versions", _words(record["versions"])
+    if record.get("sockets"):
+        yield "TCP_NODELAY", ", ".join(_nodelay(record["sockets"]))
     yield "network", _network(record)
-    if noise := noise_words(record):
+    noise = noise_words(record)
+    if noise:
         yield "noise", noise
 
 
 def _unlike_default(settings: Mapping[str, Any]) -> str:
     default = RunSettings().as_dict()
-    own = {n: v for n, v in settings.items() if n not in ELSEWHERE and (n not in default or v != default[n])}
-    return _words(own) if own else "the defaults"
+    unlike = {}
+    for name, value in settings.items():
+        is_default = name in default and value == default[name]
+        if name not in ELSEWHERE and not is_default:
+            unlike[name] = value
+    return _words(unlike) if unlike else "the defaults"
 
 
 def _words(facts: Mapping[str, Any]) -> str:
@@ -146,10 +162,15 @@ def _words(facts: Mapping[str, Any]) -> str:
 
 
 def _nodelay(sockets: list[dict[str, Any]]) -> Iterator[str]:
-    """Whether TCP_NODELAY was on, as each component's sockets were read back."""
-    for component in dict.fromkeys(socket["component"] for socket in sockets):
-        found = {socket["tcp_nodelay"] for socket in sockets if socket["component"] == component}
-        yield f"{component} {'on' if found == {True} else 'off' if found == {False} else 'on and off'}"
+    """Yield for each component whether TCP_NODELAY was on, as its sockets were read back."""
+    for component in unique(socket["component"] for socket in sockets):
+        values = {socket["tcp_nodelay"] for socket in sockets if socket["component"] == component}
+        if values == {True}:
+            yield f"{component} on"
+        elif values == {False}:
+            yield f"{component} off"
+        else:
+            yield f"{component} on and off"
 
 
 def _network(record: Record) -> str:
@@ -158,8 +179,11 @@ def _network(record: Record) -> str:
     if not network:
         profile = (record.get("settings") or {}).get("network")
         return "none emulated" if profile in {None, "local"} else f"{profile}, which left no facts"
-    facts = {name: network.get(name) for name in ("mechanism", "rate_bit_per_s", "delay_us")}
-    return f"{network['profile']}: {', '.join(f'{n} {plain(v)}' for n, v in facts.items() if v is not None)}"
+    facts = []
+    for name in ("mechanism", "rate_bit_per_s", "delay_us"):
+        if network.get(name) is not None:
+            facts.append(f"{name} {plain(network[name])}")
+    return f"{network['profile']}: {', '.join(facts)}"
 
 
 def _is_same_stream(first: Record, second: Record, name: str) -> bool | None:
@@ -169,13 +193,20 @@ def _is_same_stream(first: Record, second: Record, name: str) -> bool | None:
 
 
 def _figures(first: Record, second: Record) -> Iterator[Record]:
+    """Yield each metric that was measured in a record; `ratio` is the second value over the first."""
     for metric in (*COMPARISON_METRICS, *LAG, *PACKETS):
-        values = {"first": metric.read(first), "second": metric.read(second)}
-        measured: dict[str, float] = {side: value for side, value in values.items() if value is not None}
-        if measured:
-            both = len(measured) == 2 and measured["first"] > 0
-            ratio = {"ratio": measured["second"] / measured["first"]} if both else {}
-            yield {"metric": metric.name, "title": metric.title, "unit": metric.unit, **measured, **ratio}
+        first_value = metric.read(first)
+        second_value = metric.read(second)
+        if first_value is None and second_value is None:
+            continue
+        row: Record = {"metric": metric.name, "title": metric.title, "unit": metric.unit}
+        if first_value is not None:
+            row["first"] = first_value
+        if second_value is not None:
+            row["second"] = second_value
+        if first_value and second_value is not None and first_value > 0:
+            row["ratio"] = second_value / first_value
+        yield row
 
 
 def _streams(difference: Record) -> str:

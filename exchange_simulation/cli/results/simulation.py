@@ -29,21 +29,31 @@ class SimulationFolder(Kind):
         speed = f"{record['rates']['orders_per_s'] / 1e6:.3g} M/s"
         return self.row_with(folder, record, words=f"{axis_number(orders)} orders, {instruments}, {speed}")
 
-    def found(self, first: Record, second: Record) -> Record:
-        speeds = [record["rates"]["orders_per_s"] for record in (first, second)]
-        same = {name: first["checksums"][name] == second["checksums"][name] for name in ("orders", "answers")}
+    def findings(self, first: Record, second: Record) -> Record:
+        first_per_s = first["rates"]["orders_per_s"]
+        second_per_s = second["rates"]["orders_per_s"]
         return {
             "found": [
-                line for part in ("totals", "checksums") for line in differing(first[part], second[part], f"{part}.")
+                *differing(first["totals"], second["totals"], "totals."),
+                *differing(first["checksums"], second["checksums"], "checksums."),
             ],
-            "same_streams": same,
-            "speed": {"field": "orders/s", "first": speeds[0], "second": speeds[1], "ratio": speeds[1] / speeds[0]},
+            "same_streams": {
+                name: first["checksums"][name] == second["checksums"][name] for name in ("orders", "answers")
+            },
+            "speed": {
+                "field": "orders/s",
+                "first": first_per_s,
+                "second": second_per_s,
+                "ratio": second_per_s / first_per_s,
+            },
         }
 
-    def show_found(self, difference: Record) -> None:
+    def show_findings(self, difference: Record) -> None:
         same = [name for name, is_same in difference["same_streams"].items() if is_same]
-        sums = f"the same checksums of {' and of '.join(same)}" if same else "neither orders nor answers are the same"
-        print_lines(sums)
+        if same:
+            print_lines(f"the same checksums of {' and of '.join(same)}")
+        else:
+            print_lines("neither orders nor answers are the same")
         if difference["found"]:
             print_rows("what came out", difference["found"])
         print_rows("speed", [difference["speed"]], lambda _, speed: f"{speed:,.0f}", with_ratio=True)

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from exchange.json_records import NEWER, ComparisonRecord, PlanRecord, Record
+from exchange.unique import unique
 from exchange_simulation.cli.results.difference import differing, differing_parts, print_lines, print_rows
 from exchange_simulation.cli.results.kind import Kind, Row, unusable_row
 from exchange_simulation.cli.results.rerun import warn_of_differences
@@ -61,7 +62,8 @@ class Trial(Kind):
 
     def row_of(self, folder: Path, record: Record) -> Row:
         runs = sum(len(arm["runs"]) for arm in record["arms"])
-        planned, started_at = _planned_row(folder, _plan_record(folder)), record["conditions"].get("started_at")
+        planned = _planned_row(folder, _plan_record(folder))
+        started_at = record["conditions"].get("started_at")
         return replace(planned, status=record["status"], started_at=started_at, runs=runs)
 
     def show(self, folder: Path, record: Record) -> None:
@@ -76,23 +78,28 @@ class Trial(Kind):
         yield from head["caveats"]
 
     def conditions(self, first: Record, second: Record) -> list[Record]:
-        """What differs in the plans, in the conditions of the runs, and in the settings of arms that both have."""
+        """The differences of the plans, of the runs' conditions, and of the settings of arms that both trials have."""
         of_runs = differing_parts(first["conditions"], second["conditions"], {"host": None, "versions": None})
         return [*differing(first, second, names=self.fields), *of_runs, *_settings(_in_both(first, second))]
 
     def condition_rows(self, difference: Record) -> Iterator[Record]:
         """Add the arms' labels to a setting in which only some arms differ."""
         for row in difference["conditions"]:
-            some = "arms" in row and len(row["arms"]) < len(difference["arms"])
-            yield {**row, "field": f"{row['field']} of {', '.join(row['arms'])}"} if some else row
+            if "arms" in row and len(row["arms"]) < len(difference["arms"]):
+                yield {**row, "field": f"{row['field']} of {', '.join(row['arms'])}"}
+            else:
+                yield row
 
-    def found(self, first: Record, second: Record) -> Record:
+    def findings(self, first: Record, second: Record) -> Record:
         """`arms` are those that both trials have; an estimate that was not measured is absent."""
-        ours, theirs = ([arm["label"] for arm in record["arms"]] for record in (first, second))
-        judged = [verdict["metric"] for record in (first, second) for verdict in record["verdicts"]]
+        first_labels = [arm["label"] for arm in first["arms"]]
+        second_labels = [arm["label"] for arm in second["arms"]]
         return {
-            "only_in": {"first": [n for n in ours if n not in theirs], "second": [n for n in theirs if n not in ours]},
-            "judged": list(dict.fromkeys(judged)),
+            "only_in": {
+                "first": [label for label in first_labels if label not in second_labels],
+                "second": [label for label in second_labels if label not in first_labels],
+            },
+            "judged": unique(verdict["metric"] for verdict in [*first["verdicts"], *second["verdicts"]]),
             "metrics": {**first["metrics"], **second["metrics"]},
             "arms": [
                 {"label": one["label"], "first": _estimates(one), "second": _estimates(other)}
@@ -100,7 +107,7 @@ class Trial(Kind):
             ],
         }
 
-    def show_found(self, difference: Record) -> None:
+    def show_findings(self, difference: Record) -> None:
         """Print the metrics that have a verdict, or all metrics if none has one."""
         for metric in difference["judged"] or list(difference["metrics"]):
             about = difference["metrics"][metric]
@@ -129,8 +136,8 @@ def _planned_row(folder: Path, plan: Record) -> Row:
         name=folder.name,
         what=_study_of(plan),
         status=UNFINISHED,
-        transports=tuple(dict.fromkeys(scheme_of(each["transport"]) for each in settings)),
-        orders_per_s=tuple(dict.fromkeys(each["orders_per_s"] for each in settings)),
+        transports=tuple(unique(scheme_of(of_arm["transport"]) for of_arm in settings)),
+        orders_per_s=tuple(unique(of_arm["orders_per_s"] for of_arm in settings)),
         repeats=plan["repeats"],
         planned_runs=len(plan["order"]),
     )
@@ -169,27 +176,27 @@ def _in_both(first: Record, second: Record) -> list[tuple[Record, Record]]:
 
 def _settings(both: list[tuple[Record, Record]]) -> Iterator[Record]:
     """Yield the settings in which arms of one label differ; a difference that several arms share is one line."""
-    lines: dict[str, Record] = {}
+    rows: dict[str, Record] = {}
     for first, second in both:
-        for found in differing(first["settings"], second["settings"], prefix="settings."):
-            lines.setdefault(repr(found), {**found, "arms": []})["arms"].append(first["label"])
-    yield from lines.values()
+        for difference in differing(first["settings"], second["settings"], prefix="settings."):
+            row = rows.setdefault(repr(difference), {**difference, "arms": []})
+            row["arms"].append(first["label"])
+    yield from rows.values()
 
 
 def _estimates(arm: Record) -> dict[str, Any]:
-    figures = {
-        name: {end: found[end] for end in ("median", "low", "high", "by_repeat")}
-        for name, found in arm["metrics"].items()
-    }
-    return {"runs": len(arm["runs"]), "held": arm["held"], "metrics": figures}
+    metrics = {}
+    for name, estimate in arm["metrics"].items():
+        metrics[name] = {field: estimate[field] for field in ("median", "low", "high", "by_repeat")}
+    return {"runs": len(arm["runs"]), "held": arm["held"], "metrics": metrics}
 
 
 def _medians(difference: Record, metric: str) -> Iterator[Record]:
     """Yield each arm's estimates in both trials."""
     for arm in difference["arms"]:
-        found = {side: arm[side]["metrics"][metric] for side in SIDES if metric in arm[side]["metrics"]}
-        if found:
-            yield {"field": arm["label"], **found}
+        estimates = {side: arm[side]["metrics"][metric] for side in SIDES if metric in arm[side]["metrics"]}
+        if estimates:
+            yield {"field": arm["label"], **estimates}
 
 
 def _arm_lines(difference: Record) -> Iterator[str]:
@@ -197,7 +204,9 @@ def _arm_lines(difference: Record) -> Iterator[str]:
     if not difference["arms"]:
         yield "no arm is in both"
     for letter, side in (("A", "first"), ("B", "second")):
-        if only := difference["only_in"][side]:
+        only = difference["only_in"][side]
+        if only:
             yield f"only in {letter}: {', '.join(only)}"
-        if not_held := [arm["label"] for arm in difference["arms"] if arm[side]["held"] is False]:
+        not_held = [arm["label"] for arm in difference["arms"] if arm[side]["held"] is False]
+        if not_held:
             yield f"in {letter} the rate was not held by: {', '.join(not_held)}"

@@ -291,7 +291,7 @@ def test_the_secret_of_a_run_names_no_queue_at_a_broker(monkeypatch: pytest.Monk
     [
         (("reporter", "--pairs", "17"), "--pairs is 17; allowed is a whole number from 1 to 16"),
         (("reporter", "--pairs", "2", "--reporters", "3"), "--reporters is 3; allowed is a whole number from 1 to 2"),
-        (("reporter", "--instance", "2"), "--instance is 2; of --reporters 1 it is one of 1 to 1"),
+        (("reporter", "--instance", "2"), "--instance is 2; allowed is 1 to 1, since --reporters is 1"),
         (("engine", "--reporter", "tcp://x:1", "--instance", "17"), "17 is not in the range 1<=x<=16"),
     ],
 )

@@ -102,8 +102,15 @@ def test_tables_that_are_not_there_are_named(typed: Typed, tmp_path: Path) -> No
     assert f"no runs have tables at file://{tmp_path}: make them first, with exchange spark ingest" in done.stderr
 
 
-@pytest.mark.parametrize("words", [[], ["select 1", "--file", "-"], ["select 1", "--csv", "--parquet", "x"]])
-def test_one_statement_and_one_output_are_asked_for(typed: Typed, words: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "there is no statement: give one as an argument, or with --file"),
+        (["select 1", "--file", "-"], "--file and the argument are two statements: give one of them"),
+        (["select 1", "--csv", "--parquet", "x"], "--csv and --parquet are two outputs: give one"),
+    ],
+)
+def test_one_statement_and_one_output_are_asked_for(typed: Typed, words: list[str], message: str) -> None:
     done = typed("sql", *words)
     assert done.exit_code == 2
-    assert "give one" in done.stderr
+    assert message in done.stderr
