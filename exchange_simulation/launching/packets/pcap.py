@@ -1,48 +1,54 @@
 """Packet captures: TCP segments and payload of each direction of each connection, checked against the counters.
 
-The file is pcap's classic one, as `tcpdump -w` writes it. A segment is a frame: what the kernel hands a network card,
-or loopback, in one piece is captured as one, though the kernel's own counters count every full segment in it.
+The file is pcap's classic one, as `tcpdump -w` writes it; dpkt decodes its headers and the packets. A segment is a
+frame: what the kernel hands a network card, or loopback, in one piece is captured as one, though the kernel's own
+counters count every full segment in it.
 """
 
 from __future__ import annotations
 
-import mmap
-import struct
+import io
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
+
+from dpkt import Error, NeedData
+from dpkt.ethernet import ETH_TYPE_IP, ETH_TYPE_IP6
+from dpkt.ip import IP, IP_PROTO_TCP
+from dpkt.ip6 import IP6
+from dpkt.pcap import MAGIC_TO_PKT_HDR, FileHdr, LEFileHdr, LEPktHdr, PktHdr
+from dpkt.tcp import TCP
 
 from exchange_simulation.launching.packets.rows import PacketRow, packet_rows
 from transports.sockets import address_name
 
-FILE_HEADER, FRAME_HEADER = 24, 16  # bytes
-LONGEST_FRAME = 1 << 18  # the most captured bytes of a frame: tcpdump's own limit
-BYTE_ORDERS = {
-    b"\xd4\xc3\xb2\xa1": "<",
-    b"\xa1\xb2\xc3\xd4": ">",
-    b"\x4d\x3c\xb2\xa1": "<",
-    b"\xa1\xb2\x3c\x4d": ">",
-}
-"""The byte order by the file's first bytes, for time stamps in us and in ns."""
+LONGEST_FRAME = 1 << 18
+"""The most captured bytes of a frame: tcpdump's own limit."""
 
-BEFORE_IP = {0: 4, 1: 14, 101: 0, 113: 16, 276: 20}
-"""Bytes of a frame before its IP header, by link type: NULL, EN10MB, RAW, LINUX_SLL, LINUX_SLL2."""
-ETHERTYPE_AT = {1: 12, 113: 14, 276: 0}
-IP_ETHERTYPES = {b"\x08\x00", b"\x86\xdd"}
-TCP = 6
-OPTIONS = {0, 43, 60}
-"""Types of the headers between IPv6's and TCP's: hop by hop, routing, destination."""
-FRAGMENT = 44
-TCP_LEAST = 20  # bytes
-ENOUGH = 13  # bytes of a TCP header up to its length field
+
+class LinkLayer(NamedTuple):
+    """The header before an IP packet: its bytes, and where its ethertype begins, None if it has none."""
+
+    header_bytes: int
+    ethertype_at: int | None
+
+
+LINK_LAYERS = {
+    0: LinkLayer(4, None),
+    1: LinkLayer(14, 12),
+    101: LinkLayer(0, None),
+    113: LinkLayer(16, 14),
+    276: LinkLayer(20, 0),
+}
+"""By pcap's link type: NULL, EN10MB, RAW, LINUX_SLL, LINUX_SLL2."""
+IP_ETHERTYPES = {ethertype.to_bytes(2, "big") for ethertype in (ETH_TYPE_IP, ETH_TYPE_IP6)}
 
 Direction = tuple[str, str]
 """Source and destination, as 127.0.0.1:4711 or [::1]:4711."""
-Content = bytes | mmap.mmap
-Ends = tuple[bytes, bytes, bytes]
-"""(source address, destination address, both ports), as on the wire."""
+Ends = tuple[bytes, int, bytes, int]
+"""Source address and port, destination address and port; addresses as on the wire."""
 
 
 @dataclass
@@ -58,17 +64,10 @@ class BadCapture(ValueError):
 
 
 class Segment(NamedTuple):
+    """A TCP segment of a capture."""
+
     ends: Ends
     payload_bytes: int
-
-
-class _Ip(NamedTuple):
-    """An IP packet: `tcp_at` is the offset of TCP's header, `length` the packet's with its headers."""
-
-    source: bytes
-    destination: bytes
-    tcp_at: int
-    length: int
 
 
 def compare_with_counters(
@@ -115,101 +114,108 @@ def _both(row: PacketRow, seen: Traffic) -> dict[str, Any]:
 def counts(path: Path) -> dict[Direction, Traffic]:
     """The traffic of each direction. BadCapture if the file is no capture, or ends inside a frame."""
     size = path.stat().st_size
-    if size < FILE_HEADER:
+    if size < FileHdr.__hdr_len__:
         raise BadCapture(f"{path} is no packet capture: it has {size} bytes")
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        return counted(content)
+    with path.open("rb") as file:
+        return _counts(file)
 
 
-def counted(content: Content) -> dict[Direction, Traffic]:
+def counted(content: bytes) -> dict[Direction, Traffic]:
     """The same for a capture in memory."""
-    order, link = _format(content)
-    found: defaultdict[Ends, Traffic] = defaultdict(Traffic)
-    for on_wire, frame in _frames(content, order):
-        if sent := segment(frame, link, on_wire):
-            found[sent.ends].segments += 1
-            found[sent.ends].payload_bytes += sent.payload_bytes
-    return {_direction(ends): traffic for ends, traffic in found.items()}
+    return _counts(io.BytesIO(content))
 
 
-def _format(content: Content) -> tuple[str, int]:
-    """(byte order, link type)"""
-    if len(content) < FILE_HEADER or content[:4] not in BYTE_ORDERS:
+def _counts(file: BinaryIO) -> dict[Direction, Traffic]:
+    frame_header, link_type = _format(file)
+    traffic: defaultdict[Ends, Traffic] = defaultdict(Traffic)
+    for frame, bytes_on_wire in _frames(file, frame_header):
+        captured = segment(frame, link_type, bytes_on_wire)
+        if captured is not None:
+            traffic[captured.ends].segments += 1
+            traffic[captured.ends].payload_bytes += captured.payload_bytes
+    return {_direction(ends): sums for ends, sums in traffic.items()}
+
+
+def _format(file: BinaryIO) -> tuple[type[PktHdr], int]:
+    """Read the file's header. Returns the class of its frames' headers, by their byte order, and the link type."""
+    content = file.read(FileHdr.__hdr_len__)
+    frame_header = MAGIC_TO_PKT_HDR.get(int.from_bytes(content[:4], "big"))
+    if len(content) < FileHdr.__hdr_len__ or frame_header not in (PktHdr, LEPktHdr):
         raise BadCapture("no packet capture of pcap's classic format, as tcpdump -w writes it")
-    order = BYTE_ORDERS[content[:4]]
-    link = struct.unpack_from(f"{order}I", content, 20)[0] & 0xFFFF
-    if link not in BEFORE_IP:
-        raise BadCapture(f"a capture of link type {link}; known are {', '.join(map(str, BEFORE_IP))}")
-    return order, link
+    file_header = LEFileHdr(content) if frame_header is LEPktHdr else FileHdr(content)
+    link_type = file_header.linktype & 0xFFFF
+    if link_type not in LINK_LAYERS:
+        raise BadCapture(f"a capture of link type {link_type}; known are {', '.join(map(str, LINK_LAYERS))}")
+    return frame_header, link_type
 
 
-def _frames(content: Content, order: str) -> Iterator[tuple[int, bytes]]:
-    """(length on the wire, captured bytes) of each frame; the eight bytes before the lengths are its time."""
-    header = struct.Struct(f"{order}8xII")
-    at, size = FILE_HEADER, len(content)
-    while at < size:
-        if at + FRAME_HEADER > size:
-            raise BadCapture(f"the capture ends inside a frame's header, at byte {at}")
-        captured, on_wire = header.unpack_from(content, at)
-        at += FRAME_HEADER
-        if captured > min(LONGEST_FRAME, size - at):
-            raise BadCapture(f"the capture has a frame of {captured} bytes at byte {at} of {size}")
-        yield on_wire, content[at : at + captured]
-        at += captured
+def _frames(file: BinaryIO, frame_header: type[PktHdr]) -> Iterator[tuple[bytes, int]]:
+    """Captured bytes of each frame, and its length on the wire. dpkt's own Reader keeps that length to itself."""
+    while content := file.read(frame_header.__hdr_len__):
+        if len(content) < frame_header.__hdr_len__:
+            raise BadCapture(f"the capture ends inside a frame's header, at byte {file.tell()}")
+        header = frame_header(content)
+        at = file.tell()
+        if header.caplen > LONGEST_FRAME:
+            raise BadCapture(f"the capture has a frame of {header.caplen} bytes at byte {at}; most are {LONGEST_FRAME}")
+        frame = file.read(header.caplen)
+        if len(frame) < header.caplen:
+            raise BadCapture(f"the capture has a frame of {header.caplen} bytes at byte {at} of {file.tell()}")
+        yield frame, header.len
 
 
 def _direction(ends: Ends) -> Direction:
-    source, destination, ports = ends
-    source_port, destination_port = struct.unpack(">HH", ports)
+    source, source_port, destination, destination_port = ends
     return address_name(source, source_port), address_name(destination, destination_port)
 
 
-def segment(frame: bytes, link: int, on_wire: int) -> Segment | None:
-    """The TCP segment in a captured frame that had `on_wire` bytes; None if it is no TCP over IP, or a later fragment.
+def segment(frame: bytes, link_type: int, bytes_on_wire: int) -> Segment | None:
+    """The TCP segment in a captured frame; None if it is no TCP over IP, or a later fragment.
 
-    BadCapture if the capture has too few bytes of the frame.
+    BadCapture if the capture has too few bytes of the frame, or lengths in it that cannot be.
     """
-    before = BEFORE_IP[link]
-    if link in ETHERTYPE_AT and frame[ETHERTYPE_AT[link] :][:2] not in IP_ETHERTYPES:
+    link = LINK_LAYERS[link_type]
+    if link.ethertype_at is not None and frame[link.ethertype_at :][:2] not in IP_ETHERTYPES:
         return None
-    packet = frame[before:]
+    packet = frame[link.header_bytes :]
+    version = packet[0] >> 4 if packet else None
+    if version not in (None, 4, 6):
+        return None
     try:
-        ip = _ip(packet, on_wire - before)
-        return _tcp(packet, ip) if ip else None
-    except (IndexError, struct.error) as error:
+        ip = _ip6(packet) if version == 6 else IP(packet)
+        is_tcp = _is_tcp_over_ip6(ip) if version == 6 else ip.p == IP_PROTO_TCP and ip.offset == 0
+        return _segment(ip, ip.data, bytes_on_wire - link.header_bytes) if is_tcp else None
+    except NeedData as error:
         raise BadCapture(f"a frame is cut short after {len(frame)} bytes: capture at least 96 of each") from error
+    except Error as error:
+        raise BadCapture(f"a frame of {len(frame)} bytes holds a damaged packet: {error}") from error
 
 
-def _ip(packet: bytes, on_wire: int) -> _Ip | None:
-    version = packet[0] >> 4
-    if version == 4:
-        return _ipv4(packet, on_wire)
-    return _ipv6(packet, on_wire) if version == 6 else None
+def _ip6(packet: bytes) -> IP6:
+    try:
+        return IP6(packet)
+    except AttributeError as error:  # dpkt 1.9.8 looks for a fragment's offset in whichever header is the last
+        raise BadCapture("a fragment of an IPv6 packet has options, which dpkt cannot read") from error
 
 
-def _ipv4(packet: bytes, on_wire: int) -> _Ip | None:
-    """The field's length is 0 if the packet is too long for it, which only offloading makes."""
-    length, fragment, protocol, source, destination = struct.unpack_from(">2xH2xHxB2x4s4s", packet)
-    if protocol != TCP or fragment & 0x1FFF:
-        return None
-    return _Ip(source, destination, (packet[0] & 15) * 4, length or on_wire)
+def _is_tcp_over_ip6(ip: IP6) -> bool:
+    """True unless another protocol is behind the headers, or a fragment that is not the first."""
+    fragments = [header for header in ip.all_extension_headers if hasattr(header, "frag_off")]
+    protocol = getattr(ip, "p", None)  # an encrypted packet has none
+    return protocol == IP_PROTO_TCP and not any(header.frag_off for header in fragments)
 
 
-def _ipv6(packet: bytes, on_wire: int) -> _Ip | None:
-    length, kind, source, destination = struct.unpack_from(">4xHBx16s16s", packet)
-    at = 40
-    while kind in OPTIONS:
-        kind, at = packet[at], at + 8 * (packet[at + 1] + 1)
-    if kind == FRAGMENT:
-        if struct.unpack_from(">2xH", packet, at)[0] >> 3:
-            return None
-        kind, at = packet[at], at + 8
-    return _Ip(source, destination, at, 40 + length if length else on_wire) if kind == TCP else None
-
-
-def _tcp(packet: bytes, ip: _Ip) -> Segment:
-    header = (packet[ip.tcp_at + ENOUGH - 1] >> 4) * 4
-    payload = ip.length - ip.tcp_at - header
-    if header < TCP_LEAST or payload < 0:
-        raise BadCapture(f"a TCP header of {header} bytes in a packet of {ip.length}")
-    return Segment((ip.source, ip.destination, packet[ip.tcp_at : ip.tcp_at + 4]), payload)
+def _segment(ip: IP | IP6, tcp: TCP | bytes, bytes_on_wire: int) -> Segment:
+    """The segment in an IP packet, whose length field is 0 if offloading made the packet too long for it."""
+    if not isinstance(tcp, TCP):
+        tcp = TCP(tcp)  # dpkt leaves what it cannot decode as it is: this says why
+    if isinstance(ip, IP6):
+        headers_bytes = ip.__hdr_len__ + sum(header.length for header in ip.all_extension_headers)
+        packet_bytes = ip.__hdr_len__ + ip.plen if ip.plen else bytes_on_wire
+    else:
+        headers_bytes = ip.hl * 4
+        packet_bytes = ip.len or bytes_on_wire
+    payload_bytes = packet_bytes - headers_bytes - tcp.off * 4
+    if payload_bytes < 0:
+        raise BadCapture(f"a TCP header of {tcp.off * 4} bytes in a packet of {packet_bytes}")
+    return Segment((ip.src, tcp.sport, ip.dst, tcp.dport), payload_bytes)

@@ -94,6 +94,7 @@ def test_a_packet_too_long_for_its_length_field_is_as_long_as_its_frame():
         ethernet(ipv4(tcp(), 0, fragment=100)),
         ethernet(ipv6(b"\x06\x00\x01\x00" + bytes(4) + tcp(), 0, 44)),
         ethernet(ipv6(bytes(8), 0, 17)),
+        ethernet(ipv6(bytes(40), 0, 50)),
         bytes(12) + b"\x08\x00" + bytes(40),
     ],
 )
@@ -124,6 +125,12 @@ def test_frames_that_were_cut_too_short_are_an_error_that_says_what_to_do(frame)
 def test_headers_longer_than_their_packet_are_an_error(frame):
     with pytest.raises(BadCapture):
         counted(pcap(ethernet(frame)))
+
+
+def test_a_fragment_with_options_is_an_error_that_says_so():
+    fragment = b"\x3c\x00\x00\x01" + bytes(4) + bytes([6, 0]) + bytes(6) + tcp()
+    with pytest.raises(BadCapture, match="a fragment of an IPv6 packet has options"):
+        counted(pcap(ethernet(ipv6(fragment, 9, 44))))
 
 
 def test_a_capture_that_ends_inside_a_frame_is_an_error():
