@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import orjson
 
@@ -13,26 +13,28 @@ from exchange.json_records import SCHEMA, Record, check, decode
 from exchange.measurements import LogBuckets, Source
 from exchange.messages import Statistics, encode
 
-COMPLETION, TRAFFIC, PROCESS, SESSION, THROUGHPUT, SAMPLE, END, RESULT = (
-    "completion",
-    "traffic",
-    "process",
-    "session",
-    "throughput",
-    "sample",
-    "end",
-    "result",
-)
+SESSION = "session"
+THROUGHPUT = "throughput"
+SAMPLE = "sample"
+COMPLETION = "completion"
+TRAFFIC = "traffic"
+PROCESS = "process"
+END = "end"
+RESULT = "result"
 
 SOURCES = [named(source.name.lower(), instance) for source in Source for instance in INSTANCES]
-SOURCES_KINDS = (COMPLETION, TRAFFIC, PROCESS, RESULT)
+KINDS_OF_SOURCES = (COMPLETION, TRAFFIC, PROCESS, RESULT)
 """Records that a source sends itself; the reporter makes the others."""
+
+Int32 = Annotated[int, "32 bits"]
+"""A whole number that Spark's tables keep in 32 bits; other whole numbers take 64."""
 
 
 class SpoolRecord(TypedDict):
     """A line of the spool."""
 
-    schema: int
+    schema: Int32
+    run: NotRequired[str]
     source: str
     kind: str
     wall_ns: int
@@ -40,50 +42,105 @@ class SpoolRecord(TypedDict):
     payload: dict[str, Any]
 
 
-class Completion(TypedDict):
+class SessionPayload(TypedDict):
+    """What gateway and engine agreed on in their hellos."""
+
+    version: str
+    policy: str
+    packing: Int32
+    max_price: Int32
+
+
+class ThroughputPayload(TypedDict):
+    """A reading of a throughput meter."""
+
+    meter: Int32
+    rate_per_s: float
+
+
+class SamplePayload(TypedDict):
+    """The three times of a sampled order, by the gateway's monotonic clock."""
+
+    id: int
+    due_ns: NotRequired[int | None]
+    """Null if the run had no schedule."""
+    handed_over_ns: int
+    answered_ns: int
+
+
+class CompletionPayload(TypedDict):
     """Log buckets of the orders that were answered in a second, by one clock."""
 
-    second: int
+    second: Int32
     clock: str
     last_order: bool
     count: int
     sum_ns: int
     min_ns: int
     max_ns: int
-    bucket: list[int]
+    bucket: list[Int32]
     bucket_count: list[int]
 
 
-class Traffic(TypedDict):
+class TrafficPayload(TypedDict):
     """Counts of a second."""
 
-    second: int
+    second: Int32
     orders_sent: int
     orders_answered: int
     messages_received: int
 
 
-class Process(TypedDict):
-    """Use of the processor since the clock started."""
+class ProcessorUse(TypedDict):
+    """Use of the processors since the clock started."""
 
-    second: int
+    second: Int32
     cpu_s: float
 
 
-class Throughput(TypedDict):
-    meter: int
-    rate_per_s: float
+class ProcessPayload(ProcessorUse):
+    """Use of the machine since the clock started."""
+
+    max_rss_bytes: int
+    voluntary_context_switches: int
+    involuntary_context_switches: int
 
 
-PAYLOADS: dict[str, type] = {COMPLETION: Completion, TRAFFIC: Traffic, PROCESS: Process, THROUGHPUT: Throughput}
-"""Payloads by kind, as far as readers without Spark rely on them."""
+class EndPayload(TypedDict):
+    """The end of a reporter's part of the spool."""
+
+    announced: int
+    received: int
+    reporters: NotRequired[Int32 | None]
+    """Absent from spools of versions with one reporter."""
+
+
+PAYLOADS: dict[str, type] = {
+    SESSION: SessionPayload,
+    THROUGHPUT: ThroughputPayload,
+    SAMPLE: SamplePayload,
+    COMPLETION: CompletionPayload,
+    TRAFFIC: TrafficPayload,
+    PROCESS: ProcessPayload,
+    END: EndPayload,
+}
+"""The fields of each kind, declared here alone: Spark's tables derive their columns from them.
+
+A result is no kind of these: it holds what a component's result has (exchange/results.py), and no table has it."""
+NEEDED_BY_FIGURES: dict[str, type] = {
+    COMPLETION: CompletionPayload,
+    TRAFFIC: TrafficPayload,
+    PROCESS: ProcessorUse,
+    THROUGHPUT: ThroughputPayload,
+}
+"""The kinds that figures are made of, with the fields that they need: a line without these is refused."""
 
 
 def decode_line(line: bytes) -> Record:
     """Decode a line of the spool. UnusableRecord where it or its payload is not what readers rely on."""
     record = decode(line, SpoolRecord)
-    if kind := PAYLOADS.get(record["kind"]):
-        check(record["payload"], kind)
+    if record["kind"] in NEEDED_BY_FIGURES:
+        check(record["payload"], NEEDED_BY_FIGURES[record["kind"]])
     return record
 
 
@@ -98,7 +155,7 @@ def decode_sent(document: bytes, run: int) -> Record | None:
             LogBuckets.from_sparse(record["payload"])
     except (ValueError, IndexError, OverflowError):  # an UnusableRecord is a ValueError
         return None
-    is_known = record["source"] in SOURCES and record["kind"] in SOURCES_KINDS
+    is_known = record["source"] in SOURCES and record["kind"] in KINDS_OF_SOURCES
     is_of_run = record["schema"] == SCHEMA and record.get("run") == f"{run:016x}"
     return record if is_known and is_of_run and b"\n" not in document else None
 

@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.types import ArrayType, DataType
 
+from exchange.json_records import SCHEMA
 from spark.errors import typed_errors
 from spark.live.query import FollowedRun
 from spark.run_facts import RunFacts, read_run
@@ -17,7 +18,7 @@ from spark.sessions.java import find_java
 from spark.sessions.session import open_session
 from spark.summary import RecordsFile, runs_table, seconds_table, summary_rows
 from spark.tables.files import persisted, tables_folder, write_table
-from spark.tables.schemas import BOOLEAN, DOUBLE, INT, KINDS, LONG, PAYLOADS, SPOOL_SCHEMA, TEXT
+from spark.tables.schemas import BOOLEAN, DOUBLE, INT, KINDS, LONG, PAYLOADS, TEXT
 from spark.tables.spool import ingest
 
 EXAMPLES: dict[DataType, Any] = {INT: 1, LONG: 1, DOUBLE: 0.5, TEXT: "due", BOOLEAN: False}
@@ -67,11 +68,11 @@ def warm(spark: SparkSession) -> None:
 
 def write_smallest_run(folder: Path) -> Path:
     """Write a run of one record a kind into this folder."""
-    about = {"schema": SPOOL_SCHEMA, "run": "0" * 16, "source": "gateway", "wall_ns": 1, "monotonic_ns": 1}
+    about = {"schema": SCHEMA, "run": "0" * 16, "source": "gateway", "wall_ns": 1, "monotonic_ns": 1}
     lines = [json.dumps({**about, "kind": kind, "payload": _example(kind)}) for kind in KINDS]
     (folder / "spool").mkdir()
     (folder / "spool" / "000001.jsonl").write_text("".join(f"{line}\n" for line in lines))
-    run = {"schema": 1, "name": folder.name, "status": "complete", "reasons": []}
+    run = {"schema": SCHEMA, "name": folder.name, "status": "complete", "reasons": []}
     (folder / "run.json").write_text(json.dumps(run))
     return folder
 

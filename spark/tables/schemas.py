@@ -1,9 +1,12 @@
-"""The columns of every table of records, one explicit schema a kind; docs/spool.md says what they mean.
+"""The columns of every table of records, derived from the kinds of records in exchange/records.py.
 
 A record is malformed if it lacks a field that is not marked as nullable.
 """
 
 from __future__ import annotations
+
+from types import NoneType, UnionType
+from typing import Any, NotRequired, Union, get_args, get_origin, get_type_hints
 
 from pyspark.sql.types import (
     ArrayType,
@@ -17,19 +20,50 @@ from pyspark.sql.types import (
 )
 from pyspark.sql.types import StructField as Field
 
-SPOOL_SCHEMA = 1
-"""The version of the spool's records that this code reads."""
+from exchange import records
 
-INT, LONG, DOUBLE, TEXT, BOOLEAN = IntegerType(), LongType(), DoubleType(), StringType(), BooleanType()
+INT = IntegerType()
+LONG = LongType()
+DOUBLE = DoubleType()
+TEXT = StringType()
+BOOLEAN = BooleanType()
+
+TYPES: dict[Any, DataType] = {
+    int: LONG,
+    records.Int32: INT,
+    float: DOUBLE,
+    str: TEXT,
+    bool: BOOLEAN,
+    list[int]: ArrayType(LONG, containsNull=False),
+    list[records.Int32]: ArrayType(INT, containsNull=False),
+    dict[str, Any]: TEXT,  # JSON, which is parsed once its kind is known
+}
+"""Spark's type for each type of a record's field."""
 
 
-def _required(**columns: DataType) -> list[Field]:
-    return [Field(name, kind, nullable=False) for name, kind in columns.items()]
+def schema_of(record: type) -> StructType:
+    """Return the columns of a TypedDict. TypeError, naming the field, if Spark has no type for it here."""
+    hints = get_type_hints(record, include_extras=True)
+    return StructType([_field(record, name, hint) for name, hint in hints.items()])
 
 
-ENVELOPE = StructType(
-    _required(schema=INT, run=TEXT, source=TEXT, kind=TEXT, wall_ns=LONG, monotonic_ns=LONG, payload=TEXT)
-)
+def _field(record: type, name: str, hint: Any) -> Field:
+    """Return a column; it is nullable if its field may be absent or null."""
+    nullable = False
+    if get_origin(hint) is NotRequired:
+        nullable = True
+        (hint,) = get_args(hint)
+    if get_origin(hint) in (Union, UnionType):
+        nullable = nullable or NoneType in get_args(hint)
+        (hint,) = (part for part in get_args(hint) if part is not NoneType)
+    if hint not in TYPES:
+        raise TypeError(f"{record.__name__}.{name} is of type {hint}, which has no type in spark/tables/schemas.py")
+    return Field(name, TYPES[hint], nullable)
+
+
+ENVELOPE = schema_of(records.SpoolRecord)
+PAYLOADS = {kind: schema_of(payload) for kind, payload in records.PAYLOADS.items()}
+KINDS = tuple(PAYLOADS)
 
 ORIGIN = ("source", "wall_ns", "monotonic_ns")
 """The fields that say who wrote a record, and when."""
@@ -40,49 +74,6 @@ TABLE_ORIGIN = (RUN_ID, *ORIGIN)
 
 KEYS = ("experiment", "run")
 """The names of a row's run: the folder of its trial, and its own."""
-
-PAYLOADS = {
-    "session": StructType(_required(version=TEXT, policy=TEXT, packing=INT, max_price=INT)),
-    "throughput": StructType(_required(meter=INT, rate_per_s=DOUBLE)),
-    "sample": StructType(
-        [
-            *_required(id=LONG),
-            Field("due_ns", LONG),  # null if the run had no schedule
-            *_required(handed_over_ns=LONG, answered_ns=LONG),
-        ]
-    ),
-    "completion": StructType(
-        _required(
-            second=INT,
-            clock=TEXT,
-            last_order=BOOLEAN,
-            count=LONG,
-            sum_ns=LONG,
-            min_ns=LONG,
-            max_ns=LONG,
-            bucket=ArrayType(INT, containsNull=False),
-            bucket_count=ArrayType(LONG, containsNull=False),
-        )
-    ),
-    "traffic": StructType(_required(second=INT, orders_sent=LONG, orders_answered=LONG, messages_received=LONG)),
-    "process": StructType(
-        _required(
-            second=INT,
-            cpu_s=DOUBLE,
-            max_rss_bytes=LONG,
-            voluntary_context_switches=LONG,
-            involuntary_context_switches=LONG,
-        )
-    ),
-    "end": StructType(
-        [
-            *_required(announced=LONG, received=LONG),
-            Field("reporters", INT),  # null in spools of versions with one reporter
-        ]
-    ),
-}
-
-KINDS = tuple(PAYLOADS)
 
 
 def table_schema(kind: str) -> StructType:

@@ -11,19 +11,18 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as fn
 from pyspark.sql.types import StringType, StructField, StructType
 
+from exchange.json_records import SCHEMA
 from spark.tables.files import persisted, spark_path, write_table
-from spark.tables.schemas import ENVELOPE, KINDS, PAYLOADS, RUN_ID, SPOOL_SCHEMA, TABLE_ORIGIN
+from spark.tables.schemas import ENVELOPE, KINDS, PAYLOADS, RUN_ID, TABLE_ORIGIN
 
 CORRUPT = "_corrupt"
 EXAMPLE_CHARACTERS = 160
 
 NO_RECORD = "no record: not one JSON object with the fields of a spool record"
-UNKNOWN_SCHEMA = f"unknown schema: not {SPOOL_SCHEMA}"
+UNKNOWN_SCHEMA = f"unknown schema: not {SCHEMA}"
 UNKNOWN_KIND = "unknown kind"
 WRONG_PAYLOAD = "wrong payload: not that of its kind"
 COPY = "copy: the same line stands in the spool before"
-
-WITHOUT_RUN = StructType([field for field in ENVELOPE if field.name != "run"])
 
 
 def ingest(spark: SparkSession, spool: Path, tables: Path) -> None:
@@ -89,8 +88,8 @@ def _problem(copied: Column) -> Column:
     one_object = fn.col("value").rlike(r"(?s)^\s*\{.*\}\s*$") & ~fn.col("value").contains("}{")
     return (
         fn.when(~one_object, NO_RECORD)
-        .when(fn.col("schema") != SPOOL_SCHEMA, UNKNOWN_SCHEMA)
-        .when(fn.col(RUN_ID).isNull() | _lacks_any("", WITHOUT_RUN), NO_RECORD)
+        .when(fn.col("schema") != SCHEMA, UNKNOWN_SCHEMA)
+        .when(fn.col(RUN_ID).isNull() | _lacks_any("", ENVELOPE), NO_RECORD)
         .when(~fn.col("kind").isin(*KINDS), UNKNOWN_KIND)
         .when(reduce(or_, map(_wrong_payload, KINDS)) | _buckets_disagree(), WRONG_PAYLOAD)
         .when(copied, COPY)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from exchange.json_records import Record, RunRecord, section
-from exchange.records import PAYLOADS
+from exchange.records import NEEDED_BY_FIGURES
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.record.reading import record_for_report, records
 from exchange_simulation.reports.drawing.colours import BLUE, transport_colour
@@ -47,7 +47,7 @@ def read_run_folder(folder: Path) -> RunFolder:
 
 def _read_spool(folder: Path) -> Spool:
     """The records of the kinds that are drawn; UserError at one that cannot be read."""
-    spool: Spool = {kind: [] for kind in PAYLOADS}
+    spool: Spool = {kind: [] for kind in NEEDED_BY_FIGURES}
     for record in records(folder):
         if record["kind"] in spool:
             spool[record["kind"]].append(record)

@@ -9,7 +9,7 @@ import pytest
 from synthetic_run import SyntheticRun
 
 from exchange.measurements import BUCKETS, LogBuckets, Meter, bucket_of
-from exchange.records import PAYLOADS
+from exchange.records import NEEDED_BY_FIGURES
 from exchange.seconds import merged
 from exchange_simulation.reports.drawing.canvas import page_style
 from exchange_simulation.reports.drawing.colours import TRANSPORT_COLOURS
@@ -46,7 +46,7 @@ def process(second: int, cpu_s: float, at_s: float, source: str = "engine") -> R
 
 
 def seconds_of(*records: Record) -> Seconds:
-    spool = {kind: [r for r in records if r.get("kind") == kind] for kind in PAYLOADS}
+    spool = {kind: [r for r in records if r.get("kind") == kind] for kind in NEEDED_BY_FIGURES}
     return Seconds(RunFolder({}, spool))
 
 

@@ -1,0 +1,46 @@
+"""Spark's columns are derived from the kinds of records."""
+
+from __future__ import annotations
+
+from typing import NotRequired, TypedDict
+
+import pytest
+from pyspark.sql.types import ArrayType
+
+from exchange.records import Int32
+from spark.tables.schemas import BOOLEAN, DOUBLE, INT, LONG, TEXT, schema_of
+
+
+class Reading(TypedDict):
+    place: str
+    second: Int32
+    count: int
+    mean: float
+    is_last: bool
+    bucket: list[Int32]
+    due_ns: NotRequired[int | None]
+    new: NotRequired[Int32]
+
+
+class Strange(TypedDict):
+    second: Int32
+    phase: complex
+
+
+def test_a_field_is_a_column_of_its_type_and_may_be_null_if_it_may_be_absent() -> None:
+    columns = {field.name: (field.dataType, field.nullable) for field in schema_of(Reading)}
+    assert columns == {
+        "place": (TEXT, False),
+        "second": (INT, False),
+        "count": (LONG, False),
+        "mean": (DOUBLE, False),
+        "is_last": (BOOLEAN, False),
+        "bucket": (ArrayType(INT, containsNull=False), False),
+        "due_ns": (LONG, True),
+        "new": (INT, True),
+    }
+
+
+def test_a_type_without_a_column_s_type_is_refused_with_its_field() -> None:
+    with pytest.raises(TypeError, match=r"^Strange\.phase is of type <class 'complex'>"):
+        schema_of(Strange)
