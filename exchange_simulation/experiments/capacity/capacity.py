@@ -72,45 +72,74 @@ class Prober:
 
     def probe(self, value: float) -> ProbeOutcome:
         """Make the probe, and make it again while it is noisy, as far as the rule allows; the quietest try counts."""
-        tries = [self._measured(value)]
-        while self.rule and self.rule.wants(list(map(_noise_of, tries)), len(self.set_aside) + len(tries) - 1):
-            say(f"{self.load.axis.in_words(f'{value:,.0f}'):>21}: again, since {noise_words(_noise_of(tries[-1]))}")
+        tries = [self._measure(value)]
+        while self._is_to_be_made_again(tries):
+            say(f"{self._in_words(value)}: again, since {noise_words(_noise_of(tries[-1]))}")
             try:
-                tries.append(self._measured(value))
+                tries.append(self._measure(value))
             except (KeyboardInterrupt, UserError):
                 self.set_aside += tries
                 raise
-        noises = list(map(_noise_of, tries))
-        found = tries[noises.index(self.rule.choose(noises) or noises[0]) if self.rule else 0]
-        self.set_aside += [each for each in tries if each is not found]
-        self.probes.append(found)
-        self.on_probe(found)
-        return ProbeOutcome(found[self.load.axis.name], found["holds"], found["log_ratio"])
+        chosen = self._chosen(tries)
+        self.set_aside += [probe for probe in tries if probe is not chosen]
+        self.probes.append(chosen)
+        self.on_probe(chosen)
+        return ProbeOutcome(chosen[self.load.axis.name], chosen["holds"], chosen["log_ratio"])
 
-    def _measured(self, value: float) -> Record:
-        """UserError if the probe cannot be made; KeyboardInterrupt if Ctrl-C ended it early."""
+    def say_outcome(self, probe: Record) -> None:
+        """Tell the user how a probe ended."""
+        outcome = f"failed, {probe['why']}" if probe["why"] else "held"
+        say(f"{self._in_words(probe[self.load.axis.name])}: {outcome}")
+
+    def _in_words(self, value: float) -> str:
+        """Return the value with its unit, as wide as a column of the progress."""
+        return f"{self.load.axis.in_words(f'{value:,.0f}'):>21}"
+
+    def _is_to_be_made_again(self, tries: list[Record]) -> bool:
+        if self.rule is None:
+            return False
+        extra_probes = len(self.set_aside) + len(tries) - 1
+        return self.rule.wants([_noise_of(probe) for probe in tries], extra_probes)
+
+    def _chosen(self, tries: list[Record]) -> Record:
+        """Return the try that counts."""
+        if self.rule is None:
+            return tries[0]
+        noises = [_noise_of(probe) for probe in tries]
+        chosen = self.rule.choose(noises)
+        assert chosen is not None
+        return tries[noises.index(chosen)]
+
+    def _measure(self, value: float) -> Record:
+        """Measure at a value in a new folder.
+
+        UserError if the probe cannot be made; KeyboardInterrupt if Ctrl-C ended it early.
+        """
         if self._begun:
             time.sleep(self.pause_s)
         self._begun += 1
         folder = new_run_folder(self.folder, f"{self._begun:03}-{value:.0f}")
-        return {"run": folder.name, **self._whole(lambda: self.load.probe(folder, value))}
+        return {"run": folder.name, **self._unless_interrupted(lambda: self.load.probe(folder, value))}
 
     def ceiling(self) -> float:
-        return float(self._whole(lambda: self.load.ceiling(self.folder / "000-ceiling")))
+        """Measure the highest value that can be offered. UserError, KeyboardInterrupt as for a probe."""
+        return float(self._unless_interrupted(lambda: self.load.ceiling(self.folder / "000-ceiling")))
 
-    def _whole(self, measure: Callable[[], Any]) -> Any:
+    def _unless_interrupted(self, measure: Callable[[], Any]) -> Any:
+        """Return what was measured. KeyboardInterrupt after Ctrl-C, also where that made the measurement fail."""
         try:
-            found = measure()
+            measured = measure()
         except UserError:
-            if not self.interrupted():
-                raise
+            if self.interrupted():
+                raise KeyboardInterrupt from None
+            raise
         if self.interrupted():
             raise KeyboardInterrupt
-        return found
+        return measured
 
 
 def _noise_of(probe: Record) -> Record:
-    """The part of a run's record that the rule looks at."""
+    """Return the part of a run's record that the rule looks at."""
     return {"name": probe["run"], "noise": {"share_of_all_cpus": probe["noise_share"]}}
 
 
@@ -125,53 +154,51 @@ class MeasuredCapacity(NamedTuple):
 
 def capacity(load: SearchedLoad, search_settings: SearchSettings, folder: Path, as_json: bool) -> int:
     """Search the capacity and show it. Returns the exit code: 0 if the search is complete, else 1."""
-    found = measured_capacity(load, search_settings, folder)
-    print_measured(found.record, as_json, partial(show, found.record), found.page)
-    return 0 if found.is_whole else 1
+    measured = measured_capacity(load, search_settings, folder)
+    print_measured(measured.record, as_json, partial(show, measured.record), measured.page)
+    return 0 if measured.is_whole else 1
 
 
 def measured_capacity(load: SearchedLoad, search_settings: SearchSettings, folder: Path) -> MeasuredCapacity:
     """Search the capacity in a new folder. UserError if the first probe cannot start."""
-    least, axis = load.least(), load.axis
+    least = load.least()
     new_run_folder(folder.parent, folder.name)
-    known = {
+    rule = RedoRule.of_plan(search_settings.most_probes) if search_settings.redo_noisy else None
+    known_before = {
         "schema": SCHEMA,
         "name": folder.name,
         "started_at": now(),
         **load.known(),
-        "axis": asdict(axis),
+        "axis": asdict(load.axis),
         "host": host_facts(),
         "versions": versions(),
     }
 
-    rule = RedoRule.of_plan(search_settings.most_probes) if search_settings.redo_noisy else None
-
     def write_record(is_over: bool = False) -> dict[str, Any]:
-        found = search.as_dict(is_over)
-        flags = list(found["flags"])
+        searched = search.as_dict(is_over)
+        flags = list(searched["flags"])
         if rule and prober.set_aside:
-            flags.append(set_aside_words(list(map(_noise_of, prober.set_aside)), rule))
+            flags.append(set_aside_words([_noise_of(probe) for probe in prober.set_aside], rule))
         shares = [probe["noise_share"] for probe in prober.probes]
         flags += noise_caveats(shares, len(prober.set_aside), rule, "probes")
         record = {
-            **known,
-            **found,
+            **known_before,
+            **searched,
             "flags": flags,
             "probes": prober.probes,
-            "redo_noisy": rule and asdict(rule),
+            "redo_noisy": asdict(rule) if rule else None,
             "set_aside": prober.set_aside,
         }
         write_json(folder / FILE, record)
         return record
 
     def on_probe(probe: Record) -> None:
-        outcome = f"failed, {probe['why']}" if probe["why"] else "held"
-        say(f"{axis.in_words(f'{probe[axis.name]:,.0f}'):>21}: {outcome}")
+        prober.say_outcome(probe)
         write_record()
 
     with ended_as_by_ctrl_c(), CtrlC.noted() as ctrl_c:
         prober = Prober(folder, load, search_settings.pause_s, rule, on_probe, lambda: ctrl_c.pressed)
-        search = CapacitySearch(prober.probe, prober.ceiling, least, search_settings, axis)
+        search = CapacitySearch(prober.probe, prober.ceiling, least, search_settings, load.axis)
         _run(search, prober)
     record = write_record(is_over=True)
     return MeasuredCapacity(record, write_page(folder, record), is_whole=not search.stopped)

@@ -31,8 +31,10 @@ from exchange.estimates import TAIL, IntervalEstimate
 
 FAR = 0.8
 """The logarithm of a ratio beyond which its size does not count: a factor of two."""
-STRAY_SHARE, STRAY = 0.04, NormalDist(0.0, 2.0)
-"""The share of stray probes, whose noise may be anything, and that noise."""
+STRAY_SHARE = 0.04
+"""The share of stray probes, whose noise may be anything."""
+STRAY = NormalDist(0.0, 2.0)
+"""The noise of stray probes."""
 SLOPES = np.geomspace(0.2, 40.0, 8, dtype=np.float32)[:, None, None]
 FLOORS = -np.log(np.array([0.05, 0.3, 0.5, 0.65, 0.8], np.float32))[:, None]
 DEVIATIONS = np.geomspace(0.04, 1.0, 6)
@@ -66,10 +68,13 @@ class ProbeOutcome:
     def bounds(self) -> tuple[float, float]:
         """The lowest and the highest logarithm of the ratio that the outcome allows; equal if it is known."""
         y = self.log_ratio
-        if y is None or self.holds is not (y <= 0):
+        is_known = y is not None and self.holds is (y <= 0)
+        if y is None or not is_known:
             return (-np.inf, 0.0) if self.holds else (0.0, np.inf)
-        if abs(y) > FAR:
-            return (-np.inf, -FAR) if y < 0 else (FAR, np.inf)
+        if y < -FAR:
+            return (-np.inf, -FAR)
+        if y > FAR:
+            return (FAR, np.inf)
         return y, y
 
 
@@ -77,13 +82,17 @@ class Posterior:
     """How likely each capacity between two rates is, given the outcomes so far."""
 
     def __init__(self, low_per_s: float, high_per_s: float, points: int | None = None) -> None:
+        """`points` is the number of capacities in the grid; without it they are STEP apart."""
         low, high = log(low_per_s), log(high_per_s)
-        self._edges = np.linspace(low, high, (points or max(2, round((high - low) / STEP))) + 1)
+        if points is None:
+            points = max(2, round((high - low) / STEP))
+        self._edges = np.linspace(low, high, points + 1)
         self._capacities = ((self._edges[1:] + self._edges[:-1]) / 2)[:, None, None, None].astype(np.float32)
         self._log_weights: Floats = -FLATNESS * np.log(SLOPES[None])
         self.outcomes: list[ProbeOutcome] = []
 
     def add(self, outcomes: Sequence[ProbeOutcome]) -> Posterior:
+        """Take further outcomes in; returns itself."""
         for outcome in outcomes:
             expected = self._expected(outcome.rate_per_s)
             self._log_weights = self._log_weights + np.log(_likelihood(expected, *outcome.bounds))
@@ -91,22 +100,23 @@ class Posterior:
         return self
 
     def refined(self) -> Posterior:
-        """The posterior of the same outcomes on a grid as fine as its width needs."""
+        """Return the posterior of the same outcomes on a grid as fine as its width needs."""
         lowest, highest = self._edges[0], self._edges[-1]
-        found: Posterior = self
+        posterior: Posterior = self
         for margin in (1.5 * STEP, 0.0):
-            low, high = (log(rate) for rate in found.quantiles([NEGLIGIBLE, 1 - NEGLIGIBLE]))
-            ends = exp(max(lowest, low - margin)), exp(min(highest, high + margin))
-            found = Posterior(*ends, POINTS).add(self.outcomes)
-        return found
+            low_per_s, high_per_s = posterior.quantiles([NEGLIGIBLE, 1 - NEGLIGIBLE])
+            low = max(lowest, log(low_per_s) - margin)
+            high = min(highest, log(high_per_s) + margin)
+            posterior = Posterior(exp(low), exp(high), POINTS).add(self.outcomes)
+        return posterior
 
     def _expected(self, rate_per_s: float) -> Floats:
-        """The logarithm of figure / bound, without noise, at a rate."""
+        """Return the logarithm of figure / bound, without noise, at a rate, for each point of the grid."""
         rise = SLOPES * (log(rate_per_s) - self._capacities) / FLOORS
         return np.asarray(FLOORS * np.expm1(np.minimum(rise, STEEPEST)))
 
     def quantiles(self, shares: Sequence[float]) -> list[float]:
-        """The rates below which these shares of the posterior lie."""
+        """Return the rates below which these shares of the posterior lie."""
         cumulated = np.concatenate([[0.0], np.cumsum(self._weights.sum(axis=(1, 2, 3)))])
         return [exp(x) for x in np.interp(np.array(shares) * cumulated[-1], cumulated, self._edges)]
 
@@ -118,11 +128,13 @@ class Posterior:
 
     @property
     def _weights(self) -> Floats:
-        every = np.broadcast_to(self._log_weights, np.broadcast_shapes(self._log_weights.shape, self._capacities.shape))
-        return np.asarray(np.exp(every - every.max()))
+        """The weight of each point of the grid; the largest is 1."""
+        shape = np.broadcast_shapes(self._log_weights.shape, self._capacities.shape)
+        log_weights = np.broadcast_to(self._log_weights, shape)
+        return np.asarray(np.exp(log_weights - log_weights.max()))
 
     def chance(self, rate_per_s: float) -> IntervalEstimate:
-        """The chance that a probe at this rate holds, with its interval."""
+        """Return the chance that a probe at this rate holds, with its interval."""
         chances = np.broadcast_to(_share_below(-self._expected(rate_per_s)), self._weights.shape).ravel()
         weights = self._weights.ravel()
         upwards = np.argsort(chances)
@@ -132,12 +144,17 @@ class Posterior:
 
 
 def _likelihood(expected: Floats, low: float, high: float) -> Floats:
-    """The likelihood of a logarithm from `low` to `high`, for each expected one and each deviation of the noise."""
-    return np.asarray((1 - STRAY_SHARE) * _noise(low - expected, high - expected) + STRAY_SHARE * _stray(low, high))
+    """Return the likelihood of a logarithm from `low` to `high`, for each expected one and each deviation."""
+    usual = _noise(low - expected, high - expected)
+    stray = _stray(low, high)
+    return np.asarray((1 - STRAY_SHARE) * usual + STRAY_SHARE * stray)
 
 
 def _noise(low: Floats, high: Floats) -> Floats:
-    """The noise's density at `low` if both are equal, else the probability between them, of which one is infinite."""
+    """Return the noise's density at `low` if `high` is equal to it, else the probability between the two.
+
+    If the two differ, one of them is infinite.
+    """
     if np.isneginf(low).all():
         return _share_below(high)
     if np.isposinf(high).all():
@@ -147,11 +164,14 @@ def _noise(low: Floats, high: Floats) -> Floats:
 
 
 def _share_below(noise: Floats) -> Floats:
+    """Return the probability of less noise."""
     from scipy.special import ndtr
 
     return np.asarray(ndtr(noise / np.where(noise < 0, BELOW, ABOVE)))
 
 
 def _stray(low: float, high: float) -> float:
-    """The same for stray probes."""
-    return STRAY.pdf(low) if low == high else STRAY.cdf(high) - STRAY.cdf(low)
+    """Return the density or probability of stray probes, as `_noise` does for others."""
+    if low == high:
+        return STRAY.pdf(low)
+    return STRAY.cdf(high) - STRAY.cdf(low)

@@ -74,20 +74,23 @@ class Term:
     words: str
 
     def value_us(self, record: Record) -> float | None:
+        """Return the figure in a run's record, None if it was not measured."""
         clock = ("lag_us",) if self.clock == "lag" else ("completion_us", self.clock)
         return number_at(*clock, self.figure)(record)
 
     def broken_by(self, record: Record) -> str | None:
-        """The measured value as a sentence, None if it is within the bound."""
+        """Return the measured value as a sentence, None if it is within the bound."""
         value_us = self.value_us(record)
         if value_us is None:
             return f"{self.words}: not measured"
-        return None if value_us <= self.most_us else f"{self.words}: {value_us:,.0f} us"
+        if value_us > self.most_us:
+            return f"{self.words}: {value_us:,.0f} us"
+        return None
 
 
 @dataclass(frozen=True)
 class ExchangeObjective:
-    """All terms must hold, and the run must be complete: nothing was lost and the rate was kept.
+    """An objective: all terms must hold, and the run must be complete: nothing was lost and the rate was kept.
 
     A run in which only the gateway was late kept its rate. Its figures from due contain that delay, and are judged.
     """
@@ -95,16 +98,28 @@ class ExchangeObjective:
     terms: tuple[Term, ...]
 
     def broken_by(self, record: Record) -> str | None:
-        """The first reason why the run does not hold the objective, None if it does."""
+        """Return the first reason why the run does not hold the objective, None if it does."""
         if record["status"] != "complete" and not is_delayed(record):
-            return f"{record['status']}: {next(iter(record['reasons']), 'no reason known')}"
-        return next((why for term in self.terms if (why := term.broken_by(record))), None)
+            reason = record["reasons"][0] if record["reasons"] else "no reason known"
+            return f"{record['status']}: {reason}"
+        for term in self.terms:
+            reason = term.broken_by(record)
+            if reason:
+                return reason
+        return None
 
     def log_ratio(self, record: Record) -> float | None:
-        """Logarithm of figure / bound, of the term that is nearest to breaking; None if one was not measured."""
-        values = [(term.value_us(record), term.most_us) for term in self.terms]
-        ratios = [log(value_us / most_us) for value_us, most_us in values if value_us]
-        return max(ratios) if ratios and len(ratios) == len(values) else None
+        """Return the logarithm of figure / bound of the term that is nearest to breaking.
+
+        None if there are no terms, or one was not measured.
+        """
+        ratios = []
+        for term in self.terms:
+            value_us = term.value_us(record)
+            if not value_us:
+                return None
+            ratios.append(log(value_us / term.most_us))
+        return max(ratios, default=None)
 
     @property
     def words(self) -> str:
@@ -113,36 +128,40 @@ class ExchangeObjective:
     @property
     def needed_orders(self) -> int:
         """The orders that a run must have measured before the objective can be judged: 10 / (1 - p)."""
-        return max([LEAST_ORDERS_OF_PROBE, *(LEAST_ORDERS_OF_FIGURE[term.figure] for term in self.terms)])
+        needed = [LEAST_ORDERS_OF_FIGURE[term.figure] for term in self.terms]
+        return max([LEAST_ORDERS_OF_PROBE, *needed])
 
 
 def objective_of(text: str) -> ExchangeObjective:
-    """The objective that `text` describes. UserError names the part that is not understood."""
+    """Return the objective that `text` describes. UserError names the part that is not understood."""
     parts = [part.strip() for part in text.split(",")]
     return ExchangeObjective(tuple(_term(part, text) for part in parts if not LOSS.fullmatch(part)))
 
 
 def _term(part: str, text: str) -> Term:
-    found = TERM.fullmatch(part)
-    other = PERCENTILE.search(part)
-    if other and other[0] not in FIGURES_BY_LABEL and float(other[1]) < 100:
-        needed = least_orders(float(other[1]))
+    """Return the term of one part of `text`. UserError if it is none, or names a percentile that runs do not have."""
+    percentile = PERCENTILE.search(part)
+    if percentile and percentile[0] not in FIGURES_BY_LABEL and float(percentile[1]) < 100:
+        needed = least_orders(float(percentile[1]))
         *lower, highest = PERCENTILES
         raise UserError(
-            f"--slo is {text!r}, but runs have no {other[0]}, which needs {needed:,} orders; they have "
+            f"--slo is {text!r}, but runs have no {percentile[0]}, which needs {needed:,} orders; they have "
             f"{', '.join(percentile.label for percentile in lower)} and {highest.label}, which needs "
             f"{highest.least_orders:,}"
         )
-    if found is None or not float(found[3]):
+    written = TERM.fullmatch(part)
+    if written is None:
         raise UserError(f"--slo is {text!r}, of which {part!r} is not understood; it takes {ALLOWED}")
-    clock, figure, number, unit = found.groups()
+    clock, figure, number, unit = written.groups()
+    if not float(number):
+        raise UserError(f"--slo is {text!r}, of which {part!r} allows no time at all; it takes {ALLOWED}")
     words = " ".join(filter(None, (clock, figure, "<=", number + unit)))
     return Term(CLOCKS[clock or ""], FIGURES_BY_LABEL[figure], float(number) * UNITS_US[unit], words)
 
 
 @dataclass
 class ExchangeRates:
-    """Runs of the exchange at rates of orders."""
+    """The load of a search over the exchange: runs at rates of orders."""
 
     settings: RunSettings
     objective: ExchangeObjective
@@ -162,12 +181,13 @@ class ExchangeRates:
         }
 
     def least(self) -> float:
-        """The lowest rate at which a probe has as many orders as the objective needs.
+        """Return the lowest rate at which a probe has as many orders as the objective needs.
 
         UserError if --from is lower, or if the run is impossible.
         """
         self._refuse_few_orders(self.settings.orders, f"--tape {self.settings.tape}", "has")
-        needed, start_per_s = self._offered_orders, self.search.start_per_s
+        needed = self._offered_orders
+        start_per_s = self.search.start_per_s
         longest_s = max(self.search.longest_s, self.search.seconds)
         least_per_s = needed / longest_s
         if start_per_s < least_per_s:
@@ -180,7 +200,7 @@ class ExchangeRates:
         return least_per_s
 
     def _refuse_few_orders(self, orders: int | None, source: str, has: str) -> None:
-        """UserError if the tape or run has too few `orders` for the objective; None stands for any number."""
+        """Raise UserError if the tape or run has too few `orders` for the objective; None stands for any number."""
         needed = self.objective.needed_orders
         if orders is not None and orders < needed:
             raise UserError(
@@ -190,17 +210,17 @@ class ExchangeRates:
 
     @property
     def _offered_orders(self) -> float:
-        """Orders that a probe must offer, at its mean rate, to measure as many as the objective needs."""
+        """The number of orders that a probe must offer, at its mean rate, to measure as many as the objective needs."""
         arrivals = Arrivals.parse(self.settings.arrivals)
         spare = 1.0 if self.settings.arrivals == "fixed" else SPARE
         return spare * (self.objective.needed_orders + LEFT_OUT) / arrivals.mean_share
 
     def probe_s(self, rate_per_s: float) -> float:
-        """How long a probe offers orders: longer at a low rate, so that it has as many as the objective needs."""
+        """Return how long a probe offers orders: longer at a low rate, so it has as many as the objective needs."""
         return self.settings.warm_up_s + max(self.search.seconds, self._offered_orders / rate_per_s)
 
     def probe(self, folder: Path, value: float) -> Record:
-        """UserError if the run cannot start or is too short."""
+        """Run the exchange at the rate `value` and judge it. UserError if the run cannot start or is too short."""
         settings = replace(self.settings, orders_per_s=value, duration_s=self.probe_s(value))
         record = measure(folder, settings, progress_bar(settings), self._brokers)
         why = self.objective.broken_by(record)
@@ -217,7 +237,7 @@ class ExchangeRates:
         }
 
     def ceiling(self, folder: Path) -> float:
-        """Orders/s of the generator and the engine with no messaging between them, in threads that share memory.
+        """Measure orders/s of generator and engine with no messaging between them, in threads that share memory.
 
         On a machine that is too busy for all orders, the run ends after CEILING_S.
         """

@@ -22,7 +22,7 @@ from exchange.words import counted
 from exchange_simulation.experiments.capacity.curve import STEP, Posterior, ProbeOutcome
 
 Probe = Callable[[float], ProbeOutcome]
-"""Anything that offers a rate and says whether it held, and how far its figure was from the bound if it has one."""
+"""A function that offers a rate and returns how that went."""
 
 OF_ORDERS = LoadAxis()
 GROWTH = 4.0
@@ -57,9 +57,10 @@ class SearchSettings:
 
 
 def search_settings_of(record: Record) -> SearchSettings:
-    """The settings of a recorded search; those that an older version's record lacks have their defaults."""
-    known = {"seconds": record["settings"].get("duration_s") or SearchSettings.seconds, **record["search"]}
-    return SearchSettings(**{one.name: known[one.name] for one in fields(SearchSettings) if one.name in known})
+    """Return the settings of a recorded search; those that an older version's record lacks have their defaults."""
+    recorded = {"seconds": record["settings"].get("duration_s") or SearchSettings.seconds, **record["search"]}
+    names = {setting.name for setting in fields(SearchSettings)}
+    return SearchSettings(**{name: value for name, value in recorded.items() if name in names})
 
 
 class Enough(Exception):
@@ -67,7 +68,7 @@ class Enough(Exception):
 
 
 class CapacitySearch:
-    """The outcomes found so far; an interrupt leaves them as they are."""
+    """A search, with the outcomes of its probes so far; an interrupt leaves them as they are."""
 
     def __init__(
         self,
@@ -78,9 +79,13 @@ class CapacitySearch:
         axis: LoadAxis = OF_ORDERS,
     ) -> None:
         self._axis = axis
-        self._probe, self._measure_ceiling_per_s, self._settings = probe, measure_ceiling_per_s, settings
-        self.least_per_s, self.ceiling_per_s = least_per_s, 0.0
-        """The reach: the lowest rate that can be judged, and the highest that can be offered, once that is measured."""
+        self._probe = probe
+        self._measure_ceiling_per_s = measure_ceiling_per_s
+        self._settings = settings
+        self.least_per_s = least_per_s
+        """The lowest rate that can be judged: the lower end of the reach."""
+        self.ceiling_per_s = 0.0
+        """The highest rate that can be offered, once it is measured: the upper end of the reach."""
         self.outcomes: list[ProbeOutcome] = []
         self._first_grid: Posterior | None = None
         self.held_per_s: float | None = None
@@ -99,35 +104,45 @@ class CapacitySearch:
         self.stopped = None
 
     def _make_probe(self, rate_per_s: float) -> bool:
+        """Make a probe; returns whether it held. Enough if no further one is allowed."""
         if len(self.outcomes) >= self._settings.most_probes:
             raise Enough
         self.outcomes.append(self._probe(round(rate_per_s) if self._axis.whole else rate_per_s))
         return self.outcomes[-1].holds
 
     def _bracket(self) -> bool:
-        """True once a rate holds and a higher one does not; False if the reach ends before that."""
-        rate = min(max(self._settings.start_per_s, self.least_per_s), self.ceiling_per_s)
+        """Return True once a rate holds and a higher one does not; False if the reach ends before that."""
+        rate = self._within_reach(self._settings.start_per_s)
         while True:
-            holds, rate = self._holds_mostly(rate), self.outcomes[-1].rate_per_s
+            holds = self._holds_mostly(rate)
+            rate = self.outcomes[-1].rate_per_s  # the probe may have rounded it
             if holds:
                 self.held_per_s = rate
             else:
                 self.failed_per_s = rate
             if self.held_per_s and self.failed_per_s:
                 return True
-            if (self.held_per_s or 0) >= self.ceiling_per_s or self.failed_per_s == self.least_per_s:
+            if self.held_per_s and self.held_per_s >= self.ceiling_per_s:
                 return False
-            growth = GROWTH if self.held_per_s else 1 / GROWTH
-            rate = min(max(rate * growth, self.least_per_s), self.ceiling_per_s)
+            if self.failed_per_s == self.least_per_s:
+                return False
+            rate = self._within_reach(rate * GROWTH if self.held_per_s else rate / GROWTH)
+
+    def _within_reach(self, rate_per_s: float) -> float:
+        return min(max(rate_per_s, self.least_per_s), self.ceiling_per_s)
 
     def _holds_mostly(self, rate_per_s: float) -> bool:
-        """Whether the rate holds: best of three if its first probe fails, or at an end of the reach."""
-        at_an_end = not self.least_per_s < rate_per_s < self.ceiling_per_s
-        if self._make_probe(rate_per_s) and not at_an_end:
+        """Return whether the rate holds: best of three if its first probe fails, or at an end of the reach."""
+        is_at_an_end = not self.least_per_s < rate_per_s < self.ceiling_per_s
+        if self._make_probe(rate_per_s) and not is_at_an_end:
             return True
-        holding, probes = int(self.outcomes[-1].holds), 1
-        while max(holding, probes - holding) < MAJORITY:
-            holding, probes = holding + self._make_probe(rate_per_s), probes + 1
+        holding = 1 if self.outcomes[-1].holds else 0
+        failing = 1 - holding
+        while max(holding, failing) < MAJORITY:
+            if self._make_probe(rate_per_s):
+                holding += 1
+            else:
+                failing += 1
         return holding >= MAJORITY
 
     def _narrow(self) -> None:
@@ -146,7 +161,10 @@ class CapacitySearch:
                 self._make_probe(rate)
 
     def _is_answered(self) -> bool:
-        """The fine grid is slow, so it is filled only once the first one's interval is nearly narrow enough."""
+        """Return whether the interval is narrow enough.
+
+        The fine grid is slow, so it is filled only once the first grid's interval is nearly narrow enough.
+        """
         posterior = self._posterior()
         return self._is_narrow(posterior.estimate, STEP) and self._is_narrow(posterior.refined().estimate)
 
@@ -156,28 +174,34 @@ class CapacitySearch:
         return log(capacity.high / capacity.low) / 2 <= log(1 + self._settings.precision) + spare
 
     def _posterior(self) -> Posterior:
-        """Over the whole reach, since the bracket's probes may have been unlucky."""
-        self._first_grid = self._first_grid or Posterior(self.least_per_s, self.ceiling_per_s)
-        return self._first_grid.add(self.outcomes[len(self._first_grid.outcomes) :])
+        """Return the posterior of all outcomes, over the whole reach: the bracket's probes may have been unlucky."""
+        if self._first_grid is None:
+            self._first_grid = Posterior(self.least_per_s, self.ceiling_per_s)
+        new_outcomes = self.outcomes[len(self._first_grid.outcomes) :]
+        return self._first_grid.add(new_outcomes)
 
     @property
     def kind(self) -> str:
-        """FOUND, or which end of the reach the capacity lies beyond; UNKNOWN before a probe says anything."""
+        """FOUND, or the end of the reach beyond which the capacity lies; UNKNOWN before any rate is decided."""
         if self.held_per_s and self.failed_per_s:
             return FOUND
-        return ABOVE if self.held_per_s else BELOW if self.failed_per_s else UNKNOWN
+        if self.held_per_s:
+            return ABOVE
+        if self.failed_per_s:
+            return BELOW
+        return UNKNOWN
 
     def answer(self) -> Posterior | None:
-        """The distribution of the capacity; None if the capacity lies beyond the reach."""
+        """Return the distribution of the capacity; None if the capacity lies beyond the reach."""
         return self._posterior().refined() if self.kind == FOUND else None
 
     def flags(self, capacity: IntervalEstimate | None) -> list[str]:
-        """Sentences that a reader must know before the figure."""
-        flags, ceiling = [], self.ceiling_per_s
+        """Return the sentences that a reader must know before the figure."""
+        flags = []
         if self.stopped:
             flags.append(f"{self.stopped}: the figures are those found until then")
-        if capacity and capacity.value > NEAR_THE_CEILING * ceiling:
-            highest = f"{NEAR_THE_CEILING:.0%} of {self._axis.ceiling}, {ceiling:,.0f} {self._axis.unit}"
+        if capacity and capacity.value > NEAR_THE_CEILING * self.ceiling_per_s:
+            highest = f"{NEAR_THE_CEILING:.0%} of {self._axis.ceiling}, {self.ceiling_per_s:,.0f} {self._axis.unit}"
             flags.append(f"the capacity is over {highest}: that ceiling may be what was found")
         if capacity and not self.stopped and not self._is_narrow(capacity):
             wider = f"the interval is wider than --precision {self._settings.precision:g}"
@@ -185,8 +209,9 @@ class CapacitySearch:
         return flags
 
     def as_dict(self, is_over: bool) -> dict[str, Any]:
-        """capacity.json's part about the search, with estimate and curve if it is over."""
-        answer, unit = self.answer() if is_over else None, self._axis.name
+        """Return capacity.json's part about the search, with estimate and curve if it is over."""
+        answer = self.answer() if is_over else None
+        unit = self._axis.name
         capacity = answer.estimate if answer else None
         return {
             "status": "partial" if self.stopped else "complete",
@@ -204,7 +229,7 @@ class CapacitySearch:
         }
 
     def _curve(self, answer: Posterior) -> list[dict[str, float | None]]:
-        """The chance of holding, with its interval, about the rates that were probed."""
+        """Return the chance of holding, with its interval, at rates about those that were probed."""
         rates = [outcome.rate_per_s for outcome in self.outcomes]
         grid = np.geomspace(min(rates) / CURVE_MARGIN, max(rates) * CURVE_MARGIN, CURVE_POINTS)
         return [{self._axis.name: rate, **asdict(answer.chance(rate))} for rate in grid.tolist()]
