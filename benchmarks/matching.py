@@ -25,7 +25,7 @@ from exchange.checksum import StreamChecksum
 from exchange.messages import Cancel, Order, decode_all, encode
 from gateway.offering import OrderFlow
 from gateway.seeded_orders import SeededOrders
-from matching_engine.engine import MatchingEngine, Stop
+from matching_engine.engine import HandleStop, MatchingEngine
 from matching_engine.order_book import OrderBook
 from transports.frames import FrameBatch
 
@@ -106,8 +106,8 @@ def our_orders_per_s(tape: Tape, batches: list[FrameBatch], checksum: StreamChec
     engine.warm()
     start_ns = time.thread_time_ns()
     for batch in batches:
-        first, stop = 0, Stop.ROOM
-        while stop is not Stop.DONE:
+        first, stop = 0, HandleStop.ROOM
+        while stop is not HandleStop.DONE:
             answers.clear()
             first, stop = engine.handle(batch, answers, first)
             if checksum:

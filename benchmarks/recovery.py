@@ -27,11 +27,11 @@ from exchange.settings import RunSettings
 from exchange_simulation.launching.priority import going_first
 from gateway.seeded_orders import SeededOrders
 from matching_engine.engine import MatchingEngine
-from matching_engine.follower import Follower
-from matching_engine.journal import InputJournal
 from matching_engine.order_book import OrderBook
-from matching_engine.recovery import Pulse
-from matching_engine.snapshots import EVERY_ORDERS, write_snapshot
+from matching_engine.recovering.follower import Follower
+from matching_engine.recovering.journal import InputJournal
+from matching_engine.recovering.pulse import Pulse
+from matching_engine.recovering.snapshots import EVERY_ORDERS, write_snapshot
 from transports.frames import FrameBatch
 
 ORDERS, FLAT_OUT, RATE_PER_S = 1_000_000, 500_000, 8_000

@@ -33,7 +33,7 @@ PRIORITIES = ("normal", "real-time")
 """How the kernel schedules gateway, engine and broker: among other processes, or before all of them."""
 
 SYNCS = ("batch", "always", "none")
-"""When an input journal is synced to the disk, as matching_engine/journal.py describes it."""
+"""When an input journal is synced to the disk, as matching_engine/recovering/journal.py describes it."""
 
 MAX_ORDERS = 2**32 - 1
 MAX_RATE_PER_S = 100_000_000

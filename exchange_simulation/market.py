@@ -25,7 +25,7 @@ from exchange.settings import MAX_ORDERS, RunSettings
 from gateway.seeded_orders import SeededOrders
 from matching_engine import order_book
 from matching_engine.encoding import ANSWER_SIZES
-from matching_engine.engine import Counts, MatchingEngine
+from matching_engine.engine import EngineCounts, MatchingEngine
 from matching_engine.order_book import RestingOrder
 from matching_engine.tape import match_tape, offsets_of
 from transports.frames import Bytes
@@ -86,7 +86,7 @@ class OrderBook:
         return Answers(*(np.concatenate(kind) for kind in zip(*parts, strict=True)))
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> EngineCounts:
         """Messages since the book was opened."""
         return self._engine.counts
 

@@ -23,7 +23,7 @@ CONFIRMATION_BYTES, QUOTE_BYTES, REJECTION_BYTES, CANCELLED_BYTES = (
 HIGHEST_PACKING = 0xFFFF  # packing travels as u16
 
 
-class Stop(Enum):
+class HandleStop(Enum):
     """Reason for which `handle` returned."""
 
     DONE = k.DONE
@@ -31,15 +31,15 @@ class Stop(Enum):
     FOREIGN = k.FOREIGN  # frame `next` is no order or cancel for this engine: look at it, go on at next + 1
 
 
-_STOPS = {stop.value: stop for stop in Stop}  # a look-up costs less than Stop(value)
+_STOPS = {stop.value: stop for stop in HandleStop}  # a look-up costs less than HandleStop(value)
 
 
 class Handled(NamedTuple):
     next: int
-    stop: Stop
+    stop: HandleStop
 
 
-class Counts(NamedTuple):
+class EngineCounts(NamedTuple):
     """Messages since the book was opened; orders and cancels count also where they are rejected."""
 
     orders: int
@@ -60,13 +60,13 @@ class Counts(NamedTuple):
         return self.trades + self.confirmations + self.quotes + self.rejections + self.cancelled
 
 
-def counts_in(counters: npt.NDArray[np.int64]) -> Counts:
+def counts_in(counters: npt.NDArray[np.int64]) -> EngineCounts:
     """The counts of a book's state, shape (COUNTERS,)."""
     orders, answer_bytes, confirmations, quotes, rejections, cancels, cancelled = counters.tolist()
     others = CONFIRMATION_BYTES * confirmations + QUOTE_BYTES * quotes
     others += REJECTION_BYTES * rejections + CANCELLED_BYTES * cancelled
     trades = (answer_bytes - others) // encoding.TRADE_BYTES
-    return Counts(orders, trades, confirmations, quotes, rejections, cancels, cancelled)
+    return EngineCounts(orders, trades, confirmations, quotes, rejections, cancels, cancelled)
 
 
 class MatchingEngine:
@@ -121,7 +121,7 @@ class MatchingEngine:
                 return Handled(first, _STOPS[why])
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> EngineCounts:
         return counts_in(self.book.state[a.ORDERS : a.ORDERS + a.COUNTERS])
 
 

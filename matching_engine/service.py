@@ -1,4 +1,4 @@
-"""The engine's loop: receive orders, match them, send their answers, wait. `resuming.py` has the one with a journal."""
+"""The engine's loop: receive orders, match them, send their answers, wait."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from exchange.measurements import Meter, RateMeter, Source
+from exchange.measurements import Source
 from exchange.messages import End, Hello, Message, encode, read
 from exchange.results import EngineResult, StreamCounts
 from exchange.session import Disagreement, Reporting, Terms
-from matching_engine.engine import Counts, MatchingEngine, Stop, counts_in
-from matching_engine.turns import NO_JOURNAL, JournalCalls, Samples, Sums, Taken, take_lent, warm_turns
+from matching_engine.engine import HandleStop, MatchingEngine
+from matching_engine.meters import EngineMeters
+from matching_engine.turns import NO_STORE, EngineTurnsTaken, OrderStore, Sums, take_lent, warm_turns
 from transports.base import Link, PeerGone, is_silent
 from transports.frames import FrameBatch
 from transports.lending import lent_by
@@ -24,7 +25,10 @@ BETWEEN_FRAMES_S = 2.0
 
 
 class EngineService:
-    """Serves one gateway over one link, and reports to the stats reporter over another. A break ends the session."""
+    """Serves one gateway over one link, and reports to the stats reporter over another.
+
+    `run` takes turns from the gateway's hello to its end, and returns the result.
+    """
 
     def __init__(
         self,
@@ -36,22 +40,34 @@ class EngineService:
         timeout_s: float,
         of_thread: bool = False,
     ) -> None:
-        self._engine, self._terms, self._gateway = engine, terms, gateway
-        self._timeout_s, self._timeout_ns = timeout_s, int(timeout_s * 1e9)
-        self._samples = Samples(sampling_interval)
-        self._sums = Sums()
+        """`of_thread`: report the resources that this thread uses, not those of the process."""
+        self._engine = engine
+        self._terms = terms
+        self._gateway = gateway
         self._reporter = reporter
+        self._timeout_s = timeout_s
+        self._timeout_ns = int(timeout_s * 1e9)
         self._outbox = Outbox(reporter)
         self._reporting = Reporting(self._outbox, terms, Source.ENGINE, of_thread)
+        self._meters = EngineMeters(self._reporting, sampling_interval)
+        self._sums = Sums()
         self._orders = FrameBatch(1 << 14)
+        """Frames as they came: orders, and others."""
         self._answers = FrameBatch(ANSWER_BYTES // 5, ANSWER_BYTES)
-        self._junk = self._refused = self._sampled = 0
-        self._greeted = self._started = False
+        self._greeted = False
+        self._started = False
+        """Whether the clock runs, from the first frame after the hello on."""
+        self._heard_ns = 0
+        """When the last frame came."""
+        self._deadline_ns = 0
+        """When a gateway that has not said hello is given up."""
         self._gateway_end: End | None = None
         self._stopped: str | None = None
+        """Why the session ends early."""
         self._stop_asked = False
+        self._junk = 0
+        self._refused = 0
         self._sockets_before: list[dict[str, Any]] = []
-        self._heard_ns = 0
 
     def stop(self, reason: str) -> None:
         """End the session early; what was measured still goes to the reporter."""
@@ -70,110 +86,38 @@ class EngineService:
 
     def run(self) -> EngineResult:
         """Serve one session, from the gateway's hello to the reporter's confirmation."""
-        try:
-            self._await_hello()
-            while not self._is_over and self._stopped is None:
-                self._step()
-            self._gateway.drain(time.monotonic_ns() + self._timeout_ns)
-        except (PeerGone, Disagreement) as error:
-            self._stopped = self._stopped or str(error)
+        self._serve_to_the_end()
         return self._finish()
 
-    def _await_hello(self) -> None:
-        """Expect a hello in time."""
+    def _serve_to_the_end(self) -> None:
+        """Serve the gateway, and let the link send the rest. Note the reason if the gateway went away."""
+        try:
+            self._serve()
+            self._gateway.drain(time.monotonic_ns() + self._timeout_ns)
+        except PeerGone as error:
+            self._stopped = self._stopped or str(error)
+
+    def _serve(self) -> None:
+        """Take turns until the gateway's end comes, or the gateway is given up. PeerGone if it went away."""
         self._deadline_ns = time.monotonic_ns() + self._timeout_ns
+        while not self._is_over and self._stopped is None:
+            self._step()
 
     def _step(self) -> None:
+        """One turn of the loop."""
         if not self._receive() and self._is_alone():
             self._give_up_waiting()
         self._report()
         if not self._is_over and self._stopped is None:
             self._wait()
 
-    def _give_up_waiting(self) -> None:
-        """No gateway came in time, or it went silent."""
-        if self._greeted:
-            patience_s = self._timeout_s + BETWEEN_FRAMES_S
-            self._stopped = f"the gateway said nothing for {patience_s:g} s" + self._gateway.excuse()
-        else:
-            self._stopped = f"no gateway came to {self._gateway.url} within {self._timeout_s:g} s"
-
     @property
     def _is_over(self) -> bool:
         """Whether the session has ended."""
         return self._gateway_end is not None
 
-    def _report(self) -> None:
-        """Close the second that has passed, and write one record, or send what was written."""
-        now_ns = time.monotonic_ns()
-        if self._started and now_ns >= self._reporting.next_second_ns:
-            self._reporting.next_second(now_ns)
-        if not self._reporting.write_next(now_ns):
-            self._outbox.flush()
-
-    def _wait(self) -> None:
-        """Sleep until there is something to do; over a link that lends its calls, compiled code does most of it."""
-        if self._may_take_turns and self._take_turns():
-            return
-        self._gateway.wait(self._awake_by(self._reporting.next_ns if self._started else self._deadline_ns))
-
-    def _awake_by(self, until_ns: int) -> int:
-        """When to wake at the latest, if there is nothing to do before this time."""
-        return until_ns
-
-    def _beat(self) -> None:
-        """Show that this engine lives, where a standby looks for that."""
-
-    @property
-    def _may_take_turns(self) -> bool:
-        """Whether every order may be matched and answered as it comes."""
-        return self._started
-
-    @property
-    def _journal(self) -> JournalCalls:
-        return NO_JOURNAL
-
-    def _take_turns(self) -> bool:
-        """Take turns in compiled code, and report in between. False where the link lends nothing now."""
-        while taken := self._take_some():
-            is_over = self._gateway_end is not None or self._stopped is not None or self._is_unheard
-            if is_over or not taken.goes_on or not self._may_take_turns:
-                break
-            self._report()
-        if taken and self._gateway_end is None and (lent := lent_by(self._gateway)):
-            lent.settle()
-        return taken is not None
-
-    def _take_some(self) -> Taken | None:
-        """Take turns in compiled code until Python is needed, and do what they left to do.
-
-        None, at once, where the link lends nothing now.
-        """
-        if (lent := lent_by(self._gateway)) is None:
-            return None
-        self._orders.clear()
-        self._answers.clear()
-        taken = take_lent(
-            lent,
-            self._engine,
-            self._sums,
-            self._journal,
-            self._orders,
-            self._answers,
-            self._samples,
-            until_ns=self._awake_by(self._reporting.next_ns),
-        )
-        self._heard_ns = time.monotonic_ns() if taken.heard else self._heard_ns
-        for row in self._samples.rows[: taken.samples]:
-            self._report_sample(counts_in(row[1:]), int(row[0]))
-        if self._write_journal(taken.journaled, taken.matched):
-            self._sums.orders.update(self._orders.span(0, taken.matched))
-            self._send_answers(0, taken.sent)
-            self._take(taken.matched, taken.at, taken.byte)
-        return taken
-
     def _receive(self) -> int:
-        """Receive once and take what came; the number of frames."""
+        """Receive once and take what came. Returns the number of frames."""
         self._orders.clear()
         frames = self._gateway.receive(self._orders)
         if frames:
@@ -181,50 +125,44 @@ class EngineService:
             self._take()
         return frames
 
-    def _is_alone(self) -> bool:
-        """Whether no gateway came in time, or the one that came went silent."""
-        is_late = time.monotonic_ns() > self._deadline_ns if self._is_waiting else self._is_unheard
-        return is_late and is_silent(self._gateway, self._receive)
-
-    @property
-    def _is_waiting(self) -> bool:
-        """Whether a gateway is still to come, or to come again."""
-        return not self._greeted
-
-    @property
-    def _is_unheard(self) -> bool:
-        """Whether the last look at the link found that the gateway has been silent for too long."""
-        return time.monotonic_ns() > self._heard_ns + int((self._timeout_s + BETWEEN_FRAMES_S) * 1e9)
-
     def _take(self, first: int = 0, at: int = 0, byte: int = 0) -> None:
         """Match the frames that came, from `first` on; a frame that is no order goes to `_read_foreign`.
 
         `at` and `byte` are where the compiled turns stopped within the first frame.
         """
         while first < self._orders.count and not self._is_over:
-            if not self._is_in_session:
+            if self._is_in_session:
+                first = self._match(first, at, byte)
+                at = byte = 0
+            else:
                 self._read_foreign(self._orders[first])
                 first += 1
-                continue
-            if not self._started:
-                self._start()
-            if not at:
-                self._answers.clear()
-            answered = self._answers.count
-            end, why = self._engine.handle(self._orders, self._answers, first, at, byte)
-            if not self._write_journal(first, end):
-                return
-            self._send_answers(answered, answered)
-            self._sums.orders.update(self._orders.span(first, end))
-            first, at, byte = end, 0, 0
-            if why is Stop.FOREIGN:
-                self._read_foreign(self._orders[first])
-                first += 1
-        self._sample()
+        if self._started:
+            self._meters.sample(self._engine.counts)
 
-    def _write_journal(self, first: int, end: int) -> bool:  # noqa: ARG002
-        """Write the orders of these frames to the journal, if there is one. False if it failed: no answer may leave."""
-        return True
+    @property
+    def _is_in_session(self) -> bool:
+        """Whether a frame may be an order."""
+        return self._greeted
+
+    def _match(self, first: int, at: int, byte: int) -> int:
+        """Match frames from `first` on, up to the first foreign one, and send their answers. Returns the next frame."""
+        if not self._started:
+            self._start_clock(time.monotonic_ns())
+        if not at:
+            self._answers.clear()
+        answered = self._answers.count
+        end, stop = self._engine.handle(self._orders, self._answers, first, at, byte)
+        self._answer(first, end, answered)
+        if stop is HandleStop.FOREIGN:
+            self._read_foreign(self._orders[end])
+            end += 1
+        return end
+
+    def _answer(self, first: int, end: int, answered: int) -> None:
+        """Send the answers to the orders of these frames, the answers' frames from `answered` on; then hash both."""
+        self._send_answers(answered, answered)
+        self._sums.orders.update(self._orders.span(first, end))
 
     def _send_answers(self, first: int, unsent: int) -> None:
         """Send the answers from `unsent` on, then hash those from `first` on."""
@@ -233,46 +171,27 @@ class EngineService:
 
     def _hand_over(self, first: int = 0) -> None:
         """Send `_answers` from `first` on; the session ends if the gateway takes none for as long as the timeout."""
-        self._beat()
         if first == self._answers.count:
             return
         first = self._gateway.send(self._answers, first)
         taken_ns = time.monotonic_ns()
         while first < self._answers.count and self._stopped is None:
             until_ns = taken_ns + self._timeout_ns
-            self._gateway.wait(self._awake_by(until_ns), readable=False, writable=True)
-            self._beat()
-            before, first = first, self._gateway.send(self._answers, first)
+            self._gateway.wait(until_ns, readable=False, writable=True)
+            before = first
+            first = self._gateway.send(self._answers, first)
             if first > before:
                 taken_ns = time.monotonic_ns()
             elif time.monotonic_ns() > until_ns:
                 self._stopped = f"the gateway took no answer for {self._timeout_s:g} s"
 
-    def _start(self) -> None:
-        """Start the clock, with the first frame after the hello."""
-        now_ns = time.monotonic_ns()
+    def _start_clock(self, start_ns: int) -> None:
+        """Start the clock, with the first frame after the hello. Its seconds count from `start_ns`."""
         self._started = True
-        self._reporting.start(now_ns, self._clock_start_ns(now_ns))
-        counts = self._engine.counts
-        self._orders_received = RateMeter(Meter.ENGINE_ORDERS_RECEIVED, now_ns, counts.orders)
-        self._messages_sent = RateMeter(Meter.ENGINE_MESSAGES_SENT, now_ns, counts.answers)
-
-    def _clock_start_ns(self, now_ns: int) -> int:
-        """When the first second of the session began."""
-        return now_ns
-
-    def _sample(self) -> None:
-        """Report meters 2 and 3 after each batch that this loop took and that has a sampled order in it."""
-        counts = self._engine.counts
-        if self._started and counts.orders // self._samples.interval > self._sampled:
-            self._report_sample(counts, time.monotonic_ns())
-
-    def _report_sample(self, counts: Counts, now_ns: int) -> None:
-        self._sampled = counts.orders // self._samples.interval
-        self._reporting.message(self._orders_received.sample(counts.orders, now_ns))
-        self._reporting.message(self._messages_sent.sample(counts.answers, now_ns))
+        self._meters.start(time.monotonic_ns(), start_ns, self._engine.counts)
 
     def _read_foreign(self, frame: bytes) -> None:
+        """Take a frame that is no order."""
         if not frame:  # an idle gateway is still there
             return
         match read(frame):
@@ -280,15 +199,9 @@ class EngineService:
                 self._greet(hello)
             case End() as end if self._is_in_session:
                 self._gateway_end = end
-                self._deadline_ns = time.monotonic_ns() + self._timeout_ns
                 self._send_message(self._end())
             case _:
                 self._junk += 1
-
-    @property
-    def _is_in_session(self) -> bool:
-        """Whether a frame may be an order."""
-        return self._greeted
 
     def _greet(self, hello: Hello) -> None:
         """Answer a hello with ours, so that the gateway, too, sees where the terms differ."""
@@ -306,11 +219,103 @@ class EngineService:
         self._answers.append(encode(message))
         self._hand_over()
 
+    def _is_alone(self) -> bool:
+        """Return whether no gateway came in time, or the one that came went silent."""
+        return time.monotonic_ns() > self._patience_ends_ns and is_silent(self._gateway, self._receive)
+
+    @property
+    def _patience_ends_ns(self) -> int:
+        """When a gateway from which nothing has come is given up."""
+        if not self._greeted:
+            return self._deadline_ns
+        return self._heard_ns + int((self._timeout_s + BETWEEN_FRAMES_S) * 1e9)
+
+    def _give_up_waiting(self) -> None:
+        """End the session: no gateway came in time, or it went silent."""
+        if self._greeted:
+            patience_s = self._timeout_s + BETWEEN_FRAMES_S
+            self._stopped = f"the gateway said nothing for {patience_s:g} s" + self._gateway.excuse()
+        else:
+            self._stopped = f"no gateway came to {self._gateway.url} within {self._timeout_s:g} s"
+
+    def _report(self) -> None:
+        """Close the second that has passed, and write one record, or send what was written."""
+        now_ns = time.monotonic_ns()
+        if self._started and now_ns >= self._reporting.next_second_ns:
+            self._reporting.next_second(now_ns)
+        if not self._reporting.write_next(now_ns):
+            self._outbox.flush()
+
+    def _wait(self) -> None:
+        """Sleep until there is something to do; over a link that lends its calls, compiled code does most of it."""
+        if self._may_take_turns and self._take_turns():
+            return
+        self._gateway.wait(self._next_ns)
+
+    @property
+    def _next_ns(self) -> int:
+        """Time of the next work that is no order."""
+        return self._reporting.next_ns if self._started else self._deadline_ns
+
+    @property
+    def _may_take_turns(self) -> bool:
+        """Whether compiled code may match and answer every order as it comes."""
+        return self._started
+
+    def _take_turns(self) -> bool:
+        """Take turns in compiled code, and report in between. False where the link lends nothing now."""
+        while taken := self._take_some():
+            is_over = self._gateway_end is not None or self._stopped is not None
+            is_unheard = time.monotonic_ns() > self._patience_ends_ns
+            if is_over or is_unheard or not taken.goes_on or not self._may_take_turns:
+                break
+            self._report()
+        if taken and self._gateway_end is None and (lent := lent_by(self._gateway)):
+            lent.settle()
+        return taken is not None
+
+    def _take_some(self) -> EngineTurnsTaken | None:
+        """Take turns in compiled code until Python is needed, and do what they left to do.
+
+        None, at once, where the link lends nothing now.
+        """
+        if (lent := lent_by(self._gateway)) is None:
+            return None
+        self._orders.clear()
+        self._answers.clear()
+        taken = take_lent(
+            lent,
+            self._engine,
+            self._sums,
+            self._order_store,
+            self._orders,
+            self._answers,
+            self._meters.turn_samples,
+            until_ns=self._next_ns,
+        )
+        if taken.heard:
+            self._heard_ns = time.monotonic_ns()
+        self._meters.report_turns(taken.samples)
+        self._go_on_after(taken)
+        return taken
+
+    @property
+    def _order_store(self) -> OrderStore:
+        """What compiled turns call with orders before their answers are sent."""
+        return NO_STORE
+
+    def _go_on_after(self, taken: EngineTurnsTaken) -> None:
+        """Send the answers that the compiled turns did not send, and take the frames that they did not match."""
+        self._sums.orders.update(self._orders.span(0, taken.matched))
+        self._send_answers(0, taken.sent)
+        self._take(taken.matched, taken.at, taken.byte)
+
     def _end(self) -> End:
         counts = self._engine.counts
         return End(counts.answers, self._sums.answers.value, counts.records, self._sums.orders.value)
 
     def _finish(self) -> EngineResult:
+        """Report the last second, and send the result to the reporter, which confirms once it has everything."""
         self._reporting.stop()
         result = self._result()
         result.statistics_sent = self._outbox.posted + 1  # the result itself

@@ -10,7 +10,7 @@ import numpy as np
 from exchange import messages
 from exchange.compiled import cached_kernel
 from exchange.messages import LAYOUTS, ORDER_TYPES, MalformedMessage, sizes_by_code
-from matching_engine.engine import MatchingEngine, Stop
+from matching_engine.engine import HandleStop, MatchingEngine
 from transports.frames import LARGEST_FRAME, Bytes, FrameBatch, Longs
 
 BATCH_ORDERS = 1 << 12
@@ -69,8 +69,8 @@ def match_tape(engine: MatchingEngine, tape: Bytes, take: Callable[[Bytes], None
     answers = FrameBatch(ANSWER_BYTES // 5, ANSWER_BYTES)
     elapsed_ns = 0
     for orders in batches(tape, cut(tape)):
-        first, why = 0, Stop.ROOM
-        while why is not Stop.DONE:
+        first, why = 0, HandleStop.ROOM
+        while why is not HandleStop.DONE:
             answers.clear()
             start_ns = time.perf_counter_ns()
             first, why = engine.handle(orders, answers, first)

@@ -1,7 +1,7 @@
 """The engine's turns as one compiled call, over a link that lends its calls.
 
-A turn receives orders, matches them, writes them into the journal if there is one, sends their answers and sleeps until
-the next order comes. Python is needed once a second, 20 ms after a sampled order, and for whatever the engine's kernel
+A turn receives orders, matches them, stores them if somebody wants that, sends their answers and sleeps until the next
+order comes. Python is needed once a second, 20 ms after a sampled order, and for whatever the engine's kernel
 does not take: the call then returns, and the loop of `service.py` goes on.
 """
 
@@ -30,8 +30,8 @@ HANDLE = types.UniTuple(_LONG, 5)(
     _BYTES, _LONGS, _LONG, _LONG, _LONG, _LONG, _BYTES, _LONGS, _LONG, _LONG, _LONG, _ARENA, _INDEX
 )
 """The type of every engine's kernel, so that the turn is compiled once for all."""
-APPEND = types.boolean(_LONGS, _BYTES, _BYTES, _LONG, _LONG)
-"""The type of a function that writes frames of orders into a journal; see journal_records.py."""
+STORE = types.boolean(_LONGS, _BYTES, _BYTES, _LONG, _LONG)
+"""The type of a function that stores frames of orders before their answers are sent; `recovering/` has one."""
 TURNS = types.UniTuple(_LONG, 10)(
     *map(types.FunctionType, (RECEIVE, SEND, SLEEP)),
     _LONGS,
@@ -40,7 +40,7 @@ TURNS = types.UniTuple(_LONG, 10)(
     _LONG,
     _ARENA,
     _INDEX,
-    types.FunctionType(APPEND),
+    types.FunctionType(STORE),
     _LONGS,
     _BYTES,
     _BYTES,
@@ -57,19 +57,20 @@ TURNS = types.UniTuple(_LONG, 10)(
 )
 
 
-def _append_nowhere(_numbers: Longs, _record: Bytes, _frames: Bytes, _begin: int, _end: int) -> bool:
-    """Stand in for a journal."""
+def _store_nowhere(_numbers: Longs, _record: Bytes, _frames: Bytes, _begin: int, _end: int) -> bool:
+    """Store nothing, as in an ordinary run."""
     return True
 
 
-MOST_SAMPLES, LONGEST_WAIT_NS = 32, 20_000_000
-"""Samples are reported together: once there are so many, so long after the first, or when the second ends."""
-JournalCalls = tuple[Any, Longs, Bytes]
-"""The compiled writer of an input journal's records, of the type APPEND, and its first two arguments."""
-NO_JOURNAL: JournalCalls = kernel(_append_nowhere, APPEND), np.zeros(1, np.int64), NO_MEMORY
+MOST_SAMPLES = 32
+LONGEST_WAIT_NS = 20_000_000
+"""Samples are reported together: once there are MOST_SAMPLES, LONGEST_WAIT_NS after the first, or at a second's end."""
+OrderStore = tuple[Any, Longs, Bytes]
+"""A compiled function of the type STORE, and its first two arguments."""
+NO_STORE: OrderStore = (kernel(_store_nowhere, STORE), np.zeros(1, np.int64), NO_MEMORY)
 
 
-class Samples:
+class EngineSamples:
     """Room for what is noted after frames with a sampled order: when, and the counts of the book's state by then."""
 
     def __init__(self, interval: int) -> None:
@@ -86,7 +87,7 @@ class Sums:
     answers: StreamChecksum = field(default_factory=StreamChecksum)
 
 
-class Taken(NamedTuple):
+class EngineTurnsTaken(NamedTuple):
     """Progress of the turns."""
 
     came: int
@@ -100,10 +101,10 @@ class Taken(NamedTuple):
     """Frames of answers."""
     sent: int
     """Frames of answers that were sent."""
-    journaled: int
-    """Frames of orders that are in the journal; fewer than `matched` if it could not be written."""
+    stored: int
+    """Frames of orders that were stored; fewer than `matched` if that failed."""
     samples: int
-    """Samples that were noted; see `Samples`."""
+    """Samples that were noted; see `EngineSamples`."""
     heard: int
     """1 if any frame came."""
     goes_on: int
@@ -121,8 +122,8 @@ def take_turns(
     packing: int,
     arena: Any,
     index: Any,
-    append: Any,
-    journal: Longs,
+    store: Any,
+    store_numbers: Longs,
     record: Bytes,
     orders: Bytes,
     order_ends: Longs,
@@ -145,7 +146,7 @@ def take_turns(
     timespec = np.empty(2, np.int64)
     state = as_i64(arena)
     next_sampled = (state[ORDERS] // interval + 1) * interval
-    matched = journaled = count = sent = at = byte = noted = heard = 0
+    matched = stored = count = sent = at = byte = noted = heard = 0
     is_stuck = False
     while True:
         came = receive(numbers, memory, orders, order_ends, matched, largest_order)
@@ -166,17 +167,18 @@ def take_turns(
                 arena,
                 index,
             )
-            if matched > journaled and not append(journal, record, orders, order_ends[journaled], order_ends[matched]):
+            begin, end = order_ends[stored], order_ends[matched]
+            if matched > stored and not store(store_numbers, record, orders, begin, end):
                 is_stuck = True
                 break
-            journaled = matched
+            stored = matched
             sent = send(numbers, memory, answers, answer_ends, sent, count)
             is_stuck = why != DONE or sent < count
             if is_stuck:
                 break
             hash_into(orders_sum, orders, 0, order_ends[matched])
             hash_into(answers_sum, answers, 0, answer_ends[sent])
-            came = matched = journaled = count = sent = 0
+            came = matched = stored = count = sent = 0
             if state[ORDERS] >= next_sampled:
                 next_sampled = (state[ORDERS] // interval + 1) * interval
                 samples[noted, 0] = monotonic_ns(timespec)
@@ -191,22 +193,22 @@ def take_turns(
         if numbers[NOTICE] or monotonic_ns(timespec) >= until_ns:
             break
     goes_on = not is_stuck and numbers[NOTICE] == 0
-    return came, matched, at, byte, count, sent, journaled, noted, heard, int(goes_on)
+    return came, matched, at, byte, count, sent, stored, noted, heard, int(goes_on)
 
 
 def take_lent(
     lent: Lent,
     engine: MatchingEngine,
     sums: Sums,
-    journal: JournalCalls,
+    order_store: OrderStore,
     orders: FrameBatch,
     answers: FrameBatch,
-    samples: Samples,
+    samples: EngineSamples,
     until_ns: int,
-) -> Taken:
+) -> EngineTurnsTaken:
     """Take turns with the calls of a link; both batches are empty before."""
-    append, numbers, record = journal
-    taken = Taken(
+    store, store_numbers, record = order_store
+    taken = EngineTurnsTaken(
         *take_turns(
             lent.receive,
             lent.send,
@@ -217,8 +219,8 @@ def take_lent(
             engine.packing,
             engine.book.arena,
             engine.book.index,
-            append,
-            numbers,
+            store,
+            store_numbers,
             record,
             orders.buffer,
             orders.offsets,
@@ -239,4 +241,4 @@ def take_lent(
 
 def warm_turns(engine: MatchingEngine) -> None:
     """Load the kernel, and take no turn."""
-    take_lent(idle_calls(), engine, Sums(), NO_JOURNAL, FrameBatch(1), FrameBatch(1), Samples(1), 0)
+    take_lent(idle_calls(), engine, Sums(), NO_STORE, FrameBatch(1), FrameBatch(1), EngineSamples(1), 0)

@@ -12,7 +12,7 @@ from exchange_simulation.launching.options import options_of, run_settings
 
 if TYPE_CHECKING:
     from exchange_simulation.launching.component import Events
-    from matching_engine.resuming import ResumingEngine
+    from matching_engine.recovering.engine import RecoveringEngine
 
 
 @click.command()
@@ -48,7 +48,7 @@ def command(
     settings = run_settings(**given)
     common: dict[str, Any] = {"capacity": capacity, "with_ids": with_ids, "instance": instance}
 
-    def took_over(service: ResumingEngine) -> None:
+    def took_over(service: RecoveringEngine) -> None:
         _heed_launcher(service, events)
         events.took_over(url)
 
@@ -58,14 +58,14 @@ def command(
         patience_s = READY_S if launched else None
         service, link = open_engine(name, url, reporter_url, settings, salvage=salvage, patience_s=patience_s, **common)
         if settings.journal:
-            _heed_launcher(cast("ResumingEngine", service), events)
+            _heed_launcher(cast("RecoveringEngine", service), events)
         return service, link.url
 
     result = serve(events, open_service, cpu, priority=settings.priority)
     raise SystemExit(1 if result and result.stopped else 0)
 
 
-def _heed_launcher(service: ResumingEngine, events: Events) -> None:
+def _heed_launcher(service: RecoveringEngine, events: Events) -> None:
     """Let the launcher say that the gateway has left, also while the service waits for it.
 
     The launcher is told if the engine refuses orders because its journal is full.

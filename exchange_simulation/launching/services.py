@@ -28,12 +28,12 @@ from transports.registry import connect, has_broker, listen
 if TYPE_CHECKING:
     from gateway.service import Gateway
     from matching_engine.engine import MatchingEngine
-    from matching_engine.follower import Follower
-    from matching_engine.journal import InputJournal
-    from matching_engine.recovery import Recovery
-    from matching_engine.resuming import ResumingEngine
+    from matching_engine.recovering.engine import RecoveringEngine
+    from matching_engine.recovering.follower import Follower
+    from matching_engine.recovering.journal import InputJournal
+    from matching_engine.recovering.resumed_session import ResumedSession
+    from matching_engine.recovering.standby import Standby
     from matching_engine.service import EngineService
-    from matching_engine.standby import Standby
     from stats_reporter.recovery import SourceLink
     from stats_reporter.service import Reporter
 
@@ -99,29 +99,40 @@ def open_engine(
     """
     if salvage and not settings.journal:
         raise UserError("--salvage goes on with a journal: say which with --journal DIR")
-    recovery, gateway = None, listen(url, link_token(name, url))
+    gateway = listen(url, link_token(name, url))
     engine = _engine(settings, capacity, with_ids)
+    session = None
     if settings.journal:
         try:
-            recovery = _reopened(name, gateway, settings, instance, engine, salvage)
+            session = _reopened(name, gateway, settings, instance, engine, salvage)
         except UserError:
             gateway.close(0)
             raise
-        gateway = recovery.link
-    opened = name, engine, recovery or gateway, reporter_url, settings, instance
-    return _engine_service(*opened, patience_s or settings.timeout_s, of_thread), gateway
+    until_ns = _deadline_ns(patience_s or settings.timeout_s)
+    reporter = _to_reporter(name, named("engine", instance), reporter_url, settings, until_ns)
+    if session is not None:
+        return _recovering_engine(name, engine, session, reporter, settings, instance, of_thread), session.link
+    from matching_engine.service import EngineService
+
+    terms = _terms(name, settings, instance)
+    service = EngineService(engine, terms, gateway, reporter, settings.sampling_interval, settings.timeout_s, of_thread)
+    return service, gateway
+
+
+def _terms(name: str, settings: RunSettings, instance: int) -> Terms:
+    return Terms(run_id(name), settings.policy, settings.packing, settings.max_price, instance)
 
 
 def _reopened(
     name: str, gateway: Link, settings: RunSettings, instance: int, engine: MatchingEngine, salvage: bool
-) -> Recovery:
+) -> ResumedSession:
     """The journal, with which a session goes on. To be salvaged, it is read from its first order, without snapshot."""
-    from matching_engine.follower import Follower
-    from matching_engine.journal import JournalIsOthers
+    from matching_engine.recovering.follower import Follower
+    from matching_engine.recovering.journal import JournalIsOthers
 
     follower = None if salvage else Follower.from_snapshot(_journal_path(settings, instance), engine)
     try:
-        return _recovery(name, gateway, _open_journal(name, settings, instance, salvage, follower), follower)
+        return _resumed_session(name, gateway, _open_journal(name, settings, instance, salvage, follower), follower)
     except JournalIsOthers as error:
         raise UserError(str(error)) from error
 
@@ -131,23 +142,25 @@ def open_standby(
     url: str,
     reporter_url: str,
     settings: RunSettings,
-    on_takeover: Callable[[ResumingEngine], None],
+    on_takeover: Callable[[RecoveringEngine], None],
     capacity: int | None = None,
     with_ids: bool = False,
     instance: int = 1,
 ) -> Standby:
     """An engine that follows another one's journal until it is free. UserError without a journal."""
-    from matching_engine.follower import Follower
-    from matching_engine.standby import Standby
+    from matching_engine.recovering.follower import Follower
+    from matching_engine.recovering.standby import Standby
 
     if not settings.journal:
         raise UserError("--standby follows a journal: say which with --journal DIR")
     follower = Follower(_journal_path(settings, instance), _engine(settings, capacity, with_ids))
 
-    def open_service(journal: InputJournal) -> ResumingEngine:
-        recovery = _recovery(name, _listen_soon(name, url, settings.timeout_s), journal, follower)
-        opened = name, _engine(settings, capacity, with_ids), recovery, reporter_url, settings, instance
-        return cast("ResumingEngine", _engine_service(*opened, settings.timeout_s))
+    def open_service(journal: InputJournal) -> RecoveringEngine:
+        gateway = _listen_soon(name, url, settings.timeout_s)
+        session = _resumed_session(name, gateway, journal, follower)
+        until_ns = _deadline_ns(settings.timeout_s)
+        reporter = _to_reporter(name, named("engine", instance), reporter_url, settings, until_ns)
+        return _recovering_engine(name, _engine(settings, capacity, with_ids), session, reporter, settings, instance)
 
     take_journal = partial(_open_journal, name, settings, instance, follower=follower)
     return Standby(follower, take_journal, open_service, on_takeover)
@@ -172,26 +185,19 @@ def _engine(settings: RunSettings, capacity: int | None, with_ids: bool) -> Matc
     return MatchingEngine(OrderBook(settings.max_price, settings.policy, capacity, with_ids), settings.packing)
 
 
-def _engine_service(
+def _recovering_engine(
     name: str,
     engine: MatchingEngine,
-    gateway: Link | Recovery,
-    reporter_url: str,
+    session: ResumedSession,
+    reporter: Link,
     settings: RunSettings,
     instance: int,
-    patience_s: float,
     of_thread: bool = False,
-) -> EngineService:
-    reporter = _to_reporter(name, named("engine", instance), reporter_url, settings, _deadline_ns(patience_s))
-    terms = Terms(run_id(name), settings.policy, settings.packing, settings.max_price, instance)
-    rest = reporter, settings.sampling_interval, settings.timeout_s, of_thread
-    if isinstance(gateway, Link):
-        from matching_engine.service import EngineService
+) -> RecoveringEngine:
+    from matching_engine.recovering.engine import RecoveringEngine
 
-        return EngineService(engine, terms, gateway, *rest)
-    from matching_engine.resuming import ResumingEngine
-
-    return ResumingEngine(engine, terms, gateway, *rest)
+    terms = _terms(name, settings, instance)
+    return RecoveringEngine(engine, terms, session, reporter, settings.sampling_interval, settings.timeout_s, of_thread)
 
 
 def _to_reporter(name: str, source: str, url: str, settings: RunSettings, until_ns: int) -> Link:
@@ -219,7 +225,7 @@ def _open_journal(
 
     A follower, which has matched its beginning, matches the rest. JournalIsOthers if another engine has the journal.
     """
-    from matching_engine.journal import InputJournal, JournalIsOthers, JournalRefused
+    from matching_engine.recovering.journal import InputJournal, JournalIsOthers, JournalRefused
 
     identity = {
         "run": name,
@@ -243,12 +249,13 @@ def _open_journal(
         raise kind(f"cannot keep a journal in {settings.journal}: {error.strerror or error}") from error
 
 
-def _recovery(name: str, gateway: Link, journal: InputJournal, follower: Follower | None = None) -> Recovery:
-    from matching_engine.recovery import Recovery
-    from transports.renewable import RenewableLink
+def _resumed_session(
+    name: str, gateway: Link, journal: InputJournal, follower: Follower | None = None
+) -> ResumedSession:
+    from matching_engine.recovering.resumed_session import ResumedSession
 
     url = gateway.url
-    return Recovery(journal, RenewableLink(gateway, lambda _: listen(url, link_token(name, url))), follower)
+    return ResumedSession(journal, gateway, lambda _: listen(url, link_token(name, url)), follower)
 
 
 def open_gateway(

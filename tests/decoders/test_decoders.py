@@ -35,7 +35,7 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.record.reading import Unusable, read_record, records
 from exchange_simulation.messaging.supply_chain.topologies import EXAMPLE, freeform
 from gateway.tape import check_due, check_orders
-from matching_engine.journal import InputJournal, JournalRefused
+from matching_engine.recovering.journal import InputJournal, JournalRefused
 from matching_engine.tape import cut
 from tests.decoders.damage import FRAMES, LINES, ORDERS, damaged
 from transports.base import BadAddress

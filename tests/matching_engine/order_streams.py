@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from benchmarks.reference_book import ReferenceBook
 from exchange.messages import ASK, BID, LAYOUTS, Cancel, Message, Order, decode, encode
-from matching_engine.engine import MatchingEngine, Stop
+from matching_engine.engine import HandleStop, MatchingEngine
 from matching_engine.order_book import OrderBook
 from tests.matching_engine.invariants import check
 from transports.frames import FrameBatch
@@ -31,7 +31,7 @@ class Compiled:
     def handle(self, message: Message) -> list[Message]:
         answers = FrameBatch()
         next_frame, stop = self.engine.handle(FrameBatch.of(encode(message)), answers)
-        assert (next_frame, stop) == (1, Stop.DONE)
+        assert (next_frame, stop) == (1, HandleStop.DONE)
         check(self.book)
         return [decode(frame) for frame in answers]
 
@@ -58,10 +58,10 @@ def handled(engine: MatchingEngine, frames: list[bytes], batches: Iterable[int] 
     sent: list[bytes] = []
     answers = FrameBatch(**room)
     for batch in _batches(frames, batches):
-        first, stop = 0, Stop.ROOM
-        while stop is not Stop.DONE:
+        first, stop = 0, HandleStop.ROOM
+        while stop is not HandleStop.DONE:
             first, stop = engine.handle(batch, answers, first)
-            assert stop is not Stop.FOREIGN
+            assert stop is not HandleStop.FOREIGN
             sent += answers
             answers.clear()
     return sent

@@ -23,7 +23,7 @@ from exchange.messages import (
     encode,
 )
 from matching_engine import kernels
-from matching_engine.engine import Counts, Handled, MatchingEngine, Stop
+from matching_engine.engine import EngineCounts, Handled, HandleStop, MatchingEngine
 from matching_engine.order_book import OrderBook
 from tests.matching_engine.invariants import check
 from transports.frames import FrameBatch
@@ -59,7 +59,7 @@ def test_a_foreign_frame_is_pointed_out_and_changes_nothing(frame, packing):
     book, answers = OrderBook(capacity=9), FrameBatch()
     engine = MatchingEngine(book, packing)
     before = state_of(book)
-    assert engine.handle(FrameBatch.of(frame), answers) == Handled(0, Stop.FOREIGN)
+    assert engine.handle(FrameBatch.of(frame), answers) == Handled(0, HandleStop.FOREIGN)
     assert (state_of(book), answers.count) == (before, 0)
 
 
@@ -67,9 +67,11 @@ def test_a_foreign_frame_is_pointed_out_and_changes_nothing(frame, packing):
 def test_frames_around_a_foreign_one_are_matched(frame):
     engine, answers = MatchingEngine(OrderBook()), FrameBatch()
     orders = FrameBatch.of(ORDER, frame, ORDER, encode(Order(3, BID, 500, 20)))
-    assert engine.handle(orders, answers) == Handled(1, Stop.FOREIGN)
-    assert engine.handle(orders, answers, first=2) == Handled(4, Stop.DONE)
-    assert engine.counts == Counts(orders=3, trades=3, confirmations=2, quotes=2, rejections=0, cancels=0, cancelled=0)
+    assert engine.handle(orders, answers) == Handled(1, HandleStop.FOREIGN)
+    assert engine.handle(orders, answers, first=2) == Handled(4, HandleStop.DONE)
+    assert engine.counts == EngineCounts(
+        orders=3, trades=3, confirmations=2, quotes=2, rejections=0, cancels=0, cancelled=0
+    )
 
 
 @pytest.mark.parametrize("frame", [frame for frame in FOREIGN.values() if frame])
@@ -80,13 +82,13 @@ def test_a_pack_with_one_malformed_record_is_foreign_as_a_whole(frame, place):
     book, answers = OrderBook(capacity=9), FrameBatch()
     before = state_of(book)
     engine = MatchingEngine(book, packing=9)
-    assert engine.handle(FrameBatch.of(b"".join(records)), answers) == Handled(0, Stop.FOREIGN)
+    assert engine.handle(FrameBatch.of(b"".join(records)), answers) == Handled(0, HandleStop.FOREIGN)
     assert (state_of(book), answers.count) == (before, 0)
 
 
 def test_more_records_than_agreed_are_foreign():
-    assert MatchingEngine(OrderBook()).handle(FrameBatch.of(ORDER * 2), FrameBatch()).stop is Stop.FOREIGN
-    for packing, count, stop in [(3, 3, Stop.DONE), (3, 4, Stop.FOREIGN), (2, 3, Stop.FOREIGN)]:
+    assert MatchingEngine(OrderBook()).handle(FrameBatch.of(ORDER * 2), FrameBatch()).stop is HandleStop.FOREIGN
+    for packing, count, stop in [(3, 3, HandleStop.DONE), (3, 4, HandleStop.FOREIGN), (2, 3, HandleStop.FOREIGN)]:
         assert MatchingEngine(OrderBook(), packing).handle(FrameBatch.of(ORDER * count), FrameBatch()).stop is stop
 
 
@@ -96,7 +98,7 @@ def test_no_bytes_whatever_break_the_book(frames, packing):
     engine, orders, first = MatchingEngine(book, packing), FrameBatch.of(*frames), 0
     while first < len(frames):
         first, stop = engine.handle(orders, answers, first)
-        first += stop is Stop.FOREIGN
+        first += stop is HandleStop.FOREIGN
     check(book)
 
 
@@ -146,7 +148,7 @@ def test_little_room_stops_between_frames_and_every_call_gets_on():
         answers.clear()
         following, stop = engine.handle(orders, answers, first)
         assert following > first
-        stops += stop is Stop.ROOM
+        stops += stop is HandleStop.ROOM
         first = following
     assert stops > 10
     assert answers.capacity_frames == 400
@@ -167,7 +169,7 @@ def test_nothing_is_written_beyond_the_room_there_is(packing, room_bytes, room_f
     stop = engine.handle(FrameBatch.of(encode(Order(11, BID, 600, 10))), answers).stop
     assert (bytes_and_canary[room_bytes:] == 0xCA).all()
     assert (ends_and_canary[room_frames + 1 :] == -1).all()
-    assert (stop, engine.counts.trades) in [(Stop.ROOM, 0), (Stop.DONE, 20)]
+    assert (stop, engine.counts.trades) in [(HandleStop.ROOM, 0), (HandleStop.DONE, 20)]
 
 
 def test_answers_are_appended_to_those_already_there():
@@ -183,7 +185,7 @@ def test_an_empty_batch_too_small_for_one_frames_answers_is_enlarged(packing):
     asks = [encode(Order(id, ASK, 500, 1)) for id in range(30_000)]
     handled(engine, asks)
     answers = FrameBatch(capacity_frames=3)
-    assert engine.handle(FrameBatch.of(encode(Order(0, BID, 500, 0xFFFF))), answers).stop is Stop.DONE
+    assert engine.handle(FrameBatch.of(encode(Order(0, BID, 500, 0xFFFF))), answers).stop is HandleStop.DONE
     assert sum(len(list(decode_all(frame))) for frame in answers) == 30_000 + 2
     assert answers.used_bytes > FrameBatch(capacity_frames=3).buffer.nbytes
     assert engine.counts.trades == 30_001
@@ -192,14 +194,14 @@ def test_an_empty_batch_too_small_for_one_frames_answers_is_enlarged(packing):
 def test_a_batch_with_answers_in_it_is_never_enlarged_for_the_next_frame():
     engine, answers = MatchingEngine(OrderBook()), FrameBatch(capacity_frames=20)
     orders = FrameBatch.of(ORDER[:-2] + b"\1\0", encode(Order(2, BID, 1, 0xFFFF)))
-    assert engine.handle(orders, answers) == Handled(1, Stop.ROOM)
+    assert engine.handle(orders, answers) == Handled(1, HandleStop.ROOM)
     assert answers.capacity_frames == 20
 
 
 def test_where_room_runs_out_within_a_pack_it_is_made_and_no_record_is_matched_twice():
     engine, answers = MatchingEngine(OrderBook(), packing=2), FrameBatch()
     pack = encode(Order(2, ASK, 501, 1)) + encode(Order(3, BID, 1, 0xFFFF))
-    assert engine.handle(FrameBatch.of(ORDER, pack), answers) == Handled(2, Stop.DONE)
+    assert engine.handle(FrameBatch.of(ORDER, pack), answers) == Handled(2, HandleStop.DONE)
     assert list(decode_all(answers[1])) == [Confirmation(2), Quote(bid=1, ask=500), Confirmation(3)]
     assert len(answers) == 2
 
@@ -209,7 +211,7 @@ def test_counts_are_those_of_the_answers():
     for packing in (1, 5):
         engine = MatchingEngine(OrderBook(with_ids=True), packing)
         handled(engine, [encode(message) for message in messages])
-        assert engine.counts == Counts(
+        assert engine.counts == EngineCounts(
             orders=3, trades=2, confirmations=1, quotes=3, rejections=2, cancels=2, cancelled=1
         )
 

@@ -21,18 +21,18 @@ from exchange.records import PROCESS
 from exchange.results import EngineResult
 from exchange.session import Terms
 from matching_engine.engine import MatchingEngine
-from matching_engine.follower import Follower
-from matching_engine.journal import InputJournal
 from matching_engine.order_book import OrderBook
-from matching_engine.recovery import Pulse, Recovery
-from matching_engine.resuming import BEAT_NS, ResumingEngine
+from matching_engine.recovering.engine import RecoveringEngine
+from matching_engine.recovering.follower import Follower
+from matching_engine.recovering.journal import InputJournal
+from matching_engine.recovering.pulse import BEAT_NS, Pulse
+from matching_engine.recovering.resumed_session import ResumedSession
+from matching_engine.recovering.snapshots import write_snapshot
 from matching_engine.service import EngineService
-from matching_engine.snapshots import write_snapshot
-from matching_engine.turns import MOST_SAMPLES, NO_JOURNAL, Samples, Sums, Taken, take_lent, warm_turns
+from matching_engine.turns import MOST_SAMPLES, NO_STORE, EngineSamples, EngineTurnsTaken, Sums, take_lent, warm_turns
 from transports.base import BadAddress, Link, PeerGone
 from transports.frames import LARGEST_FRAME, FrameBatch
 from transports.lending import NOTICE, RECEIVE, SEND, SLEEP, Lent, lendable
-from transports.renewable import RenewableLink
 
 NEXT, COUNT, STEP, ROOM, SAID, NAPS, OFFSETS = range(1, 8)
 """Places in the numbers of a script's lent calls: the next frame and the number of frames, frames a receive, frames
@@ -152,8 +152,8 @@ def session(
         patch.setattr("matching_engine.service.ANSWER_BYTES", LARGEST_FRAME)
         if journal is None:
             return EngineService(engine, terms, script, reporter, sampling_interval=3, timeout_s=1.0).run()
-        recovery = Recovery(journal, RenewableLink(script, lambda _: script))
-        return ResumingEngine(engine, terms, recovery, reporter, sampling_interval=3, timeout_s=1.0).run()
+        resumed = ResumedSession(journal, script, lambda _: script)
+        return RecoveringEngine(engine, terms, resumed, reporter, sampling_interval=3, timeout_s=1.0).run()
 
 
 class Stalled(Script):
@@ -285,8 +285,8 @@ def test_an_engine_whose_disk_is_full_as_a_session_begins_lets_its_gateway_go_an
 ) -> None:
     path, terms, refusals = tmp_path / "j.journal", Terms(7, "price-time", 1, 999), []
     script = Script([encode(terms.hello(Source.GATEWAY)), encode(Resume(1, 0, 0))], 9, 9, lends=False)
-    recovery = Recovery(InputJournal(path, {}), RenewableLink(script, lambda _: script))
-    engine = ResumingEngine(MatchingEngine(SmallBook(999), 1), terms, recovery, Listener(), 3, timeout_s=1.0)
+    resumed = ResumedSession(InputJournal(path, {}), script, lambda _: script)
+    engine = RecoveringEngine(MatchingEngine(SmallBook(999), 1), terms, resumed, Listener(), 3, timeout_s=1.0)
     engine.on_refusal = lambda: refusals.append(path)
     with files_of_at_most(path.stat().st_size):
         result = engine.run()
@@ -310,9 +310,9 @@ def test_an_engine_whose_link_cannot_be_opened_again_leaves_its_result(tmp_path:
 
     terms = Terms(7, "price-time", 1, 999)
     script = Script([encode(terms.hello(Source.GATEWAY)), encode(Resume(1, 0, 0))], 9, 9, lends=False)
-    recovery = Recovery(InputJournal(tmp_path / "journal", {}), RenewableLink(script, refuse))
+    resumed = ResumedSession(InputJournal(tmp_path / "journal", {}), script, refuse)
     engine = MatchingEngine(SmallBook(999), 1)
-    result = ResumingEngine(engine, terms, recovery, Listener(), sampling_interval=3, timeout_s=1.0).run()
+    result = RecoveringEngine(engine, terms, resumed, Listener(), sampling_interval=3, timeout_s=1.0).run()
     assert result.stopped == "the peer left"
 
 
@@ -391,10 +391,14 @@ def test_python_reports_samples_once_there_is_no_room_for_more() -> None:
     assert (taken.samples, script.numbers[NEXT], script.numbers[NAPS]) == (MOST_SAMPLES, MOST_SAMPLES, 0)
 
 
-def turns_of(orders: int, interval: int) -> tuple[Taken, Script, Samples]:
+def turns_of(orders: int, interval: int) -> tuple[EngineTurnsTaken, Script, EngineSamples]:
     """Turns over a script with as many orders, one a frame, which go on for a moment after the last one."""
     engine, script = MatchingEngine(SmallBook(1000)), Script([encode(Order(1, BID, 5, 5))] * orders, 1, 10**6, True)
     warm_turns(engine)  # to load what is compiled would take the moment
     lent = Lent(_receive, _send, _nap, script.numbers, script.memory, lambda: None)
-    batches, samples, until_ns = [FrameBatch(1 << 14) for _ in range(2)], Samples(interval), time.monotonic_ns() + 10**8
-    return take_lent(lent, engine, Sums(), NO_JOURNAL, *batches, samples, until_ns), script, samples
+    batches, samples, until_ns = (
+        [FrameBatch(1 << 14) for _ in range(2)],
+        EngineSamples(interval),
+        time.monotonic_ns() + 10**8,
+    )
+    return take_lent(lent, engine, Sums(), NO_STORE, *batches, samples, until_ns), script, samples

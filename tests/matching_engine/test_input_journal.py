@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from exchange.checksum import StreamChecksum
 from exchange.messages import Cancel, Message, Order, Resume, encode
-from matching_engine.follower import Recent
-from matching_engine.journal import InputJournal, JournalRefused
-from matching_engine.journal_records import HEADER_BYTES, TROUBLE, crc32c
-from matching_engine.recovery import Pulse
+from matching_engine.recovering.follower import RecentAnswers
+from matching_engine.recovering.journal import InputJournal, JournalRefused
+from matching_engine.recovering.journal_records import HEADER_BYTES, TROUBLE, crc32c
+from matching_engine.recovering.pulse import Pulse
 from tests.machine import until
 from transports.frames import Bytes, FrameBatch
 
@@ -84,7 +84,7 @@ def test_cancels_are_orders_too(tmp_path: Path) -> None:
 def test_more_orders_than_a_batch_of_the_reader_holds_come_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("matching_engine.journal_records.REPLAY_BYTES", 1 << 17)
+    monkeypatch.setattr("matching_engine.recovering.journal_records.REPLAY_BYTES", 1 << 17)
     journal = InputJournal(tmp_path / "j", IDENTITY, sync="none")
     for first in range(1, 20_001, 1_000):
         journal.append(orders(first, 1_000))
@@ -255,7 +255,7 @@ def test_a_disk_that_cannot_sync_is_told_by_the_next_look(tmp_path: Path, monkey
 def test_answers_of_a_standby_whose_batch_had_to_grow_go_into_a_batch_that_did_not() -> None:
     sent = FrameBatch.of(*[bytes([number]) * 40 for number in range(10)])
     answers = FrameBatch(4, 64, 64)
-    Recent(0, StreamChecksum(), sent.span(0, 10), sent.offsets[:11]).copy_into(answers)
+    RecentAnswers(0, StreamChecksum(), sent.span(0, 10), sent.offsets[:11]).copy_into(answers)
     assert list(answers) == list(sent)
 
 

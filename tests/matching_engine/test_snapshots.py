@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from exchange.messages import ASK, Message, Order, Resume, encode
 from matching_engine.engine import MatchingEngine
-from matching_engine.follower import Follower
-from matching_engine.journal import InputJournal, JournalRefused
-from matching_engine.journal_records import snapshot_path
 from matching_engine.order_book import OrderBook
-from matching_engine.snapshots import write_snapshot
+from matching_engine.recovering.follower import Follower
+from matching_engine.recovering.journal import InputJournal, JournalRefused
+from matching_engine.recovering.journal_records import snapshot_path
+from matching_engine.recovering.snapshots import write_snapshot
 from tests.matching_engine.order_streams import TinyBook, settings_of_books, streams
 
 IDENTITY = {"run": "first", "pair": 1}

@@ -24,13 +24,13 @@ from gateway.recovering.gateway import RecoveringGateway
 from gateway.recovering.progress import GatewayProgress
 from gateway.seeded_orders import SeededOrders
 from matching_engine.engine import MatchingEngine
-from matching_engine.follower import Follower
-from matching_engine.journal import InputJournal
-from matching_engine.journal_records import JournalReader, snapshot_path
 from matching_engine.order_book import OrderBook
-from matching_engine.recovery import Recovery
-from matching_engine.resuming import ResumingEngine
-from matching_engine.standby import LOOK_S
+from matching_engine.recovering.engine import RecoveringEngine
+from matching_engine.recovering.follower import Follower
+from matching_engine.recovering.journal import InputJournal
+from matching_engine.recovering.journal_records import JournalReader, snapshot_path
+from matching_engine.recovering.resumed_session import ResumedSession
+from matching_engine.recovering.standby import LOOK_S
 from matching_engine.tape import match_tape
 from transports.base import Link, PeerGone
 from transports.renewable import RenewableLink
@@ -71,7 +71,9 @@ class BrokenSession:
         )
         self.path = self.folder / f"{self.seed}.journal"
         self._snapshots = random.Random(f"snapshots of {self.seed}")
-        self.monkeypatch.setattr("matching_engine.snapshots.EVERY_ORDERS", self._snapshots.choice([1, 7, 40, 1 << 22]))
+        self.monkeypatch.setattr(
+            "matching_engine.recovering.snapshots.EVERY_ORDERS", self._snapshots.choice([1, 7, 40, 1 << 22])
+        )
         self._listening: SimulatedLink | None = None
         self._connected: SimulatedLink | None = None
         self._queues = Queue(self.world), Queue(self.world)
@@ -185,12 +187,12 @@ class BrokenSession:
         reading = {"reader": follower.reader, "on_orders": follower.match} if follower else {}
         journal = self._journal = InputJournal(self.path, {"run": RUN}, self.packing, self.sync, **reading)
         journal.start_syncing(lambda run: self.world.start("journal", run))
-        recovery = Recovery(journal, RenewableLink(link, lambda _: self._listen()), follower)
+        resumed = ResumedSession(journal, link, lambda _: self._listen(), follower)
         if self.has_standby:
             self._follower = Follower(self.path, engine.renewed())
             self.world.start("standby", partial(self._follow, self._follower))
         terms = Terms(RUN, "price-time", self.packing, 999)
-        service = ResumingEngine(engine, terms, recovery, Sink(self.world), 7, 20.0)
+        service = RecoveringEngine(engine, terms, resumed, Sink(self.world), 7, 20.0)
         service.while_alone = lambda: self._left_with and service.end_as(self._left_with)
         service.while_alone()
         try:

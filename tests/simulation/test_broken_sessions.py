@@ -15,7 +15,7 @@ from broken_sessions import BrokenSession
 
 from gateway.recovering.progress import GatewayProgress
 from gateway.recovering.resumption import SessionResumer
-from matching_engine.journal import InputJournal
+from matching_engine.recovering.journal import InputJournal
 from transports.frames import FrameBatch
 
 SEEDS, MANY = 40, 500
@@ -94,12 +94,12 @@ def _counts_one_order_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _believes_every_resume(monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine that takes a resume which a broker delivers once more for a new one."""
-    monkeypatch.setattr("matching_engine.recovery.Recovery.is_new", lambda *_: True)
+    monkeypatch.setattr("matching_engine.recovering.resumed_session.ResumedSession.is_new", lambda *_: True)
 
 
 def _sends_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """A standby that goes on with its book, and does not send the answers that the gateway lacks."""
-    monkeypatch.setattr("matching_engine.follower.Follower.behind", lambda *_: [])
+    monkeypatch.setattr("matching_engine.recovering.follower.Follower.behind", lambda *_: [])
 
 
 def _goes_on_in_an_old_session(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ from exchange_simulation.launching.errors import users_mistake, writing
 from exchange_simulation.launching.files import whole_file
 from exchange_simulation.launching.record.reading import read_record
 from gateway.tape import check_due, check_orders, due_path, mapped
-from matching_engine.engine import MatchingEngine, Stop
+from matching_engine.engine import HandleStop, MatchingEngine
 from matching_engine.order_book import OrderBook
 from matching_engine.tape import ANSWER_BYTES, batches, cut
 from transports.frames import FrameBatch
@@ -95,8 +95,8 @@ class RecordedRun:
         engine = MatchingEngine(OrderBook(self.max_price, self.policy), packing=2)
         found, ends, at = FrameBatch(ANSWER_BYTES // 5, ANSWER_BYTES), [], 0
         for batch in batches(orders, cut(orders)):
-            first, why = 0, Stop.ROOM
-            while why is not Stop.DONE:
+            first, why = 0, HandleStop.ROOM
+            while why is not HandleStop.DONE:
                 found.clear()
                 first, why = engine.handle(batch, found, first)
                 again = found.span(0, found.count)

@@ -23,7 +23,7 @@ from exchange.settings import MAX_ORDERS, POLICIES
 from exchange.workload import MAX_PRICE, USUAL_PRICES, check_prices, settled_prices
 from gateway.seeded_orders import ORDER_BYTES, SeededOrders
 from gateway.seeds import instrument_orders, instrument_seed
-from matching_engine.engine import MatchingEngine, Stop
+from matching_engine.engine import HandleStop, MatchingEngine
 from matching_engine.order_book import OrderBook
 from transports.frames import LARGEST_FRAME, FrameBatch
 
@@ -129,8 +129,8 @@ class InstrumentMatcher:
         yield _row(instrument, seed, engine, orders, answers)
 
     def _match_block(self, engine: MatchingEngine, instrument: int, before: int) -> Iterator[Block]:
-        at, why = 0, Stop.ROOM
-        while why is not Stop.DONE:
+        at, why = 0, HandleStop.ROOM
+        while why is not HandleStop.DONE:
             self._answers.clear()
             first = at
             at, why = engine.handle(self._orders, self._answers, first)

@@ -20,10 +20,10 @@ from exchange.settings import RunSettings
 from exchange_simulation.launching.record.reading import records
 from gateway.seeded_orders import SeededOrders
 from matching_engine.engine import MatchingEngine
-from matching_engine.journal_records import snapshot_path
 from matching_engine.order_book import OrderBook
-from matching_engine.recovery import Pulse
-from matching_engine.snapshots import EVERY_ORDERS
+from matching_engine.recovering.journal_records import snapshot_path
+from matching_engine.recovering.pulse import Pulse
+from matching_engine.recovering.snapshots import EVERY_ORDERS
 from matching_engine.tape import match_tape
 from tests.broker import need_rabbitmq
 from tests.exchange_command import VALID, Running

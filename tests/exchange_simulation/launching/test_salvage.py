@@ -13,9 +13,9 @@ from exchange.messages import ASK, Order, encode
 from exchange.settings import RunSettings
 from exchange_simulation.launching import services
 from matching_engine.engine import MatchingEngine
-from matching_engine.journal_records import snapshot_path
 from matching_engine.order_book import OrderBook
-from matching_engine.snapshots import write_snapshot
+from matching_engine.recovering.journal_records import snapshot_path
+from matching_engine.recovering.snapshots import write_snapshot
 from matching_engine.turns import Sums
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from exchange.checksum import StreamChecksum
 from exchange.messages import Resume
 from matching_engine.engine import MatchingEngine
-from matching_engine.journal_records import REPLAY_BYTES, JournalReader, snapshot_path
-from matching_engine.snapshots import go_on_from_snapshot
+from matching_engine.recovering.journal_records import REPLAY_BYTES, JournalReader, snapshot_path
+from matching_engine.recovering.snapshots import go_on_from_snapshot
 from matching_engine.turns import Sums
 from transports.frames import Bytes, FrameBatch, Longs
 
@@ -21,7 +21,7 @@ RECENT_BYTES = 1 << 22
 """The latest answers that are kept; a gateway that lacks more gets them from the journal, matched again."""
 
 
-class Recent(NamedTuple):
+class RecentAnswers(NamedTuple):
     """Frames of answers, with the number of answers before them and their checksum."""
 
     before: int
@@ -51,7 +51,7 @@ class Follower:
         """Orders in the snapshot, which need not be matched."""
         self.path = path
         self._batch = FrameBatch(1 << 18, 1 << 21)
-        self._recent: deque[Recent] = deque()
+        self._recent: deque[RecentAnswers] = deque()
         self._recent_bytes = 0
 
     @classmethod
@@ -83,17 +83,17 @@ class Follower:
             answered = self._batch.span(0, self._batch.count)
             self.sums.answers.update(answered)
             self._remember(
-                Recent(before, checksum, answered.copy(), self._batch.offsets[: self._batch.count + 1].copy())
+                RecentAnswers(before, checksum, answered.copy(), self._batch.offsets[: self._batch.count + 1].copy())
             )
             first = end
 
-    def _remember(self, recent: Recent) -> None:
+    def _remember(self, recent: RecentAnswers) -> None:
         self._recent.append(recent)
         self._recent_bytes += len(recent.buffer)
         while self._recent_bytes > RECENT_BYTES and len(self._recent) > 1:
             self._recent_bytes -= len(self._recent.popleft().buffer)
 
-    def behind(self, theirs: Resume) -> list[Recent] | None:
+    def behind(self, theirs: Resume) -> list[RecentAnswers] | None:
         """The answers from a little before the gateway's last one on; None if they are no longer kept."""
         if not self._recent:
             ours = self.engine.counts.answers, self.sums.answers.value

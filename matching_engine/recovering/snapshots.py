@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from matching_engine.engine import MatchingEngine
-from matching_engine.journal import InputJournal
-from matching_engine.journal_records import SIZE, JournalReader, crc32c, snapshot_path
+from matching_engine.recovering.journal import InputJournal
+from matching_engine.recovering.journal_records import SIZE, JournalReader, crc32c, snapshot_path
 from matching_engine.turns import Sums
 
 MAGIC = b"EXSNAP01"

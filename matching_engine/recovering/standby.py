@@ -19,10 +19,11 @@ from pathlib import Path
 import psutil
 
 from exchange.results import EngineResult
-from matching_engine.follower import Follower
-from matching_engine.journal import InputJournal, JournalIsOthers
-from matching_engine.recovery import Pulse, Recovery
-from matching_engine.resuming import ResumingEngine
+from matching_engine.recovering.engine import RecoveringEngine
+from matching_engine.recovering.follower import Follower
+from matching_engine.recovering.journal import InputJournal, JournalIsOthers
+from matching_engine.recovering.pulse import Pulse
+from matching_engine.recovering.resumed_session import ResumedSession
 from matching_engine.turns import warm_turns
 
 LOOK_S = 0.005
@@ -38,13 +39,13 @@ class Standby:
         self,
         follower: Follower,
         take_journal: Callable[[], InputJournal],
-        open_service: Callable[[InputJournal], ResumingEngine],
-        on_takeover: Callable[[ResumingEngine], None],
+        open_service: Callable[[InputJournal], RecoveringEngine],
+        on_takeover: Callable[[RecoveringEngine], None],
     ) -> None:
         """`take_journal` lets the follower match the rest; JournalIsOthers as long as the first engine lives."""
         self._follower = follower
         self._take_journal, self._open_service, self._on_takeover = take_journal, open_service, on_takeover
-        self._service: ResumingEngine | None = None
+        self._service: RecoveringEngine | None = None
         self._is_stopped = False
         self._seen = (0, 0)
         self._looks = 0
@@ -53,7 +54,7 @@ class Standby:
         """Load every kernel, so that taking over compiles nothing."""
         self._follower.engine.warm()
         warm_turns(self._follower.engine)
-        Recovery.warm()
+        ResumedSession.warm()
 
     def stop(self, reason: str) -> None:
         self._is_stopped = True

@@ -28,7 +28,7 @@ from exchange.compiled import (
     store_u64,
 )
 from exchange.messages import LAYOUTS, ORDER_TYPES, Resume, sizes_by_code
-from matching_engine.turns import APPEND
+from matching_engine.turns import STORE
 from transports.frames import Bytes, FrameBatch, Longs
 
 HEAD = struct.Struct("<8sII")
@@ -100,7 +100,7 @@ def crc32c(data: Bytes) -> int:
     return _crc(data, 0, len(data), 0)
 
 
-@cached_kernel(messages, signature=APPEND)
+@cached_kernel(messages, signature=STORE)
 def append_record(numbers: Longs, record: Bytes, frames: Bytes, begin: int, end: int) -> bool:
     """Write frames[begin:end] as a record into the file, by way of `record`. False, and none counts, if it failed."""
     size = HEADER_BYTES + end - begin

@@ -27,7 +27,7 @@ import numpy as np
 import orjson
 
 from exchange.messages import Resume, encode
-from matching_engine.journal_records import (
+from matching_engine.recovering.journal_records import (
     DESCRIPTOR,
     HEAD,
     HEADER_BYTES,
@@ -41,7 +41,7 @@ from matching_engine.journal_records import (
     find_record,
     snapshot_path,
 )
-from matching_engine.turns import JournalCalls
+from matching_engine.turns import OrderStore
 from transports.frames import Bytes, FrameBatch, Longs
 
 MAGIC = b"EXJRNL01"
@@ -54,6 +54,10 @@ class JournalRefused(Exception):
 
 class JournalIsOthers(JournalRefused):
     """Another engine has the journal, and lives."""
+
+
+class JournalFailed(OSError):
+    """The journal cannot be written or synced; a sentence for the user."""
 
 
 class InputJournal:
@@ -74,13 +78,19 @@ class InputJournal:
         reader: JournalReader | None = None,
         on_orders: Callable[[FrameBatch], None] = lambda orders: None,
     ) -> None:
-        self.path, self._packing, self._sync = path, packing, sync
+        self.path = path
+        self._packing = packing
+        self._sync = sync
         self._record: Bytes = np.zeros(1 << 18, np.uint8)
         self.numbers: Longs = np.zeros(NUMBERS, np.int64)
         """See journal_records.py."""
-        self.session = self.cut_bytes = self.syncs = self._synced_bytes = 0
+        self.session = 0
+        """The number of the last session that began."""
+        self.cut_bytes = 0
+        self.syncs = 0
+        self._synced_bytes = 0
         self._thread: threading.Thread | None = None
-        self._trouble: OSError | None = None
+        self._trouble: JournalFailed | None = None
         path.parent.mkdir(parents=True, exist_ok=True)
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self.numbers[DESCRIPTOR] = self._descriptor
@@ -196,11 +206,12 @@ class InputJournal:
                 )
 
     @property
-    def calls(self) -> JournalCalls:
+    def order_store(self) -> OrderStore:
+        """The compiled function that writes orders, for compiled turns, with its first arguments."""
         return append_record, self.numbers, self._record
 
     def append(self, orders: Bytes) -> None:
-        """Keep frames of orders. OSError, with a sentence, where the disk is full: none of them is kept."""
+        """Keep frames of orders. JournalFailed where the disk is full: none of them is kept."""
         self._append(orders)
         if self._sync == "always":
             self._sync_now()
@@ -219,7 +230,7 @@ class InputJournal:
             self._refuse(size)
 
     def _refuse(self, size: int) -> NoReturn:
-        """Leave nothing of a record that could not be written. OSError, with the reason."""
+        """Leave nothing of a record that could not be written. JournalFailed, with the reason."""
         self.check()
         number = errno.ENOSPC
         try:
@@ -227,8 +238,8 @@ class InputJournal:
         except OSError as error:
             number = error.errno or number
         os.ftruncate(self._descriptor, self.numbers[SIZE])
-        why = os.strerror(number)
-        raise OSError(f"cannot write {self.path}: {why}; orders behind {self.orders:,} are refused")
+        reason = os.strerror(number)
+        raise JournalFailed(f"cannot write {self.path}: {reason}; orders behind {self.orders:,} are refused")
 
     def start_syncing(self, spawn: Callable[[Callable[[], None]], Any] | None = None) -> None:
         """From now on sync within 10 ms, if that is asked for; `spawn` runs a function beside the engine."""
@@ -249,13 +260,13 @@ class InputJournal:
             try:
                 if self._descriptor >= 0 and self._synced_bytes < self.numbers[SIZE]:
                     self._sync_now()
-            except OSError as error:
+            except JournalFailed as error:
                 self._trouble = error
                 self.numbers[TROUBLE] = 1
                 return
 
     def check(self) -> None:
-        """OSError if the journal could not be synced."""
+        """Raise JournalFailed if the journal could not be synced."""
         if self._trouble:
             raise self._trouble
 
@@ -264,7 +275,7 @@ class InputJournal:
         try:
             os.fdatasync(self._descriptor)
         except OSError as error:
-            raise OSError(f"cannot sync {self.path}: {error.strerror}") from error
+            raise JournalFailed(f"cannot sync {self.path}: {error.strerror}") from error
         self._synced_bytes = size
         self.syncs += 1
         if and_folder:

@@ -1,0 +1,48 @@
+"""The engine's meters: the rates of orders received and of messages sent, read at sampled orders."""
+
+from __future__ import annotations
+
+import time
+
+from exchange.measurements import Meter, RateMeter
+from exchange.session import Reporting
+from matching_engine.engine import EngineCounts, counts_in
+from matching_engine.turns import EngineSamples
+
+
+class EngineMeters:
+    """Reads the meters, and reports to the stats reporter."""
+
+    def __init__(self, reporting: Reporting, interval: int) -> None:
+        """`interval`: orders from one sample to the next."""
+        self._reporting = reporting
+        self._interval = interval
+        self._sampled = 0
+        """Sampled orders so far."""
+        self.turn_samples = EngineSamples(interval)
+        """Room for what compiled turns note."""
+
+    def start(self, now_ns: int, start_ns: int, counts: EngineCounts) -> None:
+        """Start the clock: usage and rates count from now on, seconds count from `start_ns`."""
+        self._reporting.start(now_ns, start_ns)
+        self._orders_received = RateMeter(Meter.ENGINE_ORDERS_RECEIVED, now_ns, counts.orders)
+        self._messages_sent = RateMeter(Meter.ENGINE_MESSAGES_SENT, now_ns, counts.answers)
+
+    def pass_over(self, counts: EngineCounts) -> None:
+        """Report no sample among the orders so far."""
+        self._sampled = counts.orders // self._interval
+
+    def sample(self, counts: EngineCounts) -> None:
+        """Report both meters now, if there was a sampled order since the last time."""
+        if counts.orders // self._interval > self._sampled:
+            self._report(counts, time.monotonic_ns())
+
+    def report_turns(self, samples: int) -> None:
+        """Report the samples that compiled turns have noted."""
+        for row in self.turn_samples.rows[:samples]:
+            self._report(counts_in(row[1:]), int(row[0]))
+
+    def _report(self, counts: EngineCounts, now_ns: int) -> None:
+        self.pass_over(counts)
+        self._reporting.message(self._orders_received.sample(counts.orders, now_ns))
+        self._reporting.message(self._messages_sent.sample(counts.answers, now_ns))

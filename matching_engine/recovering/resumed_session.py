@@ -1,0 +1,179 @@
+"""The session that an engine resumes: its journal, and the answers that its gateway lacks."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+from exchange import messages
+from exchange.checksum import StreamChecksum
+from exchange.compiled import cached_kernel
+from exchange.messages import Resume
+from exchange.session import Disagreement
+from matching_engine import encoding
+from matching_engine.encoding import ANSWER_SIZES
+from matching_engine.engine import MatchingEngine
+from matching_engine.recovering import snapshots
+from matching_engine.recovering.follower import Follower, RecentAnswers
+from matching_engine.recovering.journal import InputJournal
+from matching_engine.recovering.journal_records import crc32c, find_record
+from matching_engine.recovering.pulse import Pulse, PulsingLink
+from matching_engine.turns import Sums
+from transports.base import Link
+from transports.frames import Bytes, FrameBatch, Longs
+
+
+@cached_kernel(messages, encoding)
+def _count_answers(buffer: Bytes, offsets: Longs, first: int, count: int, most: int) -> tuple[int, int]:
+    """Return the end of the frames from `first` on that hold `most` answers at most, and how many they hold."""
+    answers = 0
+    for frame in range(first, count):
+        at = offsets[frame]
+        in_frame = 0
+        while at < offsets[frame + 1]:
+            at += ANSWER_SIZES[buffer[at]]
+            in_frame += 1
+        if answers + in_frame > most:
+            return frame, answers
+        answers += in_frame
+    return count, answers
+
+
+EVERY_ANSWER = 1 << 62
+
+
+class ResumedSession:
+    """One engine's journal, and the answers that it owes to the session that was resumed last."""
+
+    def __init__(
+        self,
+        journal: InputJournal,
+        link: Link,
+        open_link: Callable[[int], Link],
+        follower: Follower | None = None,
+    ) -> None:
+        """`open_link` opens the link again after a break; a `follower` has matched the journal so far."""
+        self.journal = journal
+        self.pulse = Pulse(Pulse.path(journal.path))
+        self.pulse.begin(goes_on=journal.orders > 0)
+        self.link = PulsingLink(link, open_link, self.pulse)
+        self._follower = follower
+        self.is_resumed = False
+        """Whether the gateway has all answers so far, or the engine is about to send them."""
+        self.is_confirmed = False
+        """Whether the gateway has said that it has the engine's end."""
+        self.stale_frames = 0
+        """Frames of earlier sessions, which were dropped."""
+        self._orders_in_snapshot = 0
+        self._to_pass_over = 0
+        """Answers that are still to be made again and not sent."""
+        self._checksum = StreamChecksum()
+        """The checksum of the answers made again so far."""
+        self._theirs = Resume(0, 0, 0)
+        """The gateway's resume: which answers it has."""
+        self._sessions = 0
+        self._replayed = 0
+        self._began_ns = 0
+        self._replay_ns = 0
+
+    @staticmethod
+    def warm() -> None:
+        """Compile the kernels, or load them from disk."""
+        nothing = FrameBatch(1)
+        crc32c(nothing.buffer[:0])
+        find_record(nothing.buffer[:0], 0, 0)
+        _count_answers(nothing.buffer, nothing.offsets, 0, 0, 0)
+
+    def is_new(self, theirs: Resume) -> bool:
+        """False for a resume that a broker delivers once more, after an earlier engine."""
+        return theirs.session > self.journal.session
+
+    def begin(self, theirs: Resume) -> None:
+        """Begin a session with a gateway that has these answers: they are made again, compared, and not sent again.
+
+        JournalFailed if the journal cannot note it.
+        """
+        self._theirs = theirs
+        self._to_pass_over = theirs.messages
+        self._checksum = StreamChecksum()
+        self.journal.begin(theirs)
+        self._began_ns = time.monotonic_ns()
+        self._sessions += 1
+
+    def send_none(self) -> None:
+        """Note that the gateway has every answer."""
+        self._to_pass_over = EVERY_ANSWER
+        self._began_ns = time.monotonic_ns()
+
+    def take_follower(
+        self, engine: MatchingEngine, beat: Callable[[], None]
+    ) -> tuple[Follower, list[RecentAnswers]] | None:
+        """Return a follower with the orders that a standby matched, or that a snapshot saves, and its latest answers.
+
+        None if the gateway lacks earlier answers, too. `beat` is called often meanwhile.
+        """
+        follower = self._follower or self._from_snapshot(engine, beat)
+        self._follower = None
+        answers = follower.behind(self._theirs) if follower else None
+        if follower is None or answers is None:
+            return None
+        self._to_pass_over = 0
+        if answers:
+            self._to_pass_over = self._theirs.messages - answers[0].before
+            self._checksum = answers[0].checksum.copy()
+        return follower, answers
+
+    def _from_snapshot(self, engine: MatchingEngine, beat: Callable[[], None]) -> Follower | None:
+        if follower := Follower.from_snapshot(self.journal.path, engine):
+            follower.follow(beat)
+        return follower
+
+    def note_replayed(self, orders: int) -> None:
+        """Note how many orders were matched again; new ones follow."""
+        self.is_resumed = True
+        self._replayed += orders
+        self._replay_ns += time.monotonic_ns() - self._began_ns
+
+    @property
+    def sends_all(self) -> bool:
+        """Whether the gateway lacks every answer from now on, so that all of them are sent."""
+        return self.is_resumed and not self._to_pass_over
+
+    def pass_over(self, answers: FrameBatch, first: int) -> int:
+        """Return the first frame from `first` on that the gateway lacks. Disagreement if it has other answers."""
+        if not self._to_pass_over:
+            return first
+        end, passed_over = _count_answers(answers.buffer, answers.offsets, first, answers.count, self._to_pass_over)
+        self._checksum.update(answers.span(first, end))
+        self._to_pass_over -= passed_over
+        is_between = self._to_pass_over > 0 and end < answers.count
+        if is_between or (self._to_pass_over == 0 and self._checksum.value != self._theirs.checksum):
+            raise Disagreement(
+                f"{self.journal.path} gives other answers than the {self._theirs.messages:,} that the gateway has: "
+                "it is the journal of another gateway; give another folder with --journal, or remove that file"
+            )
+        return end
+
+    def keep_snapshot(self, engine: MatchingEngine, sums: Sums) -> None:
+        """Write a snapshot if it is due, of an engine that has matched every order of the journal.
+
+        If it cannot be written, the one before stays, and the next attempt is as far away as after a success.
+        """
+        orders = self.journal.orders
+        is_due = orders - self._orders_in_snapshot >= snapshots.EVERY_ORDERS
+        if is_due and engine.book.arena.nbytes <= snapshots.LARGEST_BYTES:
+            self._orders_in_snapshot = orders
+            with contextlib.suppress(OSError):
+                snapshots.write_snapshot(self.journal, engine, sums)
+
+    def facts(self) -> dict[str, Any]:
+        """Return the `journal` of a result."""
+        return {
+            **self.journal.facts(),
+            "sessions": self._sessions,
+            "orders_replayed": self._replayed,
+            "replay_s": self._replay_ns / 1e9,
+            "stale_frames": self.stale_frames,
+        }
