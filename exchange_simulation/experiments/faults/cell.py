@@ -42,8 +42,9 @@ class FaultLoad:
     fault_s: float = 2.0
     """Seconds from the first order to the fault."""
     lasts_s: float = 1.2
-    """Seconds until a fault is lifted that can be lifted. TCP sends again 0.6, 1.4 and 3 s after a cut, about: a cut
-    that lasts longer than 1.4 s is over after 3 s, at the end of the timeout, and the run ends or goes on by chance."""
+    """Seconds after which a fault is lifted, if it can be lifted. TCP sends again about 0.6, 1.4 and 3 s after a cut. A
+    cut that lasts longer than 1.4 s is over after 3 s, at the end of the timeout: the run would end or go on by chance.
+    """
     seed: int = 1
 
     @property
@@ -52,38 +53,44 @@ class FaultLoad:
         return max(1, round(self.rate_per_s / 200))
 
     def with_words(self, words: Sequence[str]) -> FaultLoad:
-        """The load with what these words of `exchange run` change. UserError if no fault can be timed in it."""
+        """Return the load with what these words of `exchange run` change. UserError if no fault can be timed in it."""
         rows = [row for row in TABLE if "run" in row.commands and row.field in {*OF_THE_LOAD, "orders"}]
-        others = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
-        command = click.Command("run", params=[row.parameter for row in rows], context_settings=others)
+        other_words = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
+        command = click.Command("run", params=[row.parameter for row in rows], context_settings=other_words)
         with command.make_context("run", list(words)) as context:
             typed = {name: value for name, value in context.params.items() if was_typed(name)}
-        is_too_short = typed.get("duration_s", self.seconds) <= self.fault_s
-        if is_too_short or "orders" in typed or typed.get("orders_per_s", self.rate_per_s) is None:
-            raise UserError(
-                f"the fault comes after {self.fault_s:g} s: give a --rate, a longer --duration, no --orders"
-            )
+        comes = f"the fault comes after {self.fault_s:g} s"
+        if "orders" in typed:
+            raise UserError(f"{comes}, and a run of --orders may end before that: give --duration in its place")
+        if typed.get("orders_per_s", self.rate_per_s) is None:
+            raise UserError(f"{comes} of a run at a rate, and --rate is max: give orders a second")
+        duration_s = typed.get("duration_s", self.seconds)
+        if duration_s <= self.fault_s:
+            raise UserError(f"{comes}, and --duration is {duration_s:g}: give a longer --duration")
         return replace(self, **{OF_THE_LOAD[name]: value for name, value in typed.items()})
 
 
 @dataclass(frozen=True, kw_only=True)
 class FaultCell:
+    """One fault over one transport, with one delivery guarantee if the transport has several."""
+
     transport: str
     delivery: str | None
     fault: Fault
 
     @property
     def over(self) -> str:
-        """The column: zeromq, amqp confirmed."""
+        """The name of its column. For example: zeromq, amqp confirmed."""
         return f"{self.transport} {self.delivery}" if self.delivery else self.transport
 
     @property
     def name(self) -> str:
-        """The folder of its run."""
+        """The name of its run's folder."""
         return f"{self.fault.name}-{self.over.replace(' ', '-')}"
 
     @property
     def facts(self) -> dict[str, Any]:
+        """The first fields of its entry in the record."""
         return {
             "fault": self.fault.name,
             "transport": self.transport,
@@ -105,13 +112,16 @@ class FaultRun:
             env={**os.environ, **environment},
         )
         self.launcher = psutil.Process(self._process.pid)
-        self.out = self.err = ""
+        self.out = ""
+        self.err = ""
 
     @property
     def code(self) -> int | None:
+        """The exit code, None while the run goes on."""
         return self._process.returncode
 
     def ends_within(self, seconds: float) -> bool:
+        """Wait for the end; returns whether it came within the time."""
         try:
             self.out, self.err = self._process.communicate(timeout=max(0.0, seconds))
         except subprocess.TimeoutExpired:
@@ -128,34 +138,36 @@ def measured_cell(
 ) -> dict[str, Any]:
     """Run the cell; returns its entry in the record. `further` are words of `exchange run` that ours override."""
     broker = broker or RunningBroker(cell.transport)
-    words = [
-        *further,
-        "--transport",
-        broker.url,
-        *(["--delivery", cell.delivery] if cell.delivery else []),
-        *(["--network", cell.fault.network] if cell.fault.network else []),
-        *_words(load),
-        "--results",
-        str(folder),
-        "--name",
-        cell.name,
-    ]
-    run, at = FaultRun(words, broker.environment), folder / cell.name
-    known = {**cell.facts, "command": f"exchange run {' '.join(words)}"}
+    words = [*further, "--transport", broker.url, *_words_of_cell(cell), *_words_of_load(load)]
+    words += ["--results", str(folder), "--name", cell.name]
+    run_folder = folder / cell.name
+    run = FaultRun(words, broker.environment)
+    entry = {**cell.facts, "command": f"exchange run {' '.join(words)}"}
     try:
-        start_ns = _under_way(run, at, load)
+        start_ns = _start_of(run, run_folder, load)
         if start_ns is None:
-            return {**known, "skipped": f"the run did not start: {_own_words(_record(run, at)[0], run)}"}
-        window, hangs, why = _with_fault(run, Target(run.launcher, broker.server), cell.fault, load, start_ns)
+            record, _ = _record(run, run_folder)
+            return {**entry, "skipped": f"the run did not start: {_words_of_run(record, run)}"}
+        target = Target(run.launcher, broker.server)
+        window, hangs, why_not = _with_fault(run, target, cell.fault, load, start_ns)
     finally:
         if run.code is None:
             run.kill()
-    if why:
-        return {**known, "skipped": why}
-    return known | _found(run, at, load, window, hangs)
+    if why_not:
+        return {**entry, "skipped": why_not}
+    return entry | _outcome(run, run_folder, load, window, hangs)
 
 
-def _words(load: FaultLoad) -> list[str]:
+def _words_of_cell(cell: FaultCell) -> list[str]:
+    words = []
+    if cell.delivery:
+        words += ["--delivery", cell.delivery]
+    if cell.fault.network:
+        words += ["--network", cell.fault.network]
+    return words
+
+
+def _words_of_load(load: FaultLoad) -> list[str]:
     return [
         "--json",
         "--no-spark",
@@ -174,8 +186,11 @@ def _words(load: FaultLoad) -> list[str]:
     ]
 
 
-def _under_way(run: FaultRun, folder: Path, load: FaultLoad) -> int | None:
-    """The first order's due time, once the spool has it; None if the run ended before, or takes no order."""
+def _start_of(run: FaultRun, folder: Path, load: FaultLoad) -> int | None:
+    """Wait for the first sample in the spool, and return the first order's due time; the clock is CLOCK_MONOTONIC.
+
+    None if the run ended before, or takes no order.
+    """
     until_s = time.monotonic() + READY_S + ENDING_S
     while time.monotonic() < until_s:
         if samples := orders_in_spool(folder):
@@ -189,9 +204,13 @@ def _under_way(run: FaultRun, folder: Path, load: FaultLoad) -> int | None:
 def _with_fault(
     run: FaultRun, target: Target, fault: Fault, load: FaultLoad, start_ns: int
 ) -> tuple[FaultWindow, bool, str]:
-    """Inject the fault; returns (when it was there, whether the run hangs, why it could not be injected)."""
+    """Inject the fault at its moment, and wait for the run's end.
+
+    Returns (when the fault was there, whether the run hangs, why the fault could not be injected; empty if it was).
+    """
     run.ends_within((start_ns - time.monotonic_ns()) / 1e9 + load.fault_s)
-    began_ns, lifted_ns = time.monotonic_ns(), None
+    began_ns = time.monotonic_ns()
+    lifted_ns = None
     length_ns = int(load.seconds * 1e9)
     patience_s = (start_ns + length_ns - began_ns) / 1e9 + 2 * load.timeout_s + ENDING_S
     try:
@@ -207,25 +226,31 @@ def _with_fault(
     return FaultWindow(start_ns, began_ns, lifted_ns, length_ns), not has_ended, ""
 
 
-def _found(run: FaultRun, folder: Path, load: FaultLoad, window: FaultWindow, hangs: bool) -> dict[str, Any]:
+def _outcome(run: FaultRun, folder: Path, load: FaultLoad, window: FaultWindow, hangs: bool) -> dict[str, Any]:
+    """Return the part of a cell's entry that says how its run ended, and what became of its orders."""
     record, origin = _record(run, folder)
     samples = orders_in_spool(folder)
-    fault_s = [(ns - window.start_ns) / 1e9 for ns in (window.began_ns, window.lifted_ns) if ns]
+    moments_ns = [window.began_ns]
+    if window.lifted_ns:
+        moments_ns.append(window.lifted_ns)
     return {
         "exit_code": None if hangs else run.code,
         "hangs": hangs,
         "record_from": origin,
         "status": record["status"] if record else None,
-        "said": "the run hung, and was killed" if hangs else _own_words(record, run),
+        "said": "the run hung, and was killed" if hangs else _words_of_run(record, run),
         "orders": counts(record, folder, samples, window, load.rate_per_s),
         **service(samples, window),
-        "fault_s": [round(each, 3) for each in fault_s],
+        "fault_s": [round((moment_ns - window.start_ns) / 1e9, 3) for moment_ns in moments_ns],
         "timeline": timeline(samples, window, load.interval),
     }
 
 
 def _record(run: FaultRun, folder: Path) -> tuple[dict[str, Any] | None, str | None]:
-    """The run's record and where it is from: run.json, the run's output, or `exchange results repair`."""
+    """Return the run's record and where it is from: run.json, the run's output, or `exchange results repair`.
+
+    (None, None) if there is no record.
+    """
     with contextlib.suppress(OSError, ValueError):
         return json.loads((folder / "run.json").read_bytes()), "run.json"
     with contextlib.suppress(ValueError):
@@ -237,11 +262,12 @@ def _record(run: FaultRun, folder: Path) -> tuple[dict[str, Any] | None, str | N
     return None, None
 
 
-def _own_words(record: dict[str, Any] | None, run: FaultRun) -> str:
-    """The run's first sentence about what happened. In a record it stands behind the numbers of orders."""
-    reasons = [each for each in (record or {}).get("reasons", []) if not each.startswith("orders sent ")]
-    if reasons:
-        return str(reasons[0])
-    if record:
-        return str(record["status"])
-    return next((line for line in reversed(run.err.splitlines()) if line.strip()), "nothing")
+def _words_of_run(record: dict[str, Any] | None, run: FaultRun) -> str:
+    """Return the run's first sentence about what happened. In a record it stands behind the numbers of orders."""
+    if record is None:
+        lines = [line for line in run.err.splitlines() if line.strip()]
+        return lines[-1] if lines else "nothing"
+    for reason in record.get("reasons", []):
+        if not reason.startswith("orders sent "):
+            return str(reason)
+    return str(record["status"])

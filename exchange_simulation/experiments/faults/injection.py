@@ -24,11 +24,14 @@ import psutil
 from transports.declaration import BreakableServer, Server
 from transports.sockets import borrowed
 
-SO_ATTACH_FILTER, SO_DETACH_FILTER = 26, 27
+SO_ATTACH_FILTER = 26
+SO_DETACH_FILTER = 27
+"""Options of Linux sockets that Python's socket module does not name."""
 BETWEEN = "between the gateway and its peer"
 LOST_SHARE = 0.1
 LOSS = f"{LOST_SHARE:.0%} of the packets {BETWEEN} are lost for a while"
-DELAY_US, USUAL_DELAY_US = 20_000, 50
+DELAY_US = 20_000
+USUAL_DELAY_US = 50
 DELAY = f"in an emulated network every packet takes {DELAY_US / 1000:g} ms for a while, one way"
 NETWORK = f"gige?delay_us={USUAL_DELAY_US}"
 COMPONENTS = ("gateway", "engine", "reporter")
@@ -37,15 +40,17 @@ BROKER = "broker"
 
 @dataclass(frozen=True)
 class Target:
-    """A run under way; `broker` is the one that its links go through."""
+    """A run under way; `broker` is the one that its links go through, None without one."""
 
     launcher: psutil.Process
     broker: Server | None
 
     def process(self, role: str) -> psutil.Process:
-        """NoSuchProcess if it has ended."""
+        """Return the process of a role. NoSuchProcess if it has ended, or if the run has none."""
         if role == BROKER:
-            return psutil.Process(self.broker.facts()["pid"] if self.broker else 0)
+            if self.broker is None:
+                raise psutil.NoSuchProcess(0, role)
+            return psutil.Process(self.broker.facts()["pid"])
         for child in self.launcher.children(recursive=True):
             with contextlib.suppress(psutil.Error):
                 if role in child.cmdline():
@@ -61,23 +66,28 @@ class Target:
 
     @contextlib.contextmanager
     def connections(self) -> Iterator[list[tuple[socket.socket, socket.socket]]]:
-        """The gateway's connections to its engine, or to the broker: (its own end, the other end) of each.
+        """Borrow the gateway's connections to its engine, or to the broker: (the gateway's end, the other end) of each.
 
         OSError if there is none.
         """
-        gateway, peer = self.process("gateway"), self.process(BROKER if self.broker else "engine")
-        theirs = {found.raddr: found.fd for found in peer.net_connections("tcp") if found.raddr}
-        shared = [(own.fd, theirs[own.laddr]) for own in gateway.net_connections("tcp") if own.laddr in theirs]
-        if not shared:
-            raise OSError("no TCP connection joins the gateway and its peer")
+        gateway = self.process("gateway")
+        peer = self.process(BROKER if self.broker else "engine")
+        fd_by_remote_address = {end.raddr: end.fd for end in peer.net_connections("tcp") if end.raddr}
         with contextlib.ExitStack() as stack:
-            yield [
-                (stack.enter_context(borrowed(gateway.pid, own)), stack.enter_context(borrowed(peer.pid, other)))
-                for own, other in shared
-            ]
+            connections = []
+            for end in gateway.net_connections("tcp"):
+                if end.laddr in fd_by_remote_address:
+                    gateways_end = stack.enter_context(borrowed(gateway.pid, end.fd))
+                    peers_end = stack.enter_context(borrowed(peer.pid, fd_by_remote_address[end.laddr]))
+                    connections.append((gateways_end, peers_end))
+            if not connections:
+                raise OSError("no TCP connection joins the gateway and its peer")
+            yield connections
 
 
 class Fault(NamedTuple):
+    """A fault of the matrix: its name, what it does in words, how it is injected, and what it needs."""
+
     name: str
     what: str
     during: Callable[[Target], AbstractContextManager[None]]
@@ -92,7 +102,7 @@ class Fault(NamedTuple):
 
 
 def _for_good(inject: Callable[..., object]) -> Callable[..., AbstractContextManager[None]]:
-    """A fault that is never lifted."""
+    """Return `inject` as the context of a fault that is never lifted."""
 
     @contextlib.contextmanager
     def during(*args: object) -> Iterator[None]:
@@ -104,6 +114,7 @@ def _for_good(inject: Callable[..., object]) -> Callable[..., AbstractContextMan
 
 @contextlib.contextmanager
 def _stopped(role: str, target: Target) -> Iterator[None]:
+    """Stop a process (SIGSTOP), and let it go on at the end (SIGCONT)."""
     process = target.process(role)
     process.suspend()
     try:
@@ -115,6 +126,7 @@ def _stopped(role: str, target: Target) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _alarmed(target: Target) -> Iterator[None]:
+    """Let the broker take no message until the end."""
     broker = target.breakable
     broker.block_publishers()
     try:
@@ -127,8 +139,8 @@ def _alarmed(target: Target) -> Iterator[None]:
 def _reset(target: Target) -> None:
     """Disconnect the gateway's sockets: the kernel sends a reset, and each end reads one."""
     with target.connections() as connections:
-        for own, _ in connections:
-            disconnect(own)
+        for gateways_end, _ in connections:
+            disconnect(gateways_end)
 
 
 def disconnect(sock: socket.socket) -> None:
@@ -142,8 +154,9 @@ def disconnect(sock: socket.socket) -> None:
 def _lossy(share: float, target: Target) -> Iterator[None]:
     """Let both ends drop this share of the packets that arrive, acknowledgements too; 1 is a cable that was pulled."""
     with target.connections() as connections, contextlib.ExitStack() as stack:
-        for sock in (end for ends in connections for end in ends):
-            stack.enter_context(dropping(sock, share))
+        for gateways_end, peers_end in connections:
+            stack.enter_context(dropping(gateways_end, share))
+            stack.enter_context(dropping(peers_end, share))
         yield
 
 
@@ -161,16 +174,17 @@ def dropping(sock: socket.socket, share: float) -> Iterator[None]:
 
 
 def packet_filter(share: float) -> bytes:
-    """A classic BPF program (linux/filter.h): a packet is taken whole if a random number is above the share."""
-    return b"".join(
-        struct.pack("HBBI", *instruction)
-        for instruction in (
-            (0x20, 0, 0, 0xFFFF_F000 + 56),  # load SKF_AD_RANDOM, a number of 32 bits
-            (0x25, 0, 1, round(share * 0xFFFF_FFFF)),  # skip the next instruction unless it is greater
-            (0x06, 0, 0, 0xFFFF_FFFF),  # return all bytes
-            (0x06, 0, 0, 0),  # return none
-        )
+    """Return a classic BPF program (linux/filter.h) that drops this share of all packets.
+
+    A packet is taken whole if a random number is above the share.
+    """
+    instructions = (
+        (0x20, 0, 0, 0xFFFF_F000 + 56),  # load SKF_AD_RANDOM, a number of 32 bits
+        (0x25, 0, 1, round(share * 0xFFFF_FFFF)),  # skip the next instruction unless it is greater
+        (0x06, 0, 0, 0xFFFF_FFFF),  # return all bytes
+        (0x06, 0, 0, 0),  # return none
     )
+    return b"".join(struct.pack("HBBI", *instruction) for instruction in instructions)
 
 
 @contextlib.contextmanager
@@ -192,16 +206,33 @@ def _full(target: Target) -> None:
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (0, 0))
 
 
-_kill = _for_good(lambda role, target: target.process(role).kill())
-_restart = _for_good(lambda target: target.breakable.restart())
-_close = _for_good(lambda target: target.breakable.close_connections())
+@_for_good
+def _kill(role: str, target: Target) -> None:
+    target.process(role).kill()
+
+
+@_for_good
+def _restart(target: Target) -> None:
+    target.breakable.restart()
+
+
+@_for_good
+def _close(target: Target) -> None:
+    target.breakable.close_connections()
 
 
 def _on_each(
-    how: str, what: str, during: Callable[[str, Target], AbstractContextManager[None]], lifted: bool = False
+    how: str, what: str, during: Callable[[str, Target], AbstractContextManager[None]], is_lifted: bool = False
 ) -> list[Fault]:
+    """Return the same fault for each component and for the broker; `what` has {} for the role."""
     return [
-        Fault(f"{role}-{how}", what.format(role), partial(during, role), lifted, role == BROKER)
+        Fault(
+            name=f"{role}-{how}",
+            what=what.format(role),
+            during=partial(during, role),
+            is_lifted=is_lifted,
+            needs_broker=role == BROKER,
+        )
         for role in (*COMPONENTS, BROKER)
     ]
 
@@ -210,16 +241,28 @@ FAULTS = {
     fault.name: fault
     for fault in (
         *_on_each("kill", "the {} is killed (SIGKILL)", _kill),
-        *_on_each("stop", "the {} is stopped for a while (SIGSTOP, then SIGCONT)", _stopped, lifted=True),
+        *_on_each("stop", "the {} is stopped for a while (SIGSTOP, then SIGCONT)", _stopped, is_lifted=True),
         *_on_each("freeze", "the {} is stopped for good", _stopped),
         Fault("broker-restart", "the broker ends and starts again over its own files", _restart, needs_broker=True),
-        Fault("broker-alarm", "the broker is out of memory for a while, and takes no message", _alarmed, True, True),
+        Fault(
+            "broker-alarm",
+            "the broker is out of memory for a while, and takes no message",
+            _alarmed,
+            is_lifted=True,
+            needs_broker=True,
+        ),
         Fault("broker-close", "the broker closes every connection, by its own command", _close, needs_broker=True),
         Fault("connection-reset", "the gateway's connections are reset", _reset, needs_tcp=True),
-        Fault("partition", f"no packet passes {BETWEEN} for a while", partial(_lossy, 1.0), True, needs_tcp=True),
+        Fault(
+            "partition",
+            f"no packet passes {BETWEEN} for a while",
+            partial(_lossy, 1.0),
+            is_lifted=True,
+            needs_tcp=True,
+        ),
         Fault("half-open", "no packet passes any more, and neither end is told", partial(_lossy, 1.0), needs_tcp=True),
-        Fault("loss", LOSS, partial(_lossy, LOST_SHARE), True, needs_tcp=True),
-        Fault("delay", DELAY, _delayed, True, needs_tcp=True, network=NETWORK),
+        Fault("loss", LOSS, partial(_lossy, LOST_SHARE), is_lifted=True, needs_tcp=True),
+        Fault("delay", DELAY, _delayed, is_lifted=True, needs_tcp=True, network=NETWORK),
         Fault("full-disk", "no file of reporter and launcher can grow any more", _full),
     )
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -33,6 +33,8 @@ START_S = 4.0
 
 @dataclass(frozen=True, kw_only=True)
 class FaultPlan:
+    """The cells of a matrix, in the order in which they are run, and the load of each."""
+
     cells: tuple[FaultCell, ...]
     load: FaultLoad
     further: tuple[str, ...] = ()
@@ -46,31 +48,38 @@ class FaultPlan:
 def planned(
     transports: Sequence[str], deliveries: Sequence[str], faults: Sequence[str], load: FaultLoad, further: Sequence[str]
 ) -> FaultPlan:
-    """A cell for each fault over each transport; over a broker, for each guarantee too.
+    """Plan a cell for each fault over each transport; over a broker, for each guarantee too.
 
     `further` are words for every `exchange run`, whose load counts before `load`. UserError for an unknown word, for a
     list that is empty or has a word twice, and where no cell is left.
     """
     for option, words in (("--transports", transports), ("--delivery", deliveries), ("--faults", faults)):
-        if not words or len(set(words)) < len(words):
-            raise UserError(f"{option} is {','.join(words)!r}: give one or more, and each of them once")
+        _check_list(option, words)
     for name in faults:
         if name not in FAULTS:
             raise UserError(f"--faults: {name!r} is no fault; there are {', '.join(FAULTS)}{meant(name, FAULTS)}")
-    columns = [column for scheme in transports for column in _columns(scheme, deliveries)]
-    cells = [
-        FaultCell(transport=scheme, delivery=delivery, fault=FAULTS[name])
-        for scheme, delivery in columns
-        for name in faults
-        if has_broker(scheme) or not FAULTS[name].needs_broker
-    ]
+    cells = []
+    for scheme in transports:
+        for delivery in _deliveries_over(scheme, deliveries):
+            for name in faults:
+                if has_broker(scheme) or not FAULTS[name].needs_broker:
+                    cells.append(FaultCell(transport=scheme, delivery=delivery, fault=FAULTS[name]))
     if not cells:
         raise UserError(f"--faults: {', '.join(faults)}: there is no broker over {', '.join(transports)}")
     return FaultPlan(cells=tuple(cells), load=load.with_words(further), further=tuple(further))
 
 
+def _check_list(option: str, words: Sequence[str]) -> None:
+    """Raise UserError if the list is empty, or has a word twice."""
+    if not words:
+        raise UserError(f"{option} is empty: give one or more, with commas between them")
+    for word in words:
+        if words.count(word) > 1:
+            raise UserError(f"{option} is {','.join(words)!r}, which has {word} twice: give each once")
+
+
 def plan_of(record: dict[str, Any]) -> FaultPlan:
-    """The plan of a matrix that was run, from its record."""
+    """Return the plan of a matrix that was run, from its record."""
     cells = (
         FaultCell(transport=cell["transport"], delivery=cell["delivery"], fault=FAULTS[cell["fault"]])
         for cell in record["cells"]
@@ -80,17 +89,21 @@ def plan_of(record: dict[str, Any]) -> FaultPlan:
     return FaultPlan(cells=tuple(cells), load=FaultLoad(**load).with_words(further), further=tuple(further))
 
 
-def _columns(scheme: str, deliveries: Sequence[str]) -> Iterator[tuple[str, str | None]]:
+def _deliveries_over(scheme: str, deliveries: Sequence[str]) -> Sequence[str | None]:
+    """Return the guarantees of a transport's cells: [None] if it has no choice. UserError for an unknown one."""
     transport = _declared(scheme)
     known = transport.words(transport.run_settings.get("delivery"))
-    for delivery in deliveries if known else [None]:
-        if delivery not in (known or [None]):
+    if not known:
+        return [None]
+    for delivery in deliveries:
+        if delivery not in known:
             there_are = f"there are {', '.join(known)}{meant(delivery, known)}"
             raise UserError(f"--delivery: {delivery!r} is no guarantee; {there_are}")
-        yield scheme, delivery
+    return deliveries
 
 
 def _declared(scheme: str) -> Transport:
+    """Return what a transport declares. UserError if it is unknown, or its components cannot be broken alone."""
     try:
         transport = transport_of(scheme)
     except (BadAddress, NotInstalled) as error:
@@ -101,11 +114,11 @@ def _declared(scheme: str) -> Transport:
 
 
 def _broker(scheme: str, brokers: Brokers) -> RunningBroker:
-    """The private broker of all cells over the transport. NotInstalled."""
-    broker = transport_of(scheme).broker
-    if broker is None:
+    """Start the private broker of all cells over the transport, if it does not run yet. NotInstalled."""
+    declared_broker = transport_of(scheme).broker
+    if declared_broker is None:
         raise NotInstalled(f"{scheme} declares no broker that could be started here")
-    return brokers.get(broker(), nodelay=True)
+    return brokers.get(declared_broker(), nodelay=True)
 
 
 def run_matrix(plan: FaultPlan, results: str, name: str | None, as_json: bool) -> int:
@@ -119,48 +132,55 @@ def run_matrix(plan: FaultPlan, results: str, name: str | None, as_json: bool) -
 
 
 def _measured(plan: FaultPlan, folder: Path) -> dict[str, Any]:
-    load = dataclasses.asdict(plan.load)
+    """Run the cells, and write the record after each; returns the record. Ctrl-C leaves the rest out."""
     known = {
         "schema": SCHEMA,
         "name": folder.name,
         "started_at": now(),
         "host": host_facts(),
         "versions": versions(),
-        "settings": {**load, "further": list(plan.further)},
+        "settings": {**dataclasses.asdict(plan.load), "further": list(plan.further)},
         "planned_cells": len(plan.cells),
     }
-    faults = {name: fault.what for name, fault in FAULTS.items() if any(cell.fault is fault for cell in plan.cells)}
-    found: list[dict[str, Any]] = []
+    planned_faults = {cell.fault.name for cell in plan.cells}
+    faults = {name: fault.what for name, fault in FAULTS.items() if name in planned_faults}
+    entries: list[dict[str, Any]] = []
 
     def write(status: str) -> dict[str, Any]:
-        record = {**known, "status": status, "faults": faults, "cells": found}
+        record = {**known, "status": status, "faults": faults, "cells": entries}
         write_json(folder / FILE, record)
         return record
 
     with ended_as_by_ctrl_c(), Brokers(takes_standing=False) as brokers:
         try:
             for cell in plan.cells:
-                found.append(_cell(cell, plan, folder, brokers))
-                say(f"{len(found):>3} of {len(plan.cells)}  {cell.fault.name} over {cell.over}: {_in_short(found[-1])}")
+                entry = _entry(cell, plan, folder, brokers)
+                entries.append(entry)
+                place = f"{len(entries):>3} of {len(plan.cells)}"
+                say(f"{place}  {cell.fault.name} over {cell.over}: {_in_short(entry)}")
                 write("interrupted")
         except KeyboardInterrupt:
             return write("interrupted")
     return write("complete")
 
 
-def _cell(cell: FaultCell, plan: FaultPlan, folder: Path, brokers: Brokers) -> dict[str, Any]:
+def _entry(cell: FaultCell, plan: FaultPlan, folder: Path, brokers: Brokers) -> dict[str, Any]:
+    """Run a cell, unless its fault is impossible there; returns its entry in the record."""
     if cell.fault.needs_tcp and cell.transport not in transport_of(cell.transport).over_tcp:
         return {**cell.facts, "skipped": f"{cell.transport} has no TCP connection to break"}
-    try:
-        broker = _broker(cell.transport, brokers) if has_broker(cell.transport) and not cell.fault.network else None
-    except NotInstalled as error:
-        return {**cell.facts, "skipped": str(error)}
+    broker = None
+    if has_broker(cell.transport) and not cell.fault.network:
+        try:
+            broker = _broker(cell.transport, brokers)
+        except NotInstalled as error:
+            return {**cell.facts, "skipped": str(error)}
     return measured_cell(cell, plan.load, folder, broker, list(plan.further))
 
 
-def _in_short(cell: dict[str, Any]) -> str:
-    if why := cell.get("skipped"):
-        return f"skipped: {why}"
-    orders = cell["orders"]
+def _in_short(entry: dict[str, Any]) -> str:
+    """Return the outcome of a cell in a line."""
+    if entry.get("skipped"):
+        return f"skipped: {entry['skipped']}"
+    orders = entry["orders"]
     unreported = f", {orders['unreported']:,} MISSING FROM THE RECORD" if orders["unreported"] else ""
-    return f"{orders['lost']:,} of {orders['sent']:,} orders lost{unreported}; {cell['said']}"
+    return f"{orders['lost']:,} of {orders['sent']:,} orders lost{unreported}; {entry['said']}"

@@ -163,8 +163,8 @@ def test_a_word_that_no_matrix_has_is_named(transport: str, delivery: str, fault
 @pytest.mark.parametrize(
     ("transports", "faults", "said"),
     [
-        (["tcp"], [], "--faults is '': give one or more, and each of them once"),
-        (["tcp"], ["engine-kill", "engine-kill"], "--faults is 'engine-kill,engine-kill'"),
+        (["tcp"], [], "--faults is empty: give one or more, with commas between them"),
+        (["tcp"], ["engine-kill", "engine-kill"], "--faults is 'engine-kill,engine-kill', which has engine-kill twice"),
         (["tcp", "tcp"], ["engine-kill"], "--transports is 'tcp,tcp'"),
         (["tcp", "zeromq"], ["broker-kill"], "--faults: broker-kill: there is no broker over tcp, zeromq"),
     ],
@@ -183,9 +183,16 @@ def test_words_for_every_run_are_those_of_the_record() -> None:
     )
 
 
-@pytest.mark.parametrize("words", [["--orders", "10"], ["--rate", "max"], ["--duration", "2"]])
-def test_a_load_in_which_no_fault_has_its_time_is_refused(words: list[str]) -> None:
-    with pytest.raises(UserError, match="comes after 2 s: give a --rate, a longer --duration, no --orders"):
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--orders", "10"], "a run of --orders may end before that: give --duration in its place"),
+        (["--rate", "max"], "and --rate is max: give orders a second"),
+        (["--duration", "2"], "and --duration is 2: give a longer --duration"),
+    ],
+)
+def test_a_load_in_which_no_fault_has_its_time_is_refused(words: list[str], said: str) -> None:
+    with pytest.raises(UserError, match=f"the fault comes after 2 s.*{said}"):
         planned(["tcp"], ["lossy"], ["engine-kill"], FaultLoad(), words)
 
 
