@@ -23,9 +23,9 @@ sys.path.insert(0, str(ROOT))
 
 from exchange.json_records import RunRecord  # noqa: E402
 from exchange.settings import RunSettings  # noqa: E402
-from exchange_simulation.cli.command import OTHERS  # noqa: E402
+from exchange_simulation.cli.command import heading_of  # noqa: E402
 from exchange_simulation.cli.main import SECTIONS, main  # noqa: E402
-from exchange_simulation.launching.options import GROUPS, TABLE  # noqa: E402
+from exchange_simulation.launching.options import TABLE  # noqa: E402
 
 RECORDED = ROOT / "tests/exchange_simulation/cli/recorded/results.tar.xz", "./run-pairs/run.json"
 UNITS = {"_us": "microseconds", "_s": "seconds", "_per_s": "per second", "_bytes": "bytes", "_ns": "nanoseconds"}
@@ -82,7 +82,7 @@ def command_s(command: click.Command, context: click.Context) -> Iterator[str]:
     yield f"\n### {context.command_path}\n"
     yield as_text(re.sub(r"(?m)^\s*\x08\n", "", command.help or "").strip())
     rows = [
-        (heading_of(param), record)
+        (heading_of(param.name or ""), record)
         for param in command.get_params(context)
         if (record := param.get_help_record(context))
     ]
@@ -94,10 +94,6 @@ def command_s(command: click.Command, context: click.Context) -> Iterator[str]:
             part = command.get_command(context, name)
             assert part
             yield from command_s(part, click.Context(part, info_name=name, parent=context))
-
-
-def heading_of(param: click.Parameter) -> str:
-    return next((f"{heading} options" for heading, names in GROUPS.items() if param.name in names), OTHERS)
 
 
 def as_text(words: str) -> str:

@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from exchange.allowed import BadSetting, between, one_of, whole
+from exchange.allowed import BadSetting, one_of, whole
+from exchange.declared import (
+    COUNTS,
+    ENGINE,
+    GATEWAY,
+    LOAD,
+    REPORTER,
+    RUN,
+    TERMS,
+    Between,
+    CheckedLater,
+    OneOfWords,
+    Switch,
+    Text,
+    Whole,
+    declared_settings,
+    setting,
+)
 from exchange.instances import MAX_PAIRS, named
 from exchange.workload import (
     MAX_PRICE,
+    PRICE_MODELS,
     USUAL_PRICES,
     Arrivals,
     check_arrivals,
@@ -41,137 +59,306 @@ MAX_PACKING = 1_000
 DEFAULT_WINDOW = 16_384
 """Most unanswered orders in flight with `--rate max`, by default."""
 
-NUMBERS: tuple[tuple[str, Callable[[str, object, int, int], None], Any, Any], ...] = (
-    ("orders_per_s", between, 0.001, MAX_RATE_PER_S),
-    ("orders", whole, 1, MAX_ORDERS),
-    ("duration_s", between, 0.001, 10**7),
-    ("window", whole, 1, MAX_ORDERS),
-    ("seed", whole, 0, 2**64 - 1),
-    ("max_price", whole, 1, MAX_PRICE),
-    ("sampling_interval", whole, 1, MAX_ORDERS),
-    ("packing", whole, 1, MAX_PACKING),
-    ("pairs", whole, 1, MAX_PAIRS),
-    ("warm_up_s", between, 0, 10**7),
-    ("timeout_s", between, 0.1, 10**6),
-)
-"""Numeric settings: whether the value must be whole, the lowest and the highest value."""
-OPTIONAL_NUMBERS = ("orders_per_s", "orders", "duration_s", "window")
-"""Settings of NUMBERS that may be None."""
-
 TRANSPORT_SETTINGS = ("amqp_client", "delivery")
 """Settings that only some transports have. Each transport declares their words, and launching/ checks them."""
-
-WORDS = {"topology": TOPOLOGIES, "priority": PRIORITIES, "policy": tuple(POLICIES), "sync": SYNCS}
-"""Settings that are one of these words."""
-OPTIONAL_TEXTS = {
-    **dict.fromkeys(TRANSPORT_SETTINGS, "a word of the transport's, or None"),
-    "journal": "a folder, or None",
-    "secure": "a folder of keys, or None",
-}
-"""Settings that may be None, else text, and what an error says of them."""
-SWITCHES = ("record", "capture", "recover", "standby", "insecure")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings:
-    """Settings of a run, as run.json's `settings` has them. BadSetting if a value is not allowed."""
+    """Settings of a run, as run.json's `settings` has them. BadSetting if a value is not allowed.
 
-    transport: str = "zeromq"
-    amqp_client: str | None = None
-    """How AMQP messages get through pika; None where the transport has no such setting, or for its default."""
-    delivery: str | None = None
+    A field's declaration is also its option: `exchange run` and the components have it from here.
+    """
+
+    transport: str = setting(
+        "zeromq",
+        Text("a scheme, or a URL", least=1),
+        "--transport",
+        RUN,
+        "Transport",
+        "What carries the messages: zeromq, amqp, tcp, memory, ...; ports, and a broker, are found unless told where.",
+        metavar="SCHEME[://PLACE]",
+    )
+    amqp_client: str | None = setting(
+        None,
+        Text("a word of the transport's, or None"),
+        "--amqp-client",
+        RUN,
+        "Transport",
+        "Over AMQP: how messages get through pika.  [default: compiled]",
+    )
+    """None where the transport has no such setting, or for its default."""
+    delivery: str | None = setting(
+        None,
+        Text("a word of the transport's, or None"),
+        "--delivery",
+        RUN,
+        "Transport",
+        "Over AMQP: what a message survives.  [default: lossy]",
+    )
     """The losses that a message survives; None where the transport has no such setting, or for its default."""
-    orders_per_s: float | None = 8000.0
+    orders_per_s: float | None = setting(
+        8000.0,
+        Between(0.001, MAX_RATE_PER_S),
+        "--rate",
+        LOAD,
+        "Load",
+        "Offered load, orders a second, or max.",
+        may_be_none=True,
+    )
     """Offered load of each pair; None: as fast as it goes."""
-    arrivals: str = "fixed"
+    arrivals: str = setting(
+        "fixed",
+        CheckedLater(),
+        "--arrivals",
+        LOAD,
+        "Load",
+        "When orders arrive: fixed, poisson, bursts:100, ramp:0.1..1.",
+        metavar="WORD",
+    )
     """The schedule at that rate, as `Arrivals.parse` reads it; without a rate it means nothing."""
-    orders: int | None = 80_000
+    orders: int | None = setting(
+        80_000,
+        Whole(1, MAX_ORDERS),
+        "--orders",
+        LOAD,
+        "Load",
+        "Their number.  [default: a tape's, what --duration allows, 80000]",
+        may_be_none=True,
+        is_default_typed=False,
+    )
     """Orders of each pair; None where only `duration_s` ends the run."""
-    duration_s: float | None = None
-    seed: int = 1
-    prices: tuple[int, int] = USUAL_PRICES
-    """Lowest and highest price of an order, ticks."""
-    price_model: str = "uniform"
-    """One of PRICE_MODELS."""
-    tape: str | None = None
+    duration_s: float | None = setting(
+        None,
+        Between(0.001, 10**7),
+        "--duration",
+        LOAD,
+        "Load",
+        "Stop offering after so many seconds.",
+        other_name="--seconds",
+    )
+    seed: int = setting(1, Whole(0, 2**64 - 1), "--seed", LOAD, "Load", "The same seed, the same orders.")
+    prices: tuple[int, int] = setting(
+        USUAL_PRICES, CheckedLater(), "--prices", LOAD, "Load", "Order prices, lowest and highest, ticks."
+    )
+    price_model: str = setting(
+        "uniform",
+        OneOfWords(tuple(PRICE_MODELS)),
+        "--price-model",
+        LOAD,
+        "Load",
+        "Uniform, around a mid that moves, or uniform over 1..max price.",
+    )
+    tape: str | None = setting(None, CheckedLater(), "--tape", LOAD, "Load", "Replay the orders in this file.")
     """A file of orders to replay; None for the orders of the seed."""
-    speed: float | None = None
-    """How many times faster than recorded, by default 1; None where arrivals are not recorded."""
-    sampling_interval: int = 10_000
-    policy: str = "price-time"
-    max_price: int = 999
-    packing: int = 1
-    window: int | None = None
-    """Most unanswered orders in flight; None where there is no bound."""
-    warm_up_s: float = 0.0
+    speed: float | None = setting(
+        None,
+        Between(0.001, 1_000_000),
+        "--speed",
+        LOAD,
+        "Load",
+        "How many times faster than the tape's own due times.  [default: 1]",
+    )
+    """None where arrivals are not recorded."""
+    sampling_interval: int = setting(
+        10_000,
+        Whole(1, MAX_ORDERS),
+        "--sampling-interval",
+        TERMS,
+        "Measuring",
+        "Sample every so many orders.",
+    )
+    policy: str = setting(
+        "price-time",
+        OneOfWords(tuple(POLICIES)),
+        "--policy",
+        TERMS,
+        "Engine",
+        "What an incoming order trades with.",
+    )
+    max_price: int = setting(
+        999,
+        Whole(1, MAX_PRICE),
+        "--max-price",
+        TERMS,
+        "Engine",
+        "Highest price the book accepts, ticks; at most 65534.",
+    )
+    packing: int = setting(
+        1, Whole(1, MAX_PACKING), "--packing", TERMS, "Transport", "Orders (and answers to them) in one message."
+    )
+    window: int | None = setting(
+        None,
+        Whole(1, MAX_ORDERS),
+        "--window",
+        LOAD,
+        "Load",
+        f"Most unanswered orders in flight.  [default: none; {DEFAULT_WINDOW} at rate max]",
+    )
+    """None where there is no bound."""
+    warm_up_s: float = setting(
+        0.0, Between(0, 10**7), "--warm-up", RUN, "Measuring", "Seconds at the start that no figure counts."
+    )
     """Start of the run that only analysis leaves out; counts and buckets have everything."""
-    timeout_s: float = 10.0
-    """Longest wait for a peer, or for an answer."""
-    pairs: int = 1
-    """Gateways with an engine each; every pair has an order stream of its own."""
-    reporters: int = 1
-    """Stats reporters, among which the pairs are divided."""
-    cpus: Mapping[str, int] = field(default_factory=dict)
+    timeout_s: float = setting(
+        10.0,
+        Between(0.1, 10**6),
+        "--timeout",
+        TERMS,
+        "Measuring",
+        "Longest wait for a peer or an answer, seconds.",
+    )
+    pairs: int = setting(
+        1,
+        Whole(1, MAX_PAIRS),
+        "--pairs",
+        COUNTS,
+        "Load",
+        "Number of gateways, each with an engine and its own orders; --rate, --orders and --window are each pair's.",
+    )
+    reporters: int = setting(
+        1,
+        Whole(1, MAX_PAIRS),
+        "--reporters",
+        COUNTS,
+        "Measuring",
+        "Number of stats reporters; pairs go to them in turns.",
+    )
+    cpus: Mapping[str, int] = setting(
+        {},
+        CheckedLater(),
+        "--cpus",
+        RUN,
+        "Measuring",
+        "Processor of each component, as gateway=0,engine=1,engine.2=2.",
+    )
     """Processor by role, or by a component's name, as gateway.2."""
-    nagle: tuple[str, ...] = ()
-    """Roles among NAGLE_ROLES whose TCP sockets run with Nagle's algorithm on."""
-    topology: str = "duplex"
-    """One of TOPOLOGIES."""
-    network: str = "local"
+    nagle: tuple[str, ...] = setting(
+        (),
+        CheckedLater(),
+        "--nagle",
+        RUN,
+        "Transport",
+        "Roles with Nagle's algorithm on: gateway, engine, reporter, broker, or all.",
+    )
+    """Roles among NAGLE_ROLES."""
+    topology: str = setting(
+        "duplex",
+        OneOfWords(TOPOLOGIES),
+        "--topology",
+        RUN,
+        "Transport",
+        "Orders and answers on one TCP connection, or on one each.",
+    )
+    network: str = setting(
+        "local",
+        Text("a profile's name"),
+        "--network",
+        RUN,
+        "Transport",
+        "What joins the components: see exchange network list.",
+        metavar="PROFILE",
+    )
     """The network between the components: loopback, or a profile of docs/network.md."""
-    pace: str = "sleep"
-    """How a gateway waits for a due time: it sleeps until then, or it spins for the last microseconds, as spin:100."""
-    priority: str = "normal"
-    """One of PRIORITIES, of gateways, engines, and a broker of our own."""
-    record: bool = False
+    pace: str = setting(
+        "sleep",
+        CheckedLater(),
+        "--pace",
+        LOAD,
+        "Load",
+        "How the gateway waits for a due time: sleep, or spin:US, awake for the last microseconds, as spin:100. It is "
+        "more punctual, and takes more CPU.",
+        metavar="WORD",
+    )
+    priority: str = setting(
+        "normal",
+        OneOfWords(PRIORITIES),
+        "--priority",
+        TERMS,
+        "Measuring",
+        "How the kernel schedules gateway, engine and a broker of ours: real-time goes before all other work, and "
+        "needs the right to.",
+    )
+    record: bool = setting(
+        False, Switch(), "--record", LOAD, "Output", "Keep both streams, orders.bin and answers.bin."
+    )
     """Whether to write both streams to files, which `match` replays."""
-    journal: str | None = None
+    journal: str | None = setting(
+        None,
+        Text("a folder, or None"),
+        "--journal",
+        RUN | ENGINE,
+        "Engine",
+        "Keep every order in DIR before it is answered.  [default: none; the run's own folder with --recover]",
+        metavar="DIR",
+    )
     """The folder for the engines' input journals; None for the run's own folder where it recovers, else no journal."""
-    sync: str = "batch"
-    """When a journal is synced to the disk: one of SYNCS."""
-    recover: bool = False
-    """Whether a killed engine is started again, and its session goes on."""
-    standby: bool = False
-    """Whether each engine has a second one, which takes its place; such a run recovers."""
-    secure: str | None = None
-    """The folder of keys by which all ends know each other, and encrypt; None if nothing is encrypted."""
-    insecure: bool = False
-    """Whether components may listen beyond loopback without keys."""
-    capture: bool = False
+    sync: str = setting(
+        "batch",
+        OneOfWords(SYNCS),
+        "--sync",
+        RUN | ENGINE,
+        "Engine",
+        "When the journal is synced to the disk: within 10 ms, before every answer, or when the system does.",
+    )
+    recover: bool = setting(
+        False,
+        Switch(),
+        "--recover",
+        LOAD,
+        "Engine",
+        "Start a killed component again, and go on: no order is lost, and none is answered twice.",
+    )
+    standby: bool = setting(
+        False,
+        Switch(),
+        "--standby",
+        RUN | ENGINE,
+        "Engine",
+        "A second engine follows the first one's journal, and takes its place once the first is gone.",
+    )
+    """Such a run recovers."""
+    secure: str | None = setting(
+        None,
+        Text("a folder of keys, or None"),
+        "--secure",
+        RUN | GATEWAY | ENGINE | REPORTER,
+        "Transport",
+        "Encrypt with the keys in DIR, made by exchange keys, and admit only peers that have them: CURVE, TLS, amqps.  "
+        "[default: none]",
+        metavar="DIR",
+    )
+    insecure: bool = setting(
+        False,
+        Switch(),
+        "--insecure",
+        RUN | ENGINE | REPORTER,
+        "Transport",
+        "Listen for other hosts although nothing is encrypted.",
+    )
+    capture: bool = setting(
+        False, Switch(), "--capture", RUN, "Measuring", "Check packet counters by tcpdump, which slows the run."
+    )
     """Whether to run tcpdump between gateway and engine, or at the broker. Latency figures then mean nothing."""
 
     def __post_init__(self) -> None:
-        self._check_numbers()
+        for name, declared in DECLARED.items():
+            value = getattr(self, name)
+            if value is not None or not declared.may_be_none:
+                declared.check.check(name, value)
+        self._check_numbers_of_components()
         self._settle_workload()
-        if not isinstance(self.transport, str) or not self.transport:
-            raise BadSetting("transport", self.transport, "a scheme, or a URL")
         self._settle_nagle()
-        self._check_words()
         object.__setattr__(self, "recover", self.recover or self.standby)
         if self.sync != "batch" and not self.journals:
             raise BadSetting("sync", self.sync, "batch, unless a journal is kept, by recover or journal")
-        if not isinstance(self.network, str):
-            raise BadSetting("network", self.network, "a profile's name")
         if self.orders is None and self.duration_s is None:
             raise BadSetting("orders", None, "a number of orders, or a duration")
         if self.window is not None and self.window < self.packing:
             raise BadSetting("window", self.window, f"at least the packing, {self.packing}")
         self._check_cpus()
 
-    def _check_words(self) -> None:
-        for name, words in WORDS.items():
-            one_of(name, getattr(self, name), words)
-        for name, allowed in OPTIONAL_TEXTS.items():
-            if not isinstance(getattr(self, name), str | None):
-                raise BadSetting(name, getattr(self, name), allowed)
-        for name in SWITCHES:
-            if not isinstance(getattr(self, name), bool):
-                raise BadSetting(name, getattr(self, name), "True or False")
-
-    def _check_numbers(self) -> None:
-        for name, check, low, high in NUMBERS:
-            if getattr(self, name) is not None or name not in OPTIONAL_NUMBERS:
-                check(name, getattr(self, name), low, high)
+    def _check_numbers_of_components(self) -> None:
         if self.tape is not None and self.pairs > 1:
             raise BadSetting("pairs", self.pairs, "1, where a tape is replayed: its orders are one pair's")
         whole("reporters", self.reporters, 1, self.pairs)
@@ -238,3 +425,7 @@ class RunSettings:
     def as_dict(self) -> dict[str, Any]:
         """The `settings` of run.json."""
         return {**asdict(self), "prices": list(self.prices), "nagle": list(self.nagle)}
+
+
+DECLARED = declared_settings(RunSettings)
+"""The declarations of all settings, by field."""

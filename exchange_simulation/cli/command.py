@@ -16,10 +16,50 @@ from typing import Any, NamedTuple
 import click
 from click.core import ParameterSource
 
+from exchange.settings import DECLARED
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.notices import heard_by, say, with_details
-from exchange_simulation.launching.options import GROUPS
 
+HEADINGS: dict[str, tuple[str, ...]] = {
+    "Load": ("bench", "sizes", "count", "rates", "seconds", "start_per_s"),
+    "Transport": ("transports", "deliveries", "roles"),
+    "Engine": (),
+    "Measuring": (
+        "file",
+        "vary",
+        "slo",
+        "faults",
+        "listing",
+        "run_options",
+        "quick",
+        "repeats",
+        "precision",
+        "most_probes",
+        "longest_s",
+        "pause_s",
+        "redo_noisy",
+        "until_decided",
+        "max_repeats",
+        "live",
+        "live_spark",
+    ),
+    "Output": (
+        "events",
+        "results",
+        "name",
+        "resume",
+        "dry_run",
+        "yes",
+        "example",
+        "no_spark",
+        "no_page",
+        "as_json",
+        "quiet",
+        "verbose",
+        "help",
+    ),
+}
+"""Parameters by the heading under which a command's help has them. A setting's heading is in its declaration."""
 OTHERS = "Other options"
 FILE = Path("exchange.toml")
 PREFIX = "EXCHANGE_"
@@ -84,17 +124,26 @@ class Command(click.Command):
         return context
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        rows: dict[str, list[tuple[str, str]]] = {f"{heading} options": [] for heading in GROUPS}
+        rows: dict[str, list[tuple[str, str]]] = {f"{heading} options": [] for heading in HEADINGS}
         rows[OTHERS] = []
-        heading_of = {name: f"{heading} options" for heading, names in GROUPS.items() for name in names}
         for param in self.get_params(ctx):
             row = param.get_help_record(ctx) if isinstance(param, click.Option) else None
             if row:
-                rows[heading_of.get(param.name or "", OTHERS)].append(row)
+                rows[heading_of(param.name or "")].append(row)
         for heading, records in rows.items():
             if records:
                 with formatter.section(heading):
                     formatter.write_dl(records)
+
+
+def heading_of(parameter: str) -> str:
+    """The heading under which the help has the parameter's option."""
+    if parameter in DECLARED:
+        return f"{DECLARED[parameter].heading} options"
+    for heading, parameters in HEADINGS.items():
+        if parameter in parameters:
+            return f"{heading} options"
+    return OTHERS
 
 
 class Source(NamedTuple):

@@ -65,7 +65,9 @@ class Rate(SettingType[float | None]):
             self.fail(f"{value!r} is no rate: {allowed}", param, ctx)
 
     def write(self, value: float | None) -> str:
-        return "max" if value is None else repr(value)
+        if value is None:
+            return "max"
+        return str(int(value)) if value.is_integer() else repr(value)
 
 
 class Scheme(click.ParamType[str]):

@@ -1,7 +1,7 @@
 """The option table of runs and their components, and the settings made of what was typed.
 
-Click's options and the command lines that a launcher starts components with both come from the table, so whatever is
-launched could have been typed.
+A setting's row is made from its declaration in exchange/settings.py. Click's options and the command lines that a
+launcher starts components with both come from the table, so whatever is launched could have been typed.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import click
 from click.core import ParameterSource
 
 from exchange.allowed import BadSetting
+from exchange.declared import ENGINE, GATEWAY, REPORTER, RUN, Between, OneOfWords, Setting, Switch, Whole
 from exchange.instances import MAX_PAIRS
-from exchange.settings import DEFAULT_WINDOW, NAGLE_ROLES, POLICIES, PRIORITIES, ROLES, SYNCS, TOPOLOGIES, RunSettings
-from exchange.workload import ARRIVALS, PRICE_MODELS
+from exchange.settings import DECLARED, DEFAULT_WINDOW, NAGLE_ROLES, ROLES, RunSettings
+from exchange.workload import ARRIVALS
 from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.option_types import (
     Count,
@@ -39,11 +40,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 MAX_CAPACITY = 1 << 29
 """The order book's own limit, repeated here because the book takes long to import."""
 
-RUN = frozenset({"run"})
-GATEWAY, ENGINE, REPORTER = frozenset({"gateway"}), frozenset({"engine"}), frozenset({"reporter"})
-LOAD = RUN | GATEWAY
-TERMS = LOAD | ENGINE
-COUNTS = RUN | REPORTER
 COMPONENTS = GATEWAY | ENGINE | REPORTER
 
 
@@ -98,169 +94,98 @@ def _networks() -> Iterator[str]:
     yield from PROFILES
 
 
+NOTATIONS: dict[str, SettingType[Any] | click.ParamType[Any]] = {
+    "transport": Scheme(),
+    "amqp_client": Declared("amqp", "client"),
+    "delivery": Declared("amqp", "delivery"),
+    "nagle": Nagle(),
+    "network": Suggested(_networks),
+    "secure": KeysFolder(),
+    "orders_per_s": Rate(),
+    "arrivals": Suggested(lambda: ARRIVALS),
+    "prices": Prices(),
+    "tape": click.Path(dir_okay=False),
+    "journal": click.Path(file_okay=False),
+    "cpus": Cpus(),
+}
+"""Types of settings with a notation of their own. The type of every other setting follows from its check."""
+
+
+def _type_of(field: str, declared: Setting) -> Any:
+    """The type that click reads the setting's option with; None for a flag, or for any text."""
+    if field in NOTATIONS:
+        return NOTATIONS[field]
+    match declared.check:
+        case Whole():
+            return Count()
+        case Between():
+            return float
+        case OneOfWords(words):
+            return OneOf(words)
+    return None
+
+
+def _option_of(field: str, declared: Setting) -> Option:
+    """The setting's row of the table."""
+    type_ = _type_of(field, declared)
+    default = declared.default if declared.is_default_typed else None
+    if isinstance(type_, SettingType) and type_.write(default) is not None:
+        default = type_.write(default)
+    is_flag = isinstance(declared.check, Switch)
+    return Option(
+        declared.option,
+        field,
+        declared.commands,
+        declared.help,
+        type_,
+        None if is_flag else default,
+        metavar=declared.metavar,
+        is_flag=is_flag,
+        other_name=declared.other_name,
+    )
+
+
 TABLE = (
     Option("--listen", "url", ENGINE, "Where the gateway connects to.", metavar="URL", required=True),
     Option("--listen", "url", REPORTER, "Where gateway and engine report to.", metavar="URL", required=True),
     Option("--engine", "engine_url", GATEWAY, "Where the matching engine listens.", metavar="URL", required=True),
-    Option("--reporter", "reporter_url", GATEWAY | ENGINE, "Where the stats reporter listens.", metavar="URL",
-           required=True),
+    Option(
+        "--reporter",
+        "reporter_url",
+        GATEWAY | ENGINE,
+        "Where the stats reporter listens.",
+        metavar="URL",
+        required=True,
+    ),
     Option("--run", "name", COMPONENTS, "The run's name; a peer that does not know it is refused.", required=True),
     Option("--results", "results", GATEWAY, "Where --record writes.", default="results", metavar="DIR"),
     Option("--results", "results", REPORTER, "Where the run's folder is.", default="results", metavar="DIR"),
-    Option("--timeout", "timeout_s", REPORTER,
-           "Seconds of silence after which it gives up, with 2 s more, since gateways and engines speak once a second.",
-           float, 60.0),
-    Option("--capacity", "capacity", ENGINE, "Most resting orders.  [default: the book grows]",
-           click.IntRange(1, MAX_CAPACITY)),
+    Option(
+        "--timeout",
+        "timeout_s",
+        REPORTER,
+        "Seconds of silence after which it gives up, with 2 s more, since gateways and engines speak once a second.",
+        float,
+        60.0,
+    ),
+    Option(
+        "--capacity",
+        "capacity",
+        ENGINE,
+        "Most resting orders.  [default: the book grows]",
+        click.IntRange(1, MAX_CAPACITY),
+    ),
     Option("--ids", "with_ids", ENGINE, "Keep an index of ids, to take cancels and refuse duplicates.", is_flag=True),
-    Option("--transport", "transport", RUN, "What carries the messages: zeromq, amqp, tcp, memory, ...; ports, and a "
-           "broker, are found unless told where.", type=Scheme(), default="zeromq",
-           metavar="SCHEME[://PLACE]"),
-    Option("--amqp-client", "amqp_client", RUN,
-           "Over AMQP: how messages get through pika.  [default: compiled]", Declared("amqp", "client")),
-    Option("--delivery", "delivery", RUN,
-           "Over AMQP: what a message survives.  [default: lossy]", Declared("amqp", "delivery")),
-    Option("--nagle", "nagle", RUN, "Roles with Nagle's algorithm on: gateway, engine, reporter, broker, or all.",
-           Nagle(), "none"),
-    Option("--topology", "topology", RUN, "Orders and answers on one TCP connection, or on one each.",
-           OneOf(TOPOLOGIES), "duplex"),
-    Option("--network", "network", RUN, "What joins the components: see exchange network list.",
-           Suggested(_networks), "local", metavar="PROFILE"),
-    Option("--secure", "secure", RUN | COMPONENTS, "Encrypt with the keys in DIR, made by exchange keys, and admit "
-           "only peers that have them: CURVE, TLS, amqps.  [default: none]", KeysFolder(), metavar="DIR"),
-    Option("--insecure", "insecure", RUN | ENGINE | REPORTER, "Listen for other hosts although nothing is encrypted.",
-           is_flag=True),
-    Option("--capture", "capture", RUN, "Check packet counters by tcpdump, which slows the run.", is_flag=True),
-    Option("--rate", "orders_per_s", LOAD, "Offered load, orders a second, or max.", Rate(), "8000"),
-    Option("--arrivals", "arrivals", LOAD, "When orders arrive: fixed, poisson, bursts:100, ramp:0.1..1.",
-           Suggested(lambda: ARRIVALS), "fixed", metavar="WORD"),
-    Option("--orders", "orders", LOAD, "Their number.  [default: a tape's, what --duration allows, 80000]", Count()),
-    Option("--duration", "duration_s", LOAD, "Stop offering after so many seconds.", float, other_name="--seconds"),
-    Option("--seed", "seed", LOAD, "The same seed, the same orders.", int, 1),
-    Option("--prices", "prices", LOAD, "Order prices, lowest and highest, ticks.", Prices(), "450..549"),
-    Option("--price-model", "price_model", LOAD, "Uniform, around a mid that moves, or uniform over 1..max price.",
-           OneOf(list(PRICE_MODELS)), "uniform"),
-    Option("--window", "window", LOAD,
-           f"Most unanswered orders in flight.  [default: none; {DEFAULT_WINDOW} at rate max]", Count()),
-    Option("--tape", "tape", LOAD, "Replay the orders in this file.", click.Path(dir_okay=False)),
-    Option("--speed", "speed", LOAD, "How many times faster than the tape's own due times.  [default: 1]", float),
-    Option("--pace", "pace", LOAD, "How the gateway waits for a due time: sleep, or spin:US, awake for the last "
-           "microseconds, as spin:100. It is more punctual, and takes more CPU.", default="sleep", metavar="WORD"),
-    Option("--priority", "priority", TERMS, "How the kernel schedules gateway, engine and a broker of ours: real-time "
-           "goes before all other work, and needs the right to.", OneOf(PRIORITIES), "normal"),
-    Option("--record", "record", LOAD, "Keep both streams, orders.bin and answers.bin.", is_flag=True),
-    Option("--recover", "recover", LOAD, "Start a killed component again, and go on: no order is lost, and none is "
-           "answered twice.", is_flag=True),
+    *(_option_of(field, declared) for field, declared in DECLARED.items()),
     Option("--recover", "recover", REPORTER, "Go on behind the spool files that are there.", is_flag=True, hidden=True),
-    Option("--standby", "standby", RUN | ENGINE, "A second engine follows the first one's journal, and takes its place "
-           "once the first is gone.", is_flag=True),
-    Option("--journal", "journal", RUN | ENGINE, "Keep every order in DIR before it is answered.  [default: none; the "
-           "run's own folder with --recover]", click.Path(file_okay=False), metavar="DIR"),
-    Option("--sync", "sync", RUN | ENGINE, "When the journal is synced to the disk: within 10 ms, before every answer, "
-           "or when the system does.", OneOf(SYNCS), "batch"),
     Option("--salvage", "salvage", ENGINE, "Go on with the orders before the damage in a journal.", is_flag=True),
-    Option("--pairs", "pairs", COUNTS,
-           "Number of gateways, each with an engine and its own orders; --rate, --orders and --window are each pair's.",
-           Count(), 1),
-    Option("--reporters", "reporters", COUNTS, "Number of stats reporters; pairs go to them in turns.", Count(), 1),
-    Option("--policy", "policy", TERMS, "What an incoming order trades with.", OneOf(list(POLICIES)),
-           "price-time"),
-    Option("--max-price", "max_price", TERMS, "Highest price the book accepts, ticks; at most 65534.", int, 999),
-    Option("--packing", "packing", TERMS, "Orders (and answers to them) in one message.", Count(), 1),
-    Option("--sampling-interval", "sampling_interval", TERMS, "Sample every so many orders.", Count(), 10_000),
-    Option("--timeout", "timeout_s", TERMS, "Longest wait for a peer or an answer, seconds.", float, 10.0),
-    Option("--warm-up", "warm_up_s", RUN, "Seconds at the start that no figure counts.", float, 0.0),
-    Option("--cpus", "cpus", RUN, "Processor of each component, as gateway=0,engine=1,engine.2=2.", Cpus(), {}),
-    Option("--results", "results", RUN, "Where the run's folder is made.",
-           default="results", metavar="DIR"),
-    Option("--instance", "instance", GATEWAY | ENGINE, "The number of its pair.",
-           click.IntRange(1, MAX_PAIRS), 1),
+    Option("--results", "results", RUN, "Where the run's folder is made.", default="results", metavar="DIR"),
+    Option("--instance", "instance", GATEWAY | ENGINE, "The number of its pair.", click.IntRange(1, MAX_PAIRS), 1),
     Option("--instance", "instance", REPORTER, "The number of this reporter.", click.IntRange(1, MAX_PAIRS), 1),
     Option("--cpu", "cpu", COMPONENTS, "Stay on this processor.", click.IntRange(0, 4095)),
     Option("--launched", "launched", COMPONENTS, "Speak to a launcher, in events.", is_flag=True, hidden=True),
-)  # fmt: skip
-"""In the order of each command's help."""
-
-GROUPS: dict[str, tuple[str, ...]] = {
-    "Load": (
-        "bench",
-        "sizes",
-        "count",
-        "orders_per_s",
-        "rates",
-        "arrivals",
-        "orders",
-        "duration_s",
-        "seconds",
-        "seed",
-        "prices",
-        "price_model",
-        "window",
-        "tape",
-        "speed",
-        "pairs",
-        "pace",
-        "start_per_s",
-    ),
-    "Transport": (
-        "transport",
-        "transports",
-        "amqp_client",
-        "delivery",
-        "deliveries",
-        "nagle",
-        "roles",
-        "topology",
-        "network",
-        "packing",
-        "secure",
-        "insecure",
-    ),
-    "Engine": ("policy", "max_price", "capacity", "with_ids", "recover", "standby", "journal", "sync", "salvage"),
-    "Measuring": (
-        "file",
-        "vary",
-        "slo",
-        "faults",
-        "listing",
-        "run_options",
-        "quick",
-        "repeats",
-        "precision",
-        "most_probes",
-        "longest_s",
-        "pause_s",
-        "redo_noisy",
-        "until_decided",
-        "max_repeats",
-        "warm_up_s",
-        "sampling_interval",
-        "reporters",
-        "timeout_s",
-        "cpus",
-        "priority",
-        "capture",
-        "live",
-        "live_spark",
-    ),
-    "Output": (
-        "record",
-        "events",
-        "results",
-        "name",
-        "resume",
-        "dry_run",
-        "yes",
-        "example",
-        "no_spark",
-        "no_page",
-        "as_json",
-        "quiet",
-        "verbose",
-        "help",
-    ),
-}
-"""Parameters by the heading under which a command's help has them."""
+)
+"""In the order of each command's help. The options of settings are declared in exchange/settings.py."""
 
 
 def arguments(command: str, values: Mapping[str, Any]) -> list[str]:

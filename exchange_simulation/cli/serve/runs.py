@@ -11,10 +11,11 @@ from pathlib import Path
 
 import click
 
+from exchange.declared import RUN
 from exchange.settings import RunSettings
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import run_name
-from exchange_simulation.launching.options import RUN, TABLE, asked_for, run_settings
+from exchange_simulation.launching.options import TABLE, asked_for, run_settings
 from exchange_simulation.launching.process_group import ProcessGroup
 
 Asked = dict[str, str]

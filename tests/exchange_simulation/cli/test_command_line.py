@@ -14,9 +14,10 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from exchange.settings import RunSettings
+from exchange_simulation.cli.command import HEADINGS
 from exchange_simulation.cli.main import COMMANDS, main
 from exchange_simulation.launching.option_types import Count, Listed, Number, Rate, Scheme
-from exchange_simulation.launching.options import GROUPS, TABLE, asked_for, run_settings
+from exchange_simulation.launching.options import TABLE, asked_for, run_settings
 
 
 def said(*words: str) -> str:
@@ -59,7 +60,7 @@ def test_seconds_and_duration_are_two_names_of_one_option(name: str):
 @pytest.mark.parametrize("name", ["run", "compare", "sweep", "capacity", "nagle"])
 def test_options_stand_under_headings(name: str):
     help_text = said(name, "--help")
-    assert [heading for heading in GROUPS if f"{heading} options:" not in help_text] == []
+    assert [heading for heading in HEADINGS if f"{heading} options:" not in help_text] == []
     assert help_text.index("Load options:") < help_text.index("--seed") < help_text.index("Transport options:")
     others = help_text.partition("Other options:")[2].split()
     assert [word for word in others if word.startswith("--") and word != "--help"] == []
