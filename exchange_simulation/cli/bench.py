@@ -64,9 +64,9 @@ def command_of(benchmark: Benchmark | None) -> click.Command:
 
     def run(results: str, name: str | None, as_json: bool, **typed: Any) -> None:
         from exchange_simulation.messaging.options import settings_of
-        from exchange_simulation.messaging.running import Output, run_benchmark, run_suite
+        from exchange_simulation.messaging.running import BenchmarkOutput, run_benchmark, run_suite
 
-        output = Output(results, name, as_json)
+        output = BenchmarkOutput(results, name, as_json)
         if benchmark is None:
             raise SystemExit(run_suite(typed, output))
         settings = settings_of(benchmark, typed)

@@ -264,8 +264,8 @@ class Benchmark:
     """Does what the options ask for in place of measuring, as to print a plan; returns whether it did anything."""
     scale: Scale | None = None
     """None if its load cannot be turned up."""
-    repeats: int = 5
-    """The default of `--repeats`."""
+    repeats: int = 6
+    """The default of `--repeats`; six are the fewest with which two transports can be told apart beyond chance."""
     quick: Mapping[str, Any] = field(default_factory=dict)
     """Values that `--quick` puts in place of the defaults."""
     quick_help: str = QUICK_HELP

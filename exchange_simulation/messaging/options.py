@@ -173,6 +173,12 @@ timeout_option = click.option(
     show_default=True,
     help="Longest wait without a message, seconds.",
 )
+redo_option = click.option(
+    "--redo-noisy/--keep-noisy",
+    default=True,
+    show_default=True,
+    help="Measure again if others took more than 5% of all processors meanwhile.",
+)
 nagle_option = click.option(
     "--nagle",
     type=Nagle((*HOSTS, "broker")),
@@ -209,6 +215,7 @@ def parameters(benchmark: Benchmark | None) -> list[click.Parameter]:
                 show_default=repeats is not None or "each benchmark's",
                 help="How often each cell is measured.",
             ),
+            redo_option,
             click.option("--quick", is_flag=True, help=benchmark.quick_help if benchmark else QUICK_HELP),
             timeout_option,
             broker_options,

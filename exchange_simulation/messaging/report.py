@@ -16,7 +16,7 @@ from exchange_simulation.messaging.benchmarks import benchmark_of, coverage
 from exchange_simulation.messaging.results import answer, main_column, read
 from exchange_simulation.reports.exports import ReportOptions, grouped, page_writer, print_report
 from exchange_simulation.reports.formats import ABSENT, number
-from exchange_simulation.reports.tables import FoldingTable, key, plain_table, terminal
+from exchange_simulation.reports.tables import FoldingTable, key, plain_table, terminal, warning
 
 PAGE = "bench.html"
 MOST_REASONS, MOST_ROWS = 3, 60
@@ -104,6 +104,8 @@ def _show_summary(record: Mapping[str, Any]) -> None:
         ranges = [_range(part["rows"], transport, column) for transport in transports]
         table.add_row(f"{part['benchmark']}, {column.title}", *ranges)
     console.print(table)
+    for caveat in record.get("caveats", ()):
+        console.print(warning(caveat))
 
 
 def _range(rows: Rows, transport: str, column: Column) -> str:
@@ -134,6 +136,8 @@ def _show(record: Mapping[str, Any], with_tables: bool, reasons: Sequence[str] =
             console.print(Padding(f"[dim]{each.what}: {each.value}[/dim]", (0, 0, 0, 4), expand=False))
     for reason in record.get("left_out", ()):
         console.print(f"left out, {reason}")
+    for caveat in record.get("caveats", ()):
+        console.print(warning(caveat))
 
 
 def _show_tables(rows: Rows, columns: Sequence[Column]) -> None:

@@ -1,15 +1,13 @@
-"""A benchmark's record, bench.json: rows of medians over repeats, the folder in which it grows, and reading it back."""
+"""A benchmark's folder, in which its record grows, and reading the record back."""
 
 from __future__ import annotations
 
 import itertools
 import math
 import shutil
-import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,106 +17,15 @@ from exchange.json_records import BenchRecord, Record
 from exchange.words import counted
 from exchange_simulation.launching.files import new_run_folder, write_json
 from exchange_simulation.launching.record.reading import read_record
-from exchange_simulation.messaging.benchmark import MAX, RATE, Cell, Column, Figures
+from exchange_simulation.messaging.benchmark import MAX, RATE, Column
 from exchange_simulation.messaging.benchmarks import benchmark_of
-from exchange_simulation.messaging.measuring import COMPLETE, INVALID, PARTIAL
 
 FILE = "bench.json"
-UNFINISHED = "it goes on, or was killed"
 FROM_DUE = "due_p50_us"
-SEED = 1
-"""The seed of the bootstrap."""
 LEAST_REPEATS = 5
 """The interval of fewer repeats is their range, which holds the true median in 50 % (of two) to 88 % (of four)."""
 SHARE, MOST_S = 0.02, 10.0
 """The largest share of time spent on writing the growing record, and the longest time that a kill loses."""
-
-
-@dataclass
-class Measurements:
-    """Repeats, cell by cell in the order of the plan; `stopped` says why some are missing."""
-
-    cells: list[Cell]
-    repeats: list[list[Record]] = field(init=False)
-    stopped: str | None = UNFINISHED
-
-    def __post_init__(self) -> None:
-        self.repeats = [[] for _ in self.cells]
-
-    def record(self) -> Record:
-        """Status, reasons, and a row for each cell that was measured."""
-        rows = [_row(cell, repeats) for cell, repeats in zip(self.cells, self.repeats, strict=True) if repeats]
-        wrong = [
-            f"{row['words']}, repeat {repeat['repeat']}: {reason}"
-            for row in rows
-            for repeat in row["repeats"]
-            if repeat["status"] == INVALID
-            for reason in repeat["reasons"]
-        ]
-        reasons = [self.stopped] * bool(self.stopped) + wrong
-        status = PARTIAL if self.stopped else INVALID if reasons else COMPLETE
-        return {"status": status, "reasons": reasons, "rows": rows}
-
-
-def _row(cell: Cell, repeats: Sequence[Record]) -> Record:
-    """A cell's row; its figures are of the repeats whose answers were right."""
-    right = [_with_usage(repeat, cell.has_broker) for repeat in repeats if repeat["status"] == COMPLETE]
-    names = dict.fromkeys(name for figures in right for name in figures)
-    return {
-        "transport": cell.transport,
-        "point": dict(cell.point),
-        "words": str(cell),
-        "figures": {name: _estimate([figures[name] for figures in right if name in figures]) for name in names},
-        "repeats": list(repeats),
-    }
-
-
-def _estimate(values: list[float]) -> dict[str, Any]:
-    """The median over repeats with its interval; without the interval if scipy is not installed."""
-    from exchange.estimates import IntervalEstimate, median
-
-    try:
-        estimate = median(values, SEED)
-    except ModuleNotFoundError:
-        estimate = IntervalEstimate(statistics.median(values))
-    return {"median": estimate.value, "low": estimate.low, "high": estimate.high, "n": len(values)}
-
-
-def lacks_intervals(record: Record) -> bool:
-    """True if a figure of a benchmark, or of a suite's parts, has repeats and no interval, as without scipy."""
-    rows = [row for part in record.get("parts", [record]) for row in part["rows"]]
-    figures = [figure for row in rows for figure in row["figures"].values()]
-    return any(figure["n"] > 1 and figure["low"] is None for figure in figures)
-
-
-def _with_usage(repeat: Record, has_broker: bool) -> Figures:
-    """A repeat's figures, with cores in use and context switches a message of the broker and of each kind of role.
-
-    And TCP packets a message, in all: acknowledgements without data, and what opened the links, are among them.
-    """
-    noise, sent = repeat["noise"], sum(role["sent"] for role in repeat["roles"].values())
-    found = dict(repeat["figures"])
-    if not found or not noise or noise["window_s"] <= 0:
-        return found
-    used: dict[str, list[Mapping[str, Any]]] = {}
-    for name, role in repeat["roles"].items():
-        used.setdefault(name.partition(" ")[0], []).append(role["usage"])
-    if repeat["broker"]:
-        used["broker"] = [repeat["broker"]]
-    if packets := _packets(repeat, has_broker):
-        found["packets_per_message"] = packets / max(sent, 1)
-    for kind, usages in used.items():
-        found[f"{kind}_cores"] = sum(usage["cpu_s"] for usage in usages) / noise["window_s"]
-        switches = sum(usage["voluntary_context_switches"] + usage["involuntary_context_switches"] for usage in usages)
-        found[f"{kind}_switches_per_message"] = switches / max(sent, 1)
-    return found
-
-
-def _packets(repeat: Record, has_broker: bool) -> int:
-    """Packets of all connections. Without a broker both ends are ours, so only what each end sends counts."""
-    counters = ("segments_out", "segments_in") if has_broker else ("segments_out",)
-    sockets = [socket for role in repeat["roles"].values() for socket in role["sockets"]]
-    return sum(socket.get(name, 0) for socket in sockets for name in counters)
 
 
 class ResultsFolder:

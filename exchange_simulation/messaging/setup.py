@@ -49,7 +49,7 @@ NEVER_TOO_FAST_PER_S = 100_000.0
 
 
 @dataclass(frozen=True)
-class Plan:
+class BenchmarkPlan:
     """The cells to be measured, and why others are left out, each reason once."""
 
     cells: Sequence[Cell]
@@ -63,7 +63,7 @@ class Plan:
         return {transport: list(patterns) for transport, patterns in found.items()}
 
 
-def plan_of(benchmark: Benchmark, settings: Settings) -> Plan:
+def plan_of(benchmark: Benchmark, settings: Settings) -> BenchmarkPlan:
     """A cell for each point over each transport. UserError if nothing can be measured over one of them.
 
     One that cannot have the network, or Nagle's algorithm, is left out if another one can.
@@ -83,7 +83,7 @@ def plan_of(benchmark: Benchmark, settings: Settings) -> Plan:
         raise UserError("; ".join(left_out))
     _check_cpus(settings.get("cpus") or {})
     cells.sort(key=lambda cell: points.index(cell.point))  # a point over each transport, then the next point
-    return Plan(cells, left_out)
+    return BenchmarkPlan(cells, left_out)
 
 
 def _check_cpus(cpus: Mapping[str, int]) -> None:

@@ -22,6 +22,7 @@ from exchange_simulation.launching.notices import heard_by
 from exchange_simulation.launching.record.noise import noise_share
 from exchange_simulation.launching.transport_settings import check_some_have
 from exchange_simulation.messaging.benchmark import RATE, Benchmark, Cell, Scale, Settings, messages_at, value_in_words
+from exchange_simulation.messaging.benchmark_record import record_of
 from exchange_simulation.messaging.benchmarks import benchmark_of, names
 from exchange_simulation.messaging.flow import ceiling_per_s
 from exchange_simulation.messaging.measuring import COMPLETE, PARTIAL
@@ -29,7 +30,6 @@ from exchange_simulation.messaging.options import settings_again, settings_in_wo
 from exchange_simulation.messaging.payload import STAMPED
 from exchange_simulation.messaging.report import write_page
 from exchange_simulation.messaging.results import FILE
-from exchange_simulation.messaging.running import record_of
 from exchange_simulation.messaging.setup import carried_per_s, plan_of
 
 SATURATED = "saturated"
@@ -137,9 +137,10 @@ class BenchmarkLoad:
         }
 
     def _settings_at(self, value: float) -> Settings:
+        once = {**self.settings, "repeats": 1, "redo_noisy": False}  # the search makes noisy probes again itself
         if self.scale.whole:
-            return {**self.settings, self.scale.option: (round(value),), "repeats": 1}
-        at_rate = {**self.settings, self.scale.option: (value,), "repeats": 1}
+            return {**once, self.scale.option: (round(value),)}
+        at_rate = {**once, self.scale.option: (value,)}
         return {**at_rate, "count": max(self.settings["count"] or messages_at(value, at_rate), self._needed)}
 
     @contextlib.contextmanager

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from exchange_simulation.messaging import running
+from exchange_simulation.messaging import running, suite
 from exchange_simulation.messaging.benchmarks import benchmark_of
 from tests.exchange_command import STREAM, VALID, exchange
 from tests.transports.distributions import add_distribution, installed
@@ -155,11 +155,18 @@ def test_a_suite_of_benchmarks_goes_over_transports_of_other_distributions(
     distribution: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With and without a broker; of all benchmarks the quickest, which asks and answers, with one of its sizes."""
-    monkeypatch.setattr(running, "names", lambda: ["de-pp"])
+    monkeypatch.setattr(suite, "names", lambda: ["de-pp"])
     monkeypatch.setitem(benchmark_of("de-pp").quick, "sizes", (64,))  # type: ignore[arg-type]
-    settings = {"quick": True, "repeats": 1, "delivery": "acked", "transport": ("unix", "relay"), "timeout_s": 60}
+    settings = {
+        "quick": True,
+        "repeats": 1,
+        "delivery": "acked",
+        "transport": ("unix", "relay"),
+        "timeout_s": 60,
+        "redo_noisy": False,
+    }
     with installed(distribution):
-        code = running.run_suite(settings, running.Output(str(tmp_path), "suite", as_json=True))
+        code = running.run_suite(settings, running.BenchmarkOutput(str(tmp_path), "suite", as_json=True))
     record = json.loads(capsys.readouterr().out)
     (part,) = record["parts"]
     assert (code, record["status"], part["left_out"]) == (0, "complete", [])

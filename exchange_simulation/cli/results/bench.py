@@ -44,11 +44,11 @@ class Bench(Kind):
         print_rows("what was found", difference["figures"], lambda _, found: rounded(found), with_ratio=True)
 
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:  # noqa: ARG002
-        from exchange_simulation.messaging.running import Output, run_again
+        from exchange_simulation.messaging.running import BenchmarkOutput, run_again
 
         record = self.read(folder)
         warn_of_differences(record)
-        return run_again(record, Output(results, name, as_json))
+        return run_again(record, BenchmarkOutput(results, name, as_json))
 
 
 def _figures(first: Record, second: Record) -> Iterator[Record]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from exchange_simulation.messaging.benchmark_record import _announce
 from exchange_simulation.messaging.benchmarks import benchmark_of
+from exchange_simulation.messaging.cell_turns import _report_progress
 from exchange_simulation.messaging.flow import ConsumeShared
 from exchange_simulation.messaging.measuring import COMPLETE, progress_of
 from exchange_simulation.messaging.roles import Role, Sharing
-from exchange_simulation.messaging.running import _announce, _report_progress
 from exchange_simulation.messaging.setup import check_cells, plan_of
 from exchange_simulation.reports import progress
 from tests.exchange_simulation.messaging.test_plan import settings
@@ -20,7 +21,7 @@ from tests.exchange_simulation.messaging.test_plan import settings
         (
             "request-reply",
             "--transport amqp --clients 1..8 --threads 1,15 --sizes 64,1KiB --warm-up 1 --sample 2",
-            "32 cells of up to 9 roles, measured 5 times: at least about 8 min 18 s",
+            "32 cells of up to 9 roles, measured 6 times: at least about 9 min 57 s",
         ),
         (
             "te-spsc",
@@ -51,7 +52,7 @@ def test_a_benchmark_says_before_it_starts_how_long_its_cells_take_at_least(
     benchmark = benchmark_of(name)
     chosen = settings(benchmark, words)
     plan = plan_of(benchmark, chosen)
-    _announce(benchmark, plan, check_cells(benchmark, plan.cells), int(str(chosen["repeats"])))
+    _announce(benchmark, plan, check_cells(benchmark, plan.cells), int(str(chosen["repeats"])), None)
     assert capsys.readouterr().err == f"{name}: {said}\n"
 
 
@@ -64,7 +65,7 @@ def test_a_cell_says_how_much_time_is_left_if_that_is_a_minute_or_more(
     benchmark = benchmark_of("de-spsc")
     (cell,) = plan_of(benchmark, settings(benchmark, "--sizes 64 --transport memory")).cells
     record = {"status": COMPLETE, "reasons": [], "figures": {"messages_per_s": 123.0}}
-    _report_progress(benchmark, cell, 2, record, left_s)
+    _report_progress(benchmark, cell, 2, record, left_s, is_made_again=False)
     assert capsys.readouterr().err == f"de-spsc 2: memory, 64 B: {ending}\n"
 
 

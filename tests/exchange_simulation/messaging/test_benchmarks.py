@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from exchange_simulation.cli.main import main
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.messaging.benchmarks import benchmark_of, names
+from exchange_simulation.messaging.measurements import _packets
 from exchange_simulation.messaging.measuring import _as_record
-from exchange_simulation.messaging.results import _packets
 from exchange_simulation.messaging.roles import RoleResult
 from tests.exchange_simulation.messaging.bench_commands import Outcome, benches
 

@@ -11,12 +11,13 @@ import pytest
 
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.launch.brokers import Brokers
-from exchange_simulation.messaging import running
+from exchange_simulation.messaging import suite as suite_module
 from exchange_simulation.messaging.benchmark import Benchmark
+from exchange_simulation.messaging.benchmark_record import settings_given
 from exchange_simulation.messaging.benchmarks import benchmark_of, de_spsc, names
 from exchange_simulation.messaging.options import settings_again, settings_in_words
-from exchange_simulation.messaging.running import _given, _record_of_suite, jobs_of_suite
 from exchange_simulation.messaging.setup import _settled, check_cells, plan_of
+from exchange_simulation.messaging.suite import jobs_of_suite, record_of_suite
 from transports.base import Pattern
 
 NO_PAIRS = {"perftest", "fe-spmc", "te-spsc", "request-reply", "supply-chain"}
@@ -31,7 +32,9 @@ def test_a_benchmark_that_is_made_again_has_the_delivery_that_it_had() -> None:
     """Its record leaves out the options that were left open, and no --delivery at all meant durable."""
     benchmark = benchmark_of("de-spsc")
     first = settings(benchmark, "--transport amqp --sizes 8")
-    recorded = {name: list(value) if isinstance(value, tuple) else value for name, value in _given(first).items()}
+    recorded = {
+        name: list(value) if isinstance(value, tuple) else value for name, value in settings_given(first).items()
+    }
     again = settings_again({"settings": recorded}, benchmark)
     assert _settled("amqp", again).delivery == _settled("amqp", first).delivery == "lossy"
     assert (again["sizes"], again["count"]) == ((8,), None)
@@ -183,13 +186,13 @@ def test_a_suite_goes_on_after_its_first_benchmark_failed(monkeypatch: pytest.Mo
     def record_of(benchmark: str, *_: object) -> dict[str, object]:
         if benchmark != "good":
             raise UserError(f"{benchmark} has no broker")
-        return {"benchmark": benchmark, "status": "complete", "reasons": []}
+        return {"benchmark": benchmark, "status": "complete", "reasons": [], "caveats": []}
 
     def suite(*benchmarks: str) -> dict[str, object]:
         jobs: Any = [(SimpleNamespace(name=each), {}) for each in benchmarks]
-        return _record_of_suite(jobs, {}, "it", Brokers(), lambda _: None)
+        return record_of_suite(jobs, {}, "it", Brokers(), lambda _: None)
 
-    monkeypatch.setattr(running, "record_of", lambda benchmark, *rest: record_of(benchmark.name, *rest))
+    monkeypatch.setattr(suite_module, "record_of", lambda benchmark, *rest: record_of(benchmark.name, *rest))
     found = suite("first", "good")
     assert (found["status"], found["reasons"]) == ("partial", ["first: first has no broker"])
     with pytest.raises(UserError, match="other has no broker"):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from exchange.measurements import LogBuckets
-from exchange_simulation.messaging import running
+from exchange_simulation.messaging import cell_turns
 from exchange_simulation.messaging.benchmark import Cell, Counts
 from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.payload import Receipt, Source
@@ -34,9 +34,9 @@ def longest_of(monkeypatch: pytest.MonkeyPatch, enough: int, **given: int | None
         figures = {"messages_per_s": 1.0} if cell.times_longer >= enough else {"latency_mean_us": 1.0}
         return {"status": "complete", "reasons": [], "figures": figures}
 
-    monkeypatch.setattr(running, "measure", measure)
+    monkeypatch.setattr(cell_turns, "measure", measure)
     cell = Cell("memory", {"size_bytes": 8}, {"timeout_s": 1.0, **given})
-    found, record = running._long_enough(DE_SPSC, cell, None)  # type: ignore[arg-type]
+    found, record = cell_turns._long_enough(DE_SPSC, cell, None)  # type: ignore[arg-type]
     return found.times_longer, record["figures"]
 
 
@@ -63,7 +63,7 @@ def test_a_percentile_of_so_few_messages_that_it_is_about_the_maximum_is_left_ou
 
 
 def test_it_gives_up_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert longest_of(monkeypatch, 1 << 30) == (running.MOST_TIMES_LONGER, {})
+    assert longest_of(monkeypatch, 1 << 30) == (cell_turns.MOST_TIMES_LONGER, {})
 
 
 def test_a_number_that_the_user_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,9 +84,9 @@ def test_a_sample_without_a_reply_grows_to_ten_seconds_at_most_and_then_says_wha
         figures = {"replies_per_s": 1.0} if cell.sample_s >= first_reply_s else {}
         return {"status": "complete", "reasons": [], "figures": figures}
 
-    monkeypatch.setattr(running, "measure", measure)
+    monkeypatch.setattr(cell_turns, "measure", measure)
     cell = Cell("memory", {"size_bytes": 8}, {"sample_s": 0.1, "timeout_s": 1.0})
-    found, record = running._long_enough(benchmark_of("request-reply"), cell, None)  # type: ignore[arg-type]
+    found, record = cell_turns._long_enough(benchmark_of("request-reply"), cell, None)  # type: ignore[arg-type]
     assert (found.sample_s, record["reasons"]) == (pytest.approx(sample_s), reasons)
 
 

@@ -1,0 +1,105 @@
+"""The record of one benchmark, bench.json's content: what was given, what was measured, on which machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import click
+
+from exchange.allowed import BadSetting
+from exchange.json_records import SCHEMA, Record
+from exchange.words import counted
+from exchange_simulation.launching.errors import sentence
+from exchange_simulation.launching.launch.brokers import Brokers
+from exchange_simulation.launching.notices import say
+from exchange_simulation.launching.record.machine import host_facts, now, versions
+from exchange_simulation.messaging.benchmark import Benchmark, Settings, known_s
+from exchange_simulation.messaging.cell_turns import measure_in_turns
+from exchange_simulation.messaging.measurements import Measurements
+from exchange_simulation.messaging.setup import BenchmarkPlan, Setup, check_cells, plan_of
+from exchange_simulation.repeats.noise_rule import RedoRule
+from exchange_simulation.reports.formats import duration_in_words
+from transports.base import TransportError
+
+INTERRUPTED = "interrupted"
+FAULTS = (click.ClickException, TransportError, OSError, BadSetting)
+"""Errors that end a benchmark with a sentence."""
+START_S = {True: 0.02, False: 0.01}
+"""Seconds that it takes to start and end one of many roles, by whether there is a broker."""
+
+OnGrowth = Callable[[Callable[[], Record]], None]
+"""Called after each measurement with a function that makes the record of everything so far."""
+
+
+def head_of(name: str, benchmark: str, about: str, paper: str) -> Record:
+    """The first fields of a record."""
+    return {
+        "schema": SCHEMA,
+        "name": name,
+        "benchmark": benchmark,
+        "about": about,
+        "paper": paper,
+        "started_at": now(),
+        "host": host_facts(),
+        "versions": versions(),
+    }
+
+
+def settings_given(settings: Settings) -> Record:
+    """The settings that the user or a default gave."""
+    return {option: value for option, value in settings.items() if value is not None}
+
+
+def why_it_ended(error: BaseException) -> str:
+    """The sentence of an error that ended a benchmark; a KeyboardInterrupt is an interruption."""
+    return sentence(error) if isinstance(error, Exception) else INTERRUPTED
+
+
+def record_of(benchmark: Benchmark, settings: Settings, name: str, brokers: Brokers, on_growth: OnGrowth) -> Record:
+    """Measure; returns bench.json's content. An error is raised if nothing was measured before it."""
+    head = head_of(name, benchmark.name, benchmark.about, benchmark.paper)
+    began_s = time.monotonic()
+    plan = plan_of(benchmark, settings)
+    repeats = settings["repeats"]
+    rule = RedoRule.of_plan(repeats * len(plan.cells)) if settings["redo_noisy"] else None
+    measurements = Measurements(list(plan.cells), rule)
+    setup = Setup(plan.patterns(benchmark), settings, brokers)
+    _announce(benchmark, plan, check_cells(benchmark, plan.cells), repeats, rule)
+
+    def record() -> Record:
+        return {
+            **head,
+            **measurements.record(),
+            "left_out": plan.left_out,
+            "settings": settings_given(settings),
+            "network": setup.network.facts if setup.network else None,
+            "duration_s": time.monotonic() - began_s,
+        }
+
+    try:
+        with setup:
+            stopped = measure_in_turns(benchmark, repeats, setup, measurements, lambda: on_growth(record))
+            measurements.stopped = stopped
+    except (KeyboardInterrupt, *FAULTS) as error:
+        measurements.stopped = why_it_ended(error)
+        if not any(measurements.tries):
+            raise
+    return record()
+
+
+def _announce(
+    benchmark: Benchmark, plan: BenchmarkPlan, role_counts: Sequence[int], repeats: int, rule: RedoRule | None
+) -> None:
+    """Say how much is measured, how long that takes at least (the length of a flood is not known), and what is not.
+
+    For example: de-spsc: 4 cells of up to 2 roles, measured 6 times; noisy ones again (--keep-noisy: never)
+    """
+    cells = zip(plan.cells, role_counts, strict=True)
+    least_s = repeats * sum(known_s(cell) + roles * START_S[cell.has_broker] for cell, roles in cells)
+    many = f"{counted(len(plan.cells), 'cells')} of up to {counted(max(role_counts), 'roles')}"
+    least = f": at least about {duration_in_words(least_s)}" if least_s >= 1 else ""
+    again = "; noisy ones again (--keep-noisy: never)" if rule else ""
+    say(f"{benchmark.name}: {many}, measured {counted(repeats, 'times')}{least}{again}")
+    for reason in plan.left_out:
+        say(f"{benchmark.name}: left out, {reason}")

@@ -1,0 +1,117 @@
+"""All cells of a benchmark, measured in turns: what is compared is measured close in time, and noisy tries again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from exchange.json_records import Record
+from exchange_simulation.launching.notices import say
+from exchange_simulation.launching.record.noise import noise_words
+from exchange_simulation.messaging.benchmark import Benchmark, Cell, Figures
+from exchange_simulation.messaging.measurements import Measurements
+from exchange_simulation.messaging.measuring import COMPLETE, INVALID, PARTIAL, is_timed, measure
+from exchange_simulation.messaging.report import reasons_in_words
+from exchange_simulation.messaging.setup import Setup
+from exchange_simulation.repeats.noise_rule import Redos
+from exchange_simulation.repeats.turns import in_turns
+from exchange_simulation.reports.formats import duration_in_words, number
+
+TOO_SHORT = "too short to be timed: give a "
+LONGER, MOST_TIMES_LONGER = 4, 4**4
+"""A measurement that was too short to be timed is made again with so many times the messages, up to so many times."""
+LONGEST_SAMPLE_S = 10.0
+"""A sample of the user's is made no longer than this."""
+SEED = 1
+"""The seed of the order in which cells are measured."""
+SAY_LEFT_FROM_S = 60.0
+
+
+@dataclass(frozen=True)
+class CellStep:
+    """One repeat of the cell at a place of the plan."""
+
+    repeat: int
+    place: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.repeat}-{self.place}"
+
+
+def steps_of(cells: Sequence[Cell], repeats: int) -> list[CellStep]:
+    """All measurements in their order. Cells of one point, over several transports, follow each other."""
+    places: dict[str, list[int]] = {}
+    for place, cell in enumerate(cells):
+        places.setdefault(repr(cell.point), []).append(place)
+    return [CellStep(repeat, place) for repeat, place in in_turns(list(places.values()), repeats, SEED)]
+
+
+def measure_in_turns(
+    benchmark: Benchmark, repeats: int, setup: Setup, measurements: Measurements, on_each: Callable[[], None]
+) -> str | None:
+    """Measure every cell once, then every cell again, since a machine's speed drifts; returns why it ended early.
+
+    Measurements beside which others used the machine are made again at the end of their repeat, as the rule says.
+    """
+    steps = steps_of(measurements.cells, repeats)
+    redos: Redos[CellStep] = Redos(measurements.rule, {})
+    planned = len(steps)
+    began_s = time.monotonic()
+    for done, step in enumerate(redos.in_turn(steps), 1):
+        cell, record = _long_enough(benchmark, measurements.cells[step.place], setup)
+        measurements.cells[step.place] = cell
+        measurements.tries[step.place].append({"repeat": step.repeat, **record})
+        redos.note(step, record, is_valid=record["status"] == COMPLETE)
+        is_made_again = redos.wants(step)
+        planned += is_made_again
+        on_each()
+        left_s = (time.monotonic() - began_s) * (planned / done - 1)
+        if record["status"] == PARTIAL:
+            left_s = 0.0
+        _report_progress(benchmark, cell, step.repeat, record, left_s, is_made_again)
+        if record["status"] == PARTIAL:
+            return f"{cell}: {record['reasons'][0]}"
+    return None
+
+
+def _long_enough(benchmark: Benchmark, cell: Cell, setup: Setup) -> tuple[Cell, Record]:
+    """Measure; if that was too short to be timed, measure again with more messages or a longer sample, if that may be.
+
+    Returns the cell that was measured at last, with which the next repeat begins. Too short to the end is invalid.
+    """
+    has_count = any(option.name == "count" for option in benchmark.options)
+    while True:
+        record = measure(benchmark, cell, setup)
+        if record["status"] != COMPLETE or is_timed(benchmark, record["figures"]):
+            return cell, record
+        if not _may_be_longer(cell, has_count):
+            more = "larger --count" if has_count else "longer --sample"
+            return cell, {**record, "status": INVALID, "reasons": [TOO_SHORT + more], "figures": {}}
+        cell = replace(cell, times_longer=cell.times_longer * LONGER)
+
+
+def _may_be_longer(cell: Cell, has_count: bool) -> bool:
+    """Whether the number of messages is not the user's, and not the largest; or whether a longer sample is allowed."""
+    if has_count:
+        return not cell.settings.get("count") and cell.times_longer < MOST_TIMES_LONGER
+    return "sample_s" in cell.settings and LONGER * cell.sample_s <= LONGEST_SAMPLE_S
+
+
+def _report_progress(
+    benchmark: Benchmark, cell: Cell, repeat: int, record: Record, left_s: float, is_made_again: bool
+) -> None:
+    """Say what came of a measurement, whether noise sets it aside, and how long the others take if that is long."""
+    outcome = _figures_in_words(benchmark, record["figures"]) or "; ".join(reasons_in_words(record["reasons"]))
+    if is_made_again:
+        outcome += f"; set aside: {noise_words(record)}"
+    if left_s >= SAY_LEFT_FROM_S:
+        outcome += f"; about {duration_in_words(left_s)} left"
+    say(f"{benchmark.name} {repeat}: {cell}: {outcome}")
+
+
+def _figures_in_words(benchmark: Benchmark, figures: Figures) -> str:
+    """The main figures; the table has all."""
+    columns = [column for column in benchmark.columns if column.with_interval and column.name in figures]
+    return ", ".join(f"{number(figures[column.name])} {column.title}" for column in columns)
