@@ -200,6 +200,8 @@ class Transport:
 
     It returns before the listener is served: both ends may belong to one thread, which opens one after the other.
     """
+    title: str = ""
+    """Its name in sentences, as `ZeroMQ`; a transport without one goes by its scheme."""
     about: Mapping[str, str] = field(default_factory=dict)
     """One line for users, by scheme. The table of docs/transports.md has those of this repository."""
     one_process: frozenset[str] = frozenset()

@@ -22,7 +22,7 @@ WIRE = """
 from transports.declaration import Transport
 TRANSPORT = Transport(places={"wire": "port"}, listen=None, connect=None, over_tcp=frozenset({"wire"}))
 """
-OURS = ["amqp", "amqps", "memory", "tcp", "zeromq", "zeromq+inproc", "zeromq+ipc", "zeromq+tcp"]
+OURS = ["amqp", "amqps", "memory", "nats", "tcp", "zeromq", "zeromq+inproc", "zeromq+ipc", "zeromq+tcp"]
 
 
 def test_the_schemes_of_this_repository_are_found() -> None:
@@ -60,7 +60,7 @@ def test_a_refusal_says_which_transports_have_it_another_distribution_s_among_th
     with installed(tmp_path), pytest.raises(UserError) as refused:
         check_transport(RunSettings(transport="memory", nagle=("gateway",)))
     assert str(refused.value) == (
-        "--nagle is gateway; memory has no TCP sockets: use amqp, amqps, tcp, wire, zeromq or zeromq+tcp"
+        "--nagle is gateway; memory has no TCP sockets: use amqp, amqps, nats, tcp, wire, zeromq or zeromq+tcp"
     )
     for asked in ({"topology": "simplex"}, {"secure": "keys"}, {"network": "veth"}):
         with installed(tmp_path), pytest.raises(UserError, match=r"use amqp, .*tcp, .*zeromq") as refused:
@@ -88,6 +88,7 @@ def test_only_a_declared_broker_stands_between() -> None:
     assert [name for name in (*OURS, "pigeon", "amqp://me@host:1/?delivery=acked") if has_broker(name)] == [
         "amqp",
         "amqps",
+        "nats",
         "amqp://me@host:1/?delivery=acked",
     ]
 

@@ -37,6 +37,7 @@ def _open(address: Address, listens: bool) -> Link:
 TRANSPORT = Transport(
     places={"amqp": "broker", "amqps": "broker"},
     listen=listen,
+    title="AMQP",
     connect=connect,
     about=dict.fromkeys(("amqp", "amqps"), "a RabbitMQ between the two, over TCP or TLS"),
     options={

@@ -10,6 +10,7 @@ from transports.declaration import BUFFERS, Transport, later
 TRANSPORT = Transport(
     places={"tcp": "port"},
     listen=later("transports.tcp.link:listen"),
+    title="TCP",
     connect=later("transports.tcp.link:connect"),
     about={"tcp": "plain sockets, a length and a frame per write: the raw baseline"},
     options={"quickack": ("off", "on"), "keys": (), **BUFFERS},

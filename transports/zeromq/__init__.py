@@ -11,6 +11,7 @@ from transports.declaration import BUFFERS, Transport, Whole, later
 TRANSPORT = Transport(
     places={"zeromq": "port", "zeromq+tcp": "port", "zeromq+ipc": "path", "zeromq+inproc": "name"},
     listen=later("transports.zeromq.endpoints:listen"),
+    title="ZeroMQ",
     connect=later("transports.zeromq.endpoints:connect"),
     about={
         "zeromq": "libzmq over TCP, PAIR to PAIR",

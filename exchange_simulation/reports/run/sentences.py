@@ -17,9 +17,9 @@ from exchange_simulation.reports.formats import (
     time_in_words,
 )
 from exchange_simulation.reports.run.run_folder import is_scheduled, mean_cores
-from transports.registry import scheme_of
+from transports.base import TransportError
+from transports.registry import scheme_of, transport_of
 
-TRANSPORTS = {"zeromq": "ZeroMQ", "amqp": "AMQP", "tcp": "TCP", "memory": "memory"}
 ONE_PROCESS = ("memory", "zeromq+inproc")
 MEANINGS = {
     "complete": "all orders were sent, and counts, checksums and read-backs agree.",
@@ -103,7 +103,15 @@ def _scheme(settings: Record) -> str:
 
 def _transport(settings: Record) -> str:
     name, _, variant = _scheme(settings).partition("+")
-    return TRANSPORTS.get(name, name) + (f" ({variant})" if variant else "")
+    return _title(name) + (f" ({variant})" if variant else "")
+
+
+def _title(scheme: str) -> str:
+    """The transport's name in sentences; the scheme itself if this version does not know it."""
+    try:
+        return transport_of(scheme).title or scheme
+    except TransportError:
+        return scheme
 
 
 def _speed(settings: Record) -> str:

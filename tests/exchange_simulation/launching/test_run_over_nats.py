@@ -1,0 +1,33 @@
+"""A run of the whole exchange through a real NATS server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.broker import is_gone
+from tests.exchange_command import ORDERS, STREAM, Running, measured
+from tests.machine import until
+
+
+def test_the_same_seed_gives_the_same_streams_over_nats(tmp_path: Path, matched: dict[str, object]) -> None:
+    said = measured(tmp_path, "--transport", "nats", *STREAM)
+    assert said.code == 0, said.err
+    record = said.record
+    assert record["checksums"] == matched["checksums"]
+    assert record["counts"]["orders_received"] == ORDERS
+    assert (record["broker"]["product"], record["broker"]["is_private"]) == ("NATS", True)
+    assert record["components"]["broker"]["cpu_s"] > 0
+
+
+def test_a_killed_nats_server_ends_the_run_with_a_record_that_names_it(
+    running: Callable[..., Running], tmp_path: Path
+) -> None:
+    run = running("--no-page", "--transport", "nats", "--rate", 2000, "--orders", 40_000).under_way()
+    servers = [process for process in run.family() if process.name() == "nats-server"]
+    servers[0].kill()
+    said = run.finish()
+    assert (said.code, said.record["status"]) == (1, "partial")
+    assert any("the NATS server at 127.0.0.1" in reason for reason in said.record["reasons"]), said.record["reasons"]
+    for process in servers:
+        until(lambda process=process: is_gone(process), "the end of the server")

@@ -1,0 +1,110 @@
+"""How two ends meet at a NATS server, how each notices that the other has left, and what goes wrong in words."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.transports.conftest import TOKEN, deadline_ns, greet, joined, until
+from tests.transports.nats.conftest import server_that_says
+from transports.base import BadAddress, Pattern, PeerGone
+from transports.declaration import RunningBroker
+from transports.frames import FrameBatch
+from transports.lending import lent_by
+from transports.nats.connection import PASSWORD
+from transports.registry import connect, listen
+
+INFO = b'INFO {"version":"2.10.0","max_payload":1048576}\r\n'
+
+
+@pytest.mark.parametrize("leaver", [0, 1], ids=["the listener leaves", "the connector leaves"])
+def test_a_peer_that_left_is_noticed_after_its_last_frame(nats: RunningBroker, leaver: int) -> None:
+    with joined(nats.url) as ends:
+        stays = ends[1 - leaver]
+        ends[leaver].send(FrameBatch.of(b"last"), 0)
+        ends[leaver].close()
+        batch = FrameBatch()
+        with pytest.raises(PeerGone, match="has left the NATS server"):
+            until(lambda: stays.receive(batch) > 1, stays)
+        assert list(batch) == [b"last"]
+
+
+def test_a_pair_that_lost_its_peer_is_open_to_the_next_one(nats: RunningBroker) -> None:
+    with joined(nats.url) as (listener, connector):
+        connector.close()
+        with pytest.raises(PeerGone):
+            until(lambda: listener.receive(FrameBatch()) > 0, listener)
+        successor = connect(nats.url, TOKEN, deadline_ns())
+        until(lambda: lent_by(listener) is not None, listener, successor)
+        greet(successor, listener)
+        successor.close()
+
+
+def test_a_second_connector_of_a_pair_is_refused_in_words(nats: RunningBroker) -> None:
+    with joined(nats.url) as (listener, _):
+        second = connect(nats.url, TOKEN, deadline_ns())
+        with pytest.raises(PeerGone, match="has its one peer already"):
+            until(lambda: second.receive(FrameBatch()) > 0, second, listener)
+        second.close()
+        assert listener.refused > 0
+
+
+def test_pairs_and_runs_at_one_server_do_not_hear_each_other(nats: RunningBroker) -> None:
+    with joined(nats.url) as (listener, _), joined(f"{nats.url}?pair=2") as (_, other_connector):
+        other_connector.send(FrameBatch.of(b"for pair 2"), 0)
+        assert other_connector.drain(deadline_ns())
+        listener.wait(time.monotonic_ns() + 20_000_000)
+        assert listener.receive(FrameBatch()) == 0
+
+
+def test_nobody_who_listens_is_an_error_that_names_the_server(nats: RunningBroker) -> None:
+    with pytest.raises(PeerGone, match="nobody listens at the NATS server"):
+        connect(nats.url, "a run without a listener", time.monotonic_ns() + 50_000_000, Pattern.FAN_IN)
+
+
+def test_a_wrong_password_names_the_variable(nats: RunningBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PASSWORD, "wrong")
+    with pytest.raises(BadAddress, match=f"Authorization Violation: set {PASSWORD}"):
+        listen(nats.url, TOKEN)
+
+
+@pytest.mark.parametrize(
+    ("first_line", "sentence"),
+    [
+        (b"220 mail.example ESMTP\r\n", "is no NATS server: it began with '220'"),
+        (b'INFO {"version":"2.10.0","tls_required":true}\r\n', "takes TLS only"),
+    ],
+)
+def test_another_server_at_the_port_is_named(first_line: bytes, sentence: str) -> None:
+    with server_that_says(first_line) as url, pytest.raises(BadAddress, match=sentence):
+        listen(url, TOKEN)
+
+
+def test_a_server_that_hangs_up_on_a_slow_consumer_is_quoted() -> None:
+    nobody = b"HMSG exchange.nobody 4 16 16\r\nNATS/1.0 503\r\n\r\n\r\nPONG\r\n"
+    answers = (INFO, b"", b"PONG\r\n", b"", b"PONG\r\n", b"", b"", nobody, b"", b"", b"-ERR 'Slow Consumer'\r\n")
+    with server_that_says(*answers) as url:
+        link = listen(url, TOKEN)
+        with pytest.raises(PeerGone, match=r"Slow Consumer: it had more for us than it keeps.*max_pending"):
+            until(lambda: link.receive(FrameBatch()) > 0, link)
+        link.close()
+
+
+def test_no_server_is_an_error_that_names_the_place() -> None:
+    with pytest.raises(PeerGone, match=r"no NATS server answers at 127\.0\.0\.1:1 "):
+        connect("nats://127.0.0.1:1", TOKEN, time.monotonic_ns())
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        ("nats://me:secret@127.0.0.1:4222", f"a URL takes no password: set {PASSWORD}"),
+        ("nats://127.0.0.1:99999", "the port is to be 1..65535"),
+        ("nats://127.0.0.1:4222/vhost", "'/vhost' means nothing to NATS"),
+        ("nats://:4222", "lacks a host"),
+    ],
+)
+def test_a_wrong_address_says_what_is_wrong(url: str, sentence: str) -> None:
+    with pytest.raises(BadAddress, match=sentence):
+        listen(url, TOKEN)

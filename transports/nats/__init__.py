@@ -1,0 +1,20 @@
+"""NATS: a server in the middle that passes messages on by their subject. Its modules load when the first link is made.
+
+The guarantee is `lossy`: the server keeps a message for a subscriber in memory only, and drops a subscriber that reads
+too slowly; the link says so (PeerGone), since a loss without a word would look like a slow engine.
+`?pair=` names one of several pairs that share a server.
+"""
+
+from transports.declaration import BUFFERS, Transport, later
+
+TRANSPORT = Transport(
+    places={"nats": "broker"},
+    listen=later("transports.nats.link:listen"),
+    title="NATS",
+    connect=later("transports.nats.link:connect"),
+    about={"nats": "a NATS server between the two, over TCP; messages are in its memory only"},
+    options={"delivery": ("lossy",), "pair": (), **BUFFERS},
+    run_settings={"delivery": "delivery"},
+    over_tcp=frozenset({"nats"}),
+    broker=later("transports.nats.server:Nats"),
+)

@@ -1,0 +1,336 @@
+"""One connection to a NATS server: the greeting, the buffers of both directions, and what is not a frame.
+
+The buffers and their bounds lie in two arrays, in which the compiled calls that the link lends go on where Python
+stopped; see compiled.py.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import time
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+import numpy as np
+
+from transports.base import Address, BadAddress, PeerGone
+from transports.frames import LONGEST_FRAME, FrameBatch
+from transports.nats.protocol import FULL, INCOMPLETE, LONGEST_LINE, OTHER, lay_out, scan_frames
+from transports.sockets import connected, set_nodelay
+from transports.waiting import READABLE, WRITABLE, Sleeper
+
+PORT = 4222
+PASSWORD = "EXCHANGE_NATS_PASSWORD"
+"""The variable with the password of the address's user, or without a user the server's token."""
+ANSWER_S = 10.0
+"""How long a server may take to greet us, and to answer the first PING."""
+RETRY_NS = 10_000_000
+INCOMING_BYTES = LONGEST_FRAME + (1 << 18)
+OUTGOING_BYTES = LONGEST_FRAME + (1 << 18)
+
+# Places in `numbers`. The first is transports.lending.NOTICE.
+BEGIN, END = 1, 2
+"""The bytes that came and are not taken: incoming[BEGIN:END]."""
+UNSENT, UNSENT_END = 3, 4
+"""The bytes to send: outgoing[UNSENT:UNSENT_END]."""
+DESCRIPTOR = 5
+HEAD_BYTES = 6
+TIMER_NS = 7
+TOO_LONG = 8
+"""How many frames were dropped because they were longer than a batch's largest."""
+POLLFD = 9
+TIMESPEC = 10
+PLACES = 12
+
+# Places in `memory`.
+OUTGOING = INCOMING_BYTES
+HEAD = INCOMING_BYTES + OUTGOING_BYTES
+MEMORY_BYTES = HEAD + LONGEST_LINE
+
+
+@dataclass(frozen=True)
+class ServerAddress:
+    """A server's host and port, and who we are there."""
+
+    shown: str
+    host: str
+    port: int
+    user: str
+
+    @classmethod
+    def of(cls, address: Address) -> ServerAddress:
+        """BadAddress if a part is missing or wrong, or if the URL has a password."""
+        parts = urlsplit(address.url)
+        if parts.password is not None:
+            raise BadAddress(f"{address.shown}: a URL takes no password: set {PASSWORD}")
+        try:
+            port = parts.port
+        except ValueError:
+            port = 0
+        if port == 0:
+            raise BadAddress(f"{address.shown}: the port is to be 1..65535")
+        if not parts.hostname:
+            raise BadAddress(f"{address.shown!r} lacks a host: it takes the form nats://host:port")
+        if parts.path not in ("", "/"):
+            raise BadAddress(
+                f"{address.shown}: {parts.path!r} means nothing to NATS: it takes the form nats://host:port"
+            )
+        return cls(address.shown, parts.hostname, port or PORT, unquote(parts.username or ""))
+
+    @property
+    def place(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+class Control(NamedTuple):
+    """Something that the server said and that is no frame."""
+
+    operation: str
+    """MSG, HMSG, PING, PONG, +OK, -ERR or INFO."""
+    words: list[str]
+    """The words behind the operation; the text of an error as one word."""
+    payload: bytes = b""
+
+
+class Connection:
+    """Bytes to and from one server. A connection that breaks raises PeerGone, whose sentence names the server."""
+
+    def __init__(self, sock: socket.socket, server: ServerAddress, nodelay: bool) -> None:
+        self._socket, self._server = sock, server
+        self.fd = sock.fileno()
+        self.info: dict[str, Any] = {}
+        """What the server said of itself: server_name, version, max_payload, ..."""
+        self.numbers = np.zeros(PLACES, np.int64)
+        self.memory = np.zeros(MEMORY_BYTES, np.uint8)
+        self._incoming = self.memory[:INCOMING_BYTES]
+        self._outgoing = self.memory[OUTGOING:HEAD]
+        self._head = self.memory[HEAD:HEAD]
+        self._later: list[bytes] = []
+        """Control lines that found no room in the outgoing buffer."""
+        sock.setblocking(False)
+        set_nodelay(self.fd, nodelay)
+
+    @classmethod
+    def open(cls, address: Address, until_ns: int) -> Connection:
+        """Connect and introduce ourselves, until the server has taken that.
+
+        BadAddress if the server is no NATS server or refuses us; PeerGone if there is none in time.
+        """
+        server = ServerAddress.of(address)
+        connection = cls(_connected(server, address, until_ns), server, address.nodelay)
+        try:
+            connection._greet()
+            connection.ask(b"")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def ask(self, lines: bytes) -> list[Control]:
+        """Send control lines, and return what the server says until it has worked off all of them.
+
+        It serves before the first subscription to frames. BadAddress if the server reports an error.
+        """
+        self.write(lines + b"PING\r\n")
+        answers = [self._awaited_control("an answer")]
+        while answers[-1].operation != "PONG":
+            answers.append(self._awaited_control("an answer"))
+        return answers[:-1]
+
+    def _greet(self) -> None:
+        """Read the server's INFO, and send CONNECT."""
+        greeting = self._awaited_control("a greeting")
+        if greeting.operation != "INFO":
+            raise BadAddress(f"{self._server.place} is no NATS server: it began with {greeting.operation[:20]!r}")
+        self.info = json.loads(greeting.payload)
+        if self.info.get("tls_required"):
+            raise BadAddress(f"the NATS server at {self._server.place} takes TLS only, which this transport lacks")
+        password = os.environ.get(PASSWORD, "")
+        if self._server.user:
+            identity = {"user": self._server.user, "pass": password}
+        else:
+            identity = {"auth_token": password} if password else {}
+        about_us = {"verbose": False, "pedantic": False, "headers": True, "no_responders": True, "echo": False}
+        self.write(b"CONNECT %s\r\n" % json.dumps({**about_us, "lang": "python", "version": "1", **identity}).encode())
+
+    def _awaited_control(self, what: str) -> Control:
+        """The server's next control line. BadAddress if it reports an error or says nothing in time."""
+        until_ns = time.monotonic_ns() + int(ANSWER_S * 1e9)
+        while True:
+            control = self.next_control()
+            if control is not None and control.operation == "-ERR":
+                raise BadAddress(f"the NATS server at {self._server.place} refused us: {self.in_words(control)}")
+            if control is not None:
+                return control
+            if time.monotonic_ns() > until_ns:
+                raise BadAddress(f"{self._server.place} is no NATS server: it sent no {what.partition(' ')[2]} in time")
+            self.sleep(time.monotonic_ns() + RETRY_NS, readable=True)
+            self.fill()
+
+    def in_words(self, error: Control) -> str:
+        """The text of an error that the server reported, with what to do if we know it."""
+        text = " ".join(error.words).strip("'")
+        if text.lower() == "authorization violation":
+            return f"{text}: set {PASSWORD} to the user's password, or to the server's token"
+        if text.lower() == "slow consumer":
+            return f"{text}: it had more for us than it keeps for a client (its option max_pending), and hung up"
+        return text
+
+    def fill(self) -> None:
+        """Take in the bytes that have come, as far as there is room."""
+        numbers, incoming = self.numbers, self._incoming
+        begin, end = int(numbers[BEGIN]), int(numbers[END])
+        if begin == end:
+            begin = end = 0
+        elif end == len(incoming):
+            incoming[: end - begin] = incoming[begin:end].copy()
+            begin, end = 0, end - begin
+        numbers[BEGIN], numbers[END] = begin, end
+        if end == len(incoming):
+            return
+        try:
+            came = self._socket.recv_into(incoming.data[end:])
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise self._gone(error.strerror or str(error)) from error
+        if came == 0:
+            raise self._gone("it closed the connection")
+        numbers[END] = end + came
+
+    def _gone(self, why: str) -> PeerGone:
+        """The error of a connection that ended. The server's last words, if there are any, say more than `why`."""
+        with contextlib.suppress(PeerGone):
+            while (control := self.next_control()) is not None:
+                if control.operation == "-ERR":
+                    why = self.in_words(control)
+        return PeerGone(f"the NATS server at {self._server.place} went away: {why}")
+
+    def take_frames(self, batch: FrameBatch) -> int:
+        """Append the frames at the front of what has come; returns why that ended: INCOMPLETE, FULL or OTHER."""
+        numbers = self.numbers
+        why, at, count, too_long = scan_frames(
+            self._incoming,
+            int(numbers[BEGIN]),
+            int(numbers[END]),
+            batch.largest_frame,
+            batch.buffer,
+            batch.offsets,
+            batch.count,
+        )
+        numbers[BEGIN] = at
+        numbers[TOO_LONG] += too_long
+        batch.count = int(count)
+        return int(why)
+
+    @property
+    def is_frame_next(self) -> bool:
+        """True if a whole frame is at the front of what has come."""
+        nowhere = FrameBatch(0, 1, 1)
+        begin, end = int(self.numbers[BEGIN]), int(self.numbers[END])
+        why, _, _, _ = scan_frames(self._incoming, begin, end, LONGEST_FRAME, nowhere.buffer, nowhere.offsets, 0)
+        return bool(why == FULL)
+
+    def next_control(self) -> Control | None:
+        """Take the next block if it is no frame; None if it is a frame, or has not come as a whole."""
+        nowhere = FrameBatch(0, 1, 1)
+        begin, end = int(self.numbers[BEGIN]), int(self.numbers[END])
+        why, _, _, _ = scan_frames(self._incoming, begin, end, LONGEST_FRAME, nowhere.buffer, nowhere.offsets, 0)
+        if why != OTHER:
+            if why == INCOMPLETE and end - begin == len(self._incoming):
+                raise PeerGone(f"what came from {self._server.place} is no NATS protocol")
+            return None
+        line, newline, _ = self._incoming[begin:end].tobytes().partition(b"\r\n")
+        if not newline:
+            raise PeerGone(f"what came from {self._server.place} is no NATS protocol")
+        operation, _, rest = line.partition(b" ")
+        name = operation.decode("ascii", "replace").upper()
+        after_line = begin + len(line) + 2
+        if name == "INFO":
+            self.numbers[BEGIN] = after_line
+            return Control(name, [], rest)
+        if name not in ("MSG", "HMSG"):
+            self.numbers[BEGIN] = after_line
+            return Control(name, [rest.decode("utf-8", "replace")] if rest else [])
+        words = rest.decode("utf-8", "replace").split()
+        if len(words) < 3 or not words[-1].isdecimal() or int(words[-1]) > LONGEST_FRAME + LONGEST_LINE:
+            raise PeerGone(f"what came from {self._server.place} is no NATS protocol: {line[:80]!r}")
+        size = int(words[-1])
+        if after_line + size + 2 > end:
+            return None
+        self.numbers[BEGIN] = after_line + size + 2
+        return Control(name, words, self._incoming[after_line : after_line + size].tobytes())
+
+    def publish_to(self, subject: str) -> None:
+        """Send the frames of `send_frames` to this subject from now on."""
+        head = f"PUB {subject} ".encode()
+        self._head = self.memory[HEAD : HEAD + len(head)]
+        self._head[:] = np.frombuffer(head, np.uint8)
+        self.numbers[HEAD_BYTES] = len(head)
+
+    def send_frames(self, batch: FrameBatch, first: int) -> int:
+        """Take frames from `first` on while there is room; returns the first one that was not taken."""
+        if self._later:
+            self.flush()
+        numbers = self.numbers
+        taken, used = lay_out(
+            batch.buffer, batch.offsets, first, batch.count, self._head, self._outgoing, int(numbers[UNSENT_END])
+        )
+        numbers[UNSENT_END] = used
+        self.flush()
+        return int(taken)
+
+    def write(self, line: bytes) -> None:
+        """Send control bytes behind everything that was taken before."""
+        self._later.append(line)
+        self.flush()
+
+    def flush(self) -> bool:
+        """Write what was taken. True if all of it has gone."""
+        numbers = self.numbers
+        while True:
+            begin, end = int(numbers[UNSENT]), int(numbers[UNSENT_END])
+            if begin == end:
+                numbers[UNSENT] = numbers[UNSENT_END] = end = 0
+                if not self._later:
+                    return True
+            while self._later and end + len(self._later[0]) <= len(self._outgoing):
+                line = self._later.pop(0)
+                self._outgoing[end : end + len(line)] = np.frombuffer(line, np.uint8)
+                end += len(line)
+                numbers[UNSENT_END] = end
+            begin = int(numbers[UNSENT])
+            try:
+                numbers[UNSENT] = begin + self._socket.send(self._outgoing.data[begin:end])
+            except BlockingIOError:
+                return False
+            except OSError as error:
+                raise self._gone(error.strerror or str(error)) from error
+
+    @property
+    def has_unsent(self) -> bool:
+        return bool(self.numbers[UNSENT] < self.numbers[UNSENT_END] or self._later)
+
+    def sleep(self, until_ns: int, readable: bool) -> None:
+        """Sleep until bytes have come (`readable`), unsent bytes can go, a signal, or `until_ns`."""
+        events = (READABLE if readable else 0) | (WRITABLE if self.has_unsent else 0)
+        Sleeper([(self.fd, events)]).sleep(until_ns)
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def _connected(server: ServerAddress, address: Address, until_ns: int) -> socket.socket:
+    """Connect, again and again until there is a server. PeerGone if there is none in time."""
+    while True:
+        try:
+            return connected(server.host, server.port, max((until_ns - time.monotonic_ns()) / 1e9, 0.01), address)
+        except OSError as error:
+            if time.monotonic_ns() >= until_ns:
+                why = error.strerror or str(error)
+                raise PeerGone(f"no NATS server answers at {server.place} ({why})") from error
+            Sleeper([]).sleep(time.monotonic_ns() + RETRY_NS)

@@ -1,0 +1,300 @@
+"""A NATS link: the subjects by which two ends meet at a server, and how each knows that the other is there.
+
+    listener   frames    <base>.in                from every connector
+               words     <base>.words
+    connector  frames    <base>.out.<name>        a pair's answers, for this connector alone
+                         <base>.out               fan-in: the same frames for every connector
+               words     <base>.words.<name>      its name is drawn at random
+    each end   nobody    <base>.nobody.<name>.*   the server's word that the last name has no subscription
+
+NATS keeps nothing for a subscriber that has not come yet, so two ends meet before they send:
+
+    connector ── hello <name> ──▶ listener      again until it is answered
+    connector ◀── welcome ───────  listener      or `full`, if a pair has its one peer
+
+A pair's connector sends once it is welcome; a fan-in takes everybody, so its connectors send at once.
+
+The server tells a publisher at once when nobody has subscribed to a subject ("no responders", NATS 2.2). By that a
+listener finds that its place is taken, and each end finds that the other has left: it looks once a second.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import Any
+from urllib.parse import quote
+
+from transports.base import Address, CannotListen, Link, PeerGone
+from transports.frames import FrameBatch
+from transports.lending import NOTICE, SOCKETS_ARE_COMPILED, Lent
+from transports.nats.connection import TOO_LONG, Connection, Control
+from transports.nats.protocol import FRAMES, FULL, OTHER
+from transports.sockets import read_back
+from transports.waiting import HAS_PPOLL, Sleeper
+
+WORDS, NOBODY_THERE, ASKER = 2, 3, 4
+"""The numbers of the subscriptions to what the other end says beside frames, and to the server's word of its absence;
+and a listener's subscription to the answer whether its place is taken."""
+LISTENER = "listener"
+"""The name of the end that is there first."""
+HELLO, WELCOME, FULL_ALREADY, ARE_YOU_THERE = b"hello", b"welcome", b"full", b"?"
+HELLO_EVERY_NS = 20_000_000
+LOOK_EVERY_NS = 1_000_000_000
+NOBODY = b"NATS/1.0 503"
+"""The beginning of the headers with which the server answers for a subject without subscribers."""
+
+
+class NatsLink(Link):
+    """What both ends have in common: frames, the look at the peers, waiting."""
+
+    def __init__(self, address: Address, base: str, connection: Connection, name: str) -> None:
+        self.url = address.url
+        self._address, self._base, self._connection = address, base, connection
+        self._name = name
+        self._peers: dict[str, str] = {}
+        """The subject for words to each peer that has been met, by its name."""
+        self._problem: str | None = None
+        """Why no peer is left; None while there is one, or none has come yet."""
+        self._next_look_ns = 0
+
+    def receive(self, batch: FrameBatch) -> int:
+        before = batch.count
+        self._look()
+        self._connection.fill()
+        why = self._connection.take_frames(batch)
+        while why == OTHER and self._take_control():
+            why = self._connection.take_frames(batch)
+        if batch.count == before and why != FULL:
+            self._raise_if_left()
+        return batch.count - before
+
+    def _take_control(self) -> bool:
+        """Handle one block that is no frame. False if there is none as a whole."""
+        control = self._connection.next_control()
+        if control is None:
+            return False
+        if control.operation == "PING":
+            self._connection.write(b"PONG\r\n")
+        elif control.operation == "-ERR":
+            raise PeerGone(self._connection.in_words(control))
+        elif control.operation in ("MSG", "HMSG"):
+            self._heard(control)
+        return True
+
+    def _heard(self, control: Control) -> None:
+        """Handle what the other end says, or that nobody is there to hear us."""
+        if control.operation == "HMSG":
+            if control.payload.startswith(NOBODY):
+                self._nobody_at(control.words[0].rpartition(".")[2])
+            return
+        word, _, name = control.payload.partition(b" ")
+        self._word(word, name.decode("ascii", "replace"))
+
+    def _word(self, word: bytes, name: str) -> None:
+        """Handle a word of the other end's."""
+        raise NotImplementedError
+
+    def _nobody_at(self, name: str) -> None:
+        """Handle the server's answer that a peer has no subscription any more."""
+        raise NotImplementedError
+
+    def _say(self, subject: str, words: bytes, reply_to: str = "") -> None:
+        """Publish words beside the frames; the server answers to `reply_to` if nobody has subscribed."""
+        head = f"PUB {subject} {reply_to} {len(words)}" if reply_to else f"PUB {subject} {len(words)}"
+        self._connection.write(head.encode() + b"\r\n" + words + b"\r\n")
+
+    def _look(self) -> None:
+        """Ask once a second whether the peers are there; the server answers for those that are not."""
+        now_ns = time.monotonic_ns()
+        if now_ns < self._next_look_ns:
+            return
+        self._next_look_ns = now_ns + LOOK_EVERY_NS
+        for name, subject in self._peers.items():
+            self._say(subject, ARE_YOU_THERE, f"{self._base}.nobody.{self._name}.{name}")
+
+    def _raise_if_left(self) -> None:
+        if self._problem is not None:
+            raise PeerGone(self._problem)
+
+    def send(self, batch: FrameBatch, first: int) -> int:
+        if not self._may_send:
+            self._look()
+            return first
+        return self._connection.send_frames(batch, first)
+
+    @property
+    def _may_send(self) -> bool:
+        return bool(self._peers)
+
+    def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
+        connection = self._connection
+        self._look()
+        connection.fill()
+        while not connection.is_frame_next and self._take_control():
+            pass
+        connection.flush()
+        if not readable:
+            self._raise_if_left()
+        holds_frames = connection.is_frame_next
+        has_room = writable and self._may_send and not connection.has_unsent
+        if (readable and (holds_frames or self._problem is not None)) or has_room:
+            return
+        connection.sleep(min(until_ns, self._next_look_ns), readable=readable or not holds_frames)
+
+    def lend(self) -> Lent | None:
+        """See lent_by. None while there is something that only Python can do."""
+        if not (SOCKETS_ARE_COMPILED and HAS_PPOLL) or not self._peers or self._problem or self._connection.has_unsent:
+            return None
+        from transports.nats.compiled import lent_calls
+
+        return lent_calls(self._connection, self._next_look_ns, self._settle)
+
+    def _settle(self) -> None:
+        """See Lent.settle. The next `receive` raises PeerGone."""
+        self._connection.numbers[NOTICE] = 0
+        self._connection.flush()
+        self._look()
+
+    @property
+    def junk(self) -> int:  # type: ignore[override]
+        return int(self._connection.numbers[TOO_LONG])
+
+    def sockets(self) -> list[dict[str, Any]]:
+        return read_back([self._connection.fd], self._address.nodelay)
+
+    def facts(self) -> dict[str, Any]:
+        info = self._connection.info
+        return {"server": "NATS", "version": info.get("version"), "max_payload_bytes": info.get("max_payload")}
+
+    def drain(self, until_ns: int) -> bool:
+        try:
+            while not self._connection.flush():
+                if time.monotonic_ns() >= until_ns:
+                    return False
+                self._connection.sleep(until_ns, readable=False)
+        except PeerGone:
+            return False
+        return True
+
+    def close(self, linger_s: float = 1.0) -> None:
+        self.drain(time.monotonic_ns() + int(linger_s * 1e9))
+        self._connection.close()
+
+
+class NatsListener(NatsLink):
+    """The end that is there first; a pair's has one peer, and a fan-in's any number."""
+
+    def __init__(self, address: Address, base: str, connection: Connection) -> None:
+        super().__init__(address, base, connection, LISTENER)
+        if address.fan_in:
+            connection.publish_to(f"{base}.out")
+
+    def _word(self, word: bytes, name: str) -> None:
+        if word != HELLO or not name.isalnum():
+            return
+        subject = f"{self._base}.words.{name}"
+        if name not in self._peers:
+            if self._peers and not self._address.fan_in:
+                self.refused += 1
+                self._say(subject, FULL_ALREADY)
+                self._next_look_ns = 0  # the peer that it has may be gone
+                return
+            self._peers[name] = subject
+            self._problem = None
+            if not self._address.fan_in:
+                self._connection.publish_to(f"{self._base}.out.{name}")
+        self._say(subject, WELCOME)
+
+    def _nobody_at(self, name: str) -> None:
+        if self._peers.pop(name, None) is not None and not self._peers:
+            self._problem = f"the peer at {self.url} has left the NATS server"
+
+
+class NatsConnector(NatsLink):
+    """The end that comes to a listener."""
+
+    def __init__(self, address: Address, base: str, connection: Connection, name: str) -> None:
+        super().__init__(address, base, connection, name)
+        connection.publish_to(f"{base}.in")
+
+    def _look(self) -> None:
+        """Greet the listener until it answers; then as every link."""
+        if self._peers or self._problem is not None:
+            super()._look()
+        elif time.monotonic_ns() >= self._next_look_ns:
+            self._next_look_ns = time.monotonic_ns() + HELLO_EVERY_NS
+            self._say(f"{self._base}.words", HELLO + b" " + self._name.encode())
+
+    @property
+    def _may_send(self) -> bool:
+        return self._address.fan_in or super()._may_send
+
+    def _word(self, word: bytes, name: str) -> None:  # noqa: ARG002
+        if word == WELCOME:
+            self._peers[LISTENER] = f"{self._base}.words"
+            self._next_look_ns = time.monotonic_ns() + LOOK_EVERY_NS
+        elif word == FULL_ALREADY and not self._peers:
+            self._problem = f"{self.url} has its one peer already"
+
+    def _nobody_at(self, name: str) -> None:
+        if name == LISTENER and self._peers:
+            self._peers.clear()
+            self._problem = f"the listener at {self.url} has left the NATS server"
+
+    def excuse(self) -> str:
+        return "" if self._peers else f" (nobody listens at the NATS server {self._address.shown})"
+
+
+def _base(address: Address) -> str:
+    """The first words of a conversation's subjects; two conversations never share them."""
+    token = quote(address.token, safe="").replace(".", "%2E")
+    pair = quote(address.options.get("pair", "1"), safe="").replace(".", "%2E")
+    return f"exchange.{token}.{address.pattern.value}.{pair}"
+
+
+def _subscription(subject: str, number: int) -> bytes:
+    return f"SUB {subject} {number}\r\n".encode()
+
+
+def listen(address: Address) -> Link:
+    """CannotListen if somebody listens there already."""
+    base = _base(address)
+    connection = Connection.open(address, time.monotonic_ns())
+    try:
+        asker = secrets.token_hex(8)
+        connection.ask(_subscription(f"{base}.nobody.{asker}.*", ASKER))
+        if not _is_unheard(connection, base, asker, ARE_YOU_THERE):
+            raise CannotListen(f"{address.shown} has a listener of this name already: choose another server or name")
+        subjects = {f"{base}.nobody.{LISTENER}.*": NOBODY_THERE, f"{base}.words": WORDS, f"{base}.in": FRAMES}
+        connection.write(b"".join(_subscription(subject, number) for subject, number in subjects.items()))
+    except BaseException:
+        connection.close()
+        raise
+    return NatsListener(address, base, connection)
+
+
+def connect(address: Address, until_ns: int) -> Link:
+    """Return once a listener has subscribed; it need not be served yet. PeerGone if none comes in time."""
+    base, name = _base(address), secrets.token_hex(8)
+    connection = Connection.open(address, until_ns)
+    try:
+        connection.ask(_subscription(f"{base}.nobody.{name}.*", NOBODY_THERE))
+        hello = HELLO + b" " + name.encode()
+        while _is_unheard(connection, base, name, hello):
+            if time.monotonic_ns() >= until_ns:
+                raise PeerGone(f"nobody listens at the NATS server {address.shown}")
+            Sleeper([]).sleep(time.monotonic_ns() + HELLO_EVERY_NS)
+        frames = f"{base}.out" if address.fan_in else f"{base}.out.{name}"
+        connection.write(_subscription(f"{base}.words.{name}", WORDS) + _subscription(frames, FRAMES))
+    except BaseException:
+        connection.close()
+        raise
+    return NatsConnector(address, base, connection, name)
+
+
+def _is_unheard(connection: Connection, base: str, name: str, words: bytes) -> bool:
+    """Say something to the listener. True if the server answers that nobody has subscribed."""
+    line = f"PUB {base}.words {base}.nobody.{name}.{LISTENER} {len(words)}\r\n".encode()
+    answers = connection.ask(line + words + b"\r\n")
+    return any(answer.operation == "HMSG" and answer.payload.startswith(NOBODY) for answer in answers)

@@ -1,0 +1,139 @@
+"""The data plane of NATS's text protocol, compiled: MSG blocks become frames, and frames become PUB blocks.
+
+    MSG <subject> <subscription> [reply-to] <bytes>\\r\\n<payload>\\r\\n      from the server
+    PUB <subject> <bytes>\\r\\n<payload>\\r\\n                               to the server
+
+Only messages of subscription FRAMES are frames. Everything else that the server says (INFO, PING, PONG, +OK, -ERR,
+HMSG, messages of other subscriptions) stops the scan, and Python handles it; see connection.py.
+Source: the NATS client protocol, docs.nats.io/reference/reference-protocols/nats-protocol.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+from transports.frames import Bytes, Longs
+from transports.lending import move_bytes
+
+FRAMES = 1
+"""The number of the subscription whose messages are frames; it has one digit."""
+INCOMPLETE, FULL, OTHER = 0, 1, 2
+"""Why a scan ended: the next block has not come as a whole; the batch has no room; the next block is no frame."""
+LONGEST_LINE = 4096
+"""The longest control line that a server sends, in bytes."""
+MOST_DIGITS = 7
+"""Digits of the size of the longest frame, 1 MiB."""
+
+_SPACE, _CARRIAGE_RETURN, _NEWLINE, _ZERO = ord(" "), ord("\r"), ord("\n"), ord("0")
+_M, _S, _G = ord("M"), ord("S"), ord("G")
+_PUB_OVERHEAD = MOST_DIGITS + 4
+"""Bytes of a PUB block beside its head and its payload, at most."""
+
+
+@njit(cache=True, nogil=True)
+def end_of_line(stream: Bytes, begin: int, end: int) -> int:
+    """The place of the newline that ends the line at `begin`; -1 if it has not come."""
+    for at in range(begin, end):
+        if stream[at] == _NEWLINE:
+            return at
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def is_frame_line(stream: Bytes, begin: int, newline: int) -> bool:
+    """Whether the line announces a message of subscription FRAMES."""
+    if newline - begin < 8 or stream[begin] != _M or stream[begin + 1] != _S or stream[begin + 2] != _G:
+        return False
+    if stream[begin + 3] != _SPACE:
+        return False
+    at = begin + 4
+    while at < newline and stream[at] != _SPACE:
+        at += 1
+    return at + 2 < newline and stream[at + 1] == _ZERO + FRAMES and stream[at + 2] == _SPACE
+
+
+@njit(cache=True, nogil=True)
+def size_in_line(stream: Bytes, newline: int) -> int:
+    """The number that ends a line, before its carriage return; -1 if there is none."""
+    at = newline - 1
+    if stream[at] != _CARRIAGE_RETURN:
+        return -1
+    size, factor, digits = 0, 1, 0
+    at -= 1
+    while digits <= MOST_DIGITS and _ZERO <= stream[at] <= _ZERO + 9:
+        size += (stream[at] - _ZERO) * factor
+        factor *= 10
+        digits += 1
+        at -= 1
+    if digits == 0 or digits > MOST_DIGITS or stream[at] != _SPACE:
+        return -1
+    return size
+
+
+@njit(cache=True, nogil=True)
+def scan_frames(
+    stream: Bytes, begin: int, end: int, largest: int, buffer: Bytes, offsets: Longs, count: int
+) -> tuple[int, int, int, int]:
+    """Copy the frames at the beginning of stream[begin:end] into a batch's arrays.
+
+    Returns why it stopped, where the next block begins, the batch's new count, and how many frames were longer than
+    `largest` bytes and were dropped.
+    """
+    at = begin
+    too_long = 0
+    while True:
+        newline = end_of_line(stream, at, end)
+        if newline < 0:
+            return INCOMPLETE, at, count, too_long
+        if not is_frame_line(stream, at, newline):
+            return OTHER, at, count, too_long
+        size = size_in_line(stream, newline)
+        if size < 0:
+            return OTHER, at, count, too_long
+        payload = newline + 1
+        if payload + size + 2 > end:
+            return INCOMPLETE, at, count, too_long
+        if size > largest:
+            too_long += 1
+        else:
+            start = offsets[count]
+            if count + 1 >= len(offsets) or start + size > len(buffer):
+                return FULL, at, count, too_long
+            move_bytes(buffer[start:].ctypes, stream[payload:].ctypes, size)
+            count += 1
+            offsets[count] = start + size
+        at = payload + size + 2
+
+
+@njit(cache=True, nogil=True)
+def lay_out(buffer: Bytes, offsets: Longs, first: int, end: int, head: Bytes, out: Bytes, used: int) -> tuple[int, int]:
+    """Write frames first..end-1 as PUB blocks behind out[:used], while there is room.
+
+    `head` is `PUB <subject> `. Returns the first frame that was not written, and the number of bytes used.
+    """
+    for index in range(first, end):
+        start = offsets[index]
+        size = offsets[index + 1] - start
+        if used + len(head) + size + _PUB_OVERHEAD > len(out):
+            return index, used
+        move_bytes(out[used:].ctypes, head.ctypes, len(head))
+        used += len(head)
+        digits = 1
+        rest = size // 10
+        while rest:
+            digits += 1
+            rest //= 10
+        rest = size
+        for place in range(used + digits - 1, used - 1, -1):
+            out[place] = _ZERO + rest % 10
+            rest //= 10
+        used += digits
+        out[used] = _CARRIAGE_RETURN
+        out[used + 1] = _NEWLINE
+        used += 2
+        move_bytes(out[used:].ctypes, buffer[start:].ctypes, size)
+        used += size
+        out[used] = _CARRIAGE_RETURN
+        out[used + 1] = _NEWLINE
+        used += 2
+    return end, used

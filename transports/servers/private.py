@@ -1,0 +1,190 @@
+"""A private server: one process, one folder, one loopback port. It ends with us, however we end.
+
+    our process ──pipe──▶ keeper, a shell ──starts──▶ the server
+                          ends the server at end of file on the pipe
+
+The pipe closes when our process ends, even by SIGKILL, so no server outlives it. The keeper and the server are members
+of the run's process group, whose watchdog ends them too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from transports.base import TransportError
+from transports.declaration import Where
+from transports.rabbitmq.process import NodeUsage, accepted_sockets, cpu_ns_of
+
+READY_S = 30.0
+LOOK_EVERY_S = 0.01
+END_S = 3.0
+LAST_LINES = 12
+KEEPER = """
+"$@" >>"$SERVER_LOG" 2>&1 </dev/null &
+echo $!
+cat >/dev/null
+kill -KILL $!
+wait
+"""
+"""Starts the server, says its process number, and ends it once nobody holds the other end of stdin any more."""
+
+
+class ServerDidNotStart(TransportError):
+    """The server ended, or did not answer in time."""
+
+    def __init__(self, product: str, what_happened: str, last_lines: str) -> None:
+        said_last = f"; it said last:\n{last_lines}" if last_lines else ""
+        super().__init__(f"{product} {what_happened}{said_last}")
+
+
+@dataclass(frozen=True)
+class ServerCommand:
+    """What a product's own file says of it; the rest is the same for every server."""
+
+    product: str
+    """The name for users: `NATS`."""
+    words: Callable[[str, int, Path], Sequence[str]]
+    """The command line for a host, a port and the server's folder, which exists."""
+    is_ready: Callable[[socket.socket], Mapping[str, Any] | None]
+    """Asks over a connection: facts about the server, such as its version, or None if it is not ready yet. OSError."""
+
+
+@dataclass
+class PrivateServer:
+    """A server that we started. Its calls are those of transports.declaration.Server."""
+
+    command: ServerCommand
+    folder: Path
+    host: str
+    port: int
+    where: Where = field(repr=False)
+    keeper: subprocess.Popen[bytes] = field(repr=False)
+    pid: int
+    about: dict[str, Any]
+
+    @classmethod
+    def start(cls, command: ServerCommand, folder: Path, process_group: int | None, where: Where) -> PrivateServer:
+        """Start the server and wait until it answers. `folder` must not exist; `stop` removes it.
+
+        ServerDidNotStart: nothing of the server is left then.
+        """
+        folder.mkdir(mode=0o700, parents=True)
+        began_s = time.monotonic()
+        with _reserved_port(where) as port:
+            keeper, pid = _launch(command, folder, port, process_group, where)
+            server = cls(command, folder, where.host, port, where, keeper, pid, about={})
+            try:
+                facts = server._wait_until_ready(began_s + READY_S)
+            except BaseException:
+                server.stop()
+                raise
+        server.about = {
+            "product": command.product,
+            **facts,
+            "pid": pid,
+            "port": port,
+            "ready_after_s": round(time.monotonic() - began_s, 3),
+        }
+        return server
+
+    def _wait_until_ready(self, until_s: float) -> Mapping[str, Any]:
+        while True:
+            if self._has_ended():
+                raise ServerDidNotStart(self.command.product, "ended instead of starting", self._last_lines())
+            with contextlib.suppress(OSError), self.where.open_socket() as sock:
+                sock.settimeout(1.0)
+                sock.connect((self.host, self.port))
+                facts = self.command.is_ready(sock)
+                if facts is not None:
+                    return facts
+            if time.monotonic() > until_s:
+                raise ServerDidNotStart(self.command.product, "did not answer in time", self._last_lines())
+            time.sleep(LOOK_EVERY_S)
+
+    def _has_ended(self) -> bool:
+        try:
+            NodeUsage.of(self.pid)
+        except OSError:
+            return True
+        return False
+
+    def _last_lines(self) -> str:
+        with contextlib.suppress(OSError):
+            return "\n".join(_log_of(self.folder).read_text(errors="replace").splitlines()[-LAST_LINES:])
+        return ""
+
+    def usage(self) -> NodeUsage:
+        """Counters of the server's process. OSError if it has ended."""
+        return NodeUsage.of(self.pid)
+
+    def cpu_ns(self) -> int:
+        return cpu_ns_of(self.pid)
+
+    def facts(self) -> dict[str, Any]:
+        """product, version, pid, port, ready_after_s."""
+        return dict(self.about)
+
+    def accepted(self) -> list[dict[str, Any]]:
+        return accepted_sockets(self.pid, self.port)
+
+    def stop(self) -> None:
+        """End the server and its keeper, and remove the folder. May be called again."""
+        if self.keeper.stdin and not self.keeper.stdin.closed:
+            self.keeper.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.keeper.wait(END_S)
+        if self.keeper.poll() is None:
+            for pid in (self.pid, self.keeper.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            self.keeper.wait()
+        if self.keeper.stdout:
+            self.keeper.stdout.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _launch(
+    command: ServerCommand, folder: Path, port: int, process_group: int | None, where: Where
+) -> tuple[subprocess.Popen[bytes], int]:
+    """Start the keeper; returns it and the server's process number."""
+    words = command.words(where.host, port, folder)
+    try:
+        keeper = subprocess.Popen(
+            ["/bin/sh", "-c", KEEPER, "keeper", *where.prefix, *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=folder,
+            env={**os.environ, "SERVER_LOG": str(_log_of(folder))},
+            umask=0o077,
+            process_group=process_group,
+            start_new_session=process_group is None,
+        )
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise ServerDidNotStart(command.product, f"cannot be started: {error.strerror}", "") from error
+    assert keeper.stdout is not None
+    return keeper, int(keeper.stdout.readline())
+
+
+def _log_of(folder: Path) -> Path:
+    return folder / "server.log"
+
+
+@contextlib.contextmanager
+def _reserved_port(where: Where) -> Iterator[int]:
+    """Bind a free port without listening, so that nobody else gets it. The server sets SO_REUSEADDR too."""
+    with where.open_socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind((where.host, 0))
+        yield holder.getsockname()[1]
