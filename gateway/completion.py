@@ -7,7 +7,6 @@ answer). One reading, and one kernel call, serve a whole batch.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -15,9 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from exchange import measurements, messages
+from exchange import log_buckets, measurements, messages
 from exchange.compiled import cached_kernel, field_reader
-from exchange.measurements import BUCKETS, BUCKETS_PER_OCTAVE, CLOCKS, LogBuckets
+from exchange.log_buckets import log_bucket
+from exchange.measurements import BUCKETS, CLOCKS, LogBuckets
 from exchange.messages import (
     ANSWER_TYPES,
     LAYOUTS,
@@ -61,8 +61,7 @@ def _is_answer_frame(buffer: Bytes, at: int, end: int) -> bool:
 
 @njit(inline="always")
 def _count(value_ns: int, clock: int, counts: Longs, moments: Longs) -> None:
-    bucket = int(math.log2(max(value_ns, 1)) * BUCKETS_PER_OCTAVE)
-    counts[clock, min(bucket, BUCKETS - 1)] += 1
+    counts[clock, log_bucket(value_ns)] += 1
     moments[clock, _SUM] += value_ns
     moments[clock, _MIN] = min(moments[clock, _MIN], value_ns)
     moments[clock, _MAX] = max(moments[clock, _MAX], value_ns)
@@ -138,7 +137,7 @@ def note_handed_over(tables: Tables, first_id: int, count: int, handed_ns: int, 
     return True
 
 
-@cached_kernel(measurements, messages)
+@cached_kernel(log_buckets, measurements, messages)
 def record_answers(
     buffer: Bytes,
     offsets: Longs,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from exchange import checksum, measurements, messages
+from exchange import checksum, log_buckets, measurements, messages
 from exchange.checksum import State, hash_into
 from exchange.compiled import cached_kernel, inlined
 from gateway import completion, offering
@@ -77,7 +77,7 @@ def next_due_ns(ahead: Ahead, sent: int, unanswered: int, never_ns: int) -> int:
     return ahead.due[last_order(ahead, sent) - 1]
 
 
-@cached_kernel(checksum, completion, offering, measurements, messages, lending)
+@cached_kernel(checksum, completion, offering, log_buckets, measurements, messages, lending)
 def take_turns(
     receive: Any,
     send: Any,

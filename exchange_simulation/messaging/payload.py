@@ -15,13 +15,14 @@ the sum of theirs, so it is the same however several receivers share them. One k
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from exchange.compiled import inlined, kernel, load_u64, signed, store_u64
-from exchange.measurements import BUCKETS, BUCKETS_PER_OCTAVE, LogBuckets
+from exchange import log_buckets, measurements
+from exchange.compiled import cached_kernel, inlined, kernel, load_u64, signed, store_u64
+from exchange.log_buckets import log_bucket
+from exchange.measurements import BUCKETS, LogBuckets
 from transports.frames import Bytes, FrameBatch, Longs
 
 NUMBERED, STAMPED = 8, 16
@@ -77,7 +78,7 @@ def _short_number(buffer: Bytes, at: int, size: int) -> Any:
     return value
 
 
-@kernel
+@cached_kernel(log_buckets, measurements)
 def _check(
     buffer: Bytes, offsets: Longs, count: int, size: int, now_ns: int, state: Longs, lasts: Longs, buckets: Longs
 ) -> None:
@@ -93,7 +94,7 @@ def _check(
                 state[_SUM_NS] += late_ns * alike
                 state[_MIN_NS] = min(state[_MIN_NS], late_ns)
                 state[_MAX_NS] = max(state[_MAX_NS], late_ns)
-                buckets[min(int(math.log2(late_ns) * BUCKETS_PER_OCTAVE), BUCKETS - 1)] += alike
+                buckets[log_bucket(late_ns)] += alike
             stamp_ns, alike = stamp, np.int64(0)
         if not is_message:
             state[_WRONG_SIZE] += i < count

@@ -9,7 +9,9 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba import njit
 
+from exchange.log_buckets import log_bucket
 from exchange.measurements import (
     BUCKETS,
     BUCKETS_PER_OCTAVE,
@@ -88,6 +90,20 @@ def test_every_whole_nanosecond_lies_in_its_bucket():
     edges = np.unique((2.0 ** (np.arange(42 * BUCKETS_PER_OCTAVE) / BUCKETS_PER_OCTAVE)).astype(np.int64))
     values = np.unique(np.concatenate([edges, edges + 1, np.arange(1, 5_000)]))
     assert bucket_of(values).tolist() == [exact_bucket(value) for value in values.tolist()]
+
+
+@njit
+def compiled_buckets(values_ns):
+    buckets = np.empty_like(values_ns)
+    for i in range(len(values_ns)):
+        buckets[i] = log_bucket(values_ns[i])
+    return buckets
+
+
+def test_compiled_code_counts_a_time_in_the_bucket_that_numpy_does():
+    edges = np.unique((2.0 ** (np.arange(46 * BUCKETS_PER_OCTAVE) / BUCKETS_PER_OCTAVE)).astype(np.int64))
+    values = np.unique(np.concatenate([edges - 1, edges, edges + 1, [0, 2**62]]))
+    assert compiled_buckets(values).tolist() == bucket_of(values).tolist()
 
 
 @pytest.mark.parametrize("octave", range(1, 45))
