@@ -81,14 +81,15 @@ def command_s(command: click.Command, context: click.Context) -> Iterator[str]:
     """A heading, the help, and its options under theirs; then the subcommands."""
     yield f"\n### {context.command_path}\n"
     yield as_text(re.sub(r"(?m)^\s*\x08\n", "", command.help or "").strip())
-    rows = [
-        (heading_of(param.name or ""), record)
-        for param in command.get_params(context)
-        if (record := param.get_help_record(context))
-    ]
-    for heading in dict.fromkeys(heading for heading, _ in rows):
+    rows: dict[str, list[str]] = {}
+    for param in command.get_params(context):
+        record = param.get_help_record(context)
+        if record:
+            option, help_text = record
+            rows.setdefault(heading_of(param.name or ""), []).append(f"| `{option}` | {cell(as_text(help_text))} |")
+    for heading, lines in rows.items():
         yield f"\n**{heading}**\n\n| option | what |\n|---|---|"
-        yield from (f"| `{option}` | {cell(as_text(what))} |" for own, (option, what) in rows if own == heading)
+        yield from lines
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             part = command.get_command(context, name)
@@ -110,9 +111,11 @@ def run_json() -> Iterator[str]:
     yield "\n## Settings\n\n| field of `settings` | option | default | what |\n|---|---|---|---|"
     rows = {row.field: row for row in TABLE if "run" in row.commands}
     for field in fields(RunSettings):
-        row, default = rows.get(field.name), "" if field.default is MISSING else repr(field.default)
-        option, what = (f"`{row.name}`", cell(as_text(row.help))) if row else ("", "")
-        yield f"| `{field.name}` | {option} | `{default}` | {what} |"
+        default = "" if field.default is MISSING else repr(field.default)
+        row = rows.get(field.name)
+        option = f"`{row.name}`" if row else ""
+        help_text = cell(as_text(row.help)) if row else ""
+        yield f"| `{field.name}` | {option} | `{default}` | {help_text} |"
     yield "\n## All fields, with the values of a recorded run of two pairs\n"
     yield "| field | kind | value | unit |\n|---|---|---|---|"
     with tarfile.open(RECORDED[0]) as archive:
@@ -131,8 +134,8 @@ def run_json() -> Iterator[str]:
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """Each value with its path; the first entry stands for a list."""
     if isinstance(value, dict):
-        for name, each in value.items():
-            yield from leaves(each, f"{path}.{name}" if path else name)
+        for name, part in value.items():
+            yield from leaves(part, f"{path}.{name}" if path else name)
     elif isinstance(value, list) and value and isinstance(value[0], dict):
         yield from leaves(value[0], f"{path}[]")
     else:

@@ -34,6 +34,7 @@ from transports.registry import built_in
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+ROOMS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["root_packages"]
 NAMES = "|".join(COMMANDS)
 COMMAND = re.compile(rf"^\s*(?:\$ )?(?:\.venv/bin/)?exchange ((?:{NAMES})\b[^|>#\n]*)", re.MULTILINE)
 IN_A_SENTENCE = re.compile(rf"`(?:\.venv/bin/)?exchange ((?:{NAMES})\b[^`\n]*-[^`\n]*)`")
@@ -58,21 +59,24 @@ READS = re.compile(
 
 def subcommands() -> dict[str, click.Command]:
     context = click.Context(main)
-    found = {name: main.get_command(context, name) for name in main.list_commands(context)}
-    return {name: command for name, command in found.items() if command is not None}
+    commands = {}
+    for name in main.list_commands(context):
+        command = main.get_command(context, name)
+        if command is not None:
+            commands[name] = command
+    return commands
 
 
 def written_commands() -> dict[str, bool]:
-    """Each command line, and whether a sentence has it, which may leave out what is required."""
-    helps = [command.help or "" for command in subcommands().values()]
-    pages = [page.read_text() for page in PAGES]
-    kinds = {IN_A_SENTENCE: True, COMMAND: False}
-    return {
-        line.strip(): is_part
-        for kind, is_part in kinds.items()
-        for text in [*pages, *helps]
-        for line in kind.findall(text)
-    }
+    """Each command line of the pages and helps; True if a sentence has it, which may leave out what is required."""
+    texts = [page.read_text() for page in PAGES]
+    texts += [command.help or "" for command in subcommands().values()]
+    lines: dict[str, bool] = {}
+    for text in texts:
+        lines.update({line.strip(): True for line in IN_A_SENTENCE.findall(text)})
+    for text in texts:
+        lines.update({line.strip(): False for line in COMMAND.findall(text)})
+    return lines
 
 
 @pytest.fixture(scope="module")
@@ -107,8 +111,10 @@ def desk(line: str, recorded: Path, request: pytest.FixtureRequest, monkeypatch:
 def test_every_command_that_is_written_down_runs_or_parses(line: str, is_part: bool, desk: None) -> None:
     line = filled_in(line)
     if READS.match(line):
-        without_java = ["--no-spark"] * line.startswith("report ")
-        done = CliRunner().invoke(main, [*shlex.split(line), *without_java])
+        words = shlex.split(line)
+        if words[0] == "report":
+            words.append("--no-spark")
+        done = CliRunner().invoke(main, words)
         assert done.exit_code == 0, done.output
         return
     incomplete = click.MissingParameter, click.BadOptionUsage
@@ -214,12 +220,27 @@ def test_links_between_pages_lead_somewhere() -> None:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+def test_source_files_that_pages_name_exist() -> None:
+    """A page may leave out the first folders of a path. Decisions are history, and may name what is gone."""
+    rooms = [ROOT / name for name in (*ROOMS, "benchmarks", "tests", "examples")]
+    paths = [path.as_posix() for room in rooms for path in room.rglob("*.py")]
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.glob("*.md")]
+    example = ("adding-a-transport.md", "exchange_unix.py")
+    named = [(page.name, name) for page in pages for name in re.findall(r"`([a-z_/]+\.py)`", page.read_text())]
+    missing = [item for item in named if not any(path.endswith(f"/{item[1]}") for path in paths)]
+    assert missing == [example]
+
+
 def navigation(part: object) -> Iterator[str]:
     """The pages that the site's navigation names, at any depth."""
     if isinstance(part, str):
         yield part
-    for each in part if isinstance(part, list) else part.values() if isinstance(part, dict) else ():
-        yield from navigation(each)
+    elif isinstance(part, list):
+        for entry in part:
+            yield from navigation(entry)
+    elif isinstance(part, dict):
+        for entry in part.values():
+            yield from navigation(entry)
 
 
 def test_the_site_is_made_and_has_every_page_once_in_its_navigation(tmp_path: Path) -> None:
@@ -241,8 +262,10 @@ def test_the_page_of_all_pages_has_the_site_s_sections_and_order() -> None:
     import yaml
 
     ours = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")} - {"pages.md"}
-    parts = [part for each in yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"] for part in each.items()]
-    site = {title: [page for page in navigation(part) if page in ours] for title, part in parts}
+    site: dict[str, list[str]] = {}
+    for section in yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]:
+        for title, part in section.items():
+            site[title] = [page for page in navigation(part) if page in ours]
     sections = re.split(r"^## (.+)$", (ROOT / "docs" / "pages.md").read_text(), flags=re.MULTILINE)[1:]
     listed = [re.findall(r"^\| \[(.+?)\]", text, re.MULTILINE) for text in sections[1::2]]
     assert list(zip(sections[::2], listed, strict=True)) == [(title, pages) for title, pages in site.items() if pages]
