@@ -43,7 +43,7 @@ def orders(
     first_id: int = 1,
     max_price: int = 999,
 ) -> Records:
-    """The orders that a gateway with this seed offers, from `first_id` on. ValueError names a bad argument."""
+    """Return the orders that a gateway with this seed offers, from `first_id` on. ValueError names a bad argument."""
     settings = RunSettings(seed=seed, prices=prices, price_model=price_model, max_price=max_price)
     whole("first_id", first_id, 1, MAX_ORDERS)
     whole("count", count, 0, MAX_ORDERS + 1 - first_id)
@@ -76,14 +76,15 @@ class OrderBook:
         self._engine = MatchingEngine(self._book)
 
     def match(self, stream: Records) -> Answers:
-        """Match the orders one after the other. MalformedMessage if the array is not of orders."""
+        """Match the orders one after the other; returns the answers to them. MalformedMessage if they are no orders."""
         if stream.dtype != ORDER:
-            raise MalformedMessage(f"an array of {stream.dtype}, where orders go, of {ORDER}")
-        parts = [_by_kind(np.zeros(0, np.uint8))]
+            raise MalformedMessage(f"the array's type is {stream.dtype}; orders have the type {ORDER}")
+        no_answers = np.zeros(0, np.uint8)
+        parts = [_by_kind(no_answers)]
         if len(stream):
             tape = np.ascontiguousarray(stream).view(np.uint8)
             match_tape(self._engine, tape, lambda answers: parts.append(_by_kind(answers)))
-        return Answers(*(np.concatenate(kind) for kind in zip(*parts, strict=True)))
+        return Answers(*(np.concatenate(parts_of_kind) for parts_of_kind in zip(*parts, strict=True)))
 
     @property
     def counts(self) -> EngineCounts:
@@ -113,6 +114,6 @@ class OrderBook:
 
 
 def _by_kind(answers: Bytes) -> list[Records]:
-    """The answers of each kind, in the order of the fields of `Answers`."""
+    """Return the answers of each kind, in the order of the fields of `Answers`."""
     starts = offsets_of(answers, ANSWER_SIZES)[:-1]
     return [records_of(kind, answers, starts)[1] for kind in (Trade, Confirmation, Quote, Rejection, Cancelled)]

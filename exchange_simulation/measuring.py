@@ -65,11 +65,11 @@ RANGES = {
     "probes": (3, 1000),
     "pause": (0, 3600),
 }
-"""Numbers that a search takes, as those of `exchange capacity`."""
+"""The ranges of a search's numbers, by argument of `capacity`; they are those of the command."""
 OnProgress = Callable[[str], None]
-"""Called with a sentence, about once a second of a run and once a run of a trial."""
+"""A function that is called with a sentence, about once a second of a run and once a run of a trial."""
 Number = int | float | str
-Found = TypeVar("Found", bound=MeasuredOutcome)
+SomeOutcome = TypeVar("SomeOutcome", bound=MeasuredOutcome)
 
 
 class MeasurementError(Exception):
@@ -89,7 +89,7 @@ class NotWhole(MeasurementError):
 
     def __init__(self, outcome: MeasuredOutcome) -> None:
         reasons = outcome.record.get("reasons") or outcome.record.get("caveats") or []
-        super().__init__(f"{outcome.folder}: {outcome.status}" + "".join(f"; {reason}" for reason in reasons[:3]))
+        super().__init__("; ".join([f"{outcome.folder}: {outcome.status}", *map(str, reasons[:3])]))
         self.outcome = outcome
 
 
@@ -142,15 +142,15 @@ def run(
     **options: Unpack[RunOptions],
 ) -> Run:
     """Run the exchange once. NotWhole if the run is invalid or partial."""
-    with _asking(on_progress):
+    with _called_from_python(on_progress):
         settings = run_settings(**_fields(options))
         check_warm_up(settings)
         folder = new_run_folder(Path(results), name or run_name(settings))
         with ended_as_by_ctrl_c():
-            found = Run(folder, measure(folder, settings, progress_bar(settings)))
+            outcome = Run(folder, measure(folder, settings, progress_bar(settings)))
         if page:
             write_page(folder)
-    return _whole(found, not exit_code(dict(found.record)))
+    return _checked(outcome, is_whole=exit_code(dict(outcome.record)) == 0)
 
 
 def compare(
@@ -165,14 +165,17 @@ def compare(
     on_progress: OnProgress | None = None,
     **options: Unpack[RunOptions],
 ) -> Comparison:
-    """Run transports at the same rates, interleaved and repeated, and judge which is faster."""
-    with _asking(on_progress):
+    """Run transports at the same rates, interleaved and repeated, and judge which is faster.
+
+    NotWhole if a planned run is missing.
+    """
+    with _called_from_python(on_progress):
         between("seconds", seconds, 0.01, 10**6)
         fields = _fields(options, besides={"transport", "rate"})
         arms = comparison_arms(_listed(Scheme(), transports), _listed(Rate(), rates), seconds, fields)
         plan = Plan(arms=arms, repeats=repeats, seed=int(options.get("seed", RunSettings.seed)))
         trial = new_trial(plan.with_redo(redo_noisy), str(results), name, _say_all)
-    return _whole(Comparison(trial.folder, trial.record), not trial.exit_code)
+    return _checked(Comparison(trial.folder, trial.record), is_whole=trial.exit_code == 0)
 
 
 def capacity(
@@ -190,14 +193,21 @@ def capacity(
     on_progress: OnProgress | None = None,
     **options: Unpack[RunOptions],
 ) -> Capacity:
-    """Find the highest rate that holds an objective. `start` is the rate to begin with, `--from` of the command."""
-    with _asking(on_progress):
-        objective, first_per_s = objective_of(slo), Rate().convert(start, None, None)
+    """Find the highest rate that holds an objective. `start` is the rate to begin with, `--from` of the command.
+
+    NotWhole if the search was stopped early.
+    """
+    with _called_from_python(on_progress):
+        objective = objective_of(slo)
+        first_per_s = Rate().convert(start, None, None)
         if first_per_s is None:
             raise BadOption("start is max; it takes orders a second")
-        numbers = (first_per_s, seconds, longest, precision, probes, pause)
-        for (option, range_), value in zip(RANGES.items(), numbers, strict=True):
-            between(option, value, *range_)
+        between("start", first_per_s, *RANGES["start"])
+        between("seconds", seconds, *RANGES["seconds"])
+        between("longest", longest, *RANGES["longest"])
+        between("precision", precision, *RANGES["precision"])
+        between("probes", probes, *RANGES["probes"])
+        between("pause", pause, *RANGES["pause"])
         fields = _fields(options, besides={"rate", "orders", "duration", "pairs", "reporters"})
         fields |= {"orders_per_s": first_per_s, "orders": None, "duration_s": seconds}
         search = SearchSettings(
@@ -211,7 +221,7 @@ def capacity(
         )
         folder = Path(results) / (name or dated_name("capacity"))
         measured = measured_capacity(ExchangeRates(run_settings(**fields), objective, search), search, folder)
-    return _whole(Capacity(folder, measured.record), measured.is_whole)
+    return _checked(Capacity(folder, measured.record), is_whole=measured.is_whole)
 
 
 def sweep(
@@ -225,17 +235,26 @@ def sweep(
     on_progress: OnProgress | None = None,
     **options: Unpack[RunOptions],
 ) -> Comparison:
-    """Run every combination of values: `sweep({"transport": ["zeromq", "tcp"], "packing": [1, 10]}, rate="4k")`."""
-    with _asking(on_progress):
-        keys = {option: key_of(option.replace("_", "-"), "vary") for option in vary}
-        varied = {keys[option].name: levels_of(keys[option], list(values), "vary") for option, values in vary.items()}
+    """Run every combination of values.
+
+    For example: `sweep({"transport": ["zeromq", "tcp"], "packing": [1, 10]}, rate="4k")`.
+    NotWhole if a planned run is missing.
+    """
+    with _called_from_python(on_progress):
+        varied = {}
+        for option, values in vary.items():
+            key = key_of(option.replace("_", "-"), "vary")
+            varied[key.name] = levels_of(key, list(values), "vary")
         fields = _fields(options, besides=set(vary))
-        run_values = {key_of(option.replace("_", "-"), "run").name: fields[_field_of(option)] for option in options}
+        run_values = {}
+        for option in options:
+            key = key_of(option.replace("_", "-"), "run")
+            run_values[key.name] = fields[_field_of(option)]
         arms = sweep_arms(Description(repeats=repeats, pause_s=pause, vary=varied, run=run_values))
         seed = int(options.get("seed", RunSettings.seed))
         plan = Plan(arms=arms, repeats=repeats, seed=seed, study=SWEEP, pause_s=pause).with_redo(redo_noisy)
         trial = new_trial(plan, str(results), name, _say_all)
-    return _whole(Comparison(trial.folder, trial.record), not trial.exit_code)
+    return _checked(Comparison(trial.folder, trial.record), is_whole=trial.exit_code == 0)
 
 
 def bench(
@@ -246,17 +265,22 @@ def bench(
     on_progress: OnProgress | None = None,
     **options: Any,
 ) -> Benchmark:
-    """Measure a messaging benchmark of the papers, with the options of `exchange bench BENCHMARK`, as sizes="8,64"."""
-    with _asking(on_progress):
+    """Measure a messaging benchmark of the papers, with the options of `exchange bench BENCHMARK`.
+
+    For example: `bench("throughput", sizes="8,64")`. NotWhole if an answer was wrong, or the benchmark ended early.
+    """
+    with _called_from_python(on_progress):
         if benchmark not in names():
             raise BadOption(f"benchmark is {benchmark!r}{nearest(benchmark, names())}")
         declared = benchmark_of(benchmark)
         known = {param.opts[0].removeprefix("--").replace("-", "_"): param for param in parameters(declared)}
-        words = [word for option, value in options.items() for word in _typed(option, value, known)]
+        words: list[str] = []
+        for option, value in options.items():
+            words += _typed(option, value, known)
         settings, _ = settings_in_words(declared, words)
         measured = measured_benchmark(declared, settings, str(results), name)
-    found = Benchmark(measured.folder, measured.record)
-    return _whole(found, found.status == "complete")
+    outcome = Benchmark(measured.folder, measured.record)
+    return _checked(outcome, is_whole=outcome.status == "complete")
 
 
 @contextlib.contextmanager
@@ -269,10 +293,10 @@ def spark_tables(
 ) -> Iterator[SparkSession]:
     """Make tables of the runs below `results`, as `exchange spark ingest` and `summary` do; each is a view by its name.
 
-    `events` are orders, trades, confirmations and quotes of the runs that were made with `record=True`. `settings` are
-    Spark's. CannotMeasure where there is no Spark, BadOption where there are no runs.
+    `events` adds orders, trades, confirmations and quotes of the runs that were made with `record=True`. `settings` are
+    Spark's. Yields the session. CannotMeasure if Spark is missing or fails, BadOption if there are no runs.
     """
-    with contextlib.ExitStack() as stack, _asking(None):
+    with contextlib.ExitStack() as stack, _called_from_python(None):
         from exchange_simulation.experiments.pipeline.jobs import INGEST_MASTER, ingest_and_summarize
         from spark.dataset.views import create_views
         from spark.errors import SparkError
@@ -289,16 +313,19 @@ def spark_tables(
 
 
 def _typed(option: str, value: object, known: Mapping[str, click.Parameter]) -> list[str]:
-    """The words that set the option."""
+    """Return the words that set the option on the command line. BadOption if there is no such option."""
     if option not in known:
         raise BadOption(f"{option!r} is no option{nearest(option, known)}")
-    words = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     name = known[option].opts[0]
-    return [name] * bool(value) if isinstance(value, bool) else [name, words]
+    if isinstance(value, bool):
+        return [name] if value else []
+    if isinstance(value, list | tuple):
+        return [name, ",".join(map(str, value))]
+    return [name, str(value)]
 
 
 @contextlib.contextmanager
-def _asking(on_progress: OnProgress | None) -> Iterator[None]:
+def _called_from_python(on_progress: OnProgress | None) -> Iterator[None]:
     """Turn the commands' errors into exceptions, and what they say into calls of `on_progress`."""
     if threading.current_thread() is not threading.main_thread():
         raise CannotMeasure("only the main thread can measure: Ctrl-C is handled there; start a process instead")
@@ -316,40 +343,50 @@ def _asking(on_progress: OnProgress | None) -> Iterator[None]:
 
 
 def _say_all(sentences: Iterable[str]) -> None:
+    """Say each sentence on one line: those of a trial are folded for a terminal."""
     for sentence in sentences:
         say(" ".join(sentence.split()))
 
 
-def _whole(found: Found, is_whole: bool) -> Found:
+def _checked(outcome: SomeOutcome, *, is_whole: bool) -> SomeOutcome:
+    """Return the outcome. NotWhole if it is not whole."""
     if not is_whole:
-        raise NotWhole(found)
-    return found
+        raise NotWhole(outcome)
+    return outcome
 
 
-def _listed(of: click.ParamType[Any], values: Sequence[Any] | str) -> list[Any]:
+def _listed(value_type: click.ParamType[Any], values: Sequence[Any] | str) -> list[Any]:
+    """Return the values, converted: from a list, or from text with commas."""
     if isinstance(values, str):
-        return Listed(of).convert(values, None, None)
-    return [of.convert(value, None, None) for value in values]
+        return Listed(value_type).convert(values, None, None)
+    return [value_type.convert(value, None, None) for value in values]
 
 
 def _field_of(option: str) -> str:
+    """Return the field of the settings that the option sets. BadOption if there is no such option."""
     if option not in OPTIONS:
         raise BadOption(f"{option!r} is no option{nearest(option, OPTIONS)}")
     return str(OPTIONS[option].name)
 
 
 def _fields(options: Mapping[str, Any], besides: Set[str] = frozenset()) -> dict[str, Any]:
-    """The settings' fields and values of these options. BadOption for a name or value that is none, or of `besides`."""
-    if twice := sorted(options.keys() & besides):
-        raise BadOption(f"{twice[0]} is no option here: it varies, or is said in another way")
+    """Return the settings' fields and values of these options.
+
+    BadOption for an unknown name, for a value that the option does not take, and for an option of `besides`, which the
+    function sets itself.
+    """
+    for option in sorted(options.keys() & besides):
+        raise BadOption(f"{option} is no option here: it varies, or is said in another way")
     return {_field_of(option): _value(option, value) for option, value in options.items()}
 
 
 def _value(option: str, value: Any) -> Any:
+    """Return the value as the settings hold it. BadOption if the option does not take it."""
     if value is None or isinstance(value, bool):
         return value
-    written = tuple(value) if isinstance(value, list) else value
+    if isinstance(value, list):
+        value = tuple(value)
     try:
-        return OPTIONS[option].type.convert(written, None, None)
+        return OPTIONS[option].type.convert(value, None, None)
     except click.BadParameter as error:
         raise BadOption(f"{option} is {value!r}: {error.message}") from error

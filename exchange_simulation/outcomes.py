@@ -56,15 +56,16 @@ class Times:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The median over repeats, and its 95 % interval; no interval of too few repeats."""
+    """The median over repeats, and its 95 % interval; without an interval if there are too few repeats."""
 
     median: float
     low: float | None
     high: float | None
 
     @classmethod
-    def of(cls, found: Mapping[str, Any]) -> Estimate:
-        return cls(found["median"], found["low"], found["high"])
+    def of(cls, recorded: Mapping[str, Any]) -> Estimate:
+        """Return the estimate of a record's figure."""
+        return cls(recorded["median"], recorded["low"], recorded["high"])
 
     def __str__(self) -> str:
         if self.low is None or self.high is None:
@@ -74,7 +75,10 @@ class Estimate:
 
 @dataclass(frozen=True)
 class MeasuredOutcome:
-    """The folder and the record, as written there; docs/run-record.md has the record's fields."""
+    """Anything that was measured: its folder, and the record as written there.
+
+    docs/run-record.md has the fields of a run's record, docs/study-records.md those of others.
+    """
 
     folder: Path
     record: Mapping[str, Any]
@@ -86,24 +90,26 @@ class MeasuredOutcome:
     @property
     def page(self) -> Path | None:
         """The page, one offline file; None if none was written."""
-        return next((path for path in sorted(self.folder.glob("*.html"))), None)
+        return min(self.folder.glob("*.html"), default=None)
 
     def rows(self) -> list[Row]:
-        """The figures as flat rows; the columns of to_pandas and to_arrow."""
+        """Return the figures as flat rows; their keys are the columns of to_pandas and to_arrow."""
         raise NotImplementedError
 
     def to_pandas(self) -> pandas.DataFrame:
+        """Return the rows as a data frame. ModuleNotFoundError without the extra `spark`, which brings pandas."""
         import pandas
 
         return pandas.DataFrame(self.rows())
 
     def to_arrow(self) -> pyarrow.Table:
+        """Return the rows as a table. ModuleNotFoundError without the extra `spark`, which brings pyarrow."""
         import pyarrow
 
         return pyarrow.Table.from_pandas(self.to_pandas(), preserve_index=False)
 
     def _repr_html_(self) -> str:
-        """The page, with its pictures, in a notebook; the sentence alone if there is no page."""
+        """Return what a notebook shows: the sentence and the page with its pictures; the sentence alone if no page."""
         sentence = f"<p><strong>{html.escape(str(self))}</strong></p>"
         if self.page is None:
             return sentence
@@ -118,20 +124,22 @@ class Run(MeasuredOutcome):
 
     @property
     def from_due(self) -> Times | None:
-        """Completion times from due time; None of a run as fast as it goes."""
+        """Completion times from due time; None for a run as fast as it goes, whose orders have no due time."""
         return self._times("due")
 
     @property
     def from_handing_over(self) -> Times | None:
+        """Completion times from handing over to the transport; None if no order was answered."""
         return self._times("handed_over")
 
     def _times(self, clock: str) -> Times | None:
-        found = (self.record.get("completion_us") or {}).get(clock)
-        return Times.of(found) if found else None
+        figures_by_clock = self.record.get("completion_us") or {}
+        figures = figures_by_clock.get(clock)
+        return Times.of(figures) if figures else None
 
     @property
     def times(self) -> Times | None:
-        """From due time; from handing over if no order was due."""
+        """Completion times from due time; from handing over if no order was due."""
         return self.from_due or self.from_handing_over
 
     @property
@@ -145,8 +153,8 @@ class Run(MeasuredOutcome):
     @property
     def orders_per_s(self) -> float | None:
         """The achieved rate."""
-        found: float | None = self.record["rates"].get("orders_per_s")
-        return found
+        rate: float | None = self.record["rates"].get("orders_per_s")
+        return rate
 
     @property
     def cpu_s(self) -> dict[str, float]:
@@ -167,17 +175,23 @@ class Run(MeasuredOutcome):
         return [{"second": number, **no_rates, **seconds.row(number)} for number in seconds.numbers]
 
     def __str__(self) -> str:
-        times, rate = self.times, self.orders_per_s
-        achieved = "" if rate is None else f", {rate:,.0f} orders/s"
-        figures = {"p50": times.p50_us, "p99": times.p99_us} if times else {}
-        percentiles = [f"{name} {us:,.0f} us" for name, us in figures.items() if times and is_told(name, times.count)]
-        found = ": " + ", ".join(percentiles) if percentiles else ""
-        return f"{self.status}: {self.record['settings']['transport']}{achieved}{found}"
+        """For example: complete: zeromq, 8,000 orders/s: p50 127 us, p99 402 us."""
+        sentence = f"{self.status}: {self.record['settings']['transport']}"
+        if self.orders_per_s is not None:
+            sentence += f", {self.orders_per_s:,.0f} orders/s"
+        percentiles = []
+        if self.times:
+            for name, us in (("p50", self.times.p50_us), ("p99", self.times.p99_us)):
+                if is_told(name, self.times.count):
+                    percentiles.append(f"{name} {us:,.0f} us")
+        if percentiles:
+            sentence += f": {', '.join(percentiles)}"
+        return sentence
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One combination of settings; its metrics by name, as due_p50_us."""
+    """One combination of settings, with its metrics as attributes. For example: `arm.due_p50_us.median`."""
 
     label: str
     transport: str
@@ -218,21 +232,26 @@ class Comparison(MeasuredOutcome):
                 label=arm["label"],
                 transport=arm["settings"]["transport"],
                 orders_per_s=arm["settings"]["orders_per_s"],
-                metrics={name: Estimate.of(found) for name, found in arm["metrics"].items() if found},
+                metrics={name: Estimate.of(figure) for name, figure in arm["metrics"].items() if figure},
             )
             for arm in self.record["arms"]
         ]
 
     @cached_property
     def verdicts(self) -> list[Verdict]:
-        same = ("metric", "block", "first", "second", "sentence")
         return [
             Verdict(
-                **{name: found[name] for name in same},
-                **{name: found.get(name) for name in ("ratio", "low", "high")},
-                differs=found["outcome"] == "differ",
+                metric=recorded["metric"],
+                block=recorded["block"],
+                first=recorded["first"],
+                second=recorded["second"],
+                differs=recorded["outcome"] == "differ",
+                ratio=recorded.get("ratio"),
+                low=recorded.get("low"),
+                high=recorded.get("high"),
+                sentence=recorded["sentence"],
             )
-            for found in self.record["verdicts"]
+            for recorded in self.record["verdicts"]
         ]
 
     @property
@@ -258,20 +277,23 @@ class Capacity(MeasuredOutcome):
 
     @property
     def orders_per_s(self) -> float | None:
-        """None if no edge was found."""
-        return self._found("value")
+        """The capacity; None if it lies beyond the rates that can be judged."""
+        return self._estimate("value")
 
     @property
     def low_per_s(self) -> float | None:
-        return self._found("low")
+        """The lower end of the interval that contains the capacity with 95 % probability."""
+        return self._estimate("low")
 
     @property
     def high_per_s(self) -> float | None:
-        return self._found("high")
+        """The upper end of that interval."""
+        return self._estimate("high")
 
-    def _found(self, name: str) -> float | None:
-        found: float | None = (self.record["capacity_orders_per_s"] or {}).get(name)
-        return found
+    def _estimate(self, name: str) -> float | None:
+        estimate = self.record["capacity_orders_per_s"] or {}
+        value: float | None = estimate.get(name)
+        return value
 
     def rows(self) -> list[Row]:
         return [flat(probe) for probe in self.record["probes"]]
@@ -291,13 +313,19 @@ class Benchmark(MeasuredOutcome):
         return list(self.record["reasons"])
 
     def figure(self, name: str, transport: str, **point: object) -> Estimate:
-        """A figure of the one cell with this transport and point, as size_bytes=64. LookupError if there is no such."""
+        """Return a figure of the one cell with this transport and point. LookupError if there is none, or several.
+
+        For example: `outcome.figure("messages_per_s", "zeromq", size_bytes=64)`.
+        """
         wanted = {"transport": transport, **point}
-        cells = ((row, {"transport": row["transport"], **row["point"]}) for row in self.record["rows"])
-        found = [row for row, own in cells if wanted.items() <= own.items()]
-        if len(found) != 1:
-            raise LookupError(f"{len(found)} cells have {wanted}; rows() lists the cells")
-        figures = found[0]["figures"]
+        cells = []
+        for row in self.record["rows"]:
+            names_of_cell = {"transport": row["transport"], **row["point"]}
+            if wanted.items() <= names_of_cell.items():
+                cells.append(row)
+        if len(cells) != 1:
+            raise LookupError(f"{len(cells)} cells have {wanted}; rows() lists the cells")
+        figures = cells[0]["figures"]
         if name not in figures:
             raise LookupError(f"the cell has no figure {name}; it has {', '.join(figures)}")
         return Estimate.of(figures[name])

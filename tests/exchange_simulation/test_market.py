@@ -80,7 +80,7 @@ def test_two_halves_are_matched_as_the_whole():
 
 
 def test_an_array_of_something_else_is_refused():
-    with pytest.raises(ValueError, match="where orders go"):
+    with pytest.raises(ValueError, match="orders have the type"):
         OrderBook().match(np.zeros(3, [("id", "u4")]))
     assert len(OrderBook().match(orders(count=0)).trades) == 0
 
