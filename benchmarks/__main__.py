@@ -1,4 +1,9 @@
-"""`python -m benchmarks [NAME ...]`: run the benchmarks, print their table."""
+"""`python -m benchmarks [NAME ...]`: run the benchmarks, and print their table.
+
+A benchmark is a module of this package with a function `rows(repeats)`. Each row of the table compares our figure with
+a reference's, round by round: it has the medians of both, and the median, least and highest ratio of ours to the
+reference's. The exit code is 1 if a row misses the ratio that it must reach, or a benchmark fails.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +23,24 @@ import benchmarks
 from benchmarks.comparison import BenchmarkRow, processor
 from benchmarks.cpp import FLAGS, compiler, compiler_version
 
-PARTS = ("__main__", "comparison", "cpp", "delayed", "exact_figures", "reference_book", "synthetic_runs")
-"""Modules that are no benchmarks."""
-BENCHMARKS = [module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name not in PARTS]
+NO_BENCHMARKS = (
+    "__main__",
+    "comparison",
+    "cpp",
+    "delayed",
+    "exact_figures",
+    "reference",
+    "reference_book",
+    "synthetic_runs",
+)
+"""Modules of this package that benchmarks use."""
+BENCHMARKS = [module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name not in NO_BENCHMARKS]
+WIDTH_OF_A_FILE = 160
+"""Columns of the table where there is no terminal, so that a file has no folded lines."""
 
 
-class Failed(BenchmarkRow):
-    """A benchmark that ended with an error, which is printed. It costs its own rows alone."""
+class FailedBenchmark(BenchmarkRow):
+    """The row of a benchmark that ended with an error. The rows of others stay."""
 
     @property
     def is_reached(self) -> bool:
@@ -32,53 +48,66 @@ class Failed(BenchmarkRow):
 
 
 def rows_of(names: Iterable[str], repeats: int) -> Iterator[tuple[str, BenchmarkRow]]:
+    """Run the benchmarks one after the other; yields (benchmark, row). An error is printed, and gives a row."""
     for name in names:
         try:
             for row in importlib.import_module(f"benchmarks.{name}").rows(repeats):
                 yield name, row
         except Exception:  # noqa: BLE001
             traceback.print_exc()
-            yield name, Failed("failed: see above", "", "", [], [])
-
-
-def conditions() -> str:
-    python = f"Python {platform.python_version()}, numba {version('numba')}, numpy {version('numpy')}"
-    flags = f" {' '.join(FLAGS)}" if compiler() else ""
-    return f"{processor()}; {python}; {compiler_version()}{flags}; medians of n, in turns with a reference"
+            yield name, FailedBenchmark("failed: see above", "", "", [], [])
 
 
 def table_of(rows: Iterator[tuple[str, BenchmarkRow]]) -> tuple[Table, bool]:
-    """The table, and whether every target that could be judged was reached."""
-    table, reached = Table(box=None, pad_edge=False), True
+    """Return the table, and whether every target that could be judged was reached."""
+    table = Table(box=None, pad_edge=False)
     for column in ("benchmark", "what", "against"):
         table.add_column(column)
     for column in ("n", "ours", "reference", "ratio", "min..max", "reach", "aim"):
         table.add_column(column, justify="right", no_wrap=True)
+    all_reached = True
     for name, row in rows:
-        table.add_row(name, row.what, row.against, *figures(row))
-        reached &= row.is_reached is not False
-    return table, reached
+        table.add_row(name, row.what, row.against, *figures_of(row), *targets_of(row))
+        if row.is_reached is False:
+            all_reached = False
+    return table, all_reached
 
 
-def figures(row: BenchmarkRow) -> list[str]:
-    reach = f"{row.bound} {row.reach:g}" if row.reach else ""
-    missed = "[red]missed[/]" if row.is_reached is False else ""
-    targets = [" ".join(filter(None, (missed, reach))), f"{row.aim:g}" if row.aim else ""]
+def figures_of(row: BenchmarkRow) -> list[str]:
+    """Return the cells n, ours, reference, ratio, min..max; cells that have no figure are empty."""
     if not row.ours:
-        return ["", "", "", "", "", *targets]
-    ours = ["" if len(row.ours) == 1 else str(len(row.ours)), f"{short(median(row.ours))} {row.unit}"]
+        return ["", "", "", "", ""]
+    number = str(len(row.ours)) if len(row.ours) > 1 else ""
+    ours = f"{three_digits(median(row.ours))} {row.unit}"
     if not row.reference:
-        return [*ours, "not built" if row.against else "", "", "", *targets]
-    ratios = [f"{median(row.ratios):.2f}", f"{min(row.ratios):.2f}..{max(row.ratios):.2f}"]
-    return [*ours, short(median(row.reference)), *ratios, *targets]
+        return [number, ours, "not built" if row.against else "", "", ""]
+    ratio = f"{median(row.ratios):.2f}"
+    range_of_ratios = f"{min(row.ratios):.2f}..{max(row.ratios):.2f}"
+    return [number, ours, three_digits(median(row.reference)), ratio, range_of_ratios]
 
 
-def short(rate: float) -> str:
-    """Three digits: 38.7 M."""
-    for factor, letter in ((1e6, " M"), (1e3, " k")):
-        if rate >= factor:
-            return f"{rate / factor:.3g}{letter}"
-    return f"{rate:.3g}"
+def targets_of(row: BenchmarkRow) -> list[str]:
+    """Return the cells reach and aim; the first says if the target was missed."""
+    reach = f"{row.bound} {row.reach:g}" if row.reach else ""
+    if row.is_reached is False:
+        reach = f"[red]missed[/] {reach}".rstrip()
+    return [reach, f"{row.aim:g}" if row.aim else ""]
+
+
+def three_digits(figure: float) -> str:
+    """Return a figure with three digits. For example: 38.7 M, 412 k, 0.521."""
+    if figure >= 1e6:
+        return f"{figure / 1e6:.3g} M"
+    if figure >= 1e3:
+        return f"{figure / 1e3:.3g} k"
+    return f"{figure:.3g}"
+
+
+def conditions() -> str:
+    """Return the line below the table: processor, versions, compiler, and what the figures are."""
+    python = f"Python {platform.python_version()}, numba {version('numba')}, numpy {version('numpy')}"
+    flags = f" {' '.join(FLAGS)}" if compiler() else ""
+    return f"{processor()}; {python}; {compiler_version()}{flags}; medians of n, in turns with a reference"
 
 
 @click.command()
@@ -88,12 +117,12 @@ def main(names: tuple[str, ...], repeats: int) -> None:
     """Compare our own code with references. NAMES: which benchmarks; all of them without one."""
     console = Console()
     if not console.is_terminal:
-        console.width = 160  # a file folds no lines
+        console.width = WIDTH_OF_A_FILE
     with console.status("measuring"):
-        table, reached = table_of(rows_of(names or BENCHMARKS, repeats))
+        table, all_reached = table_of(rows_of(names or BENCHMARKS, repeats))
     console.print(table)
     console.print(conditions(), style="dim")
-    raise SystemExit(0 if reached else 1)
+    raise SystemExit(0 if all_reached else 1)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.comparison import BenchmarkRow, in_turns, record_of
-from benchmarks.exchange import Figures, Limit, used
+from benchmarks.comparison import BenchmarkRow, Limit, Record, in_turns, record_of, usage_of
 from transports.amqp.address import PASSWORD
 from transports.rabbitmq import Node, RabbitMqMissing, private_node
 
@@ -45,7 +44,7 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
         taken = [paced(broker) for _ in range(repeats + 1)][1:]
         p99_ms = [each["completion_us"]["due"]["p99"] / 1e3 for each in taken]
         yield Limit("completion p99 from due over AMQP at 8,000 orders/s", "", "ms", p99_ms, [], reach=2, aim=1)
-        cpu_us = [used(each, "gateway", "cpu_s") * 1e6 / PACED_ORDERS for each in taken]
+        cpu_us = [usage_of(each, "gateway", "cpu_s") * 1e6 / PACED_ORDERS for each in taken]
         what = "gateway's CPU over AMQP at 8,000 orders/s"
         yield Limit(what, "", "us an order", cpu_us, [], reach=0.7 * LOOP_IN_PYTHON_US, aim=0.5 * LOOP_IN_PYTHON_US)
         sure, lossy = in_turns(lambda: flat_out(broker, "--delivery", "confirmed"), lambda: flat_out(broker), few)
@@ -76,7 +75,7 @@ def url(broker: Node) -> str:
     return f"amqp://{broker.user}@{broker.host}:{broker.port}/%2F"
 
 
-def run(broker: Node, *words: str) -> Figures:
+def run(broker: Node, *words: str) -> Record:
     """The run.json of a run over the node."""
     return record_of("run", "--no-spark", "--transport", f"amqp://{broker.user}@{broker.host}:{broker.port}", *words)
 
@@ -102,5 +101,5 @@ def is_sustained(broker: Node, rate: float, *words: str) -> bool:
     return any(run(broker, *paced)["status"] == "complete" for _ in range(2))
 
 
-def paced(broker: Node) -> Figures:
+def paced(broker: Node) -> Record:
     return run(broker, "--rate", "8000", "--orders", str(PACED_ORDERS))

@@ -21,47 +21,87 @@ EXCHANGE = [sys.executable, "-m", "exchange_simulation.cli"]
 LONGEST_COMMAND_S = 600.0
 
 Measure = Callable[[], float]
+"""A function that measures once and returns the figure."""
 Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class BenchmarkRow:
-    """One comparison, in which more is better. It has no reference where none could be built."""
+    """One comparison, in which more is better."""
 
     what: str
     against: str
+    """The name of the reference; empty if there is none."""
     unit: str
     ours: list[float]
+    """Our figure in each round."""
     reference: list[float]
-    reach: float | None = None  # the ratio that must be reached
-    aim: float | None = None  # the ratio to aim for
-    bound: ClassVar[str] = ">="  # the side of `reach` on which the figure has to be
+    """The reference's figure in each round; empty if it could not be built."""
+    reach: float | None = None
+    """The ratio that must be reached."""
+    aim: float | None = None
+    """The ratio to aim for."""
+    bound: ClassVar[str] = ">="
+    """The side of `reach` on which the ratio has to be."""
 
     @property
     def ratios(self) -> list[float]:
-        """Ours in units of the reference, repeat by repeat."""
+        """Our figure in units of the reference's, round by round."""
         return [ours / reference for ours, reference in zip(self.ours, self.reference, strict=True)]
 
     @property
     def is_reached(self) -> bool | None:
-        """Whether the median ratio reaches its target; None where there is no target or no reference."""
+        """Whether the median ratio reaches its target; None if there is no target or no reference."""
         if self.reach is None or not self.reference:
             return None
         return median(self.ratios) >= self.reach
 
 
+@dataclass(frozen=True)
+class Cost(BenchmarkRow):
+    """A comparison in which less is better."""
+
+    bound: ClassVar[str] = "<="
+
+    @property
+    def is_reached(self) -> bool | None:
+        if self.reach is None or not self.reference:
+            return None
+        return median(self.ratios) <= self.reach
+
+
+@dataclass(frozen=True)
+class Limit(BenchmarkRow):
+    """A figure without a reference, in which less is better; the targets are for the figure itself."""
+
+    bound: ClassVar[str] = "<="
+
+    @property
+    def is_reached(self) -> bool | None:
+        if self.reach is None:
+            return None
+        return median(self.ours) <= self.reach
+
+
 def in_turns(ours: Measure, reference: Measure | None, repeats: int) -> tuple[list[float], list[float]]:
-    """Measure both in turns, after one round that does not count."""
-    figures: tuple[list[float], list[float]] = [], []
+    """Measure both in turns, after one round that does not count.
+
+    Returns (our figures, the reference's figures); the second list is empty if there is no reference.
+    """
+    our_figures = []
+    reference_figures = []
     for _ in range(repeats + 1):
-        figures[0].append(ours())
+        our_figures.append(ours())
         if reference:
-            figures[1].append(reference())
-    return figures[0][1:], figures[1][1:]
+            reference_figures.append(reference())
+    return our_figures[1:], reference_figures[1:]
 
 
 def record_of(*words: object, environment: Mapping[str, str] | None = None) -> Record:
-    """The record that an `exchange` command prints as JSON; its results are thrown away. RuntimeError if it failed."""
+    """Run an `exchange` command; returns the record that it prints as JSON. RuntimeError if the command failed.
+
+    The command's results folder is thrown away.
+    """
     with tempfile.TemporaryDirectory(prefix="exchange-results-") as results:
         command = [*EXCHANGE, *map(str, words), "--json", "--results", results]
         done = subprocess.run(
@@ -73,8 +113,13 @@ def record_of(*words: object, environment: Mapping[str, str] | None = None) -> R
     return record
 
 
+def usage_of(record: Record, role: str, name: str) -> float:
+    """Return a figure of a component's usage. For example: `usage_of(record, "gateway", "cpu_s")`."""
+    return float(record["components"][role][name])
+
+
 def permitted_priority() -> str:
-    """Real-time, so that other work is in no figure, where the system permits it; else normal."""
+    """Return "real-time" if the system permits it, so that other work is in no figure; else "normal"."""
     try:
         with going_first():
             return "real-time"
@@ -83,9 +128,12 @@ def permitted_priority() -> str:
 
 
 def processor() -> str:
-    """The processor's name, as far as the system knows it, and how many there are."""
-    name, lines = platform.processor() or platform.machine(), Path("/proc/cpuinfo")
-    if lines.exists():
-        named = [line.partition(":")[2].strip() for line in lines.read_text().splitlines() if "model name" in line]
-        name = named[0] if named else name
+    """Return the processor's name, as far as the system knows it, and how many there are."""
+    name = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text().splitlines():
+            if "model name" in line:
+                name = line.partition(":")[2].strip()
+                break
     return f"{name}, {os.cpu_count()} processors"

@@ -1,4 +1,4 @@
-"""Builds C++ references: once a process, in a directory that is removed with it."""
+"""Builds the C++ references, each once a process, in a directory that is removed when the process ends."""
 
 from __future__ import annotations
 
@@ -9,23 +9,29 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+import zmq
+
 FLAGS = ("-O3", "-march=native", "-std=c++17")
 _SOURCES = Path(__file__).parent / "reference"
 
 
 @cache
 def compiler() -> str | None:
-    """The C++ compiler: $CXX, or the first that is found."""
-    names = (os.environ.get("CXX"), "g++", "clang++", "c++")
-    return next((found for name in names if name and (found := shutil.which(name))), None)
+    """Return the path of the C++ compiler: $CXX, or the first that is found. None if there is none."""
+    for name in (os.environ.get("CXX"), "g++", "clang++", "c++"):
+        path = shutil.which(name) if name else None
+        if path:
+            return path
+    return None
 
 
 @cache
 def compiler_version() -> str:
-    """The first line of the compiler's --version."""
-    if (found := compiler()) is None:
+    """Return the first line of the compiler's --version, or a sentence if there is no compiler."""
+    path = compiler()
+    if path is None:
         return "no C++ compiler found: our side alone"
-    return subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
+    return subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
 
 
 @cache
@@ -35,10 +41,19 @@ def _directory() -> tempfile.TemporaryDirectory[str]:
 
 @cache
 def built(name: str, *flags: str) -> Path | None:
-    """The program of `reference/NAME.cpp`; None where there is no compiler."""
-    if (found := compiler()) is None:
+    """Build `reference/NAME.cpp`, and return the program; None if there is no compiler."""
+    path = compiler()
+    if path is None:
         return None
     program = Path(_directory().name) / name
-    command = [found, *FLAGS, "-o", str(program), str(_SOURCES / f"{name}.cpp"), *flags]
+    command = [path, *FLAGS, "-o", str(program), str(_SOURCES / f"{name}.cpp"), *flags]
     subprocess.run(command, check=True)
     return program
+
+
+def libzmq() -> list[str]:
+    """Return the flags that link pyzmq's own libzmq, which its wheel has beside the package, or else the system's."""
+    bundled = sorted((Path(zmq.__file__).parent.parent / "pyzmq.libs").glob("libzmq*.so*"))
+    if not bundled:
+        return ["-lzmq"]
+    return [str(bundled[0]), f"-Wl,-rpath,{bundled[0].parent}"]

@@ -3,11 +3,13 @@
     ours    exchange run  ─▶  gateway ══zeromq══ engine, and a reporter
     C++     one program   ─▶  gateway ══libzmq══ engine
 
-Both run the same orders with the same window, high-water marks and waits, and must count the same answers. Each run of
-ours is followed by one of the reference. Both have real-time priority where the system permits it, and a processor for
-each side: where the scheduler places the four threads of either, its throughput varies twofold. Rows that say so are of
-both as a command without options runs them. A round is made again if others took over 5 % of the processors beside
-either of its runs; a row says how many rounds stayed so. Memory is ours alone, and has a limit.
+Both run the same orders with the same window, high-water marks and waits, and must count the same answers. The two
+programs run in turns.
+
+Where the scheduler places the four threads of either program changes its throughput twofold. So both have a processor
+for each side, and real-time priority where the system permits it. The rows "scheduled as usual" have neither, as a
+command without options. A round is made again if others took over 5 % of the processors beside either of its runs; a
+row says how many rounds stayed so. Memory has no reference: it has a limit.
 """
 
 from __future__ import annotations
@@ -16,15 +18,11 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
-from typing import Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
-import zmq
-
-from benchmarks.comparison import BenchmarkRow, permitted_priority, record_of
-from benchmarks.cpp import built
+from benchmarks.comparison import BenchmarkRow, Cost, Limit, Record, permitted_priority, record_of, usage_of
+from benchmarks.cpp import built, libzmq
 from exchange.settings import DEFAULT_WINDOW
 from exchange_simulation.launching.priority import going_first
 from exchange_simulation.launching.record.noise import MOST_SHARE, MachineTimes, noise_between, noise_share
@@ -38,41 +36,16 @@ TIMES_SLOW = 3
 COUNTS = ("trades", "confirmations", "quotes", "rejections")
 AGAINST = "C++ on libzmq"
 
-Figures = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Cost(BenchmarkRow):
-    """A comparison in which less is better."""
-
-    bound: ClassVar[str] = "<="
-
-    @property
-    def is_reached(self) -> bool | None:
-        if self.reach is None or not self.reference:
-            return None
-        return median(self.ratios) <= self.reach
-
-
-@dataclass(frozen=True)
-class Limit(BenchmarkRow):
-    """Less is better, and the targets are for our figure itself."""
-
-    bound: ClassVar[str] = "<="
-
-    @property
-    def is_reached(self) -> bool | None:
-        return None if self.reach is None else median(self.ours) <= self.reach
-
 
 class OfferedLoad(NamedTuple):
     """The load that a run offers."""
 
-    rate: str  # orders a second, or max
+    rate: str
+    """Orders a second, or max."""
     orders: int
 
     @property
-    def spoken(self) -> str:
+    def in_words(self) -> str:
         return f"{int(self.rate):,} orders/s"
 
     @property
@@ -81,31 +54,43 @@ class OfferedLoad(NamedTuple):
         return DEFAULT_WINDOW if self.rate == "max" else 0
 
 
+SLOW = OfferedLoad("1000", 4_000)
+FAST = OfferedLoad("8000", 24_000)
+FLAT_OUT = OfferedLoad("max", 4_000_000)
+FOR_MEMORY = OfferedLoad("max", 1_000_000)
+
+
 class Place(NamedTuple):
-    """How both are scheduled: their priority, and the processors of gateway and engine, if each has one."""
+    """How both programs are scheduled: their priority, and the processors of gateway and engine, if each has one."""
 
     priority: str = "normal"
     cpus: tuple[int, ...] = ()
 
     @property
     def words(self) -> list[str]:
-        pinned = ["--cpus", "gateway={},engine={}".format(*self.cpus)] if self.cpus else []
-        return ["--priority", self.priority, *pinned]
+        """The options of `exchange run`."""
+        words = ["--priority", self.priority]
+        if self.cpus:
+            gateway, engine = self.cpus
+            words += ["--cpus", f"gateway={gateway},engine={engine}"]
+        return words
 
 
-USUAL, IN_WORDS = Place(), ", scheduled as usual"
+USUAL = Place()
 
 
 class RunPair(NamedTuple):
-    """One run of each, back to back; the reference is None where it could not be built."""
+    """One run of each program, back to back; the reference is None if it could not be built."""
 
-    ours: Figures
-    reference: Figures | None
+    ours: Record
+    reference: Record | None
 
     @property
     def noise(self) -> float:
         """The larger share of the processors that others took beside one of the two; 0 if it is unknown of both."""
-        return max(noise_share(each) or 0.0 for each in (self.ours, self.reference or {}))
+        noise_beside_ours = noise_share(self.ours) or 0.0
+        noise_beside_reference = noise_share(self.reference or {}) or 0.0
+        return max(noise_beside_ours, noise_beside_reference)
 
     @property
     def is_noisy(self) -> bool:
@@ -113,109 +98,111 @@ class RunPair(NamedTuple):
 
 
 def rows(repeats: int) -> Iterator[BenchmarkRow]:
-    """Throughput, completion time, CPU time and memory of a run."""
-    program, slow, fast = built("exchange_zeromq", *libzmq()), OfferedLoad("1000", 4_000), OfferedLoad("8000", 24_000)
-    full, place = OfferedLoad("max", 4_000_000), best_place()
-    yield throughput(repeated(full, program, repeats, place))
-    for load in (slow, fast):
-        paced = repeated(load, program, repeats * (TIMES_SLOW if load is slow else 1), place)
-        yield completion("p50", load, paced, reach=1.15, aim=1.0)
-        if load is fast:
-            yield completion("p99", load, paced, reach=1.3, aim=1.0)
-        yield processor_time(load, paced)
+    """Compare throughput, completion time and CPU time of a run; measure its memory."""
+    program = built("exchange_zeromq", *libzmq())
+    place = best_place()
+    yield throughput(repeated(FLAT_OUT, program, repeats, place))
+
+    slow_pairs = repeated(SLOW, program, TIMES_SLOW * repeats, place)
+    yield completion("p50", SLOW, slow_pairs, reach=1.15, aim=1.0)
+    yield processor_time(SLOW, slow_pairs)
+
+    fast_pairs = repeated(FAST, program, repeats, place)
+    yield completion("p50", FAST, fast_pairs, reach=1.15, aim=1.0)
+    yield completion("p99", FAST, fast_pairs, reach=1.3, aim=1.0)
+    yield processor_time(FAST, fast_pairs)
+
     if place != USUAL:
-        yield throughput(repeated(full, program, repeats), IN_WORDS)
-        yield completion("p99", fast, repeated(fast, program, repeats), 1.3, 1.0, IN_WORDS)
-    long = [run(OfferedLoad("max", 1_000_000)) for _ in range(min(repeats, FEW))]
+        as_usual = ", scheduled as usual"
+        yield throughput(repeated(FLAT_OUT, program, repeats), as_usual)
+        yield completion("p99", FAST, repeated(FAST, program, repeats), reach=1.3, aim=1.0, how=as_usual)
+
+    records = [run(FOR_MEMORY) for _ in range(min(repeats, FEW))]
     for role in ("engine", "gateway"):
-        megabytes = [used(record, role, "max_rss_bytes") / 1e6 for record in long]
+        megabytes = [usage_of(record, role, "max_rss_bytes") / 1e6 for record in records]
         yield Limit(f"{role}'s memory, 1,000,000 orders", "", "MB", megabytes, [], reach=300, aim=200)
 
 
 def best_place() -> Place:
-    """Before other work, and each side on a processor of its own, as far as this machine lets us."""
+    """Return the best place that this machine permits: before other work, and each side on a processor of its own."""
     cpus = tuple(sorted(os.sched_getaffinity(0))[:2])
     return Place(permitted_priority(), cpus if len(cpus) > 1 else ())
 
 
-def throughput(taken: list[RunPair], how: str = "") -> BenchmarkRow:
-    """Orders/s from the first order's hand-over to the last answer."""
-    ours = [each.ours["rates"]["orders_per_s"] for each in taken]
-    reference = [each.reference["orders_per_s"] for each in taken if each.reference]
+def throughput(pairs: list[RunPair], how: str = "") -> BenchmarkRow:
+    """Compare orders/s from the first order's hand-over to the last answer."""
+    ours = [pair.ours["rates"]["orders_per_s"] for pair in pairs]
+    reference = [pair.reference["orders_per_s"] for pair in pairs if pair.reference]
     return BenchmarkRow(f"whole exchange, flat out{how}", AGAINST, "orders/s", ours, reference, reach=1.0, aim=1.3)
 
 
 def completion(
-    percentile: str, load: OfferedLoad, taken: list[RunPair], reach: float, aim: float, how: str = ""
+    percentile: str, load: OfferedLoad, pairs: list[RunPair], *, reach: float, aim: float, how: str = ""
 ) -> BenchmarkRow:
-    """Completion time from due to the first answer; the row says how many runs fell behind."""
-    ours = [each.ours["completion_us"]["due"][percentile] for each in taken]
-    reference = [each.reference["due_us"][percentile] for each in taken if each.reference]
-    behind = sum(each.ours["status"] == "saturated" for each in taken)
-    what = f"completion {percentile} from due at {load.spoken}" + f" ({behind} runs saturated)" * (behind > 0)
-    what += how + noisy(taken)
+    """Compare completion times from due to the first answer; the row says how many of our runs fell behind."""
+    ours = [pair.ours["completion_us"]["due"][percentile] for pair in pairs]
+    reference = [pair.reference["due_us"][percentile] for pair in pairs if pair.reference]
+    what = f"completion {percentile} from due at {load.in_words}"
+    behind = sum(pair.ours["status"] == "saturated" for pair in pairs)
+    if behind:
+        what += f" ({behind} runs saturated)"
+    what += how + noisy_in_words(pairs)
     return Cost(what, AGAINST, "us", ours, reference, reach, aim)
 
 
-def processor_time(load: OfferedLoad, taken: list[RunPair]) -> BenchmarkRow:
-    """CPU time of gateway and engine for each order."""
-    ours = [sum(used(each.ours, role, "cpu_s") for role in ("gateway", "engine")) for each in taken]
-    reference = [each.reference["gateway_cpu_s"] + each.reference["engine_cpu_s"] for each in taken if each.reference]
-    an_order = 1e6 / load.orders
-    what, unit = f"CPU of gateway and engine at {load.spoken}" + noisy(taken), "us an order"
-    return Cost(
-        what, AGAINST, unit, [cpu_s * an_order for cpu_s in ours], [cpu_s * an_order for cpu_s in reference], 1.1, 0.9
-    )
-
-
-def used(record: Figures, role: str, what: str) -> float:
-    """A figure of a component's usage."""
-    return float(record["components"][role][what])
-
-
-def libzmq() -> list[str]:
-    """Flags that link the libzmq of pyzmq, which a wheel has beside the package, or else the system's."""
-    bundled = sorted((Path(zmq.__file__).parent.parent / "pyzmq.libs").glob("libzmq*.so*"))
-    return [str(bundled[0]), f"-Wl,-rpath,{bundled[0].parent}"] if bundled else ["-lzmq"]
+def processor_time(load: OfferedLoad, pairs: list[RunPair]) -> BenchmarkRow:
+    """Compare the CPU time of gateway and engine for each order, in us."""
+    ours = []
+    reference = []
+    for pair in pairs:
+        cpu_s = usage_of(pair.ours, "gateway", "cpu_s") + usage_of(pair.ours, "engine", "cpu_s")
+        ours.append(cpu_s * 1e6 / load.orders)
+        if pair.reference:
+            cpu_s = pair.reference["gateway_cpu_s"] + pair.reference["engine_cpu_s"]
+            reference.append(cpu_s * 1e6 / load.orders)
+    what = f"CPU of gateway and engine at {load.in_words}{noisy_in_words(pairs)}"
+    return Cost(what, AGAINST, "us an order", ours, reference, reach=1.1, aim=0.9)
 
 
 def repeated(load: OfferedLoad, program: Path | None, repeats: int, place: Place = USUAL) -> list[RunPair]:
-    """Repeated runs of both, after one round that does not count.
+    """Run both programs `repeats` times in turns, after one round that does not count.
 
     Noisy rounds are made again, as many as there are repeats at most; the quietest count.
     """
-    runs_of(load, program, place)
-    taken = [runs_of(load, program, place) for _ in range(repeats)]
+    run_pair(load, program, place)
+    pairs = [run_pair(load, program, place) for _ in range(repeats)]
     for _ in range(repeats):
-        if not any(each.is_noisy for each in taken):
+        if not any(pair.is_noisy for pair in pairs):
             break
-        taken.append(runs_of(load, program, place))
-        taken.remove(max(taken, key=lambda each: each.noise))
-    return taken
+        pairs.append(run_pair(load, program, place))
+        pairs.remove(max(pairs, key=lambda pair: pair.noise))
+    return pairs
 
 
-def noisy(taken: list[RunPair]) -> str:
-    """How many of the rounds stayed noisy, for a row's name."""
-    count = sum(each.is_noisy for each in taken)
-    return f" ({count} of {len(taken)} beside others' work)" * (count > 0)
+def noisy_in_words(pairs: list[RunPair]) -> str:
+    """Return how many of the rounds stayed noisy, for the name of a row; empty if none did."""
+    noisy = sum(pair.is_noisy for pair in pairs)
+    return f" ({noisy} of {len(pairs)} beside others' work)" if noisy else ""
 
 
-def runs_of(load: OfferedLoad, program: Path | None, place: Place) -> RunPair:
-    """A run of ours, then one of the reference. AssertionError where their answers differ."""
-    both = RunPair(run(load, place), run_reference(load, program, place) if program else None)
-    if both.reference and any(both.ours["counts"][name] != both.reference[name] for name in COUNTS):
-        raise AssertionError(f"the reference's answers to {load} are not ours: {both}")
-    return both
+def run_pair(load: OfferedLoad, program: Path | None, place: Place) -> RunPair:
+    """Run ours, then the reference. AssertionError if their answers differ."""
+    pair = RunPair(run(load, place), run_reference(load, program, place) if program else None)
+    if pair.reference:
+        for name in COUNTS:
+            if pair.ours["counts"][name] != pair.reference[name]:
+                raise AssertionError(f"the reference's {name} of {load} are not ours: {pair}")
+    return pair
 
 
-def run(load: OfferedLoad, place: Place = USUAL) -> Figures:
-    """The run.json of one run."""
+def run(load: OfferedLoad, place: Place = USUAL) -> Record:
+    """Run ours; returns its run.json."""
     words = ("--rate", load.rate, "--orders", load.orders, "--seed", SEED)
     return record_of("run", "--no-spark", *words, *place.words)
 
 
-def run_reference(load: OfferedLoad, program: Path, place: Place) -> Figures:
-    """What it prints, and the noise beside it."""
+def run_reference(load: OfferedLoad, program: Path, place: Place) -> Record:
+    """Run the reference; returns what it prints, with the noise beside it as in run.json."""
     command = [str(program), *map(str, (load.orders, load.rate, SEED, load.window, *place.cpus))]
     before = MachineTimes.now()
     with going_first(place.priority):

@@ -14,9 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.amqp import node, url
-from benchmarks.comparison import LONGEST_COMMAND_S, BenchmarkRow, Measure, Record, in_turns, record_of
-from benchmarks.cpp import built
-from benchmarks.exchange import Cost, libzmq
+from benchmarks.comparison import LONGEST_COMMAND_S, BenchmarkRow, Cost, Measure, Record, in_turns, record_of
+from benchmarks.cpp import built, libzmq
 from transports.rabbitmq import Node, RabbitMqMissing
 
 FLOWS = {8: 10_000_000, 64: 8_000_000}

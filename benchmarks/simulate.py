@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchmarks.comparison import BenchmarkRow, Record, record_of
-from benchmarks.exchange import Limit
+from benchmarks.comparison import BenchmarkRow, Limit, Record, record_of
 
 MARKET = ("--instruments", "1000", "--orders", "4e8")
 MASTER = "local[2]"

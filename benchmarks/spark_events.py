@@ -24,8 +24,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchmarks.comparison import EXCHANGE, BenchmarkRow
-from benchmarks.exchange import Cost
+from benchmarks.comparison import EXCHANGE, BenchmarkRow, Cost
 
 TABLES = ("trades", "quotes")
 MARKET = ("--instruments", "1000", "--orders", "86e6", *(f"--{table}" for table in TABLES))

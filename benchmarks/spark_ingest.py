@@ -12,8 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.comparison import EXCHANGE, BenchmarkRow
-from benchmarks.exchange import Limit
+from benchmarks.comparison import EXCHANGE, BenchmarkRow, Limit
 
 RUN = ("--rate", "8000", "--orders", "8000", "--no-spark", "--no-page", "--name", "first")
 TARGETS_S = {100: (20.0, 12.0), 1000: (60.0, 30.0)}

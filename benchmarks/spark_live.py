@@ -14,8 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.comparison import EXCHANGE, BenchmarkRow
-from benchmarks.exchange import Limit
+from benchmarks.comparison import EXCHANGE, BenchmarkRow, Limit
 
 SECONDS = 20
 FEW = 3

@@ -25,9 +25,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from benchmarks.comparison import BenchmarkRow
+from benchmarks.comparison import BenchmarkRow, Limit
 from benchmarks.exact_figures import known
-from benchmarks.exchange import Limit
 from benchmarks.synthetic_runs import ROWS, write_runs
 from exchange.measurements import LogBuckets
 from spark.sessions.session import open_session

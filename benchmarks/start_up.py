@@ -9,8 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.comparison import EXCHANGE, BenchmarkRow
-from benchmarks.exchange import Limit
+from benchmarks.comparison import EXCHANGE, BenchmarkRow, Limit
 
 
 def rows(repeats: int) -> Iterator[BenchmarkRow]:

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks import __main__ as table
-from benchmarks.comparison import BenchmarkRow
-from benchmarks.exchange import Cost, RunPair
+from benchmarks.comparison import BenchmarkRow, Cost
+from benchmarks.exchange import RunPair
 
 
 @pytest.mark.parametrize("name", table.BENCHMARKS)
