@@ -33,11 +33,14 @@ def ended_as_by_ctrl_c(ctrl_c: Callable[..., Any] = signal.default_int_handler) 
 
 @contextlib.contextmanager
 def heeded_at_the_end() -> Iterator[None]:
-    """Hold back signals until the block has ended, then raise the first.
+    """Hold back signals until the block has ended, then raise the first. Outside the main thread no signal arrives.
 
     Python prints and drops an exception that a handler raises inside a library's callback, such as those of weak
     references, which matplotlib uses by the thousand.
     """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     came: list[signal.Signals] = []
     try:
         with handled_by((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), lambda number, _: came.append(number)):

@@ -19,6 +19,9 @@ from typing import Any
 
 import orjson
 
+from exchange.words import printable
+from exchange_simulation.launching.command_line import exchange_command
+from exchange_simulation.launching.interrupts import heeded_at_the_end
 from exchange_simulation.launching.priority import scheduled_as_now
 
 WAIT_S = 3.0
@@ -29,12 +32,25 @@ PIPE_BYTES = 1 << 20
 
 
 class ProcessGroup:
-    """A context. At its end, however it comes, its children are ended and the scratch folder is removed."""
+    """A context. At its end, however it comes, its children are ended and the scratch folder is removed.
+
+    Signals are held back while a process is spawned: an interrupt inside Popen would leave a process in no list.
+    """
 
     def __enter__(self) -> ProcessGroup:
         self._scheduled = scheduled_as_now()
-        self.folder = Path(tempfile.mkdtemp(prefix="exchange-"))
         self.children: dict[str, subprocess.Popen[bytes]] = {}
+        self._logs: dict[str, Path | None] = {}
+        with contextlib.ExitStack() as undone:
+            with heeded_at_the_end():
+                self._begin()
+                undone.push(self)
+            undone.pop_all()
+        return self
+
+    def _begin(self) -> None:
+        """Make the scratch folder, and start the watchdog that removes it."""
+        self.folder = Path(tempfile.mkdtemp(prefix="exchange-"))
         self._watchdog = subprocess.Popen(
             [sys.executable, "-I", "-S", WATCHDOG],
             stdin=subprocess.PIPE,
@@ -43,7 +59,6 @@ class ProcessGroup:
             process_group=0,
         )
         _send(self._watchdog, f"remove {os.fsencode(self.folder).hex()}".encode())
-        return self
 
     @property
     def id(self) -> int:
@@ -65,9 +80,14 @@ class ProcessGroup:
         """
         if name in self.children:  # it is started again
             _close_pipes(self.children[name])
-        with self._scheduled(), log.open("ab") if log else contextlib.nullcontext() as stderr:
+        self._logs[name] = log
+        with (
+            self._scheduled(),
+            log.open("ab") if log else contextlib.nullcontext() as stderr,
+            heeded_at_the_end(),
+        ):
             self.children[name] = subprocess.Popen(
-                [*prefix, sys.executable, "-m", "exchange_simulation.cli", *arguments],
+                [*prefix, *exchange_command(*arguments)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
@@ -76,6 +96,14 @@ class ProcessGroup:
             )
         with contextlib.suppress(OSError, AttributeError):  # more than a user may have, or no Linux
             fcntl.fcntl(self.children[name].stdout, fcntl.F_SETPIPE_SZ, PIPE_BYTES)  # type: ignore[arg-type]
+
+    def last_line_of(self, name: str) -> str:
+        """The last line in a process's log; empty if it has none."""
+        log = self._logs.get(name)
+        with contextlib.suppress(OSError):
+            lines = log.read_text(errors="replace").split("\n") if log else []
+            return next((printable(line.strip()) for line in reversed(lines) if line.strip()), "")
+        return ""
 
     def tell(self, *names: str, known: Mapping[str, Any] | None = None) -> None:
         """Tell components what is known of those whose place they take. The first line starts them."""

@@ -3,7 +3,7 @@
 Runs as a process of its own, on the standard library alone (`python -I -S watchdog.py`), and leads the process
 group that the children join, so the group's number is not reused while it runs. It reads lines from a pipe:
 `remove PATH`, the bytes of a path in hex, names a folder to delete at the end, `done` means that the children have
-ended. End of file without `done` ends them.
+ended. End of file without `done` ends them. At its own end it kills whatever is left in the group, itself included.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ def main() -> None:
         time.sleep(GRACE_S)
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
-    if not done:
-        os.killpg(0, signal.SIGKILL)
+    os.killpg(0, signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import signal
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import click
 
 from exchange.declared import RUN
 from exchange.settings import RunSettings
+from exchange_simulation.launching.command_line import exchange_command
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import run_name
 from exchange_simulation.launching.options import TABLE, asked_for, run_settings
@@ -71,7 +71,7 @@ class Runs:
         words = [*words_of(asked), "--results", str(self._results), "--name", name, "--no-spark"]
         with self._log(name).open("wb") as log:
             self._child = subprocess.Popen(
-                [sys.executable, "-m", "exchange_simulation.cli", "run", *words],
+                exchange_command("run", *words),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -25,6 +24,7 @@ from exchange_simulation.cli.results.kinds import folders, kind_of, known_kind
 from exchange_simulation.cli.results.listing import ABSENT, figures_of, has_figures, moment_of, started_of, words_of
 from exchange_simulation.cli.serve.runs import FORM, Runs
 from exchange_simulation.cli.serve.server import Answer, Form, Refused
+from exchange_simulation.launching.command_line import exchange_command
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.launching.record.begun import settings_under_way
@@ -161,7 +161,7 @@ class Site:
     def _output_of(self, *words: object) -> str:
         """The output of an `exchange` command; UserError with its message if it fails."""
         done = subprocess.run(
-            [sys.executable, "-m", "exchange_simulation.cli", *map(str, words)],
+            exchange_command(*words),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

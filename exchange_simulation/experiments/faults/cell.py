@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ import psutil
 
 from exchange_simulation.experiments.faults.fate import FaultWindow, counts, orders_in_spool, service, timeline
 from exchange_simulation.experiments.faults.injection import Fault, Target
+from exchange_simulation.launching.command_line import exchange_command
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.lineup import READY_S
 from exchange_simulation.launching.options import TABLE, was_typed
@@ -26,7 +26,7 @@ from transports.declaration import RunningBroker
 LOOK_S = 0.05
 ENDING_S = 30.0
 """The time that a run has to end, beyond its length and its timeouts; after that it counts as hung."""
-COMMAND = [sys.executable, "-m", "exchange_simulation.cli"]
+COMMAND = exchange_command()
 OF_THE_LOAD = {"orders_per_s": "rate_per_s", "duration_s": "seconds", "timeout_s": "timeout_s", "seed": "seed"}
 """Load's fields, by the parameters of `exchange run` that set them."""
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from exchange.instances import instance_of, named, role_of
+from exchange.words import printable
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.lineup import READY_S, Lineup, component_of, processes_of
 from exchange_simulation.launching.priority import processors_of
@@ -157,10 +158,19 @@ class Watch:
             chunk = os.read(key.fd, 1 << 16)
             *lines, self._partial[name] = (self._partial[name] + chunk).split(b"\n")
             for line in lines:
-                self._take(name, orjson.loads(line))
+                self._take_line(name, line)
             if not chunk:
                 self._selector.unregister(key.fileobj)
                 self._ended(name)
+
+    def _take_line(self, name: str, line: bytes) -> None:
+        try:
+            event = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            text = printable(line[:100].decode(errors="replace"))
+            self._give_up(f"the {name} printed {text!r} where its launcher reads events")
+            return
+        self._take(name, event)
 
     def _take(self, name: str, event: dict[str, Any]) -> None:
         match event:
@@ -270,12 +280,15 @@ class Watch:
             self._partial[name] = b""
             self._listen_to(name)
             return
-        how = (
-            f"was killed by {signal.Signals(-code).name}"
-            if code < 0
-            else f"ended with exit code {code}: see {name}.log"
-        )
-        self._give_up(f"the {name} {how}")
+        self._give_up(f"the {name} {self._how_it_ended(name, code)}")
+
+    def _how_it_ended(self, name: str, code: int) -> str:
+        """The signal that killed a process, or its exit code with the last line of its log."""
+        if code < 0:
+            return f"was killed by {signal.Signals(-code).name}"
+        last_line = self._processes.last_line_of(name)
+        said_last = f"; it said last: {last_line}" if last_line else ""
+        return f"ended with exit code {code}: see {name}.log{said_last}"
 
     def _may_go_on(self, name: str) -> bool:
         """Whether the run is under way, and the other end could go on with another process in place of this one."""

@@ -24,6 +24,7 @@ from typing import Any
 import click
 
 from exchange.settings import ROLES
+from exchange_simulation.launching.command_line import python_module
 from exchange_simulation.launching.errors import last_line
 from exchange_simulation.launching.network import visitor
 from exchange_simulation.launching.network.links import move_into
@@ -203,13 +204,8 @@ def _served(command: list[str], process_group: int) -> Iterator[None]:
 @contextlib.contextmanager
 def _holder(machine: Machine, plan: Plan, process_group: int) -> Iterator[subprocess.Popen[str]]:
     """The holder's process, which also ends if this process dies: its stdin then is at end of file."""
-    command = [
-        *machine.enter,
-        sys.executable,
-        "-m",
-        "exchange_simulation.launching.network.holder",
-        json.dumps(asdict(plan)),
-    ]
+    holder = python_module("exchange_simulation.launching.network.holder")
+    command = [*machine.enter, *holder, json.dumps(asdict(plan))]
     pipe = subprocess.PIPE
     process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, process_group=process_group)
     assert process.stdin is not None
