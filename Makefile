@@ -22,16 +22,16 @@ setup-dev: .venv/.ready-dev ## add the test tools of requirements-dev.lock, and 
 	@$(MAKE) --silent --jobs 2 .venv/.kernels .venv/.spark
 
 test: setup-dev ## everything the tests need, then the tests
-	@$(BIN)/python -m pytest --numprocesses 4 --dist loadscope || { $(ALONE); }
+	@$(BIN)/python -m pytest --numprocesses 4 --dist loadgroup || { $(ALONE); }
 
 test-browser: setup-dev ## the pages, opened in a real browser
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadscope -m "browser and not long" || { $(ALONE) -m "browser and not long"; }
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup -m "browser and not long" || { $(ALONE) -m "browser and not long"; }
 
 test-spark: setup-dev ## Spark: its jobs, the summary of a run, a cluster, kills, a query beside a run, a simulation
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadscope -m "jvm and not long" || { $(ALONE) -m "jvm and not long"; }
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup -m "jvm and not long" || { $(ALONE) -m "jvm and not long"; }
 
 test-long: setup-dev ## what make test leaves out: more signals, transports and kills, and ten times the examples of each property
-	@EXCHANGE_TESTS_EXAMPLES=250 $(BIN)/python -m pytest --numprocesses 3 --dist loadscope -m "long or hypothesis and not jvm"
+	@EXCHANGE_TESTS_EXAMPLES=250 $(BIN)/python -m pytest --numprocesses 3 --dist loadgroup -m "long or hypothesis and not jvm"
 
 test-bounds: setup-dev ## the engine's tests once more, with numba checking every array index
 	@NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/numba-boundscheck $(BIN)/python -m pytest tests/matching_engine

@@ -24,6 +24,9 @@ from transports.rabbitmq.boot import find_server
 from transports.registry import transport_of
 from transports.sockets import borrowed
 
+shares_the_broker = pytest.mark.xdist_group("broker")
+"""Marks a parameter with which a test asks for the fixture `brokers` while it runs."""
+
 LEFT_OUT_BY = "EXCHANGE_TESTS_WITHOUT_RABBITMQ"
 LOGS_LESS = "logger:set_primary_config(level, warning)"
 """Five lines about each of a thousand connections are a fifth of what a connection costs the node."""

@@ -31,6 +31,8 @@ from transports.declaration import Transport
 from transports.frames import Longs
 from transports.registry import built_in
 
+pytestmark = pytest.mark.xdist_group("documentation")
+
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]

@@ -20,6 +20,9 @@ import pytest
 
 import exchange_simulation
 from tests.exchange_simulation.notebooks import cells_of, values_of
+from tests.own_process import in_own_process
+
+pytestmark = pytest.mark.xdist_group("examples in Python")
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -92,11 +95,16 @@ def test_a_notebook_is_stored_without_its_outputs(name: str):
 
 @pytest.mark.jvm
 @pytest.mark.long
-def test_the_notebook_on_spark_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_notebook_on_spark_runs(tmp_path: Path):
+    in_own_process(run_the_notebook_on_spark, tmp_path)
+
+
+def run_the_notebook_on_spark(folder: Path) -> None:
+    """Run its cells in a folder, with small measurements, and look at the value of each."""
+    os.chdir(folder)
     sizes = {"run": {"duration": 0.5}, "sweep": {"repeats": 1, "duration": 0.2, "pause": 0.0, "redo_noisy": False}}
-    monkeypatch.chdir(tmp_path)
     for name, small in sizes.items():
-        monkeypatch.setattr(exchange_simulation, name, smaller(getattr(exchange_simulation, name), small, {}))
+        setattr(exchange_simulation, name, smaller(getattr(exchange_simulation, name), small, {}))
     values = [value for value in values_of(EXAMPLES / "market_on_spark.ipynb", {}) if value is not None]
     status, views, bars, prices, traded, arms, percentiles, fitted = values
     assert status == "complete"

@@ -11,6 +11,8 @@ import pytest
 
 import exchange_simulation as xs
 
+pytestmark = pytest.mark.xdist_group("front door")
+
 
 @pytest.fixture(scope="module")
 def one_run(tmp_path_factory: pytest.TempPathFactory) -> xs.Run:

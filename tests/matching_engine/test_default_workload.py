@@ -10,6 +10,8 @@ from matching_engine.order_book import OrderBook
 from tests.matching_engine.invariants import check
 from transports.frames import FrameBatch
 
+pytestmark = pytest.mark.xdist_group("default workload")
+
 ORDERS = 1_000_000
 
 

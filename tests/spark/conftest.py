@@ -20,14 +20,6 @@ from spark.tables.files import tables_folder
 from spark.tables.spool import ingest
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
-    """Whatever asks Spark is for `make test-spark`."""
-    for item in items:
-        if "spark" in item.fixturenames:
-            item.add_marker(pytest.mark.jvm)
-
-
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     with open_session() as session:

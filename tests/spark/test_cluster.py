@@ -26,6 +26,7 @@ from spark.sessions.cluster import (
 from spark.sessions.session import open_session
 from spark.sessions.settings import SETTINGS
 from tests.machine import PATIENCE_S
+from tests.own_process import in_own_process
 from tests.spark.standalone import standalone_cluster
 
 
@@ -93,6 +94,12 @@ def test_a_local_cluster_gets_a_new_secret_each_time() -> None:
     assert first["spark.authenticate.secret"] != second["spark.authenticate.secret"]
 
 
+def sum_on(master: str) -> int:
+    """Return the sum of 0 to 99, added by the executors of a cluster."""
+    with open_session(master, settings={"spark.executor.memory": "512m"}) as session:
+        return int(session.sparkContext.parallelize(range(100), 2).sum())
+
+
 @pytest.mark.jvm
 @pytest.mark.long
 def test_a_standalone_cluster_serves_who_knows_its_secret_and_nobody_else(
@@ -100,15 +107,13 @@ def test_a_standalone_cluster_serves_who_knows_its_secret_and_nobody_else(
 ) -> None:
     daemons = {**AUTHENTICATED, "spark.authenticate.secret": "sesame"}
     monkeypatch.setenv("SPARK_DAEMON_JAVA_OPTS", " ".join(f"-D{name}={value}" for name, value in daemons.items()))
-    small = {"spark.executor.memory": "512m"}
     with standalone_cluster(tmp_path) as master:
         monkeypatch.setenv(SECRET, "sesame")
-        with open_session(master, settings=small) as session:
-            assert session.sparkContext.parallelize(range(100), 2).sum() == 4950
+        assert in_own_process(sum_on, master) == 4950
         monkeypatch.setenv(SECRET, "guess")
         refused = pytest.raises(SparkUnavailableError, match="check the master's address, and EXCHANGE_SPARK_SECRET")
-        with refused, open_session(master, settings=small):
-            pass
+        with refused:
+            in_own_process(sum_on, master)
 
 
 def test_a_cluster_without_an_executor_is_not_waited_for_forever() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from exchange_simulation.messaging.session import await_subscribers
+from tests.broker import shares_the_broker
 from tests.machine import PATIENCE_S
 from transports.base import Address, Link, Pattern
 from transports.declaration import RunningBroker
@@ -50,16 +51,24 @@ def deadline_ns(seconds: float = PATIENCE_S) -> int:
     return time.monotonic_ns() + int(seconds * 1e9)
 
 
-def _once(url: str) -> object:
-    """A URL as a parameter of tests, `long` where another shows the same: zeromq is zeromq+tcp, confirmed acks too."""
-    is_another = url.startswith("zeromq+tcp:") or url.endswith("delivery=acked")
-    return pytest.param(url, marks=pytest.mark.long) if is_another else url
+def as_parameter(url: str, *marks: pytest.MarkDecorator) -> pytest.ParameterSet:
+    """Return a URL as a parameter of tests, marked as well if it is at the broker that all tests share."""
+    if "{broker}" in url:
+        return pytest.param(url, marks=[*marks, shares_the_broker])
+    return pytest.param(url, marks=marks)
+
+
+def _as_parameter_of_contract(url: str) -> pytest.ParameterSet:
+    """Return the same, `long` where another URL shows the same: zeromq is zeromq+tcp, confirmed acks too."""
+    if url.startswith("zeromq+tcp:") or url.endswith("delivery=acked"):
+        return as_parameter(url, pytest.mark.long)
+    return as_parameter(url)
 
 
 SECURE = ("zeromq://{port}?keys={keys}", "tcp://{port}?keys={keys}")
 
 
-@pytest.fixture(params=[*map(_once, urls()), *SECURE])
+@pytest.fixture(params=[_as_parameter_of_contract(url) for url in (*urls(), *SECURE)])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A place of its own for each test."""
     return placed(request, tmp_path)
@@ -69,10 +78,14 @@ SAME = ("topology=", "zeromq+tcp:", "delivery=acked")
 """No other ways for a pattern: it has connections of its own, zeromq is zeromq+tcp, confirmed has acks as well."""
 
 
-def urls_with(pattern: Pattern) -> list[str]:
-    """The URLs whose transport has the pattern."""
-    found = [each for each in urls() if pattern in transport_of(each.partition(":")[0]).patterns]
-    return [each for each in found if not any(same in each for same in SAME)]
+def urls_with(pattern: Pattern) -> list[pytest.ParameterSet]:
+    """Return the URLs whose transport has the pattern, as parameters of tests."""
+    return [as_parameter(url) for url in urls() if _has(url, pattern) and not any(same in url for same in SAME)]
+
+
+def _has(url: str, pattern: Pattern) -> bool:
+    scheme = url.partition(":")[0]
+    return pattern in transport_of(scheme).patterns
 
 
 def placed(request: pytest.FixtureRequest, tmp_path: Path) -> str:

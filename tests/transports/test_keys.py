@@ -27,6 +27,8 @@ from transports.keys import CONNECTOR, FILES, SECRETS, Keys, make_keys
 from transports.rabbitmq.node import greeting_of
 from transports.registry import connect, listen
 
+pytestmark = pytest.mark.xdist_group("keys")
+
 SCHEMES = ("tcp", "zeromq")
 
 

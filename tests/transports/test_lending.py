@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from numba import njit
 
-from tests.transports.conftest import deadline_ns, joined, placed
+from tests.transports.conftest import as_parameter, deadline_ns, joined, placed
 from transports.amqp.link import AmqpLink
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
@@ -91,7 +91,7 @@ class Borrower:
         return taken
 
 
-@pytest.fixture(params=[*LENDERS, BROKERED])
+@pytest.fixture(params=[*LENDERS, as_parameter(BROKERED)])
 def ends(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Borrower, Link]]:
     with joined(placed(request, tmp_path)) as (listener, connector):
         yield Borrower(listener), connector
@@ -179,7 +179,7 @@ def test_a_frame_that_is_too_long_is_for_python(ends: tuple[Borrower, Link]) -> 
     assert ours.settled
 
 
-@pytest.fixture(params=[BROKERED])
+@pytest.fixture(params=[as_parameter(BROKERED)])
 def over_a_broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Borrower, AmqpLink]]:
     with joined(placed(request, tmp_path)) as (listener, _connector):
         assert isinstance(listener, AmqpLink)

@@ -17,6 +17,8 @@ from exchange_simulation.cli.main import main
 from exchange_simulation.messaging.report import show
 from tests.exchange_simulation.cli.test_recorded_results import NAMES, unpack
 
+pytestmark = pytest.mark.xdist_group("every table")
+
 NUMBER = re.compile(r"\d[\d,.]*")
 LONG_NAME = "zeromq+ipc, packing 1000, arrivals bursts:1000, price-model normal"
 LONG_REASON = "saturated: the gateway offered 31,415 of 92,653 orders/s, and its p99 lag reached 58,979 us in second 3"

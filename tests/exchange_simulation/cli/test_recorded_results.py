@@ -19,6 +19,8 @@ from click.testing import CliRunner
 
 from exchange_simulation.cli.main import main
 
+pytestmark = pytest.mark.xdist_group("recorded results")
+
 HERE = Path(__file__).parent / "recorded"
 NAMES = (
     "run-zeromq",

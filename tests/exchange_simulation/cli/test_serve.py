@@ -18,6 +18,8 @@ from tests.exchange_command import exchange_here
 from tests.exchange_simulation.cli.serving import Serving
 from tests.machine import PATIENCE_S, until
 
+pytestmark = pytest.mark.xdist_group("serve")
+
 
 def test_only_who_has_the_token_is_answered_and_only_on_loopback(recorded: Serving) -> None:
     assert recorded.url.hostname == "127.0.0.1"

@@ -18,6 +18,8 @@ from tests.exchange_command import Said, command, exchange, exchange_here
 from tests.machine import PATIENCE_S, until
 from tests.spark.fake_java import java_that, leaves_its_pipe_open
 
+pytestmark = pytest.mark.xdist_group("compare")
+
 FAST = (
     "--transports",
     "memory,memory",

@@ -13,6 +13,8 @@ from exchange_simulation.cli.main import main
 from exchange_simulation.reports.comparison.table import show_nagle
 from tests.exchange_command import exchange_here
 
+pytestmark = pytest.mark.xdist_group("nagle")
+
 SMALL = ("--transports", "tcp", "--rates", "1000", "--seconds", "0.5", "--repeats", "1", "--keep-noisy", "--no-spark")
 
 

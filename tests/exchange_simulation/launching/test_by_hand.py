@@ -21,6 +21,7 @@ from exchange.settings import RunSettings
 from exchange_simulation.cli.main import main
 from exchange_simulation.launching.run import conditions_here, record_by_hand
 from exchange_simulation.launching.services import TOKEN, link_token
+from tests.broker import shares_the_broker
 from tests.exchange_command import VALID, Said, command, exchange, measured_here
 from tests.machine import PATIENCE_S, until
 
@@ -143,7 +144,7 @@ def test_a_reporter_that_was_killed_leaves_what_a_record_can_be_made_of(by_hand:
     assert not (by_hand.results / "first" / "begun.json").exists()
 
 
-@pytest.mark.parametrize("over", ["zeromq", pytest.param("amqp", marks=pytest.mark.long)])
+@pytest.mark.parametrize("over", ["zeromq", pytest.param("amqp", marks=[pytest.mark.long, shares_the_broker])])
 def test_a_gateway_that_falls_silent_ends_engine_and_reporter(
     over: str, by_hand: ByHand, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:

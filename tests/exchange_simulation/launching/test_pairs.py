@@ -17,6 +17,8 @@ from gateway.seeded_orders import SeededOrders
 from gateway.seeds import instrument_seed
 from tests.exchange_command import ORDERS, STREAM, VALID, matched_here, measured, measured_here
 
+pytestmark = pytest.mark.xdist_group("pairs")
+
 COUNTED = ("orders_sent", "orders_received", "answers_sent", "answers_received", "samples")
 
 

@@ -25,7 +25,7 @@ from matching_engine.recovering.journal_records import snapshot_path
 from matching_engine.recovering.pulse import Pulse
 from matching_engine.recovering.snapshots import EVERY_ORDERS
 from matching_engine.tape import match_tape
-from tests.broker import need_rabbitmq
+from tests.broker import need_rabbitmq, shares_the_broker
 from tests.exchange_command import VALID, Running
 from tests.machine import PATIENCE_S, until
 
@@ -127,7 +127,11 @@ def test_a_gateway_that_is_killed_goes_on_where_it_was(transport: str, kills: in
 
 
 @pytest.mark.parametrize(
-    "transport", ["amqp", *(pytest.param(each, marks=pytest.mark.long) for each in ("zeromq", "tcp"))]
+    "transport",
+    [
+        pytest.param("amqp", marks=shares_the_broker),
+        *(pytest.param(each, marks=pytest.mark.long) for each in ("zeromq", "tcp")),
+    ],
 )
 def test_a_reporter_that_is_killed_has_every_second_in_the_end(
     transport: str, running: Start, request: pytest.FixtureRequest
@@ -213,7 +217,7 @@ def answered_once(run: Running, orders: int, **settings: Any) -> dict[str, Any]:
     [
         ("zeromq", (signal.SIGKILL, signal.SIGSTOP)),
         pytest.param("tcp", (signal.SIGSTOP, signal.SIGKILL), marks=pytest.mark.long),
-        pytest.param("amqp", (signal.SIGSTOP,), marks=pytest.mark.long),
+        pytest.param("amqp", (signal.SIGSTOP,), marks=[pytest.mark.long, shares_the_broker]),
     ],
 )
 def test_a_standby_takes_the_place_of_an_engine_that_died_or_froze(
@@ -237,8 +241,9 @@ def test_a_standby_takes_the_place_of_an_engine_that_died_or_froze(
 @pytest.mark.parametrize(
     ("transport", "mode"),
     [
-        ("amqp", "--standby"),
-        *(pytest.param(*each, "--recover", marks=pytest.mark.long) for each in (["amqp"], ["tcp"])),
+        pytest.param("amqp", "--standby", marks=shares_the_broker),
+        pytest.param("amqp", "--recover", marks=[pytest.mark.long, shares_the_broker]),
+        pytest.param("tcp", "--recover", marks=pytest.mark.long),
     ],
 )
 def test_an_engine_that_is_killed_once_its_gateway_has_everything_leaves_a_complete_run(

@@ -22,6 +22,8 @@ from tests.exchange_command import VALID, Running, Said, listening_port
 from tests.exchange_simulation.launching.strangers import speak_garbage
 from tests.machine import until
 
+pytestmark = pytest.mark.xdist_group("secret")
+
 COMPONENTS = ("gateway", "engine", "reporter")
 SPEAKING = (zmq.PAIR, zmq.DEALER, zmq.REQ)
 KINDS = (*SPEAKING, zmq.PUSH, zmq.SUB)

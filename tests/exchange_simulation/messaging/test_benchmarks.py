@@ -16,6 +16,8 @@ from exchange_simulation.messaging.measuring import _as_record
 from exchange_simulation.messaging.roles import RoleResult
 from tests.exchange_simulation.messaging.bench_commands import Outcome, benches
 
+pytestmark = pytest.mark.xdist_group("benchmarks")
+
 SHORT = "--repeats 1 --count"
 FLOOD = "--repeats 1 --quick"
 """As many messages as it takes to be timed."""

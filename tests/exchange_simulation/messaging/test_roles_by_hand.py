@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from exchange_simulation.cli.main import main
 from exchange_simulation.messaging import by_hand
+from tests.broker import shares_the_broker
 from tests.exchange_simulation.messaging.role_commands import Scenario, play
 from transports.rabbitmq import Node
 
@@ -39,7 +40,7 @@ def scenarios(listen: str, connect: str, back: str = "") -> dict[str, Scenario]:
 Played = dict[str, list[dict[str, Any]]]
 
 
-@pytest.fixture(scope="module", params=["zeromq", "amqp"])
+@pytest.fixture(scope="module", params=["zeromq", pytest.param("amqp", marks=shares_the_broker)])
 def played(request: pytest.FixtureRequest) -> Played:
     if request.param == "zeromq":
         asked = scenarios("--listen zeromq://127.0.0.1:0", "--connect {url}", "?back=0")

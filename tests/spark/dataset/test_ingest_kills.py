@@ -27,6 +27,8 @@ from spark.tables.schemas import KINDS
 from tests.machine import PATIENCE_S, until
 from tests.spark.dataset.conftest import Typed
 
+pytestmark = pytest.mark.xdist_group("second Spark session")
+
 Sums = dict[str, int]
 SESSION, LAUNCHER = "org.apache.spark.deploy.SparkSubmit", "org.apache.spark.launcher.Main"
 READERS = ("spark", "pandas", "duckdb", "polars")

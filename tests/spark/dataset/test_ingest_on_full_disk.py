@@ -19,6 +19,8 @@ from spark_runs import MadeUpRun
 from tests.machine import PATIENCE_S
 from tests.spark.dataset.conftest import Typed
 
+pytestmark = pytest.mark.xdist_group("second Spark session")
+
 NAMESPACE = ["unshare", "--user", "--map-root-user", "--mount"]
 STEPS = """
 set -u

@@ -12,7 +12,7 @@ import pytest
 
 from tests.spark.dataset.conftest import Dataset, Typed
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.xdist_group("second Spark session")]
 
 ORDERS = "select experiment, run, sum(orders_sent) as orders from traffic group by all order by experiment, run"
 EXPECTED = [("a-trial", "first", 201), ("a-trial", "second", 401), ("alone", "run [2]", 1001)]

@@ -18,6 +18,8 @@ from tests.machine import PATIENCE_S, until
 from tests.spark.dataset.conftest import Dataset, RecordedRuns
 from tests.spark.standalone import standalone_cluster
 
+pytestmark = pytest.mark.xdist_group("second Spark session")
+
 
 def exchange(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(

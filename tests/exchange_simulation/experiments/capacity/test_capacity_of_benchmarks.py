@@ -19,6 +19,8 @@ from exchange_simulation.messaging.supply_chain.topologies import EXAMPLE
 from exchange_simulation.messaging.turned_up import load_again, load_of
 from tests.exchange_command import exchange, exchange_here
 
+pytestmark = pytest.mark.xdist_group("capacity of benchmarks")
+
 WORKLOAD = "supply-chain --transport zeromq --interactions 5 --warm-up 0.1 --duration 0.3"
 BASE = LoadAxis("base", "base", "base", "the highest base", whole=True)
 

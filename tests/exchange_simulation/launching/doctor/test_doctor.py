@@ -33,6 +33,8 @@ from exchange_simulation.launching.record.machine import host_facts
 from exchange_simulation.launching.record.noise import MachineTimes
 from tests.exchange_simulation.launching.record.fake_machine import FakeMachine
 
+pytestmark = pytest.mark.xdist_group("doctor")
+
 CPUS, CLOCKS = "sys/devices/system/cpu", "sys/devices/system/clocksource/clocksource0"
 CORES = os.cpu_count() or 1
 ALL_GOOD = [Item(name=name, verdict="good", found="") for names in PURPOSES.values() for name in names]

@@ -13,6 +13,14 @@ from exchange_simulation.launching.network.profile import parse
 from tests.machine import lacks, until
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Keep the tests of this folder in one process.
+
+    Some look whether a process is gone by its number, which another test's process may have soon.
+    """
+    item.add_marker(pytest.mark.xdist_group("network"))
+
+
 @pytest.fixture
 def available() -> Callable[[str], str]:
     """The network, if it can be had; the test is skipped with the reason otherwise."""

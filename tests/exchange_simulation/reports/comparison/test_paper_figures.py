@@ -17,6 +17,8 @@ from exchange_simulation.reports.comparison.paper_figures import paper_figures, 
 from exchange_simulation.reports.drawing.canvas import page_style
 from tests.exchange_simulation.experiments.trials.sample_trials import put
 
+pytestmark = pytest.mark.xdist_group("paper figures")
+
 RATES = (1000.0, 8000.0)
 
 

@@ -16,6 +16,8 @@ from exchange_simulation.cli.main import main
 from exchange_simulation.reports.run import spark_tables
 from tests.exchange_simulation.reports.run.synthetic_run import SyntheticRun
 
+pytestmark = pytest.mark.xdist_group("report of run")
+
 FIGURES = ("completion", "heat", "percentiles", "rates", "cpu")
 
 
