@@ -38,14 +38,15 @@ from exchange_simulation.launching.notices import heard_by, say
 from exchange_simulation.launching.option_types import Listed, Rate, Scheme
 from exchange_simulation.launching.options import TABLE, run_settings
 from exchange_simulation.launching.record.record import exit_code
-from exchange_simulation.launching.run import measure
-from exchange_simulation.launching.transport_settings import check_warm_up
+from exchange_simulation.launching.run import measured_run
+from exchange_simulation.launching.transport_settings import check_transport, check_warm_up
 from exchange_simulation.messaging.benchmarks import benchmark_of, names
 from exchange_simulation.messaging.options import parameters, settings_in_words
 from exchange_simulation.messaging.running import measured_benchmark
 from exchange_simulation.outcomes import Benchmark, Capacity, Comparison, MeasuredOutcome, Run
 from exchange_simulation.reports.progress import progress_bar
 from exchange_simulation.reports.run.page import write_page
+from exchange_simulation.reports.run.run_folder import read_run_folder
 from transports.base import TransportError
 
 if TYPE_CHECKING:
@@ -145,12 +146,13 @@ def run(
     with _called_from_python(on_progress):
         settings = run_settings(**_fields(options))
         check_warm_up(settings)
+        check_transport(settings)
         folder = new_run_folder(Path(results), name or run_name(settings))
         with ended_as_by_ctrl_c():
-            outcome = Run(folder, measure(folder, settings, progress_bar(settings)))
+            measured = measured_run(folder, settings, progress_bar(settings))
         if page:
-            write_page(folder)
-    return _checked(outcome, is_whole=exit_code(dict(outcome.record)) == 0)
+            write_page(folder, read_run_folder(folder, measured.spool))
+    return _checked(Run(folder, measured.record), is_whole=exit_code(measured.record) == 0)
 
 
 def compare(

@@ -17,6 +17,7 @@ from exchange_simulation.launching.options import asked_for, json_option, no_spa
 
 if TYPE_CHECKING:
     from exchange_simulation.launching.launch.watch import OnSecond
+    from exchange_simulation.launching.run import MeasuredRun
 
 
 @click.command(cls=Command)
@@ -97,7 +98,7 @@ def run(
     from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
     from exchange_simulation.launching.record.begun import left_unfinished
     from exchange_simulation.launching.record.record import exit_code
-    from exchange_simulation.launching.run import NotRecorded, measure
+    from exchange_simulation.launching.run import NotRecorded, measured_run
 
     check(settings)
     progress_of = _progress_view(settings, live, live_spark)
@@ -109,29 +110,31 @@ def run(
 
             repair_those_left(unfinished)
         try:
-            record = measure(folder, settings, progress_of(folder))
+            measured = measured_run(folder, settings, progress_of(folder))
         except NotRecorded as error:
-            _show(folder, error.record, as_json)
+            _show(folder, error.measured, as_json)
             raise
-        _show(folder, record, as_json)
+        _show(folder, measured, as_json)
         if with_events:
             with left_out("events"):
                 _write_events(folder, as_json)
-        _follow_up(folder, record["status"], with_page, with_spark, as_json)
-    return exit_code(record)
+        _follow_up(folder, measured, with_page, with_spark, as_json)
+    return exit_code(measured.record)
 
 
-def _follow_up(folder: Path, status: str, with_page: bool, with_spark: bool, as_json: bool) -> None:
+def _follow_up(folder: Path, measured: MeasuredRun, with_page: bool, with_spark: bool, as_json: bool) -> None:
     """Write the page, and let Spark make its tables. Either is left out, with a message, if its library is missing."""
     if with_page:
         with left_out("page"):
             # Imported after the run, since the import takes half a second.
             from exchange_simulation.reports.run.page import write_page
+            from exchange_simulation.reports.run.run_folder import read_run_folder
 
-            click.echo(f"page: {write_page(folder)}", err=as_json)
+            page = write_page(folder, read_run_folder(folder, measured.spool))
+            click.echo(f"page: {page}", err=as_json)
     if with_spark:
         with left_out("tables"):
-            _make_tables(folder, status, as_json)
+            _make_tables(folder, measured.record["status"], as_json)
 
 
 def check(settings: RunSettings) -> None:
@@ -165,15 +168,16 @@ def _progress_view(
     return lambda _: progress_bar(settings)
 
 
-def _show(folder: Path, record: dict[str, Any], as_json: bool) -> None:
+def _show(folder: Path, measured: MeasuredRun, as_json: bool) -> None:
     """Print the record and its seconds as tables; or, as JSON, run.json to stdout and the reasons to stderr."""
+    record = measured.record
     if not as_json:
         from exchange_simulation.reports.run.run_folder import read_run_folder
         from exchange_simulation.reports.run.seconds_tables import show_seconds
         from exchange_simulation.reports.run.terminal import show_record
 
         show_record(record)
-        show_seconds(read_run_folder(folder))
+        show_seconds(read_run_folder(folder, measured.spool))
         return
     from exchange_simulation.reports.exports import print_json
 

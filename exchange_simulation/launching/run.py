@@ -7,27 +7,23 @@ import shutil
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from exchange.instances import named, role_of
 from exchange.results import ReporterResult
 from exchange.settings import RunSettings
+from exchange.unique import unique
 from exchange_simulation.launching.errors import UserError, sentence
 from exchange_simulation.launching.files import is_measured
 from exchange_simulation.launching.lineup import Lineup
 from exchange_simulation.launching.record.begun import note_begun, note_ended
 from exchange_simulation.launching.record.machine import host_facts, now, versions
 from exchange_simulation.launching.record.outcome import Outcome, outcome_of, read_results
+from exchange_simulation.launching.record.reading import Spool, read_spool
 from exchange_simulation.launching.record.record import Conditions, exit_code, make_record, write_record
-from exchange_simulation.launching.transport_settings import (
-    check_exposure,
-    check_transport,
-    runs_in_one_process,
-    settled,
-    with_keys,
-)
+from exchange_simulation.launching.transport_settings import runs_in_one_process, settled
 from transports.base import TransportError
 from transports.registry import scheme_of
 
@@ -36,45 +32,60 @@ if TYPE_CHECKING:
     from exchange_simulation.launching.launch.watch import OnSecond
 
 
+class MeasuredRun(NamedTuple):
+    """A run that has ended."""
+
+    record: dict[str, Any]
+    """The content of run.json."""
+    spool: Spool
+    """The records that figures need, as they were read for run.json."""
+
+
+class NotRecorded(click.ClickException):
+    """run.json cannot be written. `measured` is the run, whose record would be its content."""
+
+    def __init__(self, folder: Path, measured: MeasuredRun, why: str) -> None:
+        super().__init__(f"{why}; make room, then: exchange results repair {folder}")
+        self.measured = measured
+
+
 def measure(
     folder: Path, settings: RunSettings, showing: AbstractContextManager[OnSecond], brokers: Brokers | None = None
 ) -> dict[str, Any]:
-    """Run the components, write run.json, and return its content. UserError if the run cannot start.
+    """Make a run and return the content of its run.json. Arguments and errors are those of `measured_run`."""
+    return measured_run(folder, settings, showing, brokers).record
 
-    Signals that come between the run's end and run.json are raised after it. NotRecorded if the disk is full.
+
+def measured_run(
+    folder: Path, settings: RunSettings, showing: AbstractContextManager[OnSecond], brokers: Brokers | None = None
+) -> MeasuredRun:
+    """Run the components and write run.json. The settings have passed `check_transport`.
 
     `showing` yields the function that is called once a second with the run's progress. `brokers` shares private
-    brokers between runs; without it, the run starts its own. BadSetting if the transport lacks a setting.
+    brokers between runs; without it, the run starts its own.
+
+    UserError if the run cannot start, BadSetting if the transport lacks a setting, NotRecorded if the disk is full.
+    Signals that come between the run's end and run.json are raised after it.
     """
     settings = settled(settings)
-    known = replace(conditions_here(folder.name), settings=settings.as_dict())
-    note_begun(folder, known)
+    conditions = replace(conditions_here(folder.name), settings=settings.as_dict())
+    note_begun(folder, conditions)
     with contextlib.ExitStack() as until_recorded:
         url, outcome = _finished(folder, settings, showing, brokers, until_recorded)
-        record = make_record(folder, replace(known, url=url), outcome)
+        spool = read_spool(folder)
+        record = make_record(spool, replace(conditions, url=url), outcome)
         if outcome.capture:
             from exchange_simulation.launching.packets.capture import FILE
             from exchange_simulation.launching.packets.pcap import compare_with_counters
 
             record["capture"] = compare_with_counters(record, folder / FILE, outcome.capture)
-        _keep(folder, record)
-    return record
-
-
-class NotRecorded(click.ClickException):
-    """run.json cannot be written; `record` is its content."""
-
-    def __init__(self, folder: Path, record: dict[str, Any], why: str) -> None:
-        super().__init__(f"{why}; make room, then: exchange results repair {folder}")
-        self.record = record
-
-
-def _keep(folder: Path, record: dict[str, Any]) -> None:
-    try:
-        write_record(folder, record)
-    except click.ClickException as error:
-        raise NotRecorded(folder, record, error.message) from error
-    note_ended(folder)
+        measured = MeasuredRun(record, spool)
+        try:
+            write_record(folder, record)
+        except click.ClickException as error:
+            raise NotRecorded(folder, measured, error.message) from error
+        note_ended(folder)
+    return measured
 
 
 def _finished(
@@ -87,8 +98,6 @@ def _finished(
     """Run in threads or processes. Returns the first engine's URL and the outcome. UserError if nothing starts."""
     try:
         with showing as on_second:
-            check_transport(settings)
-            check_exposure(with_keys(settings.transport, settings.secure), settings.insecure)
             if runs_in_one_process(settings.transport):
                 from exchange_simulation.launching.launch.threads import run_in_threads
 
@@ -105,7 +114,9 @@ def _finished(
         shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, click.ClickException):
             raise
-        raise (click.ClickException if isinstance(error, OSError) else UserError)(sentence(error)) from error
+        if isinstance(error, OSError):
+            raise click.ClickException(sentence(error)) from error
+        raise UserError(sentence(error)) from error
 
 
 def conditions_here(name: str) -> Conditions:
@@ -120,13 +131,15 @@ def record_by_hand(
 
     `settings` are the reporter's own: the numbers of pairs and of reporters. `cpu` is its processor.
     """
-    name, lineup = named("reporter", instance), Lineup.of(settings).part_of(instance)
+    name = named("reporter", instance)
+    lineup = Lineup.of(settings).part_of(instance)
     results, unreadable = read_results(reporter.results)
     outcome = outcome_of(lineup, {**results, name: reporter})
     outcome.failures = unreadable
-    own = {"pairs": settings.pairs, "reporters": settings.reporters}
-    known = _known_of_gateways(outcome, own, {} if cpu is None else {name: cpu})
-    record = write_record(folder, make_record(folder, replace(before, **known), outcome))
+    numbers = {"pairs": settings.pairs, "reporters": settings.reporters}
+    from_gateways = _conditions_of_gateways(outcome, numbers, {} if cpu is None else {name: cpu})
+    conditions = replace(before, **from_gateways)
+    record = write_record(folder, make_record(read_spool(folder), conditions, outcome))
     note_ended(folder)
     for reason in record["reasons"]:
         click.echo(f"{name}: {record['status']}: {reason}", err=True)
@@ -134,22 +147,37 @@ def record_by_hand(
     return exit_code(record)
 
 
-def _known_of_gateways(outcome: Outcome, own: dict[str, int], own_cpu: dict[str, int]) -> dict[str, Any]:
-    """URL and settings, as the first gateway had them, with the reporter's own; nothing where no gateway left a result.
+def _conditions_of_gateways(
+    outcome: Outcome, numbers: dict[str, int], cpu_of_reporter: dict[str, int]
+) -> dict[str, Any]:
+    """URL and settings, as the first gateway had them, with the reporter's own; empty if no gateway left a result.
 
-    The processors of engines stay unknown: no result has them.
+    `numbers` are the numbers of pairs and reporters. The processors of engines stay unknown: no result has them.
     """
     if not outcome.gateways:
         return {}
     settings = outcome.gateways[min(outcome.gateways)].settings
     url = str(settings["transport"])
-    placed = {named("gateway", pair): gateway.settings["cpus"] for pair, gateway in outcome.gateways.items()}
-    cpus = {name: of_role["gateway"] for name, of_role in placed.items() if of_role} | own_cpu
-    known = {"cpus": cpus, "nagle": _roles_with_nagle(outcome), "transport": scheme_of(url)}
-    return {"url": url, "settings": {**settings, **own, **known}}
+    cpus = {}
+    for pair, gateway in outcome.gateways.items():
+        if gateway.settings["cpus"]:
+            cpus[named("gateway", pair)] = gateway.settings["cpus"]["gateway"]
+    return {
+        "url": url,
+        "settings": {
+            **settings,
+            **numbers,
+            "cpus": {**cpus, **cpu_of_reporter},
+            "nagle": _roles_with_nagle(outcome),
+            "transport": scheme_of(url),
+        },
+    }
 
 
 def _roles_with_nagle(outcome: Outcome) -> list[str]:
     """Roles with a socket that was opened with nodelay=off."""
-    off = [name for name, ends in outcome.sockets.items() if any(not end["tcp_nodelay_asked"] for end in ends)]
-    return list(dict.fromkeys(map(role_of, off)))
+    roles = []
+    for name, sockets in outcome.sockets.items():
+        if any(not socket["tcp_nodelay_asked"] for socket in sockets):
+            roles.append(role_of(name))
+    return unique(roles)

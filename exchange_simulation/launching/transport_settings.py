@@ -90,7 +90,10 @@ def check_warm_up(settings: RunSettings) -> None:
 
 
 def check_transport(settings: RunSettings) -> None:
-    """UserError if the transport lacks what the settings ask for, or if its place is open without --insecure."""
+    """UserError if the transport lacks what the settings ask for, or if its place is open without --insecure.
+
+    Whoever makes a run calls it once, before anything is started. It warns of a place that is open with --insecure.
+    """
     transport, scheme, nagle = _declared(settings.transport), scheme_of(settings.transport), ",".join(settings.nagle)
     asked_for: list[tuple[object, Fits, str]] = [
         (nagle, has_tcp, f"--nagle is {nagle}; {scheme} has no TCP sockets"),
@@ -117,8 +120,7 @@ def check_transport(settings: RunSettings) -> None:
         raise UserError(f"{lacks}: use {those_that(partial(network_fits, settings.network))}, by name alone")
     if settings.secure:
         _check_keys(settings.secure)
-    elif not settings.insecure:
-        check_exposure(settings.transport, insecure=False)
+    check_exposure(with_keys(settings.transport, settings.secure), settings.insecure)
 
 
 def check_some_have(settings: Mapping[str, Any], transports: Iterable[str]) -> None:

@@ -14,7 +14,7 @@ from exchange.checksum import StreamChecksum
 from exchange.instances import role_of
 from exchange.messages import Hello, MalformedMessage, encode
 from exchange.messages import decode as decode_frame
-from exchange_simulation.launching.record.reading import completion, records, traffic
+from exchange_simulation.launching.record.reading import completion, read_spool, records, traffic
 from gateway.completion import Completion, Intake
 from stats_reporter.service import Reporter
 from stats_reporter.writer import SpoolWriter
@@ -58,8 +58,9 @@ def test_a_reporter_counts_or_writes_whatever_comes(frames: list[bytes], tmp_pat
     reporter._spool.publish()
     for record in records(folder):
         assert role_of(record["source"]) in ("gateway", "engine", "reporter")
-    completion(folder, warm_up_s=0)
-    traffic(folder)
+    spool = read_spool(folder)
+    completion(spool, warm_up_s=0)
+    traffic(spool)
 
 
 @given(frames=st.lists(damaged(*FRAMES, ORDERS), max_size=8))

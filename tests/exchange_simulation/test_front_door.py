@@ -10,6 +10,7 @@ import click
 import pytest
 
 import exchange_simulation as xs
+from exchange_simulation.launching.run import MeasuredRun
 
 pytestmark = pytest.mark.xdist_group("front door")
 
@@ -79,7 +80,7 @@ def test_roles_that_are_none_are_refused_by_the_option(nagle: Any, tmp_path: Pat
 @pytest.fixture
 def no_pages_of_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """A trial's runs are measured without a page each; the trial has its own."""
-    monkeypatch.setattr("exchange_simulation.experiments.trials.execution.write_page", lambda _: None)
+    monkeypatch.setattr("exchange_simulation.experiments.trials.execution.write_page", lambda *_: None)
 
 
 def test_nothing_is_printed_and_progress_goes_to_a_callback(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
@@ -203,9 +204,8 @@ def test_only_the_main_thread_can_measure(tmp_path: Path):
 
 
 def test_a_run_that_is_not_whole_is_an_exception_with_its_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(
-        "exchange_simulation.measuring.measure", lambda *_: {"status": "invalid", "reasons": ["lost 3"]}
-    )
+    invalid = MeasuredRun({"status": "invalid", "reasons": ["lost 3"]}, {})
+    monkeypatch.setattr("exchange_simulation.measuring.measured_run", lambda *_: invalid)
     with pytest.raises(xs.NotWhole, match="invalid; lost 3") as caught:
         xs.run(transport="memory", orders=10, page=False, results=tmp_path)
     assert caught.value.outcome.record["reasons"] == ["lost 3"]

@@ -25,10 +25,11 @@ from exchange_simulation.launching.interrupts import handled_by
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.notices import has_listener, say
 from exchange_simulation.launching.record.noise import noise_words
-from exchange_simulation.launching.run import measure
+from exchange_simulation.launching.run import measured_run
 from exchange_simulation.repeats.noise_rule import Redos
 from exchange_simulation.reports.progress import progress_bar
 from exchange_simulation.reports.run.page import write_page
+from exchange_simulation.reports.run.run_folder import read_run_folder
 
 LIKE_CTRL_C = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ONE_LINE_UP = Control((ControlType.CURSOR_UP, 1), ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2))
@@ -38,9 +39,9 @@ Measure = Callable[[Path, RunSettings], Record]
 
 def measure_with_page(folder: Path, settings: RunSettings, brokers: Brokers) -> Record:
     """Make one run with its record and its page, as `exchange run --no-spark` does. UserError if it cannot start."""
-    record = measure(folder, settings, progress_bar(settings), brokers)
-    write_page(folder)
-    return record
+    measured = measured_run(folder, settings, progress_bar(settings), brokers)
+    write_page(folder, read_run_folder(folder, measured.spool))
+    return measured.record
 
 
 def to_do(trial: Path, plan: Plan) -> list[Step]:

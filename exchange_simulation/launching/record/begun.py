@@ -23,7 +23,7 @@ from exchange_simulation.launching.files import write_json
 from exchange_simulation.launching.lineup import Lineup
 from exchange_simulation.launching.record.machine import text_of
 from exchange_simulation.launching.record.outcome import Outcome
-from exchange_simulation.launching.record.reading import Unusable, damage_named, read_record
+from exchange_simulation.launching.record.reading import Unusable, damage_named, read_record, read_spool
 from exchange_simulation.launching.record.record import Conditions, make_record, write_record
 
 FILE = "begun.json"
@@ -89,7 +89,7 @@ def repair(folder: Path) -> dict[str, Any]:
         raise UserError(f"{folder} is under way: process {launcher['pid']} will write its run.json")
     before = Conditions(**{name: begun[name] for name in Conditions.__dataclass_fields__})
     with damage_named(folder):
-        record = make_record(folder, before, _outcome(folder, begun))
+        record = make_record(read_spool(folder), before, _outcome(folder, begun))
     write_record(folder, record)
     note_ended(folder)
     return record

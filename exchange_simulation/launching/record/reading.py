@@ -14,7 +14,7 @@ import click
 from exchange.instances import instance_of
 from exchange.json_records import DAMAGED, Record, UnusableRecord, cleaned, decode
 from exchange.measurements import LogBuckets
-from exchange.records import COMPLETION, TRAFFIC, decode_line
+from exchange.records import COMPLETION, NEEDED_BY_FIGURES, TRAFFIC, decode_line
 from exchange.second_columns import COUNTS
 from exchange.seconds import Once, added, is_analysed, merged_by
 from exchange.settings import RunSettings
@@ -22,6 +22,8 @@ from exchange.words import printable
 from exchange_simulation.launching.errors import UserError
 
 UNFINISHED = "unfinished"
+Spool = dict[str, list[Record]]
+"""A run's records by kind, each in order of arrival; a key for each kind of NEEDED_BY_FIGURES."""
 
 
 class Unusable(click.ClickException):
@@ -88,11 +90,13 @@ class UnknownSettings(ValueError):
 def settings_as_written(written: Mapping[str, Any]) -> RunSettings:
     """Settings from a record; one that came later has its default. UnknownSettings, BadSetting or TypeError."""
     known = {field.name for field in fields(RunSettings)}
-    if unknown := sorted(written.keys() - known - FOUND_ANEW):
+    unknown = sorted(written.keys() - known - FOUND_ANEW)
+    if unknown:
         raise UnknownSettings(f"this version of exchange has no setting {', '.join(unknown)}")
-    values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value := written[name], list) else value for name in known & written.keys()
-    }
+    values: dict[str, Any] = {}
+    for name in known & written.keys():
+        value = written[name]
+        values[name] = tuple(value) if isinstance(value, list) else value
     return RunSettings(**values)
 
 
@@ -110,38 +114,49 @@ def records(run_folder: Path) -> Iterator[Record]:
             yield record
 
 
-def completion(run_folder: Path, warm_up_s: float) -> dict[int, dict[str, LogBuckets]]:
+def read_spool(run_folder: Path) -> Spool:
+    """The records of the kinds that figures need. UserError at one that cannot be read.
+
+    Reading takes long for a long run, so one reading serves run.json, the table of seconds and the page.
+    """
+    spool: Spool = {kind: [] for kind in NEEDED_BY_FIGURES}
+    for record in records(run_folder):
+        if record["kind"] in spool:
+            spool[record["kind"]].append(record)
+    return spool
+
+
+def completion(spool: Spool, warm_up_s: float) -> dict[int, dict[str, LogBuckets]]:
     """Buckets of the whole run by pair and clock, without the warm-up's seconds and the last order."""
-    payloads = (
-        ((instance_of(record["source"]), record["payload"]["clock"]), record["payload"])
-        for record in records(run_folder)
-        if record["kind"] == COMPLETION and is_analysed(record["payload"]) and record["payload"]["second"] >= warm_up_s
-    )
-    found: dict[int, dict[str, LogBuckets]] = {}
+    payloads = []
+    for record in spool[COMPLETION]:
+        payload = record["payload"]
+        if is_analysed(payload) and payload["second"] >= warm_up_s:
+            payloads.append(((instance_of(record["source"]), payload["clock"]), payload))
+    by_pair: dict[int, dict[str, LogBuckets]] = {}
     for (pair, clock), buckets in merged_by(payloads).items():
-        found.setdefault(pair, {})[clock] = buckets
-    return found
+        by_pair.setdefault(pair, {})[clock] = buckets
+    return by_pair
 
 
-def timed(run_folder: Path) -> Counter[int]:
-    """Orders whose completion time was reported, by pair: those of the warm-up and the last one, too."""
-    found = Counter[int]()
-    for record in records(run_folder):
-        if record["kind"] == COMPLETION and record["payload"]["clock"] == "handed_over":
-            found[instance_of(record["source"])] += record["payload"]["count"]
-    return found
+def timed(spool: Spool) -> Counter[int]:
+    """Number of orders whose completion time was reported, by pair: those of the warm-up and the last one, too."""
+    orders = Counter[int]()
+    for record in spool[COMPLETION]:
+        if record["payload"]["clock"] == "handed_over":
+            orders[instance_of(record["source"])] += record["payload"]["count"]
+    return orders
 
 
-def traffic(run_folder: Path) -> dict[int, dict[str, int]]:
-    """Sums of what each gateway reported second by second, by pair."""
-    found: dict[int, dict[str, int]] = {}
-    for record in records(run_folder):
-        if record["kind"] == TRAFFIC:
-            pair = instance_of(record["source"])
-            payload = record["payload"]
-            counts = {name: payload[name] for name in COUNTS if name in payload}
-            found[pair] = added([found.get(pair, {}), counts])
-    return found
+def traffic(spool: Spool) -> dict[int, dict[str, int]]:
+    """Sums of the counts that each gateway reported second by second, by pair."""
+    sums: dict[int, dict[str, int]] = {}
+    for record in spool[TRAFFIC]:
+        pair = instance_of(record["source"])
+        payload = record["payload"]
+        counts = {name: payload[name] for name in COUNTS if name in payload}
+        sums[pair] = added([sums.get(pair, {}), counts])
+    return sums
 
 
 def merged(parts: Collection[dict[str, LogBuckets]]) -> dict[str, LogBuckets]:

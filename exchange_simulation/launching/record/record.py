@@ -21,7 +21,7 @@ from exchange_simulation.launching.record.outcome import (
     rates,
     recovered,
 )
-from exchange_simulation.launching.record.reading import completion, merged, timed, traffic
+from exchange_simulation.launching.record.reading import Spool, completion, merged, timed, traffic
 from exchange_simulation.launching.record.status import judge
 
 
@@ -48,16 +48,16 @@ def exit_code(record: dict[str, Any]) -> int:
     return 0 if record["status"] in {"complete", "saturated"} else 1
 
 
-def make_record(folder: Path, conditions: Conditions, outcome: Outcome) -> dict[str, Any]:
-    """run.json's content: sums over all pairs, then each pair by itself."""
+def make_record(spool: Spool, conditions: Conditions, outcome: Outcome) -> dict[str, Any]:
+    """run.json's content: sums over all pairs, then each pair by itself. `spool` are the run's own records."""
     settings = conditions.settings
     if len(outcome.gateways) < len(outcome.lineup.pairs):
-        outcome = replace(outcome, traffic=traffic(folder))
+        outcome = replace(outcome, traffic=traffic(spool))
     if outcome.restarts:
-        outcome = replace(outcome, timed=timed(folder))
+        outcome = replace(outcome, timed=timed(spool))
     warm_up_s, offered = settings.get("warm_up_s"), _offered_per_s(settings)
-    found = completion(folder, warm_up_s or 0.0)
-    times = {pair: found.get(pair, {}) for pair in outcome.lineup.pairs}
+    by_pair = completion(spool, warm_up_s or 0.0)
+    times = {pair: by_pair.get(pair, {}) for pair in outcome.lineup.pairs}
     lags = {pair: figures["lag"].percentile_ns(99.0) / 1e3 for pair, figures in times.items() if "lag" in figures}
     status, reasons = judge(outcome, offered, lags)
     return {

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from exchange.json_records import Record, RunRecord, section
-from exchange.records import NEEDED_BY_FIGURES
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.record.reading import record_for_report, records
+from exchange_simulation.launching.record.reading import Spool, read_spool, record_for_report
 from exchange_simulation.reports.drawing.colours import BLUE, transport_colour
 from exchange_simulation.reports.formats import is_number
 
 if TYPE_CHECKING:
     from exchange_simulation.reports.drawing.chart import Floats
 
-Spool = dict[str, list[Record]]  # by kind, each in order of arrival
 MAX_POINTS = 500  # of a line; a longer run gets several seconds a point
 LEAST_SECONDS = 4  # of a chart over time: three dots are no line
 
@@ -36,22 +34,16 @@ class RunFolder:
     spool: Spool
 
 
-def read_run_folder(folder: Path) -> RunFolder:
-    """UserError if there is neither record nor spool; a run that was killed left no run.json."""
+def read_run_folder(folder: Path, spool: Spool | None = None) -> RunFolder:
+    """Read run.json, and the spool unless it was read already. A run that was killed left no run.json.
+
+    UserError if there is neither record nor spool, or if one of them cannot be read.
+    """
     record_file = folder / "run.json"
     if not record_file.exists() and not (folder / "spool").is_dir():
         raise UserError(f"{folder} is not a run's folder: it has neither run.json nor a spool")
     run = record_for_report(record_file, RunRecord) if record_file.exists() else UNRECORDED_RUN
-    return RunFolder(run, _read_spool(folder))
-
-
-def _read_spool(folder: Path) -> Spool:
-    """The records of the kinds that are drawn; UserError at one that cannot be read."""
-    spool: Spool = {kind: [] for kind in NEEDED_BY_FIGURES}
-    for record in records(folder):
-        if record["kind"] in spool:
-            spool[record["kind"]].append(record)
-    return spool
+    return RunFolder(run, read_spool(folder) if spool is None else spool)
 
 
 def is_scheduled(run: Record) -> bool:

@@ -1,0 +1,50 @@
+"""`exchange run` does nothing twice: its spool is parsed once, and its transport is checked once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exchange.json_records import Record
+from exchange.records import decode_line
+from exchange.settings import RunSettings
+from exchange_simulation.launching import run as launching_run
+from exchange_simulation.launching import transport_settings
+from exchange_simulation.launching.record import reading
+from tests.exchange_command import exchange_here
+
+WORDS: tuple[Any, ...] = ("run", "--transport", "memory", "--orders", 200, "--rate", "max", "--no-spark")
+
+
+def test_a_spool_is_parsed_once_for_record_table_and_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[bytes] = []
+
+    def noted(line: bytes) -> Record:
+        parsed.append(line)
+        return decode_line(line)
+
+    monkeypatch.setattr(reading, "decode_line", noted)
+    said = exchange_here(*WORDS, "--results", tmp_path, "--name", "first")
+    assert said.code == 0, said.err
+    assert (tmp_path / "first" / "report.html").exists()
+    files = sorted((tmp_path / "first" / "spool").glob("*.jsonl"))
+    lines = [line for file in files for line in file.read_bytes().splitlines()]
+    assert lines
+    assert sorted(parsed) == sorted(lines)
+
+
+def test_a_transport_is_checked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[RunSettings] = []
+    check = transport_settings.check_transport
+
+    def noted(settings: RunSettings) -> None:
+        checked.append(settings)
+        check(settings)
+
+    for module in (transport_settings, launching_run):  # wherever it may be called
+        monkeypatch.setattr(module, "check_transport", noted, raising=False)
+    said = exchange_here(*WORDS, "--results", tmp_path)
+    assert said.code == 0, said.err
+    assert len(checked) == 1
