@@ -155,7 +155,7 @@ class ComparisonRecord(TypedDict):
     conditions: Record
 
 
-class Head(TypedDict):
+class RecordHead(TypedDict):
     """The fields that the records of all commands have but those of runs and trials."""
 
     schema: int
@@ -166,7 +166,7 @@ class Head(TypedDict):
     versions: Record
 
 
-class CapacityRecord(Head):
+class CapacityRecord(RecordHead):
     """capacity.json: an objective, and the highest rate that holds it; null before an edge is found."""
 
     objective: str
@@ -210,7 +210,7 @@ class LoadAxis:
         return found
 
 
-class FaultsRecord(Head):
+class FaultsRecord(RecordHead):
     """faults.json: a fault matrix, a run for each fault over each transport."""
 
     settings: Record
@@ -219,7 +219,7 @@ class FaultsRecord(Head):
     cells: list[Record]
 
 
-class SimulationRecord(Head):
+class SimulationRecord(RecordHead):
     """simulation.json: many instruments, matched without messaging."""
 
     settings: Record
@@ -234,7 +234,7 @@ class SimulationRecord(Head):
     events: NotRequired[Record | None]
 
 
-class BenchRecord(Head):
+class BenchRecord(RecordHead):
     """bench.json: the cells of a messaging benchmark."""
 
     benchmark: str

@@ -13,8 +13,8 @@ from enum import Enum
 from exchange.measurements import Meter
 
 
-class Kind(Enum):
-    """What a column holds."""
+class Unit(Enum):
+    """The unit of a column."""
 
     RATE = "messages/s by the gateway's clock"
     COUNT = "messages, a field of a gateway's traffic records"
@@ -29,7 +29,7 @@ class SecondColumn:
 
     figure: str
     """The figure's name in a row. {clock} stands for due; for handed_over, if the run has no schedule."""
-    kind: Kind
+    unit: Unit
     of: str = ""
     """The count that a rate is the growth of."""
     terminal: str = ""
@@ -49,48 +49,53 @@ METERS = {int(meter): f"{meter.name.lower()}_per_s" for meter in Meter if meter 
 """The figure of each throughput meter."""
 
 COLUMNS = (
-    SecondColumn("offered_orders_per_s", Kind.RATE, terminal="orders/s\noffered", page="offered", needs_schedule=True),
+    SecondColumn("offered_orders_per_s", Unit.RATE, terminal="orders/s\noffered", page="offered", needs_schedule=True),
     SecondColumn(
-        "orders_per_s", Kind.RATE, of="orders_sent", terminal="\nsent", page="sent", live="sent", followed="sent"
+        "orders_per_s", Unit.RATE, of="orders_sent", terminal="\nsent", page="sent", live="sent", followed="sent"
     ),
     SecondColumn(
         "answered_orders_per_s",
-        Kind.RATE,
+        Unit.RATE,
         of="orders_answered",
         terminal="\nanswered",
         page="answered",
         live="answered",
         in_spark=False,
     ),
-    SecondColumn("answers_per_s", Kind.RATE, of="messages_received", live="answers", in_spark=False),
-    SecondColumn("orders_sent", Kind.COUNT),
-    SecondColumn("orders_answered", Kind.COUNT, followed="answered"),
-    SecondColumn("messages_received", Kind.COUNT),
-    *(SecondColumn(figure, Kind.METER) for figure in METERS.values()),
-    SecondColumn("{clock}_p50_us", Kind.TIME, terminal="us, {clock}\np50", page="p50", live="p50", followed="p50 us"),
-    SecondColumn("{clock}_p99_us", Kind.TIME, terminal="\np99", page="p99", live="p99", followed="p99 us"),
-    SecondColumn("{clock}_max_us", Kind.TIME, terminal="\nmax", page="max", live="max", followed="max us"),
+    SecondColumn("answers_per_s", Unit.RATE, of="messages_received", live="answers", in_spark=False),
+    SecondColumn("orders_sent", Unit.COUNT),
+    SecondColumn("orders_answered", Unit.COUNT, followed="answered"),
+    SecondColumn("messages_received", Unit.COUNT),
+    *(SecondColumn(figure, Unit.METER) for figure in METERS.values()),
+    SecondColumn("{clock}_p50_us", Unit.TIME, terminal="us, {clock}\np50", page="p50", live="p50", followed="p50 us"),
+    SecondColumn("{clock}_p99_us", Unit.TIME, terminal="\np99", page="p99", live="p99", followed="p99 us"),
+    SecondColumn("{clock}_max_us", Unit.TIME, terminal="\nmax", page="max", live="max", followed="max us"),
     SecondColumn(
-        "handed_over_p50_us", Kind.TIME, terminal="handed\nover p50", page="p50 handed over", needs_schedule=True
+        "handed_over_p50_us", Unit.TIME, terminal="handed\nover p50", page="p50 handed over", needs_schedule=True
     ),
-    SecondColumn("handed_over_p99_us", Kind.TIME, page="p99 handed over", needs_schedule=True),
-    SecondColumn("lag_p99_us", Kind.TIME, page="lag p99", live="lag p99", followed="lag p99", needs_schedule=True),
+    SecondColumn("handed_over_p99_us", Unit.TIME, page="p99 handed over", needs_schedule=True),
+    SecondColumn("lag_p99_us", Unit.TIME, page="lag p99", live="lag p99", followed="lag p99", needs_schedule=True),
     SecondColumn(
-        "gateway_cpu_cores", Kind.CORES, terminal="cores\ngateway", page="gateway", live="gateway", followed="gateway"
+        "gateway_cpu_cores",
+        Unit.CORES,
+        terminal="cores\ngateway",
+        page="gateway",
+        live="gateway",
+        followed="gateway",
     ),
-    SecondColumn("engine_cpu_cores", Kind.CORES, terminal="\nengine", page="engine", live="engine", followed="engine"),
-    SecondColumn("reporter_cpu_cores", Kind.CORES, live="reporter", in_spark=False),
-    SecondColumn("broker_cpu_cores", Kind.CORES, live="broker", in_spark=False),
+    SecondColumn("engine_cpu_cores", Unit.CORES, terminal="\nengine", page="engine", live="engine", followed="engine"),
+    SecondColumn("reporter_cpu_cores", Unit.CORES, live="reporter", in_spark=False),
+    SecondColumn("broker_cpu_cores", Unit.CORES, live="broker", in_spark=False),
 )
 """In the order in which they are shown. 80 characters leave the terminal no room for `lag p99`: it is due minus handed
 over."""
 
-COUNTS = tuple(column.figure for column in COLUMNS if column.kind is Kind.COUNT)
+COUNTS = tuple(column.figure for column in COLUMNS if column.unit is Unit.COUNT)
 """The counts of a traffic record."""
 RATES = {column.of: column.figure for column in COLUMNS if column.of}
 """The rate that is made of each count."""
 
 
-def spark_columns(kind: Kind) -> list[str]:
-    """Return the figures of this kind that Spark's tables have."""
-    return [column.figure for column in COLUMNS if column.kind is kind and column.in_spark]
+def spark_columns(unit: Unit) -> list[str]:
+    """Return the figures in this unit that Spark's tables have."""
+    return [column.figure for column in COLUMNS if column.unit is unit and column.in_spark]

@@ -21,7 +21,7 @@ Fact = dict[str, Any]
 """The payload of a record of traffic, process or throughput, with the record's source, kind, wall_ns, monotonic_ns."""
 
 
-class Traffic:
+class GatewayTraffic:
     """One gateway's counts of each second, and their rates."""
 
     def __init__(self, duration_s: float | None) -> None:
@@ -50,7 +50,7 @@ class Facts:
     """Facts of one run. `duration_s` is known once the run has ended."""
 
     def __init__(self, duration_s: float | None = None) -> None:
-        self._traffic: defaultdict[str, Traffic] = defaultdict(lambda: Traffic(duration_s))
+        self._traffic: defaultdict[str, GatewayTraffic] = defaultdict(lambda: GatewayTraffic(duration_s))
         self._cpu: defaultdict[str, History] = defaultdict(lambda: History(duration_s))
         self._meters = PlacedMeters()
 

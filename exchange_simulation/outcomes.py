@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from exchange.percentiles import FIGURES
 from exchange.second_columns import RATES
 from exchange_simulation.reports.exports import flat, trial_rows
-from exchange_simulation.reports.formats import is_told, three_digits
+from exchange_simulation.reports.formats import has_enough_orders, three_digits
 
 if TYPE_CHECKING:
     import pandas
@@ -168,9 +168,9 @@ class Run(MeasuredOutcome):
 
     def rows(self) -> list[Row]:
         from exchange_simulation.reports.run.run_folder import read_run_folder
-        from exchange_simulation.reports.run.seconds import Seconds
+        from exchange_simulation.reports.run.seconds import RunSeconds
 
-        seconds = Seconds(read_run_folder(self.folder))
+        seconds = RunSeconds(read_run_folder(self.folder))
         no_rates = dict.fromkeys(RATES.values())
         return [{"second": number, **no_rates, **seconds.row(number)} for number in seconds.numbers]
 
@@ -182,7 +182,7 @@ class Run(MeasuredOutcome):
         percentiles = []
         if self.times:
             for name, us in (("p50", self.times.p50_us), ("p99", self.times.p99_us)):
-                if is_told(name, self.times.count):
+                if has_enough_orders(name, self.times.count):
                     percentiles.append(f"{name} {us:,.0f} us")
         if percentiles:
             sentence += f": {', '.join(percentiles)}"

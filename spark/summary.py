@@ -28,7 +28,7 @@ from pyspark.sql.types import DoubleType, IntegerType, LongType, StringType, Str
 
 from exchange.measurements import CLOCKS
 from exchange.records import COMPLETION, PROCESS, THROUGHPUT, TRAFFIC
-from exchange.second_columns import COUNTS, Kind, spark_columns
+from exchange.second_columns import COUNTS, Unit, spark_columns
 from exchange.second_figures import Fact, Facts
 from spark.errors import DatasetUnreadableError
 from spark.run_facts import RunFacts
@@ -42,10 +42,10 @@ WHOLE_NUMBERS = (*COUNTS, *(f"{clock}_count" for clock in CLOCKS))
 RATE = "orders_per_s"
 OFFERED = "offered_orders_per_s"
 MEASURED = (
-    *(rate for rate in spark_columns(Kind.RATE) if rate not in (OFFERED, RATE)),
-    *spark_columns(Kind.COUNT),
-    *spark_columns(Kind.METER),
-    *spark_columns(Kind.CORES),
+    *(rate for rate in spark_columns(Unit.RATE) if rate not in (OFFERED, RATE)),
+    *spark_columns(Unit.COUNT),
+    *spark_columns(Unit.METER),
+    *spark_columns(Unit.CORES),
     *TIMES,
 )
 """The figures of a second, but the two rates that come first."""
@@ -124,7 +124,7 @@ class RunRecords:
     def __init__(self, run: RunFacts) -> None:
         self._run = run
         self._facts: list[Fact] = []
-        self._times = Times(run.warm_up_s, run.gateways)
+        self._times = CompletionTimes(run.warm_up_s, run.gateways)
 
     def take(self, kind: str, records: pa.Table) -> None:
         if kind == COMPLETION:
@@ -151,7 +151,7 @@ def _with_columns(figures: Row) -> Row:
     return {name: value for name, value in figures.items() if name in FIGURE_COLUMNS}
 
 
-class Times:
+class CompletionTimes:
     """Collects one run's completion times. A single source has at most one record for a second and clock, so its
     seconds need no adding up."""
 

@@ -27,7 +27,7 @@ from exchange_simulation.messaging.benchmark import (
 from exchange_simulation.messaging.flow import Consume, ConsumeShared, Publish, rest_s
 from exchange_simulation.messaging.options import RATES, SECONDS
 from exchange_simulation.messaging.roles import LinkEnd, Links, Role, RoleResult, of_kind, stopped_in_words
-from exchange_simulation.reports.formats import is_told
+from exchange_simulation.reports.formats import has_enough_orders
 
 LEAST_SPAN_NS = 10_000_000
 """A receiver's clock that ran for less tells no rate: a full buffer is drained faster than anything can be sent."""
@@ -197,7 +197,9 @@ def _figures_of_times(times: LogBuckets, name: str) -> Figures:
     """The figures, without a percentile above p50 of so few times that it is about the maximum."""
     found = times.figures_us()
     count = found.pop("count", 0)
-    return {f"{name}_{what}_us": value for what, value in found.items() if what == "p50" or is_told(what, count)}
+    return {
+        f"{name}_{what}_us": value for what, value in found.items() if what == "p50" or has_enough_orders(what, count)
+    }
 
 
 PACED_COLUMNS = (

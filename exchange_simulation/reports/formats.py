@@ -8,7 +8,7 @@ from statistics import quantiles
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from exchange.percentiles import LEAST_ORDERS
-from exchange.second_columns import Kind, SecondColumn
+from exchange.second_columns import SecondColumn, Unit
 
 if TYPE_CHECKING:
     from exchange.estimates import IntervalEstimate
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ABSENT = "-"
 
 
-SECOND_FORMATS = {Kind.CORES: "{:.2f}"}
+SECOND_FORMATS = {Unit.CORES: "{:.2f}"}
 """The format of a second's figures, where it is not a whole number."""
 
 
@@ -123,7 +123,7 @@ def with_middle_half(estimate: dict[str, Any] | None) -> str:
     return " ".join(filter(None, (rounded(estimate), middle_half(estimate))))
 
 
-def is_told(percentile: str, orders: float | None) -> bool:
+def has_enough_orders(percentile: str, orders: float | None) -> bool:
     """Whether ten orders or more are slower than the percentile; with fewer it is about the maximum.
 
     True for other figures, and if the number of orders is not known.
@@ -131,11 +131,11 @@ def is_told(percentile: str, orders: float | None) -> bool:
     return orders is None or orders >= LEAST_ORDERS.get(percentile, 0)
 
 
-def not_told(row: Mapping[str, Any], name: str) -> str | None:
+def maximum_instead(row: Mapping[str, Any], name: str) -> str | None:
     """ "max of 499" in place of a row's figure such as due_p99_us, if its due_count is too small; None otherwise."""
     clock, _, percentile = name.removesuffix("_us").rpartition("_")
     orders = row.get(f"{clock}_count")
-    return None if is_told(percentile, orders) else max_of(orders or 0)
+    return None if has_enough_orders(percentile, orders) else max_of(orders or 0)
 
 
 def max_of(orders: float) -> str:
@@ -181,12 +181,12 @@ def cell(row: Mapping[str, Any], name: str, form: str) -> str:
     value = row.get(name)
     if value is None:
         return ABSENT
-    return not_told(row, name) or form.format(value)
+    return maximum_instead(row, name) or form.format(value)
 
 
 def second_cells(row: Mapping[str, Any], columns: Iterable[SecondColumn], clock: str) -> list[str]:
     """Return a second's number and its figures in these columns; completion times are those of `clock`."""
     figures = [
-        cell(row, column.figure.format(clock=clock), SECOND_FORMATS.get(column.kind, "{:,.0f}")) for column in columns
+        cell(row, column.figure.format(clock=clock), SECOND_FORMATS.get(column.unit, "{:,.0f}")) for column in columns
     ]
     return [f"{row['second']:,}", *figures]

@@ -47,33 +47,33 @@ def warning(sentence: str) -> Text:
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     title: str
     kind: Kind
     from_right: bool
 
 
-def key(title: str = "", *, from_right: bool = False) -> Column:
+def key(title: str = "", *, from_right: bool = False) -> TableColumn:
     """A column that names the row."""
-    return Column(title, "key", from_right)
+    return TableColumn(title, "key", from_right)
 
 
-def figure(title: str = "") -> Column:
+def figure(title: str = "") -> TableColumn:
     """A column of numbers. Its values stay on one line."""
-    return Column(title, "figure", from_right=True)
+    return TableColumn(title, "figure", from_right=True)
 
 
-def words(title: str = "") -> Column:
+def words(title: str = "") -> TableColumn:
     """A column of sentences."""
-    return Column(title, "words", from_right=False)
+    return TableColumn(title, "words", from_right=False)
 
 
-def plain_table(*titles: Column | str, gap: int = 2, header: bool = True, what: str = "") -> FoldingTable:
+def plain_table(*titles: TableColumn | str, gap: int = 2, header: bool = True, what: str = "") -> FoldingTable:
     """A table with `gap` blanks between columns; a column given as a plain title holds figures.
 
     `what` they are stands above each block after the first, whose first title should say it.
     """
-    shaped = [title if isinstance(title, Column) else figure(title) for title in titles]
+    shaped = [title if isinstance(title, TableColumn) else figure(title) for title in titles]
     if shaped != sorted(shaped, key=lambda column: ORDER.index(column.kind)):
         raise ValueError(f"columns are in another order than {', '.join(ORDER)}: {titles}")
     return FoldingTable(shaped, gap, header, what)
@@ -83,7 +83,7 @@ def plain_table(*titles: Column | str, gap: int = 2, header: bool = True, what: 
 class FoldingTable:
     """Rows of text under columns, which rich lays out for the width at hand."""
 
-    columns: Sequence[Column]
+    columns: Sequence[TableColumn]
     gap: int
     header: bool
     what: str

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from exchange.measurements import CLOCKS
-from exchange.second_columns import COLUMNS, COUNTS, RATES, Kind
+from exchange.second_columns import COLUMNS, COUNTS, RATES, Unit
 from exchange_simulation.reports.live.picture import groups
 from exchange_simulation.reports.live.spark_table import FOLLOWED
 from spark.summary import MEASURED, OFFERED, RATE, TIMES
@@ -31,7 +31,7 @@ def test_no_other_file_declares_columns_of_a_second() -> None:
 
 @pytest.mark.parametrize("clock", CLOCKS[:2])
 def test_spark_has_every_time_that_is_shown(clock: str) -> None:
-    assert {column.figure.format(clock=clock) for column in COLUMNS if column.kind is Kind.TIME} <= set(TIMES)
+    assert {column.figure.format(clock=clock) for column in COLUMNS if column.unit is Unit.TIME} <= set(TIMES)
 
 
 def test_spark_has_a_column_only_once() -> None:

@@ -10,7 +10,7 @@ from spark_runs import MadeUpRun
 
 from exchange.second_columns import METERS
 from exchange_simulation.reports.run.run_folder import read_run_folder
-from exchange_simulation.reports.run.seconds import Seconds
+from exchange_simulation.reports.run.seconds import RunSeconds
 from spark.errors import (
     RunUnfinishedError,
     RunUnreadableError,
@@ -31,7 +31,7 @@ RATES = ["offered_orders_per_s", "orders_per_s"]
 
 
 def test_the_table_of_seconds_is_what_the_terminal_shows(analysed: Analysed, tmp_path: Path) -> None:
-    seconds = Seconds(read_run_folder(analysed.made_up.write(tmp_path / "run")))
+    seconds = RunSeconds(read_run_folder(analysed.made_up.write(tmp_path / "run")))
     assert seconds.numbers == [row["second"] for row in analysed.seconds]
     for row in analysed.seconds:
         shown = seconds.row(row["second"])

@@ -18,7 +18,7 @@ from exchange_simulation.cli.results.kind import Row
 from exchange_simulation.cli.results.kinds import folders, kind_of
 from exchange_simulation.launching.record.reading import UNFINISHED
 from exchange_simulation.reports.exports import print_json
-from exchange_simulation.reports.formats import is_number, is_told
+from exchange_simulation.reports.formats import has_enough_orders, is_number
 
 LEAST_NAME = 12
 """Characters that a name keeps at least."""
@@ -150,7 +150,7 @@ def figures_of(row: Row) -> tuple[str, str, str, str]:
 
 def _time(row: Row, percentile: str, us: float | None) -> str:
     """A percentile that too few orders tell is absent."""
-    return f"{us:,.0f}" if is_number(us) and is_told(percentile, row.orders_measured) else ABSENT
+    return f"{us:,.0f}" if is_number(us) and has_enough_orders(percentile, row.orders_measured) else ABSENT
 
 
 def words_of(row: Row) -> str:

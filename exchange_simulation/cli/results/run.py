@@ -14,7 +14,7 @@ from exchange_simulation.cli.results.kind import Kind, Row
 from exchange_simulation.cli.results.rerun import settings_of_record, warn_of_differences
 from exchange_simulation.launching.metrics import COMPARISON_METRICS, NAGLE_METRICS, Metric, number_at, orders_measured
 from exchange_simulation.launching.record.noise import noise_words
-from exchange_simulation.reports.formats import condition, is_told, number, plain
+from exchange_simulation.reports.formats import condition, has_enough_orders, number, plain
 from exchange_simulation.reports.tables import key, plain_table, terminal, words
 from transports.registry import scheme_of
 
@@ -92,7 +92,7 @@ class Run(Kind):
         if difference["counts"]:
             print_rows("counts that differ", difference["counts"], lambda _, value: f"{value:,}")
         print_lines(_streams(difference))
-        shown = (figure for figure in difference["figures"] if _is_told(difference, figure))
+        shown = (figure for figure in difference["figures"] if _has_enough_orders(difference, figure))
         figures = [{**figure, "field": _title(figure)} for figure in shown]
         print_rows("figures", figures, lambda _, value: number(value), with_ratio=True)
 
@@ -216,10 +216,10 @@ def _streams(difference: Record) -> str:
     return f"{counts}{', '.join(streams)} (by their checksums)"
 
 
-def _is_told(difference: Record, figure: Record) -> bool:
+def _has_enough_orders(difference: Record, figure: Record) -> bool:
     """False for a percentile that either run has too few orders for; its maximum is in a row of its own."""
     percentile = figure["metric"].removesuffix("_us").rpartition("_")[2]
-    return all(is_told(percentile, difference[side]["orders_measured"]) for side in ("first", "second"))
+    return all(has_enough_orders(percentile, difference[side]["orders_measured"]) for side in ("first", "second"))
 
 
 def _title(figure: Record) -> str:

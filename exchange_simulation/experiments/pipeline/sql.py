@@ -19,7 +19,7 @@ from exchange_simulation.experiments.pipeline.jobs import session_for
 from exchange_simulation.launching.errors import UserError, users_mistake
 from exchange_simulation.launching.files import local_path, whole_file
 from exchange_simulation.reports.formats import ABSENT
-from exchange_simulation.reports.tables import Column, plain_table, terminal
+from exchange_simulation.reports.tables import TableColumn, plain_table, terminal
 from spark.dataset.bars import STRETCHES, create_partial_bars
 from spark.dataset.folder import ServedFolder, dataset_folder
 from spark.dataset.views import create_views, query
@@ -119,7 +119,7 @@ def to_terminal(rows: DataFrame) -> None:
     click.echo(f"{counted(min(len(first), MOST_ROWS), 'rows')}{more}")
 
 
-def _columns(rows: DataFrame) -> list[Column]:
+def _columns(rows: DataFrame) -> list[TableColumn]:
     """The table's columns: those before the first figure name a row, columns of numbers are aligned right."""
     are_numbers = [kind.startswith(NUMBERS) for _, kind in rows.dtypes]
     figures = [
@@ -129,7 +129,7 @@ def _columns(rows: DataFrame) -> list[Column]:
     ]
     keys = rows.columns[: rows.columns.index(figures[0])] if figures else rows.columns
     return [
-        Column(name, "key" if place < len(keys) else "figure", from_right=is_number)
+        TableColumn(name, "key" if place < len(keys) else "figure", from_right=is_number)
         for place, (name, is_number) in enumerate(zip(rows.columns, are_numbers, strict=True))
     ]
 

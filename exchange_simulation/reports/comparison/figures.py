@@ -20,7 +20,7 @@ from exchange_simulation.reports.drawing.chart import Chart, EndLabel, Numbers, 
 from exchange_simulation.reports.drawing.colours import ROLE_COLOURS, line_colours
 from exchange_simulation.reports.drawing.figures import Figure
 from exchange_simulation.reports.exports import grouped
-from exchange_simulation.reports.formats import axis_number, ends, is_told
+from exchange_simulation.reports.formats import axis_number, ends, has_enough_orders
 
 DRAWN = {NAGLE: ("mean", "p50")}
 """Completion times from due that a study's page draws against rate; all others draw USUALLY_DRAWN."""
@@ -72,7 +72,7 @@ def contender_colours(contenders: Mapping[str, list[Record]]) -> dict[str, str]:
 def _completion(arms: list[Record], name: str, words: str) -> Iterator[Figure]:
     """One figure, or none if too few arms measured this percentile; one with too few orders for it did not."""
     metric = f"due_{name}_us"
-    arms = [arm for arm in arms if is_told(name, arm.get("orders_measured"))]
+    arms = [arm for arm in arms if has_enough_orders(name, arm.get("orders_measured"))]
     if sum(metric in arm["metrics"] for arm in arms) >= LEAST_POINTS:
         yield Figure(f"Completion time from due, {name}{words}", _against_rate(arms, metric), COMPLETION)
 

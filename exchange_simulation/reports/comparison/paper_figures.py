@@ -125,7 +125,7 @@ def lines_against_rate(lines: list[PaperLine], axis: str, unit: str, labels: lis
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedRow:
     """A row: title, the paper's value in words, and ours for each column; None where we measured none."""
 
     what: str
@@ -133,7 +133,7 @@ class Published:
     ours: list[Record | None]
 
 
-def published(record: Record) -> list[Published]:
+def published(record: Record) -> list[PublishedRow]:
     """The rows; empty if the comparison has no figures in the paper's layout."""
     found = groups(record)
     completion = [_completion(words, arms) for words, arms in found.items()]
@@ -145,17 +145,17 @@ def transports(record: Record) -> list[str]:
     return list(next(iter(groups(record).values()), {}))
 
 
-def _completion(words: str, arms: Arms) -> Published:
+def _completion(words: str, arms: Arms) -> PublishedRow:
     has_nagle = any(arm["settings"]["nagle"] for own in arms.values() for arm in own)
     what = f"mean completion in µs, at {IPOIB_RATE:,.0f} orders/s{words}"
     at_rate = {name: next((arm for arm in own if rate_of(arm) == IPOIB_RATE), None) for name, own in arms.items()}
     ours = [arm["metrics"].get("handed_over_mean_us") if arm else None for arm in at_rate.values()]
-    return Published(what, f"{IPOIB_MEAN_US['on' if has_nagle else 'off']:,}", ours)
+    return PublishedRow(what, f"{IPOIB_MEAN_US['on' if has_nagle else 'off']:,}", ours)
 
 
-def _busiest(arms: Arms) -> Published:
+def _busiest(arms: Arms) -> PublishedRow:
     what = "CPU of the busiest component at any rate, in % of a core"
-    return Published(what, f"up to {IPOIB_CPU_PERCENT}", [_most(own) for own in arms.values()])
+    return PublishedRow(what, f"up to {IPOIB_CPU_PERCENT}", [_most(own) for own in arms.values()])
 
 
 def _most(arms: list[Record]) -> Record | None:

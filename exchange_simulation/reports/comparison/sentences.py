@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from exchange.json_records import Record
 from exchange_simulation.reports.exports import grouped
-from exchange_simulation.reports.formats import date_and_time, is_told, max_of, rate, rounded
+from exchange_simulation.reports.formats import date_and_time, has_enough_orders, max_of, rate, rounded
 
 
 def title(record: Record) -> str:
@@ -101,7 +101,7 @@ def cpu_beyond(record: Record, arm: Record) -> Record | None:
 def completion(arm: Record, clock: str, name: str, words: Callable[[Record | None], str]) -> str:
     """An arm's completion time in these words; where too few orders tell a percentile, the maximum of how many."""
     orders = arm.get("orders_measured")
-    if not is_told(name, orders):
+    if not has_enough_orders(name, orders):
         return f"{rounded(arm['metrics'].get(f'{clock}_max_us'))} ({max_of(orders or 0)})"
     return words(arm["metrics"].get(f"{clock}_{name}_us"))
 

@@ -30,7 +30,7 @@ from exchange_simulation.reports.comparison.sentences import (
     sureness,
 )
 from exchange_simulation.reports.formats import number, rate, rounded, with_middle_half
-from exchange_simulation.reports.tables import Column, FoldingTable, key, plain_table, terminal, warning
+from exchange_simulation.reports.tables import FoldingTable, TableColumn, key, plain_table, terminal, warning
 
 STRIP = 25
 KEY = "--*-- the arms differ; --o-- cannot tell; | marks 1. Repeats: how many lie on the ratio's side of 1."
@@ -98,7 +98,7 @@ def _show_answer(console: Console, record: Record) -> None:
 
 def _ratios(plot: RatioPlot, marks: list[Mark]) -> FoldingTable:
     """The ratio plot of one metric and pair of contenders."""
-    strips = Column(scale_of_strips(plot.ticks, STRIP), "figure", from_right=False)
+    strips = TableColumn(scale_of_strips(plot.ticks, STRIP), "figure", from_right=False)
     table = plain_table(key(from_right=True), strips, "ratio", "repeats")
     for mark in marks:
         if mark.outcome != "not compared":

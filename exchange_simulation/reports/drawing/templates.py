@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from exchange.percentiles import FIGURES
 from exchange_simulation.reports.drawing.colours import DARK, LIGHT, css_variables
-from exchange_simulation.reports.formats import FORMATS, condition, date_and_time, is_number, is_told, max_of
+from exchange_simulation.reports.formats import FORMATS, condition, date_and_time, has_enough_orders, is_number, max_of
 
 SHARED = Path(__file__).parent
 LINES = map(str.strip, (SHARED / "page.js").read_text(encoding="utf-8").splitlines())
@@ -31,7 +31,7 @@ def templates(folder: Path, **filters: Callable[..., Any]) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(formats=FORMATS, condition=condition, is_told=is_told, max_of=max_of)
+    environment.globals.update(formats=FORMATS, condition=condition, has_enough_orders=has_enough_orders, max_of=max_of)
     environment.globals.update(completion_figures=FIGURES)
     environment.globals.update(light=css_variables(LIGHT), dark=css_variables(DARK))
     environment.globals.update(script=Markup(SCRIPT), script_hash=Markup(SCRIPT_HASH))

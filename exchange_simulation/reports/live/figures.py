@@ -8,17 +8,17 @@ from typing import Any
 
 from exchange.measurements import CLOCKS, LogBuckets
 from exchange.records import COMPLETION, PROCESS, TRAFFIC
-from exchange.second_columns import COLUMNS, Kind
+from exchange.second_columns import COLUMNS, Unit
 from exchange.second_figures import Fact, Facts
 from exchange.seconds import is_analysed
-from exchange_simulation.reports.formats import is_told
+from exchange_simulation.reports.formats import has_enough_orders
 
 SECONDS = 60
 
 
 def _figures_of(clock: str) -> list[str]:
     """Return the figures of this clock's times that a live view shows."""
-    names = [column.figure.format(clock=clock) for column in COLUMNS if column.kind is Kind.TIME and column.live]
+    names = [column.figure.format(clock=clock) for column in COLUMNS if column.unit is Unit.TIME and column.live]
     of_clock = [name.removesuffix("_us") for name in names if name.startswith(f"{clock}_")]
     return [name.removeprefix(f"{clock}_") for name in of_clock]
 
@@ -71,7 +71,7 @@ class Figures:
         figures_us = buckets.figures_us()
         for figure in FIGURES_OF_CLOCK.get(clock, ()):
             # The p50 is drawn whatever the number of orders: a gap would look as if none had been answered.
-            if figure == "p50" or is_told(figure, buckets.count):
+            if figure == "p50" or has_enough_orders(figure, buckets.count):
                 self.minutes[f"{clock}_{figure}_us"].put(second, figures_us[figure])
         for old in [known for known in self._buckets if known[0] <= second - SECONDS]:
             del self._buckets[old]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from exchange.second_columns import COLUMNS, Kind
+from exchange.second_columns import COLUMNS, Unit
 from exchange.settings import RunSettings
 from exchange.words import each_of
 from exchange_simulation.reports.formats import duration_in_words, rate
@@ -36,9 +36,9 @@ def groups(is_scheduled: bool) -> dict[str, Rows]:
     for column in COLUMNS:
         if not column.live or (column.needs_schedule and not is_scheduled):
             continue
-        if column.kind is Kind.TIME:
+        if column.unit is Unit.TIME:
             title = times
-        elif column.kind is Kind.CORES:
+        elif column.unit is Unit.CORES:
             title = CORES
         else:
             title = MESSAGES

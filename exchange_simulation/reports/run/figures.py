@@ -22,7 +22,7 @@ from exchange_simulation.reports.run.run_folder import (
 
 
 @dataclass(frozen=True)
-class Plan:
+class FigurePlan:
     """A figure before it is drawn; `chart_of` returns None if nothing was measured, or too little for a chart."""
 
     name: str
@@ -47,7 +47,7 @@ class Plan:
         return Drawing(self.name, self.title_of(folder.run), None, "Not measured.")
 
 
-CURVE = Plan(
+CURVE = FigurePlan(
     name="percentiles",
     title="Completion time by percentile, µs, {since}",
     chart_of=completion.by_percentile,
@@ -56,21 +56,21 @@ CURVE = Plan(
     scheduled="Where the curve from due leaves the one from handing over, the gateway itself was late.",
 )
 OVER_TIME = (
-    Plan(
+    FigurePlan(
         name="completion",
         title="Completion time over the run, µs, {since}",
         chart_of=completion.over_time,
         caption="Level lines: the system keeps up. Climbing lines: orders queue. A gap: a second without an answer. A "
         "last moment of few orders is left out.",
     ),
-    Plan(
+    FigurePlan(
         name="heat",
         title="Every completion over the run, µs, {since}",
         chart_of=heat.heat,
         caption="A column is a moment of the run, a row a completion time, the shade how many orders took so long, on "
         "a log scale. A pause is a plume that rises out of the band.",
     ),
-    Plan(
+    FigurePlan(
         name="rates",
         title="Orders and answers a second, by the gateway's clock",
         chart_of=load.rates,
@@ -78,7 +78,7 @@ OVER_TIME = (
         "meters at their samples, rings the engine's.",
         scheduled="At a steady rate the orders sent lie on the offered rate, and those answered on those sent.",
     ),
-    Plan(
+    FigurePlan(
         name="cpu",
         title="CPU by component, cores in use",
         chart_of=load.cpu,

@@ -32,7 +32,7 @@ from exchange_simulation.reports.run.run_folder import (
     seconds_per_point,
     span_s,
 )
-from exchange_simulation.reports.run.seconds import Seconds
+from exchange_simulation.reports.run.seconds import RunSeconds
 
 SENT, ANSWERED = ROLE_COLOURS["gateway"], ROLE_COLOURS["engine"]
 DRAWN_RATES = {
@@ -54,7 +54,7 @@ MAX_DOTS = 30  # of a meter
 
 def rates(folder: RunFolder) -> Chart | None:
     """Orders and answers a second beside the offered rate; meter readings as dots."""
-    seconds, point_s, dots = Seconds(folder), seconds_per_point(folder.spool), _meters(folder)
+    seconds, point_s, dots = RunSeconds(folder), seconds_per_point(folder.spool), _meters(folder)
     lines = {text: line for text, (name, _) in DRAWN_RATES.items() if (line := line_of(seconds, name, point_s))}
     if not (lines or dots) or not is_long_enough(folder):
         return None
@@ -70,7 +70,7 @@ def rates(folder: RunFolder) -> Chart | None:
     return Chart(axes, numbers_of("second", "per_s", {**lines, **meters, **offered}))
 
 
-def line_of(seconds: Seconds, name: str, point_s: int) -> Line | None:
+def line_of(seconds: RunSeconds, name: str, point_s: int) -> Line | None:
     """A figure of the seconds over time; a second that does not have it is a gap. None if no second has it."""
     means = seconds.means(name, point_s)
     points = 1 + max(means, default=-1)
@@ -116,7 +116,7 @@ def cpu(folder: RunFolder) -> Chart | None:
     """Cores over time if a component reported each second, else its mean over the run."""
     if not is_long_enough(folder):
         return None
-    axes, seconds = empty_axes("cores", "seconds"), Seconds(folder)
+    axes, seconds = empty_axes("cores", "seconds"), RunSeconds(folder)
     found = {name: line for name in ROLE_COLOURS if (line := _cores(folder, seconds, name))}
     if not found:
         return None
@@ -125,7 +125,7 @@ def cpu(folder: RunFolder) -> Chart | None:
     return Chart(axes, numbers_of("second", "cores", found))
 
 
-def _cores(folder: RunFolder, seconds: Seconds, role: str) -> Line | None:
+def _cores(folder: RunFolder, seconds: RunSeconds, role: str) -> Line | None:
     line = line_of(seconds, f"{role}_cpu_cores", seconds_per_point(folder.spool))
     mean = mean_cores(folder.run).get(role)
     return line or (level(mean) if mean is not None else None)

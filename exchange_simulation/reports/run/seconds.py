@@ -16,7 +16,7 @@ from exchange_simulation.reports.run.run_folder import RunFolder
 Row = dict[str, Any]
 
 
-class Seconds:
+class RunSeconds:
     """The seconds of one run. A row has the columns of Spark's table of seconds, as far as they are known."""
 
     def __init__(self, folder: RunFolder) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from exchange.second_columns import COLUMNS, Kind, SecondColumn
-from exchange_simulation.reports.formats import SECOND_FORMATS, not_told, number, second_cells
+from exchange.second_columns import COLUMNS, SecondColumn, Unit
+from exchange_simulation.reports.formats import SECOND_FORMATS, maximum_instead, number, second_cells
 from exchange_simulation.reports.run.run_folder import RunFolder, is_scheduled, lasts_a_second
-from exchange_simulation.reports.run.seconds import Row, Seconds
+from exchange_simulation.reports.run.seconds import Row, RunSeconds
 from exchange_simulation.reports.tables import FoldingTable, key, plain_table, terminal
 
 CLOCK_WORDS = {"due": "due", "handed_over": "handed over"}
@@ -29,7 +29,7 @@ def seconds_table(folder: RunFolder) -> SecondsTable:
     columns = _columns_of(folder, lambda column: column.page)
     clock = _clock(folder)
     rows: list[tuple[int, list[str]] | None] = []
-    for row in Seconds(folder).shown(MOST_ON_A_PAGE):
+    for row in RunSeconds(folder).shown(MOST_ON_A_PAGE):
         if row is None:
             rows.append(None)
         else:
@@ -39,12 +39,12 @@ def seconds_table(folder: RunFolder) -> SecondsTable:
 
 def show_seconds(folder: RunFolder) -> None:
     """Print a row for every second, or for the first and the last few of a long run."""
-    seconds = Seconds(folder)
+    seconds = RunSeconds(folder)
     if seconds.numbers:
         terminal().print(_terminal_table(folder, seconds))
 
 
-def _terminal_table(folder: RunFolder, seconds: Seconds) -> FoldingTable:
+def _terminal_table(folder: RunFolder, seconds: RunSeconds) -> FoldingTable:
     columns = _columns_of(folder, lambda column: column.terminal)
     clock = _clock(folder)
     headings = [column.terminal.format(clock=CLOCK_WORDS[clock]) for column in columns]
@@ -64,7 +64,7 @@ def _columns_of(folder: RunFolder, title: Callable[[SecondColumn], str]) -> list
     return [
         column
         for column in COLUMNS
-        if title(column) and (scheduled or not column.needs_schedule) and (has_rates or column.kind is not Kind.RATE)
+        if title(column) and (scheduled or not column.needs_schedule) and (has_rates or column.unit is not Unit.RATE)
     ]
 
 
@@ -78,6 +78,6 @@ def _words(row: Row, column: SecondColumn, clock: str) -> str:
     value = row.get(name)
     if value is None:
         return ""
-    if column.kind in SECOND_FORMATS:
-        return SECOND_FORMATS[column.kind].format(value)
-    return not_told(row, name) or number(value)
+    if column.unit in SECOND_FORMATS:
+        return SECOND_FORMATS[column.unit].format(value)
+    return maximum_instead(row, name) or number(value)

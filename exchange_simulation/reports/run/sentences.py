@@ -9,8 +9,8 @@ from exchange.words import counted, each_of
 from exchange_simulation.launching.record.noise import MOST_SHARE, noise_words
 from exchange_simulation.reports.formats import (
     date_and_time,
+    has_enough_orders,
     is_number,
-    is_told,
     plain,
     rate,
     three_digits,
@@ -69,7 +69,7 @@ def _completion(run: Record) -> str:
     if not is_number(times.get("p50")):
         return ""
     parts = [f"Half of the orders were answered within {time_in_words(times['p50'])} {since}"]
-    if is_number(times.get("p99")) and is_told("p99", times.get("count", 0)):
+    if is_number(times.get("p99")) and has_enough_orders("p99", times.get("count", 0)):
         parts.append(f"99 % within {time_in_words(times['p99'])}")
     if is_number(times.get("max")):
         parts.append(f"the slowest after {time_in_words(times['max'])}")

@@ -10,7 +10,7 @@ import click
 from exchange.percentiles import LABELS
 from exchange.words import counted, each_of, noun
 from exchange_simulation.launching.record.noise import MOST_SHARE, noise_words
-from exchange_simulation.reports.formats import ABSENT, is_told, max_of, number, rate, whole
+from exchange_simulation.reports.formats import ABSENT, has_enough_orders, max_of, number, rate, whole
 from exchange_simulation.reports.tables import FoldingTable, indented, key, plain_table, terminal
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _found(record: dict[str, Any]) -> str:
     clock, since = ("due", "due") if "due" in times else ("handed_over", "handing over")
     if record["status"] not in ("complete", "saturated") or clock not in times:
         return ""
-    names = [name for name in ("p50", "p99", "max") if is_told(name, times[clock].get("count"))][:2]
+    names = [name for name in ("p50", "p99", "max") if has_enough_orders(name, times[clock].get("count"))][:2]
     return f": {', '.join(f'{name} {whole(times[clock][name])} us' for name in names)} from {since}"
 
 
@@ -136,7 +136,7 @@ def _completion_table(record: dict[str, Any]) -> FoldingTable:
 def _figure(figures: dict[str, Any], name: str) -> str:
     """1,240; a percentile that too few orders tell is written as the maximum that it nearly is."""
     orders = figures.get("count")
-    return whole(figures.get(name)) if is_told(name, orders) else max_of(orders or 0)
+    return whole(figures.get(name)) if has_enough_orders(name, orders) else max_of(orders or 0)
 
 
 def _pairs_table(pairs: list[dict[str, Any]]) -> FoldingTable:

@@ -23,7 +23,7 @@ from exchange_simulation.reports.run.completion import (
 from exchange_simulation.reports.run.heat import heat
 from exchange_simulation.reports.run.load import cpu, line_of, meter_dots, rates
 from exchange_simulation.reports.run.run_folder import Record, RunFolder, read_run_folder
-from exchange_simulation.reports.run.seconds import Seconds
+from exchange_simulation.reports.run.seconds import RunSeconds
 
 
 def completion(second: int, *values_us: int, last_order: bool = False) -> Record:
@@ -45,9 +45,9 @@ def process(second: int, cpu_s: float, at_s: float, source: str = "engine") -> R
     return {**about, "payload": {"second": second, "cpu_s": cpu_s}}
 
 
-def seconds_of(*records: Record) -> Seconds:
+def seconds_of(*records: Record) -> RunSeconds:
     spool = {kind: [r for r in records if r.get("kind") == kind] for kind in NEEDED_BY_FIGURES}
-    return Seconds(RunFolder({}, spool))
+    return RunSeconds(RunFolder({}, spool))
 
 
 def test_merged_seconds_give_the_figures_of_run_json(complete_run: Path) -> None:
