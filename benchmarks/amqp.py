@@ -17,7 +17,12 @@ from benchmarks.comparison import BenchmarkRow, Limit, Record, in_turns, record_
 from transports.amqp.address import PASSWORD
 from transports.rabbitmq import Node, RabbitMqMissing, private_node
 
-SECONDS, STEP, RATES = 3, 1.08, 28  # down to an eighth of the flat-out rate
+SECONDS = 3
+"""How long a rate has to be sustained."""
+STEP = 1.08
+"""The ratio of a rate to the next lower one."""
+RATES = 28
+"""The number of rates that are tried: down to an eighth of the flat-out rate."""
 PACED_ORDERS = 40_000
 LOOP_IN_PYTHON_US = 65.0
 """The gateway's CPU for an order over AMQP before its turns were compiled: 0.52 processors at 8,000 orders/s."""
@@ -26,7 +31,7 @@ FEW = 3
 
 
 def rows(repeats: int) -> Iterator[BenchmarkRow]:
-    """Start, exchange, completion, guarantees."""
+    """Measure a node's start, the exchange over each client, completion times, and delivery guarantees."""
     few = min(repeats, FEW)
     try:
         starts = [start_s() for _ in range(few + 1)]
@@ -35,19 +40,24 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
         return
     yield Limit("private RabbitMQ node: start to ready", "", "s", starts[1:], [], reach=6, aim=4.5)
     with node() as broker:
-        ours, plain = in_turns(
-            lambda: sustained(broker), lambda: sustained(broker, "--amqp-client", "pika"), min(few, 2)
-        )
-        yield BenchmarkRow("exchange over AMQP, sustained: compiled", "pika", "orders/s", ours, plain, reach=4, aim=6)
-        ours, plain = in_turns(lambda: flat_out(broker), lambda: flat_out(broker, "--amqp-client", "pika"), few)
-        yield BenchmarkRow("exchange over AMQP, flat out: compiled", "pika", "orders/s", ours, plain)
-        taken = [paced(broker) for _ in range(repeats + 1)][1:]
-        p99_ms = [each["completion_us"]["due"]["p99"] / 1e3 for each in taken]
+        with_pika = ("--amqp-client", "pika")
+
+        ours, pika = in_turns(lambda: sustained(broker), lambda: sustained(broker, *with_pika), min(few, 2))
+        yield BenchmarkRow("exchange over AMQP, sustained: compiled", "pika", "orders/s", ours, pika, reach=4, aim=6)
+
+        ours, pika = in_turns(lambda: flat_out(broker), lambda: flat_out(broker, *with_pika), few)
+        yield BenchmarkRow("exchange over AMQP, flat out: compiled", "pika", "orders/s", ours, pika)
+
+        records = [paced(broker) for _ in range(repeats + 1)][1:]
+        p99_ms = [record["completion_us"]["due"]["p99"] / 1e3 for record in records]
         yield Limit("completion p99 from due over AMQP at 8,000 orders/s", "", "ms", p99_ms, [], reach=2, aim=1)
-        cpu_us = [usage_of(each, "gateway", "cpu_s") * 1e6 / PACED_ORDERS for each in taken]
+
+        cpu_us = [usage_of(record, "gateway", "cpu_s") * 1e6 / PACED_ORDERS for record in records]
         what = "gateway's CPU over AMQP at 8,000 orders/s"
         yield Limit(what, "", "us an order", cpu_us, [], reach=0.7 * LOOP_IN_PYTHON_US, aim=0.5 * LOOP_IN_PYTHON_US)
-        sure, lossy = in_turns(lambda: flat_out(broker, "--delivery", "confirmed"), lambda: flat_out(broker), few)
+
+        confirmed = ("--delivery", "confirmed")
+        sure, lossy = in_turns(lambda: flat_out(broker, *confirmed), lambda: flat_out(broker), few)
         yield BenchmarkRow(
             "exchange over AMQP, flat out: confirmed", "lossy", "orders/s", sure, lossy, reach=0.4, aim=0.6
         )
@@ -55,17 +65,21 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
 
 @contextmanager
 def node() -> Iterator[Node]:
-    """A running node, whose password is in the environment, as a component has it."""
+    """Start a private node. Its password is in the environment, where components look for it."""
     with tempfile.TemporaryDirectory() as folder, private_node(Path(folder) / "broker") as started:
         before = os.environ.get(PASSWORD)
         os.environ[PASSWORD] = started.password
         try:
             yield started
         finally:
-            os.environ.pop(PASSWORD) if before is None else os.environ.update({PASSWORD: before})
+            if before is None:
+                del os.environ[PASSWORD]
+            else:
+                os.environ[PASSWORD] = before
 
 
 def start_s() -> float:
+    """Measure the seconds from a node's start until it takes connections."""
     start_ns = time.monotonic_ns()
     with tempfile.TemporaryDirectory() as folder, private_node(Path(folder) / "broker"):
         return (time.monotonic_ns() - start_ns) / 1e9
@@ -76,17 +90,20 @@ def url(broker: Node) -> str:
 
 
 def run(broker: Node, *words: str) -> Record:
-    """The run.json of a run over the node."""
+    """Run the exchange over the node; returns run.json."""
     return record_of("run", "--no-spark", "--transport", f"amqp://{broker.user}@{broker.host}:{broker.port}", *words)
 
 
 def flat_out(broker: Node, *words: str) -> float:
-    """Answered orders/s at the highest rate."""
+    """Measure the rate of a run as fast as it goes."""
     return float(run(broker, "--rate", "max", "--orders", "100000", *words)["rates"]["orders_per_s"])
 
 
 def sustained(broker: Node, *words: str) -> float:
-    """The highest rate, within STEP, at which a run of SECONDS sends on time and is answered as fast. RuntimeError."""
+    """Search the highest rate, within STEP, at which a run of SECONDS sends on time and is answered as fast.
+
+    RuntimeError if no rate is.
+    """
     fastest = flat_out(broker, *words)
     rates = [fastest * STEP ** (1 - below) for below in range(RATES)]
     reached = bisect.bisect_left(rates, True, key=lambda rate: is_sustained(broker, rate, *words))
@@ -96,7 +113,7 @@ def sustained(broker: Node, *words: str) -> float:
 
 
 def is_sustained(broker: Node, rate: float, *words: str) -> bool:
-    """Whether one of two runs is complete: the machine may be busy in the other."""
+    """Return whether one of two runs is complete: the machine may be busy in the other."""
     paced = ("--rate", f"{rate:.0f}", "--orders", f"{rate * SECONDS:.0f}", *words)
     return any(run(broker, *paced)["status"] == "complete" for _ in range(2))
 

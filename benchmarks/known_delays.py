@@ -2,9 +2,9 @@
 
     exchange compare --transports delayed?us=0,delayed?us=20 --rates 2000 --repeats 12
 
-The repeats are always 12, since that is the question. One comparison a delay, so each has its own family of rows.
-The runs have real-time priority where we may give it, so that other work does not hide what is asked; no run is made
-again for noise.
+The repeats are always 12, since that is the question. There is one comparison for each delay, so each has its own
+family of rows. The runs have real-time priority where the system permits it, so that other work does not hide what is
+asked; no run is made again for noise.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ METRIC = "due_p50_us"
 
 
 @dataclass(frozen=True)
-class Known(BenchmarkRow):
-    """A difference that is there: whether `compare` says so."""
+class KnownDifference(BenchmarkRow):
+    """A difference that is there, and whether `compare` finds it."""
 
     is_found: bool = False
 
@@ -37,7 +37,7 @@ class Known(BenchmarkRow):
 
 
 def rows(repeats: int) -> Iterator[BenchmarkRow]:  # noqa: ARG001
-    """The p50 from due of each delayed link beside that of one without delay."""
+    """Compare the p50 from due of each delayed link with that of one without delay."""
     with tempfile.TemporaryDirectory(prefix="exchange-delays-") as place:
         install(Path(place))
         for delay_us in DELAYS_US:
@@ -53,7 +53,7 @@ def install(folder: Path) -> None:
 
 
 def compared(delay_us: int, place: Path) -> Record:
-    """The comparison.json of a link with the delay against one without."""
+    """Compare a link with the delay with one without; returns comparison.json."""
     arms = f"delayed?us=0,delayed?us={delay_us}"
     words = ("--transports", arms, "--rates", RATE, "--seconds", SECONDS, "--repeats", REPEATS)
     surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join([str(place), str(Path(__file__).parents[1])])}
@@ -62,12 +62,14 @@ def compared(delay_us: int, place: Path) -> Record:
     )
 
 
-def row(delay_us: int, record: dict[str, Any]) -> Known:
-    """What was found, and in the words of the verdict if nothing was."""
-    [verdict] = [each for each in record["verdicts"] if each["metric"] == METRIC]
-    none, late = ([*arm["metrics"][METRIC]["by_repeat"].values()] for arm in record["arms"])
+def row(delay_us: int, record: dict[str, Any]) -> KnownDifference:
+    """Return the row of a comparison: whether its verdict is that the two links differ, and by how much they do."""
+    (verdict,) = (verdict for verdict in record["verdicts"] if verdict["metric"] == METRIC)
     is_found = verdict["outcome"] == "differ"
-    more_us = median(late) - median(none)
+    arm_without, arm_delayed = record["arms"]
+    without_us = list(arm_without["metrics"][METRIC]["by_repeat"].values())
+    delayed_us = list(arm_delayed["metrics"][METRIC]["by_repeat"].values())
+    more_us = median(delayed_us) - median(without_us)
     what = f"{delay_us} us more on a link at {RATE:,}/s, {REPEATS} repeats: "
     what += f"{'found' if is_found else 'not found'} ({more_us:+.0f} us in p50 from due)"
-    return Known(what, "no delay", "us", late, none, is_found=is_found)
+    return KnownDifference(what, "no delay", "us", delayed_us, without_us, is_found=is_found)

@@ -2,9 +2,11 @@
 
 Ours is `MatchingEngine.handle`, called from Python. The references are `reference/matching.cpp`, which finds the next
 best price in a bitmap or by walking the array of price levels, and `benchmarks/reference_book.py`, sorted dictionaries
-of queues. Time is CPU time of the thread, so other programs count as little as possible; files, batches and the book
-are made outside of it. A figure is the best of a few passes, since the first has cold caches; a reference that takes a
-second runs once. Each reference must give our answers, byte for byte.
+of queues. Each reference must give our answers, byte for byte.
+
+Time is CPU time of the thread, so other programs count as little as possible. Files, batches and the book are made
+before the clock starts. A figure is the best of a few passes, since the first has cold caches; a reference that takes a
+second runs once.
 """
 
 from __future__ import annotations
@@ -32,12 +34,13 @@ from transports.frames import FrameBatch
 SEED = 1
 PASSES = 3
 BATCH_ORDERS = 4096
-SMALL = 50_000  # orders for the reference in Python
+SMALL = 50_000
+"""Orders for the reference in Python."""
 
 
 @dataclass
 class Tape:
-    """Orders of the default workload's volumes, prices uniform in a range."""
+    """A stream of orders: volumes of the default workload, prices uniform in a range. And the book's settings."""
 
     prices: tuple[int, int] = (450, 549)
     max_price: int = 999
@@ -46,6 +49,7 @@ class Tape:
     answers: FrameBatch = field(default_factory=lambda: FrameBatch(1 << 16, 1 << 20))
 
     def batches(self) -> Iterator[FrameBatch]:
+        """Yield the orders as frames, as the engine receives them."""
         flow = OrderFlow(SeededOrders(SEED, self.prices))
         for first in range(0, self.orders, BATCH_ORDERS):
             batch = FrameBatch(BATCH_ORDERS)
@@ -53,37 +57,31 @@ class Tape:
             yield batch
 
     def records(self) -> bytes:
+        """Return the orders one after the other, as in a file."""
         return SeededOrders(SEED, self.prices).records(1, self.orders)
 
 
 def rows(repeats: int) -> Iterator[BenchmarkRow]:
     """The comparisons of the matching core."""
     default = Tape()
+    with_bitmap = cpp("bitmap", default)
     yield compared(
-        "1,000,000 default orders",
-        default,
-        "C++, levels with bitmap",
-        cpp("bitmap", default),
-        repeats,
-        reach=1.0,
-        aim=1.3,
+        "1,000,000 default orders", default, "C++, levels with bitmap", with_bitmap, repeats, reach=1.0, aim=1.3
     )
+
     by_id = Tape(with_ids=True)
-    yield compared("the same, with an index of ids", by_id, "C++, without ids", cpp("bitmap", by_id), repeats)
+    without_ids = cpp("bitmap", by_id)
+    yield compared("the same, with an index of ids", by_id, "C++, without ids", without_ids, repeats)
+
     wide = Tape(prices=(1, 65534), max_price=65534)
-    yield compared(
-        "uniform over 65,534 ticks",
-        wide,
-        "C++, array of levels",
-        cpp("levels", wide, passes=1),
-        repeats,
-        reach=20,
-        aim=40,
-    )
+    walking = cpp("levels", wide, passes=1)
+    yield compared("uniform over 65,534 ticks", wide, "C++, array of levels", walking, repeats, reach=20, aim=40)
     yield compared("the same", wide, "C++, levels with bitmap", cpp("bitmap", wide), repeats)
+
     small = Tape(orders=SMALL)
+    in_python = python(small)
     yield compared(
-        f"{SMALL:,} default orders", small, "Python, sorted dictionaries", python(small), repeats, reach=60, aim=100
+        f"{SMALL:,} default orders", small, "Python, sorted dictionaries", in_python, repeats, reach=60, aim=100
     )
 
 
@@ -96,17 +94,25 @@ def compared(
     reach: float | None = None,
     aim: float | None = None,
 ) -> BenchmarkRow:
+    """Match the tape with our engine and with a reference, in turns. The row's figures are orders a second."""
     batches = list(tape.batches())
-    ours, theirs = in_turns(lambda: max(our_orders_per_s(tape, batches) for _ in range(PASSES)), reference, repeats)
+
+    def best_of_our_passes() -> float:
+        return max(our_orders_per_s(tape, batches) for _ in range(PASSES))
+
+    ours, theirs = in_turns(best_of_our_passes, reference, repeats)
     return BenchmarkRow(what, against, "orders/s", ours, theirs, reach, aim)
 
 
 def our_orders_per_s(tape: Tape, batches: list[FrameBatch], checksum: StreamChecksum | None = None) -> float:
-    engine, answers = MatchingEngine(OrderBook(tape.max_price, with_ids=tape.with_ids)), tape.answers
+    """Match the batches in a new book; returns orders a second. With `checksum`, the answers are added to it."""
+    engine = MatchingEngine(OrderBook(tape.max_price, with_ids=tape.with_ids))
+    answers = tape.answers
     engine.warm()
     start_ns = time.thread_time_ns()
     for batch in batches:
-        first, stop = 0, HandleStop.ROOM
+        first = 0
+        stop = HandleStop.ROOM
         while stop is not HandleStop.DONE:
             answers.clear()
             first, stop = engine.handle(batch, answers, first)
@@ -116,34 +122,47 @@ def our_orders_per_s(tape: Tape, batches: list[FrameBatch], checksum: StreamChec
 
 
 def our_checksum(tape: Tape) -> str:
+    """Return the checksum of our answers."""
     checksum = StreamChecksum()
     our_orders_per_s(tape, list(tape.batches()), checksum)
     return checksum.hex
 
 
 def cpp(search: str, tape: Tape, passes: int = PASSES) -> Measure | None:
-    """A run of the C++ program over the tape, once its answers have proved to be ours."""
-    if (program := built("matching")) is None:
+    """Check that the C++ program gives our answers to the tape; returns a function that measures its orders a second.
+
+    `search` is how the program finds the next best price: "bitmap" or "levels". None if there is no compiler.
+    """
+    program = built("matching")
+    if program is None:
         return None
     folder = tempfile.TemporaryDirectory(prefix="exchange-tape-")
-    orders, answers = Path(folder.name, "orders.bin"), Path(folder.name, "answers.bin")
+    orders = Path(folder.name, "orders.bin")
+    answers = Path(folder.name, "answers.bin")
     orders.write_bytes(tape.records())
     command = [str(program), search, str(tape.max_price)]
     subprocess.run([*command, "1", str(orders), str(answers)], check=True, capture_output=True)
-    agree(tape, answers.read_bytes())
+    check_answers(tape, answers.read_bytes())
 
-    def run(_folder: tempfile.TemporaryDirectory[str] = folder) -> float:
+    def best_of_its_passes(_folder: tempfile.TemporaryDirectory[str] = folder) -> float:
+        """Hold the folder as a default, so that it is there as long as this function."""
         timed = subprocess.run([*command, str(passes), str(orders)], check=True, capture_output=True, text=True)
-        figures = (line.split() for line in timed.stdout.splitlines())
-        return max(int(count) / float(seconds) for count, _answers, _bytes, seconds in figures)
+        rates = []
+        for line in timed.stdout.splitlines():
+            matched, _answers, _bytes, seconds = line.split()
+            rates.append(int(matched) / float(seconds))
+        return max(rates)
 
-    return run
+    return best_of_its_passes
 
 
 def python(tape: Tape) -> Measure:
-    """A run of the reference in Python, from and to the same bytes."""
+    """Check that the reference in Python gives our answers; returns a function that measures its orders a second.
+
+    It reads and writes the same bytes as ours.
+    """
     records = tape.records()
-    agree(tape, b"".join(python_answers(tape, records)))
+    check_answers(tape, b"".join(python_answers(tape, records)))
 
     def run() -> float:
         start_ns = time.thread_time_ns()
@@ -155,6 +174,7 @@ def python(tape: Tape) -> Measure:
 
 
 def python_answers(tape: Tape, records: bytes) -> Iterator[bytes]:
+    """Yield the answers of the reference in Python, encoded."""
     book = ReferenceBook(tape.max_price)
     for message in decode_all(records):
         assert isinstance(message, Order | Cancel)
@@ -162,8 +182,8 @@ def python_answers(tape: Tape, records: bytes) -> Iterator[bytes]:
             yield encode(answer)
 
 
-def agree(tape: Tape, answers: bytes) -> None:
-    """AssertionError unless the reference's answers are ours."""
+def check_answers(tape: Tape, answers: bytes) -> None:
+    """Raise AssertionError unless the reference's answers are ours."""
     checksum = StreamChecksum()
     checksum.update(np.frombuffer(answers, np.uint8))
     if checksum.hex != our_checksum(tape):

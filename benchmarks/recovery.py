@@ -3,8 +3,8 @@
     gateway ⇄ engine ── journal, synced as --sync says        against the same run without a journal
     gateway ⇄ engine ✗ ── started again, or its standby       against the time that is allowed
 
-More is better in every row: a p50 and a break are given as their reciprocals. Runs have real-time priority where we may
-give it.
+More is better in every row: a p50 and a break are given as their reciprocals. Runs have real-time priority where the
+system permits it.
 """
 
 from __future__ import annotations
@@ -34,45 +34,76 @@ from matching_engine.recovering.pulse import Pulse
 from matching_engine.recovering.snapshots import EVERY_ORDERS, write_snapshot
 from transports.frames import FrameBatch
 
-ORDERS, FLAT_OUT, RATE_PER_S = 1_000_000, 500_000, 8_000
+ORDERS = 1_000_000
+"""Orders of a journal that is matched again."""
+FLAT_OUT_ORDERS = 500_000
+RATE_PER_S = 8_000
+ASKED_PER_S = 5e6
+"""The rate at which a journal must be matched again."""
 LONGEST_RUN_S = 120.0
 
 
 def rows(repeats: int) -> Iterator[BenchmarkRow]:
+    """Measure journals that are matched again, what a journal costs a run, and how long an engine is away."""
     with tempfile.TemporaryDirectory(prefix="exchange-recovery-") as place, going_first(permitted_priority()):
         folder = Path(place)
-        for in_record in (1, 1_000):
-            replayed = in_turns(partial(replay, journal_of(ORDERS, in_record, folder)), None, repeats)[0]
-            words = f"a journal matched again, {in_record:,} orders in a record"
-            yield BenchmarkRow(words, "5 M orders/s", "orders/s", replayed, [5e6] * repeats, reach=1, aim=4)
-        journal = with_snapshot(folder)
-        pairs = in_turns(partial(take_up, journal), partial(replay, journal), repeats)
-        words = f"a journal of {journal.orders / 1e6:g} M orders taken up from its snapshot"
-        yield BenchmarkRow(words, "matched again", "orders/s", *pairs)
-        for sync, reach, aim in (("none", 0.8, 0.95), ("batch", 0.5, 0.7)):
-            measures = (partial(orders_per_s, folder, sync), partial(orders_per_s, folder))
-            yield BenchmarkRow(
-                f"flat out, --sync {sync}", "no journal", "orders/s", *in_turns(*measures, repeats), reach, aim
-            )
-        measures = (partial(per_p50, folder, "batch"), partial(per_p50, folder))
-        pairs = in_turns(*measures, repeats)
-        yield BenchmarkRow(
-            "1 / p50 at 8,000 orders/s, --sync batch", "no journal", "/s", *pairs, reach=1 / 1.3, aim=1 / 1.1
-        )
-        for how, allowed_s, aim in (("recover", 2.0, 2), ("standby", 0.3, 6)):
-            breaks = in_turns(partial(per_break, folder, how), None, repeats)[0]
-            words = f"1 / engine killed to first answer, --{how}"
-            yield BenchmarkRow(words, f"{allowed_s:g} s", "/s", breaks, [1 / allowed_s] * repeats, reach=1, aim=aim)
+        yield matched_again(folder, 1, repeats)
+        yield matched_again(folder, 1_000, repeats)
+        yield taken_up(folder, repeats)
+        yield flat_out(folder, "none", repeats, reach=0.8, aim=0.95)
+        yield flat_out(folder, "batch", repeats, reach=0.5, aim=0.7)
+        yield paced(folder, repeats)
+        yield break_of("recover", folder, repeats, allowed_s=2.0, aim=2)
+        yield break_of("standby", folder, repeats, allowed_s=0.3, aim=6)
+
+
+def matched_again(folder: Path, in_record: int, repeats: int) -> BenchmarkRow:
+    """Match a journal again, with so many orders in each of its records."""
+    journal = journal_of(ORDERS, in_record, folder)
+    ours, _ = in_turns(partial(replay, journal), None, repeats)
+    what = f"a journal matched again, {in_record:,} orders in a record"
+    return BenchmarkRow(what, "5 M orders/s", "orders/s", ours, [ASKED_PER_S] * repeats, reach=1, aim=4)
+
+
+def taken_up(folder: Path, repeats: int) -> BenchmarkRow:
+    """Take a journal up from its snapshot, against matching all of it again."""
+    journal = with_snapshot(folder)
+    ours, again = in_turns(partial(take_up, journal), partial(replay, journal), repeats)
+    what = f"a journal of {journal.orders / 1e6:g} M orders taken up from its snapshot"
+    return BenchmarkRow(what, "matched again", "orders/s", ours, again)
+
+
+def flat_out(folder: Path, sync: str, repeats: int, reach: float, aim: float) -> BenchmarkRow:
+    """Run as fast as it goes with a journal, against the same run without."""
+    with_journal = partial(orders_per_s, folder, sync)
+    ours, without = in_turns(with_journal, partial(orders_per_s, folder), repeats)
+    return BenchmarkRow(f"flat out, --sync {sync}", "no journal", "orders/s", ours, without, reach, aim)
+
+
+def paced(folder: Path, repeats: int) -> BenchmarkRow:
+    """Run at a rate with a journal, against the same run without."""
+    with_journal = partial(per_p50, folder, "batch")
+    ours, without = in_turns(with_journal, partial(per_p50, folder), repeats)
+    what = "1 / p50 at 8,000 orders/s, --sync batch"
+    return BenchmarkRow(what, "no journal", "/s", ours, without, reach=1 / 1.3, aim=1 / 1.1)
+
+
+def break_of(how: str, folder: Path, repeats: int, allowed_s: float, aim: float) -> BenchmarkRow:
+    """Kill the engine of runs that recover, against the time without an answer that is allowed."""
+    ours, _ = in_turns(partial(per_break, folder, how), None, repeats)
+    what = f"1 / engine killed to first answer, --{how}"
+    return BenchmarkRow(what, f"{allowed_s:g} s", "/s", ours, [1 / allowed_s] * repeats, reach=1, aim=aim)
 
 
 def journal_of(orders: int, in_record: int, folder: Path) -> InputJournal:
-    """A journal of so many orders."""
+    """Write a journal of so many orders."""
     journal = InputJournal(folder / f"{in_record}.journal", {}, sync="none")
     append(journal, RunSettings(orders=orders), 1, orders, in_record)
     return journal
 
 
 def append(journal: InputJournal, settings: RunSettings, first: int, count: int, in_record: int = 1_000) -> None:
+    """Append so many orders, from order `first` on."""
     tape = np.frombuffer(bytearray(SeededOrders.of(settings).records(first, count)), np.uint8)
     size = len(tape) // count * in_record
     for at in range(0, len(tape), size):
@@ -80,7 +111,7 @@ def append(journal: InputJournal, settings: RunSettings, first: int, count: int,
 
 
 def with_snapshot(folder: Path) -> InputJournal:
-    """A journal with a snapshot, behind which further orders come. They have one price, so that few of them rest."""
+    """Write a journal with a snapshot, and further orders behind it. All have one price, so few of them rest."""
     settings = RunSettings(orders=EVERY_ORDERS + ORDERS, prices=(500, 500))
     journal = InputJournal(folder / "snapshot.journal", {}, sync="none")
     append(journal, settings, 1, EVERY_ORDERS)
@@ -91,20 +122,21 @@ def with_snapshot(folder: Path) -> InputJournal:
 
 
 def follow(journal: InputJournal) -> Follower:
+    """Return a follower that has matched the whole journal, from its snapshot if there is one."""
     follower = Follower(journal.path, MatchingEngine(OrderBook(999)))
     follower.follow()
     return follower
 
 
 def take_up(journal: InputJournal) -> float:
-    """Load its snapshot, and match the orders behind that; orders of the whole journal a second."""
+    """Load a journal's snapshot, and match the orders behind it; returns orders of the whole journal a second."""
     began_s = time.perf_counter()
     follow(journal)
     return journal.orders / (time.perf_counter() - began_s)
 
 
 def replay(journal: InputJournal) -> float:
-    """Match it from its first order; orders a second."""
+    """Match a journal from its first order; returns orders a second."""
     engine, answers = MatchingEngine(OrderBook(999)), FrameBatch(1 << 19, 1 << 21)
     began_s = time.perf_counter()
     for orders in journal.batches():
@@ -116,43 +148,57 @@ def replay(journal: InputJournal) -> float:
 
 
 def orders_per_s(folder: Path, *sync: str) -> float:
-    """The rate of a run as fast as it goes, with a journal if `sync` says when that is synced."""
-    run = started(folder, "--rate", "max", "--orders", FLAT_OUT, *journal_words(folder, *sync))
+    """Measure the rate of a run as fast as it goes, with a journal if `sync` says when that is synced."""
+    run = started(folder, "--rate", "max", "--orders", FLAT_OUT_ORDERS, *journal_words(folder, *sync))
     return float(record_of(run)["rates"]["orders_per_s"])
 
 
 def per_p50(folder: Path, *sync: str) -> float:
-    """The reciprocal of a paced run's median completion time from due, in seconds, so that more is better."""
+    """Measure the median completion time from due of a paced run; returns its reciprocal, per second."""
     run = started(folder, "--rate", RATE_PER_S, "--duration", 3, *journal_words(folder, *sync))
     return 1e6 / float(record_of(run)["completion_us"]["due"]["p50"])
 
 
 def journal_words(folder: Path, *sync: str) -> list[str]:
-    """The options of a journal in a new folder, if `sync` says when that is synced."""
-    return ["--journal", tempfile.mkdtemp(dir=folder), "--sync", *sync] if sync else []
+    """Return the options of a journal in a new folder; none if `sync` does not say when it is synced."""
+    if not sync:
+        return []
+    return ["--journal", tempfile.mkdtemp(dir=folder), "--sync", *sync]
 
 
 def per_break(folder: Path, how: str) -> float:
-    """Kill a run's engine once it serves; the reciprocal of the seconds without an answer."""
+    """Kill a run's engine a second after it serves; returns the reciprocal of the seconds without an answer."""
     journal = Path(tempfile.mkdtemp(dir=folder))
     run = started(folder, "--rate", RATE_PER_S, "--duration", 4, f"--{how}", "--journal", journal)
-    path, until_s = journal / "engine.pulse", time.monotonic() + LONGEST_RUN_S
-    while not (serves := path.exists() and Pulse(path).beats) and run.poll() is None and time.monotonic() < until_s:
-        time.sleep(0.01)
-    if serves:
+    pulse = journal / "engine.pulse"
+    if serves(pulse, run):
         time.sleep(1)
-        psutil.Process(Pulse(path).pid).send_signal(signal.SIGKILL)
+        psutil.Process(Pulse(pulse).pid).send_signal(signal.SIGKILL)
     return 1 / float(record_of(run)["recovered"]["without_service_s"])
 
 
+def serves(pulse: Path, run: subprocess.Popen[str]) -> bool:
+    """Wait until the engine's pulse beats; returns False if the run ended before, or did not begin in time."""
+    until_s = time.monotonic() + LONGEST_RUN_S
+    while run.poll() is None and time.monotonic() < until_s:
+        if pulse.exists() and Pulse(pulse).beats:
+            return True
+        time.sleep(0.01)
+    return False
+
+
 def started(folder: Path, *words: Any) -> subprocess.Popen[str]:
+    """Start `exchange run` with these options."""
     fixed = ["--no-spark", "--no-page", "--json", "--results", str(folder / "results")]
     command = [*EXCHANGE, "run", *map(str, words), *fixed]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def record_of(run: subprocess.Popen[str]) -> Record:
-    """Its run.json. RuntimeError if it left none. TimeoutExpired after it was interrupted, if it takes too long."""
+    """Wait for a run; returns its run.json.
+
+    RuntimeError if it left none. TimeoutExpired if it takes too long; it is interrupted then.
+    """
     try:
         out, err = run.communicate(timeout=LONGEST_RUN_S)
     except subprocess.TimeoutExpired:

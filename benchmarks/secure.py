@@ -15,61 +15,91 @@ import timeit
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import zmq
 from numba import njit
 
-from benchmarks.comparison import BenchmarkRow, Record, in_turns, permitted_priority, record_of
+from benchmarks.comparison import BenchmarkRow, Record, in_turns, permitted_priority, record_of, usage_of
 from transports.keys import make_keys
 
-CASES = (("zeromq", 1, 0.5, 0.75), ("zeromq", 10, 0.5, 0.75), ("tcp", 1), ("amqp", 1))
-"""Transport, orders in a message, the ratio to reach and to aim for."""
-TRIES, CALLS, TAG_BYTES = 150, 1_000, 16
+
+class Case(NamedTuple):
+    """A transport with some orders in a message, and the ratio to the plain rate to reach and to aim for."""
+
+    transport: str
+    packing: int
+    reach: float | None = None
+    aim: float | None = None
+
+
+CASES = (Case("zeromq", 1, 0.5, 0.75), Case("zeromq", 10, 0.5, 0.75), Case("tcp", 1), Case("amqp", 1))
+TRIES = 150
+CALLS = 1_000
+"""Messages of a try."""
+TAG_BYTES = 16
+NONCE_BYTES = 24
+KEY_BYTES = 32
 
 
 def rows(repeats: int) -> Iterator[BenchmarkRow]:
+    """Compare the encrypted and the plain rate of each case; over ZeroMQ, the bound stands beneath."""
     fixed = ("--rate", "max", "--duration", 2, "--no-spark", "--no-page", "--priority", permitted_priority())
     with tempfile.TemporaryDirectory(prefix="exchange-secure-") as place:
-        make_keys(keys := Path(place) / "keys", days=1)
-        for transport, packing, *targets in CASES:
-            words, plain = ("run", "--transport", transport, "--packing", packing, *fixed), list[Record]()
-            measures = partial(orders_per_s, [], *words, "--secure", keys), partial(orders_per_s, plain, *words)
-            what = f"{transport} encrypted, flat out, orders in a message: {packing}"
-            yield BenchmarkRow(what, "plain", "orders/s", *in_turns(*measures, repeats), *targets)
-            if transport == "zeromq":
-                yield BenchmarkRow(
-                    "  bound by cryptography", "", "of plain", [bound(each, packing) for each in plain[1:]], []
-                )
+        keys = Path(place) / "keys"
+        make_keys(keys, days=1)
+        for case in CASES:
+            words = ("run", "--transport", case.transport, "--packing", case.packing, *fixed)
+            secure_records: list[Record] = []
+            plain_records: list[Record] = []
+            secure, plain = in_turns(
+                partial(orders_per_s, secure_records, *words, "--secure", keys),
+                partial(orders_per_s, plain_records, *words),
+                repeats,
+            )
+            what = f"{case.transport} encrypted, flat out, orders in a message: {case.packing}"
+            yield BenchmarkRow(what, "plain", "orders/s", secure, plain, case.reach, case.aim)
+            if case.transport == "zeromq":
+                bounds = [bound(record, case.packing) for record in plain_records[1:]]
+                yield BenchmarkRow("  bound by cryptography", "", "of plain", bounds, [])
 
 
 def orders_per_s(records: list[Record], *words: Any) -> float:
+    """Run the exchange; returns its rate, and appends its run.json to `records`."""
     records.append(record_of(*words))
     return float(records[-1]["rates"]["orders_per_s"])
 
 
 def bound(plain: Record, packing: int) -> float:
-    """The share of this run's rate that sealing and opening every message would leave."""
-    counts, cpu_s = plain["counts"], sum(plain["components"][role]["cpu_s"] for role in ("gateway", "engine"))
+    """Return the share of a plain run's rate that sealing and opening every message would leave."""
+    counts = plain["counts"]
+    cpu_s = usage_of(plain, "gateway", "cpu_s") + usage_of(plain, "engine", "cpu_s")
     records = counts["orders_sent"] + counts["answers_received"]
-    messages = records if packing == 1 else 2 * counts["orders_sent"] / packing  # packed answers are one message
+    # With packing, all answers to a message of orders are one message.
+    messages = records if packing == 1 else 2 * counts["orders_sent"] / packing
     added_s = messages * sealed_and_opened_s(round(plain["mean_message_bytes"] * records / messages))
     return float(cpu_s / (cpu_s + added_s))
 
 
 def sealed_and_opened_s(size: int) -> float:
-    """The least time for a message of so many bytes, in the libsodium of pyzmq's wheel."""
-    library = ctypes.CDLL(str(next((Path(zmq.__file__).parents[1] / "pyzmq.libs").glob("libsodium*"))))
-    seal, unseal = library.crypto_box_easy_afternm, library.crypto_box_open_easy_afternm
-    seal.argtypes = unseal.argtypes = [ctypes.c_size_t] * 5
-    arrays = [np.zeros(length, np.uint8) for length in (size + TAG_BYTES, size, 24, 32)]  # the last: nonce, key
-    sealed, text, nonce, key = (array.ctypes.data for array in arrays)
+    """Measure the least time that a message of so many bytes takes in the libsodium of pyzmq's wheel."""
+    libraries = Path(zmq.__file__).parents[1] / "pyzmq.libs"
+    library = ctypes.CDLL(str(next(libraries.glob("libsodium*"))))
+    seal = library.crypto_box_easy_afternm
+    unseal = library.crypto_box_open_easy_afternm
+    seal.argtypes = [ctypes.c_size_t] * 5
+    unseal.argtypes = [ctypes.c_size_t] * 5
+    sealed_array = np.zeros(size + TAG_BYTES, np.uint8)
+    text_array = np.zeros(size, np.uint8)
+    nonce_array = np.zeros(NONCE_BYTES, np.uint8)
+    key_array = np.zeros(KEY_BYTES, np.uint8)
+    sealed, text, nonce, key = (array.ctypes.data for array in (sealed_array, text_array, nonce_array, key_array))
 
     @njit
-    def messages() -> None:
+    def seal_and_open() -> None:
         for _ in range(CALLS):
             seal(sealed, text, size, nonce, key)
             unseal(text, sealed, size + TAG_BYTES, nonce, key)
 
-    return min(timeit.repeat(messages, number=1, repeat=TRIES)) / CALLS
+    return min(timeit.repeat(seal_and_open, number=1, repeat=TRIES)) / CALLS
