@@ -110,7 +110,7 @@ class Resume(NamedTuple):
 
     The gateway says how many answers it has, and their checksum. The engine answers with the same number of session,
     and how many orders it has; its answers behind those follow. An engine that was started again asks for it with
-    session 0. For a reporter and its sources see stats_reporter/recovery.py.
+    session 0. For a reporter and its sources see stats_reporter/recovering/reporter.py.
     """
 
     session: U32  # of the gateway's numbering, each higher than the one before

@@ -48,7 +48,9 @@ def command(
     folder = Path(results) / name
 
     def open_in(make_folder: Callable[[], Path]) -> tuple[Service, str]:
-        service, link = open_reporter(name, url, make_folder, settings, instance=instance)
+        service, link = open_reporter(
+            name, url, make_folder, settings, instance=instance, sources_may_break=not launched
+        )
         return service, link.url
 
     if launched:

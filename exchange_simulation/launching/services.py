@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from matching_engine.recovering.resumed_session import ResumedSession
     from matching_engine.recovering.standby import Standby
     from matching_engine.service import EngineService
-    from stats_reporter.recovery import SourceLink
+    from stats_reporter.recovering.source_link import SourceLink
     from stats_reporter.service import Reporter
 
 LISTEN_AGAIN_S, ATTEMPT_S = 0.005, 0.1
@@ -68,17 +68,31 @@ def open_reporter(
     settings: RunSettings,
     of_thread: bool = False,
     instance: int = 1,
+    sources_may_break: bool = False,
 ) -> tuple[Reporter, Link]:
-    """Listen, then let `folder` make the run's folder, so that a listener that fails leaves none behind."""
+    """Listen, then let `folder` make the run's folder, so that a listener that fails leaves none behind.
+
+    `sources_may_break`: gateway or engine may break off and go on, though the settings here do not say so.
+    """
     from stats_reporter.service import Reporter
     from stats_reporter.writer import SpoolWriter
 
     link = listen(url, link_token(name, url), pattern=Pattern.FAN_IN)
-    spool = SpoolWriter(folder() / "spool", instance=instance, recovers=settings.recover)
+    spool_folder = folder() / "spool"
+    run = run_id(name)
     sources = Lineup.of(settings).part_of(instance).sources
-    return Reporter(
-        run_id(name), link, spool, settings.timeout_s, sources, of_thread, instance, settings.reporters
-    ), link
+    rest = (settings.timeout_s, sources, of_thread, instance, settings.reporters)
+    if settings.recover:
+        from stats_reporter.recovering.reporter import ReplaceableReporter
+        from stats_reporter.recovering.spool import ReplaceableSpool
+
+        return ReplaceableReporter(run, link, ReplaceableSpool(spool_folder, instance=instance), *rest), link
+    spool = SpoolWriter(spool_folder, instance=instance)
+    if settings.journals or sources_may_break:
+        from stats_reporter.recovering.reporter import RecoveringReporter
+
+        return RecoveringReporter(run, link, spool, *rest), link
+    return Reporter(run, link, spool, *rest), link
 
 
 def open_engine(
@@ -209,7 +223,7 @@ def _to_reporter(name: str, source: str, url: str, settings: RunSettings, until_
     link = open_link(until_ns)
     if not settings.journals:
         return link
-    from stats_reporter.recovery import SourceLink
+    from stats_reporter.recovering.source_link import SourceLink
 
     return SourceLink(link, lambda: open_link(_deadline_ns(ATTEMPT_S)), source)
 

@@ -19,9 +19,9 @@ from exchange.records import SAMPLE, SESSION, THROUGHPUT
 from exchange.results import ReporterResult
 from exchange.session import Reporting
 from exchange_simulation.launching.record.reading import records
-from stats_reporter.recovery import SourceLink
-from stats_reporter.service import Reporter
-from stats_reporter.writer import SpoolWriter
+from stats_reporter.recovering.reporter import ReplaceableReporter
+from stats_reporter.recovering.source_link import SourceLink
+from stats_reporter.recovering.spool import ReplaceableSpool
 from tests.machine import until
 from transports import registry
 from transports.base import Pattern
@@ -45,12 +45,12 @@ class Reporters:
 
     def start(self) -> None:
         link = registry.listen(self.url, "token", Pattern.FAN_IN)
-        self.url, self.spool = link.url, SpoolWriter(self.folder / "spool", recovers=True)
-        self.reporter = Reporter(RUN, link, self.spool, TIMEOUT_S)
+        self.url, self.spool = link.url, ReplaceableSpool(self.folder / "spool")
+        self.reporter = ReplaceableReporter(RUN, link, self.spool, TIMEOUT_S)
         self._link, self._thread = link, threading.Thread(target=self._run, args=(self.reporter,))
         self._thread.start()
 
-    def _run(self, reporter: Reporter) -> None:
+    def _run(self, reporter: ReplaceableReporter) -> None:
         try:
             self.results.append(reporter.run())
         except Killed:

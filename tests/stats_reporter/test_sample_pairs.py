@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from exchange.measurements import Meter
 from exchange.messages import Timestamp
-from stats_reporter.writer import SamplePairs
+from stats_reporter.sample_pairs import SamplePairs
 
 HANDED, ANSWERED, DUE = Meter.ORDER_HANDED_OVER, Meter.ORDER_ANSWERED, Meter.ORDER_DUE
 

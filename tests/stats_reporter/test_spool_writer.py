@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stats_reporter import writer as writer_module
+from stats_reporter.recovering.spool import ReplaceableSpool
 from stats_reporter.writer import FILE_BYTES, FILE_SECONDS, SpoolWriter
 
 SPOOL_GLOB = "[!.]*.jsonl"
@@ -171,4 +172,4 @@ def test_nothing_is_lost_doubled_or_moved_however_files_roll(steps):
 
 def test_a_reporter_killed_as_it_wrote_its_first_state_leaves_one_that_begins_anew(tmp_path: Path) -> None:
     (tmp_path / ".000000.jsonl.state").touch()
-    assert SpoolWriter(tmp_path, recovers=True).state_before is None
+    assert ReplaceableSpool(tmp_path).state_before is None

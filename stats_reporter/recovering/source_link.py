@@ -1,12 +1,7 @@
-"""Goes on after a reporter was killed: each source keeps its frames, and sends the next reporter those that it lacks.
+"""A source's link to its reporter: it keeps every frame until that is in the spool, and sends it again if need be.
 
-    reporter ── resume: "I have 3,120 frames of the gateway that began at ..." ──▶ every source
-    gateway ── the same word again, and the frames behind the 3,120th ──▶ reporter
-
-The reporter also says what is in its spool, by the same word with the number 0, so that the source forgets that.
-A source whose connection broke connects again and asks for that question: resume without a number. Until a source's
-word comes, the reporter drops its frames, which may lie in a broker's queue with a gap before them. The spool is what
-a reporter has for certain, so it notes beside each spool file what it had taken by then.
+`reporter.py` has the conversation, in `Resume` messages. The reporter also says what is in its spool, by a resume with
+the number 0, so that the source forgets that.
 """
 
 from __future__ import annotations
@@ -30,15 +25,27 @@ class SourceLink(Link):
 
     def __init__(self, link: Link, open_link: Callable[[], Link], source: str) -> None:
         """`open_link` is called in a thread of its own, since a source must not wait."""
-        self.url, self._open_link = link.url, open_link
+        self.url = link.url
+        self._open_link = open_link
         self._link: Link | None = link
         self._source = source_byte(source)
-        self._frames, self._first, self._forgotten = FrameBatch(1024), 0, 0
+        self._frames = FrameBatch(1024)
+        """Frames that may not be in the spool."""
+        self._first = 0
+        """The first of them that the link has not taken."""
+        self._forgotten = 0
+        """Frames before them, which are in the spool."""
         self._began_ns = 0
         """The time in the hello, which is the first frame."""
-        self._words, self._first_word = FrameBatch(1), 0
-        self._inbound, self._unread = FrameBatch(16), list[bytes]()
+        self._resumes = FrameBatch(1)
+        """What this source says to the reporter, before its frames."""
+        self._first_resume = 0
+        """The first of these that the link has not taken."""
+        self._inbound = FrameBatch(16)
+        self._unread: list[bytes] = []
+        """Frames of the reporter that are for the source."""
         self._answered = 0
+        """The reporter's last question that was answered."""
         self._thread: threading.Thread | None = None
         self._is_open = True
 
@@ -56,7 +63,8 @@ class SourceLink(Link):
 
     def receive(self, batch: FrameBatch) -> int:
         self._move()
-        frames, self._unread = self._unread, []
+        frames = self._unread
+        self._unread = []
         for frame in frames:
             batch.append(frame)
         return len(frames)
@@ -81,11 +89,11 @@ class SourceLink(Link):
         self._use(self._exchange)
 
     def _exchange(self, link: Link) -> None:
-        """Take what the reporter says, then send what the link takes: words first."""
+        """Take what the reporter says, then send what the link takes: a resume first."""
         self._hear(link)
         link.wait(0)  # some links notice a loss only here, and only when nothing is left to read
-        self._first_word = link.send(self._words, self._first_word)
-        if self._first_word == self._words.count:
+        self._first_resume = link.send(self._resumes, self._first_resume)
+        if self._first_resume == self._resumes.count:
             self._first = link.send(self._frames, self._first)
 
     def _open_another(self, lost: Link) -> None:
@@ -112,22 +120,25 @@ class SourceLink(Link):
         number, source = divmod(question.session, 1 << SOURCE_BITS)
         if source != self._source or question.session == self._answered:
             return
-        behind = question.messages - self._forgotten if question.checksum == self._began_ns else 0
+        is_of_this_process = question.checksum == self._began_ns
+        behind = question.messages - self._forgotten if is_of_this_process else 0
         if number == 0:
             self._forget(min(behind, self._first))
             return
-        self._answered, self._first = question.session, max(behind, 0)
+        self._answered = question.session
+        self._first = max(behind, 0)
         self._say(question)
 
     def _forget(self, frames: int) -> None:
-        """Forget frames that are in the spool; none if an earlier word comes late."""
+        """Forget frames that are in the spool; none if an earlier message comes late."""
         if frames > 0:
             self._frames.drop(frames)
             self._first -= frames
             self._forgotten += frames
 
-    def _say(self, word: Resume) -> None:
-        self._words, self._first_word = FrameBatch.of(encode(word)), 0
+    def _say(self, resume: Resume) -> None:
+        self._resumes = FrameBatch.of(encode(resume))
+        self._first_resume = 0
 
     def close(self, linger_s: float = 1.0) -> None:
         self._is_open = False

@@ -1,0 +1,92 @@
+"""Makes the spool's records of the messages that the sources send."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from exchange.instances import named, role_of, untagged
+from exchange.json_records import Record
+from exchange.measurements import Meter, Source
+from exchange.messages import Message, Throughput, Timestamp
+from exchange.records import PROCESS, SAMPLE, THROUGHPUT, RecordWriter
+from exchange.results import Usage
+from stats_reporter.sample_pairs import READINGS, SamplePairs
+from stats_reporter.writer import SpoolWriter
+
+GATEWAY = Source.GATEWAY.name.lower()
+ENGINE = Source.ENGINE.name.lower()
+ROLES: dict[type[Message], dict[int, str]] = {
+    Throughput: {
+        Meter.GATEWAY_ORDERS_SENT: GATEWAY,
+        Meter.ENGINE_ORDERS_RECEIVED: ENGINE,
+        Meter.ENGINE_MESSAGES_SENT: ENGINE,
+        Meter.GATEWAY_MESSAGES_RECEIVED: GATEWAY,
+    },
+    Timestamp: dict.fromkeys(READINGS, GATEWAY),
+}
+"""The role that reports each meter, by the kind of message."""
+
+
+def source_of_meter(message: Message | None) -> str | None:
+    """The source that reports this reading of a meter; None for any other message."""
+    if not isinstance(message, Throughput | Timestamp):
+        return None
+    meter, instance = untagged(message.meter)
+    role = ROLES[type(message)].get(meter)
+    if role is None:
+        return None
+    return named(role, instance)
+
+
+class SpoolRecords:
+    """Writes into the spool what the sources of a run send, and what the reporter itself uses."""
+
+    pairs_class: type[SamplePairs] = SamplePairs
+
+    def __init__(self, run: int, reporter: str, spool: SpoolWriter, of_thread: bool = False) -> None:
+        self._run = run
+        self._reporter = reporter
+        self._spool = spool
+        self._of_thread = of_thread
+        self._pairs: defaultdict[str, SamplePairs] = defaultdict(self.pairs_class)
+        """By gateway, since each gateway counts its orders from 1."""
+        self._second = -1
+        """The last second for which the reporter has reported its own usage."""
+        self.start()
+
+    def start(self) -> None:
+        """Count the reporter's usage from now on."""
+        self._at_start = Usage.now(self._of_thread)
+
+    def usage(self) -> dict[str, Any]:
+        return Usage.now(self._of_thread).since(self._at_start)
+
+    def write(self, source: str, kind: str, payload: dict[str, Any], read_ns: tuple[int, int] | None = None) -> None:
+        """Write a record that the reporter makes of a source's other messages."""
+        self._spool.write(RecordWriter(self._run, source).document(kind, payload, read_ns))
+
+    def take(self, record: Record, document: bytes) -> None:
+        """Write a source's record as it came.
+
+        The reporter has no clock of the run, so it reports its own usage for a second when the first gateway does.
+        """
+        self._spool.write(document)
+        if record["kind"] == PROCESS and role_of(record["source"]) == GATEWAY:
+            second = record["payload"]["second"]
+            if second > self._second:
+                self._second = second
+                self.write(self._reporter, PROCESS, {"second": second, **self.usage()})
+
+    def take_reading(self, source: str, message: Message) -> None:
+        """Write a record of a meter's reading."""
+        if isinstance(message, Throughput):
+            meter, _ = untagged(message.meter)
+            self.write(source, THROUGHPUT, {"meter": meter, "rate_per_s": message.rate_per_s})
+        elif isinstance(message, Timestamp) and (sample := self._pairs[source].take(message)):
+            self.write(source, SAMPLE, sample)
+
+    @property
+    def samples(self) -> int:
+        """The number of complete samples."""
+        return sum(pairs.paired for pairs in self._pairs.values())
