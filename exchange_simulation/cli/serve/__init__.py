@@ -38,11 +38,13 @@ def command(results: str, port: int) -> None:
         ended_as_by_ctrl_c(),
         ProcessGroup() as group,
         contextlib.closing(Runs(folder, group)) as runs,
-        Server(Site(folder, runs, group), port) as server,
+        contextlib.ExitStack() as opened,
     ):
+        site = Site(folder, runs, group)
+        server = opened.enter_context(Server(site.routes, port, site.on_mistake))
         click.echo(server.address)
         click.echo(f"shows {results}; Ctrl-C ends it, and the run that was started from it", err=True)
         try:
-            server.serve_forever()
+            server.run()
         except KeyboardInterrupt:
             click.echo("ended", err=True)

@@ -1,29 +1,46 @@
-"""The HTTP server: on 127.0.0.1 only, and for those who know its token only.
+"""The HTTP server: Starlette's application on uvicorn, on 127.0.0.1 only, and for those who know its token only.
 
-Every request is checked before anything is looked up: the Host header, so that no name of another site leads here; the
-token, which is the first part of the path; for a POST also the Origin, and that it is short.
+Each request is checked before anything is looked up. Starlette's TrustedHostMiddleware checks the Host header, so that
+no name of another site leads here. TokenAndOrigin checks the token, which is the first part of the path, and of a POST
+also that a page of ours sent it, and that it is short.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import secrets
-import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+import socket
+import traceback
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import BoundedSemaphore
-from typing import Any, Protocol
-from urllib.parse import parse_qs, unquote, urlsplit
+from typing import Any
+
+import click
+import uvicorn
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from exchange_simulation.launching.errors import UserError
 
 LOOPBACK = "127.0.0.1"
 MOST_CONNECTIONS = 64
-MOST_BYTES = 64 * 1024
-"""Longest form that is read."""
+SILENCE_S = 30.0
+"""A connection that sends nothing for this long after its begin is closed."""
+MOST_FORM_BYTES = 64 * 1024
+"""The longest form that is read."""
+GRACE_S = 1
+"""At the end, requests that are being answered may take this long."""
 HEADERS = {
+    "Server": "exchange",
     "Cache-Control": "no-store",
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
@@ -32,116 +49,147 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 
-Form = dict[str, list[str]]
+OnMistake = Callable[[Request, click.ClickException], Response]
+"""Makes the page for a mistake of the user."""
 
 
-@dataclass(frozen=True)
-class Answer:
-    """A response: a body, or events that come one after the other."""
+class TokenAndOrigin:
+    """Middleware that refuses every request that no page of ours has made, without a reason that would help to guess.
 
-    body: bytes = b""
-    status: HTTPStatus = HTTPStatus.OK
-    kind: str = "text/html; charset=utf-8"
-    headers: dict[str, str] = field(default_factory=dict)
-    events: Iterator[bytes] | None = None
+    The application behind it has the path that follows the token.
+    """
 
+    def __init__(self, app: ASGIApp, token: str, origin: str) -> None:
+        self._app = app
+        self._token = token
+        self._origin = origin
 
-class Answering(Protocol):
-    """Answers the requests that have passed the checks."""
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = self._refusal(scope)
+        if refusal is not None:
+            await _refused(refusal)(scope, receive, send)
+            return
+        await self._app({**scope, "root_path": f"/{self._token}"}, receive, send)
 
-    def get(self, parts: list[str], query: Form) -> Answer: ...
-
-    def post(self, parts: list[str], form: Form) -> Answer: ...
-
-
-class Refused(Exception):
-    """A request that is not answered; it gets no reason that would help to guess."""
-
-    def __init__(self, status: HTTPStatus = HTTPStatus.FORBIDDEN) -> None:
-        super().__init__(status)
-        self.status = status
-
-
-class Server(ThreadingHTTPServer):
-    """A thread for each request; none of them keeps the process alive."""
-
-    daemon_threads = True
-
-    def __init__(self, site: Answering, port: int) -> None:
-        try:
-            super().__init__((LOOPBACK, port), Handler)
-        except OSError as error:
-            raise UserError(f"cannot listen on {LOOPBACK}:{port}: {error.strerror}; choose another --port") from error
-        self._places = BoundedSemaphore(MOST_CONNECTIONS)
-        self.site, self.token, self.host = site, secrets.token_urlsafe(24), f"{LOOPBACK}:{self.server_port}"
-
-    @property
-    def address(self) -> str:
-        return f"http://{self.host}/{self.token}/"
-
-    def verify_request(self, request: Any, client_address: Any) -> bool:  # noqa: ARG002
-        """False, which closes the connection, if all places are taken; a silent one frees its place after 30 s."""
-        return self._places.acquire(blocking=False)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._places.release()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that goes away in the middle is no error."""
-        if not isinstance(sys.exception(), OSError):
-            super().handle_error(request, client_address)
+    def _refusal(self, scope: Scope) -> HTTPStatus | None:
+        """The status with which a request is refused; None if it is to be answered."""
+        token = scope["path"].removeprefix("/").partition("/")[0]
+        if not hmac.compare_digest(token.encode(), self._token.encode()):
+            return HTTPStatus.FORBIDDEN
+        if scope["method"] != "POST":
+            return None
+        headers = Headers(scope=scope)
+        if headers.get("Origin") != self._origin:
+            return HTTPStatus.FORBIDDEN
+        length = headers.get("Content-Length", "")
+        if not length.isdecimal() or int(length) > MOST_FORM_BYTES:
+            return HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+        return None
 
 
-class Handler(BaseHTTPRequestHandler):
-    server: Server
-    timeout = 30
-    server_version, sys_version = "exchange", ""
+class BoundedProtocol(H11Protocol):
+    """uvicorn's HTTP with at most MOST_CONNECTIONS connections: one more is closed at once.
 
-    def do_GET(self) -> None:
-        self._answer(self.server.site.get)
+    A connection that sends nothing is closed after SILENCE_S, so it does not keep its place.
+    """
 
-    def do_POST(self) -> None:
-        self._answer(lambda parts, _: self.server.site.post(parts, self._form()))
+    _silence: asyncio.TimerHandle | None = None
 
-    def _answer(self, answer_of: Callable[[list[str], Form], Answer]) -> None:
-        try:
-            parts, query = self._checked()
-            self._send(answer_of(parts, query))
-        except Refused as refused:
-            words = f"{refused.status.value} {refused.status.phrase}\n"
-            self._send(Answer(words.encode(), refused.status, "text/plain"))
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's has it
+        super().connection_made(transport)
+        if len(self.connections) > MOST_CONNECTIONS:
+            transport.close()
+        else:
+            self._silence = self.loop.call_later(SILENCE_S, transport.close)
 
-    def _checked(self) -> tuple[list[str], Form]:
-        """The parts of the path behind the token, and the query. Refused if the request may not be answered."""
-        url = urlsplit(self.path)
-        token, *parts = unquote(url.path).removeprefix("/").split("/")
-        is_known = hmac.compare_digest(token.encode(), self.server.token.encode())
-        if self.headers.get("Host") != self.server.host or not is_known:
-            raise Refused
-        return parts, parse_qs(url.query)
+    def data_received(self, data: bytes) -> None:
+        self._end_silence()
+        super().data_received(data)
 
-    def _form(self) -> Form:
-        """The posted form. Refused unless a page of ours posted it, and it is short."""
-        length = self.headers.get("Content-Length", "")
-        if self.headers.get("Origin") != f"http://{self.server.host}":
-            raise Refused
-        if not length.isdecimal() or int(length) > MOST_BYTES:
-            raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-        return parse_qs(self.rfile.read(int(length)).decode(errors="replace"))
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end_silence()
+        super().connection_lost(exc)
 
-    def _send(self, answer: Answer) -> None:
-        self.send_response(answer.status)
-        for name, value in {**HEADERS, "Content-Type": answer.kind, **answer.headers}.items():
-            self.send_header(name, value)
-        if answer.events is None:
-            self.send_header("Content-Length", str(len(answer.body)))
-        self.end_headers()
-        self.wfile.write(answer.body)
-        for event in answer.events or ():
-            self.wfile.write(event)
+    def _end_silence(self) -> None:
+        if self._silence is not None:
+            self._silence.cancel()
+            self._silence = None
 
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing: the address holds the token."""
+
+class Server:
+    """A server that listens from its start on, and answers while `run` runs. As a context it closes its socket."""
+
+    def __init__(self, routes: Sequence[BaseRoute], port: int, on_mistake: OnMistake | None = None) -> None:
+        """Listen on the port, 0 for a free one. UserError if it cannot be had."""
+        self._socket = _bound(port)
+        self.port: int = self._socket.getsockname()[1]
+        token = secrets.token_urlsafe(24)
+        origin = f"http://{LOOPBACK}:{self.port}"
+        self.address = f"{origin}/{token}/"
+        handlers: dict[Any, Any] = {HTTPException: _on_refusal, Exception: _on_mistake_of_ours}
+        if on_mistake is not None:
+            handlers[click.ClickException] = on_mistake
+        app = Starlette(
+            routes=routes,
+            middleware=[
+                Middleware(TrustedHostMiddleware, allowed_hosts=[LOOPBACK], www_redirect=False),
+                Middleware(TokenAndOrigin, token=token, origin=origin),
+            ],
+            exception_handlers=handlers,
+        )
+        app.router.redirect_slashes = False
+        self._uvicorn = uvicorn.Server(
+            uvicorn.Config(
+                app,
+                http=BoundedProtocol,
+                ws="none",
+                loop="asyncio",
+                lifespan="off",
+                log_config=None,
+                log_level="critical",  # the address, which would be in a log, holds the token
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                headers=list(HEADERS.items()),
+                timeout_graceful_shutdown=GRACE_S,
+            )
+        )
+
+    def run(self) -> None:
+        """Answer requests until SIGINT or SIGTERM, whose handler is then called, or until `stop`."""
+        self._uvicorn.run(sockets=[self._socket])
+
+    def stop(self) -> None:
+        """Let `run` return; for another thread."""
+        self._uvicorn.should_exit = True
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+
+def _bound(port: int) -> socket.socket:
+    listening = socket.socket()
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((LOOPBACK, port))
+        listening.listen()
+    except OSError as error:
+        listening.close()
+        raise UserError(f"cannot listen on {LOOPBACK}:{port}: {error.strerror}; choose another --port") from error
+    return listening
+
+
+def _refused(status: HTTPStatus) -> Response:
+    return PlainTextResponse(f"{status.value} {status.phrase}\n", status)
+
+
+def _on_refusal(_request: Request, error: HTTPException) -> Response:
+    return _refused(HTTPStatus(error.status_code))
+
+
+def _on_mistake_of_ours(_request: Request, error: Exception) -> Response:
+    traceback.print_exception(error)
+    return _refused(HTTPStatus.INTERNAL_SERVER_ERROR)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
+from typing import Any, NoReturn
+from urllib.parse import parse_qs, quote
 
 import click
 import orjson
 from markupsafe import Markup
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
 
 from exchange.settings import RunSettings
 from exchange_simulation.cli.results.difference import Part, shown_to
@@ -23,7 +29,6 @@ from exchange_simulation.cli.results.kind import Kind, Row
 from exchange_simulation.cli.results.kinds import folders, kind_of, known_kind
 from exchange_simulation.cli.results.listing import ABSENT, figures_of, has_figures, moment_of, started_of, words_of
 from exchange_simulation.cli.serve.runs import FORM, Runs
-from exchange_simulation.cli.serve.server import Answer, Form, Refused
 from exchange_simulation.launching.command_line import exchange_command
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.process_group import ProcessGroup
@@ -49,47 +54,47 @@ POLL_S, BREATH_S = 0.5, 15.0
 
 
 class Site:
-    """Answers requests about one results directory. A folder is found by comparing names, never by joining paths."""
+    """The routes of one results directory. A folder is found by comparing names, never by joining paths."""
 
     def __init__(self, results: Path, runs: Runs, group: ProcessGroup) -> None:
         self._results, self._runs, self._group = results, runs, group
         self._rows: dict[Path, tuple[int, Row]] = {}
         self._drawing = threading.Lock()
 
-    def get(self, parts: list[str], query: Form) -> Answer:
-        return self._routed(
-            {"": self._index, "side": self._side, "live": self._live, "events": self._events, "page": self._page},
-            parts,
-            query,
-        )
+    @property
+    def routes(self) -> list[Route]:
+        return [
+            Route("/", self._index),
+            Route("/side", self._side),
+            Route("/page/{path:path}", self._page),
+            Route("/live/{name}", self._live),
+            Route("/events/{name}", self._events),
+            Route("/start", self._start, methods=["POST"]),
+            Route("/stop", self._stop, methods=["POST"]),
+            Route("/rate", self._rate, methods=["POST"]),
+        ]
 
-    def post(self, parts: list[str], form: Form) -> Answer:
-        return self._routed({"start": self._start, "stop": self._stop, "rate": self._rate}, parts, form)
+    def on_mistake(self, request: Request, error: click.ClickException) -> Response:
+        """A page that says what was wrong: a mistake of the user, or a record that cannot be read."""
+        path = request.url.path.removeprefix(request.scope["root_path"])
+        sentence = error.format_message()
+        return self._page_of("mistake.html", path.count("/") - 1, HTTPStatus.BAD_REQUEST, sentence=sentence)
 
-    def _routed(self, routes: dict[str, Callable[..., Answer]], parts: list[str], given: Form) -> Answer:
-        """A mistake of the user, or a record that cannot be read, becomes a page that says so."""
-        route = routes.get(parts[0])
-        if route is None:
-            raise Refused(HTTPStatus.NOT_FOUND)
-        try:
-            return route(parts[1:], given)
-        except click.ClickException as error:
-            mistake = error.format_message()
-            return self._page_of("mistake.html", len(parts) - 1, HTTPStatus.BAD_REQUEST, sentence=mistake)
-
-    def _page_of(self, template: str, depth: int, status: HTTPStatus = HTTPStatus.OK, **values: Any) -> Answer:
-        """`depth`: how many folders the page lies below the first one."""
+    def _page_of(self, template: str, depth: int, status: HTTPStatus = HTTPStatus.OK, **values: Any) -> Response:
+        """A page from a template; it lies `depth` folders below the first page."""
         html = TEMPLATES.get_template(template).render(root="../" * depth or "./", results=str(self._results), **values)
-        return Answer(html.encode(), status)
+        return HTMLResponse(html, status)
 
-    def _index(self, parts: list[str], _query: Form) -> Answer:
-        return self._table() if not parts else _not_found()
+    def _index(self, _request: Request) -> Response:
+        return self._table()
 
-    def _table(self, mistake: str = "", asked: dict[str, str] | None = None) -> Answer:
+    def _table(self, mistake: str = "", asked: dict[str, str] | None = None) -> Response:
         kinds = {folder: kind_of(folder) for folder in folders(self._results)}
         rows = sorted((self._row(folder, kind) for folder, kind in kinds.items() if kind), key=moment_of, reverse=True)
         unfinished = [row.name for row in rows if row.status == "unfinished" and row.what == "run"]
         live = [name for name in unfinished if self._goes_on(self._results / name)]
+        first = [option for option in FORM if option.field in FIRST_FIELDS]
+        more = [option for option in FORM if option.field not in FIRST_FIELDS]
         return self._page_of(
             "table.html",
             0,
@@ -99,8 +104,8 @@ class Site:
             mistake=mistake,
             asked=asked or {},
             busy=self._runs.is_under_way(),
-            first=[o for o in FORM if o.field in FIRST_FIELDS],
-            more=[o for o in FORM if o.field not in FIRST_FIELDS],
+            first=first,
+            more=more,
         )
 
     def _row(self, folder: Path, kind: Kind) -> Row:
@@ -111,9 +116,9 @@ class Site:
             self._rows[folder] = written_ns, kind.row(folder)
         return self._rows[folder][1]
 
-    def _side(self, _parts: list[str], query: Form) -> Answer:
+    def _side(self, request: Request) -> Response:
         """Two of a kind, as `exchange results diff` holds them beside each other."""
-        names = query.get("of", [])
+        names = request.query_params.getlist("of")
         if len(names) != 2:
             raise UserError(f"{len(names)} were chosen: choose two, to see them side by side")
         one, other = (self._folder([name]) for name in names)
@@ -127,29 +132,38 @@ class Site:
         return self._page_of("side.html", 0, shown=shown, names=names)
 
     def _folder(self, names: list[str]) -> Path:
-        """The folder of a run or trial, or of a trial's run."""
+        """The folder of a run or trial, or of a trial's run; an answer of 404 if there is none."""
         folder = self._results
         for name in names:
-            found = [path for path in folders(folder) if path.name == name]
-            folder = found[0] if found else _not_found()
+            subfolders = {path.name: path for path in folders(folder)}
+            if name not in subfolders:
+                _not_found()
+            folder = subfolders[name]
         return folder
 
-    def _page(self, parts: list[str], _query: Form) -> Answer:
+    def _page(self, request: Request) -> Response:
         """page/FOLDER/FILE: the folder's page, made as `exchange report` does if it is older than its record."""
+        parts = request.path_params["path"].split("/")
         if len(parts) < 2:
-            raise Refused(HTTPStatus.NOT_FOUND)
-        folder, file = self._folder(parts[:-1]), parts[-1]
-        kind = kind_of(folder) or _not_found()
-        if kind.name == "run" and len(parts) == 2 and self._goes_on(folder):
-            return _redirect("../" * len(parts) + f"live/{folder.name}")
+            _not_found()
+        *names, file = parts
+        folder = self._folder(names)
+        kind = kind_of(folder)
+        if kind is None:
+            _not_found()
+        if kind.name == "run" and len(names) == 1 and self._goes_on(folder):
+            return _redirect(f"../../live/{folder.name}")
         if file == kind.file and (folder / file).exists():
-            return Answer((folder / file).read_bytes(), kind="application/json")
-        if file != (kind.page or "show"):
-            return _redirect(kind.page or "show") if file == "" else _not_found()
+            return Response((folder / file).read_bytes(), media_type="application/json")
+        page = kind.page or "show"
+        if file == "":
+            return _redirect(page)
+        if file != page:
+            _not_found()
         if not kind.page:
             text = self._output_of("results", "show", folder)
             return self._page_of("side.html", len(parts), names=[folder.name], shown=[], text=text)
-        return Answer(self._fresh_page(folder, kind).read_bytes(), headers={"Content-Security-Policy": SANDBOX})
+        return HTMLResponse(self._fresh_page(folder, kind).read_bytes(), headers={"Content-Security-Policy": SANDBOX})
 
     def _fresh_page(self, folder: Path, kind: Kind) -> Path:
         page, record = folder / kind.page, folder / kind.file
@@ -175,42 +189,51 @@ class Site:
     def _goes_on(self, folder: Path) -> bool:
         return self._runs.is_under_way(folder.name) or settings_under_way(folder) is not None
 
-    def _live(self, parts: list[str], _query: Form, mistake: str = "", depth: int = 1) -> Answer:
-        name = parts[0] if len(parts) == 1 else _not_found()
-        is_ours = self._runs.is_under_way(name)
-        if not is_ours and name != self._runs.name and not self._goes_on(self._folder([name])):
+    def _live(self, request: Request) -> Response:
+        """The page of a run that goes on, or of the last one that was started here; else that of its results."""
+        name = request.path_params["name"]
+        is_last = self._runs.is_under_way(name) or name == self._runs.name
+        if not is_last and not self._goes_on(self._folder([name])):
             return _redirect(f"../page/{name}/")
+        return self._live_page(name, depth=1)
+
+    def _live_page(self, name: str, depth: int, mistake: str = "") -> Response:
+        is_ours = self._runs.is_under_way(name)
         status = HTTPStatus.BAD_REQUEST if mistake else HTTPStatus.OK
         asked = self._runs.asked if is_ours else {}
         return self._page_of("live.html", depth, status, name=name, is_ours=is_ours, asked=asked, mistake=mistake)
 
-    def _events(self, parts: list[str], _query: Form) -> Answer:
-        name = parts[0] if len(parts) == 1 else _not_found()
-        return Answer(kind="text/event-stream", events=self._followed(name, self._settings(name)))
+    def _events(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        return StreamingResponse(self._followed(name, self._settings(name)), media_type="text/event-stream")
 
     def _settings(self, name: str) -> RunSettings:
         """The settings of a run that goes on, or of the last one that was started here."""
         if name == self._runs.name:
             return self._runs.settings
         written = settings_under_way(self._folder([name]))
-        return settings_as_written(written) if written else _not_found()
+        if not written:
+            _not_found()
+        return settings_as_written(written)
 
-    def _followed(self, name: str, settings: RunSettings) -> Iterator[bytes]:
+    async def _followed(self, name: str, settings: RunSettings) -> AsyncIterator[bytes]:
         """An event for each second of the run, and one at its end."""
-        folder, sent_s = self._results / name, 0.0
+        folder = self._results / name
         feed = Feed(settings, folder)
+        sent_s = 0.0
         while True:
-            goes_on = self._goes_on(folder)
-            if feed.has_grown() or not sent_s:
-                yield _event("minute", feed.minute())
+            goes_on = await run_in_threadpool(self._goes_on, folder)
+            has_grown = await run_in_threadpool(feed.has_grown)
+            if has_grown or not sent_s:
+                yield _event("minute", await run_in_threadpool(feed.minute))
                 sent_s = time.monotonic()
             elif time.monotonic() - sent_s > BREATH_S:
                 yield b":\n\n"
                 sent_s = time.monotonic()
             if not goes_on:
-                yield _event("ended", self._ended(folder))
+                yield _event("ended", await run_in_threadpool(self._ended, folder))
                 return
-            time.sleep(POLL_S)
+            await asyncio.sleep(POLL_S)
 
     def _ended(self, folder: Path) -> dict[str, Any]:
         """How the run ended; without a folder, what it said when it could not start."""
@@ -220,30 +243,42 @@ class Site:
         row = kind.row(folder)
         return {"words": row.status + (f": {row.reason}" if row.reason else ""), "has_page": True}
 
-    def _start(self, _parts: list[str], form: Form) -> Answer:
-        asked = {name: values[0] for name, values in form.items()}
+    async def _start(self, request: Request) -> Response:
+        form = await _form_of(request)
+        return await run_in_threadpool(self._started, {name: values[0] for name, values in form.items()})
+
+    def _started(self, asked: dict[str, str]) -> Response:
         try:
             return _redirect(f"live/{self._runs.start(asked)}")
         except click.ClickException as error:
             return self._table(error.format_message(), asked)
 
-    def _stop(self, _parts: list[str], _form: Form) -> Answer:
+    def _stop(self, _request: Request) -> Response:
         self._runs.close()
         return _redirect(f"live/{self._runs.name}" if self._runs.name else "./")
 
-    def _rate(self, _parts: list[str], form: Form) -> Answer:
+    async def _rate(self, request: Request) -> Response:
+        form = await _form_of(request)
+        return await run_in_threadpool(self._changed, form.get("rate", [""])[0])
+
+    def _changed(self, rate: str) -> Response:
+        """Run at another rate; a mistake in it leaves the run as it is, on the same page."""
         try:
-            return _redirect(f"live/{self._runs.change_rate(form.get('rate', [''])[0])}")
+            return _redirect(f"live/{self._runs.change_rate(rate)}")
         except click.ClickException as error:
-            return self._live([self._runs.name], {}, error.format_message(), depth=0)
+            return self._live_page(self._runs.name, depth=0, mistake=error.format_message())
 
 
-def _not_found() -> Any:
-    raise Refused(HTTPStatus.NOT_FOUND)
+async def _form_of(request: Request) -> dict[str, list[str]]:
+    return parse_qs((await request.body()).decode(errors="replace"))
 
 
-def _redirect(where: str) -> Answer:
-    return Answer(status=HTTPStatus.SEE_OTHER, headers={"Location": quote(where)})
+def _not_found() -> NoReturn:
+    raise HTTPException(HTTPStatus.NOT_FOUND)
+
+
+def _redirect(where: str) -> Response:
+    return RedirectResponse(quote(where), HTTPStatus.SEE_OTHER)
 
 
 def _event(name: str, value: dict[str, Any]) -> bytes:

@@ -31,7 +31,7 @@ class Serving:
     def asked(self, path: str, method: str = "GET", body: str = "", **headers: str) -> http.client.HTTPResponse:
         """The answer to one request; a Host header is given only if it is not the right one."""
         connection = http.client.HTTPConnection(self.url.netloc, timeout=PATIENCE_S)
-        connection.request(method, path, body, headers)
+        connection.request(method, path, body, {"Connection": "close", **headers})
         return connection.getresponse()
 
     def family(self) -> list[psutil.Process]:

@@ -23,7 +23,12 @@ def without(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("words", "extra"), [(("compare", "--dry-run"), "report"), (("spark", "summary", "."), "spark")]
+    ("words", "extra"),
+    [
+        (("compare", "--dry-run"), "report"),
+        (("spark", "summary", "."), "spark"),
+        (("serve", "--results", "."), "serve"),
+    ],
 )
 def test_a_command_that_needs_an_extra_names_it_before_it_measures(
     words: tuple[str, ...], extra: str, without: str
