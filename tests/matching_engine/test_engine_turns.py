@@ -213,7 +213,8 @@ def test_an_engine_whose_gateway_takes_no_answers_shows_its_pulse(tmp_path: Path
 @pytest.mark.parametrize("with_ids", [False, True])
 @given(st.data())
 @settings(max_examples=40)
-def test_compiled_turns_say_what_the_loop_in_python_says(packing: int, with_ids: bool, data: st.DataObject) -> None:
+def test_compiled_turns_do_what_the_loop_in_python_does(packing: int, with_ids: bool, data: st.DataObject) -> None:
+    """docs/loops.md has both loops, step by step."""
     hello, end = (
         encode(each) for each in (Terms(7, "price-time", packing, 999).hello(Source.GATEWAY), End(0, 0, 0, 0))
     )
