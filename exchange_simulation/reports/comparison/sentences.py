@@ -15,33 +15,43 @@ from exchange_simulation.reports.formats import date_and_time, has_enough_orders
 
 
 def title(record: Record) -> str:
-    """zeromq against tcp, at 1,000 to 16,000 orders/s; Nagle off against Nagle on over tcp, at 1,000 orders/s"""
-    rates = sorted({each for arm in record["arms"] if (each := arm["settings"]["orders_per_s"]) is not None})
-    offered = " to ".join(map(rate, dict.fromkeys((rates[0], rates[-1])))) if rates else ""
-    who = (" against " if len(record["contenders"]) == 2 else ", ").join(record["contenders"])
-    transports = list(dict.fromkeys(arm["settings"]["transport"] for arm in record["arms"]))
-    named = all(arm["settings"]["transport"] in arm["contender"] for arm in record["arms"])
-    over = "" if named else f" over {', '.join(transports)}"
-    return who + over + (f", at {offered} orders/s" if rates else "")
+    """Return the title of a comparison: its contenders, transports and rates.
+
+    For example: zeromq against tcp, at 1,000 to 16,000 orders/s
+    For example: Nagle off against Nagle on over tcp, at 1,000 orders/s
+    """
+    between = " against " if len(record["contenders"]) == 2 else ", "
+    words = between.join(record["contenders"])
+    transports = [arm["settings"]["transport"] for arm in record["arms"]]
+    if not all(arm["settings"]["transport"] in arm["contender"] for arm in record["arms"]):
+        words += f" over {', '.join(dict.fromkeys(transports))}"
+    rates = {arm["settings"]["orders_per_s"] for arm in record["arms"]} - {None}
+    if rates:
+        ends = dict.fromkeys([rate(min(rates)), rate(max(rates))])
+        words += f", at {' to '.join(ends)} orders/s"
+    return words
 
 
 def circumstances(record: Record) -> list[str]:
-    """The time, repeats and order of the runs, and the meaning of an interval."""
-    started, seed = record["conditions"].get("started_at"), record["seed"]
+    """Return sentences on when and how often runs were made, in which order, and what an interval means."""
+    sentences = []
+    started = record["conditions"].get("started_at")
+    if started:
+        sentences.append(f"Measured from {date_and_time(started)}.")
+    arms = len(record["arms"])
+    sentences.append(f"{record['repeats']} interleaved repeats of {arms} arms, shuffled by seed {record['seed']}.")
+    if record.get("seed_by_repeat"):
+        sentences.append("Each repeat has orders of its own, the same for all its arms.")
+    sentences.append("Figures are medians over repeats, in brackets the middle half of the repeats.")
+    sentences.append("A ratio is taken within each repeat, between runs close in time.")
     tests = record["statistics"]
-    return [
-        *([f"Measured from {date_and_time(started)}."] if started else []),
-        f"{record['repeats']} interleaved repeats of {len(record['arms'])} arms, shuffled by seed {seed}.",
-        *(["Each repeat has orders of its own, the same for all its arms."] if record.get("seed_by_repeat") else []),
-        "Figures are medians over repeats, in brackets the middle half of the repeats.",
-        "A ratio is taken within each repeat, between runs close in time.",
-        f"Test: {tests['test']}; {tests['correction']}.",
-        sureness(record),
-    ]
+    sentences.append(f"Test: {tests['test']}; {tests['correction']}.")
+    sentences.append(sureness(record))
+    return sentences
 
 
 def sureness(record: Record) -> str:
-    """How sure the intervals and the verdicts are."""
+    """Return a sentence on how sure the intervals and the verdicts are."""
     rows = sum(verdict.get("low") is not None for verdict in record["verdicts"])
     confidence = record["statistics"]["confidence"]
     if not rows:
@@ -54,52 +64,76 @@ def sureness(record: Record) -> str:
 
 
 def common_settings(record: Record) -> Record:
-    """The settings that all arms share."""
+    """Return the settings that all arms share."""
     return _same([arm["settings"] for arm in record["arms"]], {})
 
 
 def own_settings(record: Record) -> dict[str, Record]:
-    """The settings of each contender that are the same at every rate and not shared by the others."""
+    """Return the settings of each contender that are the same at every rate and not shared by the others."""
     shared = common_settings(record)
-    own = grouped(record["arms"], lambda arm: str(arm["contender"]))
-    return {name: _same([arm["settings"] for arm in own[name]], shared) for name in record["contenders"]}
+    arms = grouped(record["arms"], lambda arm: str(arm["contender"]))
+    return {name: _same([arm["settings"] for arm in arms[name]], shared) for name in record["contenders"]}
 
 
 def _same(settings: list[Record], shared: Record) -> Record:
+    """Return the settings with the same value everywhere, without the `shared` ones."""
     first, *others = settings
-    return {n: v for n, v in first.items() if n not in shared and all(other[n] == v for other in others)}
+    return {
+        name: value
+        for name, value in first.items()
+        if name not in shared and all(other[name] == value for other in others)
+    }
 
 
 def beside_the_rate(arm: Record) -> str:
-    """The factors that the arm's block holds fixed beside the rate, with a comma in front; often none."""
-    words = arm["block"].partition(", ")[2]
-    return f", {words}" if words else ""
+    """Return the factors that the arm's block holds fixed beside the rate, with a comma in front; often none.
+
+    For example: , packing 10
+    """
+    _, _, factors = arm["block"].partition(", ")
+    return f", {factors}" if factors else ""
 
 
 def rate_and_name(arm: Record) -> tuple[str, str]:
-    """8,000 or max; amqp, packing 10, arrivals poisson"""
+    """Return an arm's rate, and its contender with the factors beside the rate.
+
+    For example: ("8,000", "amqp, packing 10, arrivals poisson"), or ("max", "amqp")
+    """
     return rate(arm["settings"]["orders_per_s"]), arm["contender"] + beside_the_rate(arm)
 
 
 def cpu_metric(component: str) -> str:
+    """Return the name of a component's CPU metric."""
     return f"{component}_cpu_s_per_million"
 
 
 def cpu_beyond(record: Record, arm: Record) -> Record | None:
-    """The CPU that an arm takes beyond the first one of its block, repeat by repeat; None for that one itself.
+    """Return the CPU that an arm takes beyond the first arm of its block, repeat by repeat; None for the first one.
 
     The exchange's own work is in both and cancels, while a ratio has it on both sides of the stroke.
     """
-    first = next(each for each in record["arms"] if each["block"] == arm["block"])
-    ours, theirs = (each["metrics"].get("cpu_s_per_million", {}).get("by_repeat", {}) for each in (arm, first))
-    beyond = {repeat: ours[repeat] - theirs[repeat] for repeat in ours if repeat in theirs}
-    if arm is first or not beyond:
+    first = next(other for other in record["arms"] if other["block"] == arm["block"])
+    if arm is first:
+        return None
+    cpu = _cpu_by_repeat(arm)
+    cpu_of_first = _cpu_by_repeat(first)
+    beyond = {repeat: cpu[repeat] - cpu_of_first[repeat] for repeat in cpu if repeat in cpu_of_first}
+    if not beyond:
         return None
     return {"median": median(beyond.values()), "by_repeat": beyond}
 
 
+def _cpu_by_repeat(arm: Record) -> dict[str, float]:
+    """Return an arm's CPU seconds per million orders in each repeat; empty if they were not measured."""
+    by_repeat: dict[str, float] = arm["metrics"].get("cpu_s_per_million", {}).get("by_repeat", {})
+    return by_repeat
+
+
 def completion(arm: Record, clock: str, name: str, words: Callable[[Record | None], str]) -> str:
-    """An arm's completion time in these words; where too few orders tell a percentile, the maximum of how many."""
+    """Return an arm's completion time in these words; if it had too few orders for the percentile, the maximum.
+
+    For example: 162 (151..180), or 1,240 (max of 499)
+    """
     orders = arm.get("orders_measured")
     if not has_enough_orders(name, orders):
         return f"{rounded(arm['metrics'].get(f'{clock}_max_us'))} ({max_of(orders or 0)})"
@@ -121,7 +155,7 @@ class PaperRow(NamedTuple):
 
 
 def has_its_roles(record: Mapping[str, Any]) -> bool:
-    """Whether an arm has Nagle's algorithm on where the paper had it: at the broker alone."""
+    """Return whether an arm has Nagle's algorithm on where the paper had it: at the broker alone."""
     return any(list(arm["settings"].get("nagle") or ()) == ["broker"] for arm in record["arms"])
 
 

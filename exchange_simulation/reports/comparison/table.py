@@ -109,16 +109,19 @@ def _ratios(plot: RatioPlot, marks: list[Mark]) -> FoldingTable:
 
 def _completion(record: Record) -> FoldingTable:
     """Medians over repeats, with the middle half of the repeats in brackets."""
-    saturated = any(arm["saturated"] for arm in record["arms"])
     p50 = "p50 us" if any(map(_has_no_due_times, record["arms"])) else "p50 us from due"
-    titles = (p50, "p99 us", "achieved/s", *(["saturated"] if saturated else []))
+    titles = [p50, "p99 us", "achieved/s"]
+    is_any_saturated = any(arm["saturated"] for arm in record["arms"])
+    if is_any_saturated:
+        titles.append("saturated")
     table = plain_table(key("orders/s", from_right=True), key(), *titles)
     for arm in record["arms"]:
         clock = "handed_over" if _has_no_due_times(arm) else "due"
         figures = [completion(arm, clock, name, with_middle_half) for name in ("p50", "p99")]
-        full = f"{arm['saturated']} of {len(arm['runs'])}" if arm["saturated"] else ""
-        achieved = rounded(arm["metrics"].get("orders_per_s"))
-        table.add_row(*rate_and_name(arm), *figures, achieved, *([full] if saturated else []))
+        figures.append(rounded(arm["metrics"].get("orders_per_s")))
+        if is_any_saturated:
+            figures.append(f"{arm['saturated']} of {len(arm['runs'])}" if arm["saturated"] else "")
+        table.add_row(*rate_and_name(arm), *figures)
     return table
 
 
@@ -129,13 +132,19 @@ def _has_no_due_times(arm: Record) -> bool:
 def _cpu(record: Record) -> FoldingTable:
     """CPU seconds for a million orders: in all, beyond the first arm of the block, and by component."""
     components = [name for name in COMPONENTS if any(cpu_metric(name) in arm["metrics"] for arm in record["arms"])]
-    beyond = [f"more than {record['contenders'][0]}"] * bool(record["verdicts"])
+    is_compared = bool(record["verdicts"])
     in_all = "CPU s per million"
-    table = plain_table(key("orders/s", from_right=True), key(), in_all, *beyond, *components, what=in_all)
+    titles = [in_all]
+    if is_compared:
+        titles.append(f"more than {record['contenders'][0]}")
+    table = plain_table(key("orders/s", from_right=True), key(), *titles, *components, what=in_all)
     for arm in record["arms"]:
-        total = with_middle_half(arm["metrics"].get("cpu_s_per_million"))
-        more, parts = cpu_beyond(record, arm), (rounded(arm["metrics"].get(cpu_metric(name))) for name in components)
-        table.add_row(*rate_and_name(arm), total, *(with_middle_half(more) if more else "" for _ in beyond), *parts)
+        figures = [with_middle_half(arm["metrics"].get("cpu_s_per_million"))]
+        if is_compared:
+            beyond = cpu_beyond(record, arm)
+            figures.append(with_middle_half(beyond) if beyond else "")
+        figures += [rounded(arm["metrics"].get(cpu_metric(name))) for name in components]
+        table.add_row(*rate_and_name(arm), *figures)
     return table
 
 

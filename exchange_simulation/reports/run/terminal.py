@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exchange.percentiles import LABELS
-from exchange.words import counted, each_of, noun
+from exchange.words import counted, each_of
 from exchange_simulation.launching.record.noise import MOST_SHARE, noise_words
 from exchange_simulation.reports.formats import ABSENT, has_enough_orders, max_of, number, rate, whole
 from exchange_simulation.reports.tables import FoldingTable, indented, key, plain_table, terminal
@@ -48,34 +48,53 @@ def _warnings(record: dict[str, Any]) -> Iterator[str]:
 
 
 def _headline(record: dict[str, Any]) -> str:
+    """Return the first line: status, transport, load, where the orders come from, and completion times.
+
+    For example: complete: zeromq at 8,000 orders/s, seed 1: p50 121 us, p99 629 us from due
+    """
     settings = record.get("settings", {})
     if "orders_per_s" not in settings:
         return f"{record['status']}: {record['name']}, settings unknown"
-    who = settings["transport"] + each_of(settings.get("pairs", 1)) + (" encrypted" if settings.get("secure") else "")
-    who += " in real-time priority" if settings.get("priority") == "real-time" else ""
-    return f"{record['status']}: {who} {_offered(settings)}, {_origin(settings)}{_found(record)}"
+    words = settings["transport"] + each_of(settings.get("pairs", 1))
+    if settings.get("secure"):
+        words += " encrypted"
+    if settings.get("priority") == "real-time":
+        words += " in real-time priority"
+    return f"{record['status']}: {words} {_offered(settings)}, {_origin(settings)}{_completion(record)}"
 
 
-def _found(record: dict[str, Any]) -> str:
-    """: p50 121 us, p99 629 us from due; the maximum in place of a percentile that too few orders tell."""
+def _completion(record: dict[str, Any]) -> str:
+    """Return the end of the headline; empty if the run's times are not valid.
+
+    The maximum stands in place of a percentile that too few orders tell. For example: : p50 121 us, p99 629 us from due
+    """
     times = record.get("completion_us") or {}
     clock, since = ("due", "due") if "due" in times else ("handed_over", "handing over")
     if record["status"] not in ("complete", "saturated") or clock not in times:
         return ""
-    names = [name for name in ("p50", "p99", "max") if has_enough_orders(name, times[clock].get("count"))][:2]
-    return f": {', '.join(f'{name} {whole(times[clock][name])} us' for name in names)} from {since}"
+    figures = times[clock]
+    names = [name for name in ("p50", "p99", "max") if has_enough_orders(name, figures.get("count"))][:2]
+    return f": {', '.join(f'{name} {whole(figures[name])} us' for name in names)} from {since}"
 
 
 def _breaks(record: dict[str, Any]) -> Iterator[str]:
-    """A sentence on the breaks that the run recovered from."""
-    if found := record.get("recovered"):
-        took = f"standbys took over {n:,}, " if (n := found.get("takeovers")) else ""
-        again = f"{took}processes started again {found['restarts']:,}, orders sent again {found['orders_resent']:,}"
-        yield f"recovered: {again}; {found['without_service_s']:.2f} s without service, in the times below"
+    """Yield a sentence on the breaks that the run recovered from, if there were any."""
+    recovered = record.get("recovered")
+    if not recovered:
+        return
+    parts = []
+    if takeovers := recovered.get("takeovers"):
+        parts.append(f"standbys took over {takeovers:,}")
+    parts.append(f"processes started again {recovered['restarts']:,}")
+    parts.append(f"orders sent again {recovered['orders_resent']:,}")
+    without_service = f"{recovered['without_service_s']:.2f} s without service, in the times below"
+    yield f"recovered: {', '.join(parts)}; {without_service}"
 
 
 def _offered(settings: dict[str, Any]) -> str:
-    orders_per_s, arrivals = settings["orders_per_s"], settings.get("arrivals", "fixed")
+    """Return the offered load. For example: at 8,000 orders/s, poisson"""
+    orders_per_s = settings["orders_per_s"]
+    arrivals = settings.get("arrivals", "fixed")
     if orders_per_s is None:
         return "as fast as it goes"
     if arrivals == "recorded":
@@ -89,7 +108,10 @@ def _origin(settings: dict[str, Any]) -> str:
 
 
 def _traffic(record: dict[str, Any]) -> Iterator[str]:
-    counts, rates, sums = (record.get(name, {}) for name in ("counts", "rates", "checksums"))
+    """Yield sentences on orders, answers, checksums, and on what was turned away."""
+    counts = record.get("counts", {})
+    rates = record.get("rates", {})
+    sums = record.get("checksums", {})
     if "orders_sent" in counts:
         yield f"{_both_ends(counts, 'orders')}, {_answered(rates)}"
         yield f"{_both_ends(counts, 'answers')}, {_rate(rates, 'answers_per_s')}"
@@ -98,21 +120,31 @@ def _traffic(record: dict[str, Any]) -> Iterator[str]:
             yield f"{summed}{sums['hash']}: orders {sums['orders']}, answers {sums['answers']}"
         if not record["completion_us"] and record["settings"].get("warm_up_s"):
             yield f"nothing is left to analyse after a warm-up of {record['settings']['warm_up_s']:g} s"
-    refused, junk = counts.get("handshakes_refused"), counts.get("junk_frames")
+    refused = counts.get("handshakes_refused") or 0
+    junk = counts.get("junk_frames") or 0
     if refused or junk:
-        yield f"turned away: {counted(refused or 0, 'handshakes')}, {counted(junk or 0, 'junk frames')}"
+        yield f"turned away: {counted(refused, 'handshakes')}, {counted(junk, 'junk frames')}"
 
 
 def _both_ends(counts: dict[str, int], kind: str) -> str:
-    sent, received = counts.get(f"{kind}_sent"), counts.get(f"{kind}_received")
+    """Return how many orders or answers were sent and received. For example: 80,000 orders sent and received"""
+    sent = counts.get(f"{kind}_sent")
+    received = counts.get(f"{kind}_received")
     if sent is not None and sent == received:
         return f"{counted(sent, kind)} sent and received"
-    known = [f"{n:,} {noun(n, kind)} {done}" for n, done in ((sent, "sent"), (received, "received")) if n is not None]
-    return ", ".join(known)
+    parts = []
+    if sent is not None:
+        parts.append(f"{counted(sent, kind)} sent")
+    if received is not None:
+        parts.append(f"{counted(received, kind)} received")
+    return ", ".join(parts)
 
 
 def _answered(rates: dict[str, float | None]) -> str:
-    """The offered rate, if orders were due, and the rate that was answered."""
+    """Return the offered rate, if orders were due, and the rate that was answered.
+
+    For example: 8,000/s offered, 7,996/s answered
+    """
     offered = rates.get("offered_orders_per_s")
     answered = _rate(rates, "orders_per_s") + (" answered" if "orders_per_s" in rates else "")
     return answered if offered is None else f"{offered:,.0f}/s offered, {answered}"
@@ -134,13 +166,16 @@ def _completion_table(record: dict[str, Any]) -> FoldingTable:
 
 
 def _figure(figures: dict[str, Any], name: str) -> str:
-    """1,240; a percentile that too few orders tell is written as the maximum that it nearly is."""
+    """Return a figure; in place of a percentile that too few orders tell, say of how many orders it is the maximum.
+
+    For example: 1,240, or max of 499
+    """
     orders = figures.get("count")
     return whole(figures.get(name)) if has_enough_orders(name, orders) else max_of(orders or 0)
 
 
 def _pairs_table(pairs: list[dict[str, Any]]) -> FoldingTable:
-    """A row for each pair; completion times are from due time, if orders were due."""
+    """Return a table with a row for each pair; completion times are from due time, if orders were due."""
     table = plain_table(key("pair", from_right=True), key("status"), "orders/s", "p50", "p99", "max")
     for pair in pairs:
         times = pair["completion_us"].get("due") or pair["completion_us"].get("handed_over") or {}
@@ -150,8 +185,13 @@ def _pairs_table(pairs: list[dict[str, Any]]) -> FoldingTable:
 
 
 def _usage(components: dict[str, dict[str, Any]]) -> str:
-    """CPU and most memory: gateway 5.70 s, 179 MB; engine 3.21 s, 158 MB"""
-    used = (f"{role} {each['cpu_s']:.2f} s, {each['max_rss_bytes'] / 1e6:.0f} MB" for role, each in components.items())
+    """Return what each component used.
+
+    For example: CPU and most memory: gateway 5.70 s, 179 MB; engine 3.21 s, 158 MB
+    """
+    used = (
+        f"{role} {usage['cpu_s']:.2f} s, {usage['max_rss_bytes'] / 1e6:.0f} MB" for role, usage in components.items()
+    )
     return f"CPU and most memory: {'; '.join(used)}"
 
 
@@ -159,18 +199,20 @@ def _show_capture(record: dict[str, Any]) -> None:
     """Print the packets of the captured connections, and whether tcpdump saw the same as the kernel."""
     from exchange_simulation.launching.packets.rows import packet_rows
 
-    captured = {(each["source"], each["destination"]) for each in record["capture"]["directions"]}
-    if rows := [row for row in packet_rows(record) if (row.source, row.destination) in captured]:
+    captured = {(direction["source"], direction["destination"]) for direction in record["capture"]["directions"]}
+    rows = [row for row in packet_rows(record) if (row.source, row.destination) in captured]
+    if rows:
         show_packets(rows)
     for line in capture_sentences(record["capture"]):
         click.echo(line)
 
 
 def capture_sentences(capture: dict[str, Any]) -> Iterator[str]:
-    for each in capture["directions"]:
-        segments = f"{each['segments_captured']:,} segments, kernel {each['segments']:,}"
-        payload = f"{each['bytes_captured']:,} bytes, {each['bytes']:,}"
-        yield f"tcpdump, {each['from']} to {each['to']}: {segments}; {payload}"
+    """Yield sentences that compare what tcpdump saw with what the kernel counted."""
+    for direction in capture["directions"]:
+        segments = f"{direction['segments_captured']:,} segments, kernel {direction['segments']:,}"
+        payload = f"{direction['bytes_captured']:,} bytes, {direction['bytes']:,}"
+        yield f"tcpdump, {direction['from']} to {direction['to']}: {segments}; {payload}"
     if capture["directions"]:
         off = capture["off_by"]
         yield f"off by {off['segments']:.3%} and {off['bytes']:.3%}; tcpdump saw the handshakes, too"
