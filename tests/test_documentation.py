@@ -303,6 +303,16 @@ def main_path() -> list[str]:
     return re.findall(r"^ +\d+ +(\S+\.py) ", text, re.MULTILINE)
 
 
+def test_the_lines_around_the_worked_diffs_stand_in_their_files() -> None:
+    diffs = re.findall(r"```diff\n(.*?)```", (DOCS / "architecture.md").read_text(), re.DOTALL)
+    assert len(diffs) == 3
+    for line in "".join(diffs).splitlines():
+        if line.startswith("--- a/"):
+            lines_of_file = (ROOT / line.removeprefix("--- a/")).read_text().splitlines()
+        elif line.startswith(" "):
+            assert line[1:] in lines_of_file
+
+
 def test_the_main_path_has_at_most_twelve_files_and_never_leads_back() -> None:
     path = main_path()
     assert 8 < len(path) <= 12
