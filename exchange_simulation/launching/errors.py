@@ -66,8 +66,9 @@ def sentence(error: Exception) -> str:
 
 
 def last_line(text: str, otherwise: str = "it said nothing") -> str:
-    """What a program said last."""
-    return (text.strip().splitlines() or [otherwise])[-1]
+    """The last line of a program's output; `otherwise` if there is none."""
+    lines = text.strip().splitlines()
+    return lines[-1] if lines else otherwise
 
 
 EXTRAS = {
@@ -81,8 +82,10 @@ EXTRAS = {
 def sentence_of(error: ModuleNotFoundError) -> str | None:
     """The missing library and how to install it; None if no extra brings it, so the error is a mistake of ours."""
     library = (error.name or "").partition(".")[0]
-    extra = next((name for name, libraries in EXTRAS.items() if library in libraries), None)
-    return extra and f"this needs {library}: pip install 'exchange-simulation[{extra}]'"
+    for extra, libraries in EXTRAS.items():
+        if library in libraries:
+            return f"this needs {library}: pip install 'exchange-simulation[{extra}]'"
+    return None
 
 
 @contextlib.contextmanager
@@ -91,6 +94,7 @@ def left_out(what: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        if (sentence := sentence_of(error)) is None:
+        sentence = sentence_of(error)
+        if sentence is None:
             raise
         click.echo(f"no {what}: {sentence}", err=True)

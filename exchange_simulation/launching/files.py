@@ -64,7 +64,9 @@ def local_path(place: str) -> Path | None:
     scheme = urlsplit(place).scheme
     if len(scheme) > 1 and scheme != "file":
         return None
-    return Path(place.removeprefix("file:").removeprefix("//") if scheme == "file" else place)
+    if scheme == "file":
+        place = place.removeprefix("file:").removeprefix("//")
+    return Path(place)
 
 
 def run_name(settings: RunSettings) -> str:
@@ -125,7 +127,13 @@ def run_folders(results: Path) -> list[Path]:
     try:
         if _is_run(results):
             return [results]
-        return [run for path in _folders_in(results) for run in ([path] if _is_run(path) else _runs_of_trial(path))]
+        runs = []
+        for folder in _folders_in(results):
+            if _is_run(folder):
+                runs.append(folder)
+            else:
+                runs += _runs_of_trial(folder)
+        return runs
     except OSError as error:
         raise UserError(f"cannot read {error.filename}: {error.strerror}; give a folder with runs in it") from error
 

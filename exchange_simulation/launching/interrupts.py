@@ -12,12 +12,17 @@ from typing import Any
 
 def on_signals(numbers: tuple[signal.Signals, ...], handler: Callable[..., Any]) -> dict[signal.Signals, Any]:
     """Set the handler; return those it replaces. A hang-up that `nohup` ignores stays ignored."""
-    handled = [n for n in numbers if n is not signal.SIGHUP or signal.getsignal(n) is not signal.SIG_IGN]
-    return {number: signal.signal(number, handler) for number in handled}
+    replaced = {}
+    for number in numbers:
+        is_ignored_by_nohup = number is signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN
+        if not is_ignored_by_nohup:
+            replaced[number] = signal.signal(number, handler)
+    return replaced
 
 
 @contextlib.contextmanager
 def handled_by(numbers: tuple[signal.Signals, ...], handler: Callable[..., Any]) -> Iterator[None]:
+    """Inside, `handler` handles these signals."""
     before = on_signals(numbers, handler)
     try:
         yield
@@ -41,13 +46,13 @@ def heeded_at_the_end() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came: list[signal.Signals] = []
+    received: list[signal.Signals] = []
     try:
-        with handled_by((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), lambda number, _: came.append(number)):
+        with handled_by((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), lambda number, _: received.append(number)):
             yield
     finally:
-        if came:
-            signal.raise_signal(came[0])
+        if received:
+            signal.raise_signal(received[0])
 
 
 @contextlib.contextmanager

@@ -18,8 +18,10 @@ def component_of(process: str) -> str:
 
 
 def processes_of(component: str) -> list[str]:
-    standby = [named(STANDBY, instance_of(component))] if role_of(component) == "engine" else []
-    return [component, *standby]
+    """The processes that are, or may become, the component: an engine may have a standby."""
+    if role_of(component) == "engine":
+        return [component, named(STANDBY, instance_of(component))]
+    return [component]
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Lineup:
     @property
     def names(self) -> list[str]:
         """Names of all components, listeners before those that connect to them."""
-        return [*(named("reporter", each) for each in self.reporters), *self.sources]
+        return [*(named("reporter", instance) for instance in self.reporters), *self.sources]
 
     @property
     def processes(self) -> list[str]:

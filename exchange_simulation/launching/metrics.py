@@ -28,12 +28,17 @@ def scheduled(settings: RunSettings) -> bool:
 
 
 def scheduled_orders(least: int) -> Callable[[RunSettings], bool]:
-    """Whether orders have a due time, and a run measures so many: not the warm-up's seconds, nor each pair's last."""
+    """A function that tells whether orders have a due time, and a run measures at least so many.
+
+    Orders of the warm-up's seconds, and each pair's last order, are not measured.
+    """
 
     def judged(settings: RunSettings) -> bool:
-        rate = settings.orders_per_s or 0.0
-        orders = settings.orders or rate * (settings.duration_s or 0.0)
-        return scheduled(settings) and settings.pairs * (orders - rate * math.ceil(settings.warm_up_s) - 1) >= least
+        if settings.orders_per_s is None:
+            return False
+        orders = settings.orders or settings.orders_per_s * (settings.duration_s or 0.0)
+        in_warm_up = settings.orders_per_s * math.ceil(settings.warm_up_s)
+        return settings.pairs * (orders - in_warm_up - 1) >= least
 
     return judged
 
@@ -55,10 +60,12 @@ def number_at(*path: str, unit: float = 1.0) -> Read:
     """Reads the number at that path of a record, in this unit; None where it was not measured."""
 
     def read(record: Record) -> float | None:
-        found: Any = record
+        value: Any = record
         for name in path:
-            found = found.get(name) if isinstance(found, dict) else None
-        return found / unit if isinstance(found, int | float) and not isinstance(found, bool) else None
+            value = value.get(name) if isinstance(value, dict) else None
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            return None
+        return value / unit
 
     return read
 
@@ -67,8 +74,12 @@ def total(*parts: Read, may_lack: bool = False) -> Read:
     """The sum of numbers. It is None if one is missing; a sum that `may_lack` some is None only if all are."""
 
     def read(record: Record) -> float | None:
-        found = [number for part in parts if (number := part(record)) is not None]
-        return sum(found) if len(found) == len(parts) or (may_lack and found) else None
+        numbers = [part(record) for part in parts]
+        known = [number for number in numbers if number is not None]
+        is_whole = len(known) == len(parts)
+        if not is_whole and not (may_lack and known):
+            return None
+        return sum(known)
 
     return read
 
@@ -77,26 +88,31 @@ def ratio(above: Read, below: Read, times: float = 1.0) -> Read:
     """The quotient of two numbers, multiplied by `times`; None if one is missing, or `below` is 0."""
 
     def read(record: Record) -> float | None:
-        numerator, denominator = above(record), below(record)
-        return numerator / denominator * times if numerator is not None and denominator else None
+        numerator = above(record)
+        denominator = below(record)
+        if numerator is None or not denominator:
+            return None
+        return numerator / denominator * times
 
     return read
 
 
 def percent(part: Read, whole: Read) -> Read:
     """A number in percent of another; None if one is missing, or the other is 0."""
-    return ratio(lambda record: None if (found := part(record)) is None else 100 * found, whole)
+    return ratio(part, whole, times=100.0)
 
 
 def orders_measured(record: Record) -> float | None:
     """The number of orders that the completion percentiles are of."""
-    due, handed_over = (number_at("completion_us", clock, "count")(record) for clock in CLOCKS)
-    return handed_over if due is None else due
+    from_due = number_at("completion_us", "due", "count")(record)
+    if from_due is not None:
+        return from_due
+    return number_at("completion_us", "handed_over", "count")(record)
 
 
-def used_by(component: str, what: str, unit: float = 1.0) -> Read:
+def used_by(component: str, field: str, unit: float = 1.0) -> Read:
     """A component's use of the machine."""
-    return number_at("components", component, what, unit=unit)
+    return number_at("components", component, field, unit=unit)
 
 
 ORDERS_ANSWERED = number_at("counts", "orders_answered")
@@ -108,8 +124,8 @@ def packets(field: str) -> Read:
     def read(record: Record) -> float | None:
         from exchange_simulation.launching.packets.rows import exchange_total
 
-        found = exchange_total(record)
-        return None if found is None else getattr(found, field)
+        total_of_run = exchange_total(record)
+        return None if total_of_run is None else getattr(total_of_run, field)
 
     return read
 
@@ -132,8 +148,13 @@ def _cpu_s_per_million(*components: str) -> Read:
 
 
 def _resources(component: str) -> tuple[Metric, ...]:
-    """A context switch is voluntary where the component slept, involuntary where it had to wait."""
-    kinds = (used_by(component, f"{kind}voluntary_context_switches") for kind in ("", "in"))
+    """Metrics of a component's use of the machine.
+
+    A context switch is voluntary where the component slept, involuntary where it had to wait.
+    """
+    switches = total(
+        used_by(component, "voluntary_context_switches"), used_by(component, "involuntary_context_switches")
+    )
     return (
         Metric(
             name=f"{component}_cpu_s_per_million",
@@ -151,7 +172,7 @@ def _resources(component: str) -> tuple[Metric, ...]:
             name=f"{component}_switches_per_order",
             title=f"context switches of the {component}",
             unit="an order",
-            read=ratio(total(*kinds), ORDERS_ANSWERED),
+            read=ratio(switches, ORDERS_ANSWERED),
         ),
     )
 

@@ -53,7 +53,9 @@ class Rate(SettingType[float | None]):
     name = "rate"
 
     def __init__(self, what: str = "orders", least: float = 0.001) -> None:
-        self._what, self._least = what, least
+        """`what` is counted; `least` is the lowest rate, as an error names it."""
+        self._what = what
+        self._least = least
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | None:
         if value is None or value == "max":
@@ -78,9 +80,12 @@ class Scheme(click.ParamType[str]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ARG002
         from transports.registry import ALIASES
 
-        scheme = FIRST_WORD.match(str(value))
-        name = scheme.group() if scheme else ""
-        return ALIASES.get(name, name) + str(value)[len(name) :]
+        text = str(value)
+        scheme = FIRST_WORD.match(text)
+        if not scheme:
+            return text
+        name = scheme.group()
+        return ALIASES.get(name, name) + text[len(name) :]
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from transports.registry import known_schemes
@@ -116,16 +121,17 @@ class Cpus(SettingType[dict[str, int]]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, int]:
         if isinstance(value, dict):
             return value
-        pairs = [part.partition("=") for part in str(value).split(",")]
-        found = {name: int(cpu) for name, _, cpu in pairs if role_of(name) in self._roles and cpu.isdecimal()}
-        if len(found) < len(pairs):
-            example = ",".join(f"{role}={cpu}" for cpu, role in enumerate([*self._roles][:2]))
-            self.fail(
-                f"{value!r} places nothing: give ROLE=CPU pairs of {', '.join(self._roles)}, each once, as {example}",
-                param,
-                ctx,
-            )
-        return found
+        example = ",".join(f"{role}={cpu}" for cpu, role in enumerate([*self._roles][:2]))
+        usage = f"give ROLE=CPU pairs of {', '.join(self._roles)}, each once, as {example}"
+        cpus: dict[str, int] = {}
+        for part in str(value).split(","):
+            name, _, cpu = part.partition("=")
+            if role_of(name) not in self._roles or not cpu.isdecimal():
+                self.fail(f"{part!r} places no component: {usage}", param, ctx)
+            if name in cpus:
+                self.fail(f"{value!r} places {name} more than once: {usage}", param, ctx)
+            cpus[name] = int(cpu)
+        return cpus
 
     def write(self, value: dict[str, int]) -> str | None:
         return ",".join(f"{name}={cpu}" for name, cpu in value.items()) or None
@@ -143,10 +149,11 @@ class Nagle(SettingType[tuple[str, ...]]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
         if isinstance(value, tuple):
             return value
-        found = () if value == "none" else tuple(part.strip() for part in str(value).split(","))
-        if self._roles and (unknown := sorted(set(found) - set(self._roles))):
-            self.fail(f"{unknown[0]!r} is none of {', '.join(self._roles)}{meant(unknown[0], self._roles)}", param, ctx)
-        return found
+        roles = () if value == "none" else tuple(part.strip() for part in str(value).split(","))
+        if self._roles:
+            for role in sorted(set(roles) - set(self._roles)):
+                self.fail(f"{role!r} is none of {', '.join(self._roles)}{meant(role, self._roles)}", param, ctx)
+        return roles
 
     def write(self, value: tuple[str, ...]) -> str:
         return ",".join(value) or "none"
@@ -194,7 +201,8 @@ class Declared(click.ParamType[str]):
     name = "choice"
 
     def __init__(self, scheme: str, option: str) -> None:
-        self._scheme, self._option = scheme, option
+        self._scheme = scheme
+        self._option = option
 
     @property
     def _choice(self) -> OneOf:
@@ -221,13 +229,21 @@ class Count(click.ParamType[int]):
         self._range = click.IntRange(least, most)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        try:
-            number = number_of(str(value))
-        except InvalidOperation:
-            number = Decimal("NaN")
-        if not (number.is_finite() and number.adjusted() < MOST_DIGITS and number == int(number)):
+        number = _whole_number(str(value))
+        if number is None:
             self.fail(f"{value!r} is no whole number: give one, as 1000000, 1M or 1e6", param, ctx)
-        return self._range.convert(int(number), param, ctx)
+        return self._range.convert(number, param, ctx)
+
+
+def _whole_number(text: str) -> int | None:
+    """The number; None if the text is no whole number, or one of more than MOST_DIGITS."""
+    try:
+        number = number_of(text)
+    except InvalidOperation:
+        return None
+    if not number.is_finite() or number.adjusted() >= MOST_DIGITS or number != int(number):
+        return None
+    return int(number)
 
 
 class Number(click.FloatRange):
@@ -236,10 +252,10 @@ class Number(click.FloatRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         with contextlib.suppress(InvalidOperation):
             value = float(number_of(str(value)))
-        found = float(super().convert(value, param, ctx))
-        if math.isnan(found):
-            self.fail(f"{found} is no number: give one from {self.min:g} to {self.max:g}", param, ctx)
-        return found
+        number = float(super().convert(value, param, ctx))
+        if math.isnan(number):
+            self.fail(f"{number} is no number: give one from {self.min:g} to {self.max:g}", param, ctx)
+        return number
 
 
 class Listed(click.ParamType[list[Any]]):
@@ -260,5 +276,5 @@ class Listed(click.ParamType[list[Any]]):
         from click.shell_completion import CompletionItem
 
         before, comma, last = incomplete.rpartition(",")
-        found = self._of.shell_complete(ctx, param, last)
-        return [CompletionItem(f"{before}{comma}{item.value}", help=item.help) for item in found]
+        items = self._of.shell_complete(ctx, param, last)
+        return [CompletionItem(f"{before}{comma}{item.value}", help=item.help) for item in items]

@@ -45,7 +45,10 @@ COMPONENTS = GATEWAY | ENGINE | REPORTER
 
 @dataclass(frozen=True)
 class Option:
-    """One row: the option's name, its parameter (a field of RunSettings where it has the same name), and commands."""
+    """A row of the table: the option's name, its parameter, and the commands that have it.
+
+    The parameter of a setting is the setting's field in RunSettings.
+    """
 
     name: str
     field: str
@@ -61,11 +64,13 @@ class Option:
 
     @property
     def _attributes(self) -> dict[str, Any]:
-        """The keywords of click.Option: every column but those of ours."""
-        ours = {"name", "field", "commands", "other_name"}
-        given = {name: value for name, value in vars(self).items() if name not in ours}
-        used = {name: value for name, value in given.items() if value is not None and value is not False}
-        return {**used, "show_default": self.default not in (None, {})}
+        """The keywords of click.Option: the columns that are not the table's own, where they are set."""
+        keywords: dict[str, Any] = {"show_default": self.default not in (None, {})}
+        for name, value in vars(self).items():
+            is_own_column = name in {"name", "field", "commands", "other_name"}
+            if not is_own_column and value is not None and value is not False:
+                keywords[name] = value
+        return keywords
 
     @property
     def decorator(self) -> Callable[[F], F]:
@@ -190,8 +195,11 @@ TABLE = (
 
 def arguments(command: str, values: Mapping[str, Any]) -> list[str]:
     """The words that a user would type after `exchange COMMAND` for these values, by parameter."""
-    mine = [option for option in TABLE if command in option.commands and option.field in values]
-    return [word for option in mine for word in option.arguments(values[option.field])]
+    words = []
+    for option in TABLE:
+        if command in option.commands and option.field in values:
+            words += option.arguments(values[option.field])
+    return words
 
 
 def together(options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
@@ -231,10 +239,13 @@ results_option = options_for("results")
 
 
 def asked_for(given: Mapping[str, Any]) -> dict[str, Any]:
-    """A command's parameters without a rate and arrivals that nobody gave: those of a tape come first."""
+    """A command's parameters, without a rate and arrivals that nobody gave: a tape may have its own."""
     context = click.get_current_context()
-    by_default = {name for name in given if context.get_parameter_source(name) is ParameterSource.DEFAULT}
-    return {name: given[name] for name in given if name not in by_default & {"orders_per_s", "arrivals"}}
+    parameters = dict(given)
+    for name in ("orders_per_s", "arrivals"):
+        if context.get_parameter_source(name) is ParameterSource.DEFAULT:
+            parameters.pop(name, None)
+    return parameters
 
 
 def run_settings(**given: Any) -> RunSettings:
@@ -260,20 +271,23 @@ def naming_options() -> Iterator[None]:
 
 
 def _completed(given: dict[str, Any]) -> dict[str, Any]:
-    """Fill in options that the user left out and that follow from others."""
-    if given.get("tape"):
+    """The same, with the options that the user left out and that follow from others."""
+    fields = dict(given)
+    if fields.get("tape"):
         from exchange_simulation.launching.tape import settled_by_tape
 
-        given |= settled_by_tape(given)
-    if given.get("orders") is None and given.get("duration_s") is None:
-        given["orders"] = 80_000
-    if given.get("orders_per_s", 0) is None and given.get("window") is None:
-        given["window"] = max(DEFAULT_WINDOW, given.get("packing") or 1)
-    if given.get("nagle") == ("all",):
+        fields |= settled_by_tape(fields)
+    if fields.get("orders") is None and fields.get("duration_s") is None:
+        fields["orders"] = RunSettings.orders
+    is_as_fast_as_it_goes = "orders_per_s" in fields and fields["orders_per_s"] is None
+    if is_as_fast_as_it_goes and fields.get("window") is None:
+        fields["window"] = max(DEFAULT_WINDOW, fields.get("packing") or 1)
+    if fields.get("nagle") == ("all",):
         from transports.registry import has_broker
 
-        given["nagle"] = NAGLE_ROLES if has_broker(given.get("transport", "zeromq")) else ROLES
-    return given
+        transport = fields.get("transport", RunSettings.transport)
+        fields["nagle"] = NAGLE_ROLES if has_broker(transport) else ROLES
+    return fields
 
 
 def was_typed(field: str) -> bool:
@@ -283,12 +297,16 @@ def was_typed(field: str) -> bool:
 
 
 def _typed(field: str) -> str:
-    """The name of the field's option, or of the field where the command has no option for it."""
+    """The name of the field's option as the user typed it, or of the field if the command has no option for it."""
+    option_of = {option.field: option.name for option in TABLE}
     context = click.get_current_context(silent=True)
-    typed = {param.name: param.opts[0] for param in context.command.params} if context else {}
-    of_a_run = {option.field: option.name for option in TABLE}
-    listed = f"{of_a_run.get(field)}s"  # a trial's --rates
-    return listed if listed in typed.values() else (typed or of_a_run).get(field, field.replace("_", "-"))
+    if context:
+        of_command = {str(param.name): param.opts[0] for param in context.command.params}
+        plural = f"{option_of.get(field)}s"  # as --rates of a trial
+        if plural in of_command.values():
+            return plural
+        option_of = of_command or option_of
+    return option_of.get(field, field.replace("_", "-"))
 
 
 def _short(value: object) -> str:
@@ -303,11 +321,11 @@ def warn_of_rejections(settings: RunSettings) -> None:
 
 def warn_of_spinning(*runs: RunSettings) -> None:
     """Warn of a spin that does nothing, for lack of a rate, or that leaves the engine no processor."""
-    spinning = next((settings for settings in runs if settings.spin_ns), None)
-    if any(settings.spin_ns and settings.orders_per_s is None for settings in runs):
+    spinning = [settings for settings in runs if settings.spin_ns]
+    if any(settings.orders_per_s is None for settings in spinning):
         say("warning: --pace spin does nothing at --rate max, where no order waits for its due time")
     if spinning and len(processors_of()) == 1:
-        say(f"warning: --pace {spinning.pace} with one processor: while the gateway spins, nothing else runs")
+        say(f"warning: --pace {spinning[0].pace} with one processor: while the gateway spins, nothing else runs")
 
 
 def warn_of_prices(prices: tuple[int, int], max_price: int) -> None:

@@ -26,19 +26,22 @@ def settled_by_tape(given: Mapping[str, Any]) -> dict[str, Any]:
     UserError where one of the two files is damaged, or says something else than the options.
     """
     tape = Path(given["tape"])
-    on_tape, due = _checked_orders(tape), due_path(tape)
+    due = due_path(tape)
+    on_tape = _checked_orders(tape)
     orders = on_tape if given.get("orders") is None else given["orders"]
     if not 1 <= orders <= on_tape:
-        what = f"--orders is {orders}; {tape} holds {counted(on_tape, 'orders')}"
-        raise UserError(f"{what}: ask for 1 to {on_tape}")
+        raise UserError(f"--orders is {orders}; {tape} holds {counted(on_tape, 'orders')}: ask for 1 to {on_tape}")
     if not _as_recorded(given, due):
         return {"orders": orders}
     speed = settled_speed(given.get("speed"), "recorded") or 1.0
-    rate = _recorded_rate(due, on_tape, orders) * speed
-    if (asked := given.get("orders_per_s", rate)) != rate:
-        what = f"--rate is {'max' if asked is None else f'{asked:.10g}'}, but {due} says when the orders are due"
-        raise UserError(f"{what}: leave --rate out, or take --arrivals fixed")
-    return {"orders": orders, "arrivals": "recorded", "orders_per_s": rate}
+    recorded_per_s = _recorded_orders_per_s(due, on_tape, orders) * speed
+    asked_per_s = given.get("orders_per_s", recorded_per_s)
+    if asked_per_s != recorded_per_s:
+        rate = "max" if asked_per_s is None else f"{asked_per_s:.10g}"
+        raise UserError(
+            f"--rate is {rate}, but {due} says when the orders are due: leave --rate out, or take --arrivals fixed"
+        )
+    return {"orders": orders, "arrivals": "recorded", "orders_per_s": recorded_per_s}
 
 
 def _as_recorded(given: Mapping[str, Any], due: Path) -> bool:
@@ -46,11 +49,14 @@ def _as_recorded(given: Mapping[str, Any], due: Path) -> bool:
     arrivals = given.get("arrivals")
     if arrivals == "recorded" and not due.exists():
         raise UserError(f"--arrivals is recorded, but {due} is not there: give the orders a --rate instead")
-    if arrivals is not None or given.get("orders_per_s", 0) is None:
+    is_as_fast_as_it_goes = "orders_per_s" in given and given["orders_per_s"] is None
+    if arrivals is not None or is_as_fast_as_it_goes:
         return bool(arrivals == "recorded")
     if not due.exists() and given.get("speed") is not None:
-        what = f"--speed is {given['speed']:g}, but {due}, which would say when orders are due, is not there"
-        raise UserError(f"{what}: give the orders a --rate instead")
+        raise UserError(
+            f"--speed is {given['speed']:g}, but {due}, which would say when orders are due, is not there: give the "
+            f"orders a --rate instead"
+        )
     return due.exists()
 
 
@@ -61,33 +67,38 @@ def _checked_orders(tape: Path) -> int:
         return check_orders(tape)
 
 
-def _recorded_rate(due: Path, on_tape: int, orders: int) -> float:
-    """Mean rate of the first `orders` due times, in orders per second."""
+def _recorded_orders_per_s(due: Path, on_tape: int, orders: int) -> float:
+    """The mean rate of the first `orders` due times."""
     with reading(due, ValueError):
         check_due(due, on_tape)
     times_ns = mapped(due).view("<u8")
     length_ns = int(times_ns[orders - 1]) - int(times_ns[0])
     if length_ns == 0:
-        what = f"{due} has {counted(orders, 'orders')} due at once, which is no rate"
-        raise UserError(f"{what}: take --rate max, or --arrivals fixed")
+        raise UserError(
+            f"{due} has {counted(orders, 'orders')} due at once, which is no rate: take --rate max, or --arrivals fixed"
+        )
     return (orders - 1) * 1e9 / length_ns
 
 
 def write_tape(path: Path, settings: RunSettings) -> None:
-    """Write the seed's orders, and due times beside them where there is a rate. UserError, ClickException."""
-    beside, count = due_path(path), settings.order_limit
-    _keep_apart(path, beside, settings)
+    """Write the seed's orders, and a file of due times beside them if there is a rate.
+
+    UserError if a file cannot be written, ClickException if the disk is full.
+    """
+    due = due_path(path)
+    count = settings.order_limit
+    _keep_apart(path, due, settings)
     with writing(path):
         _write_orders(path, settings, count)
     click.echo(f"{counted(count, 'orders')} of seed {settings.seed} in {path}", err=True)
     if settings.orders_per_s is not None:
-        with writing(beside):
-            write_due(beside, settings, count)
-        click.echo(f"when they are due in {beside}", err=True)
+        with writing(due):
+            write_due(due, settings, count)
+        click.echo(f"when they are due in {due}", err=True)
 
 
 def _keep_apart(tape: Path, due: Path, settings: RunSettings) -> None:
-    """Due times left by another tape would be taken for this one's."""
+    """Remove due times that another tape left, which would be taken for this one's; UserError if there is no rate."""
     if tape == due:
         raise UserError(f"--output {tape} is a name for due times: choose another for the tape")
     if settings.orders_per_s is not None:

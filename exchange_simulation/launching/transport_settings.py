@@ -26,22 +26,26 @@ def settled(settings: RunSettings, patterns: Iterable[Pattern] = ()) -> RunSetti
 
     BadSetting for a setting, or a word of it, that the transport lacks; UserError if there is no such transport.
     """
-    transport, scheme = _declared(settings.transport), scheme_of(settings.transport)
-    lacks = "no such option" if transport.has_broker(scheme) else "no broker"
-    own: dict[str, Any] = {}
+    transport = _declared(settings.transport)
+    scheme = scheme_of(settings.transport)
+    of_transport: dict[str, Any] = {}
     for name in TRANSPORT_SETTINGS:
-        value, option = getattr(settings, name), transport.run_settings.get(name)
-        words = transport.words(option)
+        value = getattr(settings, name)
+        option = transport.run_settings.get(name)
         if not option and value is not None:
+            lacks = "no such option" if transport.has_broker(scheme) else "no broker"
             raise BadSetting(name, value, f"nothing: {settings.transport} has {lacks}")
-        if words and value is not None:
+        words = transport.words(option)
+        if words and value is None:
+            value = words[0]
+        elif words:
             one_of(name, value, words)
-        own[name] = words[0] if words and value is None else value
+        of_transport[name] = value
     if "broker" in settings.nagle and not transport.has_broker(scheme):
         raise BadSetting("nagle", "broker", f"{', '.join(ROLES)}; {settings.transport} has no broker")
-    found = replace(settings, **own)
-    _check_url(found, transport, scheme, (Pattern.PAIR, *patterns))
-    return found
+    whole = replace(settings, **of_transport)
+    _check_url(whole, transport, scheme, (Pattern.PAIR, *patterns))
+    return whole
 
 
 def _check_url(settings: RunSettings, transport: Transport, scheme: str, patterns: Iterable[Pattern]) -> None:
@@ -50,15 +54,18 @@ def _check_url(settings: RunSettings, transport: Transport, scheme: str, pattern
     given = Counter(name for name, _ in parse_qsl(query, keep_blank_values=True))
     if not given:
         return
-    if twice := [name for name, times in given.items() if times > 1]:
-        raise UserError(f"{mask(settings.transport)}: {twice[0]} is there more than once: give each option once")
+    for name, times in given.items():
+        if times > 1:
+            raise UserError(f"{mask(settings.transport)}: {name} is there more than once: give each option once")
     for name, option in transport.run_settings.items():
         if option in given:
             raise UserError(f"{mask(settings.transport)}: say {option} with --{name.replace('_', '-')}")
-    url = with_option(with_option(base if "://" in base else f"{scheme}://somewhere", query), as_options(settings))
+    some_place = base if "://" in base else f"{scheme}://somewhere"
+    url = with_option(with_option(some_place, query), as_options(settings))
     try:
         for pattern in patterns:
-            transport.check(address := Address.parse(url, "", pattern))
+            address = Address.parse(url, "", pattern)
+            transport.check(address)
             if transport.has_broker(scheme) and transport.broker:
                 transport.broker().check(address)
     except TransportError as error:
@@ -78,6 +85,14 @@ def has_processes(transport: Transport, scheme: str) -> bool:
     return scheme not in transport.one_process
 
 
+def has_simplex(transport: Transport, scheme: str) -> bool:
+    return scheme in transport.simplex
+
+
+def has_encryption(transport: Transport, scheme: str) -> bool:
+    return "keys" in transport.options and has_processes(transport, scheme)
+
+
 def runs_in_one_process(transport: str) -> bool:
     """True if the transport cannot leave a process."""
     return not has_processes(_declared(transport), scheme_of(transport))
@@ -85,7 +100,10 @@ def runs_in_one_process(transport: str) -> bool:
 
 def check_warm_up(settings: RunSettings) -> None:
     """UserError if analysis, which leaves out whole seconds, would have nothing left of the run."""
-    if (length_s := settings.length_s) is not None and settings.warm_up_s and math.ceil(settings.warm_up_s) >= length_s:
+    length_s = settings.length_s
+    if length_s is None or not settings.warm_up_s:
+        return
+    if math.ceil(settings.warm_up_s) >= length_s:
         raise UserError(f"--warm-up {settings.warm_up_s:g} leaves nothing of a run of {length_s:g} s to analyse")
 
 
@@ -94,30 +112,31 @@ def check_transport(settings: RunSettings) -> None:
 
     Whoever makes a run calls it once, before anything is started. It warns of a place that is open with --insecure.
     """
-    transport, scheme, nagle = _declared(settings.transport), scheme_of(settings.transport), ",".join(settings.nagle)
-    asked_for: list[tuple[object, Fits, str]] = [
-        (nagle, has_tcp, f"--nagle is {nagle}; {scheme} has no TCP sockets"),
-        (
-            settings.topology == "simplex",
-            lambda transport, scheme: scheme in transport.simplex,
-            f"--topology is simplex; {scheme} has no connection for each direction",
-        ),
-        (settings.recover, has_processes, f"--recover starts processes again; {scheme} has one for all"),
-        (
-            settings.secure,
-            lambda transport, scheme: "keys" in transport.options and has_processes(transport, scheme),
-            f"--secure is {settings.secure}; {scheme} has no encryption",
-        ),
-        (settings.capture, has_tcp, f"--capture is for TCP; {scheme} has no packets"),
-    ]
-    for is_asked_for, fits, sentence in asked_for:
-        if is_asked_for and not fits(transport, scheme):
+    transport = _declared(settings.transport)
+    scheme = scheme_of(settings.transport)
+
+    def require(fits: Fits, sentence: str) -> None:
+        if not fits(transport, scheme):
             raise UserError(f"{sentence}: use {those_that(fits)}")
-    if max(settings.pairs, settings.reporters) > 1 and transport.has_broker(scheme) and "pair" not in transport.options:
+
+    if settings.nagle:
+        require(has_tcp, f"--nagle is {','.join(settings.nagle)}; {scheme} has no TCP sockets")
+    if settings.topology == "simplex":
+        require(has_simplex, f"--topology is simplex; {scheme} has no connection for each direction")
+    if settings.recover:
+        require(has_processes, f"--recover starts processes again; {scheme} has one for all")
+    if settings.secure:
+        require(has_encryption, f"--secure is {settings.secure}; {scheme} has no encryption")
+    if settings.capture:
+        require(has_tcp, f"--capture is for TCP; {scheme} has no packets")
+    has_several = settings.pairs > 1 or settings.reporters > 1
+    if has_several and transport.has_broker(scheme) and "pair" not in transport.options:
         raise UserError(f"--pairs is {settings.pairs}; {scheme} has queues for one pair only")
     if settings.network != "local" and not network_fits(settings.network, transport, settings.transport):
-        lacks = f"--network is {settings.network}; {settings.transport} cannot be there"
-        raise UserError(f"{lacks}: use {those_that(partial(network_fits, settings.network))}, by name alone")
+        fitting = those_that(partial(network_fits, settings.network))
+        raise UserError(
+            f"--network is {settings.network}; {settings.transport} cannot be there: use {fitting}, by name alone"
+        )
     if settings.secure:
         _check_keys(settings.secure)
     check_exposure(with_keys(settings.transport, settings.secure), settings.insecure)
@@ -126,15 +145,19 @@ def check_transport(settings: RunSettings) -> None:
 def check_some_have(settings: Mapping[str, Any], transports: Iterable[str]) -> None:
     """UserError for a setting that only some transports have, where it is given and none of these has it."""
     for name in ignored(settings, transports):
-        given = f"--{name.replace('_', '-')} is {settings[name]}, which {', '.join(transports)} cannot have"
-        raise UserError(f"{given}: use {those_that(partial(_has_setting, name))}")
+        option = f"--{name.replace('_', '-')}"
+        fitting = those_that(partial(_has_setting, name))
+        raise UserError(f"{option} is {settings[name]}, which {', '.join(transports)} cannot have: use {fitting}")
 
 
 def ignored(settings: Mapping[str, Any], transports: Iterable[str]) -> list[str]:
     """The names of settings that are given and that none of these transports has."""
-    declared = [_declared(each) for each in transports]
-    given = (name for name in TRANSPORT_SETTINGS if settings.get(name))
-    return [name for name in given if not any(_has_setting(name, each, "") for each in declared)]
+    declared = [_declared(transport) for transport in transports]
+    names = []
+    for name in TRANSPORT_SETTINGS:
+        if settings.get(name) and not any(name in transport.run_settings for transport in declared):
+            names.append(name)
+    return names
 
 
 def _has_setting(name: str, transport: Transport, _scheme: str) -> bool:
@@ -142,9 +165,9 @@ def _has_setting(name: str, transport: Transport, _scheme: str) -> bool:
 
 
 def those_that(fits: Fits) -> str:
-    """The schemes of all transports that fit, as in: amqp, tcp or zeromq; for sentences that say what to use."""
+    """The schemes of all transports that fit, in words. For example: amqp, tcp or zeromq"""
     *others, last = known_schemes(fits)
-    return " or ".join(filter(None, (", ".join(others), last)))
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _check_keys(folder: str) -> None:
@@ -178,10 +201,10 @@ def _declared(asked: str) -> Transport:
 def defaults_of(transport: str) -> dict[str, str]:
     """Settings that this transport has and others may lack, each with its default; empty if it is not known."""
     try:
-        found = transport_of(scheme_of(transport))
+        declared = transport_of(scheme_of(transport))
     except TransportError:
         return {}
-    return {name: found.words(option)[0] for name, option in found.run_settings.items()}
+    return {name: declared.words(option)[0] for name, option in declared.run_settings.items()}
 
 
 def settings_of_url(url: str) -> dict[str, Any]:
@@ -198,14 +221,21 @@ def settings_of_url(url: str) -> dict[str, Any]:
 def as_options(settings: RunSettings) -> str:
     """The transport's own settings, and the keys, as the query of a URL, which every component gets."""
     carried = transport_of(scheme_of(settings.transport)).run_settings
-    options = "&".join(f"{option}={getattr(settings, name)}" for name, option in carried.items())
-    return "&".join(filter(None, (options, with_keys("", settings.secure)[1:])))
+    options = [f"{option}={getattr(settings, name)}" for name, option in carried.items()]
+    if settings.secure:
+        options.append(_keys_option(settings.secure))
+    return "&".join(options)
 
 
 def with_keys(url: str, secure: str | None) -> str:
-    """The URL with the folder of keys as an option, if there is one."""
-    option = f"keys={quote(secure, safe=LEFT_AS_THEY_ARE)}" if secure else ""
-    return url if not option or option in url else with_option(url, option)
+    """The URL with the folder of keys as an option, if there is one, and the URL does not have it already."""
+    if not secure or _keys_option(secure) in url:
+        return url
+    return with_option(url, _keys_option(secure))
+
+
+def _keys_option(folder: str) -> str:
+    return f"keys={quote(folder, safe=LEFT_AS_THEY_ARE)}"
 
 
 def check_exposure(url: str, insecure: bool) -> None:
@@ -213,9 +243,9 @@ def check_exposure(url: str, insecure: bool) -> None:
 
     An address with a mistake is left to the transport.
     """
-    scheme, (place, _, options) = scheme_of(url), url.partition("://")[2].partition("?")
+    place, _, options = url.partition("://")[2].partition("?")
     host, _, port = place.rpartition(":")
-    is_port = _declared(url).places[scheme] == "port" and port.isdecimal()
+    is_port = _declared(url).places[scheme_of(url)] == "port" and port.isdecimal()
     if not is_port or "keys" in dict(parse_qsl(options)) or _is_loopback(host.strip("[]")):
         return
     exposed = f"{url} is open to other hosts, and nothing is encrypted"

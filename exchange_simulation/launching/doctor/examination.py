@@ -57,11 +57,16 @@ def processors(usable: int, host: dict[str, object]) -> Item:
     quota = host.get("cpu_quota_cores")
     have = min(float(usable), float(quota)) if isinstance(quota, float) else float(usable)
     facts = [f"{counted(usable, 'processors')} of {host['cores']}, {host['cpu']}"]
-    facts += [f"quota {quota:g} of them"] if isinstance(quota, float) else []
-    facts += ["two threads a core"] if host.get("smt") else []
-    facts += [f"{host['numa_nodes']} NUMA nodes"] if host.get("numa_nodes", 1) != 1 else []
-    facts += [f"a guest of {host['hypervisor']}"] if "hypervisor" in host else []
-    found, figures = ", ".join(facts), {"usable": usable, "quota_cores": quota, "cores": host["cores"]}
+    if isinstance(quota, float):
+        facts.append(f"quota {quota:g} of them")
+    if host.get("smt"):
+        facts.append("two threads a core")
+    if host.get("numa_nodes", 1) != 1:
+        facts.append(f"{host['numa_nodes']} NUMA nodes")
+    if "hypervisor" in host:
+        facts.append(f"a guest of {host['hypervisor']}")
+    found = ", ".join(facts)
+    figures = {"usable": usable, "quota_cores": quota, "cores": host["cores"]}
     if have >= PLENTY_OF_PROCESSORS:
         return Item(name="processors", verdict="good", found=found, figures=figures)
     advice = "gateway, engine, reporter and a broker share them: compare ratios, and take 4 or more for absolute times"
@@ -72,7 +77,7 @@ def processors(usable: int, host: dict[str, object]) -> Item:
         verdict="no" if have < LEAST_PROCESSORS else "care",
         found=found,
         figures=figures,
-        why=f"{have:g} processor{'s' * (have != 1)} for 3 or 4 busy processes",
+        why=f"{have:g} {'processor' if have == 1 else 'processors'} for 3 or 4 busy processes",
         advice=advice,
     )
 
@@ -143,7 +148,8 @@ def network() -> Item:
     found = f"works: {', '.join(works)}" if works else "nothing of it works"
     lacking = next((findings[name] for name in ("tools", "namespace", "veth", "bridge") if name not in works), None)
     if lacking is None and not {"netem", "packet socket"}.isdisjoint(works):
-        found += "; without netem, a process of ours forwards the frames" * ("netem" not in works)
+        if "netem" not in works:
+            found += "; without netem, a process of ours forwards the frames"
         return Item(name="network", verdict="good", found=found, figures=figures)
     lacking = lacking or findings["netem"]
     return Item(
@@ -235,7 +241,7 @@ def disk(results: Path) -> Item:
             advice="give a local folder with --results",
         )
     free = psutil.disk_usage(str(there)).free
-    where = f"free at {there}" + f" ({kind})" * bool(kind)
+    where = f"free at {there} ({kind})" if kind else f"free at {there}"
     return _enough("disk", free, PLENTY_OF_DISK, LEAST_DISK, where, "a million orders take about 2 MiB, recorded 40")
 
 
@@ -247,7 +253,8 @@ def _file_system(folder: Path) -> str:
 
 
 def _enough(name: str, free: int, plenty: int, least: int, where: str, advice: str) -> Item:
-    found, figures = f"{free / 2**30:,.1f} GiB {where}", {"free_bytes": free}
+    found = f"{free / 2**30:,.1f} GiB {where}"
+    figures = {"free_bytes": free}
     if free >= plenty:
         return Item(name=name, verdict="good", found=found, figures=figures)
     return Item(
@@ -263,7 +270,8 @@ def _enough(name: str, free: int, plenty: int, least: int, where: str, advice: s
 def open_files() -> Item:
     limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     unlimited = limit == resource.RLIM_INFINITY
-    found, figures = f"{'any number' if unlimited else f'{limit:,}'} a process", {"soft": limit, "hard": most}
+    found = "any number a process" if unlimited else f"{limit:,} a process"
+    figures = {"soft": limit, "hard": most}
     if unlimited or limit >= LEAST_FILES:
         is_plenty = unlimited or limit >= PLENTY_OF_FILES
         advice = "" if is_plenty else f"benchmarks with hundreds of roles: ulimit -n {PLENTY_OF_FILES}"

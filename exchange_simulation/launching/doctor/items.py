@@ -37,23 +37,29 @@ ALWAYS = ("memory", "open files", "disk")
 
 
 def answer(items: Iterable[Item]) -> str:
-    """This machine is good for A and B; with care for C (why); not for D (why)."""
+    """One sentence on what this machine can measure.
+
+    For example: This machine is good for A and B; with care for C (why); not for D (why).
+    """
     by_name = {item.name: item for item in items}
     good: list[str] = []
     others: dict[tuple[Verdict, str], list[str]] = {}
     for purpose, names in PURPOSES.items():
-        found = [by_name[name] for name in (*names, *ALWAYS) if name in by_name]
-        worst = min(found, key=lambda item: WORST_FIRST.index(item.verdict))
+        needed = [by_name[name] for name in (*names, *ALWAYS) if name in by_name]
+        worst = min(needed, key=lambda item: WORST_FIRST.index(item.verdict))
         if worst.verdict in HEADS:
             others.setdefault((worst.verdict, worst.why), []).append(purpose)
         else:
             good.append(purpose)
     parts = [f"good for {_listed(good)}"] if good else []
     for verdict, head in HEADS.items():
-        reasons = [f"{_listed(those)} ({why})" for (kind, why), those in others.items() if kind == verdict]
-        parts += [f"{head} {_listed(reasons)}"] if reasons else []
+        reasons = [f"{_listed(purposes)} ({why})" for (kind, why), purposes in others.items() if kind == verdict]
+        if reasons:
+            parts.append(f"{head} {_listed(reasons)}")
     return f"This machine is {'; '.join(parts)}."
 
 
 def _listed(words: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+    """The words as a sentence lists them. For example: A, B and C"""
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last

@@ -41,7 +41,8 @@ class WakeUps:
         """How many sleeps ended up to 1, 2, 4, 8, ... us late."""
         bins = [0] * BINS
         for late in self.late_us:
-            bins[min(BINS - 1, max(0, math.ceil(math.log2(max(late, LEAST_BIN_US) / LEAST_BIN_US))))] += 1
+            octave = math.ceil(math.log2(max(late, LEAST_BIN_US) / LEAST_BIN_US))
+            bins[min(octave, BINS - 1)] += 1
         return bins
 
 
@@ -100,7 +101,10 @@ def quiet(start: MachineTimes, end: MachineTimes) -> Item:
 
 
 def _of_which(noise: Noise) -> str:
-    """, steal 0.0%; some task waits for a processor 12.0% of the time"""
+    """The end of a sentence on the noise.
+
+    For example: , steal 0.0%; some task waits for a processor 12.0% of the time
+    """
     steal = "" if noise.steal_s is None else f", steal {noise.steal_s / (noise.window_s * noise.cores):.1%}"
     if noise.cpu_pressure_s is None:
         return steal
@@ -108,17 +112,18 @@ def _of_which(noise: Noise) -> str:
 
 
 def _busiest(start: MachineTimes, end: MachineTimes) -> str:
-    """python (4711) 48% of a processor, bash (4712) 7% of a processor; the busiest first."""
+    """The busiest other processes. For example: python (4711) 48% of a processor, bash (4712) 7% of a processor"""
     if start.processes is None or end.processes is None:
         return ""
-    used, _ = cpu_s_by_process(start.processes, end.processes, {os.getpid()})
-    most = sorted(used.items(), key=lambda pair: -pair[1])[:MOST_NAMES]
+    cpu_s_of_others, _ = cpu_s_by_process(start.processes, end.processes, {os.getpid()})
+    busiest = sorted(cpu_s_of_others, key=lambda pid: -cpu_s_of_others[pid])[:MOST_NAMES]
     window_s = end.at_s - start.at_s
-    return ", ".join(
-        f"{end.processes.by_pid[pid].name} ({pid}) {cpu_s / window_s:.0%} of a processor"
-        for pid, cpu_s in most
-        if cpu_s / window_s >= 0.01
-    )
+    words = []
+    for pid in busiest:
+        share = cpu_s_of_others[pid] / window_s
+        if share >= 0.01:
+            words.append(f"{end.processes.by_pid[pid].name} ({pid}) {share:.0%} of a processor")
+    return ", ".join(words)
 
 
 def wake_ups(measured: WakeUps) -> Item:

@@ -33,7 +33,9 @@ class BrokerWatch:
 
     def __init__(self, broker: RunningBroker, meetings: Sequence[Address], nodelay: bool) -> None:
         """`meetings` are the addresses of the run's links; `nodelay` is what the broker's sockets were asked for."""
-        self._server, self._nodelay, self._url = broker.server, nodelay, broker.url
+        self._server = broker.server
+        self._nodelay = nodelay
+        self._url = broker.url
         self._probe: Probe | None = None
         transport = transport_of(scheme_of(broker.url))
         if broker.is_reachable and transport.broker:
@@ -99,7 +101,8 @@ class BrokerWatch:
         try:
             depths = self._probe.depth()
         except Exception as error:  # noqa: BLE001
-            self._next_look_s, self.last_look = float("inf"), f"{type(error).__name__}: {error}"
+            self._next_look_s = float("inf")
+            self.last_look = f"{type(error).__name__}: {error}"
             return
         for name, messages in depths.items():
             self.deepest[name] = max(messages, self.deepest.get(name, 0))
@@ -107,10 +110,16 @@ class BrokerWatch:
     @property
     def facts(self) -> dict[str, Any]:
         """The `broker` of run.json."""
-        own = self._server.facts() if self._server is not None else {}
-        probed = self._probe.facts if self._probe else {}
-        failed = {"last_look": self.last_look} if self.last_look else {}
-        return {**probed, **own, "is_private": self._server is not None, "deepest_queue": self.deepest, **failed}
+        facts: dict[str, Any] = {}
+        if self._probe:
+            facts |= self._probe.facts
+        if self._server is not None:
+            facts |= self._server.facts()
+        facts["is_private"] = self._server is not None
+        facts["deepest_queue"] = self.deepest
+        if self.last_look:
+            facts["last_look"] = self.last_look
+        return facts
 
     def close(self) -> None:
         if self._probe:
@@ -144,15 +153,18 @@ def is_of_this_host(name: str) -> bool:
         address = ip_address(socket.gethostbyname(name))
     except OSError:
         return name == "::1"
-    every = [
-        (nic, IPv4Interface(f"{each.address}/{each.netmask or 32}"))
-        for nic, addresses in psutil.net_if_addrs().items()
-        for each in addresses
-        if each.family == socket.AF_INET
-    ]
-    neighbours = [interface.network for nic, interface in every if not sees_every_process() or _is_bridge(nic)]
-    own = address.is_loopback or any(address == interface.ip for _, interface in every)
-    return own or any(address in network for network in neighbours)
+    if address.is_loopback:
+        return True
+    is_in_container = not sees_every_process()
+    for nic, nic_addresses in psutil.net_if_addrs().items():
+        for nic_address in nic_addresses:
+            if nic_address.family != socket.AF_INET:
+                continue
+            interface = IPv4Interface(f"{nic_address.address}/{nic_address.netmask or 32}")
+            has_neighbours_here = is_in_container or _is_bridge(nic)
+            if address == interface.ip or (has_neighbours_here and address in interface.network):
+                return True
+    return False
 
 
 def _is_bridge(nic: str) -> bool:

@@ -34,7 +34,8 @@ class Brokers:
 
         In a network, brokers are started in the namespace of the role `broker`, and the standing one is not taken.
         """
-        self._processes, self._network = processes, network
+        self._processes = processes
+        self._network = network
         self._takes_standing = takes_standing and network is None
 
     def __enter__(self) -> Brokers:
@@ -52,8 +53,9 @@ class Brokers:
         shared = self._running.get(kind)
         if shared is not None and _is_alive(shared):
             return shared
-        may_stand = self._takes_standing and not secure and priority == "normal"
-        if may_stand and (standing := broker.standing(nodelay)):
+        fits_standing = self._takes_standing and not secure and priority == "normal"
+        standing = broker.standing(nodelay) if fits_standing else None
+        if standing:
             return standing
         self._running[kind] = self._start(broker, nodelay, secure, priority)
         return self._running[kind]
@@ -62,18 +64,23 @@ class Brokers:
         if self._processes is None:
             self._processes = self._open.enter_context(ProcessGroup())
         self._started += 1
-        folder, where = self._processes.folder / f"broker-{self._started}", self._where(secure)
+        folder = self._processes.folder / f"broker-{self._started}"
         with going_first(priority):
-            running = self._open.enter_context(broker.start(folder, self._processes.id, nodelay, where))
+            running = self._open.enter_context(broker.start(folder, self._processes.id, nodelay, self._where(secure)))
         return replace(running, is_reachable=self._network is None)
 
     def _where(self, secure: str | None) -> Where:
         """On loopback, or in the network, with the keys of the settings."""
-        where, network = Where(keys=Path(secure) if secure else None), self._network
+        on_loopback = Where(keys=Path(secure) if secure else None)
+        network = self._network
         if network is None:
-            return where
-        prefix, open_socket = tuple(network.prefix("broker")), partial(network.socket, "broker")
-        return replace(where, host=network.address["broker"], prefix=prefix, open_socket=open_socket)
+            return on_loopback
+        return replace(
+            on_loopback,
+            host=network.address["broker"],
+            prefix=tuple(network.prefix("broker")),
+            open_socket=partial(network.socket, "broker"),
+        )
 
     def __exit__(self, *_: object) -> None:
         self._open.close()
@@ -103,7 +110,7 @@ def broker_of_run(settings: RunSettings, brokers: Brokers) -> RunningBroker:
             f"{mask(settings.transport)} is not ours, so its TCP_NODELAY cannot be changed: leave broker out of "
             f"--nagle, or use plain {scheme}"
         )
-    options = "&".join(filter(None, (settings.transport.partition("?")[2], as_options(settings))))
+    options = "&".join(filter(None, [settings.transport.partition("?")[2], as_options(settings)]))
     if place:
         url = with_option(f"{scheme}://{place}", options)
         if broker is not None:

@@ -50,8 +50,8 @@ def launch(
         processes = stack.enter_context(ProcessGroup())
         group = processes.id
         network = _network(settings, group, stack)
-        own = _brokers(settings, brokers, processes, network, stack)
-        places = stack.enter_context(meeting_places(settings, processes.folder, own, network))
+        brokers_of_run = _brokers(settings, brokers, processes, network, stack)
+        places = stack.enter_context(meeting_places(settings, processes.folder, brokers_of_run, network))
         secret = "" if places.broker else secrets.token_hex(16)  # a broker admits by a password of its own
         environment = {TOKEN: secret, **places.environment}
         start = partial(_start, processes, folder, component_arguments(folder, settings, places), environment, network)
@@ -87,11 +87,12 @@ def _start(
 ) -> None:
     """Start a process. An engine that is started again follows its standby, if it has one."""
     component = component_of(name)
-    follows = component != name or name in processes.children
-    own = [word for word in words[component] if follows or word != "--standby"]
-    detail(f"starting {name}: exchange {shlex.join([role_of(component), *own])}")
-    prefix = network.prefix(role_of(component)) if network else ()
-    command = [role_of(component), "--launched", *own]
+    role = role_of(component)
+    follows_another = component != name or name in processes.children
+    of_component = [word for word in words[component] if follows_another or word != "--standby"]
+    detail(f"starting {name}: exchange {shlex.join([role, *of_component])}")
+    prefix = network.prefix(role) if network else ()
+    command = [role, "--launched", *of_component]
     processes.start(name, command, folder / f"{name}.log", environment, prefix)
 
 
@@ -121,7 +122,9 @@ def _brokers(
         return None
     from exchange_simulation.launching.launch.brokers import Brokers
 
-    return shared if shared and not network else stack.enter_context(Brokers(processes, network))
+    if shared and not network:
+        return shared
+    return stack.enter_context(Brokers(processes, network))
 
 
 def _capture(
@@ -158,16 +161,19 @@ def _broker_watch(places: Places, run: str, settings: RunSettings, stack: contex
 
 def component_arguments(folder: Path, settings: RunSettings, places: Places) -> dict[str, list[str]]:
     """The words that a user would type after `exchange ROLE` on each component's host, by the component's name."""
-    return {
-        name: arguments(role_of(name), {**vars(settings), **_own_values(name, folder, settings, places)})
-        for name in Lineup.of(settings).names
-    }
+    words = {}
+    for name in Lineup.of(settings).names:
+        values = {**vars(settings), **_values_of_component(name, folder, settings, places)}
+        words[name] = arguments(role_of(name), values)
+    return words
 
 
-def _own_values(name: str, folder: Path, settings: RunSettings, places: Places) -> dict[str, Any]:
+def _values_of_component(name: str, folder: Path, settings: RunSettings, places: Places) -> dict[str, Any]:
     """A component's own parameters: the run's name and folder, where it listens and connects, its number and CPU."""
-    role, instance = role_of(name), instance_of(name)
-    engine, reporter = places.engines[instance], places.reporters[Lineup.of(settings).group_of(name)]
+    role = role_of(name)
+    instance = instance_of(name)
+    engine = places.engines[instance]
+    reporter = places.reporters[Lineup.of(settings).group_of(name)]
     return {
         "name": folder.name,
         "results": folder.parent,

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Places:
+    """The places where a run's components meet."""
+
     engines: Mapping[int, str]
     """By pair, the URL on which its engine listens, or the broker's URL."""
     reporters: Mapping[int, str]
@@ -34,8 +36,9 @@ class Places:
 
     def meetings(self, run: str) -> list[Address]:
         """The addresses of all links of the run."""
-        kinds = ((Pattern.PAIR, self.engines), (Pattern.FAN_IN, self.reporters))
-        return [Address.parse(url, run, pattern) for pattern, urls in kinds for url in urls.values()]
+        of_engines = [Address.parse(url, run, Pattern.PAIR) for url in self.engines.values()]
+        of_reporters = [Address.parse(url, run, Pattern.FAN_IN) for url in self.reporters.values()]
+        return [*of_engines, *of_reporters]
 
 
 @contextlib.contextmanager
@@ -58,7 +61,7 @@ def meeting_places(
     if kind == "port" and place.endswith(":0"):
         raise BadAddress(f"{settings.transport} is no port that peers can find: say {scheme} alone to have one found")
     lineup = Lineup.of(settings)
-    if lineup.pairs[1:] and "://" in place and not transport.has_broker(scheme):
+    if len(lineup.pairs) > 1 and "://" in place and not transport.has_broker(scheme):
         raise BadAddress(f"{settings.transport} is one place, for one pair: say {scheme} alone, or leave out --pairs")
     with contextlib.ExitStack() as reserved:
         if brokers is not None:
@@ -68,10 +71,16 @@ def meeting_places(
         def free(role: str, instance: int) -> str:
             return free_place(kind, scratch / named(role, instance), reserved, network, role)
 
-        given, own = place.partition("://")[2], as_options(settings)
-        reporters = {k: with_option(f"{scheme}://{free('reporter', k)}", own) for k in lineup.reporters}
-        urls = {k: f"{scheme}://{given or free('engine', k)}{question_mark}{options}" for k in lineup.pairs}
-        engines = {k: _with_topology(with_option(url, own), settings, reserved, network) for k, url in urls.items()}
+        options_of_settings = as_options(settings)
+        reporters = {}
+        for instance in lineup.reporters:
+            url = f"{scheme}://{free('reporter', instance)}"
+            reporters[instance] = with_option(url, options_of_settings)
+        given_place = place.partition("://")[2]
+        engines = {}
+        for pair in lineup.pairs:
+            url = f"{scheme}://{given_place or free('engine', pair)}{question_mark}{options}"
+            engines[pair] = _with_topology(with_option(url, options_of_settings), settings, reserved, network)
         yield Places(engines, reporters)
 
 
@@ -81,10 +90,13 @@ def _at_broker(
     """All components meet at one broker; those of further pairs and reporters have queues of their own."""
     from exchange_simulation.launching.launch.brokers import broker_of_run
 
-    broker, lineup = broker_of_run(settings, brokers), Lineup.of(settings)
-    urls = {k: _of_instance(broker.url, k) for k in lineup.pairs}
-    engines = {k: _with_topology(url, settings, reserved, network) for k, url in urls.items()}
-    return Places(engines, {k: _of_instance(broker.url, k) for k in lineup.reporters}, broker, broker.environment)
+    broker = broker_of_run(settings, brokers)
+    lineup = Lineup.of(settings)
+    engines = {}
+    for pair in lineup.pairs:
+        engines[pair] = _with_topology(_of_instance(broker.url, pair), settings, reserved, network)
+    reporters = {instance: _of_instance(broker.url, instance) for instance in lineup.reporters}
+    return Places(engines, reporters, broker, broker.environment)
 
 
 def _of_instance(url: str, instance: int) -> str:

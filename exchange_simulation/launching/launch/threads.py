@@ -35,8 +35,9 @@ LOOK_S = 1.0
 
 
 def run_in_threads(folder: Path, settings: RunSettings, on_second: OnSecond) -> tuple[str, Outcome]:
-    """Run all components to their end; (the first engine's URL, the outcome)."""
-    stage, noise = Stage(folder, settings), NoiseMeter()
+    """Run all components to their end. Returns the first engine's URL, and the outcome."""
+    stage = Stage(folder, settings)
+    noise = NoiseMeter()
     with interpreter_shared(), meeting_places(settings, folder) as places:
         try:
             with contextlib.ExitStack() as stack:
@@ -69,7 +70,9 @@ class Stage:
     """The components, each in a thread. If one fails, the others end in band."""
 
     def __init__(self, folder: Path, settings: RunSettings) -> None:
-        self._folder, self._settings, self._lineup = folder, settings, Lineup.of(settings)
+        self._folder = folder
+        self._settings = settings
+        self._lineup = Lineup.of(settings)
         self._totals = GatewayTotals(len(self._lineup.gateways))
         self.results: dict[str, Result] = {}
         self.failures: list[str] = []
@@ -78,7 +81,10 @@ class Stage:
         """Gateways' seconds, and threads that end."""
 
     def open(self, stack: contextlib.ExitStack, places: Places) -> None:
-        folder, name, settings = self._folder, self._folder.name, self._settings
+        """Open and warm all services; they are closed with the stack."""
+        folder = self._folder
+        name = folder.name
+        settings = self._settings
         for instance, url in places.reporters.items():
             reporter, _ = open_reporter(name, url, lambda: folder, settings, of_thread=True, instance=instance)
             self._add(stack, named("reporter", instance), reporter)
@@ -107,10 +113,11 @@ class Stage:
             thread.start()
         for names in (self._lineup.gateways, list(self._services)):
             try:
-                return self._follow(threads, on_second)
+                self._follow(threads, on_second)
+                return
             except KeyboardInterrupt:
                 self._stop(names, "interrupted")
-        return self._follow(threads, on_second)
+        self._follow(threads, on_second)
 
     def _follow(self, threads: list[threading.Thread], on_second: OnSecond) -> None:
         """Show seconds in this thread, where that costs no CPU time of the gateway and delays none of its orders."""
@@ -119,7 +126,9 @@ class Stage:
                 second = self._seconds.get(timeout=LOOK_S)
                 if isinstance(second, threading.Thread):
                     second.join()
-                elif totals := self._totals.take(*second):
+                    continue
+                totals = self._totals.take(*second)
+                if totals:
                     on_second(Moment(*totals))
 
     def _play(self, name: str) -> None:

@@ -65,7 +65,11 @@ class GatewayTotals:
         if len(self._reported) == self._gateways:
             is_due = True
             self._reported.clear()
-        return (sum(s for s, _ in self._latest.values()), sum(a for _, a in self._latest.values())) if is_due else None
+        if not is_due:
+            return None
+        sent_by_all = sum(sent for sent, _ in self._latest.values())
+        answered_to_all = sum(answered for _, answered in self._latest.values())
+        return sent_by_all, answered_to_all
 
 
 class Watch:
@@ -82,7 +86,10 @@ class Watch:
     ) -> None:
         """`timeout_s`: how long each component bears the silence of another. `restart` starts a killed one again."""
         self._timeout_s = timeout_s
-        self._processes, self._lineup, self._on_second, self._broker = processes, lineup, on_second, broker
+        self._processes = processes
+        self._lineup = lineup
+        self._on_second = on_second
+        self._broker = broker
         self._supervisor = Supervisor(restart, timeout_s)
         self._takeovers = 0
         self._totals = GatewayTotals(len(lineup.gateways))
@@ -127,14 +134,15 @@ class Watch:
 
         `looked_s` is the time before the last look, so events that came while the launcher was stalled count.
         """
-        groups = {group for group, until_s in self._deadlines_s.items() if looked_s > until_s}
-        late = [key for key in self._selector.get_map().values() if self._lineup.group_of(key.data) in groups]
+        late_groups = {group for group, until_s in self._deadlines_s.items() if looked_s > until_s}
+        late = [key for key in self._selector.get_map().values() if self._lineup.group_of(key.data) in late_groups]
         if not late:
             return
-        ending = self._started or self._failures
-        how = "did not end with the others" if ending else f"was not ready within {READY_S:g} s"
-        self._failures += [f"the {key.data} {how}" for key in late if component_of(key.data) not in self._results]
+        is_ending = self._started or self._failures
+        failure = "did not end with the others" if is_ending else f"was not ready within {READY_S:g} s"
         for key in late:
+            if component_of(key.data) not in self._results:
+                self._failures.append(f"the {key.data} {failure}")
             self._selector.unregister(key.fileobj)
         self._end_soon(*(key.data for key in self._selector.get_map().values()))
 
@@ -185,7 +193,8 @@ class Watch:
             case {"event": "known", "role": role, "known": known}:
                 self._note_known(named(role, instance_of(name)), known)
             case {"event": "second", "sent": sent, "answered": answered}:
-                if totals := self._totals.take(name, sent, answered):
+                totals = self._totals.take(name, sent, answered)
+                if totals:
                     self._on_second(Moment(*totals, self._broker.cpu_s if self._broker else None))
             case {"event": "result", "result": result}:
                 self._take_result(component_of(name), result)
@@ -195,7 +204,10 @@ class Watch:
                 self._give_up(f"{name}: {message}")
 
     def _take_result(self, component: str, result: dict[str, Any]) -> None:
-        """Keep a component's result, and ask others to end that need not go on: a standby, a new process, a partner."""
+        """Keep a component's result, and ask processes to end that are not needed then.
+
+        These are a standby, a new process whose predecessor's result is recorded, and the partner in a pair.
+        """
         self._results[component] = result
         if self._results.keys() >= set(self._lineup.gateways):
             self._clock_stops()
@@ -228,9 +240,12 @@ class Watch:
 
         Over a broker, the other end would notice late. If it was stopped, the signal wakes it, and it leaves a result.
         """
-        role, is_alone = role_of(name), bool(result.get("stopped")) and not result.get("engine_said")
+        role = role_of(name)
+        if role == "reporter":
+            return
         partner = named("gateway" if role == "engine" else "engine", instance_of(name))
-        if role != "reporter" and is_alone and partner not in self._results:
+        ended_early = bool(result.get("stopped")) and not result.get("engine_said")
+        if ended_early and partner not in self._results:
             self._signal(partner)
 
     def _is_recorded(self, component: str) -> bool:
@@ -244,16 +259,19 @@ class Watch:
 
     def _with_standbys(self, *components: str) -> list[str]:
         """The components' processes, each with its standby."""
-        names = (process for component in components for process in processes_of(component))
-        return [name for name in names if name in self._processes.children]
+        names = []
+        for component in components:
+            names += [process for process in processes_of(component) if process in self._processes.children]
+        return names
 
     def _start(self) -> None:
         self._deadlines_s.clear()
         if self._broker:
             self._broker.clock_starts()
-        self._affinity = {
-            name: cpus for name, child in self._processes.children.items() if (cpus := processors_of(child.pid))
-        }
+        for name, child in self._processes.children.items():
+            cpus = processors_of(child.pid)
+            if cpus:
+                self._affinity[name] = cpus
         self._noise.clock_starts()
         self._processes.tell(*self._lineup.processes)
         self._started = True
@@ -287,13 +305,15 @@ class Watch:
         if code < 0:
             return f"was killed by {signal.Signals(-code).name}"
         last_line = self._processes.last_line_of(name)
-        said_last = f"; it said last: {last_line}" if last_line else ""
-        return f"ended with exit code {code}: see {name}.log{said_last}"
+        end_of_sentence = f"; it said last: {last_line}" if last_line else ""
+        return f"ended with exit code {code}: see {name}.log{end_of_sentence}"
 
     def _may_go_on(self, name: str) -> bool:
         """Whether the run is under way, and the other end could go on with another process in place of this one."""
-        is_engine_gone = named("engine", instance_of(name)) in self._results
-        return self._started and not (role_of(name) == "gateway" and is_engine_gone)
+        if not self._started:
+            return False
+        engine_has_ended = named("engine", instance_of(name)) in self._results
+        return not (role_of(name) == "gateway" and engine_has_ended)
 
     def _give_up(self, reason: str) -> None:
         self._failures.append(reason)
@@ -314,18 +334,26 @@ class Watch:
 
     def outcome(self) -> Outcome:
         """Results of all components. A killed component's result is the one that its reporter has received."""
-        reporters = [self._results.get(named("reporter", each), {}) for each in self._lineup.reporters]
-        received = {name: result for reporter in reporters for name, result in reporter.get("results", {}).items()}
-        recorded = {name: result for reporter in reporters for name, result in _recorded(reporter).items()}
+        received: dict[str, Any] = {}
+        recorded: dict[str, Any] = {}
+        for instance in self._lineup.reporters:
+            reporter = self._results.get(named("reporter", instance), {})
+            received |= reporter.get("results", {})
+            recorded |= _recorded(reporter)
         results, unreadable = read_results({**received, **self._results, **recorded})
         outcome = outcome_of(self._lineup, results)
-        stopped = any(gateway.stopped for gateway in outcome.gateways.values())
-        is_unmentioned = self._interrupted_s is not None and self._started and not stopped
-        outcome.failures = ("interrupted",) * is_unmentioned + tuple(self._failures) + unreadable
-        outcome.takeovers, outcome.restarts = self._takeovers, self._supervisor.restarts
-        outcome.noise, outcome.affinity = self._noise.noise, self._affinity
+        failures = [*self._failures, *unreadable]
+        gateways_say_so = any(gateway.stopped for gateway in outcome.gateways.values())
+        if self._interrupted_s is not None and self._started and not gateways_say_so:
+            failures.insert(0, "interrupted")
+        outcome.failures = tuple(failures)
+        outcome.takeovers = self._takeovers
+        outcome.restarts = self._supervisor.restarts
+        outcome.noise = self._noise.noise
+        outcome.affinity = self._affinity
         if self._broker:
-            outcome.broker, outcome.broker_usage = self._broker.facts, self._broker.usage
+            outcome.broker = self._broker.facts
+            outcome.broker_usage = self._broker.usage
             outcome.broker_sockets = outcome.of_this_run(self._broker.sockets)
         return outcome
 

@@ -64,8 +64,10 @@ def note_begun(folder: Path, conditions: Conditions, reporter: int | None = None
         boot_id=text_of(BOOT_ID),
         started_ticks=_started_ticks(os.getpid()),
     )
-    of_reporter = {} if reporter is None else {"reporter": reporter}
-    write_json(folder / FILE, {"schema": SCHEMA, **asdict(conditions), "launcher": launcher, **of_reporter})
+    record = {"schema": SCHEMA, **asdict(conditions), "launcher": launcher}
+    if reporter is not None:
+        record["reporter"] = reporter
+    write_json(folder / FILE, record)
 
 
 def note_ended(folder: Path) -> None:
@@ -105,8 +107,10 @@ def _lives(launcher: Launcher) -> bool:
 
 def _is_the_same(process: psutil.Process, launcher: Launcher) -> bool:
     """Whether the process is the launcher; by the wall clock only where nothing better was written."""
-    if (boot_id := launcher.get("boot_id")) and (ticks := launcher.get("started_ticks")) is not None:
-        return (text_of(BOOT_ID), _started_ticks(process.pid)) == (boot_id, ticks)
+    boot_id = launcher.get("boot_id")
+    started_ticks = launcher.get("started_ticks")
+    if boot_id and started_ticks is not None:
+        return text_of(BOOT_ID) == boot_id and _started_ticks(process.pid) == started_ticks
     return bool(abs(process.create_time() - launcher["started_s"]) < 1.0)
 
 
@@ -124,11 +128,13 @@ def _outcome(folder: Path, begun: dict[str, Any]) -> Outcome:
     except (BadSetting, TypeError) as error:
         raise UserError(f"{folder / FILE} is damaged: {error}") from error
     number = begun.get("reporter")
-    who = "launcher" if number is None else "reporter"
-    return Outcome(
-        lineup=lineup if number is None else lineup.part_of(number),
-        failures=(f"the {who} ended without writing run.json; this one was made from the spool",),
-    )
+    if number is None:
+        writer = "launcher"
+    else:
+        writer = "reporter"
+        lineup = lineup.part_of(number)
+    failure = f"the {writer} ended without writing run.json; this one was made from the spool"
+    return Outcome(lineup=lineup, failures=(failure,))
 
 
 def settings_under_way(folder: Path) -> dict[str, Any] | None:

@@ -42,8 +42,12 @@ def text_of(path: str) -> str | None:
 
 def words_of(path: str) -> dict[str, str]:
     """The first two words of each line, as a dictionary; empty if the file is missing."""
-    lines = (line.split() for line in (text_of(path) or "").splitlines())
-    return {words[0]: words[1] for words in lines if len(words) > 1}
+    first_words = {}
+    for line in (text_of(path) or "").splitlines():
+        words = line.split()
+        if len(words) > 1:
+            first_words[words[0]] = words[1]
+    return first_words
 
 
 def host_facts() -> dict[str, Any]:
@@ -76,19 +80,25 @@ def _cpu_model() -> str:
 
 def _turbo() -> bool | None:
     """True if processors may go above their nominal frequency."""
-    off = SWITCHES.get(text_of(f"{CPUS}/intel_pstate/no_turbo") or "")
-    return SWITCHES.get(text_of(f"{CPUS}/cpufreq/boost") or "") if off is None else not off
+    is_off = SWITCHES.get(text_of(f"{CPUS}/intel_pstate/no_turbo") or "")
+    if is_off is not None:
+        return not is_off
+    return SWITCHES.get(text_of(f"{CPUS}/cpufreq/boost") or "")
 
 
 def _hypervisor() -> str | None:
     """The hypervisor's name, `unknown` if the processor only says that there is one, None on a machine of its own."""
-    if named := text_of("sys/hypervisor/type"):
-        return named
+    name_by_kernel = text_of("sys/hypervisor/type")
+    if name_by_kernel:
+        return name_by_kernel
     clocks = text_of(f"{CLOCKSOURCE}/available_clocksource") or ""
-    if found := next((name for clock, name in GUESTS_CLOCKS.items() if clock in clocks), None):
-        return found
-    flags = next((line for line in (text_of("proc/cpuinfo") or "").splitlines() if line.startswith("flags")), "")
-    return "unknown" if "hypervisor" in flags.split() else None
+    for clock, name in GUESTS_CLOCKS.items():
+        if clock in clocks:
+            return name
+    for line in (text_of("proc/cpuinfo") or "").splitlines():
+        if line.startswith("flags"):
+            return "unknown" if "hypervisor" in line.split() else None
+    return None
 
 
 def _mitigations() -> dict[str, str] | None:
@@ -96,12 +106,12 @@ def _mitigations() -> dict[str, str] | None:
     folder = ROOT / CPUS / "vulnerabilities"
     if not folder.is_dir():
         return None
-    lines = {path.name: text_of(str(path.relative_to(ROOT))) or "" for path in sorted(folder.iterdir())}
-    return {
-        name: how.removeprefix("Mitigation: ").partition(";")[0]
-        for name, how in lines.items()
-        if how.startswith("Mitigation: ")
-    }
+    mitigations = {}
+    for path in sorted(folder.iterdir()):
+        line = text_of(str(path.relative_to(ROOT))) or ""
+        if line.startswith("Mitigation: "):
+            mitigations[path.name] = line.removeprefix("Mitigation: ").partition(";")[0]
+    return mitigations
 
 
 def now() -> str:
@@ -123,11 +133,11 @@ def versions() -> dict[str, Any]:
 @cache
 def _versions_of_libraries() -> dict[str, str]:
     """The version of each library that is installed; looked up once, since that reads every folder of the path."""
-    found: dict[str, str] = {}
+    installed: dict[str, str] = {}
     for library in LIBRARIES:
         with contextlib.suppress(PackageNotFoundError):
-            found[library] = version(library)
-    return found
+            installed[library] = version(library)
+    return installed
 
 
 def checkout(folder: Path) -> dict[str, Any]:
@@ -148,9 +158,13 @@ def checkout(folder: Path) -> dict[str, Any]:
                 timeout=GIT_PATIENCE_S,
                 check=True,
             ).stdout
-    heads = [line for line in lines.splitlines() if line.startswith("# branch.oid ")]
-    changes = any(not line.startswith("#") for line in lines.splitlines())
-    return {"commit": heads[0].split()[-1][:COMMIT_DIGITS], "uncommitted_changes": changes} if heads else {}
+    facts: dict[str, Any] = {}
+    has_changes = any(not line.startswith("#") for line in lines.splitlines())
+    for line in lines.splitlines():
+        if line.startswith("# branch.oid "):
+            facts["commit"] = line.split()[-1][:COMMIT_DIGITS]
+            facts["uncommitted_changes"] = has_changes
+    return facts
 
 
 @dataclass(frozen=True)
@@ -176,16 +190,19 @@ class Throttling:
 
 def cpu_quota_cores() -> float | None:
     """The most processors that our control group, or one around it, may use at a time; None without a limit."""
-    limits = [limit for folder in _cpu_groups() if (limit := _limit(folder)) is not None]
-    return min(limits, default=None)
+    limits = [_limit(folder) for folder in _cpu_groups()]
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _limit(folder: str) -> float | None:
+    """The most processors that the control group in this folder may use at a time; None without a limit."""
     quota, _, period = (text_of(f"{folder}/cpu.max") or "").partition(" ")
     if not period:
         quota = text_of(f"{folder}/cpu.cfs_quota_us") or ""
         period = text_of(f"{folder}/cpu.cfs_period_us") or ""
-    return int(quota) / int(period) if quota.isdecimal() and period.isdecimal() and int(period) else None
+    if not (quota.isdecimal() and period.isdecimal()) or int(period) == 0:
+        return None
+    return int(quota) / int(period)
 
 
 def _cpu_groups() -> Iterator[str]:

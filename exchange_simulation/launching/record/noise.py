@@ -85,7 +85,9 @@ def _process(path: str) -> Process:
     return Process(name, int(fields[1]), int(fields[19]), user + system, children_user + children_system)
 
 
-def cpu_s_by_process(before: ProcessTable, after: ProcessTable, own_pids: Collection[int]) -> list[dict[int, float]]:
+def cpu_s_by_process(
+    before: ProcessTable, after: ProcessTable, own_pids: Collection[int]
+) -> tuple[dict[int, float], dict[int, float]]:
     """CPU seconds of each other process, and of each own, with those children of it that ended in between.
 
     A process that ended is in its parent's time, all of it; what it had used before the first reading is taken off.
@@ -97,11 +99,15 @@ def cpu_s_by_process(before: ProcessTable, after: ProcessTable, own_pids: Collec
         if not _lives(pid, process, after):
             used_before[_heir(process, before, after)] += process.own + process.children
     tick_s = 1 / os.sysconf("SC_CLK_TCK")
-    used = [
-        (pid, tick_s * _ticks(before.by_pid.get(pid), process, used_before[pid]))
-        for pid, process in after.by_pid.items()
-    ]
-    return [dict(each for each in used if (each[0] in own) == is_own) for is_own in (False, True)]
+    cpu_s_of_others: dict[int, float] = {}
+    cpu_s_of_own: dict[int, float] = {}
+    for pid, process in after.by_pid.items():
+        cpu_s = tick_s * _ticks(before.by_pid.get(pid), process, used_before[pid])
+        if pid in own:
+            cpu_s_of_own[pid] = cpu_s
+        else:
+            cpu_s_of_others[pid] = cpu_s
+    return cpu_s_of_others, cpu_s_of_own
 
 
 def _ticks(was: Process | None, process: Process, ended_children_before: int) -> int:
@@ -111,8 +117,8 @@ def _ticks(was: Process | None, process: Process, ended_children_before: int) ->
 
 
 def _lives(pid: int, process: Process, later: ProcessTable) -> bool:
-    found = later.by_pid.get(pid)
-    return found is not None and found.started == process.started
+    same_number = later.by_pid.get(pid)
+    return same_number is not None and same_number.started == process.started
 
 
 def _heir(process: Process, before: ProcessTable, after: ProcessTable) -> int:
@@ -127,11 +133,15 @@ def _with_descendants(table: ProcessTable, pids: Collection[int]) -> set[int]:
     children: dict[int, list[int]] = {}
     for pid, process in table.by_pid.items():
         children.setdefault(process.parent, []).append(pid)
-    found, new = set(pids), list(pids)
+    family = set(pids)
+    new = list(pids)
     while new:
-        new = [child for pid in new for child in children.get(pid, ()) if child not in found]
-        found.update(new)
-    return found
+        next_generation = []
+        for pid in new:
+            next_generation += [child for child in children.get(pid, ()) if child not in family]
+        family.update(next_generation)
+        new = next_generation
+    return family
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,7 +199,8 @@ class Noise:
 
     def beside(self, components: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         """run.json's `noise`, for a run whose components used that much of the machine."""
-        remainder_s = self.busy_s - max(self.own_processes_cpu_s, sum(each["cpu_s"] for each in components.values()))
+        components_cpu_s = sum(usage["cpu_s"] for usage in components.values())
+        remainder_s = self.busy_s - max(self.own_processes_cpu_s, components_cpu_s)
         other_cpu_s = remainder_s if remainder_s >= 0 else None
         facts = {name: value for name, value in vars(self).items() if value is not None and name not in NOT_WRITTEN}
         return {**facts, "other_cpu_s": other_cpu_s, "share_of_all_cpus": self._share(other_cpu_s)}
@@ -228,14 +239,19 @@ def noise_share(run: Mapping[str, Any]) -> float | None:
 
 
 def noise_words(run: Mapping[str, Any], least_share: float = 0.0) -> str:
-    """others took 47% of all processors; empty if that is unknown, or less than `least_share`."""
+    """The noise in words, empty if it is unknown, or less than `least_share`.
+
+    For example: others took 47% of all processors
+    """
     share = noise_share(run)
-    return "" if share is None or share < least_share else f"others took {share_words(share)} of all processors"
+    if share is None or share < least_share:
+        return ""
+    return f"others took {share_words(share)} of all processors"
 
 
 def share_words(share: float) -> str:
-    """47%; with a digit more where 5% could be more or less than MOST_SHARE"""
-    return f"{share:.{0 if share >= 2 * MOST_SHARE else 1}%}"
+    """The share in percent, with a decimal where a rounded 5% could be more or less than MOST_SHARE."""
+    return f"{share:.0%}" if share >= 2 * MOST_SHARE else f"{share:.1%}"
 
 
 class NoiseMeter:
@@ -255,14 +271,17 @@ class NoiseMeter:
         """
         if self._start is not None and self.noise is None:
             noise = noise_between(self._start, MachineTimes.now(), {os.getpid(), *own_pids})
-            self.noise = replace(noise, other_processes_cpu_s=None, sees_all_processes=True) if hides_own else noise
+            if hides_own:
+                noise = replace(noise, other_processes_cpu_s=None, sees_all_processes=True)
+            self.noise = noise
 
 
 def noise_between(start: MachineTimes, end: MachineTimes, own_pids: Collection[int]) -> Noise:
     """The difference between two readings. Descendants of `own_pids` belong to the run as well."""
     throttled = end.throttling.since(start.throttling) if start.throttling and end.throttling else None
-    tables, window_s = (start.processes, end.processes), end.at_s - start.at_s
-    other_cores, own_cores = _cores(*tables, own_pids)
+    window_s = end.at_s - start.at_s
+    tables = (start.processes, end.processes)
+    other_cores, own_cores = _cores(start.processes, end.processes, own_pids)
     return Noise(
         window_s=window_s,
         busy_s=end.busy_s - start.busy_s,
@@ -281,11 +300,16 @@ def noise_between(start: MachineTimes, end: MachineTimes, own_pids: Collection[i
 
 def _cores(
     before: ProcessTable | None, after: ProcessTable | None, own_pids: Collection[int]
-) -> list[float] | list[None]:
-    """How many processors others, and we, kept busy on average; the tables have a window of their own."""
+) -> tuple[float | None, float | None]:
+    """The number of processors that others, and own processes, kept busy on average; None if it is unknown.
+
+    The tables have a window of their own, since reading them takes time.
+    """
     if before is None or after is None:
-        return [None, None]
-    return [sum(each.values()) / (after.at_s - before.at_s) for each in cpu_s_by_process(before, after, own_pids)]
+        return None, None
+    window_s = after.at_s - before.at_s
+    of_others, of_own = cpu_s_by_process(before, after, own_pids)
+    return sum(of_others.values()) / window_s, sum(of_own.values()) / window_s
 
 
 def _difference(start: float | None, end: float | None) -> float | None:

@@ -50,17 +50,24 @@ class Outcome:
 
     def of_pair(self, pair: int) -> Outcome:
         """The part of the outcome that belongs to one pair."""
-        gateways = {k: gateway for k, gateway in self.gateways.items() if k == pair}
-        engines = {k: engine for k, engine in self.engines.items() if k == pair}
-        alone = Lineup((pair,), ())
-        return Outcome(lineup=alone, gateways=gateways, engines=engines, traffic=self.traffic, timed=self.timed)
+        return Outcome(
+            lineup=Lineup((pair,), ()),
+            gateways={pair: self.gateways[pair]} if pair in self.gateways else {},
+            engines={pair: self.engines[pair]} if pair in self.engines else {},
+            traffic=self.traffic,
+            timed=self.timed,
+        )
 
     @property
     def results(self) -> dict[str, Result]:
         """Results by component, pair by pair; the reporters come last."""
-        roles: dict[str, Mapping[int, Result]]
-        roles = {"gateway": self.gateways, "engine": self.engines, "reporter": self.reporters}
-        by_name = {named(role, k): result for role, found in roles.items() for k, result in found.items()}
+        by_name: dict[str, Result] = {}
+        for pair, gateway in self.gateways.items():
+            by_name[named("gateway", pair)] = gateway
+        for pair, engine in self.engines.items():
+            by_name[named("engine", pair)] = engine
+        for instance, reporter in self.reporters.items():
+            by_name[named("reporter", instance)] = reporter
         return {name: by_name[name] for name in self._components if name in by_name}
 
     @property
@@ -70,8 +77,11 @@ class Outcome:
 
     @property
     def _components(self) -> list[str]:
-        of_pairs = [named(role, pair) for pair in self.lineup.pairs for role in ("gateway", "engine")]
-        return [*of_pairs, *(named("reporter", each) for each in self.lineup.reporters)]
+        names = []
+        for pair in self.lineup.pairs:
+            names += [named("gateway", pair), named("engine", pair)]
+        names += [named("reporter", instance) for instance in self.lineup.reporters]
+        return names
 
     @property
     def sockets(self) -> dict[str, list[dict[str, Any]]]:
@@ -86,14 +96,20 @@ class Outcome:
 
 def outcome_of(lineup: Lineup, results: Mapping[str, Result]) -> Outcome:
     """The outcome of the lineup's components; components outside the lineup are ignored."""
-    by_instance = sorted((instance_of(name), name) for name in results if name in lineup.names)
-    known = [(instance, results[name]) for instance, name in by_instance]
-    return Outcome(
-        lineup=lineup,
-        gateways={k: result for k, result in known if isinstance(result, GatewayResult)},
-        engines={k: result for k, result in known if isinstance(result, EngineResult)},
-        reporters={k: result for k, result in known if isinstance(result, ReporterResult)},
-    )
+    gateways: dict[int, GatewayResult] = {}
+    engines: dict[int, EngineResult] = {}
+    reporters: dict[int, ReporterResult] = {}
+    in_lineup = [name for name in results if name in lineup.names]
+    for name in sorted(in_lineup, key=instance_of):
+        result = results[name]
+        instance = instance_of(name)
+        if isinstance(result, GatewayResult):
+            gateways[instance] = result
+        elif isinstance(result, EngineResult):
+            engines[instance] = result
+        else:
+            reporters[instance] = result
+    return Outcome(lineup=lineup, gateways=gateways, engines=engines, reporters=reporters)
 
 
 KINDS: dict[str, type[Result]] = {"gateway": GatewayResult, "engine": EngineResult, "reporter": ReporterResult}
@@ -103,14 +119,14 @@ def read_results(records: Mapping[str, dict[str, Any]]) -> tuple[dict[str, Resul
     """The components' results, from their records, and a sentence for each record that is malformed."""
     import msgspec
 
-    found: dict[str, Result] = {}
+    results: dict[str, Result] = {}
     unreadable = []
     for name, record in records.items():
         try:
-            found[name] = msgspec.convert(record, KINDS[role_of(name)])
+            results[name] = msgspec.convert(record, KINDS[role_of(name)])
         except msgspec.ValidationError as error:
             unreadable.append(f"the {name}'s result cannot be read: {error}")
-    return found, tuple(unreadable)
+    return results, tuple(unreadable)
 
 
 OF_GATEWAYS = ("orders_answered", "trades", "confirmations", "quotes", "rejections", "samples")
@@ -124,33 +140,48 @@ MEASURED: dict[str, type[Any]] = {
 
 
 def mean_message(counts: Mapping[str, int]) -> dict[str, float]:
-    """`mean_message_bytes` of orders and answers, as often as each kind came; empty if their numbers are not known."""
-    numbers = {kind: counts.get(name, 0) for name, kind in MEASURED.items()}
-    total = sum(number * LAYOUTS[kind].size for kind, number in numbers.items())
-    return {"mean_message_bytes": total / sum(numbers.values())} if numbers[Order] and "trades" in counts else {}
+    """`mean_message_bytes` of orders and answers, each kind weighed by its number; empty if the numbers are unknown."""
+    if not counts.get("orders_sent") or "trades" not in counts:
+        return {}
+    messages = 0
+    size = 0
+    for name, kind in MEASURED.items():
+        number = counts.get(name, 0)
+        messages += number
+        size += number * LAYOUTS[kind].size
+    return {"mean_message_bytes": size / messages}
 
 
 def counts(outcome: Outcome) -> dict[str, int]:
     """Counts of messages; what no component counted is absent."""
-    gateways, engines, reporters = outcome.gateways.values(), outcome.engines.values(), outcome.reporters.values()
-    found = Counter[str]()
+    gateways = outcome.gateways.values()
+    engines = outcome.engines.values()
+    reporters = outcome.reporters.values()
+    sums = Counter[str]()
     for gateway in gateways:
-        found.update(orders_sent=gateway.orders.messages, answers_received=gateway.answers.messages)
-        found.update({name: getattr(gateway, name) for name in OF_GATEWAYS})
+        sums.update(orders_sent=gateway.orders.messages, answers_received=gateway.answers.messages)
+        sums.update({name: getattr(gateway, name) for name in OF_GATEWAYS})
     for pair in outcome.lineup.pairs:
-        if pair not in outcome.gateways and (traffic := outcome.traffic.get(pair)):
-            found.update(_last_reported(traffic, outcome.engines.get(pair)))
+        if pair not in outcome.gateways and outcome.traffic.get(pair):
+            sums.update(_last_reported(outcome.traffic[pair], outcome.engines.get(pair)))
     for engine in engines:
-        found.update(orders_received=engine.orders.messages, answers_sent=engine.answers.messages)
+        sums.update(orders_received=engine.orders.messages, answers_sent=engine.answers.messages)
     for reporter in reporters:
-        found.update(statistics_sent=reporter.announced, statistics_received=reporter.received)
-    found["junk_frames"] = sum(result.junk_frames for result in outcome.results.values())
-    refusing: list[EngineResult | ReporterResult] = [*engines, *reporters]
-    refused = sum(result.handshakes_refused for result in refusing)
-    has_broker = bool(outcome.broker) or any(each.link for each in gateways) or any(each.link for each in engines)
-    if refused or (refusing and not has_broker):  # a broker turns peers away itself, and tells nobody
-        found["handshakes_refused"] = refused
-    return dict(found)
+        sums.update(statistics_sent=reporter.announced, statistics_received=reporter.received)
+    sums["junk_frames"] = sum(result.junk_frames for result in outcome.results.values())
+    listeners: list[EngineResult | ReporterResult] = [*engines, *reporters]
+    refused = sum(listener.handshakes_refused for listener in listeners)
+    # A broker turns peers away itself and tells nobody, so 0 would say too much there.
+    is_known = bool(listeners) and not _has_broker(outcome)
+    if refused or is_known:
+        sums["handshakes_refused"] = refused
+    return dict(sums)
+
+
+def _has_broker(outcome: Outcome) -> bool:
+    """Whether the run went over a broker, as far as the results say."""
+    ends: list[GatewayResult | EngineResult] = [*outcome.gateways.values(), *outcome.engines.values()]
+    return bool(outcome.broker) or any(end.link for end in ends)
 
 
 def _last_reported(traffic: Mapping[str, int], engine: EngineResult | None) -> dict[str, int]:
@@ -167,33 +198,34 @@ def checksums(outcome: Outcome) -> dict[str, str]:
     """The checksums of both streams; several pairs' are summed modulo 2^64."""
     if not outcome.gateways:
         return {"hash": NAME}
-    streams = [(gateway.orders.checksum, gateway.answers.checksum) for gateway in outcome.gateways.values()]
-    sums = [sum(int(each, 16) for each in of_direction) % 2**64 for of_direction in zip(*streams, strict=True)]
-    return {"hash": NAME, "orders": f"{sums[0]:016x}", "answers": f"{sums[1]:016x}"}
+    orders = sum(int(gateway.orders.checksum, 16) for gateway in outcome.gateways.values()) % 2**64
+    answers = sum(int(gateway.answers.checksum, 16) for gateway in outcome.gateways.values()) % 2**64
+    return {"hash": NAME, "orders": f"{orders:016x}", "answers": f"{answers:016x}"}
 
 
 def recovered(outcome: Outcome) -> dict[str, Any] | None:
     """The work of going on after breaks; None if no session broke."""
     recoveries = [gateway.recovery for gateway in outcome.gateways.values() if gateway.recovery]
     journals = [engine.journal or {} for engine in outcome.engines.values()]
-    resumed = sum(each["sessions"] - 1 for each in recoveries)
+    resumed = sum(recovery["sessions"] - 1 for recovery in recoveries)
     if not outcome.restarts and not resumed:
         return None
     return {
         "restarts": outcome.restarts,
         "takeovers": outcome.takeovers,
         "sessions_resumed": resumed,
-        "orders_resent": sum(each["orders_resent"] for each in recoveries),
+        "orders_resent": sum(recovery["orders_resent"] for recovery in recoveries),
         "orders_matched_again": sum(journal.get("orders_replayed", 0) for journal in journals),
         "orders_untimed": sum(untimed(outcome).values()),
-        "without_service_s": max((each["without_service_s"] for each in recoveries), default=0.0),
+        "without_service_s": max((recovery["without_service_s"] for recovery in recoveries), default=0.0),
     }
 
 
 def untimed(outcome: Outcome) -> dict[int, int]:
     """Answered orders without a completion time, by pair; below 0 where some have two."""
-    times = outcome.timed
-    return {k: each.orders_answered - times.get(k, 0) for k, each in outcome.gateways.items() if times is not None}
+    if outcome.timed is None:
+        return {}
+    return {pair: gateway.orders_answered - outcome.timed.get(pair, 0) for pair, gateway in outcome.gateways.items()}
 
 
 def duration_s(outcome: Outcome) -> float | None:
@@ -201,34 +233,48 @@ def duration_s(outcome: Outcome) -> float | None:
 
     Wall clocks relate pairs on several hosts.
     """
-    spans = [
-        (each.began_wall_ns, each.began_wall_ns + round(length_s * 1e9))
-        for each in outcome.gateways.values()
-        if (length_s := each.duration_s) is not None
-    ]
-    return (max(end for _, end in spans) - min(begin for begin, _ in spans)) / 1e9 if spans else None
+    begins_ns = []
+    ends_ns = []
+    for gateway in outcome.gateways.values():
+        if gateway.duration_s is not None:
+            begins_ns.append(gateway.began_wall_ns)
+            ends_ns.append(gateway.began_wall_ns + round(gateway.duration_s * 1e9))
+    if not begins_ns:
+        return None
+    return (max(ends_ns) - min(begins_ns)) / 1e9
 
 
-def rates(outcome: Outcome, offered_each_per_s: float | None) -> dict[str, float | None]:
-    """Rates over `duration_s`; the offered rate is None without a schedule."""
-    pairs, length_s = len(outcome.lineup.pairs), duration_s(outcome)
-    found = {"offered_orders_per_s": None if offered_each_per_s is None else offered_each_per_s * pairs}
+def rates(outcome: Outcome, offered_orders_per_s: float | None) -> dict[str, float | None]:
+    """Rates of all pairs together, over `duration_s`.
+
+    `offered_orders_per_s` is the rate that each pair was offered, None without a schedule.
+    """
+    pairs = len(outcome.lineup.pairs)
+    offered_together = None if offered_orders_per_s is None else offered_orders_per_s * pairs
+    by_name = {"offered_orders_per_s": offered_together}
+    length_s = duration_s(outcome)
     if length_s:
         gateways = outcome.gateways.values()
-        found["orders_per_s"] = sum(gateway.orders_answered for gateway in gateways) / length_s
-        found["answers_per_s"] = sum(gateway.answers.messages for gateway in gateways) / length_s
-    return found
+        by_name["orders_per_s"] = sum(gateway.orders_answered for gateway in gateways) / length_s
+        by_name["answers_per_s"] = sum(gateway.answers.messages for gateway in gateways) / length_s
+    return by_name
 
 
 def components(outcome: Outcome) -> dict[str, dict[str, Any]]:
     """Use of the machine by role. Several components of a role are summed; peak memory is that of the largest."""
-    used: dict[str, dict[str, Any]] = {}
+    usage_of: dict[str, dict[str, Any]] = {}
     for name, result in outcome.results.items():
-        used[role_of(name)] = _used(used.get(role_of(name), {}), result.usage)
-    return used | ({"broker": outcome.broker_usage} if outcome.broker_usage else {})
+        role = role_of(name)
+        usage_of[role] = _added_usage(usage_of.get(role, {}), result.usage)
+    if outcome.broker_usage:
+        usage_of["broker"] = outcome.broker_usage
+    return usage_of
 
 
-def _used(so_far: dict[str, Any], usage: dict[str, Any]) -> dict[str, Any]:
+def _added_usage(so_far: dict[str, Any], usage: dict[str, Any]) -> dict[str, Any]:
+    """The sum of both, but the larger peak of memory."""
     total = {name: value + so_far.get(name, 0) for name, value in usage.items()}
-    peaks = [each["max_rss_bytes"] for each in (so_far, usage) if "max_rss_bytes" in each]
-    return {**total, "max_rss_bytes": max(peaks)} if peaks else total
+    peaks = [part["max_rss_bytes"] for part in (so_far, usage) if "max_rss_bytes" in part]
+    if peaks:
+        total["max_rss_bytes"] = max(peaks)
+    return total

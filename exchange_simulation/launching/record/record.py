@@ -55,48 +55,56 @@ def make_record(spool: Spool, conditions: Conditions, outcome: Outcome) -> dict[
         outcome = replace(outcome, traffic=traffic(spool))
     if outcome.restarts:
         outcome = replace(outcome, timed=timed(spool))
-    warm_up_s, offered = settings.get("warm_up_s"), _offered_per_s(settings)
+    warm_up_s = settings.get("warm_up_s")
+    offered_orders_per_s = _offered_orders_per_s(settings)
     by_pair = completion(spool, warm_up_s or 0.0)
     times = {pair: by_pair.get(pair, {}) for pair in outcome.lineup.pairs}
-    lags = {pair: figures["lag"].percentile_ns(99.0) / 1e3 for pair, figures in times.items() if "lag" in figures}
-    status, reasons = judge(outcome, offered, lags)
-    return {
-        "schema": SCHEMA,
-        "name": conditions.name,
-        "status": status,
-        "reasons": reasons,
-        **({"recovered": breaks} if (breaks := recovered(outcome)) else {}),
-        "settings": {**settings, "url": conditions.url},
-        **_measured(outcome, offered, merged(times.values())),
-        "pairs": [_pair(outcome, pair, offered, times[pair], lags) for pair in outcome.lineup.pairs],
-        "analysis": {"warm_up_s": warm_up_s, "left_out": "the warm-up's seconds, and the last order of each pair"},
-        "sockets": [{"component": name, **facts} for name, sockets in outcome.sockets.items() for facts in sockets],
-        **_broker(outcome),
-        **({"noise": outcome.noise.beside(components(outcome))} if outcome.noise else {}),
-        **({"affinity": outcome.affinity} if any(outcome.affinity.values()) else {}),
-        **({"network": outcome.network} if outcome.network else {}),
-        "host": conditions.host,
-        "versions": conditions.versions,
-        "started_at": conditions.started_at,
-    }
+    lags = {pair: buckets["lag"].percentile_ns(99.0) / 1e3 for pair, buckets in times.items() if "lag" in buckets}
+    status, reasons = judge(outcome, offered_orders_per_s, lags)
+    record: dict[str, Any] = {"schema": SCHEMA, "name": conditions.name, "status": status, "reasons": reasons}
+    breaks = recovered(outcome)
+    if breaks:
+        record["recovered"] = breaks
+    record["settings"] = {**settings, "url": conditions.url}
+    record |= _measured(outcome, offered_orders_per_s, merged(times.values()))
+    record["pairs"] = [_pair(outcome, pair, offered_orders_per_s, times[pair], lags) for pair in outcome.lineup.pairs]
+    left_out = "the warm-up's seconds, and the last order of each pair"
+    record["analysis"] = {"warm_up_s": warm_up_s, "left_out": left_out}
+    record["sockets"] = [
+        {"component": name, **socket} for name, sockets in outcome.sockets.items() for socket in sockets
+    ]
+    if outcome.broker is not None:
+        record["broker"] = {**outcome.broker, "links": _links(outcome)}
+    if outcome.noise:
+        record["noise"] = outcome.noise.beside(components(outcome))
+    if any(outcome.affinity.values()):
+        record["affinity"] = outcome.affinity
+    if outcome.network:
+        record["network"] = outcome.network
+    record["host"] = conditions.host
+    record["versions"] = conditions.versions
+    record["started_at"] = conditions.started_at
+    return record
 
 
-def _offered_per_s(settings: dict[str, Any]) -> float | None:
+def _offered_orders_per_s(settings: dict[str, Any]) -> float | None:
     """The mean rate that each pair is offered; None without a schedule, or if the settings are not known."""
-    rate = settings.get("orders_per_s")
-    return None if rate is None else float(rate * Arrivals.parse(settings["arrivals"]).mean_share)
+    orders_per_s = settings.get("orders_per_s")
+    if orders_per_s is None:
+        return None
+    return float(orders_per_s * Arrivals.parse(settings["arrivals"]).mean_share)
 
 
-def _measured(outcome: Outcome, offered_per_s: float | None, times: dict[str, LogBuckets]) -> dict[str, Any]:
+def _measured(outcome: Outcome, offered_orders_per_s: float | None, times: dict[str, LogBuckets]) -> dict[str, Any]:
     """The fields that a run has, and each of its pairs too."""
     figures = {clock: buckets.figures_us() for clock, buckets in times.items()}
-    counted = counts(outcome)
+    counts_of_messages = counts(outcome)
     return {
-        "counts": counted,
-        **mean_message(counted),
+        "counts": counts_of_messages,
+        **mean_message(counts_of_messages),
         "checksums": checksums(outcome),
-        "rates": rates(outcome, offered_per_s),
-        "completion_us": {clock: found for clock, found in figures.items() if clock != "lag"},
+        "rates": rates(outcome, offered_orders_per_s),
+        "completion_us": {clock: of_clock for clock, of_clock in figures.items() if clock != "lag"},
         "lag_us": figures.get("lag", {}),
         "components": components(outcome),
         "duration_s": duration_s(outcome),
@@ -104,18 +112,29 @@ def _measured(outcome: Outcome, offered_per_s: float | None, times: dict[str, Lo
 
 
 def _pair(
-    outcome: Outcome, pair: int, offered_per_s: float | None, times: dict[str, LogBuckets], lags: dict[int, float]
+    outcome: Outcome,
+    pair: int,
+    offered_orders_per_s: float | None,
+    times: dict[str, LogBuckets],
+    lags: dict[int, float],
 ) -> dict[str, Any]:
     """One pair's entry in `pairs`."""
-    alone, gateway = outcome.of_pair(pair), outcome.gateways.get(pair)
-    status, reasons = judge(alone, offered_per_s, lags)
-    head = {"pair": pair, "seed": gateway.seed if gateway else None, "status": status, "reasons": reasons}
-    return head | _measured(alone, offered_per_s, times)
+    alone = outcome.of_pair(pair)
+    gateway = outcome.gateways.get(pair)
+    status, reasons = judge(alone, offered_orders_per_s, lags)
+    return {
+        "pair": pair,
+        "seed": gateway.seed if gateway else None,
+        "status": status,
+        "reasons": reasons,
+        **_measured(alone, offered_orders_per_s, times),
+    }
 
 
-def _broker(outcome: Outcome) -> dict[str, Any]:
-    """`broker`: what it is, and what it did with each end's messages; empty without a broker."""
-    if outcome.broker is None:
-        return {}
-    ends = {name: result for name, result in outcome.results.items() if not isinstance(result, ReporterResult)}
-    return {"broker": {**outcome.broker, "links": {name: end.link for name, end in ends.items()}}}
+def _links(outcome: Outcome) -> dict[str, Any]:
+    """The broker's facts about the messages of each gateway and engine, by component."""
+    links = {}
+    for name, result in outcome.results.items():
+        if not isinstance(result, ReporterResult):
+            links[name] = result.link
+    return links

@@ -20,40 +20,45 @@ JITTER_S = 0.001
 """One late wake-up may cost this much; it can be over 1 % of a short run and says nothing of the rate."""
 
 
-def judge(outcome: Outcome, orders_per_s: float | None, lag_p99_us: Mapping[int, float]) -> tuple[str, list[str]]:
+def judge(
+    outcome: Outcome, offered_orders_per_s: float | None, lag_p99_us: Mapping[int, float]
+) -> tuple[str, list[str]]:
     """The run's status and the reasons for it. Partial comes before invalid, invalid before saturated.
 
-    A run's status is at least as bad as each of its pairs'. `orders_per_s` is the mean rate that each pair is offered.
-    Lags are by pair; a run without a schedule has none.
+    A run's status is at least as bad as each of its pairs'. `offered_orders_per_s` is the mean rate that each pair is
+    offered. Lags are by pair; a run without a schedule has none.
     """
-    for status, reasons in (
-        ("partial", _with_orders(outcome, list(_partial(outcome)))),
-        ("invalid", list(_invalid(outcome))),
-        ("saturated", list(_saturated(outcome, orders_per_s, lag_p99_us))),
-    ):
-        if reasons:
-            return status, reasons
+    partial = list(_partial(outcome))
+    if partial:
+        return "partial", _with_orders(outcome, partial)
+    invalid = list(_invalid(outcome))
+    if invalid:
+        return "invalid", invalid
+    saturated = list(_saturated(outcome, offered_orders_per_s, lag_p99_us))
+    if saturated:
+        return "saturated", saturated
     return "complete", []
 
 
 def _with_orders(outcome: Outcome, reasons: list[str]) -> list[str]:
     """The reasons. If orders were sent of which no answer is known, their numbers come first."""
-    known = counts(outcome)
-    sent, answered = known.get("orders_sent", 0), known.get("orders_answered", 0)
-    unknown = [f"orders sent {sent:,}, answered {answered:,}, unknown {sent - answered:,}"]
-    return unknown + reasons if reasons and sent > answered else reasons
+    of_run = counts(outcome)
+    sent = of_run.get("orders_sent", 0)
+    answered = of_run.get("orders_answered", 0)
+    if sent <= answered:
+        return reasons
+    return [f"orders sent {sent:,}, answered {answered:,}, unknown {sent - answered:,}", *reasons]
 
 
 def _partial(outcome: Outcome) -> Iterator[str]:
     yield from outcome.failures
-    yield from (f"the {name} left no result{_instead(outcome, name)}" for name in outcome.missing)
-    yield from (f"{name}: {result.stopped}" for name, result in outcome.results.items() if result.stopped)
-
-
-def _instead(outcome: Outcome, name: str) -> str:
-    """The end of a sentence on the source of a missing gateway's counts."""
-    is_known = role_of(name) == "gateway" and instance_of(name) in outcome.traffic
-    return "; its counts end with the last second that it reported" if is_known else ""
+    for name in outcome.missing:
+        has_counts = role_of(name) == "gateway" and instance_of(name) in outcome.traffic
+        counts_end = "; its counts end with the last second that it reported" if has_counts else ""
+        yield f"the {name} left no result{counts_end}"
+    for name, result in outcome.results.items():
+        if result.stopped:
+            yield f"{name}: {result.stopped}"
 
 
 def _invalid(outcome: Outcome) -> Iterator[str]:
@@ -70,12 +75,15 @@ def _invalid(outcome: Outcome) -> Iterator[str]:
 
 def _settings_differ(outcome: Outcome) -> Iterator[str]:
     """Gateways started by hand must agree, since the run is judged by the first one's settings."""
-    (first, as_first), *others = outcome.gateways.items()
+    (first_pair, first), *others = outcome.gateways.items()
     for pair, gateway in others:
         for name, value in gateway.settings.items():
-            if name not in OF_ONE_HOST and value != (other := as_first.settings.get(name)):
-                words = f"{named('gateway', pair)} was started with {name} {value}"
-                yield f"{words}, {named('gateway', first)} with {other}: give all the same"
+            value_of_first = first.settings.get(name)
+            if name not in OF_ONE_HOST and value != value_of_first:
+                yield (
+                    f"{named('gateway', pair)} was started with {name} {value}, {named('gateway', first_pair)} with "
+                    f"{value_of_first}: give all the same"
+                )
 
 
 def _of_pair(outcome: Outcome, pair: int, reasons: Iterator[str]) -> Iterator[str]:
@@ -95,7 +103,7 @@ def _differ(gateway: GatewayResult, engine: EngineResult) -> Iterator[str]:
 
 
 def _untimed(orders: int) -> Iterator[str]:
-    """Whether each answered order has one completion time; processes that were killed may have taken some along."""
+    """Yield a reason if answered orders lack a completion time, or have two, since processes were killed."""
     if orders > 0:
         yield f"{orders:,} orders without a completion time: it died with the gateway and its reporter"
     if orders < 0:
@@ -104,7 +112,8 @@ def _untimed(orders: int) -> Iterator[str]:
 
 def _lost(outcome: Outcome, instance: int) -> Iterator[str]:
     """Messages that a reporter's sources sent and it did not receive."""
-    reporter, pairs = outcome.reporters[instance], outcome.lineup.part_of(instance).pairs
+    reporter = outcome.reporters[instance]
+    pairs = outcome.lineup.part_of(instance).pairs
     prefix = "" if len(outcome.lineup.reporters) == 1 else f"{named('reporter', instance)}: "
     sent = sum(outcome.gateways[pair].statistics_sent + outcome.engines[pair].statistics_sent for pair in pairs)
     if sent != reporter.announced:
@@ -121,8 +130,9 @@ def sockets_differ(sockets_of: Mapping[str, Sequence[Mapping[str, Any]]]) -> Ite
     for role, sockets in sockets_of.items():
         for socket in sockets:
             if socket["tcp_nodelay"] != socket["tcp_nodelay_asked"]:
-                wanted, found = ("on", "off") if socket["tcp_nodelay_asked"] else ("off", "on")
-                yield f"TCP_NODELAY of the {role}'s {socket['local']} was to be {wanted}, and is {found}"
+                asked = "on" if socket["tcp_nodelay_asked"] else "off"
+                is_now = "on" if socket["tcp_nodelay"] else "off"
+                yield f"TCP_NODELAY of the {role}'s {socket['local']} was to be {asked}, and is {is_now}"
 
 
 def _ends_differ(gateway: GatewayResult, engine: EngineResult) -> Iterator[str]:
@@ -140,21 +150,20 @@ def _ends_differ(gateway: GatewayResult, engine: EngineResult) -> Iterator[str]:
                 yield f"the {end}'s end says {announced} {done}, the other end saw {seen}"
 
 
-def _saturated(outcome: Outcome, orders_per_s: float | None, lag_p99_us: Mapping[int, float]) -> Iterator[str]:
+def _saturated(outcome: Outcome, offered_orders_per_s: float | None, lag_p99_us: Mapping[int, float]) -> Iterator[str]:
     for pair, gateway in outcome.gateways.items():
-        yield from _of_pair(outcome, pair, _fell_behind(gateway, orders_per_s, lag_p99_us.get(pair)))
+        yield from _of_pair(outcome, pair, _fell_behind(gateway, offered_orders_per_s, lag_p99_us.get(pair)))
 
 
-def _fell_behind(gateway: GatewayResult, orders_per_s: float | None, lag_p99_us: float | None) -> Iterator[str]:
-    """Whether a pair kept up with its rate; one order alone says nothing of a rate."""
-    if orders_per_s is None or gateway.orders.messages < 2:
+def _fell_behind(gateway: GatewayResult, offered_orders_per_s: float | None, lag_p99_us: float | None) -> Iterator[str]:
+    """Yield reasons if a pair did not keep up with its rate; one order alone says nothing of a rate."""
+    if offered_orders_per_s is None or gateway.orders.messages < 2:
         return
-    given_s, taken_s = gateway.schedule_s or 0.0, gateway.handing_over_s or 0.0
     yield from Offered(
         gateway.orders.messages,
-        orders_per_s,
-        given_s,
-        taken_s,
+        offered_orders_per_s,
+        gateway.schedule_s or 0.0,
+        gateway.handing_over_s or 0.0,
         lag_p99_us,
         gateway.backlog_growth,
         gateway.due_at_once,
@@ -193,16 +202,19 @@ class Offered:
         is_growing = self.backlog_growth > max(100, self.at_once, (1 - LEAST_SHARE_OF_OFFERED) * self.messages / 4)
         if is_short:
             yield f"{achieved:,.0f} of {self.per_s:,.0f} offered {self.what}/s were achieved"
-        if is_blocked := self.blocked_s * 1e6 > MOST_LAG_P99_US:
+        is_blocked = self.blocked_s * 1e6 > MOST_LAG_P99_US
+        if is_blocked:
             yield f"the broker was in alarm, and took nothing for {self.blocked_s:,.2f} s"
         if is_growing:
             yield f"{self.backlog} were still growing at the end, by {self.backlog_growth:,} in the last quarter"
         if self.lag_p99_us is not None and self.lag_p99_us > MOST_LAG_P99_US:
             if self.broken_s:
                 yield f"the session was broken, and nothing was answered for {self.broken_s:,.2f} s"
-            own = f", though the rate was held and answers kept up: a delay on {self.whose} side"
-            is_own = not (is_short or is_growing or is_blocked or self.broken_s)
-            yield f"{self.whose} p99 lag is {self.lag_p99_us / 1e3:,.1f} ms" + own * is_own
+            reason = f"{self.whose} p99 lag is {self.lag_p99_us / 1e3:,.1f} ms"
+            has_other_reason = is_short or is_growing or is_blocked or self.broken_s
+            if not has_other_reason:
+                reason += f", though the rate was held and answers kept up: a delay on {self.whose} side"
+            yield reason
 
     @property
     def _achieved_per_s(self) -> float:
@@ -211,7 +223,9 @@ class Offered:
         Messages that are due at once each get a period of the rate to be handed over in.
         """
         given_s = self.given_s + (self.at_once - 1) / self.per_s
-        return self.per_s if self.taken_s - given_s <= JITTER_S else self.per_s * given_s / self.taken_s
+        if self.taken_s - given_s <= JITTER_S:
+            return self.per_s
+        return self.per_s * given_s / self.taken_s
 
 
 def is_gateways_own(reasons: Iterable[str]) -> bool:
