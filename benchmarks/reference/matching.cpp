@@ -2,9 +2,10 @@
 //
 //   matching bitmap|levels MAX_PRICE PASSES ORDERS_FILE [ANSWERS_FILE]
 //
-// `bitmap` finds the next best price in a bitmap, `levels` by walking the array of levels. Reads packed 10-byte
-// orders, and matches them from memory to memory in batches: decode, validate, match, encode, note where each
-// answer ends. Prints for each pass: orders, answers, answer bytes, seconds (without ANSWERS_FILE, of these alone).
+// `bitmap` finds the next best price in a bitmap, `levels` by walking the array of levels. The program reads orders of
+// 10 bytes each, and matches them from memory to memory in batches: decode, validate, match, encode, note where each
+// answer ends. It prints a line for each pass: orders, answers, bytes of answers, CPU seconds. The seconds include
+// writing the answers if there is an ANSWERS_FILE, and nothing but matching otherwise.
 
 #include <cstdint>
 #include <cstdio>
@@ -34,14 +35,16 @@ struct PriceLevel {
     uint32_t tail = kNil;
 };
 
-// Answers, and the end offset of each.
+// Encoded answers one after the other, with the end of each.
 class Answers {
 public:
     void clear() {
         bytes_ = 0;
         frames_ = 0;
     }
-    void reserve(size_t volume) {  // a lot traded is two trades at most; then a quote and a confirmation
+    // Make sure that there is space for the answers to an order of this volume: each lot causes two trades at most, and
+    // then come a quote and a confirmation.
+    void reserve(size_t volume) {
         size_t frames = 2 * volume + 2;
         if (bytes_ + 9 * frames + 8 > buffer_.size()) buffer_.resize(2 * (bytes_ + 9 * frames + 8));
         if (frames_ + frames > ends_.size()) ends_.resize(2 * (frames_ + frames));
@@ -79,7 +82,7 @@ private:
     size_t frames_ = 0;
 };
 
-// Which levels hold orders, one bit each, and a summary bit for each word.
+// The levels that hold orders: one bit for each price, and a summary bit for each word of 64 prices.
 class Bitmap {
 public:
     void occupy(uint32_t price) {
@@ -87,8 +90,11 @@ public:
         summary_[price >> 12] |= 1ull << (price >> 6 & 63);
     }
     void vacate(uint32_t price) {
-        if (!(words_[price >> 6] &= ~(1ull << (price & 63)))) summary_[price >> 12] &= ~(1ull << (price >> 6 & 63));
+        uint64_t& word = words_[price >> 6];
+        word &= ~(1ull << (price & 63));
+        if (word == 0) summary_[price >> 12] &= ~(1ull << (price >> 6 & 63));
     }
+    // The next price with orders above this one; `none` if there is no such price.
     uint32_t above(uint32_t price, uint32_t none, const PriceLevel*) const {
         uint32_t word = price >> 6;
         if (uint64_t bits = words_[word] & (~1ull << (price & 63))) return word << 6 | __builtin_ctzll(bits);
@@ -101,6 +107,7 @@ public:
         word = group << 6 | __builtin_ctzll(words);
         return word << 6 | __builtin_ctzll(words_[word]);
     }
+    // The next price with orders below this one; 0 if there is no such price.
     uint32_t below(uint32_t price, const PriceLevel*) const {
         uint32_t word = price >> 6;
         if (uint64_t bits = words_[word] & ~(~0ull << (price & 63))) return word << 6 | (63 - __builtin_clzll(bits));
@@ -141,16 +148,19 @@ class OrderBook {
 public:
     explicit OrderBook(uint32_t max_price) : max_price_(max_price), best_{max_price + 1, 0} {
         for (auto& levels : levels_) levels.resize(max_price + 2);
-        orders_.resize(1 << 18);  // touched before the clock starts, as ours is
+        orders_.resize(1 << 18);  // touch the memory before the clock starts, as our book does
         orders_.clear();
     }
 
+    // Match one encoded order, and append the answers to it.
     void handle(const uint8_t* record, Answers& answers) {
         uint64_t head;
         uint16_t volume;
         std::memcpy(&head, record, 8);
         std::memcpy(&volume, record + 8, 2);
-        uint32_t id = uint32_t(head >> 8), side = head >> 40 & 0xFF, price = uint32_t(head >> 48);
+        uint32_t id = uint32_t(head >> 8);
+        uint32_t side = head >> 40 & 0xFF;
+        uint32_t price = uint32_t(head >> 48);
         answers.reserve(volume);
         if (side < 1 || side > 2) return answers.rejection(id, 1);
         if (price < 1 || price > max_price_) return answers.rejection(id, 2);
@@ -162,23 +172,29 @@ public:
     }
 
 private:
+    // Whether an order of this side trades at the best opposite price.
     template <int side>
     bool crosses(uint32_t price) const {
         return side == kBid ? best_[kAsk] <= price : best_[kBid] >= price;
     }
 
+    // Trade an incoming order as far as it crosses; the rest of it rests.
     template <int side>
     void take(uint32_t id, uint32_t price, uint32_t volume, Answers& answers) {
-        uint32_t ask = best_[kAsk], bid = best_[kBid], remaining = volume;
+        uint32_t ask_before = best_[kAsk];
+        uint32_t bid_before = best_[kBid];
+        uint32_t remaining = volume;
         while (remaining && crosses<side>(price)) remaining = trade_at_best<1 - side>(id, remaining, answers);
         if (remaining) rest<side>(id, price, remaining);
-        if (best_[kAsk] != ask || best_[kBid] != bid) answers.quote(best_[kBid], best_[kAsk]);
+        if (best_[kAsk] != ask_before || best_[kBid] != bid_before) answers.quote(best_[kBid], best_[kAsk]);
         if (remaining == volume) answers.confirmation(id);
     }
 
+    // Trade with the resting orders at the best opposite price, the oldest first; returns the volume that remains.
     template <int opposite>
     uint32_t trade_at_best(uint32_t id, uint32_t remaining, Answers& answers) {
-        uint32_t price = best_[opposite], before = remaining;
+        uint32_t price = best_[opposite];
+        uint32_t before = remaining;
         PriceLevel& level = levels_[opposite][price];
         while (remaining && level.head != kNil) {
             RestingOrder& order = orders_[level.head];
@@ -197,6 +213,7 @@ private:
         return remaining;
     }
 
+    // Note that the best level has no orders any more, and find the next best price.
     template <int side>
     void close(uint32_t price) {
         const PriceLevel* levels = levels_[side].data();
@@ -205,6 +222,7 @@ private:
                                    : search_[side].below(price, levels);
     }
 
+    // Put an order behind all others of its price.
     template <int side>
     void rest(uint32_t id, uint32_t price, uint32_t volume) {
         uint32_t slot = free_;
@@ -219,7 +237,8 @@ private:
         if (level.head == kNil) {
             level.head = slot;
             search_[side].occupy(price);
-            if (side == kAsk ? price < best_[side] : price > best_[side]) best_[side] = price;
+            bool is_better = side == kAsk ? price < best_[side] : price > best_[side];
+            if (is_better) best_[side] = price;
         } else {
             orders_[level.tail].next = slot;
         }
@@ -227,23 +246,26 @@ private:
     }
 
     uint32_t max_price_;
-    uint32_t best_[2];
-    uint32_t free_ = kNil;
+    uint32_t best_[2];      // the best ask and the best bid
+    uint32_t free_ = kNil;  // the first free slot of orders_
     std::vector<PriceLevel> levels_[2];
     std::vector<RestingOrder> orders_;
     Search search_[2];
 };
 
-// The thread's own time, so that what else runs on the machine counts as little as may be.
+// The thread's CPU time, in which other programs count as little as possible.
 double cpu_seconds() {
     timespec now;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
 }
 
+// Match all orders of the tape in a new book, and print the line of this pass.
 template <class Search>
 void run(uint32_t max_price, const std::vector<uint8_t>& tape, std::ofstream* out) {
-    size_t orders = tape.size() / kOrderBytes, frames = 0, bytes = 0;
+    size_t orders = tape.size() / kOrderBytes;
+    size_t frames = 0;
+    size_t bytes = 0;
     OrderBook<Search> book(max_price);
     Answers answers;
     double start = cpu_seconds();
@@ -265,11 +287,12 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "usage: matching bitmap|levels MAX_PRICE PASSES ORDERS_FILE [ANSWERS_FILE]\n");
         return 2;
     }
+    auto run_pass = std::string(argv[1]) == "levels" ? run<Walk> : run<Bitmap>;
+    uint32_t max_price = uint32_t(std::atoi(argv[2]));
+    int passes = std::atoi(argv[3]);
     std::ifstream in(argv[4], std::ios::binary);
     std::vector<uint8_t> tape{std::istreambuf_iterator<char>(in), {}};
     std::ofstream out;
     if (argc > 5) out.open(argv[5], std::ios::binary);
-    auto go = std::string(argv[1]) == "levels" ? run<Walk> : run<Bitmap>;
-    for (int pass = std::atoi(argv[3]); pass > 0; --pass)
-        go(uint32_t(std::atoi(argv[2])), tape, argc > 5 ? &out : nullptr);
+    for (int pass = 0; pass < passes; ++pass) run_pass(max_price, tape, argc > 5 ? &out : nullptr);
 }

@@ -3,7 +3,7 @@
 //   zeromq_messages flow BYTES MESSAGES      PUSH ══▶ PULL   prints messages/s, from the first arrival to the last
 //   zeromq_messages bounce BYTES MESSAGES    PAIR ◀─▶ PAIR   prints the median round trip in us
 //
-// The parent listens on loopback; its child connects, and sends first.
+// The parent listens on loopback; its child connects, and sends the first message.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-// libzmq's stable C interface, as far as it is needed: Python's wheel has the library and not its header.
+// The part of libzmq's stable C interface that is used here. Python's wheel has the library, but not its header.
 extern "C" {
 void* zmq_ctx_new();
 int zmq_ctx_term(void* context);
@@ -34,8 +34,15 @@ int zmq_recv(void* socket, void* data, size_t size, int flags);
 
 namespace {
 
-constexpr int kPair = 0, kPull = 7, kPush = 8, kSendMark = 23, kReceiveMark = 24, kLastEndpoint = 32;
-constexpr int kHighWaterMark = 100'000;
+// libzmq's numbers for types of sockets, and for options.
+constexpr int kPair = 0;
+constexpr int kPull = 7;
+constexpr int kPush = 8;
+constexpr int kSendMark = 23;
+constexpr int kReceiveMark = 24;
+constexpr int kLastEndpoint = 32;
+
+constexpr int kHighWaterMark = 100'000;  // messages
 
 int64_t now_ns() {
     timespec now;
@@ -48,6 +55,7 @@ int64_t now_ns() {
     std::_Exit(1);
 }
 
+// A socket with our high-water marks.
 void* open(void* context, int type) {
     void* socket = zmq_socket(context, type);
     for (int option : {kSendMark, kReceiveMark}) zmq_setsockopt(socket, option, &kHighWaterMark, sizeof kHighWaterMark);
@@ -58,33 +66,39 @@ void send(void* socket, const std::string& message) {
     if (zmq_send(socket, message.data(), message.size(), 0) < 0) fail("send");
 }
 
+// Wait for a message, which must have the size of `message`.
 void receive(void* socket, std::string& message) {
-    int came;
-    while ((came = zmq_recv(socket, message.data(), message.size(), 0)) < 0)
+    int size = zmq_recv(socket, message.data(), message.size(), 0);
+    while (size < 0) {
         if (errno != EINTR) fail("receive");
-    if (static_cast<size_t>(came) != message.size()) fail("a message of this size");
+        size = zmq_recv(socket, message.data(), message.size(), 0);
+    }
+    if (static_cast<size_t>(size) != message.size()) fail("a message of this size");
 }
 
+// Receive all messages of a flow; returns messages/s from the first arrival to the last.
 double flow_per_s(void* socket, std::string message, int64_t messages) {
     receive(socket, message);
     int64_t start_ns = now_ns();
-    for (int64_t got = 1; got < messages; ++got) receive(socket, message);
+    for (int64_t received = 1; received < messages; ++received) receive(socket, message);
     return (messages - 1) * 1e9 / (now_ns() - start_ns);
 }
 
+// Send each message and wait until it comes back; returns the median round trip in us.
 double bounce_us(void* socket, std::string message, int64_t messages) {
     std::vector<int64_t> took_ns(messages);
-    receive(socket, message);  // the child is there
-    for (int64_t& each : took_ns) {
+    receive(socket, message);  // the child is ready
+    for (int64_t& round_trip_ns : took_ns) {
         int64_t start_ns = now_ns();
         send(socket, message);
         receive(socket, message);
-        each = now_ns() - start_ns;
+        round_trip_ns = now_ns() - start_ns;
     }
     std::nth_element(took_ns.begin(), took_ns.begin() + messages / 2, took_ns.end());
     return took_ns[messages / 2] / 1e3;
 }
 
+// The other process: it sends a flow, or sends each message back.
 void child(const char* endpoint, bool flows, std::string message, int64_t messages) {
     void* context = zmq_ctx_new();
     void* socket = open(context, flows ? kPush : kPair);
@@ -107,9 +121,9 @@ int main(int argc, char** argv) {
     int64_t messages = std::atoll(argv[3]);
     int ends[2];
     if (pipe(ends)) fail("pipe");
-    pid_t pid = fork();  // before there is a context, which would not survive it
+    pid_t pid = fork();  // fork before there is a context: a context does not survive a fork
     if (pid == 0) {
-        close(ends[1]);  // a parent that fails ends the read
+        close(ends[1]);  // if the parent fails, the read below ends
         char endpoint[256] = {};
         if (read(ends[0], endpoint, sizeof endpoint - 1) <= 0) fail("the endpoint");
         child(endpoint, flows, message, messages);
