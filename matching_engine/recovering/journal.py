@@ -16,6 +16,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import stat
 import sys
 import threading
 import time
@@ -60,6 +61,20 @@ class JournalFailed(OSError):
     """The journal cannot be written or synced; a sentence for the user."""
 
 
+def _opened(path: Path) -> int:
+    """A descriptor of the journal's file, made where it is missing. JournalRefused for a link, or no regular file."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise JournalRefused(f"{path} is a symbolic link: a journal is a file of its own; name another") from error
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise JournalRefused(f"{path} is no regular file: name another for the journal")
+    return descriptor
+
+
 class InputJournal:
     """One engine's journal, which it alone may write. `session` began last.
 
@@ -92,7 +107,7 @@ class InputJournal:
         self._thread: threading.Thread | None = None
         self._trouble: JournalFailed | None = None
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._descriptor = _opened(path)
         self.numbers[DESCRIPTOR] = self._descriptor
         try:
             self._lock()
@@ -123,7 +138,7 @@ class InputJournal:
         document = orjson.dumps(dict(identity))
         head = HEAD.pack(MAGIC, len(document), crc32c(np.frombuffer(document, np.uint8))) + document
         found = os.pread(self._descriptor, len(head) + 4096, 0)
-        if len(found) < HEAD.size or (len(found) < len(head) and head.startswith(found)):  # it died while it began
+        if len(found) < len(head) and head.startswith(found):  # new, or its engine died while it began
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, head, 0)
             self._sync_now(and_folder=True)
@@ -132,10 +147,10 @@ class InputJournal:
 
     def _check(self, found: bytes, identity: Mapping[str, Any]) -> int:
         """Returns where the head of the file ends."""
+        if len(found) < HEAD.size or not found.startswith(MAGIC[:6]):
+            raise JournalRefused(f"{self.path} is no journal: choose another folder")
         magic, size, checksum = HEAD.unpack_from(found)
         document = found[HEAD.size : HEAD.size + size]
-        if magic[:6] != MAGIC[:6]:
-            raise JournalRefused(f"{self.path} is no journal: choose another folder")
         if magic != MAGIC:
             theirs, ours = magic[6:].decode(errors="replace"), MAGIC[6:].decode()
             raise JournalRefused(f"{self.path} is a journal of version {theirs}, and this is {ours}: choose another")

@@ -177,6 +177,25 @@ def test_a_file_of_another_version_or_kind_is_refused(tmp_path: Path) -> None:
     assert path.read_bytes().startswith(b"a file of somebody")
 
 
+def test_a_short_file_of_somebody_else_s_is_refused_and_stays(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    path.write_bytes(b"short")
+    with pytest.raises(JournalRefused, match="is no journal"):
+        InputJournal(path, IDENTITY)
+    assert path.read_bytes() == b"short"
+
+
+def test_a_link_or_a_pipe_is_no_place_for_a_journal(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_bytes(b"")
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(JournalRefused, match="link is a symbolic link"):
+        InputJournal(tmp_path / "link", IDENTITY)
+    with pytest.raises(JournalRefused, match="pipe is no regular file"):
+        InputJournal(tmp_path / "pipe", IDENTITY)
+    assert (tmp_path / "elsewhere").read_bytes() == b""
+
+
 def test_a_damaged_head_is_refused(tmp_path: Path) -> None:
     written(tmp_path / "j", 1)
     flip(tmp_path / "j", 20)

@@ -72,17 +72,34 @@ def test_a_damaged_snapshot_is_passed_over(damage: str, tmp_path: Path) -> None:
     with_snapshot(path, OrderBook(999), ORDERS, []).abandon()
     good = snapshot_path(path).read_bytes()
     damages = {
-        "cut": [good[:-1], good[:40], good[:39]],
-        "flipped": [good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :] for at in (8, 40, 150, 300, len(good) - 1)],
+        "cut": [good[:-1], good[:48], good[:47], good[:15]],
+        "flipped": [good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :] for at in (*range(48), 150, len(good) - 1)],
         "longer": [good + b"\0"],
         "empty": [b""],
-        "of another version": [b"EXSNAP00" + good[8:]],
+        "of another version": [b"EXSNAP01" + good[8:]],
     }
     for bad in damages[damage]:
         snapshot_path(path).write_bytes(bad)
         assert Follower(path, MatchingEngine(OrderBook(999))).reader.orders == 0
     snapshot_path(path).write_bytes(good)
     assert Follower(path, MatchingEngine(OrderBook(999))).reader.orders == len(ORDERS)
+
+
+def test_a_whole_snapshot_of_another_journal_is_passed_over(tmp_path: Path) -> None:
+    ours, theirs, other_run = tmp_path / "ours.journal", tmp_path / "theirs.journal", tmp_path / "run.journal"
+    with_snapshot(ours, OrderBook(999), ORDERS, []).abandon()
+    with_snapshot(theirs, OrderBook(999), [*ORDERS[:-1], ORDERS[-1]._replace(price=1)], []).abandon()
+    InputJournal(other_run, {**IDENTITY, "run": "third"}, sync="none").abandon()
+    identity = other_run.read_bytes()
+    InputJournal(tmp_path / "empty.journal", IDENTITY, sync="none").abandon()
+    head = (tmp_path / "empty.journal").read_bytes()
+    other_run.write_bytes(identity + ours.read_bytes()[len(head) :])
+    for stranger in (theirs, other_run):
+        snapshot_path(stranger).write_bytes(snapshot_path(ours).read_bytes())
+        follower = Follower(stranger, MatchingEngine(OrderBook(999)))
+        assert follower.reader.orders == 0
+        follower.follow()
+        assert follower.reader.orders == len(ORDERS)
 
 
 def test_a_snapshot_of_a_book_with_other_room_is_passed_over(tmp_path: Path) -> None:
