@@ -11,7 +11,9 @@ class BadSetting(ValueError):
 
     def __init__(self, name: str, value: object, allowed: str) -> None:
         super().__init__(f"{name.replace('_', '-')} is {value!r}; allowed is {allowed}")
-        self.field, self.value, self.allowed = name, value, allowed
+        self.field = name
+        self.value = value
+        self.allowed = allowed
 
 
 def between(name: str, value: object, low: float, high: float) -> None:
@@ -43,6 +45,7 @@ def meant(value: object, words: Collection[str]) -> str:
 
 def check_registry(registry: str, entries: Collection[str], words: Collection[str]) -> None:
     """Raise LookupError, naming the words, unless the registry has exactly these words as keys."""
-    missing, unknown = sorted(set(words) - set(entries)), sorted(set(entries) - set(words))
+    missing = sorted(set(words) - set(entries))
+    unknown = sorted(set(entries) - set(words))
     if missing or unknown:
         raise LookupError(f"{registry}: no entry for {missing}; entries of no known word: {unknown}")

@@ -19,7 +19,8 @@ Record = dict[str, Any]
 
 SCHEMA = 1
 """The schema of run.json, of the spool, and of every other record that is decoded here."""
-DAMAGED, NEWER = "damaged", "newer"
+DAMAGED = "damaged"
+NEWER = "newer"
 
 
 def cleaned(value: Any) -> Any:

@@ -147,11 +147,13 @@ class RateMeter:
     def __init__(self, meter: Meter, start_ns: int, total: int = 0) -> None:
         """`total` messages came before the start."""
         self._meter = meter
-        self._last_total, self._last_ns = total, start_ns
+        self._last_total = total
+        self._last_ns = start_ns
 
     def sample(self, total: int, now_ns: int) -> Throughput:
         """The message for the reporter; `total` is the number of messages so far."""
         elapsed_ns = max(now_ns - self._last_ns, 1)
         rate_per_s = (total - self._last_total) * NS_PER_S // elapsed_ns
-        self._last_total, self._last_ns = total, now_ns
+        self._last_total = total
+        self._last_ns = now_ns
         return Throughput(self._meter, rate_per_s)

@@ -94,7 +94,8 @@ class Facts:
 
     def _take(self, fact: Fact) -> Iterator[int]:
         """Add a fact; yield the seconds that it changes: its own, and the next, which grows from this reading."""
-        second, source = fact["second"], fact["source"]
+        second = fact["second"]
+        source = fact["source"]
         if fact["kind"] == TRAFFIC:
             self._meters.clock_says(source, second, fact["wall_ns"])
             history = self._traffic[source].take(fact)
@@ -132,7 +133,8 @@ class PlacedMeters:
 
     def clock_says(self, source: str, second: int, wall_ns: int) -> None:
         """Note that a gateway reported this second's traffic at this moment: the second is over."""
-        start_ns, starts = wall_ns - (second + 1) * NS_PER_S, self._starts[source]
+        start_ns = wall_ns - (second + 1) * NS_PER_S
+        starts = self._starts[source]
         starts[second] = min(start_ns, starts.get(second, start_ns))
 
     def place(self, fresh: list[Fact]) -> bool:

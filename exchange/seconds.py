@@ -129,7 +129,8 @@ class History:
         return self._grown(second) if second in self._readings else None
 
     def _grown(self, second: int) -> Reading:
-        reading, at = self._readings[second], bisect_left(self._seconds, second)
+        reading = self._readings[second]
+        at = bisect_left(self._seconds, second)
         if at == 0:
             return Reading(self._first_ns(second), reading.cpu_s)
         return reading.since(self._readings[self._seconds[at - 1]])

@@ -32,7 +32,8 @@ def summarize(run_folder: Path, *, write_archive: bool = False) -> str | None:
 
     SparkError, a sentence that says what to do, if it fails.
     """
-    record, java = read_run(run_folder), find_java()
+    record = read_run(run_folder)
+    java = find_java()
     tables = tables_folder(run_folder)
     with open_session(java=java, write_archive=write_archive) as spark, typed_errors(run_folder):
         ingest(spark, run_folder / "spool", tables)

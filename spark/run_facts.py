@@ -69,7 +69,8 @@ def experiment_of(folder: Path) -> str:
 
 def facts_of(folder: Path, record: Record) -> RunFacts:
     """Take from run.json the facts that a summary needs."""
-    settings, rates = record.get("settings") or {}, record.get("rates") or {}
+    settings = record.get("settings") or {}
+    rates = record.get("rates") or {}
     offered = rates.get("offered_orders_per_s", settings.get("orders_per_s"))
     return RunFacts(
         experiment=experiment_of(folder),

@@ -134,7 +134,9 @@ class RunRecords:
 
     def rows(self) -> list[Row]:
         """Return a row a second, in order, then the run's."""
-        run, others, figures = self._run, Facts(self._run.duration_s), self._times.figures()
+        run = self._run
+        others = Facts(self._run.duration_s)
+        figures = self._times.figures()
         others.take(self._facts)
         whole = others.whole() | figures.pop(WHOLE_RUN, {})
         seconds = {fact["second"] for fact in self._facts if fact["kind"] != THROUGHPUT} | figures.keys()
@@ -156,7 +158,8 @@ class CompletionTimes:
     seconds need no adding up."""
 
     def __init__(self, warm_up_s: float, sources: int) -> None:
-        self._warm_up_s, self._alone = warm_up_s, sources == 1
+        self._warm_up_s = warm_up_s
+        self._alone = sources == 1
         self._figures: list[pa.Table] = []
         self._histograms: list[pa.Table] = []
 

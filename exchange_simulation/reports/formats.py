@@ -21,12 +21,12 @@ SECOND_FORMATS = {Unit.CORES: "{:.2f}"}
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether the value was measured: it is a number, not null and not absent."""
+    """Return whether the value was measured: it is a number, not null and not absent."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def three_digits(value: float) -> str:
-    """At least three significant digits, thousands separated: 0.0512, 7.13, 94.0, 1,240."""
+    """Return at least three significant digits, thousands separated. For example: 0.0512, 7.13, 94.0, 1,240"""
     for limit, decimals in ((100, 0), (10, 1), (1, 2), (0.1, 3)):
         if abs(value) >= limit:
             return f"{value:,.{decimals}f}"
@@ -34,15 +34,16 @@ def three_digits(value: float) -> str:
 
 
 def time_in_words(us: float) -> str:
-    """949 µs, 12.8 ms, 46.2 s."""
-    for limit, unit in ((1e7, 1e6), (1e4, 1e3)):
-        if us >= limit:
-            return f"{three_digits(us / unit)} {'s' if unit == 1e6 else 'ms'}"
+    """Return microseconds in the unit that suits them. For example: 949 µs, 12.8 ms, 46.2 s"""
+    if us >= 1e7:
+        return f"{three_digits(us / 1e6)} s"
+    if us >= 1e4:
+        return f"{three_digits(us / 1e3)} ms"
     return f"{three_digits(us)} µs"
 
 
 def duration_in_words(seconds: float) -> str:
-    """6 s, 3 min 20 s, 2 h 5 min."""
+    """Return seconds in the two units that suit them. For example: 6 s, 3 min 20 s, 2 h 5 min"""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
@@ -51,18 +52,26 @@ def duration_in_words(seconds: float) -> str:
 
 
 def times(factor: float, like: float | None = None) -> str:
-    """Two or three digits: 1.04, 3.1, 25. An end of an interval gets as many decimals as its middle, `like`.
+    """Return a factor with two or three digits. An end of an interval gets as many decimals as its middle, `like`.
 
-    What is not 1 is not written as 1.00, since an interval that ends at 1.00 seems to hold 1.
+    A factor other than 1 gets more decimals rather than be written as 1.00: an interval that ends at 1.00 seems to hold
+    1. For example: 1.04, 3.1, 25
     """
     size = factor if like is None else like
-    decimals = 2 if size < 2 else 1 if size < 20 else 0
-    apart = (more for more in range(decimals, 6) if float(f"{factor:.{more}f}") != 1.0)
-    return f"{factor:,.{next(apart, decimals)}f}"
+    if size < 2:
+        decimals = 2
+    elif size < 20:
+        decimals = 1
+    else:
+        decimals = 0
+    for more in range(decimals, 6):
+        if float(f"{factor:.{more}f}") != 1.0:
+            return f"{factor:,.{more}f}"
+    return f"{factor:,.{decimals}f}"
 
 
 def interval(ratio: IntervalEstimate) -> str:
-    """(2.9..3.4), or nothing if the estimate has no interval."""
+    """Return an interval in brackets; empty if the estimate has none. For example: (2.9..3.4)"""
     if ratio.low is None or ratio.high is None:
         return ""
     return f"({times(ratio.low, ratio.value)}..{times(ratio.high, ratio.value)})"
@@ -78,17 +87,17 @@ FORMATS: dict[str, Callable[[float], str]] = {
 
 
 def whole(value: float | None) -> str:
-    """1,240, or "-" if not measured."""
+    """Return a whole number; "-" if it was not measured. For example: 1,240"""
     return ABSENT if value is None else f"{value:,.0f}"
 
 
 def number(value: float) -> str:
-    """A whole number from 100 on, else three digits."""
+    """Return a whole number from 100 on, else three digits. For example: 1,240, 7.13"""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def rate(orders_per_s: float | None) -> str:
-    """8,000, or "max" if orders have no due times."""
+    """Return a rate; "max" if orders have no due times. For example: 8,000"""
     return "max" if orders_per_s is None else f"{orders_per_s:,.10g}"
 
 
@@ -97,12 +106,12 @@ def axis_number(value: float, _position: int | None = None) -> str:
 
 
 def rounded(estimate: dict[str, Any] | None) -> str:
-    """The median of an estimate of comparison.json: 162"""
+    """Return the median of an estimate of comparison.json; "-" if there is none. For example: 162"""
     return number(estimate["median"]) if estimate else ABSENT
 
 
 def ends(estimate: dict[str, Any]) -> tuple[float, float]:
-    """The ends of the middle half of the repeats; both are the value itself if there is one repeat."""
+    """Return the ends of the middle half of the repeats; both are the value itself if there is one repeat."""
     values = list(estimate["by_repeat"].values())
     if len(values) < 2:
         return estimate["median"], estimate["median"]
@@ -111,7 +120,7 @@ def ends(estimate: dict[str, Any]) -> tuple[float, float]:
 
 
 def middle_half(estimate: dict[str, Any] | None) -> str:
-    """(151..180); empty if there is one repeat."""
+    """Return the middle half of the repeats in brackets; empty if there is one repeat. For example: (151..180)"""
     if not estimate or len(estimate["by_repeat"]) < 2:
         return ""
     low, high = ends(estimate)
@@ -119,12 +128,12 @@ def middle_half(estimate: dict[str, Any] | None) -> str:
 
 
 def with_middle_half(estimate: dict[str, Any] | None) -> str:
-    """162 (151..180)"""
-    return " ".join(filter(None, (rounded(estimate), middle_half(estimate))))
+    """Return the median with the middle half of the repeats. For example: 162 (151..180)"""
+    return f"{rounded(estimate)} {middle_half(estimate)}".rstrip()
 
 
 def has_enough_orders(percentile: str, orders: float | None) -> bool:
-    """Whether ten orders or more are slower than the percentile; with fewer it is about the maximum.
+    """Return whether ten orders or more are slower than the percentile; with fewer it is about the maximum.
 
     True for other figures, and if the number of orders is not known.
     """
@@ -132,19 +141,22 @@ def has_enough_orders(percentile: str, orders: float | None) -> bool:
 
 
 def maximum_instead(row: Mapping[str, Any], name: str) -> str | None:
-    """ "max of 499" in place of a row's figure such as due_p99_us, if its due_count is too small; None otherwise."""
+    """Return words in place of a row's figure such as due_p99_us, if its due_count is too small; None otherwise.
+
+    For example: max of 499
+    """
     clock, _, percentile = name.removesuffix("_us").rpartition("_")
     orders = row.get(f"{clock}_count")
     return None if has_enough_orders(percentile, orders) else max_of(orders or 0)
 
 
 def max_of(orders: float) -> str:
-    """Written in place of a percentile that so few orders do not tell."""
+    """Return words in place of a percentile that so few orders do not tell. For example: max of 499"""
     return f"max of {orders:,.0f}"
 
 
 def date_and_time(iso_time: str) -> str:
-    """21 November 2026, 18:22 UTC; a text that is no time stays as it is."""
+    """Return a time in words; a text that is no time stays as it is. For example: 21 November 2026, 18:22 UTC"""
     try:
         at = datetime.fromisoformat(iso_time)
     except ValueError:
@@ -153,7 +165,10 @@ def date_and_time(iso_time: str) -> str:
 
 
 def plain(value: object) -> str:
-    """A setting of any shape in one line; numbers have no thousands separators, since a seed or a port is no amount."""
+    """Return a setting of any shape in one line.
+
+    Numbers have no thousands separators, since a seed or a port is no amount.
+    """
     if value is None:
         return "none"
     if isinstance(value, bool):
@@ -166,7 +181,7 @@ def plain(value: object) -> str:
 
 
 def condition(name: str, value: object) -> tuple[str, str]:
-    """A condition's name and value in words."""
+    """Return a condition's name and value in words. For example: ("memory", "7.7 GiB")"""
     if name == "orders_per_s" and value is None:
         return "orders/s", "as fast as it goes"
     if name.endswith("_bytes") and is_number(value):

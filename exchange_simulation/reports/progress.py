@@ -16,7 +16,8 @@ from exchange_simulation.launching.launch.watch import OnSecond
 from exchange_simulation.launching.notices import has_listener, say
 from transports.registry import scheme_of
 
-SAY_EVERY_S, HEARD_EVERY_S = 5.0, 1.0
+SAY_EVERY_S = 5.0
+HEARD_EVERY_S = 1.0
 
 OnCount = Callable[[int], None]
 

@@ -19,7 +19,8 @@ from rich.table import Column as RichColumn
 from rich.table import Table
 from rich.text import Text
 
-PIPE_COLUMNS, LEAST_COLUMNS = 80, 40
+PIPE_COLUMNS = 80
+LEAST_COLUMNS = 40
 LEAST_WORDS, INDENT = 24, 2
 """The narrowest column of words beside others, and the blanks before figures that stand below their keys."""
 Kind = Literal["key", "figure", "words"]
@@ -120,8 +121,11 @@ class FoldingTable:
 
     def _stacked(self, keys: list[int], blocks: list[list[int]], widths: Sequence[int]) -> Iterator[Text | Padding]:
         """Each row's keys on a line, its figures indented below; for a terminal narrower than a key and a figure."""
-        titles = ([Text(column.title.replace("\n", " ")) for column in self.columns], "bold")
-        for cells, style in [titles] * self.header + self._rows:
+        rows = list(self._rows)
+        if self.header:
+            titles = [Text(column.title.replace("\n", " ")) for column in self.columns]
+            rows.insert(0, (titles, "bold"))
+        for cells, style in rows:
             yield self._line(keys, cells, widths, style)
             for block in blocks:
                 yield Padding(self._line(block, cells, widths, style), (0, 0, 0, INDENT))
@@ -129,8 +133,14 @@ class FoldingTable:
     def _line(self, places: Sequence[int], cells: Sequence[Text], widths: Sequence[int], style: str) -> Text:
         aligned = [cells[place].copy() for place in places]
         for place, cell in zip(places, aligned, strict=True):
-            blanks = max(0, widths[place] - cell.cell_len) * (self.columns[place].kind != "words")
-            cell.pad_left(blanks) if self.columns[place].from_right else cell.pad_right(blanks)
+            column = self.columns[place]
+            if column.kind == "words":
+                continue
+            blanks = max(0, widths[place] - cell.cell_len)
+            if column.from_right:
+                cell.pad_left(blanks)
+            else:
+                cell.pad_right(blanks)
         line = Text(" " * self.gap).join(aligned)
         line.rstrip()
         line.stylize(style)

@@ -76,7 +76,9 @@ Spark alone: it would compute the bars twice, first to find out how to sort them
 
 Columns = dict[str, Any]
 Places = NDArray[np.int64]
-LONG, INT, TEXT = pa.int64(), pa.int32(), pa.string()
+LONG = pa.int64()
+INT = pa.int32()
+TEXT = pa.string()
 OF_BAR = {"experiment": TEXT, "run": TEXT, "instrument": INT, "bar": LONG, "first": LONG}
 RUN = "run"
 STREAM = ("experiment", RUN, "instrument")
@@ -159,7 +161,8 @@ def _stretches(rows: pa.RecordBatch, table: str, every_ns: int) -> Columns:
 @kernel
 def stretch_starts(run: Places, instrument: Places, sequence: Places, time_ns: Places, every_ns: int) -> Places:
     """Find the row that begins each stretch. Numpy divides the time of every row, which takes it six times as long."""
-    starts, found = np.empty(len(run), np.int64), 0
+    starts = np.empty(len(run), np.int64)
+    found = 0
     begin_ns = end_ns = 0
     for row in range(len(run)):
         in_bar = begin_ns <= time_ns[row] < end_ns
@@ -194,7 +197,8 @@ def _quoted(rows: pa.RecordBatch, starts: Places, ends: Places) -> Columns:
 
 
 def _ordered(rows: pa.RecordBatch, starts: Places, ends: Places) -> Columns:
-    volume, is_bid = rows["volume"].to_numpy(), pc.equal(rows["side"], "bid").to_numpy(zero_copy_only=False)
+    volume = rows["volume"].to_numpy()
+    is_bid = pc.equal(rows["side"], "bid").to_numpy(zero_copy_only=False)
     return {
         "orders": ends - starts + 1,
         "bids": _sum(np.where(is_bid, volume, 0), starts),

@@ -27,7 +27,8 @@ class TablesFolder(ABC):
     """The folder, if it is on this machine, and this process may read and change it."""
 
     def __init__(self, url: str, path: str) -> None:
-        self.url, self._root_path = url, path
+        self.url = url
+        self._root_path = path
 
     def path(self, name: str) -> str:
         """Return the full path as Spark's writers take it; its readers take names with brackets for patterns."""
@@ -139,7 +140,8 @@ class HadoopFolder(DatasetFolder):
     def files(self, name: str) -> list[str]:
         if not self._files.exists(self._path(name)):
             return []
-        found, below = self._files.listFiles(self._path(name), True), []
+        found = self._files.listFiles(self._path(name), True)
+        below = []
         start = len(self._root_path) + 1
         while found.hasNext():
             path = found.next().getPath()

@@ -127,7 +127,8 @@ def _lines(spark: SparkSession, sources: Sequence[RunSource], parts: Sequence[in
 
 def _counted(records: DataFrame) -> tuple[int, dict[Name, dict[str, int]]]:
     """Return the number of good lines; then, by run and problem, the number of the others."""
-    good_lines, unread = 0, defaultdict[Name, dict[str, int]](dict)
+    good_lines = 0
+    unread = defaultdict[Name, dict[str, int]](dict)
     for experiment, run, problem, lines in records.groupBy(*KEYS, "problem").count().collect():
         if problem is None:
             good_lines += lines
@@ -150,7 +151,8 @@ class _Replacement:
     """Stages, for each table, the files that hold `runs`: their rows, and the rows of other runs that share a file."""
 
     def __init__(self, spark: SparkSession, folder: DatasetFolder, runs: Sequence[IngestedRun]) -> None:
-        self._spark, self._folder = spark, folder
+        self._spark = spark
+        self._folder = folder
         self._parts = {(run.record.experiment, run.part) for run in runs}
         self._names = spark.createDataFrame([run.name for run in runs], f"{KEYS[0]} string, {KEYS[1]} string")
 

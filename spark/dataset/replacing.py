@@ -15,7 +15,8 @@ from spark.dataset.folder import DatasetFolder, TablesFolder
 from spark.errors import DatasetUnreadableError
 from spark.tables.files import locked
 
-STAGED, DECIDED = ".staged", ".decided"
+STAGED = ".staged"
+DECIDED = ".decided"
 EMPTIED = "part-emptied"
 """A file of this name says that no rows are left for the file in whose place it would be."""
 

@@ -91,7 +91,8 @@ def _write(tables: Mapping[str, DataFrame], folder: DatasetFolder) -> None:
 def arms_table(measured: DataFrame) -> DataFrame:
     """Return (*ARM, repeats, left_out, median of each of MEASURED), a row an arm, from `run_facts`."""
     counts = fn.col("status").isin(*COUNTED_STATUSES)
-    repeats, left_out = fn.count_if(counts).alias("repeats"), fn.count_if(~counts).alias("left_out")
+    repeats = fn.count_if(counts).alias("repeats")
+    left_out = fn.count_if(~counts).alias("left_out")
     medians = [fn.median(fn.when(counts, fn.col(name))).alias(name) for name in MEASURED]
     return measured.groupBy(*ARM).agg(repeats, left_out, *medians).orderBy(*ARM)
 
@@ -102,7 +103,8 @@ def comparison_table(arms: DataFrame) -> DataFrame:
     The arms are offered the same, and have either two transports and equal settings, or one transport and other
     settings.
     """
-    first, second = arms.alias("first"), arms.alias("second")
+    first = arms.alias("first")
+    second = arms.alias("second")
     together = first.join(
         second,
         _same("experiment")

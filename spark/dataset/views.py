@@ -74,7 +74,8 @@ def _reads(spark: SparkSession, sql: str) -> bool:
 
 def _what_there_is(spark: SparkSession, error: AnalysisException) -> str:
     """Name the tables if one is unknown, and the columns that Spark proposes if a column is."""
-    condition, about = error.getCondition() or "", error.getMessageParameters() or {}
+    condition = error.getCondition() or ""
+    about = error.getMessageParameters() or {}
     if condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
         there = ", ".join(sorted(str(row.viewName) for row in spark.sql("SHOW VIEWS").collect()))
         return f"there is no table {_plain(about['relationName'])}; there are: {there}{_makers(there)}"

@@ -15,16 +15,31 @@ import pyarrow as pa
 import pyspark
 
 import spark.summary
-from exchange import measurements, second_figures, seconds
+from exchange import measurements, percentiles, second_columns, second_figures, seconds
+from exchange import records as record_kinds
 from spark.errors import ForeignCheckpointError
 from spark.live import batch, records
 from spark.run_facts import ALONE, experiment_of
 from spark.tables import histograms, schemas, spool
 from spark.tables.files import locked
 
-DECIDING = (measurements, seconds, histograms, spool, schemas, spark.summary, second_figures, batch, records)
+DECIDING = (
+    measurements,
+    percentiles,
+    record_kinds,
+    second_columns,
+    second_figures,
+    seconds,
+    histograms,
+    schemas,
+    spool,
+    spark.summary,
+    batch,
+    records,
+)
 """The code on which a row depends. A table that other code has begun is not continued."""
-TABLES, LIVE = "tables", "live"
+TABLES = "tables"
+LIVE = "live"
 DIFFERENCES = {"exchange": "by other code", "Spark": "by another Spark", "place": "in another place"}
 
 
@@ -32,7 +47,8 @@ class LiveFolder:
     """RUN/live. All of it is derived from RUN/spool, and may be deleted."""
 
     def __init__(self, run_folder: Path) -> None:
-        self.run, self.path = run_folder, run_folder / "live"
+        self.run = run_folder
+        self.path = run_folder / "live"
         self.checkpoint = self.path / "checkpoint"
         self.records = self.path / "records"
         self.seconds = self.path / "seconds" / "part-0.parquet"
@@ -56,7 +72,8 @@ class LiveFolder:
     @property
     def table_file(self) -> Path:
         """The run's file in the table `live`, beside the tables that ingest makes of the folder that holds the run."""
-        run, experiment = self.run.resolve(), experiment_of(self.run)
+        run = self.run.resolve()
+        experiment = experiment_of(self.run)
         results = run.parent if experiment == ALONE else run.parent.parent
         return results / TABLES / LIVE / f"experiment={quote(experiment, safe=' ')}" / f"part-{run.name}.parquet"
 

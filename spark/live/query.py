@@ -27,7 +27,8 @@ class FollowedRun:
     """A context in which the table grows with the spool. SparkError if it cannot."""
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
-        self.folder, self._spark = folder, spark
+        self.folder = folder
+        self._spark = spark
         self._live = LiveFolder(folder)
         self._changed: SimpleQueue[list[Row]] = SimpleQueue()
         self._failure: Exception | None = None

@@ -74,7 +74,9 @@ class LiveTable:
 
     def _load(self, before: int | None = None) -> None:
         """Read what complete batches left; only those below `before`, if it is given."""
-        self._facts, self.totals, self._next = LiveFacts(), Totals(), 0
+        self._facts = LiveFacts()
+        self.totals = Totals()
+        self._next = 0
         self._by_second: defaultdict[int, set[int]] = defaultdict(set)
         self._by_moment: defaultdict[int, set[int]] = defaultdict(set)
         for file in sorted(self._folder.notes.glob("[0-9]*.json"))[:before]:
@@ -99,7 +101,8 @@ class LiveTable:
 
     def _write_records(self, batch: DataFrame, batch_id: int) -> Identities:
         """Write the batch's records but those that are there already; return the identities of all."""
-        work, file = self._file("work", batch_id), self._file("records", batch_id)
+        work = self._file("work", batch_id)
+        file = self._file("records", batch_id)
         write_table(batch, work)
         new = read_identities(work)
         near = {other for moment in new.moments for other in self._by_moment.get(moment, ())}

@@ -114,8 +114,11 @@ def _end(gateway: JavaGateway, orderly: bool) -> None:
 @contextmanager
 def own_process_state(environment: Mapping[str, str]) -> Iterator[None]:
     """Set `environment` for the session, and restore whatever pyspark changes in this process afterwards."""
-    variables, path, handler = dict(os.environ), list(sys.path), signal.getsignal(signal.SIGINT)
-    gateway, jvm = SparkContext._gateway, SparkContext._jvm
+    variables = dict(os.environ)
+    path = list(sys.path)
+    handler = signal.getsignal(signal.SIGINT)
+    gateway = SparkContext._gateway
+    jvm = SparkContext._jvm
     SparkContext._gateway = SparkContext._jvm = None
     # Another Spark's settings (SPARK_HOME, SPARK_CONF_DIR, SPARK_REMOTE, PYSPARK_SUBMIT_ARGS) are not for us.
     for name in [name for name in variables if name.startswith(("SPARK_", "PYSPARK_"))]:
@@ -126,7 +129,8 @@ def own_process_state(environment: Mapping[str, str]) -> Iterator[None]:
             yield
     finally:
         # pyspark's class attributes keep a JVM that died too early to be stopped properly.
-        SparkContext._gateway, SparkContext._jvm = gateway, jvm
+        SparkContext._gateway = gateway
+        SparkContext._jvm = jvm
         SparkContext._active_spark_context = None
         SparkSession._instantiatedSession = SparkSession._activeSession = None
         if threading.current_thread() is threading.main_thread():  # only the main thread may set a handler

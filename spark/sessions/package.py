@@ -38,7 +38,8 @@ FIRST_DATE = (1980, 1, 1, 0, 0, 0)
 
 def package_zip(folder: Path) -> Path:
     """Zip all our modules and their data files into `folder`; the same sources give the same bytes."""
-    root, target = Path(__file__).parents[2], folder / NAME
+    root = Path(__file__).parents[2]
+    target = folder / NAME
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as file:
         for path in sorted(path for package in PACKAGES for path in (root / package).rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:

@@ -76,7 +76,8 @@ def open_session(
             yield submitted
         return
     java = java or find_java()
-    archive, address = session_archive(java), driver_address(master)
+    archive = session_archive(java)
+    address = driver_address(master)
     tuning = [*SHORT_LIVED, *_archive_options(archive, write_archive)]
     with session_folder() as folder, own_process_state(spark_environment(java, home_of(master, folder), address)):
         of_master = {"spark.master": master, **address_settings(address), **shipped_settings(master, folder)}
@@ -100,7 +101,8 @@ def open_session(
 
 def submit_job(master: str, options: Sequence[str], job: Sequence[str]) -> int:
     """Run one of our commands through spark-submit, which takes `options`; return its exit code."""
-    java, address = find_java(), driver_address(master)
+    java = find_java()
+    address = driver_address(master)
     with session_folder() as folder:
         home = home_of(master, folder)
         settings = {**_folder_settings(folder, _java_options(folder, [])), **address_settings(address)}

@@ -24,9 +24,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark.errors import DatasetUnreadableError, TablesBusyError, TablesUnwritableError
 
-PARTS, LOCK = ".parts", ".lock"
+PARTS = ".parts"
+LOCK = ".lock"
 ABANDONED_AFTER_S = 3600
-PATH, CONTENT = "path", "content"
+PATH = "path"
+CONTENT = "content"
 ROWS_AT_ONCE = 1 << 16
 """Rows of a table that are decoded at once, so that what is counted of them stays in a processor's cache."""
 

@@ -65,7 +65,8 @@ def capacity_figures(record: Record) -> Iterator[Figure]:
 
 
 def _chance(record: Record) -> Chart:
-    axis, axes = LoadAxis.of(record), _axes(record, "% of probes hold")
+    axis = LoadAxis.of(record)
+    axes = _axes(record, "% of probes hold")
     curve = record.get("curve", [])
     names = (axis.name, "value", "low", "high")
     rates, chances, low, high = (np.array([point[name] for point in curve]) for name in names)
@@ -92,13 +93,15 @@ def _chance(record: Record) -> Chart:
 
 
 def _ratios(record: Record) -> Chart:
-    axis, axes = LoadAxis.of(record), _axes(record, "figure / bound")
+    axis = LoadAxis.of(record)
+    axes = _axes(record, "figure / bound")
     measured = [probe for probe in record["probes"] if probe.get("log_ratio") is not None]
     for holds, colour in ((True, BLUE), (False, ORANGE)):
         for within in (True, False):
             chosen = [p for p in measured if p["holds"] is holds and (p["log_ratio"] <= 0) is within]
             fill = "none" if within is not holds else colour
-            x, y = [p[axis.name] for p in chosen], [_ratio(p) for p in chosen]
+            x = [p[axis.name] for p in chosen]
+            y = [_ratio(p) for p in chosen]
             dots = axes.plot(x, y, "o", color=colour, markerfacecolor=fill, alpha=0.8)
             name_parts(f"{_outcome(holds)} {'within' if within else 'beyond'}", dots[0], [])
     axes.axhline(1.0, color=MUTED, linewidth=1.0, linestyle="--")

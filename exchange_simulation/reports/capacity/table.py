@@ -38,15 +38,16 @@ def show(record: Record) -> None:
 
 
 def columns_of(record: Record) -> Columns:
-    """A benchmark's own columns, or the exchange's."""
+    """Return a benchmark's own columns, or the exchange's."""
     if "columns" not in record:
         return COLUMNS
     return {title: number_at("figures", name) for title, name in record["columns"].items()}
 
 
 def _evidence(record: Record) -> FoldingTable:
-    """A row for each rate."""
-    axis, columns = LoadAxis.of(record), columns_of(record)
+    """Return a table with a row for each rate."""
+    axis = LoadAxis.of(record)
+    columns = columns_of(record)
     table = plain_table(key(axis.unit, from_right=True), "held", *columns, "noise", words("why not"))
     by_rate = sorted(record["probes"], key=lambda probe: float(probe[axis.name]))
     for rate, group in groupby(by_rate, key=lambda probe: float(probe[axis.name])):
@@ -61,35 +62,43 @@ def _evidence(record: Record) -> FoldingTable:
 
 
 def _noise(runs: list[Record]) -> str:
-    """The largest share of the processors that others took beside a run at this rate."""
+    """Return the largest share of the processors that others took beside a run at this rate."""
     shares = [share for run in runs if (share := run.get("noise_share")) is not None]
     return share_words(max(shares)) if shares else ABSENT
 
 
 def _middle(runs: list[Record], read: Read) -> float | None:
-    """The median of a figure over the runs at a rate."""
-    found = [value for run in runs if (value := read(run)) is not None]
-    return median(found) if found else None
+    """Return the median of a figure over the runs at a rate; None if none of them measured it."""
+    values = [value for run in runs if (value := read(run)) is not None]
+    return median(values) if values else None
 
 
 def method(record: Record) -> str:
-    noun, what = LoadAxis.of(record).noun, "repeat" if "benchmark" in record else "run"
-    return f"A probe is one {what} at one {noun}. At the capacity half of all probes hold the objective, by chance."
+    """Return sentences on what a probe and a capacity are."""
+    noun = LoadAxis.of(record).noun
+    probe = "repeat" if "benchmark" in record else "run"
+    return f"A probe is one {probe} at one {noun}. At the capacity half of all probes hold the objective, by chance."
 
 
 def headline(record: Record) -> str:
-    """zeromq holds p99 <= 1ms up to 30,400 orders/s (95% interval 28,800..39,100; 24 probes)"""
+    """Return the capacity in a sentence, or what is known of it.
+
+    For example: zeromq holds p99 <= 1ms up to 30,400 orders/s (95% interval 28,800..39,100; 24 probes)
+    """
     if "answer" not in record:
         return _of_searches(record)
-    axis, objective = LoadAxis.of(record), record["objective"]
+    axis = LoadAxis.of(record)
+    objective = record["objective"]
     subject = str(record.get("subject", record["settings"]["transport"]))
-    found, answer, probes = axis.capacity(record), record["answer"], counted(len(record["probes"]), "probes")
+    estimate = axis.capacity(record)
+    answer = record["answer"]
+    probes = counted(len(record["probes"]), "probes")
     capacity = f"{subject}'s capacity for {objective}"
-    if found:
-        interval = f"{rounded_rate(found['low'])}..{rounded_rate(found['high'])}"
-        if found["high"] > WIDEST * found["low"]:
+    if estimate:
+        interval = f"{rounded_rate(estimate['low'])}..{rounded_rate(estimate['high'])}"
+        if estimate["high"] > WIDEST * estimate["low"]:
             return f"{capacity} is somewhere in {axis.in_words(interval)} (95% interval; {probes}, too few to say more)"
-        value = axis.in_words(rounded_rate(found["value"]))
+        value = axis.in_words(rounded_rate(estimate["value"]))
         return f"{subject} holds {objective} up to {value} (95% interval {interval}; {probes})"
     if highest := answer[f"highest_held_{axis.name}"]:
         why = _one_sided(record, highest, max, f"the highest {axis.noun} tried held")
@@ -102,15 +111,16 @@ def headline(record: Record) -> str:
 
 
 def _one_sided(record: Record, decided: float, extreme: Callable[[list[float]], float], why: str) -> str:
-    """`why` the capacity has one bound alone, unless a rate beyond the `decided` one was tried, but too seldom."""
+    """Return `why` the capacity has one bound alone, or that rates beyond the `decided` one were tried too seldom."""
     axis = LoadAxis.of(record)
     tried = extreme([decided, *(float(probe[axis.name]) for probe in record["probes"])])
     return why if tried == decided else f"the probes ended before {axis.in_words(rounded_rate(tried))} was decided"
 
 
 def _of_searches(record: Record) -> str:
-    """The sentence of an older version's record, whose interval is that of its searches' median."""
-    found, transport = record["capacity_orders_per_s"], record["settings"]["transport"]
+    """Return the sentence of an older version's record, whose interval is that of its searches' median."""
+    found = record["capacity_orders_per_s"]
+    transport = record["settings"]["transport"]
     if found is None:
         return f"{transport}: no edge found where {record['objective']} begins to fail"
     interval = "" if found["low"] is None else f" ({found['low']:,.0f}..{found['high']:,.0f})"
@@ -120,5 +130,5 @@ def _of_searches(record: Record) -> str:
 
 
 def rounded_rate(rate_per_s: float) -> str:
-    """30,400: more digits than three would say more than an interval allows."""
+    """Return a rate with three digits: more would say more than an interval allows. For example: 30,400"""
     return f"{float(f'{rate_per_s:.3g}'):,.10g}"

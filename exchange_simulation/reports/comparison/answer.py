@@ -256,7 +256,8 @@ def _mark(record: Record, verdict: Record, scale: _RatioScale) -> Mark:
     ratio = verdict.get("ratio")
     if not ratio:
         return Mark(verdict["block"], words=outcome, agree="", outcome=outcome, sentence=verdict["sentence"])
-    low, high = verdict.get("low"), verdict.get("high")
+    low = verdict.get("low")
+    high = verdict.get("high")
     return Mark(
         label=verdict["block"],
         words=f"{times(ratio)} {interval(IntervalEstimate(ratio, low, high))}".rstrip(),

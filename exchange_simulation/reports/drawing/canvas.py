@@ -17,8 +17,13 @@ from exchange_simulation.reports.drawing.colours import GRID, INK, MUTED, STAND_
 from exchange_simulation.reports.formats import axis_number
 
 # As many points as there are pixels on a small screen, so that the text stays legible there.
-WIDTH, HEIGHT, TEXT = 440, 270, 11.5
-LEFT, RIGHT, TOP, BOTTOM = 52, 92, 28, 34
+WIDTH = 440
+HEIGHT = 270
+TEXT = 11.5
+LEFT = 52
+RIGHT = 92
+TOP = 28
+BOTTOM = 34
 LEAST_GAP, MOST_NUMBERS = 0.14, 6
 """The least share of a linear axis between two of its numbers; the most numbers on a log axis."""
 Write: TypeAlias = Callable[[float, int | None], str]
@@ -101,7 +106,8 @@ def log_x(axes: Axes, values: Sequence[float], in_words: Write = axis_number) ->
     """A log axis with a number at every value that is far enough from the one before."""
     axes.set_xscale("log")
     axes.set_xlim(values[0] / 1.15, values[-1] * 1.15)
-    least, shown = (values[-1] / values[0]) ** (1 / MOST_NUMBERS), [values[0]]
+    least = (values[-1] / values[0]) ** (1 / MOST_NUMBERS)
+    shown = [values[0]]
     for value in values[1:]:
         if value >= 0.999 * least * shown[-1]:
             shown.append(value)

@@ -136,7 +136,8 @@ def draw_medians(
     looks: dict[str, Any] = {"color": colour, "linestyle": style, "linewidth": 1.4, "capsize": cap}
     bars = axes.errorbar(x, y, np.abs((y - low, high - y)), **looks)
     line, caps, whiskers = bars.lines
-    parts, is_full = [*caps, *whiskers], np.ones(len(x), bool) if full is None else np.array(full)
+    parts = [*caps, *whiskers]
+    is_full = np.ones(len(x), bool) if full is None else np.array(full)
     for chosen, fill in ((is_full, colour), (~is_full, "none")):
         parts += axes.plot(x[chosen], y[chosen], "o", color=colour, markersize=size, markerfacecolor=fill)
     name_parts(name, line, parts)

@@ -10,9 +10,17 @@ import re
 from collections.abc import Mapping
 from itertools import cycle
 
-INK, MUTED, GRID = "exchange:ink", "exchange:muted", "exchange:grid"
-BLUE, ORANGE, GREEN, PURPLE = "exchange:blue", "exchange:orange", "exchange:green", "exchange:purple"
-VIOLET, OLIVE, BROWN, SLATE = "exchange:violet", "exchange:olive", "exchange:brown", "exchange:slate"
+INK = "exchange:ink"
+MUTED = "exchange:muted"
+GRID = "exchange:grid"
+BLUE = "exchange:blue"
+ORANGE = "exchange:orange"
+GREEN = "exchange:green"
+PURPLE = "exchange:purple"
+VIOLET = "exchange:violet"
+OLIVE = "exchange:olive"
+BROWN = "exchange:brown"
+SLATE = "exchange:slate"
 
 TRANSPORT_COLOURS = {"zeromq": BLUE, "amqp": ORANGE, "tcp": GREEN, "memory": PURPLE}
 ROLE_COLOURS = {"gateway": VIOLET, "engine": OLIVE, "broker": BROWN, "reporter": SLATE}

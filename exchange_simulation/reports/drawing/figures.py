@@ -94,7 +94,8 @@ def _values(chart: Chart, hover: Numbers) -> dict[str, list[list[float]]]:
 
 def _scales(chart: Chart) -> dict[str, str]:
     """For the page's script: each axis' scale, the values at its ends, and their places in the drawing."""
-    axes, box = chart.axes, chart.axes.get_position()
+    axes = chart.axes
+    box = chart.axes.get_position()
     places = {"x": (box.x0 * WIDTH, box.x1 * WIDTH), "y": ((1 - box.y0) * HEIGHT, (1 - box.y1) * HEIGHT)}
     kinds = {"x": chart.x_scale or axes.get_xscale(), "y": axes.get_yscale()}
     limits = {"x": axes.get_xlim(), "y": axes.get_ylim()}
@@ -141,7 +142,8 @@ def _one_style(marks: re.Match[str]) -> str:
     styles = set(re.findall(r' style="[^"]*"', marks[2]))
     if len(styles) != 1:
         return marks[0]
-    style, others = styles.pop(), re.sub(' clip-path="[^"]*"', "", marks[1] or "")
+    style = styles.pop()
+    others = re.sub(' clip-path="[^"]*"', "", marks[1] or "")
     return f"<g{others}{style}>{marks[2].replace(style, '')}</g>"
 
 

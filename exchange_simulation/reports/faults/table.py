@@ -17,17 +17,17 @@ LEGEND = (
 
 
 def measured(record: Record) -> list[Record]:
-    """The cells that were run."""
+    """Return the cells that were run."""
     return [cell for cell in record["cells"] if "skipped" not in cell]
 
 
 def is_unreported(cell: Record) -> bool:
-    """Whether the run left orders whose fate its record does not tell, or did not end."""
+    """Return whether the run left orders whose fate its record does not tell, or did not end."""
     return bool(cell["hangs"] or cell["orders"]["unreported"])
 
 
 def fails(record: Record) -> bool:
-    """Whether the matrix found a loss that nobody was told of, is not whole, or could try no fault."""
+    """Return whether the matrix found a loss that nobody was told of, is not whole, or could try no fault."""
     cells = measured(record)
     return record["status"] != "complete" or not cells or any(map(is_unreported, cells))
 
@@ -41,37 +41,67 @@ def cell_of(record: Record, fault: str, over: str) -> Record | None:
 
 
 def answer(record: Record) -> list[str]:
-    """The answer first: how many orders were lost, and whether the records count them; then a sentence a transport."""
+    """Return sentences: how many orders were lost, and whether the records count them; then one on each transport."""
     cells = measured(record)
+    sentences = [_loss(record, cells)]
+    for transport in columns_of(record):
+        sentences.append(_over(transport, [cell for cell in cells if cell["over"] == transport]))
+    return sentences
+
+
+def _loss(record: Record, cells: list[Record]) -> str:
+    """Return a sentence on the orders that were lost in the cells that were run.
+
+    For example: 12 orders were lost in 3 of 30 runs, all counted in the records; 2 not possible here
+    """
     lost = sum(cell["orders"]["lost"] for cell in cells)
-    where = sum(bool(cell["orders"]["lost"]) for cell in cells)
-    planned = "" if record["status"] == "complete" else f" (of {record['planned_cells']} planned)"
+    with_losses = [cell for cell in cells if cell["orders"]["lost"]]
+    if cells:
+        orders = counted(lost, "orders") if lost else "no order"
+        were = "were" if lost > 1 else "was"
+        words = f"{orders} {were} lost in {len(with_losses) or 'any'} of {counted(len(cells), 'runs')}"
+    else:
+        words = "no fault could be tried"
+    if record["status"] != "complete":
+        words += f" (of {record['planned_cells']} planned)"
+    if untold := _untold(cells):
+        words += untold
+    elif lost:
+        words += ", all counted in the records"
     skipped = len(record["cells"]) - len(cells)
-    head = f"{counted(lost, 'orders') if lost else 'no order'} {'were' if lost > 1 else 'was'} lost"
-    head = f"{head} in {where or 'any'} of {counted(len(cells), 'runs')}" if cells else "no fault could be tried"
-    head += f"{planned}{_silent(cells) or (', all counted in the records' if lost else '')}"
-    head += f"; {skipped} not possible here" if skipped else ""
-    return [head, *(_over(over, [cell for cell in cells if cell["over"] == over]) for over in columns_of(record))]
+    return f"{words}; {skipped} not possible here" if skipped else words
 
 
-def _silent(cells: list[Record]) -> str:
-    """What records do not tell, and the runs that hung."""
-    untold = sum(cell["orders"]["unreported"] for cell in cells)
+def _untold(cells: list[Record]) -> str:
+    """Return words on orders that are missing from the records, and on runs that hung; empty if there are none.
+
+    For example: : 3 orders MISSING FROM THE RECORDS; 1 run hung
+    """
+    words = ""
+    unreported = sum(cell["orders"]["unreported"] for cell in cells)
+    if unreported:
+        words += f": {counted(unreported, 'orders')} MISSING FROM THE RECORDS"
     hung = sum(cell["hangs"] for cell in cells)
-    missing = f": {counted(untold, 'orders')} MISSING FROM THE RECORDS" if untold else ""
-    return missing + (f"; {counted(hung, 'runs')} hung" if hung else "")
+    if hung:
+        words += f"; {counted(hung, 'runs')} hung"
+    return words
 
 
-def _over(over: str, cells: list[Record]) -> str:
-    """over zeromq, 11 of 15 faults cost orders; the exchange answered again after 5 of them"""
+def _over(transport: str, cells: list[Record]) -> str:
+    """Return a sentence on the cells over one transport.
+
+    For example: over zeromq, 11 of 15 faults cost orders; the exchange answered again after 5 of 15
+    """
     if not cells:
-        return f"over {over}, no fault could be tried: the details say why"
-    harmful = sum(bool(cell["orders"]["lost"]) for cell in cells)
-    back = sum(cell["came_back"] for cell in cells)
-    doubled = sum(bool(cell["orders"]["doubled"] or cell["orders"]["reordered"]) for cell in cells)
-    more = f"; {counted(doubled, 'runs')} doubled or reordered orders" if doubled else ""
-    cost = f"{harmful or 'none'} of {counted(len(cells), 'faults')} cost orders"
-    return f"over {over}, {cost}; the exchange answered again after {back or 'none'} of {len(cells)}{more}"
+        return f"over {transport}, no fault could be tried: the details say why"
+    harmful = len([cell for cell in cells if cell["orders"]["lost"]])
+    came_back = len([cell for cell in cells if cell["came_back"]])
+    doubled = len([cell for cell in cells if cell["orders"]["doubled"] or cell["orders"]["reordered"]])
+    words = f"over {transport}, {harmful or 'none'} of {counted(len(cells), 'faults')} cost orders"
+    words += f"; the exchange answered again after {came_back or 'none'} of {len(cells)}"
+    if doubled:
+        words += f"; {counted(doubled, 'runs')} doubled or reordered orders"
+    return words
 
 
 def show(record: Record, in_full: bool = True) -> None:
@@ -98,7 +128,10 @@ def _matrix(record: Record) -> FoldingTable:
 
 
 def in_short(cell: Record | None) -> str:
-    """12 of 6,000, 1.52 s; "end" in place of the seconds where no answer came any more."""
+    """Return a cell in words: orders lost, and seconds without an answer; "end" if no answer came any more.
+
+    For example: 12 of 6,000, 1.52 s
+    """
     if cell is None:
         return ABSENT
     if "skipped" in cell:
@@ -106,7 +139,12 @@ def in_short(cell: Record | None) -> str:
     orders = cell["orders"]
     mark = "! " if is_unreported(cell) else ""
     seconds = cell["without_service_s"]
-    silence = ABSENT if seconds is None else f"{seconds:.2f} s" if cell["came_back"] else "end"
+    if seconds is None:
+        silence = ABSENT
+    elif cell["came_back"]:
+        silence = f"{seconds:.2f} s"
+    else:
+        silence = "end"
     return f"{mark}{orders['lost']:,} of {orders['sent']:,}, {silence}"
 
 

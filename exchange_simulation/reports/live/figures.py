@@ -48,7 +48,8 @@ class Figures:
         """Add records of the spool; kinds that are not drawn are ignored."""
         facts: list[Fact] = []
         for record in records:
-            kind, payload = record["kind"], record["payload"]
+            kind = record["kind"]
+            payload = record["payload"]
             if kind in (TRAFFIC, PROCESS):
                 facts.append({**record, **payload})
             elif kind == COMPLETION and is_analysed(payload):
@@ -65,7 +66,8 @@ class Figures:
                 self._newest[fact["source"]] = fact["second"]
 
     def _take_completion(self, payload: dict[str, Any]) -> None:
-        second, clock = payload["second"], payload["clock"]
+        second = payload["second"]
+        clock = payload["clock"]
         buckets = self._buckets[second, clock]
         buckets.merge(LogBuckets.from_sparse(payload))
         figures_us = buckets.figures_us()

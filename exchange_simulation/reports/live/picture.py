@@ -120,7 +120,8 @@ def _height(value: float, top: float) -> int:
 
 def short(value: float, characters: int) -> str:
     """A number in four characters or more: whole if it fits, else three digits at most: 0.69, 8,000, 19.4k, 2.01M"""
-    rounded, whole = float(f"{value:.3g}"), f"{value:,.0f}"
+    rounded = float(f"{value:.3g}")
+    whole = f"{value:,.0f}"
     if rounded >= 100 and len(whole) <= characters:
         return whole
     unit, name = next((unit, name) for unit, name in UNITS if rounded >= unit)

@@ -54,9 +54,11 @@ class Window:
     """The pictures of one run, from its spool."""
 
     def __init__(self, settings: RunSettings, console: Console, folder: Path) -> None:
-        self._console, self._headline = console, Headline(settings)
+        self._console = console
+        self._headline = Headline(settings)
         self._is_scheduled = settings.orders_per_s is not None
-        self._spool, self._figures = GrowingSpool(folder, settings.reporters), Figures(settings.pairs)
+        self._spool = GrowingSpool(folder, settings.reporters)
+        self._figures = Figures(settings.pairs)
         self._start_ns: int | None = None
 
     def before(self) -> Text:
@@ -86,8 +88,10 @@ class Feed:
     """The content of the window as data for a browser, from the run's folder and settings alone."""
 
     def __init__(self, settings: RunSettings, folder: Path) -> None:
-        self._headline, self._groups = Headline(settings), groups(settings.orders_per_s is not None)
-        self._spool, self._figures = GrowingSpool(folder, settings.reporters), Figures(settings.pairs)
+        self._headline = Headline(settings)
+        self._groups = groups(settings.orders_per_s is not None)
+        self._spool = GrowingSpool(folder, settings.reporters)
+        self._figures = Figures(settings.pairs)
         self._answered = 0
 
     def has_grown(self) -> bool:

@@ -55,7 +55,8 @@ def over_time(folder: RunFolder) -> Chart | None:
 def limits_us(completions: list[Record], clock: str) -> tuple[float, float]:
     """The edges of the heat map's cells that hold the fastest and the slowest order."""
     analysed = of_clock(completions, clock)
-    fastest, slowest = min(p["min_ns"] for p in analysed), max(p["max_ns"] for p in analysed)
+    fastest = min(p["min_ns"] for p in analysed)
+    slowest = max(p["max_ns"] for p in analysed)
     low, high = (int(bucket_of(ns)) // BUCKETS_PER_CELL for ns in (fastest, slowest))
     return 2.0 ** (low / CELLS_PER_OCTAVE) / 1e3, 2.0 ** ((high + 1) / CELLS_PER_OCTAVE) / 1e3
 

@@ -50,7 +50,8 @@ def heat(folder: RunFolder) -> Chart | None:
     found = heat_map(folder.spool["completion"], seconds_per_point(folder.spool, MOST_COLUMNS))
     if found is None or not is_long_enough(folder):
         return None
-    axes, tint = empty_axes("µs", "seconds"), run_colour(folder.run)
+    axes = empty_axes("µs", "seconds")
+    tint = run_colour(folder.run)
     axes.grid(visible=False)
     _draw_cells(axes, found, tint)
     _log_ticks(axes, found.edges_us)

@@ -34,7 +34,8 @@ from exchange_simulation.reports.run.run_folder import (
 )
 from exchange_simulation.reports.run.seconds import RunSeconds
 
-SENT, ANSWERED = ROLE_COLOURS["gateway"], ROLE_COLOURS["engine"]
+SENT = ROLE_COLOURS["gateway"]
+ANSWERED = ROLE_COLOURS["engine"]
 DRAWN_RATES = {
     "sent": ("orders_per_s", SENT),
     "answered": ("answered_orders_per_s", ANSWERED),
@@ -54,7 +55,9 @@ MAX_DOTS = 30  # of a meter
 
 def rates(folder: RunFolder) -> Chart | None:
     """Orders and answers a second beside the offered rate; meter readings as dots."""
-    seconds, point_s, dots = RunSeconds(folder), seconds_per_point(folder.spool), _meters(folder)
+    seconds = RunSeconds(folder)
+    point_s = seconds_per_point(folder.spool)
+    dots = _meters(folder)
     lines = {text: line for text, (name, _) in DRAWN_RATES.items() if (line := line_of(seconds, name, point_s))}
     if not (lines or dots) or not is_long_enough(folder):
         return None
@@ -116,7 +119,8 @@ def cpu(folder: RunFolder) -> Chart | None:
     """Cores over time if a component reported each second, else its mean over the run."""
     if not is_long_enough(folder):
         return None
-    axes, seconds = empty_axes("cores", "seconds"), RunSeconds(folder)
+    axes = empty_axes("cores", "seconds")
+    seconds = RunSeconds(folder)
     found = {name: line for name in ROLE_COLOURS if (line := _cores(folder, seconds, name))}
     if not found:
         return None
