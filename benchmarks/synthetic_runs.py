@@ -116,7 +116,6 @@ def _record(run: int, seconds: int) -> RunFacts:
         status="complete",
         transport="zeromq",
         offered_orders_per_s=rate,
-        offered_each_second_per_s=rate,
         orders_per_s=rate,
         warm_up_s=0.0,
         duration_s=float(seconds),

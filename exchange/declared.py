@@ -31,7 +31,7 @@ class Check(Protocol):
 
 
 @dataclass(frozen=True)
-class Whole:
+class WholeNumber:
     """Allows whole numbers from `least` to `most`."""
 
     least: int
@@ -42,7 +42,7 @@ class Whole:
 
 
 @dataclass(frozen=True)
-class Between:
+class NumberBetween:
     """Allows numbers from `least` to `most`."""
 
     least: float

@@ -16,12 +16,12 @@ from exchange.declared import (
     REPORTER,
     RUN,
     TERMS,
-    Between,
     CheckedLater,
+    NumberBetween,
     OneOfWords,
     Switch,
     Text,
-    Whole,
+    WholeNumber,
     declared_settings,
     setting,
 )
@@ -99,7 +99,7 @@ class RunSettings:
     """The losses that a message survives; None where the transport has no such setting, or for its default."""
     orders_per_s: float | None = setting(
         8000.0,
-        Between(0.001, MAX_RATE_PER_S),
+        NumberBetween(0.001, MAX_RATE_PER_S),
         "--rate",
         LOAD,
         "Load",
@@ -119,7 +119,7 @@ class RunSettings:
     """The schedule at that rate, as `Arrivals.parse` reads it; without a rate it means nothing."""
     orders: int | None = setting(
         80_000,
-        Whole(1, MAX_ORDERS),
+        WholeNumber(1, MAX_ORDERS),
         "--orders",
         LOAD,
         "Load",
@@ -130,14 +130,14 @@ class RunSettings:
     """Orders of each pair; None where only `duration_s` ends the run."""
     duration_s: float | None = setting(
         None,
-        Between(0.001, 10**7),
+        NumberBetween(0.001, 10**7),
         "--duration",
         LOAD,
         "Load",
         "Stop offering after so many seconds.",
         other_name="--seconds",
     )
-    seed: int = setting(1, Whole(0, 2**64 - 1), "--seed", LOAD, "Load", "The same seed, the same orders.")
+    seed: int = setting(1, WholeNumber(0, 2**64 - 1), "--seed", LOAD, "Load", "The same seed, the same orders.")
     prices: tuple[int, int] = setting(
         USUAL_PRICES, CheckedLater(), "--prices", LOAD, "Load", "Order prices, lowest and highest, ticks."
     )
@@ -153,7 +153,7 @@ class RunSettings:
     """A file of orders to replay; None for the orders of the seed."""
     speed: float | None = setting(
         None,
-        Between(0.001, 1_000_000),
+        NumberBetween(0.001, 1_000_000),
         "--speed",
         LOAD,
         "Load",
@@ -162,7 +162,7 @@ class RunSettings:
     """None where arrivals are not recorded."""
     sampling_interval: int = setting(
         10_000,
-        Whole(1, MAX_ORDERS),
+        WholeNumber(1, MAX_ORDERS),
         "--sampling-interval",
         TERMS,
         "Measuring",
@@ -178,18 +178,18 @@ class RunSettings:
     )
     max_price: int = setting(
         999,
-        Whole(1, MAX_PRICE),
+        WholeNumber(1, MAX_PRICE),
         "--max-price",
         TERMS,
         "Engine",
         "Highest price the book accepts, ticks; at most 65534.",
     )
     packing: int = setting(
-        1, Whole(1, MAX_PACKING), "--packing", TERMS, "Transport", "Orders (and answers to them) in one message."
+        1, WholeNumber(1, MAX_PACKING), "--packing", TERMS, "Transport", "Orders (and answers to them) in one message."
     )
     window: int | None = setting(
         None,
-        Whole(1, MAX_ORDERS),
+        WholeNumber(1, MAX_ORDERS),
         "--window",
         LOAD,
         "Load",
@@ -197,12 +197,12 @@ class RunSettings:
     )
     """None where there is no bound."""
     warm_up_s: float = setting(
-        0.0, Between(0, 10**7), "--warm-up", RUN, "Measuring", "Seconds at the start that no figure counts."
+        0.0, NumberBetween(0, 10**7), "--warm-up", RUN, "Measuring", "Seconds at the start that no figure counts."
     )
     """Start of the run that only analysis leaves out; counts and buckets have everything."""
     timeout_s: float = setting(
         10.0,
-        Between(0.1, 10**6),
+        NumberBetween(0.1, 10**6),
         "--timeout",
         TERMS,
         "Measuring",
@@ -210,7 +210,7 @@ class RunSettings:
     )
     pairs: int = setting(
         1,
-        Whole(1, MAX_PAIRS),
+        WholeNumber(1, MAX_PAIRS),
         "--pairs",
         COUNTS,
         "Load",
@@ -218,7 +218,7 @@ class RunSettings:
     )
     reporters: int = setting(
         1,
-        Whole(1, MAX_PAIRS),
+        WholeNumber(1, MAX_PAIRS),
         "--reporters",
         COUNTS,
         "Measuring",
@@ -404,14 +404,15 @@ class RunSettings:
         return Arrivals.parse(self.arrivals)
 
     @property
-    def mean_orders_per_s(self) -> float | None:
+    def offered_orders_per_s(self) -> float | None:
         """Offered load of each pair over the whole run; None: as fast as it goes."""
         return None if self.orders_per_s is None else self.orders_per_s * self.arriving.mean_share
 
     @property
     def order_limit(self) -> int:
         """Orders after which the gateway stops, if the clock does not stop it before."""
-        limit, offered = MAX_ORDERS if self.orders is None else self.orders, self.mean_orders_per_s
+        limit = MAX_ORDERS if self.orders is None else self.orders
+        offered = self.offered_orders_per_s
         if self.duration_s is not None and offered is not None:
             limit = min(limit, max(1, math.ceil(round(self.duration_s * offered, 6))))
         return limit
@@ -419,7 +420,7 @@ class RunSettings:
     @property
     def length_s(self) -> float | None:
         """Time that it takes to offer the orders; None where only the run shows it."""
-        offered = self.mean_orders_per_s
+        offered = self.offered_orders_per_s
         return self.duration_s if offered is None else self.order_limit / offered
 
     def as_dict(self) -> dict[str, Any]:

@@ -25,11 +25,11 @@ class RunFacts:
     status: str | None
     transport: str | None
     offered_orders_per_s: float | None
-    offered_each_second_per_s: float | None
-    """None also if the offered rate changes from second to second."""
     orders_per_s: float | None
     warm_up_s: float
     duration_s: float | None
+    is_steady: bool = True
+    """Whether every second was offered the same rate."""
     gateways: int = 1
     arm: str = ""
     """The settings that repeats share: all but the seed and those with a column of their own."""
@@ -78,7 +78,7 @@ def facts_of(folder: Path, record: Record) -> RunFacts:
         status="recovered" if record.get("recovered") else record.get("status"),
         transport=settings.get("transport"),
         offered_orders_per_s=offered,
-        offered_each_second_per_s=offered if is_steady(settings.get("arrivals", "fixed")) else None,
+        is_steady=is_steady(settings.get("arrivals", "fixed")),
         orders_per_s=rates.get("orders_per_s"),
         warm_up_s=settings.get("warm_up_s") or 0.0,
         duration_s=record.get("duration_s"),

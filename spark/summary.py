@@ -142,7 +142,7 @@ class RunRecords:
         seconds = {fact["second"] for fact in self._facts if fact["kind"] != THROUGHPUT} | figures.keys()
         each = [_with_columns(others.row(second) | figures[second]) | {"second": second} for second in sorted(seconds)]
         about = {name: getattr(run, name) for name in ("experiment", "run", "status", "transport", "arm")}
-        second_facts = about | {OFFERED: run.offered_each_second_per_s}
+        second_facts = about | {OFFERED: run.offered_orders_per_s if run.is_steady else None}
         run_facts = about | {OFFERED: run.offered_orders_per_s, RATE: run.orders_per_s}
         whole_run = run_facts | _with_columns(whole) | {name: run.facts.get(name) for name in FACTS}
         return [*(second_facts | row for row in each), whole_run]

@@ -146,7 +146,7 @@ def heading_of(parameter: str) -> str:
     return OTHERS
 
 
-class Source(NamedTuple):
+class DefaultsSource(NamedTuple):
     """Defaults of a command that come from one place."""
 
     place: str
@@ -170,7 +170,7 @@ def _parameters_by_key(command: click.Command) -> dict[str, str]:
     return {option.opts[0].removeprefix("--"): str(option.name) for option in options}
 
 
-def _sources(parameter_of: Mapping[str, str], command: str) -> list[Source]:
+def _sources(parameter_of: Mapping[str, str], command: str) -> list[DefaultsSource]:
     """The file's defaults and the environment's; a later source takes precedence.
 
     UserError for a table or a key that no command has.
@@ -192,8 +192,10 @@ def _sources(parameter_of: Mapping[str, str], command: str) -> list[Source]:
         if value:
             from_environment[key] = value
     return [
-        Source(str(FILE), {parameter_of[key]: value for key, value in from_file.items() if key in parameter_of}),
-        Source("the environment", {parameter_of[key]: value for key, value in from_environment.items()}),
+        DefaultsSource(
+            str(FILE), {parameter_of[key]: value for key, value in from_file.items() if key in parameter_of}
+        ),
+        DefaultsSource("the environment", {parameter_of[key]: value for key, value in from_environment.items()}),
     ]
 
 
@@ -248,7 +250,7 @@ def _keys_of(name: str) -> set[str]:
     return keys
 
 
-def _line(sources: Iterable[Source], used: Collection[str], parameter_of: Mapping[str, str]) -> str:
+def _line(sources: Iterable[DefaultsSource], used: Collection[str], parameter_of: Mapping[str, str]) -> str:
     """The sentence that says which options have defaults from where.
 
     For example: from exchange.toml: --rate 4000; from the environment: --seed 7

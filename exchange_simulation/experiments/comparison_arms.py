@@ -75,12 +75,13 @@ def transport_factor(transports: Sequence[str]) -> Factor:
     return Factor("transport", dict(zip(words, transports, strict=True)))
 
 
-def rate_words(rate: float | None) -> str:
-    return "as fast as it goes" if rate is None else f"at {rate:,.10g} orders/s"
+def rate_words(orders_per_s: float | None) -> str:
+    """The rate of an arm in words."""
+    return "as fast as it goes" if orders_per_s is None else f"at {orders_per_s:,.10g} orders/s"
 
 
 def rate_factor(rates: Sequence[float | None]) -> Factor:
-    levels = {rate_words(rate): rate for rate in rates}
+    levels = {rate_words(orders_per_s): orders_per_s for orders_per_s in rates}
     if len(levels) < len(rates) or not rates:
         raise UserError("--rates needs one or more, each once, as 1000,2000,4000")
     return Factor("orders_per_s", levels)

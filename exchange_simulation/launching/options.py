@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 from exchange.allowed import BadSetting
-from exchange.declared import ENGINE, GATEWAY, REPORTER, RUN, Between, OneOfWords, Setting, Switch, Whole
+from exchange.declared import ENGINE, GATEWAY, REPORTER, RUN, NumberBetween, OneOfWords, Setting, Switch, WholeNumber
 from exchange.instances import MAX_PAIRS
 from exchange.settings import DECLARED, DEFAULT_WINDOW, NAGLE_ROLES, ROLES, RunSettings
 from exchange.workload import ARRIVALS
@@ -121,9 +121,9 @@ def _type_of(field: str, declared: Setting) -> Any:
     if field in NOTATIONS:
         return NOTATIONS[field]
     match declared.check:
-        case Whole():
+        case WholeNumber():
             return Count()
-        case Between():
+        case NumberBetween():
             return float
         case OneOfWords(words):
             return OneOf(words)

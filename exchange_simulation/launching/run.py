@@ -20,7 +20,7 @@ from exchange_simulation.launching.files import is_measured
 from exchange_simulation.launching.lineup import Lineup
 from exchange_simulation.launching.record.begun import note_begun, note_ended
 from exchange_simulation.launching.record.machine import host_facts, now, versions
-from exchange_simulation.launching.record.outcome import Outcome, outcome_of, read_results
+from exchange_simulation.launching.record.outcome import RunOutcome, outcome_of, read_results
 from exchange_simulation.launching.record.reading import Spool, read_spool
 from exchange_simulation.launching.record.record import Conditions, exit_code, make_record, write_record
 from exchange_simulation.launching.transport_settings import runs_in_one_process, settled
@@ -94,7 +94,7 @@ def _finished(
     showing: AbstractContextManager[OnSecond],
     brokers: Brokers | None,
     until_recorded: contextlib.ExitStack,
-) -> tuple[str | None, Outcome]:
+) -> tuple[str | None, RunOutcome]:
     """Run in threads or processes. Returns the first engine's URL and the outcome. UserError if nothing starts."""
     try:
         with showing as on_second:
@@ -107,10 +107,10 @@ def _finished(
             return launch(folder, settings, on_second, brokers, until_recorded)
     except KeyboardInterrupt:  # there is no component to ask, or Ctrl-C came once more while they were ending
         when = "" if is_measured(folder) else " before the start"
-        return None, Outcome(lineup=Lineup.of(settings), failures=(f"interrupted{when}",))
+        return None, RunOutcome(lineup=Lineup.of(settings), failures=(f"interrupted{when}",))
     except (click.ClickException, TransportError, OSError) as error:
         if is_measured(folder):
-            return None, Outcome(lineup=Lineup.of(settings), failures=(sentence(error),))
+            return None, RunOutcome(lineup=Lineup.of(settings), failures=(sentence(error),))
         shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, click.ClickException):
             raise
@@ -148,7 +148,7 @@ def record_by_hand(
 
 
 def _conditions_of_gateways(
-    outcome: Outcome, numbers: dict[str, int], cpu_of_reporter: dict[str, int]
+    outcome: RunOutcome, numbers: dict[str, int], cpu_of_reporter: dict[str, int]
 ) -> dict[str, Any]:
     """URL and settings, as the first gateway had them, with the reporter's own; empty if no gateway left a result.
 
@@ -174,7 +174,7 @@ def _conditions_of_gateways(
     }
 
 
-def _roles_with_nagle(outcome: Outcome) -> list[str]:
+def _roles_with_nagle(outcome: RunOutcome) -> list[str]:
     """Roles with a socket that was opened with nodelay=off."""
     roles = []
     for name, sockets in outcome.sockets.items():

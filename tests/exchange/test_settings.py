@@ -208,7 +208,7 @@ def test_without_a_rate_nothing_is_due_so_nothing_can_arrive_at_random(arrivals)
 
 def test_a_ramp_offers_its_mean_rate_over_the_run():
     settings = RunSettings(arrivals="ramp:0.25..0.75", orders_per_s=8_000, orders=None, duration_s=10.0)
-    assert (settings.mean_orders_per_s, settings.order_limit, settings.length_s) == (4_000, 40_000, 10.0)
+    assert (settings.offered_orders_per_s, settings.order_limit, settings.length_s) == (4_000, 40_000, 10.0)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 def run_record(**known: Any) -> RunFacts:
     of_run = {"experiment": "a-trial", "run": "a-run", "status": "complete", "transport": "zeromq", "warm_up_s": 0.0}
-    rates = dict.fromkeys(("offered_orders_per_s", "offered_each_second_per_s", "orders_per_s", "duration_s"))
+    rates = dict.fromkeys(("offered_orders_per_s", "orders_per_s", "duration_s"))
     return RunFacts(**{**of_run, **rates, **known})
 
 

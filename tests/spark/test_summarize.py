@@ -78,12 +78,12 @@ def test_without_a_schedule_there_is_no_offered_rate(tmp_path: Path) -> None:
     assert record.offered_orders_per_s is None
 
 
-@pytest.mark.parametrize(("arrivals", "each_second"), [("poisson", 2_000.0), ("ramp:0.5..1", None), ("recorded", None)])
+@pytest.mark.parametrize(("arrivals", "is_steady"), [("poisson", True), ("ramp:0.5..1", False), ("recorded", False)])
 def test_a_rate_that_changes_is_offered_by_the_run_and_by_no_second(
-    tmp_path: Path, arrivals: str, each_second: float | None
+    tmp_path: Path, arrivals: str, is_steady: bool
 ) -> None:
     record = read_run(MadeUpRun(seconds=1).write(tmp_path / "run", arrivals=arrivals))
-    assert (record.offered_orders_per_s, record.offered_each_second_per_s) == (2_000.0, each_second)
+    assert (record.offered_orders_per_s, record.is_steady) == (2_000.0, is_steady)
 
 
 def test_a_place_that_takes_no_tables_is_told_before_spark_starts(tmp_path: Path) -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from exchange.json_records import BenchRecord, Record
 from exchange_simulation.cli.results.difference import print_rows
-from exchange_simulation.cli.results.kind import Kind, Row
+from exchange_simulation.cli.results.kind import FolderKind, ListedFolder
 from exchange_simulation.cli.results.rerun import warn_of_differences
 from transports.registry import scheme_of
 
 
-class Bench(Kind):
+class BenchKind(FolderKind):
     name, file, record = "bench", "bench.json", BenchRecord
     shown_by = "exchange_simulation.messaging.report:show"
     marks = (file,)
@@ -20,7 +20,7 @@ class Bench(Kind):
     remarks, fields = "reasons", ("benchmark",)
     caveat = "Two benchmarks were run at different times, so what differs may be the machine's."
 
-    def row_of(self, folder: Path, record: Record) -> Row:
+    def row_of(self, folder: Path, record: Record) -> ListedFolder:
         parts = record.get("parts", [record])
         runs = sum(len(cell["repeats"]) for part in parts for cell in part["rows"])
         schemes = (scheme_of(transport) for part in parts for transport in part["settings"]["transport"])

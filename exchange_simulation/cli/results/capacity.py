@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from exchange.json_records import CapacityRecord, LoadAxis, Record
 from exchange.unique import unique
 from exchange_simulation.cli.results.difference import print_lines, print_rows
-from exchange_simulation.cli.results.kind import Kind, Row
+from exchange_simulation.cli.results.kind import FolderKind, ListedFolder
 from exchange_simulation.cli.results.rerun import settings_of_record, warn_of_differences
 from transports.registry import scheme_of
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from exchange_simulation.experiments.capacity.search import SearchSettings
 
 
-class Capacity(Kind):
+class CapacityKind(FolderKind):
     name, file, record = "capacity", "capacity.json", CapacityRecord
     shown_by = "exchange_simulation.reports.capacity.table:show"
     marks = (file,)
@@ -26,7 +26,7 @@ class Capacity(Kind):
     parts = dict.fromkeys(("settings", "search", "host", "versions"))
     caveat = "Two searches were made at different times, so what differs may be the machine's."
 
-    def row_of(self, folder: Path, record: Record) -> Row:
+    def row_of(self, folder: Path, record: Record) -> ListedFolder:
         """The folder's line in the list; its offered rate is the capacity of the exchange, if the search found it."""
         capacity = LoadAxis.of(record).capacity(record)
         of_exchange = "benchmark" not in record

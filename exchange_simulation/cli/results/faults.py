@@ -6,18 +6,18 @@ from pathlib import Path
 
 from exchange.json_records import FaultsRecord, Record
 from exchange_simulation.cli.results.difference import print_rows
-from exchange_simulation.cli.results.kind import Kind, Row
+from exchange_simulation.cli.results.kind import FolderKind, ListedFolder
 from exchange_simulation.cli.results.rerun import warn_of_differences
 
 
-class Faults(Kind):
+class FaultsKind(FolderKind):
     name, file, record = "faults", "faults.json", FaultsRecord
     shown_by = "exchange_simulation.reports.faults.table:show"
     marks = (file,)
     page, reported_by = "faults.html", "exchange_simulation.reports.faults.page:report_faults"
     caveat = "A fault meets a run at another moment each time, so the number of orders lost varies."
 
-    def row_of(self, folder: Path, record: Record) -> Row:
+    def row_of(self, folder: Path, record: Record) -> ListedFolder:
         return self.row_with(
             folder,
             record,

@@ -25,7 +25,7 @@ SETTINGS_AND_MACHINE: Parts = dict.fromkeys(("settings", "host", "versions"))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class ListedFolder:
     """A line of the list, and an object of its JSON. A field is null or empty if the folder does not have it."""
 
     name: str
@@ -53,7 +53,7 @@ class Row:
     """Words in place of figures, if figures do not apply."""
 
 
-class Kind(ABC):
+class FolderKind(ABC):
     """A kind of folder in a results directory."""
 
     name: str
@@ -87,7 +87,7 @@ class Kind(ABC):
             raise Unusable(folder, UNFINISHED, f"has no {self.file}: {self.unfinished.format(folder=folder)}")
         return read_record(folder / self.file, self.record)
 
-    def row(self, folder: Path) -> Row:
+    def row(self, folder: Path) -> ListedFolder:
         """The folder's line in the list, also if its record cannot be used."""
         try:
             with damage_named(folder):
@@ -96,13 +96,13 @@ class Kind(ABC):
             return unusable_row(folder, self.name, error)
 
     @abstractmethod
-    def row_of(self, folder: Path, record: Record) -> Row:
+    def row_of(self, folder: Path, record: Record) -> ListedFolder:
         """The folder's line in the list, from its record."""
 
-    def row_with(self, folder: Path, record: Record, **fields: Any) -> Row:
+    def row_with(self, folder: Path, record: Record, **fields: Any) -> ListedFolder:
         """The folder's name, its record's status and start, and these fields; by default the kind says what it is."""
         by_default = {"what": self.name, "status": record["status"], "started_at": record.get("started_at")}
-        return Row(name=folder.name, **{**by_default, **fields})
+        return ListedFolder(name=folder.name, **{**by_default, **fields})
 
     def show(self, folder: Path, record: Record) -> None:  # noqa: ARG002
         """Print the record in the same form as the command that made it."""
@@ -159,9 +159,11 @@ class Kind(ABC):
         """Print the part of the difference that `findings` made."""
 
 
-def unusable_row(folder: Path, what: str, error: Unusable) -> Row:
+def unusable_row(folder: Path, what: str, error: Unusable) -> ListedFolder:
     written_at = last_written_at(folder)
-    return Row(name=folder.name, what=what, status=error.status, reason=error.reason, last_written_at=written_at)
+    return ListedFolder(
+        name=folder.name, what=what, status=error.status, reason=error.reason, last_written_at=written_at
+    )
 
 
 def last_written_at(folder: Path) -> str | None:

@@ -1,6 +1,6 @@
 """Lists the kinds of folder in a results directory, and finds a folder by its name.
 
-A new kind is a subclass of Kind in a file of its own, and an entry here.
+A new kind is a subclass of FolderKind in a file of its own, and an entry here.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from exchange.words import counted
-from exchange_simulation.cli.results.bench import Bench
-from exchange_simulation.cli.results.capacity import Capacity
-from exchange_simulation.cli.results.faults import Faults
-from exchange_simulation.cli.results.kind import Kind
-from exchange_simulation.cli.results.run import Run
-from exchange_simulation.cli.results.simulation import SimulationFolder
-from exchange_simulation.cli.results.trial import Trial
+from exchange_simulation.cli.results.bench import BenchKind
+from exchange_simulation.cli.results.capacity import CapacityKind
+from exchange_simulation.cli.results.faults import FaultsKind
+from exchange_simulation.cli.results.kind import FolderKind
+from exchange_simulation.cli.results.run import RunKind
+from exchange_simulation.cli.results.simulation import SimulationKind
+from exchange_simulation.cli.results.trial import TrialKind
 from exchange_simulation.launching.errors import UserError
 
-KINDS: tuple[Kind, ...] = (Trial(), Capacity(), Faults(), SimulationFolder(), Bench(), Run())
+KINDS: tuple[FolderKind, ...] = (TrialKind(), CapacityKind(), FaultsKind(), SimulationKind(), BenchKind(), RunKind())
 """The first kind here that has one of its mark files in a folder claims the folder."""
 MOST_NAMED = 5
 
 
-def kind_of(folder: Path) -> Kind | None:
+def kind_of(folder: Path) -> FolderKind | None:
     """The folder's kind; None if no command of ours made it."""
     return next((kind for kind in KINDS if any(os.path.exists(folder / mark) for mark in kind.marks)), None)
 
 
-def known_kind(folder: Path) -> Kind:
+def known_kind(folder: Path) -> FolderKind:
     """The folder's kind. UserError if no command of ours made it."""
     kind = kind_of(folder)
     if kind is None:
@@ -46,7 +46,7 @@ def folders(results: Path) -> list[Path]:
         raise UserError(f"cannot read {results}: {error.strerror}; choose another place with --results") from error
 
 
-def find(results: Path, name: str) -> tuple[Path, Kind]:
+def find(results: Path, name: str) -> tuple[Path, FolderKind]:
     """Find a folder by its name, by TRIAL/RUN, by a path, or by the end of a name. UserError if none."""
     for path in (results / name, Path(name)):
         if os.path.isdir(path):

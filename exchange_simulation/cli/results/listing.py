@@ -14,7 +14,7 @@ import click
 
 from exchange.unique import unique
 from exchange.words import counted, printable
-from exchange_simulation.cli.results.kind import Row
+from exchange_simulation.cli.results.kind import ListedFolder
 from exchange_simulation.cli.results.kinds import folders, kind_of
 from exchange_simulation.launching.record.reading import UNFINISHED
 from exchange_simulation.reports.exports import print_json
@@ -60,14 +60,14 @@ def show_list(results: Path, transport: str | None, status: str | None, last: in
         click.echo(f"not listed: {count} in {results} that no exchange command made", err=True)
 
 
-def _as_json(row: Row) -> dict[str, Any]:
+def _as_json(row: ListedFolder) -> dict[str, Any]:
     """The row as --json prints it; its interface calls the words `told`."""
     fields = asdict(row)
     words = fields.pop("words")
     return {**fields, "told": words}
 
 
-def moment_of(row: Row) -> tuple[float, str]:
+def moment_of(row: ListedFolder) -> tuple[float, str]:
     """Sort by start; without a record, by the last change in the folder."""
     for moment in (row.started_at, row.last_written_at):
         if isinstance(moment, str):
@@ -85,7 +85,7 @@ class Widths:
     body: int
 
 
-def lines(rows: Sequence[Row]) -> list[str]:
+def lines(rows: Sequence[ListedFolder]) -> list[str]:
     """A title, and a line for each row. A long name loses its beginning, other long words lose their end.
 
     Figures lose nothing: where there is no room for them, the time is left out.
@@ -123,7 +123,7 @@ def _widths(names: Sequence[str], whats: Sequence[str], bodies: Sequence[str], f
     return Widths(name_width, what_width, max(figures_width, room - what_width - name_width))
 
 
-def _bodies(rows: Sequence[Row]) -> list[str]:
+def _bodies(rows: Sequence[ListedFolder]) -> list[str]:
     """The titles of the figures, then each row's figures below them, or its words."""
     aligned = _aligned([FIGURES, *(figures_of(row) for row in rows if has_figures(row))], from_right=True)
     titles, *figures = aligned
@@ -134,11 +134,11 @@ def _bodies(rows: Sequence[Row]) -> list[str]:
     return bodies
 
 
-def has_figures(row: Row) -> bool:
+def has_figures(row: ListedFolder) -> bool:
     return row.reason is None and row.repeats is None and row.words is None
 
 
-def figures_of(row: Row) -> tuple[str, str, str, str]:
+def figures_of(row: ListedFolder) -> tuple[str, str, str, str]:
     """The cells below FIGURES."""
     if row.orders_per_s == (None,):
         offered = "max"
@@ -148,12 +148,12 @@ def figures_of(row: Row) -> tuple[str, str, str, str]:
     return transports or ABSENT, offered or ABSENT, _time(row, "p50", row.p50_us), _time(row, "p99", row.p99_us)
 
 
-def _time(row: Row, percentile: str, us: float | None) -> str:
+def _time(row: ListedFolder, percentile: str, us: float | None) -> str:
     """A percentile that too few orders tell is absent."""
     return f"{us:,.0f}" if is_number(us) and has_enough_orders(percentile, row.orders_measured) else ABSENT
 
 
-def words_of(row: Row) -> str:
+def words_of(row: ListedFolder) -> str:
     """Words for the progress of a trial, for the fault in a record, or the record's own words."""
     if row.words is not None:
         return row.words
@@ -167,7 +167,7 @@ def words_of(row: Row) -> str:
     return f"{progress}{','.join(row.transports)} {_rates(row)}"
 
 
-def _rates(row: Row) -> str:
+def _rates(row: ListedFolder) -> str:
     """The range of offered rates. For example: 1k..16k or 500 or 1k..16k,max"""
     words = []
     ends = "..".join(map(_short, _ends(row)))
@@ -183,7 +183,7 @@ def _short(orders_per_s: float) -> str:
     return f"{orders_per_s / 1e3:.4g}k" if orders_per_s >= 1e3 else f"{orders_per_s:.4g}"
 
 
-def _ends(row: Row) -> list[float]:
+def _ends(row: ListedFolder) -> list[float]:
     """The lowest and the highest rate; one rate if both are equal, no rate if the rate is max."""
     offered = sorted(orders_per_s for orders_per_s in row.orders_per_s if is_number(orders_per_s))
     if not offered:
@@ -191,7 +191,7 @@ def _ends(row: Row) -> list[float]:
     return unique([offered[0], offered[-1]])
 
 
-def started_of(row: Row) -> str:
+def started_of(row: ListedFolder) -> str:
     """The day and the time; the day and the year if the year is not this year."""
     try:
         at = datetime.fromisoformat(row.started_at or "").astimezone()
@@ -200,7 +200,7 @@ def started_of(row: Row) -> str:
     return f"{at:%m-%d %H:%M}" if at.year == datetime.now().year else f"{at:%Y-%m-%d}"
 
 
-def _ago(row: Row) -> str:
+def _ago(row: ListedFolder) -> str:
     if row.last_written_at is None:
         return "at an unknown time"
     seconds = (datetime.now().astimezone() - datetime.fromisoformat(row.last_written_at)).total_seconds()

@@ -10,7 +10,7 @@ from exchange.json_records import Record, RunRecord, section
 from exchange.settings import RunSettings
 from exchange.unique import unique
 from exchange_simulation.cli.results.difference import Parts, differing, print_lines, print_rows
-from exchange_simulation.cli.results.kind import Kind, Row
+from exchange_simulation.cli.results.kind import FolderKind, ListedFolder
 from exchange_simulation.cli.results.rerun import settings_of_record, warn_of_differences
 from exchange_simulation.launching.metrics import COMPARISON_METRICS, NAGLE_METRICS, Metric, number_at, orders_measured
 from exchange_simulation.launching.record.noise import noise_words
@@ -34,7 +34,7 @@ LAG = tuple(
 PACKETS = tuple(metric for metric in NAGLE_METRICS if metric.name == "packets_per_order")
 
 
-class Run(Kind):
+class RunKind(FolderKind):
     name, file, record = "run", "run.json", RunRecord
     marks = (file, "spool", "begun.json", "orders.bin", "answers.bin", "gateway.log", "engine.log", "reporter.log")
     page, reported_by = "report.html", "exchange_simulation.reports.run.page:report_run"
@@ -43,7 +43,7 @@ class Run(Kind):
     conditions_title, no_conditions = "conditions that differ", "settings, host and versions are the same"
     caveat = "One run each carries no verdict: another run of the same settings differs, too. Use exchange compare."
 
-    def row_of(self, folder: Path, record: Record) -> Row:
+    def row_of(self, folder: Path, record: Record) -> ListedFolder:
         settings = record.get("settings") or {}
         transport = settings.get("transport")
         has_rate = "orders_per_s" in settings

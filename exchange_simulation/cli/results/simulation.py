@@ -9,13 +9,13 @@ from exchange.allowed import BadSetting
 from exchange.json_records import Record, SimulationRecord
 from exchange.words import counted
 from exchange_simulation.cli.results.difference import differing, print_lines, print_rows
-from exchange_simulation.cli.results.kind import Kind, Row
+from exchange_simulation.cli.results.kind import FolderKind, ListedFolder
 from exchange_simulation.cli.results.rerun import warn_of_differences
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.reports.formats import axis_number
 
 
-class SimulationFolder(Kind):
+class SimulationKind(FolderKind):
     name, file, record = "simulation", "simulation.json", SimulationRecord
     shown_by = "exchange_simulation.experiments.simulate.simulate:show"
     marks = (file, "instruments.parquet", "market", "trades")
@@ -23,7 +23,7 @@ class SimulationFolder(Kind):
     fields = ("master", "partitions")
     caveat = "The same settings must give the same checksums; speed is the machine's, and the hour's."
 
-    def row_of(self, folder: Path, record: Record) -> Row:
+    def row_of(self, folder: Path, record: Record) -> ListedFolder:
         """The folder's line has no offered rate or completion time; words say how much was matched, and how fast."""
         orders, instruments = record["settings"]["orders"], counted(record["settings"]["instruments"], "instruments")
         speed = f"{record['rates']['orders_per_s'] / 1e6:.3g} M/s"

@@ -12,7 +12,7 @@ import click
 from exchange.json_records import NEWER, ComparisonRecord, PlanRecord, Record
 from exchange.unique import unique
 from exchange_simulation.cli.results.difference import differing, differing_parts, print_lines, print_rows
-from exchange_simulation.cli.results.kind import Kind, Row, unusable_row
+from exchange_simulation.cli.results.kind import FolderKind, ListedFolder, unusable_row
 from exchange_simulation.cli.results.rerun import warn_of_differences
 from exchange_simulation.cli.trial_options import follow_up
 from exchange_simulation.launching.record.reading import UNFINISHED, Unusable, damage_named, read_record
@@ -23,7 +23,7 @@ PLAN = "plan.json"
 SIDES = ("first", "second")
 
 
-class Trial(Kind):
+class TrialKind(FolderKind):
     name, file, record = "trial", "comparison.json", ComparisonRecord
     marks = (PLAN, file)
     page, reported_by = "comparison.html", "exchange_simulation.experiments.trials.trial:report_trial"
@@ -46,7 +46,7 @@ class Trial(Kind):
             f"not go on, exchange {_study_of(plan)} --resume {folder.name} does",
         )
 
-    def row(self, folder: Path) -> Row:
+    def row(self, folder: Path) -> ListedFolder:
         """The folder's line in the list; it comes from the plan if the trial has no usable record."""
         try:
             with damage_named(folder):
@@ -60,7 +60,7 @@ class Trial(Kind):
         runs = _finished_runs(folder, plan)
         return replace(planned, status=row.status, reason=row.reason, runs=runs, last_written_at=row.last_written_at)
 
-    def row_of(self, folder: Path, record: Record) -> Row:
+    def row_of(self, folder: Path, record: Record) -> ListedFolder:
         runs = sum(len(arm["runs"]) for arm in record["arms"])
         planned = _planned_row(folder, _plan_record(folder))
         started_at = record["conditions"].get("started_at")
@@ -130,9 +130,9 @@ class Trial(Kind):
         return follow_up(run_trial(plan, results, name, as_json), not with_spark, as_json)
 
 
-def _planned_row(folder: Path, plan: Record) -> Row:
+def _planned_row(folder: Path, plan: Record) -> ListedFolder:
     settings = [arm["settings"] for arm in plan["arms"]]
-    return Row(
+    return ListedFolder(
         name=folder.name,
         what=_study_of(plan),
         status=UNFINISHED,

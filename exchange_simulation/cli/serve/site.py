@@ -25,7 +25,7 @@ from starlette.routing import Route
 
 from exchange.settings import RunSettings
 from exchange_simulation.cli.results.difference import Part, shown_to
-from exchange_simulation.cli.results.kind import Kind, Row
+from exchange_simulation.cli.results.kind import FolderKind, ListedFolder
 from exchange_simulation.cli.results.kinds import folders, kind_of, known_kind
 from exchange_simulation.cli.results.listing import ABSENT, figures_of, has_figures, moment_of, started_of, words_of
 from exchange_simulation.cli.serve.runs import FORM, Runs
@@ -58,7 +58,7 @@ class Site:
 
     def __init__(self, results: Path, runs: Runs, group: ProcessGroup) -> None:
         self._results, self._runs, self._group = results, runs, group
-        self._rows: dict[Path, tuple[int, Row]] = {}
+        self._rows: dict[Path, tuple[int, ListedFolder]] = {}
         self._drawing = threading.Lock()
 
     @property
@@ -108,7 +108,7 @@ class Site:
             more=more,
         )
 
-    def _row(self, folder: Path, kind: Kind) -> Row:
+    def _row(self, folder: Path, kind: FolderKind) -> ListedFolder:
         """The folder's row; a record that has not changed is not read again."""
         record = folder / kind.file
         written_ns = record.stat().st_mtime_ns if record.exists() else 0
@@ -165,7 +165,7 @@ class Site:
             return self._page_of("side.html", len(parts), names=[folder.name], shown=[], text=text)
         return HTMLResponse(self._fresh_page(folder, kind).read_bytes(), headers={"Content-Security-Policy": SANDBOX})
 
-    def _fresh_page(self, folder: Path, kind: Kind) -> Path:
+    def _fresh_page(self, folder: Path, kind: FolderKind) -> Path:
         page, record = folder / kind.page, folder / kind.file
         with self._drawing:
             if not page.exists() or (record.exists() and record.stat().st_mtime_ns > page.stat().st_mtime_ns):
@@ -285,7 +285,7 @@ def _event(name: str, value: dict[str, Any]) -> bytes:
     return b"event: %s\ndata: %s\n\n" % (name.encode(), orjson.dumps(value))
 
 
-def _cells(row: Row, is_live: bool) -> dict[str, Any]:
+def _cells(row: ListedFolder, is_live: bool) -> dict[str, Any]:
     """A row of the table: texts, and beside them the values by which the table is sorted."""
     _, offered, p50, p99 = figures_of(row) if has_figures(row) else ("", "", "", "")
     highest = max((rate for rate in row.orders_per_s if rate is not None), default=None)

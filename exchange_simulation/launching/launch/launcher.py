@@ -22,7 +22,7 @@ from exchange_simulation.launching.notices import detail
 from exchange_simulation.launching.options import arguments
 from exchange_simulation.launching.priority import yielding
 from exchange_simulation.launching.process_group import ProcessGroup
-from exchange_simulation.launching.record.outcome import Outcome
+from exchange_simulation.launching.record.outcome import RunOutcome
 from exchange_simulation.launching.services import TOKEN
 from transports.base import mask
 from transports.registry import has_broker
@@ -40,7 +40,7 @@ def launch(
     on_second: OnSecond,
     brokers: Brokers | None,
     until_recorded: contextlib.ExitStack,
-) -> tuple[str, Outcome]:
+) -> tuple[str, RunOutcome]:
     """Run all components to their end. Returns the first engine's URL, and the outcome. UserError for refused settings.
 
     Once they have ended, signals are held back until `until_recorded` is closed.

@@ -23,7 +23,7 @@ from exchange_simulation.launching.launch.watch import GatewayTotals, Moment, On
 from exchange_simulation.launching.lineup import Lineup
 from exchange_simulation.launching.priority import going_first, yielding
 from exchange_simulation.launching.record.noise import NoiseMeter
-from exchange_simulation.launching.record.outcome import Outcome, Result, outcome_of
+from exchange_simulation.launching.record.outcome import Result, RunOutcome, outcome_of
 from exchange_simulation.launching.services import open_engine, open_gateway, open_reporter, open_streams
 from transports.base import TransportError
 
@@ -34,7 +34,7 @@ LOOK_S = 1.0
 """A thread that ends wakes the one that waits for it. Ctrl-C may lose that message, so threads are looked at, too."""
 
 
-def run_in_threads(folder: Path, settings: RunSettings, on_second: OnSecond) -> tuple[str, Outcome]:
+def run_in_threads(folder: Path, settings: RunSettings, on_second: OnSecond) -> tuple[str, RunOutcome]:
     """Run all components to their end. Returns the first engine's URL, and the outcome."""
     stage = Stage(folder, settings)
     noise = NoiseMeter()

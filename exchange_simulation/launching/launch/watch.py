@@ -19,7 +19,7 @@ from exchange_simulation.launching.lineup import READY_S, Lineup, component_of, 
 from exchange_simulation.launching.priority import processors_of
 from exchange_simulation.launching.process_group import ProcessGroup, Supervisor
 from exchange_simulation.launching.record.noise import NoiseMeter
-from exchange_simulation.launching.record.outcome import Outcome, outcome_of, read_results
+from exchange_simulation.launching.record.outcome import RunOutcome, outcome_of, read_results
 
 if TYPE_CHECKING:
     from exchange_simulation.launching.launch.broker_watch import BrokerWatch
@@ -332,7 +332,7 @@ class Watch:
     def close(self) -> None:
         self._selector.close()
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> RunOutcome:
         """Results of all components. A killed component's result is the one that its reporter has received."""
         received: dict[str, Any] = {}
         recorded: dict[str, Any] = {}

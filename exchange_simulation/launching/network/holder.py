@@ -16,7 +16,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from exchange_simulation.launching.network import links
-from exchange_simulation.launching.network.topology import Plan, hub_lines, role_lines
+from exchange_simulation.launching.network.topology import NetworkPlan, hub_lines, role_lines
 
 if TYPE_CHECKING:
     from exchange_simulation.launching.network.wire import UserSpaceWire
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        plan = Plan(**json.loads(sys.argv[1]))
+        plan = NetworkPlan(**json.loads(sys.argv[1]))
         namespaces = build(plan)
         wire = _wire(plan) if plan.mechanism == "wire" else None
     except OSError as error:
@@ -44,7 +44,7 @@ def main() -> None:
                 _answer({"event": "figures", "wire": wire.figures() if wire else None})
 
 
-def _delay(plan: Plan, namespaces: dict[str, int], wire: UserSpaceWire | None, delay_us: float) -> None:
+def _delay(plan: NetworkPlan, namespaces: dict[str, int], wire: UserSpaceWire | None, delay_us: float) -> None:
     if wire:
         wire.delay(delay_us)
     elif plan.rate_bit_per_s is not None and plan.mechanism == "netem":
@@ -54,7 +54,7 @@ def _delay(plan: Plan, namespaces: dict[str, int], wire: UserSpaceWire | None, d
                     links.netem("orders", plan.rate_bit_per_s, delay_us)
 
 
-def build(plan: Plan) -> dict[str, int]:
+def build(plan: NetworkPlan) -> dict[str, int]:
     """Make the network. Each role's namespace, as a descriptor of this process."""
     links.without_ipv6()
     seats = plan.seats
@@ -72,7 +72,7 @@ def build(plan: Plan) -> dict[str, int]:
     return namespaces
 
 
-def _shape(plan: Plan) -> None:
+def _shape(plan: NetworkPlan) -> None:
     """Give the current namespace's link its rate and delay, if netem does that."""
     if plan.rate_bit_per_s is None or plan.delay_us is None:
         return
@@ -81,7 +81,7 @@ def _shape(plan: Plan) -> None:
         links.netem("orders", plan.rate_bit_per_s, plan.delay_us)
 
 
-def _wire(plan: Plan) -> UserSpaceWire:
+def _wire(plan: NetworkPlan) -> UserSpaceWire:
     from exchange_simulation.launching.network.wire import UserSpaceWire  # takes a second to import
 
     assert plan.rate_bit_per_s is not None

@@ -30,7 +30,7 @@ from exchange_simulation.launching.network import visitor
 from exchange_simulation.launching.network.links import move_into
 from exchange_simulation.launching.network.probe import Machine, probe
 from exchange_simulation.launching.network.profile import Profile
-from exchange_simulation.launching.network.topology import Plan, Seat
+from exchange_simulation.launching.network.topology import NetworkPlan, Seat
 from exchange_simulation.launching.process_group import end
 
 UP_S = 180.0
@@ -69,7 +69,7 @@ class Network:
         """
         machine = probe()
         mechanism = machine.mechanism(profile)
-        plan = Plan(list(roles), list(unshaped), mechanism, profile.rate_bit_per_s, profile.delay_us)
+        plan = NetworkPlan(list(roles), list(unshaped), mechanism, profile.rate_bit_per_s, profile.delay_us)
         net = cls(profile, mechanism, plan.seats)
         with _holder(machine, plan, process_group) as holder:
             net._enter(machine, holder)
@@ -202,7 +202,7 @@ def _served(command: list[str], process_group: int) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _holder(machine: Machine, plan: Plan, process_group: int) -> Iterator[subprocess.Popen[str]]:
+def _holder(machine: Machine, plan: NetworkPlan, process_group: int) -> Iterator[subprocess.Popen[str]]:
     """The holder's process, which also ends if this process dies: its stdin then is at end of file."""
     holder = python_module("exchange_simulation.launching.network.holder")
     command = [*machine.enter, *holder, json.dumps(asdict(plan))]

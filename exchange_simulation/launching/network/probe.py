@@ -30,7 +30,7 @@ _SYSCTLS = {
 
 
 @dataclass(frozen=True)
-class Finding:
+class ProbeFinding:
     """Whether something works here; if not, `reason` is the refusal in its own words, and `remedy` may help."""
 
     name: str
@@ -49,7 +49,7 @@ class Finding:
 class Machine:
     enter: tuple[str, ...]
     """Words before a command that runs it in a network namespace of its own."""
-    findings: dict[str, Finding]
+    findings: dict[str, ProbeFinding]
 
     def mechanism(self, profile: Profile) -> str:
         """loopback, veth, netem or wire. UserError says what is lacking."""
@@ -66,7 +66,7 @@ class Machine:
         netem, wire = self._lacking("netem", "packet socket")
         raise UserError(f"network {profile.name} cannot be had here: {netem}, and {wire}")
 
-    def _lacking(self, *names: str) -> list[Finding]:
+    def _lacking(self, *names: str) -> list[ProbeFinding]:
         return [self.findings[name] for name in names if not self.findings[name].works]
 
 
@@ -90,25 +90,25 @@ def _enter() -> tuple[str, ...]:
     return AS_ROOT if os.geteuid() == 0 and _tried("", AS_ROOT, ["true"], "").works else AS_USER
 
 
-def _tools() -> Finding:
+def _tools() -> ProbeFinding:
     packages = {"ip": "iproute2", "unshare": "util-linux", "nsenter": "util-linux"}
     missing = [tool for tool in packages if shutil.which(tool, path=ENVIRONMENT["PATH"]) is None]
     lacking = " ".join(sorted({packages[tool] for tool in missing}))
-    return Finding("tools", f"no {', '.join(missing)} on PATH" * bool(missing), f"sudo apt-get install {lacking}")
+    return ProbeFinding("tools", f"no {', '.join(missing)} on PATH" * bool(missing), f"sudo apt-get install {lacking}")
 
 
 def _link(kind: str) -> list[str]:
     return ["ip", "link", "add", "probe", "type", kind]
 
 
-def _tried(name: str, enter: Sequence[str], command: list[str], remedy: str) -> Finding:
+def _tried(name: str, enter: Sequence[str], command: list[str], remedy: str) -> ProbeFinding:
     try:
         done = subprocess.run(
             [*enter, *command], capture_output=True, text=True, timeout=10, env=ENVIRONMENT, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Finding(name, str(error), remedy)
-    return Finding(name, last_line(done.stderr, f"exit code {done.returncode}") if done.returncode else "", remedy)
+        return ProbeFinding(name, str(error), remedy)
+    return ProbeFinding(name, last_line(done.stderr, f"exit code {done.returncode}") if done.returncode else "", remedy)
 
 
 def _how_to_get_namespaces() -> str:

@@ -36,7 +36,7 @@ class Seat:
 
 
 @dataclass(frozen=True)
-class Plan:
+class NetworkPlan:
     """The network that the holder makes."""
 
     roles: list[str]

@@ -22,7 +22,7 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import write_json
 from exchange_simulation.launching.lineup import Lineup
 from exchange_simulation.launching.record.machine import text_of
-from exchange_simulation.launching.record.outcome import Outcome
+from exchange_simulation.launching.record.outcome import RunOutcome
 from exchange_simulation.launching.record.reading import Unusable, damage_named, read_record, read_spool
 from exchange_simulation.launching.record.record import Conditions, make_record, write_record
 
@@ -30,7 +30,7 @@ FILE = "begun.json"
 BOOT_ID = "proc/sys/kernel/random/boot_id"
 
 
-class Launcher(TypedDict):
+class LauncherProcess(TypedDict):
     """The process that will write run.json."""
 
     host: str
@@ -50,14 +50,14 @@ class BegunRecord(TypedDict):
     host: dict[str, Any]
     versions: dict[str, Any]
     started_at: str
-    launcher: Launcher
+    launcher: LauncherProcess
     reporter: NotRequired[int]
     """The reporter's number, where a reporter by hand is to write run.json, of its own pairs."""
 
 
 def note_begun(folder: Path, conditions: Conditions, reporter: int | None = None) -> None:
     """Write begun.json into the run's folder."""
-    launcher = Launcher(
+    launcher = LauncherProcess(
         host=platform.node(),
         pid=os.getpid(),
         started_s=psutil.Process().create_time(),
@@ -97,7 +97,7 @@ def repair(folder: Path) -> dict[str, Any]:
     return record
 
 
-def _lives(launcher: Launcher) -> bool:
+def _lives(launcher: LauncherProcess) -> bool:
     """Whether the launcher still runs; another process may have its number by now."""
     with contextlib.suppress(psutil.Error):
         process = psutil.Process(launcher["pid"])
@@ -105,7 +105,7 @@ def _lives(launcher: Launcher) -> bool:
     return False
 
 
-def _is_the_same(process: psutil.Process, launcher: Launcher) -> bool:
+def _is_the_same(process: psutil.Process, launcher: LauncherProcess) -> bool:
     """Whether the process is the launcher; by the wall clock only where nothing better was written."""
     boot_id = launcher.get("boot_id")
     started_ticks = launcher.get("started_ticks")
@@ -120,7 +120,7 @@ def _started_ticks(pid: int) -> int | None:
     return int(fields[19]) if fields else None
 
 
-def _outcome(folder: Path, begun: dict[str, Any]) -> Outcome:
+def _outcome(folder: Path, begun: dict[str, Any]) -> RunOutcome:
     """The one fact that is known without any component's result: the process that should write run.json died."""
     settings = begun["settings"]
     try:
@@ -134,7 +134,7 @@ def _outcome(folder: Path, begun: dict[str, Any]) -> Outcome:
         writer = "reporter"
         lineup = lineup.part_of(number)
     failure = f"the {writer} ended without writing run.json; this one was made from the spool"
-    return Outcome(lineup=lineup, failures=(failure,))
+    return RunOutcome(lineup=lineup, failures=(failure,))
 
 
 def settings_under_way(folder: Path) -> dict[str, Any] | None:
@@ -146,7 +146,7 @@ def settings_under_way(folder: Path) -> dict[str, Any] | None:
     return None
 
 
-def _is_ours(folder: Path, launcher: Launcher) -> bool:
+def _is_ours(folder: Path, launcher: LauncherProcess) -> bool:
     """Whether the run began on this host, and has no run.json yet."""
     return launcher["host"] == platform.node() and not (folder / "run.json").exists()
 

@@ -17,7 +17,7 @@ Result = GatewayResult | EngineResult | ReporterResult
 
 
 @dataclass(kw_only=True)
-class Outcome:
+class RunOutcome:
     """A run's results by instance; a component that left none is absent."""
 
     lineup: Lineup = field(default_factory=Lineup)
@@ -48,9 +48,9 @@ class Outcome:
     broker_sockets: list[dict[str, Any]] = field(default_factory=list)
     """The broker's ends of its connections to the components, as far as they could be read back."""
 
-    def of_pair(self, pair: int) -> Outcome:
+    def of_pair(self, pair: int) -> RunOutcome:
         """The part of the outcome that belongs to one pair."""
-        return Outcome(
+        return RunOutcome(
             lineup=Lineup((pair,), ()),
             gateways={pair: self.gateways[pair]} if pair in self.gateways else {},
             engines={pair: self.engines[pair]} if pair in self.engines else {},
@@ -94,7 +94,7 @@ class Outcome:
         return [socket for socket in accepted if socket["peer"] in ends]
 
 
-def outcome_of(lineup: Lineup, results: Mapping[str, Result]) -> Outcome:
+def outcome_of(lineup: Lineup, results: Mapping[str, Result]) -> RunOutcome:
     """The outcome of the lineup's components; components outside the lineup are ignored."""
     gateways: dict[int, GatewayResult] = {}
     engines: dict[int, EngineResult] = {}
@@ -109,7 +109,7 @@ def outcome_of(lineup: Lineup, results: Mapping[str, Result]) -> Outcome:
             engines[instance] = result
         else:
             reporters[instance] = result
-    return Outcome(lineup=lineup, gateways=gateways, engines=engines, reporters=reporters)
+    return RunOutcome(lineup=lineup, gateways=gateways, engines=engines, reporters=reporters)
 
 
 KINDS: dict[str, type[Result]] = {"gateway": GatewayResult, "engine": EngineResult, "reporter": ReporterResult}
@@ -152,7 +152,7 @@ def mean_message(counts: Mapping[str, int]) -> dict[str, float]:
     return {"mean_message_bytes": size / messages}
 
 
-def counts(outcome: Outcome) -> dict[str, int]:
+def counts(outcome: RunOutcome) -> dict[str, int]:
     """Counts of messages; what no component counted is absent."""
     gateways = outcome.gateways.values()
     engines = outcome.engines.values()
@@ -178,7 +178,7 @@ def counts(outcome: Outcome) -> dict[str, int]:
     return dict(sums)
 
 
-def _has_broker(outcome: Outcome) -> bool:
+def _has_broker(outcome: RunOutcome) -> bool:
     """Whether the run went over a broker, as far as the results say."""
     ends: list[GatewayResult | EngineResult] = [*outcome.gateways.values(), *outcome.engines.values()]
     return bool(outcome.broker) or any(end.link for end in ends)
@@ -194,7 +194,7 @@ def _last_reported(traffic: Mapping[str, int], engine: EngineResult | None) -> d
     }
 
 
-def checksums(outcome: Outcome) -> dict[str, str]:
+def checksums(outcome: RunOutcome) -> dict[str, str]:
     """The checksums of both streams; several pairs' are summed modulo 2^64."""
     if not outcome.gateways:
         return {"hash": NAME}
@@ -203,7 +203,7 @@ def checksums(outcome: Outcome) -> dict[str, str]:
     return {"hash": NAME, "orders": f"{orders:016x}", "answers": f"{answers:016x}"}
 
 
-def recovered(outcome: Outcome) -> dict[str, Any] | None:
+def recovered(outcome: RunOutcome) -> dict[str, Any] | None:
     """The work of going on after breaks; None if no session broke."""
     recoveries = [gateway.recovery for gateway in outcome.gateways.values() if gateway.recovery]
     journals = [engine.journal or {} for engine in outcome.engines.values()]
@@ -221,14 +221,14 @@ def recovered(outcome: Outcome) -> dict[str, Any] | None:
     }
 
 
-def untimed(outcome: Outcome) -> dict[int, int]:
+def untimed(outcome: RunOutcome) -> dict[int, int]:
     """Answered orders without a completion time, by pair; below 0 where some have two."""
     if outcome.timed is None:
         return {}
     return {pair: gateway.orders_answered - outcome.timed.get(pair, 0) for pair, gateway in outcome.gateways.items()}
 
 
-def duration_s(outcome: Outcome) -> float | None:
+def duration_s(outcome: RunOutcome) -> float | None:
     """From the first order's hand-over to the last answer, over all pairs; None if nothing was answered.
 
     Wall clocks relate pairs on several hosts.
@@ -244,7 +244,7 @@ def duration_s(outcome: Outcome) -> float | None:
     return (max(ends_ns) - min(begins_ns)) / 1e9
 
 
-def rates(outcome: Outcome, offered_orders_per_s: float | None) -> dict[str, float | None]:
+def rates(outcome: RunOutcome, offered_orders_per_s: float | None) -> dict[str, float | None]:
     """Rates of all pairs together, over `duration_s`.
 
     `offered_orders_per_s` is the rate that each pair was offered, None without a schedule.
@@ -260,7 +260,7 @@ def rates(outcome: Outcome, offered_orders_per_s: float | None) -> dict[str, flo
     return by_name
 
 
-def components(outcome: Outcome) -> dict[str, dict[str, Any]]:
+def components(outcome: RunOutcome) -> dict[str, dict[str, Any]]:
     """Use of the machine by role. Several components of a role are summed; peak memory is that of the largest."""
     usage_of: dict[str, dict[str, Any]] = {}
     for name, result in outcome.results.items():

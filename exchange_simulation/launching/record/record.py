@@ -12,7 +12,7 @@ from exchange.results import ReporterResult
 from exchange.workload import Arrivals
 from exchange_simulation.launching.files import write_json
 from exchange_simulation.launching.record.outcome import (
-    Outcome,
+    RunOutcome,
     checksums,
     components,
     counts,
@@ -48,7 +48,7 @@ def exit_code(record: dict[str, Any]) -> int:
     return 0 if record["status"] in {"complete", "saturated"} else 1
 
 
-def make_record(spool: Spool, conditions: Conditions, outcome: Outcome) -> dict[str, Any]:
+def make_record(spool: Spool, conditions: Conditions, outcome: RunOutcome) -> dict[str, Any]:
     """run.json's content: sums over all pairs, then each pair by itself. `spool` are the run's own records."""
     settings = conditions.settings
     if len(outcome.gateways) < len(outcome.lineup.pairs):
@@ -95,7 +95,7 @@ def _offered_orders_per_s(settings: dict[str, Any]) -> float | None:
     return float(orders_per_s * Arrivals.parse(settings["arrivals"]).mean_share)
 
 
-def _measured(outcome: Outcome, offered_orders_per_s: float | None, times: dict[str, LogBuckets]) -> dict[str, Any]:
+def _measured(outcome: RunOutcome, offered_orders_per_s: float | None, times: dict[str, LogBuckets]) -> dict[str, Any]:
     """The fields that a run has, and each of its pairs too."""
     figures = {clock: buckets.figures_us() for clock, buckets in times.items()}
     counts_of_messages = counts(outcome)
@@ -112,7 +112,7 @@ def _measured(outcome: Outcome, offered_orders_per_s: float | None, times: dict[
 
 
 def _pair(
-    outcome: Outcome,
+    outcome: RunOutcome,
     pair: int,
     offered_orders_per_s: float | None,
     times: dict[str, LogBuckets],
@@ -131,7 +131,7 @@ def _pair(
     }
 
 
-def _links(outcome: Outcome) -> dict[str, Any]:
+def _links(outcome: RunOutcome) -> dict[str, Any]:
     """The broker's facts about the messages of each gateway and engine, by component."""
     links = {}
     for name, result in outcome.results.items():

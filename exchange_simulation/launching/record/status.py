@@ -9,7 +9,7 @@ from typing import Any
 
 from exchange.instances import instance_of, named, role_of
 from exchange.results import EngineResult, GatewayResult, StreamCounts
-from exchange_simulation.launching.record.outcome import Outcome, counts, untimed
+from exchange_simulation.launching.record.outcome import RunOutcome, counts, untimed
 
 LEAST_SHARE_OF_OFFERED = 0.99
 MOST_LAG_P99_US = 10_000.0
@@ -21,7 +21,7 @@ JITTER_S = 0.001
 
 
 def judge(
-    outcome: Outcome, offered_orders_per_s: float | None, lag_p99_us: Mapping[int, float]
+    outcome: RunOutcome, offered_orders_per_s: float | None, lag_p99_us: Mapping[int, float]
 ) -> tuple[str, list[str]]:
     """The run's status and the reasons for it. Partial comes before invalid, invalid before saturated.
 
@@ -40,7 +40,7 @@ def judge(
     return "complete", []
 
 
-def _with_orders(outcome: Outcome, reasons: list[str]) -> list[str]:
+def _with_orders(outcome: RunOutcome, reasons: list[str]) -> list[str]:
     """The reasons. If orders were sent of which no answer is known, their numbers come first."""
     of_run = counts(outcome)
     sent = of_run.get("orders_sent", 0)
@@ -50,7 +50,7 @@ def _with_orders(outcome: Outcome, reasons: list[str]) -> list[str]:
     return [f"orders sent {sent:,}, answered {answered:,}, unknown {sent - answered:,}", *reasons]
 
 
-def _partial(outcome: Outcome) -> Iterator[str]:
+def _partial(outcome: RunOutcome) -> Iterator[str]:
     yield from outcome.failures
     for name in outcome.missing:
         has_counts = role_of(name) == "gateway" and instance_of(name) in outcome.traffic
@@ -61,7 +61,7 @@ def _partial(outcome: Outcome) -> Iterator[str]:
             yield f"{name}: {result.stopped}"
 
 
-def _invalid(outcome: Outcome) -> Iterator[str]:
+def _invalid(outcome: RunOutcome) -> Iterator[str]:
     if outcome.missing:
         return
     for pair in outcome.lineup.pairs:
@@ -73,7 +73,7 @@ def _invalid(outcome: Outcome) -> Iterator[str]:
     yield from sockets_differ(outcome.sockets)
 
 
-def _settings_differ(outcome: Outcome) -> Iterator[str]:
+def _settings_differ(outcome: RunOutcome) -> Iterator[str]:
     """Gateways started by hand must agree, since the run is judged by the first one's settings."""
     (first_pair, first), *others = outcome.gateways.items()
     for pair, gateway in others:
@@ -86,7 +86,7 @@ def _settings_differ(outcome: Outcome) -> Iterator[str]:
                 )
 
 
-def _of_pair(outcome: Outcome, pair: int, reasons: Iterator[str]) -> Iterator[str]:
+def _of_pair(outcome: RunOutcome, pair: int, reasons: Iterator[str]) -> Iterator[str]:
     """Name the pair in each reason, if there are several."""
     prefix = f"pair {pair}: " if len(outcome.lineup.pairs) > 1 else ""
     return (prefix + reason for reason in reasons)
@@ -110,7 +110,7 @@ def _untimed(orders: int) -> Iterator[str]:
         yield f"{-orders:,} completion times too many: the gateway was killed while it reported a second"
 
 
-def _lost(outcome: Outcome, instance: int) -> Iterator[str]:
+def _lost(outcome: RunOutcome, instance: int) -> Iterator[str]:
     """Messages that a reporter's sources sent and it did not receive."""
     reporter = outcome.reporters[instance]
     pairs = outcome.lineup.part_of(instance).pairs
@@ -150,7 +150,9 @@ def _ends_differ(gateway: GatewayResult, engine: EngineResult) -> Iterator[str]:
                 yield f"the {end}'s end says {announced} {done}, the other end saw {seen}"
 
 
-def _saturated(outcome: Outcome, offered_orders_per_s: float | None, lag_p99_us: Mapping[int, float]) -> Iterator[str]:
+def _saturated(
+    outcome: RunOutcome, offered_orders_per_s: float | None, lag_p99_us: Mapping[int, float]
+) -> Iterator[str]:
     for pair, gateway in outcome.gateways.items():
         yield from _of_pair(outcome, pair, _fell_behind(gateway, offered_orders_per_s, lag_p99_us.get(pair)))
 

@@ -20,7 +20,7 @@ class RunSeconds:
     """The seconds of one run. A row has the columns of Spark's table of seconds, as far as they are known."""
 
     def __init__(self, folder: RunFolder) -> None:
-        self._offered = _offered_each_second(folder.run)
+        self._offered = _offered_orders_per_s(folder.run)
         self._facts = Facts(folder.run.get("duration_s"))
         small = [record for kind in ("traffic", "process", "throughput") for record in folder.spool[kind]]
         self._facts.take({**record, **record["payload"]} for record in small)
@@ -79,7 +79,7 @@ class RunSeconds:
         return bool(counts) and not is_full(counts[-1], [count for count in counts[:-1] if count])
 
 
-def _offered_each_second(run: Record) -> float | None:
+def _offered_orders_per_s(run: Record) -> float | None:
     """The rate that every second was offered; None where it changes, or if there is no schedule."""
     settings = section(run, "settings")
     offered = section(run, "rates").get("offered_orders_per_s", settings.get("orders_per_s"))

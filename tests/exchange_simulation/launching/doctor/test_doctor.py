@@ -27,7 +27,7 @@ from exchange_simulation.launching.doctor.examination import (
 )
 from exchange_simulation.launching.doctor.items import PURPOSES, Item, Verdict, answer
 from exchange_simulation.launching.doctor.quiet import WakeUps, exact_timers, listen, quiet, wake_ups
-from exchange_simulation.launching.network.probe import Finding, Machine
+from exchange_simulation.launching.network.probe import Machine, ProbeFinding
 from exchange_simulation.launching.priority import wake_on_time
 from exchange_simulation.launching.record.machine import host_facts
 from exchange_simulation.launching.record.noise import MachineTimes
@@ -171,7 +171,7 @@ WORKS = ("tools", "namespace", "veth", "bridge", "netem", "packet socket")
 def test_a_network_needs_namespaces_and_netem_or_packet_sockets(
     lacking: tuple[str, ...], verdict: str, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    findings = {name: Finding(name, "refused" if name in lacking else "", "sudo it") for name in WORKS}
+    findings = {name: ProbeFinding(name, "refused" if name in lacking else "", "sudo it") for name in WORKS}
     monkeypatch.setattr("exchange_simulation.launching.network.probe.probe", lambda: Machine((), findings))
     item = network()
     assert (item.verdict, item.why, item.figures["netem"]) == (verdict, why, "netem" not in lacking)

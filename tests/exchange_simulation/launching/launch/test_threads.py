@@ -13,7 +13,7 @@ import pytest
 from exchange.settings import RunSettings
 from exchange_simulation.launching.launch.threads import Stage, run_in_threads
 from exchange_simulation.launching.launch.watch import Moment
-from exchange_simulation.launching.record.outcome import Outcome
+from exchange_simulation.launching.record.outcome import RunOutcome
 from gateway.completion import Intake
 from matching_engine.service import EngineService
 from tests.machine import until
@@ -68,7 +68,7 @@ def test_a_gateway_that_gave_up_does_not_leave_the_engine_waiting_for_room(
     monkeypatch.setattr(Intake, "take", deaf_once_greeted)
     orders = 4 * CAPACITY_FRAMES
     settings = RunSettings(transport="memory", orders_per_s=None, orders=orders, window=orders, timeout_s=0.5)
-    outcomes: list[Outcome] = []
+    outcomes: list[RunOutcome] = []
     run = Thread(target=lambda: outcomes.append(run_in_threads(tmp_path, settings, lambda _: None)[1]), daemon=True)
     run.start()
     run.join(60)

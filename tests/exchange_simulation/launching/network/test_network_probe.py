@@ -5,14 +5,14 @@ from click.testing import CliRunner
 
 from exchange_simulation.cli.main import main
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.network.probe import AS_ROOT, Finding, Machine
+from exchange_simulation.launching.network.probe import AS_ROOT, Machine, ProbeFinding
 from exchange_simulation.launching.network.profile import PROFILES
 
 WHAT_IT_TAKES = ("tools", "namespace", "veth", "bridge", "netem", "packet socket")
 
 
 def machine(*lacking: str) -> Machine:
-    found = {name: Finding(name, "refused" if name in lacking else "", f"get {name}") for name in WHAT_IT_TAKES}
+    found = {name: ProbeFinding(name, "refused" if name in lacking else "", f"get {name}") for name in WHAT_IT_TAKES}
     return Machine(AS_ROOT, found)
 
 
@@ -41,8 +41,8 @@ def test_without_namespaces_or_links_nothing_stands_in_for_them(name, lacking):
 
 def test_a_refusal_that_ends_with_a_full_stop_goes_on_with_what_to_try():
     refusal = "Error: Specified qdisc kind is unknown."
-    assert str(Finding("netem", refusal, "get it")) == f"netem: {refusal[:-1]}; try: get it"
-    assert str(Finding("netem", refusal)) == f"netem: {refusal}"
+    assert str(ProbeFinding("netem", refusal, "get it")) == f"netem: {refusal[:-1]}; try: get it"
+    assert str(ProbeFinding("netem", refusal)) == f"netem: {refusal}"
 
 
 def test_local_takes_nothing():

@@ -10,7 +10,7 @@ import pytest
 from exchange.results import ReporterResult
 from exchange.settings import RunSettings
 from exchange_simulation.launching.lineup import Lineup
-from exchange_simulation.launching.record.outcome import Outcome, counts, mean_message
+from exchange_simulation.launching.record.outcome import RunOutcome, counts, mean_message
 from exchange_simulation.launching.record.reading import read_spool
 from exchange_simulation.launching.record.record import Conditions, make_record
 from tests.exchange_simulation.reports.live.spool_records import completion
@@ -27,7 +27,7 @@ from tests.exchange_simulation.reports.live.spool_records import completion
 )
 def test_the_offered_rate_is_the_mean_over_the_run(tmp_path: Path, settings: RunSettings, offered: float) -> None:
     known = Conditions(name="x", url=None, settings=settings.as_dict(), host={}, versions={}, started_at="")
-    assert make_record(read_spool(tmp_path), known, Outcome())["rates"] == {"offered_orders_per_s": offered}
+    assert make_record(read_spool(tmp_path), known, RunOutcome())["rates"] == {"offered_orders_per_s": offered}
 
 
 def test_the_times_of_a_run_are_those_of_its_pairs_and_of_nobody_else(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_the_times_of_a_run_are_those_of_its_pairs_and_of_nobody_else(tmp_path: 
     lines = (orjson.dumps(each, option=orjson.OPT_SERIALIZE_NUMPY) for each in records)
     (tmp_path / "spool" / "000001.jsonl").write_bytes(b"\n".join(lines))
     known = Conditions(name="x", url=None, settings={}, host={}, versions={}, started_at="")
-    record = make_record(read_spool(tmp_path), known, Outcome(lineup=Lineup((2,), (1,))))
+    record = make_record(read_spool(tmp_path), known, RunOutcome(lineup=Lineup((2,), (1,))))
     assert record["completion_us"] == record["pairs"][0]["completion_us"]
     assert record["completion_us"]["due"]["count"] == 1
 
@@ -47,7 +47,7 @@ def test_a_line_that_stands_twice_in_the_spool_counts_once(tmp_path: Path) -> No
     for number in (1, 2):
         (tmp_path / "spool" / f"{number:06}.jsonl").write_bytes(line + b"\n" + line)
     known = Conditions(name="x", url=None, settings={}, host={}, versions={}, started_at="")
-    record = make_record(read_spool(tmp_path), known, Outcome(lineup=Lineup((1,), (1,))))
+    record = make_record(read_spool(tmp_path), known, RunOutcome(lineup=Lineup((1,), (1,))))
     assert record["completion_us"]["due"]["count"] == 1
 
 
@@ -63,6 +63,6 @@ def test_strangers_are_counted_where_somebody_could_count_them() -> None:
     reporter = ReporterResult(
         received=9, announced=9, checksums_agree=True, junk_frames=0, handshakes_refused=0, samples=0
     )
-    assert counts(Outcome(reporters={1: reporter}))["handshakes_refused"] == 0
-    assert "handshakes_refused" not in counts(Outcome(reporters={1: reporter}, broker={"product": "RabbitMQ"}))
-    assert "handshakes_refused" not in counts(Outcome())
+    assert counts(RunOutcome(reporters={1: reporter}))["handshakes_refused"] == 0
+    assert "handshakes_refused" not in counts(RunOutcome(reporters={1: reporter}, broker={"product": "RabbitMQ"}))
+    assert "handshakes_refused" not in counts(RunOutcome())

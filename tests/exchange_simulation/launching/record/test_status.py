@@ -11,7 +11,7 @@ from exchange.instances import role_of
 from exchange.results import EngineResult, GatewayResult, ReporterResult, StreamCounts
 from exchange.settings import RunSettings
 from exchange_simulation.launching.lineup import Lineup
-from exchange_simulation.launching.record.outcome import Outcome, outcome_of, recovered
+from exchange_simulation.launching.record.outcome import RunOutcome, outcome_of, recovered
 from exchange_simulation.launching.record.status import is_gateways_own, judge
 
 RATE = 8000.0
@@ -21,7 +21,7 @@ ENGINE_END = {"sent": 190, "sent_checksum": int("b" * 16, 16), "received": 80, "
 LATE = "the gateway's p99 lag is 10.0 ms, though the rate was held and answers kept up: a delay on the gateway's side"
 
 
-def outcome(orders: int = 80, packing: int = 1, late_s: float = 0.0, **changes: Any) -> Outcome:
+def outcome(orders: int = 80, packing: int = 1, late_s: float = 0.0, **changes: Any) -> RunOutcome:
     """The outcome of a run whose last order alone was late; `changes` are fields of results, by role."""
     sent = replace(ORDERS, messages=orders)
     settings = RunSettings(orders_per_s=RATE, orders=orders, packing=packing).as_dict()
@@ -206,7 +206,7 @@ def test_partial_comes_before_invalid_and_invalid_before_saturated() -> None:
     )
 
 
-def two_pairs(reporters: int = 1, **changes: Any) -> Outcome:
+def two_pairs(reporters: int = 1, **changes: Any) -> RunOutcome:
     """The outcome of a run in which all is well, but for `changes` by component, as gateway_2."""
     well, lineup = outcome().results, Lineup((1, 2), tuple(range(1, reporters + 1)))
     pairs_each = 2 // reporters
