@@ -59,8 +59,10 @@ class LoadingGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         names = self.list_commands(ctx)
-        if args[0] not in names and (close := difflib.get_close_matches(args[0], names, n=1)):
-            ctx.fail(f"No such command {args[0]!r}. Did you mean {close[0]!r}?")
+        if args[0] not in names:
+            close = difflib.get_close_matches(args[0], names, n=1)
+            if close:
+                ctx.fail(f"No such command {args[0]!r}. Did you mean {close[0]!r}?")
         return super().resolve_command(ctx, args)
 
 
@@ -74,7 +76,8 @@ class Subcommands(LoadingGroup):
         except ModuleNotFoundError as error:
             from exchange_simulation.launching.errors import sentence_of
 
-            if (sentence := sentence_of(error)) is None:
+            sentence = sentence_of(error)
+            if sentence is None:
                 raise
             raise click.ClickException(sentence) from error
 

@@ -63,14 +63,16 @@ class Events:
     """Events of one component: JSON lines for a launcher, or sentences for a person."""
 
     def __init__(self, role: str, launched: bool) -> None:
-        self._role, self.launched = role, launched
+        self._role = role
+        self.launched = launched
         self.known: dict[str, Any] = {}
         """What the launcher knows of the process that this one takes the place of."""
         self.on_known: Callable[[dict[str, Any]], None] = lambda known: None
-        self._unread, self._out = b"", sys.stdout.buffer
+        self._unread = b""
+        self._out = sys.stdout.buffer
 
     def alone_on_stdout(self) -> None:
-        """From now on, what else is printed, by a library as well, goes to the log."""
+        """Keep stdout for events alone: from now on, everything else that is printed goes to the log."""
         if self.launched:
             self._out = os.fdopen(os.dup(1), "wb")
             os.dup2(2, 1)
@@ -81,18 +83,23 @@ class Events:
             raise SystemExit(1)
 
     def hear(self) -> None:
-        """Take what the launcher has said since the start, if anything."""
-        if self.launched and (self._unread or select.select([STDIN], [], [], 0)[0]):
+        """Take a line that the launcher has written since the start, if there is one."""
+        if not self.launched:
+            return
+        readable, _, _ = select.select([STDIN], [], [], 0)
+        if self._unread or readable:
             self._take_line()
 
     def _take_line(self) -> bool:
         """Wait for a line. False where the launcher is gone."""
         while b"\n" not in self._unread:
-            if not (chunk := os.read(STDIN, 1 << 16)):
+            chunk = os.read(STDIN, 1 << 16)
+            if not chunk:
                 return False
             self._unread += chunk
         line, _, self._unread = self._unread.partition(b"\n")
-        if known := orjson.loads(line):
+        known = orjson.loads(line)
+        if known:
             self.known = known
             self.on_known(known)
         return True
@@ -164,9 +171,13 @@ def _run(events: Events, open_service: Callable[[], tuple[Service, str]], cpu: i
 
 
 def _give_up(events: Events, error: Exception) -> NoReturn:
-    mistake = isinstance(error, BadAddress | CannotListen | Disagreement | UserError)
+    """Report the error to the launcher, and end with its exit code: 2 for a user's mistake, else 1."""
+    is_users_mistake = isinstance(error, BadAddress | CannotListen | Disagreement | UserError)
+    exit_code = 2 if is_users_mistake else 1
     message = sentence(error)
-    events.error(message, 2 if mistake else 1)
+    events.error(message, exit_code)
     if events.launched:
-        raise SystemExit(2 if mistake else 1) from error
-    raise (UserError(message) if mistake else click.ClickException(message)) from error
+        raise SystemExit(exit_code) from error
+    if is_users_mistake:
+        raise UserError(message) from error
+    raise click.ClickException(message) from error

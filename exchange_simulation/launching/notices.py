@@ -18,7 +18,8 @@ _is_verbose: ContextVar[bool] = ContextVar("is_verbose", default=False)
 
 def say(sentence: str) -> None:
     """Tell the listener; without one, the user at the terminal."""
-    if listener := _listener.get():
+    listener = _listener.get()
+    if listener:
         listener(sentence)
     else:
         click.echo(sentence, err=True)

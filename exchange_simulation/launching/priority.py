@@ -110,7 +110,8 @@ def _short_slices() -> Iterator[None]:
 
 def _ask_for_slices(slice_ns: int) -> None:
     """Call sched_setattr, which Python lacks, and every libc but the newest."""
-    if call := SCHED_SETATTR.get(platform.machine()):
+    call = SCHED_SETATTR.get(platform.machine())
+    if call:
         nice = os.getpriority(os.PRIO_PROCESS, 0)
         attributes = struct.pack("IIQiIQQQ", 48, os.SCHED_OTHER, 0, nice, 0, slice_ns, 0, 0)
         ctypes.CDLL(None).syscall(call, 0, attributes, 0)

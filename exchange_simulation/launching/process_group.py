@@ -100,9 +100,15 @@ class ProcessGroup:
     def last_line_of(self, name: str) -> str:
         """The last line in a process's log; empty if it has none."""
         log = self._logs.get(name)
-        with contextlib.suppress(OSError):
-            lines = log.read_text(errors="replace").split("\n") if log else []
-            return next((printable(line.strip()) for line in reversed(lines) if line.strip()), "")
+        if log is None:
+            return ""
+        try:
+            lines = log.read_text(errors="replace").split("\n")
+        except OSError:
+            return ""
+        for line in reversed(lines):
+            if line.strip():
+                return printable(line.strip())
         return ""
 
     def tell(self, *names: str, known: Mapping[str, Any] | None = None) -> None:
@@ -157,7 +163,8 @@ class Supervisor:
 
     def __init__(self, start: Callable[[str], None] | None, timeout_s: float) -> None:
         """Without `start`, nothing is started again."""
-        self._start, self._timeout_s = start, timeout_s
+        self._start = start
+        self._timeout_s = timeout_s
         self._restarts: Counter[str] = Counter()
         self._until_s: dict[str, float] = {}
         """When a process that was started again has to be ready."""

@@ -308,7 +308,8 @@ class RecordedStream:
     keeps_bytes = True
 
     def __init__(self, checksum: Stream, path: Path, anew: bool = False) -> None:
-        self._checksum, self.state = checksum, checksum.state
+        self._checksum = checksum
+        self.state = checksum.state
         self._path = path
         self.size = 0
         self._flush_s = time.monotonic() + FLUSH_EVERY_S
@@ -327,7 +328,8 @@ class RecordedStream:
         self.size += len(data)
         try:
             self._file.write(data.data)
-            if (now_s := time.monotonic()) >= self._flush_s:  # what a kill may cost
+            now_s = time.monotonic()
+            if now_s >= self._flush_s:  # a kill costs at most what came since the last flush
                 self._file.flush()
                 self._flush_s = now_s + FLUSH_EVERY_S
         except OSError as error:
@@ -360,14 +362,15 @@ def open_streams(
     with contextlib.ExitStack() as stack:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            files = [folder / f"{named(stream, instance)}.bin" for stream in ("orders", "answers")]
-            orders, answers = (RecordedStream(StreamChecksum(), file, anew) for file in files)
+            tape = folder / f"{named('orders', instance)}.bin"
+            orders = RecordedStream(StreamChecksum(), tape, anew)
+            answers = RecordedStream(StreamChecksum(), folder / f"{named('answers', instance)}.bin", anew)
         except FileExistsError as error:
             raise UserError(f"{error.filename} exists already: choose another name with --run") from error
         for stream in (orders, answers):
             stack.callback(stream.close)
         yield orders, answers
-        _write_due(files[0], settings, instance, orders.size // LAYOUTS[Order].size)
+        _write_due(tape, settings, instance, orders.size // LAYOUTS[Order].size)
 
 
 def _write_due(tape: Path, settings: RunSettings, instance: int, orders: int) -> None:

@@ -20,10 +20,12 @@ GRACE_S = 1.0
 def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    folders, done = [], False
+    folders = []
+    done = False
     for line in sys.stdin:
         word, _, path = line.rstrip("\n").partition(" ")
-        done = done or word == "done"
+        if word == "done":
+            done = True
         if word == "remove":
             folders.append(os.fsdecode(bytes.fromhex(path)))
     if not done:

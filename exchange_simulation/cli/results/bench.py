@@ -13,11 +13,15 @@ from transports.registry import scheme_of
 
 
 class BenchKind(FolderKind):
-    name, file, record = "bench", "bench.json", BenchRecord
+    name = "bench"
+    file = "bench.json"
+    record = BenchRecord
     shown_by = "exchange_simulation.messaging.report:show"
     marks = (file,)
-    page, reported_by = "bench.html", "exchange_simulation.messaging.report:report_benchmark"
-    remarks, fields = "reasons", ("benchmark",)
+    page = "bench.html"
+    reported_by = "exchange_simulation.messaging.report:report_benchmark"
+    remarks = "reasons"
+    fields = ("benchmark",)
     caveat = "Two benchmarks were run at different times, so what differs may be the machine's."
 
     def row_of(self, folder: Path, record: Record) -> ListedFolder:

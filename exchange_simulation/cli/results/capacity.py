@@ -18,11 +18,15 @@ if TYPE_CHECKING:
 
 
 class CapacityKind(FolderKind):
-    name, file, record = "capacity", "capacity.json", CapacityRecord
+    name = "capacity"
+    file = "capacity.json"
+    record = CapacityRecord
     shown_by = "exchange_simulation.reports.capacity.table:show"
     marks = (file,)
-    page, reported_by = "capacity.html", "exchange_simulation.reports.capacity.page:report_capacity"
-    remarks, fields = "flags", ("objective",)
+    page = "capacity.html"
+    reported_by = "exchange_simulation.reports.capacity.page:report_capacity"
+    remarks = "flags"
+    fields = ("objective",)
     parts = dict.fromkeys(("settings", "search", "host", "versions"))
     caveat = "Two searches were made at different times, so what differs may be the machine's."
 

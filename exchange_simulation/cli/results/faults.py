@@ -11,10 +11,13 @@ from exchange_simulation.cli.results.rerun import warn_of_differences
 
 
 class FaultsKind(FolderKind):
-    name, file, record = "faults", "faults.json", FaultsRecord
+    name = "faults"
+    file = "faults.json"
+    record = FaultsRecord
     shown_by = "exchange_simulation.reports.faults.table:show"
     marks = (file,)
-    page, reported_by = "faults.html", "exchange_simulation.reports.faults.page:report_faults"
+    page = "faults.html"
+    reported_by = "exchange_simulation.reports.faults.page:report_faults"
     caveat = "A fault meets a run at another moment each time, so the number of orders lost varies."
 
     def row_of(self, folder: Path, record: Record) -> ListedFolder:

@@ -35,12 +35,16 @@ PACKETS = tuple(metric for metric in NAGLE_METRICS if metric.name == "packets_pe
 
 
 class RunKind(FolderKind):
-    name, file, record = "run", "run.json", RunRecord
+    name = "run"
+    file = "run.json"
+    record = RunRecord
     marks = (file, "spool", "begun.json", "orders.bin", "answers.bin", "gateway.log", "engine.log", "reporter.log")
-    page, reported_by = "report.html", "exchange_simulation.reports.run.page:report_run"
+    page = "report.html"
+    reported_by = "exchange_simulation.reports.run.page:report_run"
     unfinished = "the run goes on, or was killed: then exchange results repair {folder} writes it"
     parts = CONDITIONS
-    conditions_title, no_conditions = "conditions that differ", "settings, host and versions are the same"
+    conditions_title = "conditions that differ"
+    no_conditions = "settings, host and versions are the same"
     caveat = "One run each carries no verdict: another run of the same settings differs, too. Use exchange compare."
 
     def row_of(self, folder: Path, record: Record) -> ListedFolder:
@@ -223,5 +227,7 @@ def _has_enough_orders(difference: Record, figure: Record) -> bool:
 
 
 def _title(figure: Record) -> str:
-    title, unit = figure["title"], figure["unit"]
+    """The figure's title with its unit, unless the title begins with the unit."""
+    title = figure["title"]
+    unit = figure["unit"]
     return title if title.startswith(unit) else f"{title}, {unit}"

@@ -16,7 +16,9 @@ from exchange_simulation.reports.formats import axis_number
 
 
 class SimulationKind(FolderKind):
-    name, file, record = "simulation", "simulation.json", SimulationRecord
+    name = "simulation"
+    file = "simulation.json"
+    record = SimulationRecord
     shown_by = "exchange_simulation.experiments.simulate.simulate:show"
     marks = (file, "instruments.parquet", "market", "trades")
     unfinished = "the simulation goes on, or was killed"
@@ -25,7 +27,8 @@ class SimulationKind(FolderKind):
 
     def row_of(self, folder: Path, record: Record) -> ListedFolder:
         """The folder's line has no offered rate or completion time; words say how much was matched, and how fast."""
-        orders, instruments = record["settings"]["orders"], counted(record["settings"]["instruments"], "instruments")
+        orders = record["settings"]["orders"]
+        instruments = counted(record["settings"]["instruments"], "instruments")
         speed = f"{record['rates']['orders_per_s'] / 1e6:.3g} M/s"
         return self.row_with(folder, record, words=f"{axis_number(orders)} orders, {instruments}, {speed}")
 

@@ -24,11 +24,15 @@ SIDES = ("first", "second")
 
 
 class TrialKind(FolderKind):
-    name, file, record = "trial", "comparison.json", ComparisonRecord
+    name = "trial"
+    file = "comparison.json"
+    record = ComparisonRecord
     marks = (PLAN, file)
-    page, reported_by = "comparison.html", "exchange_simulation.experiments.trials.trial:report_trial"
+    page = "comparison.html"
+    reported_by = "exchange_simulation.experiments.trials.trial:report_trial"
     fields = ("study", "seed", "repeats")
-    conditions_title, no_conditions = "plan and conditions that differ", "plan, host and versions are the same"
+    conditions_title = "plan and conditions that differ"
+    no_conditions = "plan, host and versions are the same"
     caveat = (
         "Trials were made at different times, so what differs may be the machine's: only arms of one trial are held "
         "against each other. Use exchange compare."

@@ -84,7 +84,8 @@ def processors(usable: int, host: dict[str, object]) -> Item:
 
 def frequency(host: dict[str, object]) -> Item:
     """Whether processors keep their frequency."""
-    governor, turbo = host.get("governor"), host.get("turbo")
+    governor = host.get("governor")
+    turbo = host.get("turbo")
     known = {"governor": governor, "turbo": {True: "on", False: "off"}.get(turbo)}  # type: ignore[call-overload]
     found = ", ".join(f"{name} {value}" for name, value in known.items() if value)
     figures = {"governor": governor, "turbo": turbo}

@@ -228,7 +228,8 @@ def noise_share(run: Mapping[str, Any]) -> float | None:
     Every noise that is printed comes from here. A record without `share_of_all_cpus` is of an older version, which
     wrote 0 where the remainder was negative.
     """
-    noise, cores = run.get("noise"), run.get("host", {}).get("cores")
+    noise = run.get("noise")
+    cores = run.get("host", {}).get("cores")
     if not noise:
         return None
     if "share_of_all_cpus" in noise:

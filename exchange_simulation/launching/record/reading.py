@@ -31,7 +31,8 @@ class Unusable(click.ClickException):
 
     def __init__(self, path: Path, status: str, why: str) -> None:
         super().__init__(f"{path} {why}")
-        self.status, self.reason = status, f"{path.name} {why}"
+        self.status = status
+        self.reason = f"{path.name} {why}"
 
     def format_message(self) -> str:
         return printable(self.message)
