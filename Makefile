@@ -1,13 +1,10 @@
 # `make` alone lists the recipes.
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test test-browser test-spark test-long test-bounds check bench figures pictures docs lock clean
+.PHONY: help setup setup-dev run test test-fast test-browser test-spark test-long test-bounds coverage check bench figures pictures docs lock clean
 PYTHON ?= python3.11
 BIN := .venv/bin
 # A run is four short processes: without bytecode each would compile our sources anew, a fifth of its start.
 unexport PYTHONDONTWRITEBYTECODE
-# pytest's 1 says that tests failed. What failed beside others runs once more, alone, and its second answer counts; both are printed.
-ALONE = test $$? -eq 1 && echo "once more, alone: a test that fails only beside others has a defect too" && \
-	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 help: ## list the recipes
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,19 +19,28 @@ setup-dev: .venv/.ready-dev ## add the test tools of requirements-dev.lock, and 
 	@$(MAKE) --silent --jobs 2 .venv/.kernels .venv/.spark
 
 test: setup-dev ## everything the tests need, then the tests
-	@$(BIN)/python -m pytest --numprocesses 4 --dist loadgroup || { $(ALONE); }
+	@.ci/tests 4
+
+test-fast: setup-dev ## the inner loop, a minute: no broker, JVM, browser or process, few examples of each property
+	@EXCHANGE_TESTS_EXAMPLES=5 $(BIN)/python -m pytest --numprocesses 2 --dist loadgroup -m "fast and not long and not jvm"
 
 test-browser: setup-dev ## the pages, opened in a real browser
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup -m "browser and not long" || { $(ALONE) -m "browser and not long"; }
+	@.ci/tests 2 -m "browser and not long"
 
 test-spark: setup-dev ## Spark: its jobs, the summary of a run, a cluster, kills, a query beside a run, a simulation
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup -m "jvm and not long" || { $(ALONE) -m "jvm and not long"; }
+	@.ci/tests 2 -m "jvm and not long"
 
 test-long: setup-dev ## what make test leaves out: more signals, transports and kills, and ten times the examples of each property
-	@EXCHANGE_TESTS_EXAMPLES=250 $(BIN)/python -m pytest --numprocesses 3 --dist loadgroup -m "long or hypothesis and not jvm"
+	@EXCHANGE_TESTS_EXAMPLES=250 .ci/tests 3 -m "long or hypothesis and not jvm"
 
 test-bounds: setup-dev ## the engine's tests once more, with numba checking every array index
 	@NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/numba-boundscheck $(BIN)/python -m pytest tests/matching_engine
+
+coverage: setup-dev ## the share of lines that make test runs, and each line in build/coverage/index.html; no threshold
+	@$(BIN)/python -m pytest --numprocesses 4 --dist loadgroup --cov --cov-report= || test $$? -eq 1
+	@$(BIN)/python -m coverage html --quiet
+	@echo "coverage: $$($(BIN)/python -m coverage report --format=total) % of the lines of Python; build/coverage/index.html has each line."
+	@echo "Not seen: kernels that numba compiles, and what runs in processes of the exchange command."
 
 check: setup-dev ## style, types, and the arrows of import
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-cache

@@ -16,13 +16,14 @@ free. A test's group is, in this order:
 import atexit
 import gc
 import signal
+import subprocess
 
 import pytest
 from hypothesis import settings
 
-from tests.broker import at_broker, brokers, keys, no_standing_broker, rabbitmq_node
+from tests.broker import at_broker, brokers, keys, need_rabbitmq, no_standing_broker, rabbitmq_node
 from tests.browser import browser
-from tests.exchange_command import matched, running
+from tests.exchange_command import Running, command, exchange, matched, measured, running
 from tests.machine import EXAMPLES
 
 __all__ = ["at_broker", "brokers", "browser", "keys", "matched", "no_standing_broker", "rabbitmq_node", "running"]
@@ -32,6 +33,10 @@ GROUP_OF_FIXTURE = {"brokers": "broker", "browser": "browser", "spark": "spark"}
 
 MARK_OF_FIXTURE = {"browser": pytest.mark.browser, "spark": pytest.mark.jvm}
 """Fixtures, with the mark by which `make` selects the tests that use them."""
+
+STARTERS = (subprocess, exchange, measured, command, Running, need_rabbitmq)
+STARTING_FIXTURES = {"running", "no_standing_broker"}
+"""Names and fixtures by which a test starts a process, so that it is not for `make test-fast`."""
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # As in `make test &`. The commands under test would inherit it, and no test of Ctrl-C could pass.
@@ -47,7 +52,10 @@ settings.load_profile("untimed")
 
 @pytest.hookimpl(trylast=True)
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark a test with what its fixtures start, and with the group of a fixture unless it has a group already."""
+    """Mark a test with what its fixtures start, with the group of a fixture unless it has a group already, and `fast`.
+
+    A test is `fast` if it has no group, which would share something slow, and starts no process.
+    """
     fixtures = getattr(item, "fixturenames", ())
     for fixture, mark in MARK_OF_FIXTURE.items():
         if fixture in fixtures:
@@ -58,6 +66,16 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         if fixture in fixtures:
             item.add_marker(pytest.mark.xdist_group(group))
             return
+    if not _starts_processes(item):
+        item.add_marker(pytest.mark.fast)
+
+
+def _starts_processes(item: pytest.Item) -> bool:
+    """Return whether a test's module imports what starts a process, or one of its fixtures does."""
+    if not STARTING_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
+        return True
+    imported = vars(getattr(item, "module", None) or object).values()
+    return any(value is starter for value in imported for starter in STARTERS)
 
 
 @pytest.hookimpl(trylast=True)

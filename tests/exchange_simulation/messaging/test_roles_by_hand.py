@@ -40,7 +40,13 @@ def scenarios(listen: str, connect: str, back: str = "") -> dict[str, Scenario]:
 Played = dict[str, list[dict[str, Any]]]
 
 
-@pytest.fixture(scope="module", params=["zeromq", pytest.param("amqp", marks=shares_the_broker)])
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param("zeromq", marks=pytest.mark.xdist_group("roles by hand")),
+        pytest.param("amqp", marks=shares_the_broker),
+    ],
+)
 def played(request: pytest.FixtureRequest) -> Played:
     if request.param == "zeromq":
         asked = scenarios("--listen zeromq://127.0.0.1:0", "--connect {url}", "?back=0")
