@@ -15,7 +15,7 @@ import pytest
 
 from tests.machine import lacks
 from transports.amqp.address import PASSWORD
-from transports.amqp.broker import PrivateServer
+from transports.amqp.broker import PrivateRabbitMq
 from transports.base import NotInstalled
 from transports.declaration import RunningBroker, Where
 from transports.keys import make_keys
@@ -61,7 +61,7 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str]
             folder = tmp_path_factory.mktemp("broker") / f"of {scheme}"
             with needing_a_broker():
                 found = stack.enter_context(declared().start(folder, None, nodelay=True, where=Where()))
-            if isinstance(found.server, PrivateServer):
+            if isinstance(found.server, PrivateRabbitMq):
                 found.server.node.evaluate(LOGS_LESS)
             return found
 
@@ -81,7 +81,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def rabbitmq_node(brokers: Callable[[str], RunningBroker]) -> Node:
     """The private RabbitMQ that all tests share; one that a module has restarted is another for the modules behind."""
     server = brokers("amqp").server
-    assert isinstance(server, PrivateServer)
+    assert isinstance(server, PrivateRabbitMq)
     return server.node
 
 

@@ -51,7 +51,7 @@ class Where:
     """The folder of keys by which it and its clients know each other, over TLS; None if it speaks without."""
 
 
-class Usage(Protocol):
+class ServerUsage(Protocol):
     """Counters of a server's processes since they were started."""
 
     @property
@@ -61,10 +61,10 @@ class Usage(Protocol):
         """The differences to an earlier reading, by the names of exchange.results: cpu_s, rss_bytes, ..."""
 
 
-class Server(Protocol):
+class BrokerServer(Protocol):
     """A broker's processes on this host, so that a run can measure them. OSError from any call if they are gone."""
 
-    def usage(self) -> Usage: ...
+    def usage(self) -> ServerUsage: ...
 
     def cpu_ns(self) -> int:
         """CPU time since its start, cheaper than `usage`."""
@@ -77,7 +77,7 @@ class Server(Protocol):
 
 
 @runtime_checkable
-class BreakableServer(Server, Protocol):
+class BreakableServer(BrokerServer, Protocol):
     """A server into which `exchange faults` can inject faults; each call is an OSError if the server is gone."""
 
     def restart(self) -> None:
@@ -98,13 +98,13 @@ class RunningBroker:
     """Its address, without options."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables that its clients need besides, for instance a password."""
-    server: Server | None = None
+    server: BrokerServer | None = None
     """Its processes; None if somebody else started it, perhaps on another host."""
     is_reachable: bool = True
     """False if only its clients, in their own network namespaces, can connect to it."""
 
 
-class Probe(Protocol):
+class BrokerProbe(Protocol):
     """A connection beside those of a run, to what the run has at the broker."""
 
     @property
@@ -154,13 +154,13 @@ class Broker(ABC):
         """One that the user has started for several runs, with these sockets; None if there is none."""
         return None
 
-    def probe(self, url: str, meetings: Sequence[Address]) -> Probe | None:  # noqa: ARG002
+    def probe(self, url: str, meetings: Sequence[Address]) -> BrokerProbe | None:  # noqa: ARG002
         """Look into a broker. `meetings` are the addresses of all links of a run, whose token is the run's name."""
         return None
 
 
 @dataclass(frozen=True)
-class Whole:
+class WholeNumber:
     """The whole numbers that an option of an address takes."""
 
     what: str
@@ -182,8 +182,8 @@ class Whole:
 
 KERNEL = Path("/proc/sys/net/core")
 BUFFERS = {
-    "sndbuf": Whole("bytes", 4_096, 1 << 30, KERNEL / "wmem_max"),
-    "rcvbuf": Whole("bytes", 4_096, 1 << 30, KERNEL / "rmem_max"),
+    "sndbuf": WholeNumber("bytes", 4_096, 1 << 30, KERNEL / "wmem_max"),
+    "rcvbuf": WholeNumber("bytes", 4_096, 1 << 30, KERNEL / "rmem_max"),
 }
 """The kernel's buffers of a TCP socket: options of the transports that set them."""
 
@@ -208,7 +208,7 @@ class Transport:
     """Schemes that join only threads of one process."""
     variants: tuple[str, ...] = ()
     """Options that deserve a contract test of their own, as the query of a URL."""
-    options: Mapping[str, tuple[str, ...] | Whole] = field(default_factory=dict)
+    options: Mapping[str, tuple[str, ...] | WholeNumber] = field(default_factory=dict)
     """The options of an address: the words that it takes, its default first; no words: any value; or its numbers."""
     run_settings: Mapping[str, str] = field(default_factory=dict)
     """Settings of a run that this transport knows, each with the option that carries it: {"delivery": "delivery"}."""
@@ -251,7 +251,7 @@ class Transport:
             raise BadAddress(f"{address.shown}: {name!r} is no option of {address.scheme}, which takes {known_words}")
         for name, value in address.options.items():
             takes = self.options.get(name)
-            wrong = takes.wrong(value) if isinstance(takes, Whole) else None
+            wrong = takes.wrong(value) if isinstance(takes, WholeNumber) else None
             if isinstance(takes, tuple) and takes and value not in takes:
                 wrong = f"it takes {', '.join(takes)}"
             if wrong:

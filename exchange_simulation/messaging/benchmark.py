@@ -18,7 +18,7 @@ import click
 from exchange.words import counted
 from exchange_simulation.messaging.roles import Links, Role, RoleResult
 from transports.base import Pattern
-from transports.declaration import Server
+from transports.declaration import BrokerServer
 from transports.registry import has_broker
 
 QUICK_HELP = "Fewer sizes and messages, three repeats: to see how it looks."
@@ -256,7 +256,9 @@ class Benchmark:
     """A sentence if the transport lacks something for a cell, which is then left out."""
     prepare: Callable[[Cell, Sequence[Role]], None] = lambda _cell, _roles: None
     """Puts what a cell needs in place before any role opens its links."""
-    meanwhile: Callable[[Cell, Sequence[Role], Server | None], AbstractContextManager[None]] = lambda *_: nullcontext()
+    meanwhile: Callable[[Cell, Sequence[Role], BrokerServer | None], AbstractContextManager[None]] = lambda *_: (
+        nullcontext()
+    )
     """A context around the roles' work, in the launcher; it may do something to the broker's server."""
     patterns: Callable[[Cell], Sequence[Pattern]] = lambda _cell: ()
     """Patterns of the links that are not pairs."""

@@ -22,7 +22,7 @@ from exchange_simulation.messaging.role_process import Forked, Threaded, fork, s
 from exchange_simulation.messaging.roles import Role, RoleResult
 from exchange_simulation.messaging.setup import Setup
 from exchange_simulation.reports.progress import OnCount, counting, now_and_then
-from transports.declaration import Server, Usage
+from transports.declaration import BrokerServer, ServerUsage
 
 COMPLETE, INVALID, PARTIAL = "complete", "invalid", "partial"
 READY_S = 180.0
@@ -196,7 +196,7 @@ def measure(benchmark: Benchmark, cell: Cell, setup: Setup) -> Record:
     """The repeat's record; its `status` is partial if a role was lost, invalid if the answer is wrong."""
     broker, noise = setup.brokers.get(cell.transport), NoiseMeter()
     server = broker.server if broker else None
-    usage: list[Usage] = []
+    usage: list[ServerUsage] = []
     at_broker: list[dict[str, Any]] = []
 
     def on_start() -> None:
@@ -233,7 +233,7 @@ def measure(benchmark: Benchmark, cell: Cell, setup: Setup) -> Record:
     }
 
 
-def _rss_bytes(server: Server | None) -> int:
+def _rss_bytes(server: BrokerServer | None) -> int:
     """The memory of the broker's processes; 0 without one."""
     with contextlib.suppress(OSError):
         usage = server.usage() if server else None
@@ -241,7 +241,7 @@ def _rss_bytes(server: Server | None) -> int:
     return 0
 
 
-def usage_of(server: Server) -> Usage:
+def usage_of(server: BrokerServer) -> ServerUsage:
     """RoleLost if the broker has ended: the clients' own errors only say that a connection was closed."""
     try:
         return server.usage()

@@ -35,7 +35,7 @@ from exchange_simulation.messaging.flow import ceiling_per_s
 from exchange_simulation.messaging.payload import Receipt, Source
 from exchange_simulation.messaging.roles import CONSUMER, HOSTS, PUBLISHER, Links, Role, check_descriptors, open_links
 from transports.base import Link, Pattern, PeerGone, TransportError
-from transports.declaration import RunningBroker, Server
+from transports.declaration import BrokerServer, RunningBroker
 from transports.registry import connect, has_broker, scheme_of, transport_of
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ class Setup:
         if (cpu := (self._settings.get("cpus") or {}).get(host)) is not None:
             os.sched_setaffinity(0, {cpu})
 
-    def accepted(self, server: Server) -> list[dict[str, Any]]:
+    def accepted(self, server: BrokerServer) -> list[dict[str, Any]]:
         """The broker's own sockets, as the kernel has them; empty if we may not look."""
         return accepted_by(server, "broker" not in self._nagle)
 

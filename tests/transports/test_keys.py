@@ -19,7 +19,7 @@ from exchange_simulation.launching.transport_settings import with_keys
 from tests.broker import need_rabbitmq
 from tests.transports.conftest import TOKEN, carry, connect_while_serving, deadline_ns, greet, joined, until
 from transports.amqp.address import PASSWORD
-from transports.amqp.broker import PrivateServer, RabbitMq
+from transports.amqp.broker import PrivateRabbitMq, RabbitMq
 from transports.base import BadAddress, PeerGone
 from transports.declaration import RunningBroker, Where
 from transports.frames import FrameBatch
@@ -214,7 +214,7 @@ def port(broker: RunningBroker, monkeypatch: pytest.MonkeyPatch) -> int:
 def test_frames_go_through_a_private_node_that_asks_for_a_certificate(
     broker: RunningBroker, port: int, keys: Path, tmp_path: Path
 ) -> None:
-    assert isinstance(broker.server, PrivateServer)
+    assert isinstance(broker.server, PrivateRabbitMq)
     assert broker.url == f"{broker.server.node.url}/%2F" == f"amqps://exchange@127.0.0.1:{port}/%2F"
     with joined(f"{broker.url}?keys={keys}") as (listener, connector):
         assert list(carry(connector, listener, FrameBatch.of(b"an order"))) == [b"an order"]

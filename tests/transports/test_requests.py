@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.transports.conftest import TOKEN, deadline_ns, placed, until, urls_with
-from transports.amqp.broker import Probe, leave_answers
+from transports.amqp.broker import RabbitMqProbe, leave_answers
 from transports.base import BadAddress, Link, Pattern
 from transports.frames import FrameBatch
 from transports.registry import connect, listen
@@ -145,7 +145,7 @@ def test_who_scans_looks_past_what_is_another_s_and_leaves_it_there(at_broker: s
     with asking(at_broker, 2, Pattern.SCAN) as (answering, (absent, present)):
         serve = server(answering, lambda frame: frame)
         absent.send(FrameBatch.of(*requests_of(0)[:20]), 0)
-        probe = Probe(at_broker, TOKEN)
+        probe = RabbitMqProbe(at_broker, TOKEN)
         until(lambda: serve() or probe.depth()["responses"] == 20, answering, absent)
         probe.close()
         heard = FrameBatch()
@@ -168,7 +168,7 @@ def test_answers_to_an_absent_client_stay_where_they_are(pattern: Pattern, at_br
         asker.send(FrameBatch.of(b"mine"), 0)
         until(lambda: serve() or asker.receive(heard) > 0, answering, asker)
         assert list(heard) == [b"mine"]
-        probe = Probe(at_broker, TOKEN)
+        probe = RabbitMqProbe(at_broker, TOKEN)
         name = "responses" if pattern is Pattern.SCAN else "absent"
         until(lambda: probe.depth()[name] == 30, asker)
         probe.close()

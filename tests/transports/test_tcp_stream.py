@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from transports.base import Address, Pattern, PeerGone
 from transports.frames import FrameBatch
 from transports.tcp.link import TcpLink
-from transports.tcp.stream import Stream, split_frames
+from transports.tcp.stream import TcpStream, split_frames
 
 FRAMES = st.lists(st.binary(max_size=40), max_size=20)
 
@@ -52,7 +52,7 @@ def test_bytes_from_outside_give_frames_or_a_refusal_and_stay_within_the_buffers
 def test_a_frame_that_the_kernel_takes_in_parts_arrives_whole() -> None:
     ours, theirs = socket.socketpair()
     with theirs:
-        stream = Stream(ours)
+        stream = TcpStream(ours)
         batch = FrameBatch.of(*[bytes([n]) * 50_000 for n in range(20)])
         sent, got = stream.send(batch, 0), b""
         theirs.setblocking(False)
@@ -68,7 +68,7 @@ def test_a_frame_that_the_kernel_takes_in_parts_arrives_whole() -> None:
 def test_a_frame_longer_than_the_batch_takes_ends_the_conversation() -> None:
     ours, theirs = socket.socketpair()
     with theirs:
-        stream = Stream(ours)
+        stream = TcpStream(ours)
         theirs.sendall(struct.pack("<I", 1 << 30))
         with pytest.raises(PeerGone, match="1073741824 bytes"):
             stream.receive(FrameBatch())
@@ -80,7 +80,7 @@ def test_a_batch_that_is_full_hides_nobody_s_last_frame() -> None:
     for frames in ([b"a"] * 8, [b"b"]):
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
-        link._streams.append(Stream(ours))
+        link._streams.append(TcpStream(ours))
         theirs.sendall(framed(frames))
         writers.append(theirs)
     writers[1].close()
@@ -96,7 +96,7 @@ def test_a_batch_that_is_full_hides_nobody_s_last_frame() -> None:
 
 def test_who_sends_to_a_peer_that_is_gone_is_told_so() -> None:
     ours, theirs = socket.socketpair()
-    stream, batch = Stream(ours), FrameBatch.of(b"nobody", b"listens")
+    stream, batch = TcpStream(ours), FrameBatch.of(b"nobody", b"listens")
     theirs.close()
     stream.send(batch, 0)
     with pytest.raises(PeerGone):
@@ -107,7 +107,7 @@ def test_who_sends_to_a_peer_that_is_gone_is_told_so() -> None:
 def test_a_frame_that_no_transport_carries_is_refused() -> None:
     """It was written behind the memory that it goes through, and the process died."""
     ours, theirs = socket.socketpair()
-    stream = Stream(ours)
+    stream = TcpStream(ours)
     with theirs, pytest.raises(ValueError, match="longer than LONGEST_FRAME"):
         stream.send(FrameBatch.of(bytes(len(stream._scratch))), 0)
     stream.close(0)

@@ -8,7 +8,7 @@ import time
 
 from transports.amqp.address import CLIENTS, DELIVERIES, QUEUES
 from transports.base import Address, Link, Pattern
-from transports.declaration import BUFFERS, Transport, Whole, later
+from transports.declaration import BUFFERS, Transport, WholeNumber, later
 
 OPEN_S, QUEUE_S = 60.0, 0.02
 """The seconds that a broker may take for a link, and for each further queue."""
@@ -44,10 +44,10 @@ TRANSPORT = Transport(
         "client": CLIENTS,
         "delivery": tuple(DELIVERIES),
         "queue": QUEUES,
-        "prefetch": Whole("messages", 1, 65_535),
-        "ack_batch": Whole("messages", 1, 65_535),
-        "confirm_window": Whole("messages", 1, 65_535),
-        "heartbeat": Whole("seconds", 0, 65_535),
+        "prefetch": WholeNumber("messages", 1, 65_535),
+        "ack_batch": WholeNumber("messages", 1, 65_535),
+        "confirm_window": WholeNumber("messages", 1, 65_535),
+        "heartbeat": WholeNumber("seconds", 0, 65_535),
         "pair": (),
         "subscriber": (),
         "keys": (),

@@ -18,11 +18,11 @@ from urllib.parse import quote
 import pika
 
 from transports.amqp.address import PASSWORD, BrokerAddress
-from transports.amqp.session import Session
+from transports.amqp.session import BrokerSession
 from transports.amqp.topology import EXCHANGES, NAMES, Exchange, Queue, Side, declare, queue_length
 from transports.amqp.wire import PERSISTENT
 from transports.base import Address, Pattern, TransportError
-from transports.declaration import Broker, RunningBroker, Server, Where
+from transports.declaration import Broker, BrokerServer, RunningBroker, Where
 from transports.rabbitmq import Node, NodeAddress, NodeSettings, NodeUsage, private_node, running_node, server_in_words
 
 PATIENCE_NS = 5_000_000_000
@@ -43,7 +43,7 @@ class RabbitMq(Broker):
     def start(self, folder: Path, process_group: int | None, nodelay: bool, where: Where) -> Iterator[RunningBroker]:
         settings = NodeSettings(nodelay=nodelay, keys=str(where.keys) if where.keys else None)
         with private_node(folder, process_group, settings, where) as node:
-            server = PrivateServer(node)
+            server = PrivateRabbitMq(node)
             try:
                 yield _running(node, server)
             finally:
@@ -54,13 +54,13 @@ class RabbitMq(Broker):
         node = running_node()
         return _running(node) if node is not None and node.facts()["settings"]["nodelay"] == nodelay else None
 
-    def probe(self, url: str, meetings: Sequence[Address]) -> Probe:
+    def probe(self, url: str, meetings: Sequence[Address]) -> RabbitMqProbe:
         run = meetings[0].token
         queues = {queue.name.removeprefix(f"{run}.") for each in meetings for queue in Side.of(each, True).declares}
-        return Probe(url, run, sorted(queues - set(NAMES)))
+        return RabbitMqProbe(url, run, sorted(queues - set(NAMES)))
 
 
-class PrivateServer:
+class PrivateRabbitMq:
     """A private node, and after `restart` the one that follows it over the same folder, at the same address."""
 
     def __init__(self, node: Node) -> None:
@@ -106,18 +106,18 @@ class PrivateServer:
         return self.node.accepted()
 
 
-def _running(node: NodeAddress, server: Server | None = None) -> RunningBroker:
+def _running(node: NodeAddress, server: BrokerServer | None = None) -> RunningBroker:
     url = f"{node.url}/{quote(node.vhost, safe='')}"
     return RunningBroker(url, {PASSWORD: node.password}, server or node)
 
 
-class Probe:
+class RabbitMqProbe:
     """A look at a run's queues. PeerGone or BadAddress if the broker cannot be reached, or refuses us."""
 
     def __init__(self, url: str, run: str, further: Sequence[str] = ()) -> None:
         """`further`: names of queues in addition to NAMES."""
         self._run, self._names = run, (*NAMES, *further)
-        self._session = Session.beside(BrokerAddress.of(Address.parse(url, run)), self._until_ns())
+        self._session = BrokerSession.beside(BrokerAddress.of(Address.parse(url, run)), self._until_ns())
 
     @staticmethod
     def _until_ns() -> int:
@@ -170,7 +170,7 @@ def leave_answers(url: str, run: str, pattern: Pattern, body: bytes, count: int)
     """
     address, until_ns = Address.parse(url, run, pattern), time.monotonic_ns() + LEAVING_NS + count * LEAVING_ONE_NS
     broker = BrokerAddress.of(address)
-    session = Session.beside(broker, until_ns)
+    session = BrokerSession.beside(broker, until_ns)
     try:
         _leave(session, broker, _queue(address), body, count, until_ns)
     finally:
@@ -184,7 +184,7 @@ def _queue(address: Address) -> Queue:
     return Queue(f"{address.token}.absent", Exchange(address.token), "absent")
 
 
-def _leave(session: Session, broker: BrokerAddress, queue: Queue, body: bytes, count: int, until_ns: int) -> None:
+def _leave(session: BrokerSession, broker: BrokerAddress, queue: Queue, body: bytes, count: int, until_ns: int) -> None:
     declare(session, Side((queue,), None), broker.delivery, until_ns)
     absent, mode = secrets.token_hex(8), PERSISTENT if broker.delivery.durable else None
     for number in range(count):

@@ -19,8 +19,8 @@ from pika.spec import Basic
 from transports.amqp import layout, scanner, wire
 from transports.amqp.address import Delivery
 from transports.amqp.client import Client
-from transports.amqp.connection import BEGIN, END, FIRST, INCOMING_BYTES, LAST, OTHERS, OUTGOING_BYTES, Stream
-from transports.amqp.layout import DIGITS, AnswerLayout, Layout, RoutedLayout, correlation_id, lay_out
+from transports.amqp.connection import BEGIN, END, FIRST, INCOMING_BYTES, LAST, OTHERS, OUTGOING_BYTES, AmqpStream
+from transports.amqp.layout import DIGITS, AnswerLayout, PublishLayout, RoutedLayout, correlation_id, lay_out
 from transports.amqp.loops import OwnLoop
 from transports.amqp.scanner import STATE_NUMBERS, Scanner, Stop, scan_frames
 from transports.amqp.topology import Route
@@ -42,14 +42,38 @@ from transports.lending import (
     send_bytes,
 )
 
-_FD, _TIMER_NS, _PUBLISHED, _SCANNED, _CHANNEL, _MOST_BODY, _HEAD_BYTES, _LENGTH_AT, _POLLFD = range(OTHERS, OTHERS + 9)
-_TIMESPEC = _POLLFD + 1
-_ENDS = _TIMESPEC + 2
-"""The place of `ends`, which the scanner takes for return addresses; lent calls have none."""
-_STATE = _ENDS + 2
-_OUTGOING, _PIECES = INCOMING_BYTES, INCOMING_BYTES + OUTGOING_BYTES
-"""Places in the stream's memory: bytes to send, then room to put together a message of several frames."""
+# Indexes of the stream's numbers, behind those that connection.py has.
+_FD = OTHERS
+"""The socket's descriptor."""
+_TIMER_NS = OTHERS + 1
+"""The time of pika's next timer."""
+_PUBLISHED = OTHERS + 2
+"""Messages published since the last count."""
+_SCANNED = OTHERS + 3
+"""Bytes scanned since the last count."""
+_CHANNEL = OTHERS + 4
+_MOST_BODY = OTHERS + 5
+"""The most bytes of a body frame."""
+_HEAD_BYTES = OTHERS + 6
+"""The length of the frames that precede a message's body."""
+_LENGTH_AT = OTHERS + 7
+"""Where in those frames the body's length is."""
+_POLLFD = OTHERS + 8
+"""A struct pollfd."""
+_TIMESPEC = OTHERS + 9
+"""A struct timespec, two numbers."""
+_ENDS = OTHERS + 11
+"""Two numbers, `ends`, which the scanner takes for return addresses; lent calls have none."""
+_STATE = OTHERS + 13
+"""The scanner's state."""
+
+# Offsets in the stream's memory, whose first bytes are those that came.
+_OUTGOING = INCOMING_BYTES
+"""Bytes to send."""
+_PIECES = INCOMING_BYTES + OUTGOING_BYTES
+"""Room to put together a message of several frames."""
 _HEAD = _PIECES + LONGEST_FRAME
+"""The frames that precede a message's body."""
 _NOT_FOR_US = Stop.FOREIGN.value, Stop.BROKEN.value
 
 
@@ -128,14 +152,14 @@ def _sleep(numbers: Longs, _memory: Bytes, until_ns: int) -> None:
 class LentCalls:
     """The lent calls of one stream, whose scanner goes on in the stream's arrays."""
 
-    def __init__(self, stream: Stream, scanned: Scanner) -> None:
+    def __init__(self, stream: AmqpStream, scanned: Scanner) -> None:
         self._stream = stream
-        self._layout: Layout | None = None
+        self._layout: PublishLayout | None = None
         numbers = stream.numbers
         scanned.move_to(numbers[_STATE : _STATE + STATE_NUMBERS], stream.memory[_PIECES:_HEAD])
         numbers[_FD], numbers[_POLLFD] = stream.fd, pollfd(stream.fd)
 
-    def lend(self, messages: Layout, timer_ns: int, settle: Callable[[], None]) -> Lent:
+    def lend(self, messages: PublishLayout, timer_ns: int, settle: Callable[[], None]) -> Lent:
         """The calls, for messages of this layout, until pika's next timer."""
         numbers, memory = self._stream.numbers, self._stream.memory
         if messages is not self._layout:
@@ -157,8 +181,7 @@ class LentCalls:
 
 CHANNEL = 1
 
-
-AnyLayout = Layout | AnswerLayout | RoutedLayout
+AnyLayout = PublishLayout | AnswerLayout | RoutedLayout
 
 
 def layout_of(route: Route, durable: bool, frame_max: int, returns: ReturnAddresses, published: int) -> AnyLayout:
@@ -169,7 +192,7 @@ def layout_of(route: Route, durable: bool, frame_max: int, returns: ReturnAddres
     if keys:
         return RoutedLayout(exchange, keys, mandatory, durable, CHANNEL, frame_max)
     method = wire.publish_method(CHANNEL, exchange, key, mandatory or (tries and not published))
-    return Layout(method, CHANNEL, frame_max, durable, asker, reply_to)
+    return PublishLayout(method, CHANNEL, frame_max, durable, asker, reply_to)
 
 
 def _scanned(count: str) -> Any:
@@ -229,7 +252,7 @@ class CompiledClient(Client):
     def lend(self, settle: Callable[[], None]) -> Lent | None:
         """See lent_by. None while there is something that only Python can do."""
         layout = self._layout
-        if not self.stream.is_lendable or self.has_more or not isinstance(layout, Layout):
+        if not self.stream.is_lendable or self.has_more or not isinstance(layout, PublishLayout):
             return None
         if layout.digits_at or len(self.returns) or (self._route.tries and not self.published):
             return None
@@ -280,7 +303,7 @@ class CompiledClient(Client):
                 batch.append(frame)
         self._aside.clear()
 
-    def _scan(self, stream: Stream, batch: FrameBatch) -> None:
+    def _scan(self, stream: AmqpStream, batch: FrameBatch) -> None:
         why = Stop.FOREIGN
         while why is Stop.FOREIGN and stream.begin < stream.end:
             begin = stream.begin

@@ -1,7 +1,8 @@
 """A connection of pika's over a socket, buffers and timers of our own.
 
-OwnConnection connects the socket, TLS included, in blocking calls with a time limit; then a Stream owns it. Timers run
-when the component's loop calls `run_due`. pika's methods for its adapters have private names, so its version is pinned.
+OwnConnection connects the socket, TLS included, in blocking calls with a time limit; then an AmqpStream owns it.
+Timers run when the component's loop calls `run_due`. pika's methods for its adapters have private names, so its version
+is pinned.
 """
 
 from __future__ import annotations
@@ -25,9 +26,21 @@ from transports.sockets import connected, set_nodelay
 NEVER_NS = 2**62
 INCOMING_BYTES = 1 << 21
 OUTGOING_BYTES = 1 << 22
-BEGIN, END, FIRST, LAST, OTHERS = range(1, 6)
-"""Places in a stream's numbers: place 0 has the notice of lent calls, places from OTHERS on are for compiled code."""
-NUMBERS, OTHER_BYTES = 32, LONGEST_FRAME + (1 << 14)
+
+# Indexes of a stream's numbers. Index 0 has the notice of lent calls; those from OTHERS on are for compiled code.
+BEGIN = 1
+"""Where the bytes that came, and are not consumed, begin in `incoming`."""
+END = 2
+"""Where they end."""
+FIRST = 3
+"""Where the bytes that have not left begin in `outgoing`."""
+LAST = 4
+"""Where they end."""
+OTHERS = 5
+NUMBERS = 32
+"""How many numbers a stream has."""
+OTHER_BYTES = LONGEST_FRAME + (1 << 14)
+"""Bytes of a stream's memory that are for compiled code."""
 _LATER = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
@@ -44,16 +57,16 @@ class Callbacks(Protocol):
 def _number(place: int) -> Any:
     """An attribute that is one of the stream's numbers, so that compiled code reads and writes it too."""
 
-    def read(stream: Stream) -> int:
+    def read(stream: AmqpStream) -> int:
         return stream._marks[place]
 
-    def write(stream: Stream, value: int) -> None:
+    def write(stream: AmqpStream, value: int) -> None:
         stream._marks[place] = value
 
     return property(read, write)
 
 
-class Stream:
+class AmqpStream:
     """A connected socket and its buffers; no call blocks. pika writes here too, so all frames keep their order.
 
     incoming[begin:end] has come and is not consumed; outgoing[_first:last] is written and has not left.
@@ -198,9 +211,9 @@ class Timers:
 
 
 class OwnConnection(Connection):
-    """pika's protocol over a Stream and Timers; the methods `_adapter_...` are those that every adapter of pika has."""
+    """pika's protocol over an AmqpStream and Timers; its methods `_adapter_...` are those of every pika adapter."""
 
-    stream: Stream
+    stream: AmqpStream
 
     def __init__(self, parameters: Parameters, callbacks: Callbacks, until_ns: int, buffers: Address | None) -> None:
         """Connect; `buffers` is the address whose options are those of the socket. OSError if that fails."""
@@ -209,7 +222,7 @@ class OwnConnection(Connection):
         super().__init__(parameters, callbacks.opened, callbacks.failed, callbacks.closed)
 
     def _adapter_connect_stream(self) -> None:
-        self.stream = Stream(self._connected(), self._on_data_available, self._on_stream_terminated)
+        self.stream = AmqpStream(self._connected(), self._on_data_available, self._on_stream_terminated)
         self._on_stream_connected()
 
     def _connected(self) -> socket.socket:

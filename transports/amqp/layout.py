@@ -197,7 +197,7 @@ def correlation_id(properties: bytes) -> str:
     return properties[begin + 1 : end].decode(errors="replace")
 
 
-class Layout:
+class PublishLayout:
     """The layout of a link's messages: method and header frame, the same for all but the length, then the body.
 
     With an `asker` they are requests, numbered from 1.
@@ -277,7 +277,7 @@ class RoutedLayout:
         self._channel, self._most_body = channel, frame_max - OVERHEAD_BYTES
 
     def write(self, batch: FrameBatch, first: int, last: int, out: Bytes, at: int) -> tuple[int, int]:
-        """See Layout.write. ValueError if a message begins with the number of no key."""
+        """See PublishLayout.write. ValueError if a message begins with the number of no key."""
         message, end = _lay_out_routed(
             batch.buffer,
             batch.offsets,
@@ -319,7 +319,7 @@ class AnswerLayout:
         self._channel, self._most_body, self._returns = channel, frame_max - OVERHEAD_BYTES, returns
 
     def write(self, batch: FrameBatch, first: int, last: int, out: Bytes, at: int) -> tuple[int, int]:
-        """See Layout.write."""
+        """See PublishLayout.write."""
         returns = self._returns
         message, end = _lay_out_answers(
             batch.buffer,

@@ -16,7 +16,7 @@ from transports.amqp.address import BrokerAddress
 from transports.amqp.client import Client, OneByOneClient
 from transports.amqp.compiled import CompiledClient
 from transports.amqp.loops import OwnLoop, PikaLoop
-from transports.amqp.session import Session
+from transports.amqp.session import BrokerSession
 from transports.amqp.topology import Side, check_kind, consume, declare, queue_length
 from transports.base import Address, Link, PeerGone, TransportError
 from transports.frames import FrameBatch
@@ -67,7 +67,7 @@ class AmqpLink(Link):
         broker = BrokerAddress.of(address)
         self._delivery, self._nodelay, self._heartbeat_s = broker.delivery, address.nodelay, broker.heartbeat_s
         client, loop_of = CLIENTS[broker.client]
-        self._session = Session(broker, loop_of, until_ns, address)
+        self._session = BrokerSession(broker, loop_of, until_ns, address)
         self._loop = loop = self._session.loop
         self._client = client(loop, self._side.route(self._delivery), self._delivery)
         self._acknowledged = self._acknowledged_ns = self._returned = 0

@@ -11,7 +11,7 @@ from pika import exceptions
 from pika.adapters.select_connection import IOLoop
 from pika.connection import Connection, Parameters
 
-from transports.amqp.connection import Callbacks, OwnConnection, Stream
+from transports.amqp.connection import AmqpStream, Callbacks, OwnConnection
 from transports.base import Address
 from transports.waiting import READABLE, WRITABLE, Sleeper
 
@@ -51,7 +51,7 @@ class OwnLoop:
         self.stream, self.timers = self.connection.stream, self.connection.timers
         self._sleepers: dict[tuple[bool, bool], Sleeper] = {}
         self._beside: OwnLoop | None = None
-        self.consume: Callable[[Stream], None] = _give_pika_everything
+        self.consume: Callable[[AmqpStream], None] = _give_pika_everything
 
     @property
     def unsent_bytes(self) -> int:
@@ -78,7 +78,7 @@ class OwnLoop:
         for loop in self._both:
             loop.timers.run_due()
 
-    def _sleeper(self, streams: list[Stream], unsent: list[bool]) -> Sleeper:
+    def _sleeper(self, streams: list[AmqpStream], unsent: list[bool]) -> Sleeper:
         case = unsent[0], unsent[-1]
         if case not in self._sleepers:
             events = [READABLE | WRITABLE if waits else READABLE for waits in unsent]
@@ -99,7 +99,7 @@ class OwnLoop:
         self.stream.close()
 
 
-def _give_pika_everything(stream: Stream) -> None:
+def _give_pika_everything(stream: AmqpStream) -> None:
     """Give pika the bytes in pieces: after each frame pika copies the rest, which would take quadratic time."""
     begin, stream.begin = stream.begin, stream.end
     for at in range(begin, stream.end, PIECE_BYTES):

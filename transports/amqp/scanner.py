@@ -26,22 +26,63 @@ from transports.amqp.wire import (
 )
 from transports.frames import ANSWERED, LONGEST_FRAME, RECEIVED, Bytes, FrameBatch, Longs, ReturnAddresses, untouched
 
-_MORE, _FOREIGN, _FULL, _BROKEN = range(4)
-_METHODS = Basic.Deliver, Basic.GetOk, Basic.GetEmpty, Basic.Ack, Basic.Nack
-_DELIVER, _GET_OK, _GET_EMPTY, _ACK, _NACK = (int(each.INDEX) for each in _METHODS)
-_METHOD_NEXT, _HEADER_NEXT, _BODY_NEXT = range(3)
-# Indexes of the scanner's state: its channel and limit, the message that it reads, and its counters.
-_CHANNEL, _FRAME_MAX, _STEP, _LEFT, _HAVE, _KEEP, _TAG, _REDELIVERED, TOO_LONG, _CONFIRMED, _NACKED, _EMPTY = range(12)
-STATE_NUMBERS = _EMPTY + 1
+# Why a scan came back; see Stop.
+_MORE = 0
+_FOREIGN = 1
+_FULL = 2
+_BROKEN = 3
+
+# Numbers of AMQP's methods, class and method in one.
+_DELIVER = int(Basic.Deliver.INDEX)
+_GET_OK = int(Basic.GetOk.INDEX)
+_GET_EMPTY = int(Basic.GetEmpty.INDEX)
+_ACK = int(Basic.Ack.INDEX)
+_NACK = int(Basic.Nack.INDEX)
+
+# Which frame of a message comes next.
+_METHOD_NEXT = 0
+_HEADER_NEXT = 1
+_BODY_NEXT = 2
+
+# Indexes of the scanner's state.
+_CHANNEL = 0
+"""The channel that it follows."""
+_FRAME_MAX = 1
+"""The most bytes of a frame."""
+_STEP = 2
+"""Which frame of the message comes next."""
+_LEFT = 3
+"""Bytes of the message's body that have not come."""
+_HAVE = 4
+"""Bytes of the message's body that have come."""
+_KEEP = 5
+"""1 if the message is kept, 0 if it is too long and dropped."""
+_TAG = 6
+"""The message's delivery tag."""
+_REDELIVERED = 7
+"""Counts messages that were delivered before."""
+TOO_LONG = 8
+"""Counts messages that were too long."""
+_CONFIRMED = 9
+"""Every publish up to this number is settled."""
+_NACKED = 10
+"""Counts publishes that the broker did not take."""
+_EMPTY = 11
+"""Counts Basic.Gets that found the queue empty."""
+STATE_NUMBERS = 12
 
 
 class Stop(Enum):
     """Why `scan` came back."""
 
-    MORE = _MORE  # it needs bytes that have not come yet
-    FOREIGN = _FOREIGN  # the frame consumed last is none of ours: it is for pika
-    FULL = _FULL  # the batch has no room for the next message
-    BROKEN = _BROKEN  # this is no AMQP, or out of order
+    MORE = _MORE
+    """It needs bytes that have not come yet."""
+    FOREIGN = _FOREIGN
+    """The frame consumed last is none of ours: it is for pika."""
+    FULL = _FULL
+    """The batch has no room for the next message."""
+    BROKEN = _BROKEN
+    """The bytes are no AMQP, or out of order."""
 
 
 _STOPS = {stop.value: stop for stop in Stop}

@@ -1,4 +1,4 @@
-"""A connection with one channel: pika speaks AMQP, and Session waits for the broker's answers."""
+"""A connection with one channel: pika speaks AMQP, and BrokerSession waits for the broker's answers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _tls(address: BrokerAddress) -> ssl.SSLContext:
         raise BadAddress(f"{CA_FILE}: cannot use {ca_file}: {error}") from error
 
 
-class Session:
+class BrokerSession:
     """A connected socket at first; `open` makes it a connection with a channel.
 
     `ask` waits for an answer of the broker; `check` raises once the connection has ended.
@@ -74,7 +74,7 @@ class Session:
             explain(error, address)
 
     @classmethod
-    def beside(cls, address: BrokerAddress, until_ns: int) -> Session:
+    def beside(cls, address: BrokerAddress, until_ns: int) -> BrokerSession:
         """A session on a connection of its own, beside those of links. PeerGone or BadAddress if there can be none."""
         session = cls(address, OwnLoop, until_ns)
         try:

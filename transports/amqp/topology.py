@@ -24,7 +24,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from transports.amqp.address import CLASSIC, QUEUES, STREAM, BrokerAddress, Delivery
-from transports.amqp.session import Session
+from transports.amqp.session import BrokerSession
 from transports.base import AS, ASKED, CONSUMED, PUBLISHED, Address, BadAddress, Pattern, mask
 
 SINCE = {"classic": (0,), "quorum": (3, 8), "stream": (3, 9)}
@@ -197,7 +197,7 @@ def check_kind(kind: str, properties: Mapping[str, Any], broker: BrokerAddress) 
         )
 
 
-def declare(session: Session, side: Side, delivery: Delivery, until_ns: int) -> list[str]:
+def declare(session: BrokerSession, side: Side, delivery: Delivery, until_ns: int) -> list[str]:
     """Declare an end's exchanges, queues and bindings; returns the queues' names, in the order of `side.declares`."""
     for exchange in side.exchanges:
         _declare_exchange(session, exchange, delivery, until_ns)
@@ -209,14 +209,16 @@ def declare(session: Session, side: Side, delivery: Delivery, until_ns: int) -> 
     return names
 
 
-def _declare_exchange(session: Session, exchange: Exchange, delivery: Delivery, until_ns: int) -> None:
+def _declare_exchange(session: BrokerSession, exchange: Exchange, delivery: Delivery, until_ns: int) -> None:
     declare, durable = session.channel.exchange_declare, delivery.durable
     session.ask(
         lambda done: declare(exchange.name, exchange.kind, durable=durable, auto_delete=True, callback=done), until_ns
     )
 
 
-def _declare_queue(session: Session, queue: Queue, delivery: Delivery, done: Callable[..., None] | None = None) -> str:
+def _declare_queue(
+    session: BrokerSession, queue: Queue, delivery: Delivery, done: Callable[..., None] | None = None
+) -> str:
     """Declare and bind a queue without waiting, as there may be thousands: an `ask` for the last shows all mistakes."""
     name = queue.name or f"{queue.exchange.name}.{secrets.token_hex(8)}"
     session.channel.queue_declare(name, **queue_arguments(queue, delivery))
@@ -224,7 +226,7 @@ def _declare_queue(session: Session, queue: Queue, delivery: Delivery, done: Cal
     return name
 
 
-def queue_length(session: Session, queue: str, until_ns: int) -> int:
+def queue_length(session: BrokerSession, queue: str, until_ns: int) -> int:
     """Messages that lie in a queue. TransportError if there is no such queue; the broker closes the channel then."""
     look = session.channel.queue_declare
     (declared,) = session.ask(lambda done: look(queue, passive=True, callback=done), until_ns)
@@ -232,7 +234,7 @@ def queue_length(session: Session, queue: str, until_ns: int) -> int:
 
 
 def consume(
-    session: Session,
+    session: BrokerSession,
     queues: Sequence[tuple[str, Queue]],
     delivery: Delivery,
     message: Callable[..., None],
@@ -256,7 +258,7 @@ def consume(
     session.ask(lambda done: start(*last, done), until_ns)
 
 
-def _lock(session: Session, queues: Sequence[tuple[str, Queue]], until_ns: int) -> None:
+def _lock(session: BrokerSession, queues: Sequence[tuple[str, Queue]], until_ns: int) -> None:
     """Become the only consumer. A classic queue refuses a second one itself; quorum queues and streams do not.
 
     So an exclusive queue beside each of them is the lock: nobody else can declare it while we are connected.

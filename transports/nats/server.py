@@ -50,11 +50,11 @@ class Nats(Broker):
         finally:
             server.stop()
 
-    def probe(self, url: str, meetings: Sequence[Address]) -> Probe:
-        return Probe(url, meetings[0].token)
+    def probe(self, url: str, meetings: Sequence[Address]) -> NatsProbe:
+        return NatsProbe(url, meetings[0].token)
 
 
-class Probe:
+class NatsProbe:
     """A connection beside the run's. NATS keeps no queues, so there is nothing to count and nothing to delete."""
 
     def __init__(self, url: str, token: str) -> None:

@@ -18,7 +18,7 @@ from transports.frames import FrameBatch
 from transports.lending import NOTICE, Lent
 from transports.sockets import connected, read_back, set_buffers
 from transports.tcp.door import Door
-from transports.tcp.stream import Stream, lent_calls, warm
+from transports.tcp.stream import TcpStream, lent_calls, warm
 from transports.waiting import READABLE, Sleeper
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ class TcpLink(Link):
         self.url, self._tls = url, tls
         self._fan_in, self._nodelay, self._quickack = address.fan_in, address.nodelay, _quickack(address)
         self._door = door
-        self._streams: list[Stream] = []
-        self._outbound: Stream | None = None
+        self._streams: list[TcpStream] = []
+        self._outbound: TcpStream | None = None
         """The one of `_streams` on which this end sends; a fan-in sends on all."""
         self._is_open = True
         warm()
@@ -98,7 +98,7 @@ class TcpLink(Link):
         if self._door and (woken or self._door.candidates):
             self._admit(self._door)
 
-    def _events(self, stream: Stream, readable: bool, writable: bool) -> int:
+    def _events(self, stream: TcpStream, readable: bool, writable: bool) -> int:
         """The events to wait for; a stream on which this end does not send always has room."""
         return stream.events(readable, writable and (self._fan_in or stream is self._outbound))
 
@@ -143,7 +143,7 @@ class TcpLink(Link):
     def adopt(self, sock: socket.socket, sends: bool, preamble: bytes = b"") -> None:
         """Make a connected socket one of this link's streams; `sends`: this end sends on it."""
         if self._tls is None:
-            stream = Stream(sock, self._nodelay, self._quickack)
+            stream = TcpStream(sock, self._nodelay, self._quickack)
         else:
             stream = self._tls.stream(sock, self._nodelay)
         self._streams.append(stream)

@@ -109,7 +109,7 @@ def _lent_sleep(numbers: Longs, _memory: Bytes, until_ns: int) -> None:
     numbers[NOTICE] |= poll(pollfds, numbers[_TIMESPEC:_DESCRIPTORS], until_ns) != 0
 
 
-def lent_calls(inbound: Stream, outbound: Stream, others: list[int], settle: Callable[[], None]) -> Lent | None:
+def lent_calls(inbound: TcpStream, outbound: TcpStream, others: list[int], settle: Callable[[], None]) -> Lent | None:
     """The calls of two streams, or of one for both ways, which watch other descriptors too; None if they cannot serve.
 
     What they keep is in the inbound stream's memory.
@@ -130,7 +130,7 @@ def warm() -> None:
     send_frames(-1, nothing.buffer, nothing.offsets, 0, 0, nothing.buffer)
 
 
-class Stream:
+class TcpStream:
     """One connection. It finishes a frame that the kernel took in part before it starts the next one."""
 
     later: tuple[type[OSError], ...] = (BlockingIOError,)

@@ -10,7 +10,7 @@ import ssl
 
 from transports.base import Address
 from transports.keys import CONNECTOR, LISTENER, Keys
-from transports.tcp.stream import Stream
+from transports.tcp.stream import TcpStream
 from transports.waiting import READABLE
 
 LATER = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
@@ -27,11 +27,11 @@ class Tls:
         """The connection, before its handshake. OSError if it has ended."""
         return self._context.wrap_socket(sock, server_side=self._listens, do_handshake_on_connect=False)
 
-    def stream(self, sock: socket.socket, nodelay: bool) -> Stream:
+    def stream(self, sock: socket.socket, nodelay: bool) -> TcpStream:
         return TlsStream(sock, nodelay)
 
 
-class TlsStream(Stream):
+class TlsStream(TcpStream):
     """A stream whose `problem` says why TLS ended it."""
 
     later = LATER

@@ -6,7 +6,7 @@ by CURVE, with the keys in a folder of `exchange keys`. The modules with zmq and
 """
 
 from transports.base import Pattern
-from transports.declaration import BUFFERS, Transport, Whole, later
+from transports.declaration import BUFFERS, Transport, WholeNumber, later
 
 TRANSPORT = Transport(
     places={"zeromq": "port", "zeromq+tcp": "port", "zeromq+ipc": "path", "zeromq+inproc": "name"},
@@ -23,7 +23,13 @@ TRANSPORT = Transport(
     one_process=frozenset({"zeromq+inproc"}),
     variants=("", "calls=plain"),
     patterns=frozenset(Pattern) - {Pattern.SCAN, Pattern.ROUTED},
-    options={"calls": ("compiled", "plain"), "back": (), "hwm": Whole("messages", 1, 2**31 - 1), "keys": (), **BUFFERS},
+    options={
+        "calls": ("compiled", "plain"),
+        "back": (),
+        "hwm": WholeNumber("messages", 1, 2**31 - 1),
+        "keys": (),
+        **BUFFERS,
+    },
     over_tcp=frozenset({"zeromq", "zeromq+tcp"}),
     simplex=frozenset({"zeromq", "zeromq+tcp"}),
 )

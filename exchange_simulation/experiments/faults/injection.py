@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import psutil
 
-from transports.declaration import BreakableServer, Server
+from transports.declaration import BreakableServer, BrokerServer
 from transports.sockets import borrowed
 
 SO_ATTACH_FILTER = 26
@@ -43,7 +43,7 @@ class Target:
     """A run under way; `broker` is the one that its links go through, None without one."""
 
     launcher: psutil.Process
-    broker: Server | None
+    broker: BrokerServer | None
 
     def process(self, role: str) -> psutil.Process:
         """Return the process of a role. NoSuchProcess if it has ended, or if the run has none."""

@@ -17,7 +17,7 @@ from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.record import machine
 from exchange_simulation.launching.record.noise import sees_every_process
 from transports.base import Address
-from transports.declaration import Probe, RunningBroker, Server, Usage
+from transports.declaration import BrokerProbe, BrokerServer, RunningBroker, ServerUsage
 from transports.registry import scheme_of, transport_of
 
 EVERY_S = 1.0
@@ -36,13 +36,13 @@ class BrokerWatch:
         self._server = broker.server
         self._nodelay = nodelay
         self._url = broker.url
-        self._probe: Probe | None = None
+        self._probe: BrokerProbe | None = None
         transport = transport_of(scheme_of(broker.url))
         if broker.is_reachable and transport.broker:
             with _environment(broker.environment):
                 self._probe = transport.broker().probe(broker.url, meetings)
         self._has_begun = False
-        self._at_start: Usage | None = None
+        self._at_start: ServerUsage | None = None
         self._next_look_s = float("inf")
         self.sockets: list[dict[str, Any]] = []
         """The broker's ends of all connections that it has accepted."""
@@ -131,7 +131,7 @@ class BrokerWatch:
                 say(f"the run's queues may be left at the broker: {type(error).__name__}: {error}")
 
 
-def accepted_by(server: Server, nodelay: bool) -> list[dict[str, Any]]:
+def accepted_by(server: BrokerServer, nodelay: bool) -> list[dict[str, Any]]:
     """A server's own ends of connections, with what was asked of them; empty if this system does not let us look."""
     with contextlib.suppress(OSError):
         return [{**end, "tcp_nodelay_asked": nodelay} for end in server.accepted()]

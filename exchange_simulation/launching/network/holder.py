@@ -33,7 +33,10 @@ def main() -> None:
         return
     _answer({"event": "ready", "namespaces": namespaces})
     while True:
-        wire.carry() if wire else select.select([0], [], [])
+        if wire:
+            wire.carry()
+        else:
+            select.select([0], [], [])
         commands = os.read(0, 4096).decode()
         if not commands:
             return
@@ -55,7 +58,7 @@ def _delay(plan: NetworkPlan, namespaces: dict[str, int], wire: UserSpaceWire | 
 
 
 def build(plan: NetworkPlan) -> dict[str, int]:
-    """Make the network. Each role's namespace, as a descriptor of this process."""
+    """Make the network. Returns each role's namespace, as a descriptor of this process."""
     links.without_ipv6()
     seats = plan.seats
     namespaces = {seat.role: links.new_namespace() for seat in seats}

@@ -15,11 +15,14 @@ import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-_NEWNET, _NEWUSER = 0x40000000, 0x10000000
-"""CLONE_NEWNET and CLONE_NEWUSER of linux/sched.h; Python 3.11 has neither os.unshare nor os.setns."""
+# CLONE_NEWNET and CLONE_NEWUSER of linux/sched.h; Python 3.11 has neither os.unshare nor os.setns.
+_NEWNET = 0x40000000
+_NEWUSER = 0x10000000
 _libc = ctypes.CDLL(None, use_errno=True)
-_SIOCETHTOOL, _ETHTOOL_STXCSUM = 0x8946, 0x17
-"""linux/sockios.h, linux/ethtool.h."""
+_SIOCETHTOOL = 0x8946
+"""linux/sockios.h."""
+_ETHTOOL_STXCSUM = 0x17
+"""linux/ethtool.h."""
 ENVIRONMENT = {**os.environ, "PATH": f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"}
 """ip and tc are not always on a user's PATH."""
 _QUEUE = 100_000
@@ -52,7 +55,7 @@ def inside(namespace: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _back_afterwards() -> Iterator[None]:
-    """Returns to the current namespace at the end of the context."""
+    """Return to the current namespace at the end of the context."""
     current = os.open("/proc/self/ns/net", os.O_RDONLY)
     try:
         yield

@@ -37,15 +37,18 @@ UP_S = 180.0
 """The longest time to come up; the first time, the wire's kernel is compiled."""
 ANSWER_S = 5.0
 ROUND_TRIPS = 20
-ALLOWED_SHARE, ALLOWED_US = 0.10, 50.0
-"""The allowed error of a round trip: a share of the expected time, and a constant for the software in between."""
+
+# The allowed error of a round trip: a share of the expected time, and a constant for the software in between.
+ALLOWED_SHARE = 0.10
+ALLOWED_US = 50.0
 
 
 class Network:
     """`address` has the address at which the other roles reach each one; none works from here."""
 
     def __init__(self, profile: Profile, mechanism: str, seats: list[Seat]) -> None:
-        self.profile, self.mechanism = profile, mechanism
+        self.profile = profile
+        self.mechanism = mechanism
         self.address = {seat.role: seat.address for seat in seats}
         self._prefixes: dict[str, list[str]] = {seat.role: [] for seat in seats}
         self._user: str | None = None

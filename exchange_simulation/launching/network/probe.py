@@ -47,6 +47,8 @@ class ProbeFinding:
 
 @dataclass(frozen=True)
 class Machine:
+    """What this machine can do for a network."""
+
     enter: tuple[str, ...]
     """Words before a command that runs it in a network namespace of its own."""
     findings: dict[str, ProbeFinding]
@@ -91,10 +93,12 @@ def _enter() -> tuple[str, ...]:
 
 
 def _tools() -> ProbeFinding:
+    """Whether the programs are there that make a network."""
     packages = {"ip": "iproute2", "unshare": "util-linux", "nsenter": "util-linux"}
     missing = [tool for tool in packages if shutil.which(tool, path=ENVIRONMENT["PATH"]) is None]
     lacking = " ".join(sorted({packages[tool] for tool in missing}))
-    return ProbeFinding("tools", f"no {', '.join(missing)} on PATH" * bool(missing), f"sudo apt-get install {lacking}")
+    reason = f"no {', '.join(missing)} on PATH" if missing else ""
+    return ProbeFinding("tools", reason, f"sudo apt-get install {lacking}")
 
 
 def _link(kind: str) -> list[str]:
@@ -108,7 +112,8 @@ def _tried(name: str, enter: Sequence[str], command: list[str], remedy: str) -> 
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return ProbeFinding(name, str(error), remedy)
-    return ProbeFinding(name, last_line(done.stderr, f"exit code {done.returncode}") if done.returncode else "", remedy)
+    reason = last_line(done.stderr, f"exit code {done.returncode}") if done.returncode else ""
+    return ProbeFinding(name, reason, remedy)
 
 
 def _how_to_get_namespaces() -> str:

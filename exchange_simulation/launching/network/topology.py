@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-ORDERS, REPORTS = 1, 2
 NET = "10.77"
+"""How the addresses of both networks begin; their third numbers follow."""
+ORDERS = 1
+REPORTS = 2
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ def _veth(seat: Seat, hub_end: str, role_end: str, lan: int, path: str) -> str:
 
 
 def role_lines(seat: Seat, seats: list[Seat]) -> Iterator[str]:
+    """Lines for the namespace of a role."""
     yield "link set lo up"
     for lan, name in ((ORDERS, "orders"), (REPORTS, "reports")):
         if lan == REPORTS or seat.is_shaped:

@@ -24,7 +24,8 @@ BYTES = 18
 """Payload; with UDP, IP and Ethernet headers the smallest frame there is."""
 UNCOUNTED = 3
 """The first round trips find the caches cold."""
-PATIENCE_S, TRIES = 0.5, 10
+PATIENCE_S = 0.5
+TRIES = 10
 """A datagram may get lost while links come up or on a busy machine. Only the answered one is timed."""
 
 

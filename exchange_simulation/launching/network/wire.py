@@ -38,18 +38,36 @@ BUCKETS = 65_536
 """Buckets of lateness, 1 us each; the last one counts everything above."""
 AWAKE_NS = 25_000
 """The wire stays awake for this long before a frame is due, since waking up takes about as long."""
-FRAMES, FAILED, STRAY, LATEST_NS = range(4)
-"""Indexes of `counts`: frames carried, refused by the kernel and for no role here, and the greatest lateness."""
+
+# Indexes of `Wire.counts`.
+FRAMES = 0
+"""Frames carried."""
+FAILED = 1
+"""Frames that the kernel refused."""
+STRAY = 2
+"""Frames for no role here."""
+LATEST_NS = 3
+"""The greatest lateness."""
+COUNTS = 4
 _LONGEST_SLEEP_NS = 1_000_000_000
 _TURN = 64
 """The most frames taken from a port between two readings of the clock."""
-_MONOTONIC, _REALTIME = int(time.CLOCK_MONOTONIC), int(time.CLOCK_REALTIME)
-_STATUS, _LENGTH, _SECONDS, _NS = 0, 1, 4, 5
-"""Indexes of words in struct tpacket2_hdr (linux/if_packet.h); _START, the frame's offset, is one of half words."""
+_MONOTONIC = int(time.CLOCK_MONOTONIC)
+_REALTIME = int(time.CLOCK_REALTIME)
+
+# Indexes of words in struct tpacket2_hdr (linux/if_packet.h).
+_STATUS = 0
+_LENGTH = 1
+_SECONDS = 4
+_NS = 5
 _START = 6
+"""Index of a half word there: the frame's offset."""
 _IS_OURS = 1
-_LAN, _PLACE = 4, 5
-"""Indexes of bytes in a destination address: see topology.Seat.mac."""
+"""TP_STATUS_USER: the kernel has left the frame to us."""
+
+# Indexes of bytes in a destination address: see topology.Seat.mac.
+_LAN = 4
+_PLACE = 5
 
 _write = types.ExternalFunction("write", types.intp(types.int32, types.uintp, types.uintp))
 _ppoll = types.ExternalFunction("ppoll", types.int32(types.voidptr, types.uintp, types.voidptr, types.voidptr))
@@ -125,7 +143,9 @@ def _take(wire: Wire, port: int, bit_ps: int, delay_ns: int) -> None:
             due_ns, free_ns = departure_ns(
                 min(stamp_ns - behind_ns, now_ns), wire.free_ns[port], length, bit_ps, delay_ns
             )
-            wire.lengths[port, place], wire.due_ns[port, place], wire.free_ns[port] = length, due_ns, free_ns
+            wire.lengths[port, place] = length
+            wire.due_ns[port, place] = due_ns
+            wire.free_ns[port] = free_ns
             wire.tails[port] += 1
         else:
             wire.counts[STRAY] += 1
@@ -165,14 +185,20 @@ def carry(wire: Wire, bit_ps: int, delay_ns: int) -> None:
             _take(wire, port, bit_ps, delay_ns)
             next_ns = min(next_ns, _put(wire, port))
         sleep_ns = max(next_ns - AWAKE_NS - _now_ns(_MONOTONIC, wire.clock), 0)
-        wire.clock[0], wire.clock[1] = sleep_ns // 1_000_000_000, sleep_ns % 1_000_000_000
+        wire.clock[0] = sleep_ns // 1_000_000_000
+        wire.clock[1] = sleep_ns % 1_000_000_000
         _ppoll(wire.polls.ctypes, ports + 1, wire.clock.ctypes, 0)
 
 
-_SOL_PACKET, _RX_RING, _STATISTICS, _VERSION, _IGNORE_OUTGOING = 263, 5, 6, 10, 23
+# Numbers of linux/if_packet.h and linux/if_ether.h.
+_SOL_PACKET = 263
+_RX_RING = 5
+_STATISTICS = 6
+_VERSION = 10
+_IGNORE_OUTGOING = 23
 _TPACKET_V2 = 1
-"""linux/if_packet.h."""
 _ETH_P_ALL = 3
+
 _BLOCK = 1 << 16
 _RING_BYTES = 4096 * RING_FRAME
 """50 ms of full frames at 1 Gbit/s, for times when the wire is not on the CPU."""
@@ -222,8 +248,9 @@ class UserSpaceWire:
 
     def figures(self) -> dict[str, Any]:
         """The number of frames since the last call, and how late they left."""
-        counts, seen = self._wire.counts, np.cumsum(self._wire.lateness)
-        p50, p99 = (int(np.searchsorted(seen, seen[-1] * share)) for share in (0.5, 0.99))
+        counts = self._wire.counts
+        frames_up_to = np.cumsum(self._wire.lateness)
+        p50, p99 = (int(np.searchsorted(frames_up_to, frames_up_to[-1] * share)) for share in (0.5, 0.99))
         figures = {
             "frames": int(counts[FRAMES]),
             "lateness_us": {"p50": p50, "p99": p99, "max": int(counts[LATEST_NS]) // 1000},
@@ -252,9 +279,10 @@ def _become_realtime() -> bool:
 
 def _wire(ports: list[Port], interrupt: int) -> Wire:
     """An idle wire. Ones fill its arrays, so that the memory is mapped now and not while a frame waits."""
-    count, fds = len(ports), [port.socket.fileno() for port in ports]
+    count = len(ports)
+    descriptors = [port.socket.fileno() for port in ports] + [interrupt]
     return Wire(
-        polls=np.array([(fd, select.POLLIN) for fd in (*fds, interrupt)], np.int32).ravel(),
+        polls=np.array([(descriptor, select.POLLIN) for descriptor in descriptors], np.int32).ravel(),
         rings=tuple(np.frombuffer(port.ring, np.uint8) for port in ports),
         places=np.zeros(count, np.int64),
         frames=np.ones((count, QUEUE, SLOT), np.uint8),
@@ -264,6 +292,6 @@ def _wire(ports: list[Port], interrupt: int) -> Wire:
         tails=np.zeros(count, np.int64),
         free_ns=np.zeros(count, np.int64),
         lateness=np.zeros(BUCKETS, np.int64),
-        counts=np.zeros(4, np.int64),
+        counts=np.zeros(COUNTS, np.int64),
         clock=np.zeros(2, np.int64),
     )

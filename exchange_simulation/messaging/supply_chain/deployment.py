@@ -25,7 +25,7 @@ from exchange_simulation.messaging.supply_chain.agent import ROUTES, Agent
 from exchange_simulation.messaging.supply_chain.chain import NUMBER_OF, Chain, Location, Times
 from exchange_simulation.messaging.supply_chain.messages import MESSAGES, Kind, Message, To
 from transports.base import AS, CONSUMED, Pattern, TransportError
-from transports.declaration import BreakableServer, Server
+from transports.declaration import BreakableServer, BrokerServer
 
 BROKERLESS = (5, 6, 7)
 """The interactions of which every message has a brokerless counterpart."""
@@ -175,7 +175,7 @@ def _without_a_broker(chain: Chain, agents: Sequence[tuple[Location, ...]], link
 
 
 @contextlib.contextmanager
-def restarting(cell: Cell, roles: Sequence[Role], server: Server | None) -> Iterator[None]:
+def restarting(cell: Cell, roles: Sequence[Role], server: BrokerServer | None) -> Iterator[None]:
     """Restart the broker in the middle, if that was asked for. UserError if it is not ours."""
     after_s = cell.settings.get("restart_after_s")
     if after_s is None:

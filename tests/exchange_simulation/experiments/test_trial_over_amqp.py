@@ -17,7 +17,7 @@ from exchange_simulation.launching.launch.brokers import Brokers
 from tests.broker import assert_is_ours_and_has_nagle_on, is_gone
 from tests.exchange_command import command
 from tests.machine import PATIENCE_S, until
-from transports.amqp.broker import PrivateServer, RabbitMq
+from transports.amqp.broker import PrivateRabbitMq, RabbitMq
 from transports.declaration import RunningBroker
 from transports.rabbitmq import Node, NodeAddress
 
@@ -154,5 +154,5 @@ def test_a_node_is_shared_by_all_who_want_it_set_alike() -> None:
 
 
 def node_of(broker: RunningBroker) -> NodeAddress:
-    assert isinstance(broker.server, PrivateServer)
+    assert isinstance(broker.server, PrivateRabbitMq)
     return broker.server.node

@@ -11,7 +11,7 @@ from tests.broker import assert_is_ours_and_has_nagle_on, is_gone
 from tests.exchange_command import ORDERS, STREAM, Running, measured, measured_here
 from tests.machine import until
 from transports.amqp.address import PASSWORD
-from transports.amqp.broker import Probe
+from transports.amqp.broker import RabbitMqProbe
 from transports.rabbitmq import NodeSettings, private_node
 
 pytestmark = pytest.mark.usefixtures("no_standing_broker")
@@ -40,7 +40,7 @@ def test_the_same_seed_gives_the_same_streams_through_a_broker(
     assert links["gateway"]["published"] == ORDERS + 2, "orders, a hello, an end"
     confirmed = [link["confirmed"] == link["published"] for link in links.values()]
     assert confirmed == [delivery in {"confirmed", "durable"}] * 2
-    probe = Probe(at_broker, "streams")
+    probe = RabbitMqProbe(at_broker, "streams")
     assert probe.depth() == {}, "the run has taken its queues down"
     probe.close()
 
@@ -55,7 +55,7 @@ def test_pairs_and_reporters_have_queues_of_their_own_and_leave_none(
     first, second = said.record["pairs"]
     assert first["checksums"] == matched["checksums"] != second["checksums"]
     assert said.record["broker"]["deepest_queue"].keys() >= {"order", "2.order", "statistics", "2.statistics"}
-    probe = Probe(at_broker, "pairs", ["2.order", "2.trade", "2.statistics"])
+    probe = RabbitMqProbe(at_broker, "pairs", ["2.order", "2.trade", "2.statistics"])
     assert probe.depth() == {}, "the run has taken its queues down"
     probe.close()
 

@@ -11,7 +11,7 @@ import pytest
 from tests.machine import PATIENCE_S
 from tests.transports.conftest import NAMES, deadline_ns, greet, until
 from transports.amqp.address import PASSWORD
-from transports.amqp.broker import PrivateServer
+from transports.amqp.broker import PrivateRabbitMq
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
 from transports.rabbitmq import Node
@@ -102,7 +102,7 @@ def test_a_publisher_pauses_during_an_alarm_and_then_goes_on_and_nothing_is_lost
 
 def test_a_broker_that_closes_every_connection_says_why(node: Node) -> None:
     with two_ends(f"{node.url}/?delivery=lossy") as (listener, connector):
-        PrivateServer(node).close_connections()
+        PrivateRabbitMq(node).close_connections()
         for link in (listener, connector):
             with pytest.raises(PeerGone, match="CONNECTION_FORCED - by the fault matrix"):
                 until(lambda link=link: link.receive(FrameBatch()) < 0, link)

@@ -12,7 +12,7 @@ import pytest
 from tests.broker import need_rabbitmq
 from tests.transports.conftest import deadline_ns, until
 from transports.amqp.address import PASSWORD
-from transports.amqp.broker import PrivateServer
+from transports.amqp.broker import PrivateRabbitMq
 from transports.base import Link, Pattern, PeerGone
 from transports.declaration import RunningBroker
 from transports.frames import FrameBatch
@@ -71,7 +71,7 @@ def restarted(brokers: Callable[[str], RunningBroker]) -> Iterator[str]:
     It is the node that all tests share: those of other modules get the one that follows it.
     """
     server = brokers("amqp").server
-    assert isinstance(server, PrivateServer)
+    assert isinstance(server, PrivateRabbitMq)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(PASSWORD, server.node.password)
         url = f"{server.node.url}/?delivery=durable"

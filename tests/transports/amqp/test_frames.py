@@ -11,7 +11,7 @@ from pika import frame, spec
 
 from tests.machine import EXAMPLES
 from transports.amqp import wire
-from transports.amqp.layout import Layout
+from transports.amqp.layout import PublishLayout
 from transports.amqp.scanner import Scanner, Stop
 from transports.frames import FrameBatch
 
@@ -69,7 +69,7 @@ class Reader:
 
 @given(bodies=BODIES, persistent=st.booleans(), mandatory=st.booleans(), exchange=st.text(max_size=60))
 def test_pika_reads_what_is_laid_out(bodies: list[bytes], persistent: bool, mandatory: bool, exchange: str) -> None:
-    layout = Layout(wire.publish_method(CHANNEL, exchange, "order", mandatory), CHANNEL, FRAME_MAX, persistent)
+    layout = PublishLayout(wire.publish_method(CHANNEL, exchange, "order", mandatory), CHANNEL, FRAME_MAX, persistent)
     out = np.zeros(1 << 17, np.uint8)
     assert layout.write(FrameBatch.of(*bodies), 0, len(bodies), out, 0)[0] == len(bodies)
     data = out[: layout.write(FrameBatch.of(*bodies), 0, len(bodies), out, 0)[1]].tobytes()
@@ -92,7 +92,7 @@ def test_pika_reads_what_is_laid_out(bodies: list[bytes], persistent: bool, mand
 
 
 def test_what_finds_no_room_is_left_out_whole() -> None:
-    layout = Layout(wire.publish_method(1, "x", "k", False), 1, FRAME_MAX, False)
+    layout = PublishLayout(wire.publish_method(1, "x", "k", False), 1, FRAME_MAX, False)
     out = np.zeros(200, np.uint8)
     assert layout.write(FrameBatch.of(b"a" * 10, b"b" * 1000, b"c"), 0, 3, out, 0)[0] == 1
 

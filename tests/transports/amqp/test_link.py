@@ -14,7 +14,7 @@ from pika.exceptions import ChannelClosedByBroker
 
 from tests.transports.conftest import TOKEN, carry, deadline_ns, joined, until
 from transports.amqp.address import CONFIRM_WINDOW, HEARTBEAT_S, PASSWORD, PASSWORD_FILE, PREFETCH, BrokerAddress
-from transports.amqp.broker import Probe
+from transports.amqp.broker import RabbitMqProbe
 from transports.amqp.session import explain
 from transports.base import Address, BadAddress, CannotListen, Link, PeerGone, TransportError, mask
 from transports.frames import FrameBatch
@@ -147,7 +147,7 @@ def test_a_probe_sees_how_deep_the_queues_are_and_takes_them_down(at_broker: str
     sent = connector.send(FrameBatch.of(*NUMBERED), 0)
     while sent < len(NUMBERED) or not connector.drain(deadline_ns(10)):
         sent = connector.send(FrameBatch.of(*NUMBERED), sent)
-    probe = Probe(url, TOKEN)
+    probe = RabbitMqProbe(url, TOKEN)
     assert probe.facts["product"] == "RabbitMQ"
     assert probe.depth()["order"] == len(NUMBERED)
     probe.take_down()
@@ -158,7 +158,7 @@ def test_a_probe_sees_how_deep_the_queues_are_and_takes_them_down(at_broker: str
 
 def test_a_probe_whose_channel_is_closed_takes_nothing_down_and_raises_nothing(at_broker: str) -> None:
     """The broker closed it, and was frozen before it opened another."""
-    probe = Probe(at_broker, TOKEN)
+    probe = RabbitMqProbe(at_broker, TOKEN)
     session = probe._session
     session.channel.close()
     session.wait_for(lambda: session.channel.is_closed or session._problem is not None, deadline_ns())

@@ -10,7 +10,7 @@ from pika import frame
 
 from tests.machine import EXAMPLES
 from transports.amqp import wire
-from transports.amqp.layout import DIGITS, AnswerLayout, Layout, correlation_id
+from transports.amqp.layout import DIGITS, AnswerLayout, PublishLayout, correlation_id
 from transports.amqp.scanner import Scanner, Stop
 from transports.frames import ANSWERED, RECEIVED, FrameBatch, ReturnAddresses
 
@@ -52,7 +52,7 @@ def test_requests_are_numbered_and_say_where_their_answers_go(
     bodies: list[bytes], persistent: bool, reply_to: str
 ) -> None:
     method = wire.publish_method(CHANNEL, "run", "requests", False)
-    layout = Layout(method, CHANNEL, FRAME_MAX, persistent, ASKER, reply_to)
+    layout = PublishLayout(method, CHANNEL, FRAME_MAX, persistent, ASKER, reply_to)
     out = np.zeros(1 << 17, np.uint8)
     middle, end = layout.write(batch := FrameBatch.of(*bodies), 0, 1, out, 0)
     assert layout.write(batch, middle, batch.count, out, end)[0] == len(bodies)
