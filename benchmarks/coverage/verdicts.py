@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from benchmarks.comparison import BenchmarkRow
 from exchange.estimates import median
-from exchange_simulation.experiments.trials.verdicts import ALPHA, POWER, smallest_ratio
+from exchange_simulation.experiments.trials.verdicts import POWER, smallest_ratio
+from exchange_simulation.repeats.judging import ALPHA
 from exchange_simulation.repeats.sign_flips import LogRatio, estimate_together
 
 DEVIATIONS = np.array([0.13, 0.4, 0.05])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -64,13 +64,16 @@ def _what_is_wrong(rows: Sequence[Record]) -> Iterator[str]:
 
 def _caveats(rows: Sequence[Record], rule: RedoRule | None) -> Iterator[str]:
     """Sentences on noise: what was set aside, and what counts although others used the machine."""
-    set_aside = [
-        {**repeat, "name": f"{row['words']}, repeat {repeat['repeat']}"} for row in rows for repeat in row["set_aside"]
-    ]
+    set_aside = [{**repeat, "name": _name_of(row, repeat)} for row in rows for repeat in row["set_aside"]]
     if rule and set_aside:
         yield set_aside_words(set_aside, rule, MEASUREMENTS)
     shares = [noise_share(repeat) for row in rows for repeat in row["repeats"]]
     yield from noise_caveats(shares, len(set_aside), rule, MEASUREMENTS)
+
+
+def _name_of(row: Record, repeat: Record) -> str:
+    """repeat 1 of tcp 64 B"""
+    return f"repeat {repeat['repeat']} of {row['words'].replace(',', '')}"
 
 
 def _use_of(rule: RedoRule | None, rows: Sequence[Record]) -> Record | None:
@@ -78,8 +81,7 @@ def _use_of(rule: RedoRule | None, rows: Sequence[Record]) -> Record | None:
     if rule is None:
         return None
     set_aside = sum(len(row["set_aside"]) for row in rows)
-    still_noisy = sum(rule.is_noisy(repeat) for row in rows for repeat in row["repeats"])
-    return {**asdict(rule), "set_aside": set_aside, "still_noisy": still_noisy}
+    return rule.use_as_dict(set_aside, [repeat for row in rows for repeat in row["repeats"]])
 
 
 def _row(cell: Cell, tries: Sequence[Record], rule: RedoRule | None) -> Record:

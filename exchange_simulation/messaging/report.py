@@ -9,11 +9,17 @@ from typing import Any
 
 from rich.padding import Padding
 
+from exchange.json_records import Record
 from exchange.words import counted
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.messaging.benchmark import Column, Published, size_in_words, value_in_words
+from exchange_simulation.messaging.benchmark import Column, Published, size_in_words
 from exchange_simulation.messaging.benchmarks import benchmark_of, coverage
-from exchange_simulation.messaging.results import answer, main_column, read
+from exchange_simulation.messaging.results import read
+from exchange_simulation.messaging.verdicts import comparison_of, main_column, point_in_words, saturated_repeats
+from exchange_simulation.repeats.judging import DIFFER
+from exchange_simulation.reports.comparison.answer import answers, headline, other_answers, ratio_plot
+from exchange_simulation.reports.comparison.sentences import how_tested, sureness
+from exchange_simulation.reports.comparison.table import show_ratios
 from exchange_simulation.reports.exports import ReportOptions, grouped, page_writer, print_report
 from exchange_simulation.reports.formats import ABSENT, number
 from exchange_simulation.reports.tables import FoldingTable, key, plain_table, terminal, warning
@@ -29,16 +35,36 @@ def show(record: Mapping[str, Any], whole: bool = True) -> None:
 
     If not whole, tables of many rows are left out, and a suite's benchmarks: the page and `exchange report` have them.
     """
-    shown = record.get("parts", []) if whole else []
-    of_parts = {f"{part['benchmark']}: {reason}" for part in shown for reason in part["reasons"]}
+    shown_parts = record.get("parts", []) if whole else []
+    of_parts = {f"{part['benchmark']}: {reason}" for part in shown_parts for reason in part["reasons"]}
     _show_reasons(record["status"], [reason for reason in record["reasons"] if reason not in of_parts])
+    comparison = comparison_of(record)
     if "parts" in record:
         _show_summary(record)
-        for part in shown:
-            _show(part, True, part["reasons"])
-    else:
-        terminal().print(f"[bold]{_found(record)}[/bold]", highlight=False)
-        _show(record, whole or not is_long(record))
+        for part in shown_parts:
+            _show_benchmark(part, True, part["reasons"])
+            _show_verdicts(_of_benchmark(comparison, part["benchmark"]))
+        return
+    console = terminal()
+    console.print(f"[bold]{_headline(record)}[/bold]", highlight=False)
+    for sentence in _other_answers(record, comparison):
+        console.print(sentence, highlight=False)
+    with_tables = whole or not is_long(record)
+    if with_tables:
+        _show_verdicts(comparison)
+    _show_benchmark(record, with_tables)
+
+
+def _show_verdicts(comparison: Record) -> None:
+    """Print how far transports are apart at each point, as a trial's ratios are printed."""
+    if comparison["verdicts"]:
+        show_ratios(terminal(), comparison)
+
+
+def _of_benchmark(comparison: Record, benchmark: str) -> Record:
+    """A suite's comparison with the verdicts of one benchmark."""
+    own = [verdict for verdict in comparison["verdicts"] if verdict["benchmark"] == benchmark]
+    return {**comparison, "verdicts": own}
 
 
 def is_long(record: Mapping[str, Any]) -> bool:
@@ -46,18 +72,39 @@ def is_long(record: Mapping[str, Any]) -> bool:
     return "parts" in record or len(record["rows"]) > MOST_ROWS
 
 
-def _found(record: Mapping[str, Any]) -> str:
-    """How far two transports are apart; else what the benchmark says first, or the ends of its main figure.
+def _headline(record: Mapping[str, Any]) -> str:
+    """How far transports are apart; else what the benchmark says first, or the ends of its main figure.
 
-    amqp, messages/s: 59.2 at 1 MiB, to 34.8 k at 16 B
+    For example: zeromq carries 6.2 to 33.0 times as much as amqp in 5 of 5 cases (messages/s)
+
+    For example: amqp, messages/s: 59.2 at 1 MiB, to 34.8 k at 16 B
     """
+    comparison = comparison_of(record, by_kind="parts" in record)
+    if len(comparison["verdicts"]) == 1:
+        (verdict,) = comparison["verdicts"]
+        return f"{verdict['sentence']} ({comparison['metrics'][verdict['metric']]['title']})"
+    if comparison["verdicts"]:
+        return headline(comparison)
+    if summary := _summary(record):
+        return summary[0]
     parts = record.get("parts", [record])
-    if found := answer(parts) or next(iter(_summary(record)), ""):
-        return found
     transports = list(dict.fromkeys(row["transport"] for part in parts for row in part["rows"]))
     if len(parts) > 1 or not transports:
         return f"{counted(len(parts), 'benchmarks')} over {', '.join(transports) or 'nothing'}"
     return "; ".join(_ends(parts[0], transport) for transport in transports)
+
+
+def _other_answers(record: Mapping[str, Any], comparison: Record) -> list[str]:
+    """What the headline does not say of the transports: of a suite a sentence for each benchmark.
+
+    Where nothing differs, the headline has said it all.
+    """
+    differ = [verdict for verdict in comparison["verdicts"] if verdict["outcome"] == DIFFER]
+    if len(comparison["verdicts"]) <= 1 or not differ:
+        return []
+    if "parts" in record:
+        return answers(comparison)
+    return other_answers(comparison)
 
 
 def _ends(record: Mapping[str, Any], transport: str) -> str:
@@ -67,12 +114,11 @@ def _ends(record: Mapping[str, Any], transport: str) -> str:
     if not own:
         return f"{transport}: nothing was measured"
     own.sort(key=lambda row: row["figures"][column.name]["median"])
-    ends = [f"{_in_words(column, row['figures'][column.name])} at {_point_in_words(row)}" for row in (own[0], own[-1])]
+    ends = [
+        f"{_in_words(column, row['figures'][column.name])} at {point_in_words(row['point'])}"
+        for row in (own[0], own[-1])
+    ]
     return f"{transport}, {column.title}: {', to '.join(dict.fromkeys(ends))}"
-
-
-def _point_in_words(row: Mapping[str, Any]) -> str:
-    return ", ".join(value_in_words(name, value) for name, value in row["point"].items())
 
 
 def show_coverage() -> None:
@@ -96,7 +142,9 @@ def _show_summary(record: Mapping[str, Any]) -> None:
     wrong = [part["benchmark"] for part in parts if part["status"] != "complete"]
     outcome = f"{record['status']}, see {', '.join(wrong)}" if wrong else record["status"]
     console.print(f"[bold]{record['name']}[/bold]: {counted(len(parts), 'benchmarks')}, {outcome}")
-    console.print(f"[bold]{_found(record)}[/bold]", highlight=False)
+    console.print(f"[bold]{_headline(record)}[/bold]", highlight=False)
+    for sentence in _other_answers(record, comparison_of(record)):
+        console.print(sentence, highlight=False)
     transports = list(dict.fromkeys(row["transport"] for part in parts for row in part["rows"]))
     table = plain_table(key("lowest to highest"), *transports)
     for part in parts:
@@ -118,7 +166,7 @@ def _range(rows: Rows, transport: str, column: Column) -> str:
     return "..".join(dict.fromkeys(map(short, (min(own), max(own))))) if own else ABSENT
 
 
-def _show(record: Mapping[str, Any], with_tables: bool, reasons: Sequence[str] = ()) -> None:
+def _show_benchmark(record: Mapping[str, Any], with_tables: bool, reasons: Sequence[str] = ()) -> None:
     """Print a benchmark. `reasons` of its status stand below its name, unless they were said before."""
     console = terminal()
     benchmark, rows = benchmark_of(record["benchmark"]), record["rows"]
@@ -159,7 +207,8 @@ def _show_reasons(status: str, reasons: Sequence[str]) -> None:
 
 def _sentences(record: Mapping[str, Any]) -> list[str]:
     """What sums the rows up, but for what was found; which points did not keep their rate; and the network."""
-    rest = [each for each in _summary(record) if each != _found(record)]
+    first = _headline(record)
+    rest = [sentence for sentence in _summary(record) if sentence != first]
     return [*rest, *_saturated(record["rows"]), *_network_in_words(record.get("network"))]
 
 
@@ -180,20 +229,20 @@ def _network_in_words(network: Mapping[str, Any] | None) -> list[str]:
 def _saturated(rows: Rows) -> Iterator[str]:
     """amqp, saturated at 2 of 5 points: 64 B (2 of 3 repeats); 1 KiB. At the first, 81,204 of 90,000 offered ..."""
     for transport, own in grouped(_without_what_is_the_same(rows)[1], lambda row: str(row["transport"])).items():
-        if found := [row for row in own if _saturated_repeats(row)]:
-            why = "; ".join(_saturated_repeats(found[0])[0]["saturated"])
-            at = "; ".join(map(_saturated_point, found))
-            yield f"{transport}, saturated at {len(found)} of {counted(len(own), 'points')}: {at}. At the first, {why}"
-
-
-def _saturated_repeats(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [repeat for repeat in row["repeats"] if repeat.get("saturated")]
+        saturated = [row for row in own if saturated_repeats(row)]
+        if saturated:
+            why = "; ".join(saturated_repeats(saturated[0])[0]["saturated"])
+            at = "; ".join(map(_saturated_point, saturated))
+            how_many = f"{len(saturated)} of {counted(len(own), 'points')}"
+            yield f"{transport}, saturated at {how_many}: {at}. At the first, {why}"
 
 
 def _saturated_point(row: Mapping[str, Any]) -> str:
     """64 B, 90,000/s (2 of 3 repeats); without the number if all were."""
-    lost, repeats = len(_saturated_repeats(row)), len(row["repeats"])
-    return _point_in_words(row) + f" ({lost} of {repeats} repeats)" * (lost < repeats)
+    lost = len(saturated_repeats(row))
+    repeats = len(row["repeats"])
+    point = point_in_words(row["point"])
+    return f"{point} ({lost} of {repeats} repeats)" if lost < repeats else point
 
 
 def _table(rows: Rows, columns: Sequence[Column]) -> FoldingTable:
@@ -277,21 +326,32 @@ def page_html(record: Mapping[str, Any]) -> str:
     """Equal records give equal pages."""
     from exchange_simulation.reports.drawing.templates import templates
 
-    found = templates(
+    of_pages = templates(
         Path(__file__).parent, in_words=reasons_in_words, short=short, interval=_short_interval, number=number
     )
-    parts = list(map(_part, record.get("parts", [record])))
-    return found.get_template(PAGE).render(parts=parts, record=record, found=_found(record))
+    comparison = comparison_of(record)
+    parts = [_part(part, comparison) for part in record.get("parts", [record])]
+    return of_pages.get_template(PAGE).render(
+        parts=parts,
+        record=record,
+        headline=_headline(record),
+        answers=_other_answers(record, comparison),
+        sureness=sureness(comparison) if comparison["verdicts"] else "",
+        test=how_tested(comparison),
+    )
 
 
 write_page = page_writer(PAGE, page_html)
 
 
-def _part(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A benchmark's share of the page."""
+def _part(record: Mapping[str, Any], comparison: Record) -> dict[str, Any]:
+    """A benchmark's share of the page; `comparison` is that of the whole record."""
     from exchange_simulation.messaging.plots import drawings_of
 
-    benchmark, rows, drawings = benchmark_of(record["benchmark"]), record["rows"], drawings_of(record)
+    benchmark = benchmark_of(record["benchmark"])
+    rows = record["rows"]
+    drawings = drawings_of(record)
+    own_comparison = _of_benchmark(comparison, benchmark.name)
     main = [f"{benchmark.name}: {plot.title}" for plot in benchmark.plots if plot.figure == main_column(record).name]
     names = sorted({row["transport"] for row in rows})
     of_main = (drawing for drawing in drawings if drawing.title.startswith(tuple(main)))
@@ -299,6 +359,8 @@ def _part(record: Mapping[str, Any]) -> dict[str, Any]:
         "record": record,
         "benchmark": benchmark,
         "drawings": drawings,
+        "plot": ratio_plot(own_comparison),
+        "verdicts": own_comparison["verdicts"],
         "first": next(of_main, drawings[0] if drawings else None),
         "sentences": _sentences(record),
         "main": main_column(record).title,

@@ -25,6 +25,7 @@ from exchange_simulation.messaging.options import settings_again
 from exchange_simulation.messaging.report import PAGE, is_long, show, write_page
 from exchange_simulation.messaging.results import ResultsFolder
 from exchange_simulation.messaging.suite import SUITE, jobs_of_suite, record_of_suite
+from exchange_simulation.messaging.verdicts import with_verdicts
 from exchange_simulation.reports.exports import print_json
 
 
@@ -88,6 +89,7 @@ def _measured(
         except FAULTS as error:
             kind = click.ClickException if isinstance(error, OSError) else UserError
             raise kind(sentence(error)) from error
+        record = with_verdicts(record)
         folder.write(record)
         if lacks_intervals(record):
             with left_out("intervals of medians"):

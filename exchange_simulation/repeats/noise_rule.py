@@ -8,7 +8,7 @@ again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Generic, Protocol, TypeVar
 
@@ -38,18 +38,39 @@ class RedoRule:
         return cls(most_extra_runs=max(1, measurements // 2))
 
     def choose(self, valid: Sequence[Record]) -> Record | None:
-        """The measurement that counts: the first quiet one, else the quietest. None if there is none."""
-        quiet = next((record for record in valid if not self.is_noisy(record)), None)
-        return quiet or min(valid, key=lambda record: noise_share(record) or 0.0, default=None)
+        """The try of a step that counts. None if there is none.
+
+        It is the first one that was quiet, else the quietest. A try whose noise is unknown counts if it is the first,
+        and takes no other's place: noise cannot be told of short measurements, which are the fast ones of a benchmark.
+        """
+        if not valid:
+            return None
+        if noise_share(valid[0]) is None:
+            return valid[0]
+        known = [(share, record) for record in valid if (share := noise_share(record)) is not None]
+        quiet = [record for share, record in known if share <= self.most_share_of_all_cpus]
+        return quiet[0] if quiet else min(known, key=lambda each: each[0])[1]
 
     def is_noisy(self, record: Record) -> bool:
         share = noise_share(record)
         return share is not None and share > self.most_share_of_all_cpus
 
+    def is_quiet(self, record: Record) -> bool:
+        share = noise_share(record)
+        return share is not None and share <= self.most_share_of_all_cpus
+
     def wants(self, tries: Sequence[Record], extra_runs: int) -> bool:
-        """True if a step with these tries is to be measured again: all were noisy, and the limits allow it."""
-        within = len(tries) < self.most_tries and extra_runs < self.most_extra_runs
-        return within and all(map(self.is_noisy, tries))
+        """True if a step with these tries is to be measured again.
+
+        Its first try was noisy, none since then was quiet, and the limits allow it.
+        """
+        if len(tries) >= self.most_tries or extra_runs >= self.most_extra_runs:
+            return False
+        return self.is_noisy(tries[0]) and not any(map(self.is_quiet, tries))
+
+    def use_as_dict(self, set_aside: int, that_count: Iterable[Record]) -> Record:
+        """The rule as a record has it, with how many were set aside, and how many of those that count are noisy."""
+        return {**asdict(self), "set_aside": set_aside, "still_noisy": sum(map(self.is_noisy, that_count))}
 
     def in_words(self, plural: str = "runs") -> str:
         """The rule as a sentence; `plural` is the noun for what is measured."""

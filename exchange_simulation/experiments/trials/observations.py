@@ -21,14 +21,13 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import new_run_folder
 from exchange_simulation.launching.metrics import Metric
 from exchange_simulation.launching.record.status import is_gateways_own
+from exchange_simulation.repeats.judging import MOST_SATURATED
 
 VALID = ("complete", "saturated")
 """The statuses of runs with usable figures."""
 ATTEMPT = re.compile("(?P<step>.+)-[0-9a-f]{6}")
 NEWER_RECORD = f"its run.json is of a newer schema than {SCHEMA}, which this exchange reads"
 UNRECORDED = "ended before it wrote its record"
-MOST_SATURATED = 0.5
-"""An arm with a larger share of saturated runs did not keep its rate."""
 
 
 def new_attempt(trial: Path, step: Step) -> Path:

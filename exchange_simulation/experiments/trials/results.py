@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from exchange.estimates import CONFIDENCE, IntervalEstimate, median
+from exchange.estimates import IntervalEstimate, median
 from exchange.json_records import SCHEMA, Record
 from exchange_simulation.experiments.trials.conditions import caveats, conditions
 from exchange_simulation.experiments.trials.observations import Observations, observe, resumed
 from exchange_simulation.experiments.trials.plan import Plan
-from exchange_simulation.experiments.trials.verdicts import (
-    ALPHA,
-    Verdict,
-    alpha_of,
-    is_decided,
-    judge_all,
-    planned_rows,
-    unreachable,
-)
+from exchange_simulation.experiments.trials.verdicts import alpha_of, judge_all, planned_rows, unreachable
 from exchange_simulation.launching.metrics import Metric, orders_measured
 from exchange_simulation.launching.record.noise import noise_share
-from exchange_simulation.repeats.sign_flips import repeats_needed
+from exchange_simulation.repeats.judging import Verdict, is_decided, statistics_of, verdict_as_dict
 from exchange_simulation.reports.formats import ends
 
 FILE = "comparison.json"
-TEST = "sign flips of the log ratios paired by repeat, two-sided"
 
 
 def results(trial: Path, plan: Plan) -> dict[str, Any]:
@@ -35,7 +25,8 @@ def results(trial: Path, plan: Plan) -> dict[str, Any]:
     observed = observe(trial, plan)
     found = conditions(plan, observed.values())
     complete = all(len(arm.runs) == plan.repeats for arm in observed.values())
-    verdicts, times = judge_all(plan, observed), resumed(trial, plan)
+    verdicts = judge_all(plan, observed)
+    times = resumed(trial, plan)
     return {
         "schema": SCHEMA,
         "name": trial.name,
@@ -51,7 +42,7 @@ def results(trial: Path, plan: Plan) -> dict[str, Any]:
         "blocks": plan.blocks,
         "statistics": _statistics(plan),
         "metrics": {metric.name: {"title": metric.title, "unit": metric.unit} for metric in plan.study.metrics},
-        "verdicts": [_verdict(verdict) for verdict in verdicts],
+        "verdicts": _verdicts(plan, observed, verdicts),
         "undecided": sum(not is_decided(verdict) for verdict in verdicts),
         "arms": [_arm(arm, plan) for arm in observed.values()],
         "conditions": found,
@@ -64,24 +55,15 @@ def _redo_noisy(plan: Plan, arms: Iterable[Observations]) -> dict[str, Any] | No
     if plan.redo is None:
         return None
     observed = list(arms)
-    still_noisy = sum(plan.redo.is_noisy(run) for arm in observed for run in arm.runs.values())
-    return {**asdict(plan.redo), "set_aside": sum(len(arm.set_aside) for arm in observed), "still_noisy": still_noisy}
+    set_aside = sum(len(arm.set_aside) for arm in observed)
+    return plan.redo.use_as_dict(set_aside, [run for arm in observed for run in arm.runs.values()])
 
 
 def _statistics(plan: Plan) -> dict[str, Any]:
-    rows = len(planned_rows(plan))
-    return {
-        "estimate": "median over repeats; of a ratio, the Hodges-Lehmann estimate of the log ratios paired by repeat",
-        "interval": "of a median: bootstrap over repeats; of a ratio: the ratios that the test does not reject",
-        "confidence": CONFIDENCE,
-        "test": TEST,
-        "correction": "max-T over all rows, step-down",
-        "alpha": ALPHA,
-        "looks": list(plan.looks),
-        "alpha_of_a_look": alpha_of(plan),
-        "rows": rows,
-        "repeats_needed": repeats_needed(alpha_of(plan)) if rows else None,
-    }
+    """How the verdicts were found, with the looks of a trial that goes on."""
+    alpha = alpha_of(plan)
+    found = statistics_of(len(planned_rows(plan)), alpha)
+    return {**found, "looks": list(plan.looks), "alpha_of_a_look": alpha}
 
 
 def _arm(arm: Observations, plan: Plan) -> dict[str, Any]:
@@ -126,18 +108,16 @@ def _estimate(estimate: IntervalEstimate, name: str) -> dict[str, float | None]:
     return {name: estimate.value, "low": estimate.low, "high": estimate.high}
 
 
-def _verdict(verdict: Verdict) -> dict[str, Any]:
-    row = verdict.row
-    return {
-        "metric": row.metric.name,
-        "block": row.first.arm.block,
-        "first": row.first.arm.label,
-        "second": row.second.arm.label,
-        "outcome": verdict.outcome,
-        "sentence": verdict.sentence,
-        **(_estimate(verdict.ratio, "ratio") if verdict.ratio else {}),
-        "p": verdict.p,
-        "p_corrected": verdict.p_corrected,
-        "share_of_repeats_first_lower": verdict.share_lower,
-        "repeats": row.repeats,
-    }
+def _verdicts(plan: Plan, observed: dict[str, Observations], verdicts: list[Verdict]) -> list[dict[str, Any]]:
+    """The verdict of each planned row, with what was compared in it."""
+    rows = zip(planned_rows(plan), verdicts, strict=True)
+    return [
+        {
+            "metric": metric.name,
+            "block": observed[first].arm.block,
+            "first": first,
+            "second": second,
+            **verdict_as_dict(verdict),
+        }
+        for (metric, first, second), verdict in rows
+    ]

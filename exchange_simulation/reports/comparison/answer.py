@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from math import log
+from math import log, log10
 
 from exchange.estimates import IntervalEstimate
 from exchange.json_records import Record
@@ -19,9 +19,12 @@ from exchange_simulation.reports.formats import interval, times, with_middle_hal
 NAGLE = "nagle"
 P50 = "due_p50_us"
 SAYS = {metric.name: metric.says for metric in COMPARISON_METRICS if metric.says}
-TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+"""The wording of a metric whose record does not say it."""
+TICKS = tuple(digit * 10.0**exponent for exponent in range(-4, 4) for digit in (1, 2, 5))
 TOO_FEW = "too few repeats to tell"
 WITHOUT_DIFFERENCE = {"no difference found": "cannot tell", TOO_FEW: TOO_FEW, "not compared": "not compared"}
+MOST_TICKS = 10
+"""With more ticks only powers of ten are left."""
 MOST_ROWS = 30
 NARROWEST = 0.5, 2.0
 """The scale shows at least these ratios, so that a small difference looks small."""
@@ -158,7 +161,9 @@ def _difference(record: Record, differ: list[Record], cases: int) -> str:
         effect = f"helps, {times} times faster" if is_first_larger else f"hurts, {times} times slower"
         return f"{second} {effect},{how_many}" if how_many else f"{second} {effect}"
     larger, smaller = (first, second) if is_first_larger else (second, first)
-    return SAYS[differ[0]["metric"]].format(times=times, larger=larger, smaller=smaller) + how_many
+    metric = differ[0]["metric"]
+    says = str(record["metrics"][metric].get("says") or SAYS[metric])
+    return says.format(times=times, larger=larger, smaller=smaller) + how_many
 
 
 def _factor(factor: float) -> str:
@@ -231,11 +236,13 @@ def ratio_plot(record: Record) -> RatioPlot | None:
     highs = [verdict["high"] or verdict["ratio"] for verdict in drawn]
     lowest, highest = NARROWEST
     scale = _RatioScale(min(lowest, *lows, *highs) / 1.05, max(highest, *lows, *highs) * 1.05)
-    ticks = [(f"{tick:g}", scale.place(tick)) for tick in TICKS if scale.low <= tick <= scale.high]
+    ticks = [tick for tick in TICKS if scale.low <= tick <= scale.high]
+    if len(ticks) > MOST_TICKS:
+        ticks = [tick for tick in ticks if log10(tick).is_integer()]
     groups = {}
     for title, verdicts in _by_metric(record).items():
         groups[title] = [_mark(record, verdict, scale) for verdict in verdicts]
-    return RatioPlot(ticks, groups)
+    return RatioPlot([(f"{tick:g}", scale.place(tick)) for tick in ticks], groups)
 
 
 @dataclass(frozen=True)

@@ -44,10 +44,15 @@ def circumstances(record: Record) -> list[str]:
         sentences.append("Each repeat has orders of its own, the same for all its arms.")
     sentences.append("Figures are medians over repeats, in brackets the middle half of the repeats.")
     sentences.append("A ratio is taken within each repeat, between runs close in time.")
-    tests = record["statistics"]
-    sentences.append(f"Test: {tests['test']}; {tests['correction']}.")
+    sentences.append(how_tested(record))
     sentences.append(sureness(record))
     return sentences
+
+
+def how_tested(record: Record) -> str:
+    """The test behind the verdicts, and how it is corrected for their number."""
+    tests = record["statistics"]
+    return f"Test: {tests['test']}; {tests['correction']}."
 
 
 def sureness(record: Record) -> str:

@@ -78,11 +78,16 @@ def show_nagle(record: Record) -> None:
 
 
 def _show_answer(console: Console, record: Record) -> None:
-    """Print what was found in a sentence, then by how much and how sure: a row of the ratio plot for each verdict."""
+    """Print what was found in a sentence, then by how much and how sure."""
     console.print()
     console.print(Text(headline(record), "bold"))
     for sentence in other_answers(record):
         console.print(Text(sentence))
+    show_ratios(console, record)
+
+
+def show_ratios(console: Console, record: Record) -> None:
+    """Print a row of the ratio plot for each verdict; their sentences if nothing was compared."""
     if plot := ratio_plot(record):
         for group, marks in plot.groups.items():
             console.print(Text(f"\n{group}", "bold"))

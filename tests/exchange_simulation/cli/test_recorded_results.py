@@ -36,7 +36,7 @@ NAMES = (
     "bench-request-reply",
     "suite",
 )
-MOST_BYTES = 300_000
+MOST_BYTES = 350_000
 AS_JSON = {
     "list": ("results", "list", "--json", "--results", "RESULTS"),
     **{f"show {name}": ("results", "show", name, "--json", "--results", "RESULTS") for name in NAMES[:-2]},

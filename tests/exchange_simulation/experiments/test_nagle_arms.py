@@ -10,10 +10,11 @@ from exchange.estimates import IntervalEstimate
 from exchange_simulation.experiments.comparison_arms import nagle_arms
 from exchange_simulation.experiments.trials.observations import observe
 from exchange_simulation.experiments.trials.plan import Plan, read_plan, write_plan
-from exchange_simulation.experiments.trials.study import NAGLE, Finding, hurts_or_helps
+from exchange_simulation.experiments.trials.study import NAGLE, hurts_or_helps
 from exchange_simulation.experiments.trials.verdicts import judge_all, planned_rows, unreachable
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.metrics import packets
+from exchange_simulation.repeats.sentences import Finding
 from tests.exchange_simulation.experiments.trials.sample_trials import put_all
 
 FULL = {"transports": ["tcp", "zeromq", "amqp"], "rates": [1000.0, 2000.0, 4000.0, 6000.0, 8000.0]}

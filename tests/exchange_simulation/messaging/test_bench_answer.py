@@ -1,61 +1,134 @@
-"""The sentence above a benchmark's table: how far two transports are apart."""
+"""What is said of a benchmark: whether transports differ, by how much, and how sure that is."""
 
 from __future__ import annotations
 
 import re
+from statistics import median
 from typing import Any
 
 import pytest
 
-from exchange_simulation.messaging.report import _sentences, is_long, show
-from exchange_simulation.messaging.results import answer
+from exchange_simulation.messaging.report import _headline, _sentences, is_long, show
+from exchange_simulation.messaging.verdicts import comparison_of, with_verdicts
 
 
-def record(amqp: tuple[float | None, float | None], zeromq: tuple[float | None, float | None]) -> dict[str, Any]:
-    rows = [
-        {
-            "transport": transport,
-            "point": {"size_bytes": 64},
-            "figures": {"messages_per_s": {"median": median, "low": ends[0], "high": ends[1]}},
-        }
-        for transport, median, ends in (("amqp", 100.0, amqp), ("zeromq", 400.0, zeromq))
+def row(transport: str, values: list[float], figure: str = "messages_per_s", **point: Any) -> dict[str, Any]:
+    """A cell with a repeat for each value."""
+    return {
+        "transport": transport,
+        "point": {"size_bytes": 64, **point},
+        "words": transport,
+        "figures": {figure: {"median": median(values), "low": min(values), "high": max(values), "n": len(values)}},
+        "repeats": [
+            {"repeat": number, "status": "complete", "reasons": [], "figures": {figure: value}}
+            for number, value in enumerate(values, 1)
+        ],
+    }
+
+
+def record(*rows: dict[str, Any], benchmark: str = "de-spsc") -> dict[str, Any]:
+    return {"benchmark": benchmark, "rows": list(rows), "settings": {"repeats": 6}, "status": "complete", "reasons": []}
+
+
+SLOW, FAST = [100.0, 101.0, 99.0, 102.0, 100.0, 98.0], [400.0, 404.0, 399.0, 402.0, 404.0, 398.0]
+ALIKE = [101.0, 99.0, 100.5, 99.5, 102.0, 98.0]
+
+
+def test_one_point_has_its_ratio_with_interval_and_the_repeats_that_agree() -> None:
+    headline = _headline(record(row("amqp", SLOW), row("zeromq", FAST)))
+    assert headline == "zeromq carries 4.0 times as much as amqp (4.0..4.1), in 6 of 6 repeats (messages/s)"
+
+
+def test_several_points_have_the_range_of_their_ratios() -> None:
+    rows = [row("amqp", SLOW), row("zeromq", FAST)]
+    larger = [row("amqp", SLOW, size_bytes=128), row("zeromq", [2 * value for value in FAST], size_bytes=128)]
+    headline = _headline(record(*rows, *larger))
+    assert headline == "zeromq carries 4.0 to 8.0 times as much as amqp in 2 of 2 cases (messages/s)"
+
+
+def test_of_equal_transports_no_difference_is_found() -> None:
+    verdict = only_verdict(record(row("amqp", SLOW), row("zeromq", ALIKE)))
+    assert verdict["outcome"] == "cannot tell"
+    assert verdict["sentence"].startswith("cannot tell: amqp / zeromq is 1.0")
+
+
+def only_verdict(of: dict[str, Any]) -> dict[str, Any]:
+    [verdict] = comparison_of(of)["verdicts"]
+    return verdict
+
+
+def test_fewer_than_six_repeats_have_no_verdict_and_the_record_says_so() -> None:
+    """The intervals of five repeats were said to be apart; five agree by chance in 6 % of all cases."""
+    found = record(row("amqp", SLOW[:5]), row("zeromq", FAST[:5]))
+    sentence = "cannot tell from 5 repeats, 6 are needed: amqp / zeromq is 0.25, below 1 in 5 of 5"
+    assert _headline(found) == f"{sentence} (messages/s)"
+    judged = with_verdicts({**found, "caveats": ["the machine was busy"]})
+    assert [caveat.partition(":")[0] for caveat in judged["caveats"]] == [
+        "5 repeats cannot reach a verdict",
+        "the machine was busy",
     ]
-    return {"benchmark": "de-spsc", "rows": rows}
+    assert judged["statistics"]["repeats_needed"] == 6
+    assert [verdict["sentence"] for verdict in judged["verdicts"]] == [sentence]
 
 
-@pytest.mark.parametrize(("high", "apart"), [(300.0, 1), (350.0, 0)])
-def test_it_says_at_how_many_points_the_intervals_are_apart(high: float, apart: int) -> None:
-    assert answer([record((90.0, high), (340.0, 410.0))]) == (
-        f"zeromq's rates are 4 times amqp's (1 point). The 95 % intervals of the two are apart at {apart} of 1 point."
-    )
+def test_a_record_says_what_was_compared_and_how_sure_that_is() -> None:
+    [verdict] = with_verdicts({**record(row("amqp", SLOW), row("zeromq", FAST)), "caveats": []})["verdicts"]
+    compared = ("benchmark", "figure", "point", "first", "second", "outcome", "repeats")
+    assert {name: verdict[name] for name in compared} == {
+        "benchmark": "de-spsc",
+        "figure": "messages_per_s",
+        "point": {"size_bytes": 64},
+        "first": "amqp",
+        "second": "zeromq",
+        "outcome": "differ",
+        "repeats": [1, 2, 3, 4, 5, 6],
+    }
+    assert verdict["low"] < verdict["ratio"] < verdict["high"] < 1
+    assert verdict["p_corrected"] <= 0.05
 
 
-def test_of_one_repeat_there_is_no_interval_so_none_is_said_to_overlap() -> None:
-    assert answer([record((None, None), (None, None))]) == "zeromq's rates are 4 times amqp's (1 point)."
+def test_what_a_record_judged_is_shown_as_it_was_judged() -> None:
+    found = with_verdicts({**record(row("amqp", SLOW), row("zeromq", FAST)), "caveats": []})
+    found["verdicts"][0]["sentence"] = "as another version judged it"
+    assert _headline(found) == "as another version judged it (messages/s)"
 
 
-@pytest.mark.parametrize(
-    ("repeats", "sentence"),
-    [
-        (4, ""),
-        (5, " The 95 % intervals of the two are apart at 1 of 1 point."),
-    ],
-)
-def test_the_range_of_a_few_repeats_is_no_95_percent_interval(repeats: int, sentence: str) -> None:
-    """The range of two repeats, which holds the true median in half of all cases, was called an interval."""
-    found = record((90.0, 110.0), (340.0, 410.0))
-    for row in found["rows"]:
-        row["figures"]["messages_per_s"]["n"] = repeats
-    assert answer([found]) == f"zeromq's rates are 4 times amqp's (1 point).{sentence}"
+def test_all_points_of_a_suite_are_one_family() -> None:
+    part = record(row("amqp", SLOW), row("zeromq", FAST))
+    other = record(*part["rows"], benchmark="throughput")
+    suite = {"name": "first", "status": "complete", "reasons": [], "parts": [part, other], "rows": [], "settings": {}}
+    judged = with_verdicts({**suite, "caveats": []})
+    assert judged["statistics"]["rows"] == 2
+    assert [verdict["benchmark"] for verdict in judged["verdicts"]] == ["de-spsc", "throughput"]
+    assert _headline(judged) == "zeromq carries 4.0 times as much as amqp in 2 of 2 cases (rates)"
+
+
+def test_a_transport_that_did_not_keep_its_rate_is_not_compared() -> None:
+    slow, fast = (row(name, values, "due_p50_us", rate_per_s=2000) for name, values in (("amqp", FAST), ("tcp", SLOW)))
+    for repeat in slow["repeats"][:4]:
+        repeat["saturated"] = ["too late"]
+    assert only_verdict(record(slow, fast))["sentence"] == "amqp did not keep its rate (4 of 6 repeats saturated)"
+    slow["repeats"][0]["saturated"] = []
+    assert only_verdict(record(slow, fast))["outcome"] == "differ", "half of its repeats is no majority"
 
 
 def test_at_rates_that_were_given_the_times_are_compared() -> None:
     """It said that amqp's rates were 1 times zeromq's, where both were offered 2,000 messages/s."""
-    found = record((None, None), (None, None))
-    for row, due_us in zip(found["rows"], (300.0, 100.0), strict=True):
-        row["point"]["rate_per_s"] = 2_000
-        row["figures"]["due_p50_us"] = {"median": due_us, "low": None, "high": None}
-    assert answer([found]) == "zeromq's times are 0.33 times amqp's (1 point)."
+    found = record(row("amqp", FAST, "due_p50_us", rate_per_s=2000), row("zeromq", SLOW, "due_p50_us", rate_per_s=2000))
+    assert _headline(found).startswith("amqp takes 4.0 times as long as zeromq (")
+
+
+def test_beside_a_flood_a_given_rate_is_not_compared() -> None:
+    floods = [row("amqp", SLOW, rate_per_s="max"), row("zeromq", FAST, rate_per_s="max")]
+    paced = [row("amqp", SLOW, rate_per_s=2000), row("zeromq", FAST, rate_per_s=2000)]
+    assert only_verdict(record(*floods, *paced))["point"]["rate_per_s"] == "max"
+
+
+def test_the_terminal_draws_each_ratio_with_its_interval(capsys: pytest.CaptureFixture[str]) -> None:
+    show(record(row("amqp", SLOW), row("zeromq", FAST)))
+    printed = capsys.readouterr().out
+    assert "messages/s: amqp / zeromq" in printed
+    assert re.search(r"64 B .*\*.*0\.25 \(0\.2\d\.\.0\.2\d\) +6 of 6", printed)
 
 
 def test_what_all_rows_share_stands_once_below_the_table(capsys: pytest.CaptureFixture[str]) -> None:
@@ -142,18 +215,6 @@ def at_rates(transport: str, p50_us: float, saturated: int) -> list[dict[str, An
         }
         for size in (64, 1024)
     ]
-
-
-def test_at_a_rate_transports_are_compared_by_their_time_from_due() -> None:
-    rows = [*at_rates("amqp", 300.0, 0), *at_rates("zeromq", 100.0, 0)]
-    assert answer([{"benchmark": "de-spsc", "rows": rows}]) == "zeromq's times are 0.33 times amqp's (2 points)."
-
-
-def test_beside_a_flood_a_given_rate_is_not_compared() -> None:
-    rows = [*at_rates("amqp", 300.0, 0), *at_rates("zeromq", 100.0, 0)]
-    for flood in (rows[0], rows[2]):
-        flood["point"]["rate_per_s"] = "max"
-    assert "(1 point)" in answer([{"benchmark": "de-spsc", "rows": rows}])
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from exchange.estimates import RESAMPLES, median
-from exchange_simulation.experiments.trials.verdicts import ALPHA, share_lower
+from exchange_simulation.repeats.judging import ALPHA, share_lower
 from exchange_simulation.repeats.sign_flips import (
     CAUTION,
     FLIPS,

@@ -14,8 +14,9 @@ from exchange.settings import RunSettings
 from exchange_simulation.experiments.trials import trial
 from exchange_simulation.experiments.trials.plan import read_plan, write_plan
 from exchange_simulation.experiments.trials.results import results
-from exchange_simulation.experiments.trials.verdicts import ALPHA, alpha_of, detectable, smallest_ratio
+from exchange_simulation.experiments.trials.verdicts import alpha_of, detectable, smallest_ratio
 from exchange_simulation.launching.errors import UserError
+from exchange_simulation.repeats.judging import ALPHA
 
 
 def made(tmp_path: Path, factor: float) -> tuple[Path, dict[str, Any]]:
