@@ -24,13 +24,13 @@ NAGLE_OFF = "Nagle off"
 def comparison_arms(
     transports: Sequence[str], rates: Sequence[float | None], seconds: float, given: dict[str, Any]
 ) -> tuple[Arm, ...]:
-    """Every transport at every rate, in runs of about `seconds`. UserError for a mistake in any arm."""
+    """Return an arm for every transport at every rate, in runs of about `seconds`. UserError for a mistake in one."""
     settings = ArmSettings(transports, seconds, given)
     return of_one_kind(arms_of(settings, [transport_factor(transports)], [rate_factor(rates)]))
 
 
 def of_one_kind(arms: tuple[Arm, ...]) -> tuple[Arm, ...]:
-    """The same arms. UserError if some run in threads and others in processes: their figures do not compare."""
+    """Return the same arms. UserError if some run in threads and others in processes: their figures do not compare."""
     kinds = {runs_in_one_process(arm.settings.transport): arm.settings.transport for arm in arms}
     if len(kinds) > 1:
         raise UserError(f"{kinds[True]} runs in threads of one process, {kinds[False]} in processes: compare one kind")
@@ -45,12 +45,17 @@ class ArmSettings:
 
         A setting that some of the transports have goes to their arms only. If none has it, all arms get and refuse it.
         """
-        self._seconds, self._given = seconds, given
-        self._of_some = {name for transport in transports for name in defaults_of(transport)}
+        self._seconds = seconds
+        self._given = given
+        self._settings_of_some: set[str] = set()
+        for transport in transports:
+            self._settings_of_some |= defaults_of(transport).keys()
 
     def __call__(self, **chosen: Any) -> RunSettings:
-        lacks = self._of_some - defaults_of(chosen["transport"]).keys()
-        fields = {**{name: value for name, value in self._given.items() if name not in lacks}, **chosen}
+        """Return the settings of an arm. UserError or BadSetting for a mistake."""
+        lacking = self._settings_of_some - defaults_of(chosen["transport"]).keys()
+        fields = {name: value for name, value in self._given.items() if name not in lacking}
+        fields |= chosen
         if fields.get("orders") is None and fields.get("duration_s") is None:
             fields |= _length(chosen.get("orders_per_s"), self._seconds)
         settings = run_settings(**{"orders": None, **fields})
@@ -60,30 +65,43 @@ class ArmSettings:
 
 
 def _length(orders_per_s: float | None, seconds: float) -> dict[str, Any]:
-    """A number of orders, so that all runs at a rate have the same ones; without a rate, a duration."""
+    """Return a number of orders, so that all runs at a rate have the same ones; without a rate, a duration."""
     if orders_per_s is None:
         return {"duration_s": seconds}
     return {"orders": max(1, round(orders_per_s * seconds))}
 
 
 def transport_factor(transports: Sequence[str]) -> Factor:
-    """A level for each transport; a repeated one gets a number, so that it is compared with itself."""
+    """Return a level for each transport; a repeated one gets a number, so that it is compared with itself.
+
+    For example: zeromq, zeromq#2. UserError for less than two.
+    """
     if len(transports) < 2:
         raise UserError("--transports needs two or more, as zeromq,tcp; the same one twice is compared with itself")
-    before = [transports[:place].count(name) for place, name in enumerate(transports)]
-    words = [f"{name}#{times + 1}" if times else name for name, times in zip(transports, before, strict=True)]
-    return Factor("transport", dict(zip(words, transports, strict=True)))
+    levels = {}
+    for place, transport in enumerate(transports):
+        times_before = transports[:place].count(transport)
+        words = f"{transport}#{times_before + 1}" if times_before else transport
+        levels[words] = transport
+    return Factor("transport", levels)
 
 
 def rate_words(orders_per_s: float | None) -> str:
-    """The rate of an arm in words."""
+    """Return the rate of an arm in words. For example: at 8,000 orders/s."""
     return "as fast as it goes" if orders_per_s is None else f"at {orders_per_s:,.10g} orders/s"
 
 
 def rate_factor(rates: Sequence[float | None]) -> Factor:
-    levels = {rate_words(orders_per_s): orders_per_s for orders_per_s in rates}
-    if len(levels) < len(rates) or not rates:
-        raise UserError("--rates needs one or more, each once, as 1000,2000,4000")
+    """Return a level for each rate. UserError if there is none, or one twice."""
+    if not rates:
+        raise UserError("--rates is empty: give one or more, each once, as 1000,2000,4000")
+    levels: dict[str, float | None] = {}
+    for orders_per_s in rates:
+        words = rate_words(orders_per_s)
+        if words in levels:
+            rate = words.removeprefix("at ")
+            raise UserError(f"--rates has the rate {rate} twice: give each once, as 1000,2000,4000")
+        levels[words] = orders_per_s
     return Factor("orders_per_s", levels)
 
 
@@ -94,38 +112,57 @@ def nagle_arms(
     seconds: float,
     given: dict[str, Any],
 ) -> tuple[Arm, ...]:
-    """Each transport at each rate with Nagle's algorithm off, which comes first, and on at each level.
+    """Return arms for each transport at each rate with Nagle's algorithm off, which comes first, and on at each level.
 
     A level is roles joined by +, or all. A level that names the broker has no arm over a transport without one, and a
     transport without a level has no arm at all. UserError if no transport has a level.
     """
-    if not transports or len(set(transports)) < len(transports):
-        raise UserError("--transports needs one or more, each once, as tcp,zeromq,amqp")
+    if not transports:
+        raise UserError("--transports is empty: give one or more, each once, as tcp,zeromq,amqp")
+    for transport in transports:
+        if transports.count(transport) > 1:
+            raise UserError(f"--transports has {transport} twice: give each once, as tcp,zeromq,amqp")
     settings = ArmSettings(transports, seconds, given)
-    arms = tuple(arm for transport in transports for arm in _nagle_arms_over(transport, rates, levels, settings))
+    arms: list[Arm] = []
+    for transport in transports:
+        arms += _nagle_arms_over(transport, rates, levels, settings)
     if not arms:
         raise UserError(f"--roles {','.join(levels)}: there is no such role over {', '.join(transports)}")
-    return arms
+    return tuple(arms)
 
 
 def _nagle_arms_over(
     transport: str, rates: Sequence[float | None], levels: Sequence[str], settings: ArmSettings
 ) -> tuple[Arm, ...]:
-    nagle = {words: roles for level in levels for words, roles in _nagle_level(level, transport)}
+    """Return the arms over one transport; none if it has no level."""
+    roles_by_level: dict[str, tuple[str, ...]] = {NAGLE_OFF: ()}
+    for level in levels:
+        roles = _roles_of(level, transport)
+        if roles is not None:
+            roles_by_level[_level_in_words(level, roles)] = roles
+    if len(roles_by_level) == 1:
+        return ()
     blocks = [Factor("transport", {transport: transport}), rate_factor(rates)]
-    return arms_of(settings, [Factor("nagle", {NAGLE_OFF: ()} | nagle)], blocks) if nagle else ()
+    return arms_of(settings, [Factor("nagle", roles_by_level)], blocks)
 
 
-def _nagle_level(level: str, transport: str) -> list[tuple[str, tuple[str, ...]]]:
-    """The level as [(words, roles)]; empty over a transport that lacks one of the roles."""
-    known = NAGLE_ROLES if has_broker(transport) else ROLES
-    if level == USUAL:
-        level = "broker" if has_broker(transport) else "all"
+def _roles_of(level: str, transport: str) -> tuple[str, ...] | None:
+    """Return the roles of a level over a transport; None if the transport lacks one. UserError if it is no level."""
+    roles_there = NAGLE_ROLES if has_broker(transport) else ROLES
     if level == "all":
-        return [("Nagle on", known)]
+        return roles_there
+    if level == USUAL:
+        return ("broker",) if has_broker(transport) else roles_there
     roles = tuple(level.split("+"))
     if not set(roles) <= set(NAGLE_ROLES):
         raise UserError(
             f"--roles takes levels of {', '.join(NAGLE_ROLES)}, joined by +, all or usual; {level!r} is none"
         )
-    return [(f"Nagle on at {' and '.join(roles)}", roles)] if set(roles) <= set(known) else []
+    return roles if set(roles) <= set(roles_there) else None
+
+
+def _level_in_words(level: str, roles: tuple[str, ...]) -> str:
+    """For example: Nagle on; Nagle on at gateway and engine."""
+    if level == "all" or (level == USUAL and roles == ROLES):
+        return "Nagle on"
+    return f"Nagle on at {' and '.join(roles)}"

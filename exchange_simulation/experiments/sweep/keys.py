@@ -51,34 +51,38 @@ class Key:
 
 def keys() -> dict[str, Key]:
     """All keys by name, in the order of `exchange run --help`."""
-    known = {field.name for field in fields(RunSettings)} - OF_A_RUN_ALONE
-    rows = [row for row in TABLE if "run" in row.commands and row.field in known]
-    return {name: Key(name, row.field, row.parameter) for row in rows for name in [row.name.removeprefix("--")]}
+    settings = {field.name for field in fields(RunSettings)} - OF_A_RUN_ALONE
+    found = {}
+    for row in TABLE:
+        if "run" in row.commands and row.field in settings:
+            name = row.name.removeprefix("--")
+            found[name] = Key(name, row.field, row.parameter)
+    return found
 
 
 def shared_options(besides: Collection[str] = (), help: Mapping[str, str] | None = None) -> list[click.Option]:
-    """Options that set what all runs of a command share, without `besides`, which the command has itself.
+    """Return the options that set what all runs of a command share, without `besides`, which the command has itself.
 
     `help` replaces the help of options whose default differs from a run's.
     """
     options = {key.name: copy.copy(key.option) for key in keys().values() if key.name not in {*SHORT, *besides}}
     for name, words in (help or {}).items():
-        options[name].help, options[name].show_default = words, False
+        options[name].help = words
+        options[name].show_default = False
     return list(options.values())
 
 
 def key_of(name: str, where: str) -> Key:
-    """The key of that name. UserError suggests the nearest one."""
-    found = keys().get(name)
+    """Return the key of that name. UserError suggests the nearest one."""
     if name in OF_A_RUN_ALONE:
         why = "it keeps files, or costs time that a trial would measure"
         raise UserError(f"{where}: {name} is for a run by itself: {why}")
-    if found is None:
+    if name not in keys():
         raise UserError(f"{where}: {name!r} is not known{nearest(name, keys())}")
-    return found
+    return keys()[name]
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The end of an error's sentence: the nearest known name, else all names."""
+    """Return the end of an error's sentence: the nearest known name, else all names."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f": did you mean {close[0]}?" if close else f"; there are {', '.join(known)}"

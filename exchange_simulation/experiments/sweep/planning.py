@@ -46,14 +46,17 @@ CONDITIONS = (
     "network",
 )
 """Keys of the offered load and its place. If other keys vary too, only arms under equal conditions are compared."""
-DEFAULT_TRANSPORT, DEFAULT_RATE, DEFAULT_DURATION_S = "zeromq", 8000.0, 5.0
-WARM_UP_S, LEAST_LENGTH_S = 1.0, 5.0
-"""By default, analysis leaves out the first second of a run of five seconds or more."""
+DEFAULT_TRANSPORT = "zeromq"
+DEFAULT_RATE = 8000.0
+DEFAULT_DURATION_S = 5.0
+WARM_UP_S = 1.0
+LEAST_LENGTH_S = 5.0
+"""By default, analysis leaves out the first WARM_UP_S of a run that lasts LEAST_LENGTH_S or more."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """`vary` and `run` by key, as in files and options."""
+    """A sweep as it was written: what varies and what all runs share, by key, and how often each arm runs."""
 
     repeats: int = 10
     pause_s: float = 0.5
@@ -61,7 +64,7 @@ class Description:
     run: Mapping[str, Any] = field(default_factory=dict)
 
     def with_typed(self, vary: Mapping[str, Levels], run: Mapping[str, Any], **numbers: Any) -> Description:
-        """The same description, in which what was typed replaces what the file says, key by key."""
+        """Return the same description, in which what was typed replaces what the file says, key by key."""
         varied = {name: levels for name, levels in self.vary.items() if name not in run}
         shared = {name: value for name, value in self.run.items() if name not in vary}
         if "orders" in run or "duration" in run:
@@ -70,18 +73,22 @@ class Description:
 
 
 def levels_of(key: Key, written: list[object], where: str) -> Levels:
-    """The values of a key. UserError if there is none, or one twice."""
+    """Return the values of a key. UserError if there is none, or one twice."""
     if not written:
         raise UserError(f"{where}: {key.name} has no values: a product with none of them has no runs")
-    values = [key.value(each, where) for each in written]
-    words = values if key.name == "transport" else map(str, written)
-    if any(values.count(value) > 1 for value in values):
-        raise UserError(f"{where}: {key.name} has a value twice: {', '.join(map(str, written))}")
-    return dict(zip(words, values, strict=True))
+    levels = {}
+    values = []
+    for word in written:
+        value = key.value(word, where)
+        if value in values:
+            raise UserError(f"{where}: {key.name} has a value twice: {', '.join(map(str, written))}")
+        values.append(value)
+        levels[value if key.name == "transport" else str(word)] = value
+    return levels
 
 
 def typed_levels(text: str) -> tuple[str, Levels]:
-    """The key and values of --vary NAME=VALUE,VALUE."""
+    """Return the key's name and the values of --vary NAME=VALUE,VALUE."""
     name, equals, values = text.partition("=")
     if not equals:
         raise UserError(f"--vary {text}: give NAME=VALUE,VALUE, as packing=1,10")
@@ -90,7 +97,7 @@ def typed_levels(text: str) -> tuple[str, Levels]:
 
 
 def read_description(path: Path) -> Description:
-    """A TOML file with `repeats`, `pause`, [vary] and [run]. UserError names the file, the key and what it takes."""
+    """Read a TOML file with `repeats`, `pause`, [vary] and [run]. UserError names file, key and what that takes."""
     try:
         written = tomllib.loads(path.read_text())
     except OSError as error:
@@ -100,18 +107,23 @@ def read_description(path: Path) -> Description:
     for name in written:
         if name not in {*NUMBERS, *TABLES}:
             raise UserError(f"{path}: {name!r} is not known{nearest(name, [*NUMBERS, *TABLES])}")
-    numbers = {field: _number(path, name, kind, written) for name, (field, kind) in NUMBERS.items() if name in written}
+    numbers = {}
+    for name, (field_name, kind) in NUMBERS.items():
+        if name in written:
+            numbers[field_name] = _number(path, name, kind, written)
     return Description(**numbers, vary=_vary(path, written), run=_run(path, written))
 
 
 def _number(path: Path, name: str, kind: Any, written: dict[str, Any]) -> Any:
     value = written[name]
     if isinstance(value, bool) or not isinstance(value, kind):
-        raise UserError(f"{path}: {name} is {value!r}; it takes a {'whole ' if kind is int else ''}number")
+        number = "whole number" if kind is int else "number"
+        raise UserError(f"{path}: {name} is {value!r}; it takes a {number}")
     return value
 
 
 def _table(path: Path, name: str, written: dict[str, Any]) -> dict[str, Any]:
+    """Return a table of the file; empty if the file has none."""
     table = written.get(name, {})
     if not isinstance(table, dict):
         raise UserError(f"{path}: {name} is {table!r}; it is a table: write [{name}] and its keys below")
@@ -119,39 +131,51 @@ def _table(path: Path, name: str, written: dict[str, Any]) -> dict[str, Any]:
 
 
 def _vary(path: Path, written: dict[str, Any]) -> dict[str, Any]:
-    where, found = f"{path}, [vary]", {}
+    """Return the levels of the [vary] table, by key."""
+    where = f"{path}, [vary]"
+    varied = {}
     for name, values in _table(path, "vary", written).items():
         key = key_of(name, where)
         if not isinstance(values, list):
             raise UserError(f"{where}: {name} is {values!r}; it takes a list, as [{values!r}]")
-        found[name] = levels_of(key, values, where)
-    return found
+        varied[name] = levels_of(key, values, where)
+    return varied
 
 
 def _run(path: Path, written: dict[str, Any]) -> dict[str, Any]:
-    """The [run] table. UserError for a key that [vary] has, too."""
-    where, table = f"{path}, [run]", _table(path, "run", written)
-    twice = table.keys() & _table(path, "vary", written).keys()
-    if twice:
-        raise UserError(f"{path}: {', '.join(sorted(twice))} stands in both [vary] and [run]")
+    """Return the values of the [run] table, by key. UserError for a key that [vary] has, too."""
+    where = f"{path}, [run]"
+    table = _table(path, "run", written)
+    in_both = table.keys() & _table(path, "vary", written).keys()
+    if in_both:
+        raise UserError(f"{path}: {', '.join(sorted(in_both))} stands in both [vary] and [run]")
     return {name: key_of(name, where).value(value, where) for name, value in table.items()}
 
 
 def planned(file: Path | None, typed: Mapping[str, Any]) -> Plan:
-    """The plan from a file and from `typed`, by parameter of the command. UserError or BadSetting for a mistake."""
+    """Make the plan from a file and from `typed`, by parameter of the command. UserError, BadSetting for a mistake."""
+    described = read_description(file) if file else Description()
+    vary, run = _typed(typed)
     numbers = {name: typed[name] for name in ("repeats", "pause_s") if name in typed}
-    described = (read_description(file) if file else Description()).with_typed(*_typed(typed), **numbers)
-    arms, seed = sweep_arms(described), described.run.get("seed", RunSettings.seed)
-    return Plan(arms=arms, repeats=described.repeats, seed=seed, study=SWEEP, pause_s=described.pause_s)
+    described = described.with_typed(vary, run, **numbers)
+    seed = described.run.get("seed", RunSettings.seed)
+    return Plan(
+        arms=sweep_arms(described), repeats=described.repeats, seed=seed, study=SWEEP, pause_s=described.pause_s
+    )
 
 
 def _typed(typed: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What was typed, as (vary, run), each by key."""
-    short = [f"{key}={typed[option]}" for key, option in SHORT.items() if option in typed]
-    varied = list(map(typed_levels, [*short, *typed.get("vary", ())]))
-    vary, names = dict(varied), [name for name, _ in varied]
+    """Return what was typed, as (vary, run), each by key. UserError for a key that was given twice."""
     run = {name: typed[key.field] for name, key in keys().items() if key.field in typed}
-    twice = [name for name in vary if name in run or names.count(name) > 1]
+    written = [f"{key}={typed[option]}" for key, option in SHORT.items() if option in typed]
+    written += typed.get("vary", ())
+    vary: dict[str, Levels] = {}
+    twice = []
+    for text in written:
+        name, levels = typed_levels(text)
+        if (name in vary or name in run) and name not in twice:
+            twice.append(name)
+        vary[name] = levels
     if twice:
         raise UserError(f"{', '.join(twice)} is given twice: vary it, or set it for all runs")
     return vary, run
@@ -170,8 +194,9 @@ def confirm(plan: Plan, yes: bool) -> None:
 
 
 def sweep_arms(description: Description) -> tuple[Arm, ...]:
-    """All arms of a sweep. UserError for a mistake in any of them."""
-    vary, run = dict(description.vary), dict(description.run)
+    """Return all arms of a sweep. UserError for a mistake in any of them."""
+    vary = dict(description.vary)
+    run = dict(description.run)
     transports = vary.pop("transport", None) or _only(run.pop("transport", DEFAULT_TRANSPORT))
     if "rate" in run or not ("tape" in vary or "tape" in run):
         vary.setdefault("rate", _only(run.pop("rate", DEFAULT_RATE)))
@@ -181,44 +206,60 @@ def sweep_arms(description: Description) -> tuple[Arm, ...]:
             raise UserError(f"{lacks}: leave it out, or add a transport that can")
     given = {key.field: run[name] for name, key in keys().items() if name in run}
     settings = SweepSettings(list(transports.values()), given)
-    return of_one_kind(tuple(arm for words in transports for arm in _over({words: transports[words]}, vary, settings)))
+    arms: list[Arm] = []
+    for words, transport in transports.items():
+        arms += _over({words: transport}, vary, settings)
+    return of_one_kind(tuple(arms))
 
 
 def _only(value: Any) -> Levels:
+    """Return the value as the only level of a key."""
     return {str(value): value}
 
 
 def _over(transport: Levels, vary: Mapping[str, Levels], settings: SweepSettings) -> tuple[Arm, ...]:
-    """The arms over one transport, without the levels that it lacks. Without a rate, a tape's stands in their names."""
+    """Return the arms over one transport, without the levels that it lacks.
+
+    Keys of CONDITIONS make blocks, all others contenders. If only conditions vary, over one transport, all but the rate
+    are compared. Without a rate, that of the tape stands in the arms' names.
+    """
     (name,) = transport.values()
-    possible = {key: _possible(key, levels, name) for key, levels in vary.items()}
-    possible = {key: levels for key, levels in possible.items() if levels}
+    possible = {}
+    for key, levels in vary.items():
+        levels_there = _possible(key, levels, name)
+        if levels_there:
+            possible[key] = levels_there
     conditions = [key for key in possible if key in CONDITIONS]
     if len(conditions) == len(possible) and not settings.several_transports:
         conditions = ["rate"]
     contenders = [_factor(key, levels) for key, levels in possible.items() if key not in conditions]
-    alone = settings.several_transports or not contenders
-    rates = [rate_factor(list(possible["rate"].values()))] if "rate" in possible else []
-    arms = arms_of(
-        settings,
-        [Factor("transport", transport if alone else {"": name}), *contenders],
-        [*rates, *(_factor(key, possible[key]) for key in conditions if key != "rate")],
-    )
-    return arms if rates else tuple(map(_with_its_rate, arms))
+    is_named = settings.several_transports or not contenders
+    contenders.insert(0, Factor("transport", transport if is_named else {"": name}))
+    blocks = []
+    if "rate" in possible:
+        blocks.append(rate_factor(list(possible["rate"].values())))
+    for key in conditions:
+        if key != "rate":
+            blocks.append(_factor(key, possible[key]))
+    arms = arms_of(settings, contenders, blocks)
+    if "rate" in possible:
+        return arms
+    return tuple(_with_its_rate(arm) for arm in arms)
 
 
 def _with_its_rate(arm: Arm) -> Arm:
+    """Return the arm with its rate in the name of its block."""
     return replace(arm, block=", ".join(filter(None, (rate_words(arm.settings.orders_per_s), arm.block))))
 
 
 def _possible(key: str, levels: Levels, transport: str) -> Levels:
-    """The levels that a transport can have: none of a setting that it lacks, no Nagle at the broker if it has none."""
-    field = keys()[key].field
-    if field in TRANSPORT_SETTINGS and field not in defaults_of(transport):
+    """Return the levels that a transport can have. It may lack the setting, or the broker that a level names."""
+    field_name = keys()[key].field
+    if field_name in TRANSPORT_SETTINGS and field_name not in defaults_of(transport):
         return {}
-    if field != "nagle" or has_broker(transport):
-        return levels
-    return {words: roles for words, roles in levels.items() if "broker" not in roles}
+    if field_name == "nagle" and not has_broker(transport):
+        return {words: roles for words, roles in levels.items() if "broker" not in roles}
+    return levels
 
 
 def _factor(key: str, levels: Levels) -> Factor:
@@ -231,10 +272,12 @@ class SweepSettings:
     def __init__(self, transports: list[str], given: dict[str, Any]) -> None:
         self.several_transports = len(transports) > 1
         self._arm_settings = ArmSettings(transports, DEFAULT_DURATION_S, given)
-        self._by_default = "warm_up_s" not in given
+        self._has_warm_up = "warm_up_s" in given
 
     def __call__(self, **chosen: Any) -> RunSettings:
+        """Return the settings of an arm. UserError or BadSetting for a mistake."""
         settings = self._arm_settings(**chosen)
-        if not self._by_default or "warm_up_s" in chosen:
+        if self._has_warm_up or "warm_up_s" in chosen:
             return settings
-        return replace(settings, warm_up_s=WARM_UP_S if (settings.length_s or 0.0) >= LEAST_LENGTH_S else 0.0)
+        is_long = settings.length_s is not None and settings.length_s >= LEAST_LENGTH_S
+        return replace(settings, warm_up_s=WARM_UP_S if is_long else 0.0)
