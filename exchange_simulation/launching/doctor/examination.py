@@ -183,13 +183,16 @@ def capture() -> Item:
 
 
 def brokers() -> Iterator[Item]:
-    """The installed programs from which transports start their brokers."""
-    for broker in filter(None, (transport.broker for transport in built_in().values())):
+    """The installed programs from which transports start their brokers, an item each."""
+    for scheme, transport in built_in().items():
+        if transport.broker is None:
+            continue
+        name = "broker" if scheme == "amqp" else f"broker {scheme}"
         try:
-            yield Item(name="broker", verdict="good", found=broker().installed())
+            yield Item(name=name, verdict="good", found=transport.broker().installed())
         except TransportError as error:
             what, _, advice = str(error).partition(": ")
-            yield Item(name="broker", verdict="no", found=what, why="it is not installed", advice=advice)
+            yield Item(name=name, verdict="no", found=what, why="it is not installed", advice=advice)
 
 
 def java() -> Item:

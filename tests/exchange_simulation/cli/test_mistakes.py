@@ -56,7 +56,7 @@ def test_a_rate_that_is_none_is_refused_with_what_is_allowed(rate: str, tmp_path
         (["--cpus", "broker=1"], "gateway=0"),
         (["--cpus", "gateway=x"], "gateway=0"),
         (["--cpus", "gateway=4000"], "processor 4000"),
-        (["--transport", "pigeon"], "memory, tcp, zeromq"),
+        (["--transport", "pigeon"], "memory, nats, tcp, zeromq"),
         pytest.param(["--transport", "tcp://nowhere"], "host:port", marks=pytest.mark.long),
         pytest.param(["--transport", "tcp://127.0.0.1:99999"], "host:port", marks=pytest.mark.long),
         (["--transport", "zeromq?calls=slow"], "compiled, plain"),
@@ -310,7 +310,7 @@ def test_results_that_cannot_be_read_are_refused(
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, "iterdir", unreadable)
-    monkeypatch.setattr("exchange_simulation.cli.serve.server.Server.serve_forever", lambda _: None)
+    monkeypatch.setattr("exchange_simulation.cli.serve.server.Server.run", lambda _: None)
     assert f"cannot read {tmp_path}: Permission denied" in refused(*words, "--results", tmp_path)
 
 

