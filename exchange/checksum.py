@@ -21,7 +21,9 @@ State = npt.NDArray[np.uint8]
 _MODULUS = 2**64
 _P1, _P2, _P3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
 _P4, _P5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
-_COUNT_AT, _REST_AT, _STATE_BYTES = 32, 40, 72
+_COUNT_AT = 32
+_REST_AT = 40
+_STATE_BYTES = 72
 _STRIPE = 32
 _DATA = [types.Array(types.uint8, 1, "C", readonly=readonly) for readonly in (False, True)]
 
@@ -46,7 +48,8 @@ def hash_into(state: State, data: npt.NDArray[np.uint8], begin: int, end: int) -
     store_u64(state, _COUNT_AT, count + end - begin)
     while begin < end and rest > 0:
         store_u8(state, _REST_AT + rest, load_u8(data, begin))
-        rest, begin = (rest + 1) % _STRIPE, begin + 1
+        rest = (rest + 1) % _STRIPE
+        begin = begin + 1
         if rest == 0:
             _take_stripe(state, state, _REST_AT)
     while begin + _STRIPE <= end:
@@ -118,7 +121,8 @@ def _with_rest(value: int, rest: bytes) -> int:
         rest = rest[8:]
     if len(rest) >= 4:
         word = int.from_bytes(rest[:4], "little") * _P1 % _MODULUS
-        value, rest = (_rotated(value ^ word, 23) * _P2 + _P3) % _MODULUS, rest[4:]
+        value = (_rotated(value ^ word, 23) * _P2 + _P3) % _MODULUS
+        rest = rest[4:]
     for byte in rest:
         value = _rotated(value ^ byte * _P5 % _MODULUS, 11) * _P1 % _MODULUS
     return value

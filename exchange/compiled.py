@@ -161,10 +161,18 @@ def _storer(bits: int) -> Callable[[Any, int, int], None]:
     return checked
 
 
-as_u8, as_u32 = _memory_as(8, types.uint8, np.uint8), _memory_as(32, types.uint32, np.uint32)
-as_u64, as_i64 = _memory_as(64, types.uint64, np.uint64), _memory_as(64, types.int64, np.int64)
-load_u8, load_u16, load_u32, load_u64 = map(_loader, (8, 16, 32, 64))
-store_u8, store_u16, store_u32, store_u64 = map(_storer, (8, 16, 32, 64))
+as_u8 = _memory_as(8, types.uint8, np.uint8)
+as_u32 = _memory_as(32, types.uint32, np.uint32)
+as_u64 = _memory_as(64, types.uint64, np.uint64)
+as_i64 = _memory_as(64, types.int64, np.int64)
+load_u8 = _loader(8)
+load_u16 = _loader(16)
+load_u32 = _loader(32)
+load_u64 = _loader(64)
+store_u8 = _storer(8)
+store_u16 = _storer(16)
+store_u32 = _storer(32)
+store_u64 = _storer(64)
 
 
 def field_reader(field: str, *messages: type[Message]) -> Callable[[Any, int], Any]:
@@ -193,7 +201,8 @@ def record_writer(message: type[Message], *fields: str) -> Callable[[Any, int, A
     if sorted(fields) != sorted(message._fields):
         raise ValueError(f"the fields of {message.__name__} are {', '.join(message._fields)}, not {', '.join(fields)}")
     layout = LAYOUTS[message]
-    code, size = layout.code, layout.size
+    code = layout.code
+    size = layout.size
 
     @inlined
     def write_type(memory: Any, at: int, _values: Any) -> int:

@@ -157,7 +157,7 @@ class MalformedMessage(ValueError):
 
 
 @dataclass(frozen=True)
-class Layout:
+class MessageLayout:
     """A message class as bytes: the dtype has the type byte as its first field, `type`."""
 
     code: int
@@ -181,18 +181,18 @@ class Layout:
         return self.dtype.fields or {}
 
 
-def _layout(code: int, message: type[Message]) -> Layout:
+def _layout(code: int, message: type[Message]) -> MessageLayout:
     numpy_codes = {"B": "u1", "H": "<u2", "I": "<u4", "Q": "<u8"}
     codes = {name: hint.__metadata__[0] for name, hint in get_type_hints(message, include_extras=True).items()}
     numbers = {name: c for name, c in codes.items() if c in numpy_codes}
-    return Layout(
+    return MessageLayout(
         code=code,
         packed=struct.Struct("<B" + "".join(numbers.values())),
         dtype=np.dtype([("type", "u1"), *((name, numpy_codes[c]) for name, c in numbers.items())]),
     )
 
 
-LAYOUTS: dict[type[Message], Layout] = {m: _layout(code, m) for code, m in TYPES.items()}
+LAYOUTS: dict[type[Message], MessageLayout] = {m: _layout(code, m) for code, m in TYPES.items()}
 
 
 def sizes_by_code(messages: tuple[type[Message], ...]) -> npt.NDArray[np.int64]:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 NAME = "xxh64"
 
 
-class Stream(Protocol):
+class HashedStream(Protocol):
     """Takes the bytes of a direction in order, and has their checksum; see checksum.py."""
 
     keeps_bytes: bool
@@ -79,7 +79,7 @@ class GatewayResult:
     link: dict[str, Any] = field(default_factory=dict)
     """Other facts of the link to the engine: over a broker, its confirms, pauses and redeliveries."""
     recovery: dict[str, Any] | None = None
-    """What it did about an engine that went away: sessions, orders_resent, without_service_s; None if it may not."""
+    """Its recovery from breaks: sessions, orders_resent, without_service_s; None where a break ends the run."""
     statistics_sent: int = 0
     stopped: str | None = None
     """Why the run ended early, as a sentence."""
@@ -130,7 +130,7 @@ def max_rss_bytes() -> int:
 
 
 @dataclass(frozen=True)
-class Usage:
+class ResourceUsage:
     """Counters of this process, or of this thread where components are threads of one process."""
 
     cpu_ns: int
@@ -138,13 +138,13 @@ class Usage:
     involuntary: int
 
     @classmethod
-    def now(cls, of_thread: bool = False) -> Usage:
+    def now(cls, of_thread: bool = False) -> ResourceUsage:
         scope = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF) if of_thread else resource.RUSAGE_SELF
         usage = resource.getrusage(scope)
         cpu_ns = time.thread_time_ns() if of_thread else time.process_time_ns()
         return cls(cpu_ns, usage.ru_nvcsw, usage.ru_nivcsw)
 
-    def since(self, start: Usage) -> dict[str, Any]:
+    def since(self, start: ResourceUsage) -> dict[str, Any]:
         """Usage since an earlier reading: the payload of a process record, and a component's entry in run.json."""
         return {
             "cpu_s": (self.cpu_ns - start.cpu_ns) / 1e9,

@@ -12,7 +12,7 @@ from exchange.instances import instance_of, named, role_of, tagged, untagged
 from exchange.measurements import NS_PER_S, Source
 from exchange.messages import PROTOCOL_VERSION, End, Hello, Throughput, Timestamp, encode
 from exchange.records import PROCESS, RESULT, RecordWriter
-from exchange.results import Usage
+from exchange.results import ResourceUsage
 from exchange.settings import POLICIES
 
 SOURCE_BITS = 8
@@ -52,9 +52,11 @@ class Terms:
 
     def agree(self, theirs: Hello) -> None:
         """Compare terms with the other end's hello. Disagreement, with option and values, where they differ."""
-        ours, others = (_terms_in(hello) for hello in (self.hello(Source.GATEWAY), theirs))
+        ours = _terms_in(self.hello(Source.GATEWAY))
+        others = _terms_in(theirs)
         for name, here in ours.items():
-            if here != (other := others[name]):
+            other = others[name]
+            if here != other:
                 they = source_of(theirs.source) or "a stranger"
                 raise Disagreement(
                     f"{they} was started with {_typed(name)} {_value(name, other)}, "
@@ -95,7 +97,7 @@ def _value(name: str, number: int) -> str:
     return f"{number:016x}" if name == "run" else str(number)
 
 
-class Sink(Protocol):
+class ReportSink(Protocol):
     """Takes the frames: a transport's outbox."""
 
     posted: int
@@ -111,15 +113,17 @@ class Reporting:
     last: to do all of it at once takes a millisecond, in which no order would go and no answer would be read.
     """
 
-    def __init__(self, sink: Sink, terms: Terms, source: Source, of_thread: bool = False) -> None:
-        self._sink, self._terms = sink, terms
+    def __init__(self, sink: ReportSink, terms: Terms, source: Source, of_thread: bool = False) -> None:
+        self._sink = sink
+        self._terms = terms
         self._records = RecordWriter(terms.run, named(source.name.lower(), terms.instance))
-        self._usage: Callable[[], Usage] = lambda: Usage.now(of_thread)
+        self._usage: Callable[[], ResourceUsage] = lambda: ResourceUsage.now(of_thread)
         self._unwritten: deque[Callable[[], None]] = deque()
         self._write_ns = _NEVER_NS
         """Time to write the next record, or to send the written ones."""
         self._start_ns = 0
-        self._at_start = self._at_stop = self._usage()
+        self._at_start = self._usage()
+        self._at_stop = self._at_start
         self.second = 0
         sink.post(encode(terms.hello(source)), counted=False)
 
@@ -150,7 +154,7 @@ class Reporting:
         self._write_ns = now_ns + BETWEEN_RECORDS_NS
         self.second = (now_ns - self._start_ns) // NS_PER_S
 
-    def _process(self, usage: Usage) -> None:
+    def _process(self, usage: ResourceUsage) -> None:
         second = self.second
         self.record_later(PROCESS, lambda: {"second": second, **usage.since(self._at_start)})
 
@@ -170,21 +174,27 @@ class Reporting:
     def record_later(self, kind: str, payload: Callable[[], dict[str, Any]]) -> None:
         """Have `write_next` make the payload; the record bears the time of now."""
         read_ns = time.time_ns(), time.monotonic_ns()
-        self._write_ns = 0 if self._write_ns == _NEVER_NS else self._write_ns
+        if self._write_ns == _NEVER_NS:
+            self._write_ns = 0
         self._unwritten.append(lambda: self._sink.post(self._records.frame(kind, payload(), read_ns)))
 
     def write_next(self, now_ns: int) -> bool:
         """Write a record if it is time to. True while more are to be written, so that sending waits."""
-        if now_ns >= self._write_ns:
-            self._write_ns = now_ns + BETWEEN_RECORDS_NS if self._unwritten else _NEVER_NS
-            if self._unwritten:
-                self._unwritten.popleft()()
-                return True
-        return self._write_ns < _NEVER_NS
+        if now_ns < self._write_ns:
+            return self._write_ns < _NEVER_NS
+        if not self._unwritten:
+            self._write_ns = _NEVER_NS
+            return False
+        self._write_ns = now_ns + BETWEEN_RECORDS_NS
+        write = self._unwritten.popleft()
+        write()
+        return True
 
     def write_all(self) -> None:
+        """Write every record that is still unwritten."""
         while self._unwritten:
-            self._unwritten.popleft()()
+            write = self._unwritten.popleft()
+            write()
 
     def close(self, result: dict[str, Any]) -> None:
         """Send the result as the last record, then the end, with count and checksum of all but hello and end."""

@@ -367,7 +367,9 @@ class RunSettings:
         if not isinstance(self.cpus, Mapping):
             raise BadSetting("cpus", self.cpus, "a processor by role")
         several = {"gateway": self.pairs, "engine": self.pairs, "reporter": self.reporters}
-        names = {named(role, instance) for role, number in several.items() for instance in range(1, number + 1)}
+        names: set[str] = set()
+        for role, number in several.items():
+            names.update(named(role, instance) for instance in range(1, number + 1))
         for name, cpu in self.cpus.items():
             one_of("cpus", name, names, f"one of {', '.join(ROLES)}, or one of several, as gateway.2")
             whole("cpus", cpu, 0, 4095)

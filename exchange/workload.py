@@ -80,10 +80,12 @@ class Arrivals:
         """Read what a user wrote. ValueError where it is none of FORMS."""
         kind = text.partition(":")[0] if isinstance(text, str) else ""
         form = ARRIVALS.get(kind)
-        found = form and re.fullmatch(form.parameters, str(text).removeprefix(kind))
-        if not (form and found):
+        if form is None:
             raise ValueError(FORMS)
-        return cls(kind, **form.read(*found.groups()))
+        parameters = re.fullmatch(form.parameters, str(text).removeprefix(kind))
+        if parameters is None:
+            raise ValueError(FORMS)
+        return cls(kind, **form.read(*parameters.groups()))
 
     def __post_init__(self) -> None:
         if not 1 <= self.burst <= MAX_BURST or not all(LEAST_SHARE <= share <= 1 for share in self.shares):
@@ -128,8 +130,8 @@ def check_prices(prices: object) -> None:
     if not isinstance(prices, tuple | list) or len(prices) != 2:
         raise BadSetting("prices", prices, allowed)
     low, high = prices
-    whole = isinstance(low, int) and isinstance(high, int)
-    if not (whole and 0 <= low <= high <= MAX_PRICE + 1):
+    are_whole = isinstance(low, int) and isinstance(high, int)
+    if not (are_whole and 0 <= low <= high <= MAX_PRICE + 1):
         raise BadSetting("prices", f"{low}..{high}", allowed)
 
 

@@ -29,7 +29,7 @@ from exchange.messages import (
     read,
     sizes_by_code,
 )
-from exchange.results import Stream
+from exchange.results import HashedStream
 from gateway.due_times import NO_DUE_TIMES
 from transports.base import Link
 from transports.frames import Bytes, FrameBatch, Longs, untouched
@@ -39,8 +39,14 @@ SHORTEST_ANSWER = int(_SIZE_OF_ANSWER[_SIZE_OF_ANSWER > 0].min())
 _ANSWERS_AN_ORDER = np.zeros(256, np.bool_)
 _ANSWERS_AN_ORDER[[LAYOUTS[kind].code for kind in (Trade, Confirmation, Rejection)]] = True
 _order_id = field_reader("id", Trade, Confirmation, Rejection)
-_HANDED_OVER, _DUE, _LAG = 0, 1, 2
-_SUM, _MIN, _MAX = 0, 1, 2
+_HANDED_OVER = 0
+_DUE = 1
+_LAG = 2
+"""Rows of `Tables.counts` and `Tables.moments`, as CLOCKS has them."""
+_SUM = 0
+_MIN = 1
+_MAX = 2
+"""Columns of `Tables.moments`."""
 _NONE_NS = 2**62
 """Least value of an empty set of times."""
 ANSWERS_AT_ONCE = 1 << 12
@@ -165,7 +171,8 @@ def record_answers(
         while at < end:
             kind = buffer[at]
             by_type[kind] += 1
-            record, at = at, at + _SIZE_OF_ANSWER[kind]
+            record = at
+            at = at + _SIZE_OF_ANSWER[kind]
             if not _ANSWERS_AN_ORDER[kind]:
                 continue
             order_id = _order_id(buffer, record)
@@ -253,10 +260,12 @@ class Completion:
         The tables begin anew with other memory: to copy and to clear this one would take longer.
         """
         rows = slice(len(CLOCKS), None) if last else slice(len(CLOCKS))
-        closed, self.tables = self.tables, self.tables._replace(**_empty_buckets())
+        closed = self.tables
+        self.tables = self.tables._replace(**_empty_buckets())
         others = slice(len(CLOCKS)) if last else slice(len(CLOCKS), None)
         if (closed.moments[others, _MIN] != _NONE_NS).any():
-            self.tables.counts[others], self.tables.moments[others] = closed.counts[others], closed.moments[others]
+            self.tables.counts[others] = closed.counts[others]
+            self.tables.moments[others] = closed.moments[others]
         by_clock = zip(self._clocks, closed.counts[rows], closed.moments[rows].tolist(), strict=False)
         return [
             (clock, LogBuckets(counts, *moments)) for clock, counts, moments in by_clock if moments[_MIN] != _NONE_NS
@@ -281,8 +290,9 @@ def _spread(table: Longs, ids: Longs) -> Longs:
 class Intake:
     """Takes what the link has. The engine's `hello` and `end` come once each; any other foreign frame is junk."""
 
-    def __init__(self, link: Link, completion: Completion, stream: Stream) -> None:
-        self._link, self._completion = link, completion
+    def __init__(self, link: Link, completion: Completion, stream: HashedStream) -> None:
+        self._link = link
+        self._completion = completion
         self.batch = FrameBatch(ANSWERS_AT_ONCE)
         self.stream = stream
         self.last_answer_ns = 0

@@ -44,7 +44,8 @@ class Periodic:
     """Bursts of `burst` orders, `burst` periods apart: in bursts of 1, order i is due after i - 1 periods."""
 
     def __init__(self, period_ns: float, burst: int = 1) -> None:
-        self._period_ns, self.at_once = period_ns, burst
+        self._period_ns = period_ns
+        self.at_once = burst
 
     def write(self, due: Longs, earlier: int) -> None:
         periods = np.arange(earlier, earlier + len(due))
@@ -90,11 +91,13 @@ class Poisson:
 @njit(inline="always")
 def minus_log2(z: int) -> int:
     """-log2(z / 2^64) in units of 2^-24, at least 1. With z normalized, each squaring gives a bit of the fraction."""
-    z, zeros = z | uint64(1), uint64(0)
+    z = z | uint64(1)
+    zeros = uint64(0)
     while z >> uint64(63) == 0:
         z <<= uint64(1)
         zeros += uint64(1)
-    m, fraction = z >> uint64(32), uint64(0)
+    m = z >> uint64(32)
+    fraction = uint64(0)
     for _ in range(FRACTION_BITS):
         m = (m * m) >> uint64(31)
         carry = m >> uint64(32)
@@ -116,7 +119,8 @@ class Recorded:
     """A tape's due times, counted from the first one, at `speed` times their speed."""
 
     def __init__(self, due_ns: Longs, speed: float) -> None:
-        self._due_ns, self._speed = due_ns, speed
+        self._due_ns = due_ns
+        self._speed = speed
         self.at_once = most_at_once(due_ns)
 
     @classmethod
@@ -139,7 +143,8 @@ def most_at_once(due: Longs) -> int:
     for first in range(0, len(due), CHUNK_ORDERS):
         part = due[first : first + CHUNK_ORDERS + 1]
         starts = np.concatenate(([start], first + 1 + np.flatnonzero(part[1:] != part[:-1])))
-        longest, start = max(longest, int(np.diff(starts).max(initial=0))), int(starts[-1])
+        longest = max(longest, int(np.diff(starts).max(initial=0)))
+        start = int(starts[-1])
     return max(longest, len(due) - start)
 
 

@@ -33,7 +33,9 @@ class Meters:
     """Reads the meters, and reports to the stats reporter."""
 
     def __init__(self, reporting: Reporting, completion: Completion, pacer: Pacer) -> None:
-        self._reporting, self._completion, self._pacer = reporting, completion, pacer
+        self._reporting = reporting
+        self._completion = completion
+        self._pacer = pacer
         self._counts_before = TrafficCounts(0, 0, 0)
         """The counts at the end of the second before."""
         self._sampled = 0
@@ -57,7 +59,8 @@ class Meters:
             rows = list(together)
             for order_id, handed_ns, due_ns, *_ in rows:
                 if order_id > self._sampled and handed_ns > self._sampled_ns:
-                    self._sampled, self._sampled_ns = order_id, handed_ns
+                    self._sampled = order_id
+                    self._sampled_ns = handed_ns
                     self._reporting.message(self._orders_sent.sample(order_id, handed_ns))
                 self._reporting.message(Timestamp(Meter.ORDER_HANDED_OVER, order_id, handed_ns))
                 if self._pacer.scheduled:

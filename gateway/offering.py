@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from exchange.results import Stream
+from exchange.results import HashedStream
 from exchange.settings import RunSettings
 from gateway.completion import Completion
 from gateway.due_times import NEVER_NS, NO_DUE_TIMES
@@ -39,8 +39,12 @@ class Ahead(NamedTuple):
 class Offering:
     """Hands over `limit` orders in all, `sent` so far. A window bounds the unanswered ones."""
 
-    def __init__(self, settings: RunSettings, link: Link, completion: Completion, pacer: Pacer, stream: Stream) -> None:
-        self._link, self._completion, self._pacer = link, completion, pacer
+    def __init__(
+        self, settings: RunSettings, link: Link, completion: Completion, pacer: Pacer, stream: HashedStream
+    ) -> None:
+        self._link = link
+        self._completion = completion
+        self._pacer = pacer
         self._flow = OrderFlow.of(settings)
         self._packing = settings.packing
         self._window = settings.window
@@ -147,16 +151,19 @@ class Offering:
 
     def _lay_ready(self, wanted: int) -> int:
         """Refill the room once fewer than half of its orders are left. Returns how many lie ready."""
-        gone, left = self.sent - self._ahead_after, self._ahead_until - self.sent
+        gone = self.sent - self._ahead_after
+        left = self._ahead_until - self.sent
         if left < min(wanted, self._ahead_orders // 2) or gone % self._packing:
             left = min(self.limit - self.sent, self._ahead_orders)
             self._flow.fill(self._ahead, self.sent + 1, left)
-            self._ahead_after, self._ahead_until = self.sent, self.sent + left
+            self._ahead_after = self.sent
+            self._ahead_until = self.sent + left
         return left
 
     def ahead(self, count: int) -> Ahead:
         """The next orders among those that lie ready."""
-        ready, frames = self._ahead, -(-count // self._packing)
+        ready = self._ahead
+        frames = -(-count // self._packing)
         due = self._pacer.due_times(self.sent + 1, count) if count else NO_DUE_TIMES
         window = self.limit if self._window is None else self._window
         return Ahead(ready.buffer, ready.offsets[self._ahead_gone :], frames, due, self.sent + 1, self._packing, window)
@@ -191,7 +198,8 @@ class OrderFlow:
     """Fills batches with the same bytes whatever the batches' sizes."""
 
     def __init__(self, orders: Orders, packing: int = 1) -> None:
-        self._orders, self._packing = orders, packing
+        self._orders = orders
+        self._packing = packing
         self._ends = np.arange(1, LONGEST_BATCH + 1) * (packing * ORDER_BYTES)
 
     @classmethod

@@ -72,7 +72,8 @@ class Pacer:
 
     def __init__(self, schedule: Schedule | None, packing: int, order_limit: int) -> None:
         self._schedule = schedule
-        self._packing, self._order_limit = packing, order_limit
+        self._packing = packing
+        self._order_limit = order_limit
         self._first_pack_ns = 0
 
     @classmethod

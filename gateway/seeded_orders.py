@@ -78,7 +78,8 @@ def _mid(key: int, order_id: int) -> int:
 
 @njit(inline="always")
 def _noise(key: int, order_id: int) -> int:
-    bits, low = mix(key + order_id * STEP), uint64(0xFFFF)
+    bits = mix(key + order_id * STEP)
+    low = uint64(0xFFFF)
     quarters = (bits & low) + ((bits >> uint64(16)) & low) + ((bits >> uint64(32)) & low) + (bits >> uint64(48))
     return quarters << uint64(14)
 
@@ -117,7 +118,8 @@ class SeededOrders:
     """The orders of a seed: any of them, without those before it."""
 
     def __init__(self, seed: int, prices: tuple[int, int], price_model: str = "uniform") -> None:
-        self._low, self._prices = uint64(prices[0]), uint64(prices[1] - prices[0] + 1)
+        self._low = uint64(prices[0])
+        self._prices = uint64(prices[1] - prices[0] + 1)
         self._write = WRITERS[price_model](seed)
 
     @classmethod

@@ -24,9 +24,15 @@ from numba import njit, uint64
 from exchange.settings import RunSettings
 
 STEP = uint64(0x9E3779B97F4A7C15)
-ARRIVALS, MID, NOISE, INSTRUMENTS = 1, 2, 3, 4
-"""Purposes of the bits that are drawn beside the orders: gaps between arrivals, the mid, prices around it, and seeds of
-instruments."""
+# The purposes of the bits that are drawn beside the orders.
+ARRIVALS = 1
+"""Gaps between arrivals."""
+MID = 2
+"""The mid around which prices lie."""
+NOISE = 3
+"""The distances of prices from the mid."""
+INSTRUMENTS = 4
+"""Seeds of instruments."""
 
 
 @njit(inline="always")
@@ -62,4 +68,7 @@ def settings_of_pair(settings: RunSettings, pair: int) -> RunSettings:
 
 def instrument_orders(orders: int, instruments: int, instrument: int) -> int:
     """The instrument's share of all orders; the shares of all instruments add up to `orders`."""
-    return orders // instruments + (instrument <= orders % instruments)
+    share = orders // instruments
+    if instrument <= orders % instruments:
+        share += 1
+    return share

@@ -9,7 +9,7 @@ from typing import Any
 
 from exchange.measurements import Source
 from exchange.messages import LAYOUTS, Confirmation, End, Quote, Rejection, Trade, encode
-from exchange.results import GatewayResult, Stream, StreamCounts
+from exchange.results import GatewayResult, HashedStream, StreamCounts
 from exchange.session import Reporting, Terms
 from exchange.settings import RunSettings
 from gateway.completion import Completion, Intake
@@ -47,7 +47,7 @@ class Gateway:
         run: int,
         engine: Link,
         reporter: Link,
-        streams: tuple[Stream, Stream],
+        streams: tuple[HashedStream, HashedStream],
         of_thread: bool = False,
         instance: int = 1,
     ) -> None:

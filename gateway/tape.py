@@ -15,7 +15,8 @@ from exchange.messages import LAYOUTS, Cancel, MalformedMessage, Order
 from exchange.workload import LATEST_NS
 from transports.frames import Bytes
 
-ORDER, CANCEL = LAYOUTS[Order], LAYOUTS[Cancel]
+ORDER = LAYOUTS[Order]
+CANCEL = LAYOUTS[Cancel]
 DUE_BYTES = 8
 CHUNK_ORDERS = 1 << 20
 
@@ -48,9 +49,10 @@ def _check_part(part: npt.NDArray[np.void], before: int) -> None:
     index = int(wrong.argmax())
     offset = (before + index) * ORDER.size
     _refuse_type(int(part["type"][index]), offset)
-    found, place = int(part["id"][index]), before + index + 1
+    order_id = int(part["id"][index])
+    place = before + index + 1
     reason = "answers are paired with orders by id, so ids count 1, 2, 3, ...: number the orders anew"
-    raise MalformedMessage(f"{reason}; id {found} stands where {place} goes,", offset)
+    raise MalformedMessage(f"{reason}; id {order_id} stands where {place} goes,", offset)
 
 
 def _refuse_type(code: int, offset: int) -> None:

@@ -60,7 +60,8 @@ def last_order(ahead: Ahead, frame: int) -> int:
 @inlined
 def frames_that_may_go(ahead: Ahead, sent: int, unanswered: int, now_ns: int) -> int:
     """The end of the frames from `sent` on whose orders are all due and fit into the window."""
-    gone, end = sent * ahead.packing, sent
+    gone = sent * ahead.packing
+    end = sent
     while end < ahead.frames:
         orders = last_order(ahead, end)
         if ahead.due[orders - 1] > now_ns or unanswered + orders - gone > ahead.window:
@@ -78,7 +79,7 @@ def next_due_ns(ahead: Ahead, sent: int, unanswered: int, never_ns: int) -> int:
 
 
 @cached_kernel(checksum, completion, offering, log_buckets, measurements, messages, lending)
-def take_turns(
+def take_turns(  # noqa: PLR0915 - a turn is one compiled call
     receive: Any,
     send: Any,
     sleep: Any,
@@ -115,11 +116,13 @@ def take_turns(
         if now_ns >= until_ns:  # what came now counts in the next second
             break
         if came > read:
-            newest, before = ahead.first_id - 1 + min(sent * ahead.packing, len(ahead.due)), read
+            newest = ahead.first_id - 1 + min(sent * ahead.packing, len(ahead.due))
+            before = read
             read, fresh, samples = record_answers(
                 answers, offsets, read, came, tables, rules, newest, last_id, now_ns, samples
             )
-            answered, unanswered = answered + fresh, unanswered - fresh
+            answered = answered + fresh
+            unanswered = unanswered - fresh
             answer_ns = now_ns if read > before else answer_ns
             if forgets and read == came:
                 hash_into(answers_sum, answers, 0, offsets[read])
@@ -130,7 +133,8 @@ def take_turns(
 
         end = frames_that_may_go(ahead, sent, unanswered, now_ns)
         if end > sent:
-            gone, orders = sent * ahead.packing, last_order(ahead, end - 1)
+            gone = sent * ahead.packing
+            orders = last_order(ahead, end - 1)
             if not are_free(tables, ahead.first_id + gone, orders - gone):
                 is_stuck = True
                 break
@@ -163,7 +167,10 @@ class GatewayTurns:
     """Takes the gateway's turns by compiled code while nothing needs Python."""
 
     def __init__(self, link: Link, offers: Offering, intake: Intake, waiting: Completion, spin_ns: int = 0) -> None:
-        self._link, self._offering, self._intake, self._completion = link, offers, intake, waiting
+        self._link = link
+        self._offering = offers
+        self._intake = intake
+        self._completion = waiting
         self._spin_ns = spin_ns
 
     def warm(self) -> None:
@@ -188,7 +195,8 @@ class GatewayTurns:
             lent.settle()
 
     def _run(self, lent: Lent, ahead: Ahead, heard_ns: int, until_ns: int) -> GatewayTurnsTaken:
-        batch, waiting = self._intake.batch, self._completion
+        batch = self._intake.batch
+        waiting = self._completion
         return take_turns(
             lent.receive,
             lent.send,
@@ -215,7 +223,8 @@ class GatewayTurns:
         """Hash and report sent and received messages, and read those that the kernel could not."""
         self._offering.note_ahead(taken.sent, taken.first_handed_ns, taken.last_handed_ns)
         self._completion.answered += taken.answered
-        batch, intake = self._intake.batch, self._intake
+        batch = self._intake.batch
+        intake = self._intake
         batch.count = taken.came
         intake.last_answer_ns = taken.answer_ns or intake.last_answer_ns
         intake.note(0, taken.read, self._completion.tables.sampled[: taken.samples], taken.answer_ns)

@@ -30,10 +30,21 @@ Offsets = npt.NDArray[np.int64]
 ASK, BID = 0, 1  # a side within the book; on the wire the number is one higher
 
 # State, in 8-byte words: one, or one for each side.
-BEST, LIMIT, FREE, BOUNDED, BUCKETS = 0, 2, 3, 4, 5
-ORDERS, ANSWER_BYTES, CONFIRMATIONS, QUOTES, REJECTIONS, CANCELS, CANCELLED = 8, 9, 10, 11, 12, 13, 14
+BEST = 0  # for each side, the lowest occupied key
+LIMIT = 2  # max price + 1
+FREE = 3  # the link to the first free record
+BOUNDED = 4  # 1 if a full book rejects orders
+BUCKETS = 5  # of the index; 0 without ids
+ORDERS = 8
+ANSWER_BYTES = 9
+CONFIRMATIONS = 10
+QUOTES = 11
+REJECTIONS = 12
+CANCELS = 13
+CANCELLED = 14
 COUNTERS = CANCELLED + 1 - ORDERS
-VOLUME_IN, VOLUME_CANCELLED = 16, 18
+VOLUME_IN = 16
+VOLUME_CANCELLED = 18
 STATE_WORDS = 32
 
 # The bitmap, in 8-byte words, those of the two sides alternating.
@@ -43,14 +54,18 @@ SUMMARY = BITMAP + 2 * 1024  # a bit for each word of the bitmap that is not 0
 # Levels and orders, in 4-byte words.
 LARGEST_VOLUME = 0xFFFF
 FIRST_LEVEL = LARGEST_VOLUME + 1
-ID, VOLUME, NEXT, PREVIOUS, RECORD = 0, 1, 2, 3, 4
+ID = 0
+VOLUME = 1
+NEXT = 2
+PREVIOUS = 3
+RECORD = 4
 LEVEL_WORDS = 2
 ENDLESS = 0xFFFFFFFF  # the volume in front of the first level
 NOTHING = 0  # the link to no record
 LEVEL = 1  # the word of an index entry with the order's price level
 
 
-class Kind(NamedTuple):
+class EngineKind(NamedTuple):
     """Facts of an engine that never change; its kernels are compiled for them."""
 
     exact: bool
@@ -72,7 +87,7 @@ class Book(NamedTuple):
 
 
 @inlined
-def book_in(arena: Arena, index: Words, kind: Kind) -> Book:
+def book_in(arena: Arena, index: Words, kind: EngineKind) -> Book:
     state = as_i64(arena)
     return Book(as_u32(arena), as_u64(arena), state, as_u32(index), state[LIMIT], kind.exact, kind.keeps_ids)
 
@@ -97,7 +112,8 @@ def first_order(limit: int) -> int:
 @kernel
 def lay_out(arena: Arena, limit: int, bounded: bool) -> None:
     """Make an empty book: every level a ring of itself, the sentinels' bits set, no record free yet."""
-    records, state = arena.view(np.uint32), arena.view(np.int64)
+    records = arena.view(np.uint32)
+    state = arena.view(np.int64)
     state[BEST + ASK] = state[BEST + BID] = state[LIMIT] = limit
     state[BOUNDED] = bounded
     records[FIRST_LEVEL + VOLUME] = ENDLESS
@@ -111,7 +127,8 @@ def lay_out(arena: Arena, limit: int, bounded: bool) -> None:
 @kernel
 def free_records(arena: Arena, first: int) -> None:
     """Chain the records from `first` to the arena's end in front of the free ones, lowest first."""
-    records, state = arena.view(np.uint32), arena.view(np.int64)
+    records = arena.view(np.uint32)
+    state = arena.view(np.int64)
     last = len(records) - RECORD
     for order in range(first, last, RECORD):
         records[order + NEXT] = order + RECORD
@@ -143,8 +160,10 @@ def find(book: Book, order_id: int) -> int:
 
 @inlined
 def remember(book: Book, order_id: int, order: int, level: int) -> None:
-    bucket, entry = bucket_of(book, order_id), entry_of(book, order)
-    book.ids[entry], book.ids[entry + LEVEL] = book.ids[bucket], level
+    bucket = bucket_of(book, order_id)
+    entry = entry_of(book, order)
+    book.ids[entry] = book.ids[bucket]
+    book.ids[entry + LEVEL] = level
     book.ids[bucket] = order
 
 

@@ -36,7 +36,7 @@ MOST_BYTES = 2 * LARGEST_VOLUME * TRADE_BYTES + SLACK_BYTES  # answers to one or
 MOST_FRAMES = 2 * LARGEST_VOLUME + SLACK_FRAMES
 
 
-class Answers(NamedTuple):
+class AnswerMemory(NamedTuple):
     """The memory for answers, and how much of it they may fill."""
 
     buffer: Bytes
@@ -46,7 +46,7 @@ class Answers(NamedTuple):
     room_frames: int
 
 
-class End(NamedTuple):
+class AnswersEnd(NamedTuple):
     """End of the written answers."""
 
     byte: int
@@ -54,16 +54,17 @@ class End(NamedTuple):
 
 
 @inlined
-def answers_in(buffer: Bytes, offsets: Offsets, end: End, packed: bool) -> Answers:
+def answers_in(buffer: Bytes, offsets: Offsets, end: AnswersEnd, packed: bool) -> AnswerMemory:
     """Count every answer as a trade, the largest answer: room for frames is then room for their bytes."""
-    room_bytes, room_frames = len(buffer) - SLACK_BYTES, len(offsets) - SLACK_FRAMES
+    room_bytes = len(buffer) - SLACK_BYTES
+    room_frames = len(offsets) - SLACK_FRAMES
     if not packed:
         room_frames = min(room_frames, end.frame + (room_bytes - end.byte) // TRADE_BYTES)
-    return Answers(as_u8(buffer), as_i64(offsets), packed, room_bytes, room_frames)
+    return AnswerMemory(as_u8(buffer), as_i64(offsets), packed, room_bytes, room_frames)
 
 
 @inlined
-def has_room(answers: Answers, end: End, volume: int) -> bool:
+def has_room(answers: AnswerMemory, end: AnswersEnd, volume: int) -> bool:
     """Whether the answers to an order of this volume fit: two trades a lot are the most."""
     if answers.packed:
         return (end.byte + 2 * volume * TRADE_BYTES <= answers.room_bytes) & (end.frame < answers.room_frames)
@@ -71,39 +72,39 @@ def has_room(answers: Answers, end: End, volume: int) -> bool:
 
 
 @inlined
-def _end_at(answers: Answers, end: End, byte: int) -> End:
+def _end_at(answers: AnswerMemory, end: AnswersEnd, byte: int) -> AnswersEnd:
     """The end behind a record that ends at this byte."""
     if answers.packed:
-        return End(byte, end.frame)
+        return AnswersEnd(byte, end.frame)
     answers.offsets[end.frame + 1] = byte
-    return End(byte, end.frame + 1)
+    return AnswersEnd(byte, end.frame + 1)
 
 
 @inlined
-def write_trade(answers: Answers, end: End, order_id: int, price: int, volume: int) -> End:
+def write_trade(answers: AnswerMemory, end: AnswersEnd, order_id: int, price: int, volume: int) -> AnswersEnd:
     return _end_at(answers, end, _put_trade(answers.buffer, end.byte, (order_id, price, volume)))
 
 
 @inlined
-def write_quote(book: Book, answers: Answers, end: End) -> End:
+def write_quote(book: Book, answers: AnswerMemory, end: AnswersEnd) -> AnswersEnd:
     book.state[QUOTES] += 1
     ask, bid = book.state[BEST + ASK], book.limit - book.state[BEST + BID]
     return _end_at(answers, end, _put_quote(answers.buffer, end.byte, (bid, ask)))
 
 
 @inlined
-def write_confirmation(book: Book, answers: Answers, end: End, order_id: int) -> End:
+def write_confirmation(book: Book, answers: AnswerMemory, end: AnswersEnd, order_id: int) -> AnswersEnd:
     book.state[CONFIRMATIONS] += 1
     return _end_at(answers, end, _put_confirmation(answers.buffer, end.byte, (order_id,)))
 
 
 @inlined
-def write_rejection(book: Book, answers: Answers, end: End, order_id: int, reason: int) -> End:
+def write_rejection(book: Book, answers: AnswerMemory, end: AnswersEnd, order_id: int, reason: int) -> AnswersEnd:
     book.state[REJECTIONS] += 1
     return _end_at(answers, end, _put_rejection(answers.buffer, end.byte, (order_id, reason)))
 
 
 @inlined
-def write_cancelled(book: Book, answers: Answers, end: End, order_id: int, volume: int) -> End:
+def write_cancelled(book: Book, answers: AnswerMemory, end: AnswersEnd, order_id: int, volume: int) -> AnswersEnd:
     book.state[CANCELLED] += 1
     return _end_at(answers, end, _put_cancelled(answers.buffer, end.byte, (order_id, volume)))

@@ -74,7 +74,8 @@ class MatchingEngine:
 
     def __init__(self, book: OrderBook, packing: int = 1) -> None:
         whole("packing", packing, 1, HIGHEST_PACKING)
-        self.book, self.packing = book, packing
+        self.book = book
+        self.packing = packing
         self.kernel = k.handler(exact=IS_EXACT[book.policy], keeps_ids=book.with_ids, packed=packing > 1)
 
     def renewed(self) -> MatchingEngine:

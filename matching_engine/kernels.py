@@ -28,19 +28,38 @@ from matching_engine.arena import (
     Arena,
     Book,
     Bytes,
-    Kind,
+    EngineKind,
     Offsets,
     Words,
     book_in,
     find,
     remember,
 )
-from matching_engine.encoding import ANSWER_SIZES, SMALLEST_ANSWER, Answers, End, answers_in, has_room, write_rejection
+from matching_engine.encoding import (
+    ANSWER_SIZES,
+    SMALLEST_ANSWER,
+    AnswerMemory,
+    AnswersEnd,
+    answers_in,
+    has_room,
+    write_rejection,
+)
 from matching_engine.levels import first_crossing, key_of
 from matching_engine.rule import take_order, take_out
 
-DONE, ROOM, FOREIGN, GROW = 0, 1, 2, 3  # why `handle` came back
-BAD_SIDE, BAD_PRICE, BAD_VOLUME, BOOK_FULL, DUPLICATE_ID, UNKNOWN_ID = 1, 2, 3, 4, 5, 6
+# The reasons for which `handle` comes back.
+DONE = 0  # every frame was taken
+ROOM = 1  # the answers lack room
+FOREIGN = 2  # a frame that is no order for this engine
+GROW = 3  # the book lacks a free record
+
+# The reasons of rejections, as they travel.
+BAD_SIDE = 1
+BAD_PRICE = 2
+BAD_VOLUME = 3
+BOOK_FULL = 4
+DUPLICATE_ID = 5
+UNKNOWN_ID = 6
 
 SOURCES = fingerprint(compiled, arena, levels, encoding, rule, messages)
 _order_id, _side, _price, _volume = (field_reader(name, Order) for name in ("id", "side", "price", "volume"))
@@ -51,10 +70,12 @@ _cancel_id = field_reader("id", Cancel)
 
 
 @inlined
-def enter_order(book: Book, answers: Answers, end: End, source: Any, at: int) -> tuple[int, End]:
+def enter_order(book: Book, answers: AnswerMemory, end: AnswersEnd, source: Any, at: int) -> tuple[int, AnswersEnd]:
     """Match the order at `at`, or reject it; ROOM or GROW, with nothing done, where it needs memory first."""
-    order_id, side = signed(_order_id(source, at)), signed(_side(source, at))
-    price, volume = signed(_price(source, at)), signed(_volume(source, at))
+    order_id = signed(_order_id(source, at))
+    side = signed(_side(source, at))
+    price = signed(_price(source, at))
+    volume = signed(_volume(source, at))
     if not is_plain(book, answers, end, order_id, side, price, volume):
         if not has_room(answers, end, volume):
             return ROOM, end
@@ -75,7 +96,9 @@ def within(value: int, first: int, last: int) -> bool:
 
 
 @inlined
-def is_plain(book: Book, answers: Answers, end: End, order_id: int, side: int, price: int, volume: int) -> bool:
+def is_plain(
+    book: Book, answers: AnswerMemory, end: AnswersEnd, order_id: int, side: int, price: int, volume: int
+) -> bool:
     """True in the usual case: the order is valid and there is memory for it."""
     return (
         within(side, 1, 2)
@@ -110,7 +133,7 @@ def is_full_for(book: Book, side: int, price: int) -> bool:
 
 
 @inlined
-def enter_cancel(book: Book, answers: Answers, end: End, source: Any, at: int) -> tuple[int, End]:
+def enter_cancel(book: Book, answers: AnswerMemory, end: AnswersEnd, source: Any, at: int) -> tuple[int, AnswersEnd]:
     if not has_room(answers, end, 0):
         return ROOM, end
     book.state[CANCELS] += 1
@@ -123,8 +146,10 @@ def enter_cancel(book: Book, answers: Answers, end: End, source: Any, at: int) -
 
 if unknown := set(ORDER_TYPES) - {Order, Cancel}:
     raise LookupError(f"there is no kernel for {unknown.pop().__name__}, which ORDER_TYPES names")
-ORDER, CANCEL = LAYOUTS[Order].code, LAYOUTS[Cancel].code
-BYTES_OF_ORDER, BYTES_OF_CANCEL = LAYOUTS[Order].size, LAYOUTS[Cancel].size
+ORDER = LAYOUTS[Order].code
+CANCEL = LAYOUTS[Cancel].code
+BYTES_OF_ORDER = LAYOUTS[Order].size
+BYTES_OF_CANCEL = LAYOUTS[Cancel].size
 
 
 @inlined
@@ -136,7 +161,7 @@ def order_bytes(code: int) -> int:
 
 
 @inlined
-def enter_record(book: Book, answers: Answers, end: End, source: Any, at: int) -> tuple[int, End]:
+def enter_record(book: Book, answers: AnswerMemory, end: AnswersEnd, source: Any, at: int) -> tuple[int, AnswersEnd]:
     if source[at] == ORDER:
         return enter_order(book, answers, end, source, at)
     if source[at] == CANCEL:
@@ -148,7 +173,9 @@ def enter_record(book: Book, answers: Answers, end: End, source: Any, at: int) -
 
 
 @inlined
-def take_record(book: Book, answers: Answers, end: End, source: Any, start: int, stop: int) -> tuple[int, End]:
+def take_record(
+    book: Book, answers: AnswerMemory, end: AnswersEnd, source: Any, start: int, stop: int
+) -> tuple[int, AnswersEnd]:
     """Enter a frame of exactly one record; FOREIGN for any other frame."""
     if start == stop or stop - start != order_bytes(source[start]):
         return FOREIGN, end
@@ -157,8 +184,8 @@ def take_record(book: Book, answers: Answers, end: End, source: Any, start: int,
 
 @inlined
 def take_pack(
-    book: Book, answers: Answers, end: End, source: Any, at: int, stop: int, largest_frame: int
-) -> tuple[int, int, End]:
+    book: Book, answers: AnswerMemory, end: AnswersEnd, source: Any, at: int, stop: int, largest_frame: int
+) -> tuple[int, int, AnswersEnd]:
     """Enter a well-formed frame's records from `at` on, answers in one frame. Returns why it stopped, and where."""
     while at < stop:
         why, end = enter_record(book, answers, end, source, at)
@@ -173,7 +200,8 @@ def take_pack(
 @inlined
 def is_pack(source: Any, start: int, stop: int, packing: int) -> bool:
     """Whether the frame is one to `packing` whole records, and nothing else."""
-    at, count = start, 0
+    at = start
+    count = 0
     while at < stop and order_bytes(source[at]) > 0:
         at += order_bytes(source[at])
         count += 1
@@ -181,16 +209,19 @@ def is_pack(source: Any, start: int, stop: int, packing: int) -> bool:
 
 
 @inlined
-def frames_needed(answers: Answers, end: End, largest_frame: int) -> int:
+def frames_needed(answers: AnswerMemory, end: AnswersEnd, largest_frame: int) -> int:
     """The most frames that the answers so far may take: one, or where that is too large one for each answer."""
     size = end.byte - answers.offsets[end.frame]
-    return 1 if size <= largest_frame else size // SMALLEST_ANSWER
+    if size <= largest_frame:
+        return 1
+    return size // SMALLEST_ANSWER
 
 
 @inlined
-def close_frame(answers: Answers, end: End, largest_frame: int) -> End:
+def close_frame(answers: AnswerMemory, end: AnswersEnd, largest_frame: int) -> AnswersEnd:
     """End the frame of all answers to one order frame; where it is too large, cut it behind each answer that fits."""
-    frame, at = end.frame, answers.offsets[end.frame]
+    frame = end.frame
+    at = answers.offsets[end.frame]
     while end.byte - answers.offsets[frame] > largest_frame and at < end.byte:
         following = at + ANSWER_SIZES[answers.buffer[at]]
         if following - answers.offsets[frame] > largest_frame and at > answers.offsets[frame]:
@@ -198,7 +229,7 @@ def close_frame(answers: Answers, end: End, largest_frame: int) -> End:
             answers.offsets[frame] = at
         at = following
     answers.offsets[frame + 1] = end.byte
-    return End(end.byte, frame + 1)
+    return AnswersEnd(end.byte, frame + 1)
 
 
 # ---- what Python calls ---------------------------------------------------------------------------------------
@@ -207,7 +238,7 @@ def close_frame(answers: Answers, end: End, largest_frame: int) -> End:
 @cache
 def handler(*, exact: bool, keeps_ids: bool, packed: bool) -> Callable[..., tuple[int, int, int, int, int]]:
     """The kernel for one kind of engine."""
-    kind = Kind(exact, keeps_ids, packed, SOURCES)
+    kind = EngineKind(exact, keeps_ids, packed, SOURCES)
 
     def handle(
         orders: Bytes,
@@ -228,9 +259,14 @@ def handler(*, exact: bool, keeps_ids: bool, packed: bool) -> Callable[..., tupl
 
         After a call that stopped within a frame, `resume_at` is the byte to go on at, `resume_to` its answers' end.
         """
-        book, source, source_offsets = book_in(arena, index, kind), as_u8(orders), as_i64(order_offsets)
-        byte, why, frame, at = max(resume_to, offsets[frames]), DONE, first, source_offsets[first]
-        end = End(byte, frames)
+        book = book_in(arena, index, kind)
+        source = as_u8(orders)
+        source_offsets = as_i64(order_offsets)
+        byte = max(resume_to, offsets[frames])
+        why = DONE
+        frame = first
+        at = source_offsets[first]
+        end = AnswersEnd(byte, frames)
         answers = answers_in(buffer, offsets, end, kind.packed)
         while frame < count:
             stop = source_offsets[frame + 1]
@@ -250,14 +286,15 @@ def handler(*, exact: bool, keeps_ids: bool, packed: bool) -> Callable[..., tupl
         return why, frame, at, end.frame, end.byte
 
     # Each kind has a cache file of its own: two processes that add to one file could load each other's code.
-    handle.__qualname__ = f"handle{'_exact' * exact}{'_ids' * keeps_ids}{'_packed' * packed}"
+    traits = {"_exact": exact, "_ids": keeps_ids, "_packed": packed}
+    handle.__qualname__ = "handle" + "".join(trait for trait, is_set in traits.items() if is_set)
     return kernel(handle)
 
 
 @cache
 def indexer() -> Callable[[Arena, Words], None]:
     """The kernel that enters every resting order in an empty index."""
-    kind = Kind(exact=False, keeps_ids=True, packed=False, sources=SOURCES)
+    kind = EngineKind(exact=False, keeps_ids=True, packed=False, sources=SOURCES)
 
     @kernel
     def fill_index(arena: Arena, index: Words) -> None:

@@ -35,7 +35,8 @@ class Resting(NamedTuple):
 
 @cached_kernel(a)
 def _count_resting(records: a.Words, limit: int, side: int) -> tuple[int, int]:
-    orders, volume = 0, 0
+    orders = 0
+    volume = 0
     for key in range(limit + 1):
         level = a.FIRST_LEVEL + a.LEVEL_WORDS * (2 * key + side)
         place = signed(records[level + a.NEXT])
@@ -64,7 +65,9 @@ class OrderBook:
         one_of("policy", policy, IS_EXACT)
         if capacity is not None:
             whole("capacity", capacity, 1, HIGHEST_CAPACITY)
-        self.max_price, self.policy, self.with_ids = max_price, policy, with_ids
+        self.max_price = max_price
+        self.policy = policy
+        self.with_ids = with_ids
         self.bounded = capacity is not None
         self.capacity = self.first_capacity if capacity is None else capacity
         self.first_order = a.first_order(max_price + 1)
@@ -78,6 +81,7 @@ class OrderBook:
         return OrderBook(self.max_price, self.policy, self.capacity if self.bounded else None, self.with_ids)
 
     def _arena(self) -> a.Arena:
+        """Return memory for a book of this capacity."""
         return np.zeros((self.first_order + a.RECORD * self.capacity) // 2, np.uint64)
 
     def _index(self) -> None:
@@ -92,7 +96,8 @@ class OrderBook:
         """Double the capacity; every resting order stays where it is. O(capacity)."""
         if self.capacity >= HIGHEST_CAPACITY:
             raise MemoryError(f"the book holds {self.capacity} resting orders, and cannot hold more")
-        smaller, self.capacity = self.arena, 2 * self.capacity
+        smaller = self.arena
+        self.capacity = 2 * self.capacity
         self.arena = self._arena()
         self.arena[: len(smaller)] = smaller
         a.free_records(self.arena, 2 * len(smaller))
@@ -103,7 +108,8 @@ class OrderBook:
         capacity, rest = divmod(2 * len(arena) - self.first_order, a.RECORD)
         if rest or capacity < 1 or (self.bounded and capacity != self.capacity):
             raise ValueError(f"an arena of {len(arena)} words is of another book")
-        self.arena, self.capacity = arena, capacity
+        self.arena = arena
+        self.capacity = capacity
         self._index()
 
     @property
@@ -131,7 +137,10 @@ class OrderBook:
         keys = np.arange(self.max_price + 2)
         places = a.FIRST_LEVEL + a.LEVEL_WORDS * (2 * keys + side - 1)
         occupied = keys[self.records[places + a.NEXT] != places]
-        return [order for key in occupied.tolist() for order in self._level(side - 1, key)]
+        orders: list[RestingOrder] = []
+        for key in occupied.tolist():
+            orders.extend(self._level(side - 1, key))
+        return orders
 
     def total_resting(self, side: int) -> Resting:
         """Totals of the orders that rest on a side, without an object for each order. O(levels + orders)."""

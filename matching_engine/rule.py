@@ -19,12 +19,21 @@ from matching_engine.arena import (
     link,
     remember,
 )
-from matching_engine.encoding import Answers, End, write_cancelled, write_confirmation, write_quote, write_trade
+from matching_engine.encoding import (
+    AnswerMemory,
+    AnswersEnd,
+    write_cancelled,
+    write_confirmation,
+    write_quote,
+    write_trade,
+)
 from matching_engine.levels import first_crossing, key_of, level_of, mark_occupied, move_best, side_and_key_of
 
 
 @inlined
-def take_order(book: Book, answers: Answers, end: End, order_id: int, side: int, price: int, volume: int) -> End:
+def take_order(
+    book: Book, answers: AnswerMemory, end: AnswersEnd, order_id: int, side: int, price: int, volume: int
+) -> AnswersEnd:
     """Match an incoming order, rest what is left of it, and answer: trades, quote, confirmation."""
     book.state[VOLUME_IN + side] += volume
     remaining, moved, end = match(book, answers, end, order_id, side, price, volume)
@@ -39,14 +48,18 @@ def take_order(book: Book, answers: Answers, end: End, order_id: int, side: int,
 
 @inlined
 def match(
-    book: Book, answers: Answers, end: End, order_id: int, side: int, price: int, volume: int
-) -> tuple[int, bool, End]:
+    book: Book, answers: AnswerMemory, end: AnswersEnd, order_id: int, side: int, price: int, volume: int
+) -> tuple[int, bool, AnswersEnd]:
     """Trade while the incoming order crosses. Returns what remains of it, whether the best price moved, and the end."""
-    opposite, remaining, moved = side ^ 1, volume, False
+    opposite = side ^ 1
+    remaining = volume
+    moved = False
     reach = key_of(book, opposite, price)
     key = first_crossing(book, opposite, reach)
     while key <= reach and remaining > 0:
-        level, level_price, before = level_of(opposite, key), key_of(book, opposite, key), remaining
+        level = level_of(opposite, key)
+        level_price = key_of(book, opposite, key)
+        before = remaining
         resting, remaining, end = fill_whole(book, answers, end, level, level_price, remaining)
         if resting == level:
             key, moved = move_best(book, opposite, key)
@@ -59,7 +72,9 @@ def match(
 
 
 @inlined
-def fill_whole(book: Book, answers: Answers, end: End, level: int, price: int, remaining: int) -> tuple[int, int, End]:
+def fill_whole(
+    book: Book, answers: AnswerMemory, end: AnswersEnd, level: int, price: int, remaining: int
+) -> tuple[int, int, AnswersEnd]:
     """Trade with the level's orders that the volume fills whole, oldest first.
 
     Returns the order behind them, or the level itself, then the volume that remains, and the end.
@@ -90,7 +105,8 @@ def rest(book: Book, order_id: int, side: int, price: int, volume: int) -> bool:
     """Put what is left of an order last in time at its price level. Returns whether that is a new best price."""
     order = book.state[FREE]
     book.state[FREE] = book.records[order + NEXT]
-    book.records[order + ID], book.records[order + VOLUME] = order_id, volume
+    book.records[order + ID] = order_id
+    book.records[order + VOLUME] = volume
     key = key_of(book, side, price)
     level = level_of(side, key)
     link(book, book.records[level + PREVIOUS], order)
@@ -105,11 +121,13 @@ def rest(book: Book, order_id: int, side: int, price: int, volume: int) -> bool:
 
 
 @inlined
-def take_out(book: Book, answers: Answers, end: End, order: int) -> End:
+def take_out(book: Book, answers: AnswerMemory, end: AnswersEnd, order: int) -> AnswersEnd:
     """Cancel a resting order, and answer: a quote if the best price moves, then what was cancelled."""
-    level, moved = signed(book.ids[entry_of(book, order) + LEVEL]), False
+    level = signed(book.ids[entry_of(book, order) + LEVEL])
+    moved = False
     side, key = side_and_key_of(level)
-    order_id, volume = signed(book.records[order + ID]), signed(book.records[order + VOLUME])
+    order_id = signed(book.records[order + ID])
+    volume = signed(book.records[order + VOLUME])
     book.state[VOLUME_CANCELLED + side] += volume
     link(book, book.records[order + PREVIOUS], book.records[order + NEXT])
     release(book, order)

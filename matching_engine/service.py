@@ -301,7 +301,7 @@ class EngineService:
 
     @property
     def _order_store(self) -> OrderStore:
-        """What compiled turns call with orders before their answers are sent."""
+        """The function that compiled turns call with orders before their answers are sent."""
         return NO_STORE
 
     def _go_on_after(self, taken: EngineTurnsTaken) -> None:

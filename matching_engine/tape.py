@@ -46,7 +46,8 @@ def cut(tape: Bytes) -> Longs:
     offsets = offsets_of(tape, _SIZE_OF_ORDER)
     end = int(offsets[-1])
     if end < len(tape):
-        kind, left = int(tape[end]), len(tape) - end
+        kind = int(tape[end])
+        left = len(tape) - end
         known = _SIZE_OF_ORDER[kind]
         takes = " or ".join(f"{LAYOUTS[each].code} ({each.__name__.lower()})" for each in ORDER_TYPES)
         reason = f"truncated: {left} of {known} bytes" if known else f"type byte {kind}, where {takes} goes"
@@ -59,7 +60,8 @@ def batches(tape: Bytes, offsets: Longs) -> Iterator[FrameBatch]:
     for first in range(0, len(offsets) - 1, BATCH_ORDERS):
         part = offsets[first : first + BATCH_ORDERS + 1]
         batch = FrameBatch(1, LARGEST_FRAME)
-        batch.buffer, batch.offsets = tape[part[0] :], part - part[0]
+        batch.buffer = tape[part[0] :]
+        batch.offsets = part - part[0]
         batch.count = len(part) - 1
         yield batch
 
@@ -69,7 +71,8 @@ def match_tape(engine: MatchingEngine, tape: Bytes, take: Callable[[Bytes], None
     answers = FrameBatch(ANSWER_BYTES // 5, ANSWER_BYTES)
     elapsed_ns = 0
     for orders in batches(tape, cut(tape)):
-        first, why = 0, HandleStop.ROOM
+        first = 0
+        why = HandleStop.ROOM
         while why is not HandleStop.DONE:
             answers.clear()
             start_ns = time.perf_counter_ns()

@@ -24,8 +24,12 @@ from transports import lending
 from transports.frames import Bytes, FrameBatch, Longs
 from transports.lending import NO_MEMORY, NOTICE, RECEIVE, SEND, SLEEP, Lent, idle_calls, monotonic_ns
 
-_LONG, _LONGS, _BYTES = types.int64, types.int64[::1], types.uint8[::1]
-_ARENA, _INDEX, _ROWS = types.uint64[::1], types.uint32[::1], types.int64[:, ::1]
+_LONG = types.int64
+_LONGS = types.int64[::1]
+_BYTES = types.uint8[::1]
+_ARENA = types.uint64[::1]
+_INDEX = types.uint32[::1]
+_ROWS = types.int64[:, ::1]
 HANDLE = types.UniTuple(_LONG, 5)(
     _BYTES, _LONGS, _LONG, _LONG, _LONG, _LONG, _BYTES, _LONGS, _LONG, _LONG, _LONG, _ARENA, _INDEX
 )
@@ -235,7 +239,8 @@ def take_lent(
             sums.answers.state,
         )
     )
-    orders.count, answers.count = taken.came, taken.answers
+    orders.count = taken.came
+    answers.count = taken.answers
     return taken
 
 

@@ -10,7 +10,7 @@ from exchange.json_records import Record
 from exchange.measurements import Meter, Source
 from exchange.messages import Message, Throughput, Timestamp
 from exchange.records import PROCESS, SAMPLE, THROUGHPUT, RecordWriter
-from exchange.results import Usage
+from exchange.results import ResourceUsage
 from stats_reporter.sample_pairs import READINGS, SamplePairs
 from stats_reporter.writer import SpoolWriter
 
@@ -57,10 +57,10 @@ class SpoolRecords:
 
     def start(self) -> None:
         """Count the reporter's usage from now on."""
-        self._at_start = Usage.now(self._of_thread)
+        self._at_start = ResourceUsage.now(self._of_thread)
 
     def usage(self) -> dict[str, Any]:
-        return Usage.now(self._of_thread).since(self._at_start)
+        return ResourceUsage.now(self._of_thread).since(self._at_start)
 
     def write(self, source: str, kind: str, payload: dict[str, Any], read_ns: tuple[int, int] | None = None) -> None:
         """Write a record that the reporter makes of a source's other messages."""

@@ -16,7 +16,7 @@ import xxhash
 
 from exchange.instances import named
 from exchange.messages import LAYOUTS, PROTOCOL_VERSION, Order
-from exchange.results import Stream
+from exchange.results import HashedStream
 from exchange.session import Terms
 from exchange.settings import RunSettings
 from exchange_simulation.launching.errors import FULL, UserError
@@ -277,7 +277,7 @@ def open_gateway(
     engine_url: str,
     reporter_url: str,
     settings: RunSettings,
-    streams: tuple[Stream, Stream],
+    streams: tuple[HashedStream, HashedStream],
     of_thread: bool = False,
     instance: int = 1,
     patience_s: float | None = None,
@@ -307,7 +307,7 @@ class RecordedStream:
 
     keeps_bytes = True
 
-    def __init__(self, checksum: Stream, path: Path, anew: bool = False) -> None:
+    def __init__(self, checksum: HashedStream, path: Path, anew: bool = False) -> None:
         self._checksum = checksum
         self.state = checksum.state
         self._path = path
@@ -349,7 +349,7 @@ def _named(error: OSError, path: Path) -> OSError:
 @contextlib.contextmanager
 def open_streams(
     folder: Path, settings: RunSettings, instance: int = 1, anew: bool = False
-) -> Iterator[tuple[Stream, Stream]]:
+) -> Iterator[tuple[HashedStream, HashedStream]]:
     """The streams of a pair's orders and answers: files in this folder where `record` is set, else checksums alone.
 
     `anew`: write them over those of a gateway whose place this one takes.

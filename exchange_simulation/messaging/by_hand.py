@@ -18,7 +18,7 @@ from typing import Any
 import click
 import orjson
 
-from exchange.results import Usage
+from exchange.results import ResourceUsage
 from exchange_simulation.launching.component import settle_down
 from exchange_simulation.launching.errors import UserError, sentence
 from exchange_simulation.launching.option_types import Count, OneOf
@@ -213,9 +213,9 @@ def _play(part: str, end: LinkEnd, number: int, given: Given) -> RoleResult:
         links = open_links([end] * number, stack)
         click.echo(f"{part}: {'listens on' if end.listens else 'connects to'} {links[0].url}", err=True)
         settle_down()
-        start = Usage.now()
+        start = ResourceUsage.now()
         result = TASKS[part, end.pattern](given)(_SessionAlone(links, Pipe()[0], given["timeout_s"]))
-        result.usage = Usage.now().since(start)
+        result.usage = ResourceUsage.now().since(start)
         for link in links:
             link.drain(time.monotonic_ns() + int(LINGER_S * 1e9))
     if part == "consume" and not result.received:

@@ -28,7 +28,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn, TypeAlias
 
-from exchange.results import Usage
+from exchange.results import ResourceUsage
 from exchange_simulation.launching.errors import sentence
 from exchange_simulation.messaging.roles import Role, open_links
 from exchange_simulation.messaging.session import LONGEST_PAUSE_NS, Session
@@ -57,9 +57,9 @@ def _play(role: Role, launcher: PipeEnd, patience_s: float, in_thread: bool) -> 
         if launcher.recv() != ("start",):
             return
         launcher.send(("at work",))
-        session, start = Session(links, launcher, patience_s, role.is_patient), Usage.now(in_thread)
+        session, start = Session(links, launcher, patience_s, role.is_patient), ResourceUsage.now(in_thread)
         result = role.task(session)
-        result.usage = Usage.now(in_thread).since(start)
+        result.usage = ResourceUsage.now(in_thread).since(start)
         result.sockets = [socket for link in links for socket in link.sockets()]
         result.facts = [link.facts() for link in links]
         launcher.send(("result", result))

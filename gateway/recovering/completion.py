@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from exchange.messages import Resume, read
-from exchange.results import Stream
+from exchange.results import HashedStream
 from gateway.completion import Completion, Intake
 from transports.base import Link
 from transports.frames import Longs
@@ -29,7 +29,7 @@ class RecoveringCompletion(Completion):
 class RecoveringIntake(Intake):
     """Takes answers, and notes when an engine that was started again asks to resume the session."""
 
-    def __init__(self, link: Link, completion: Completion, stream: Stream) -> None:
+    def __init__(self, link: Link, completion: Completion, stream: HashedStream) -> None:
         super().__init__(link, completion, stream)
         self.asked_to_resume = False
 

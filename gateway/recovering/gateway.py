@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from exchange.messages import End
-from exchange.results import GatewayResult, Stream
+from exchange.results import GatewayResult, HashedStream
 from exchange.session import Disagreement
 from exchange.settings import RunSettings
 from gateway.recovering.completion import RecoveringCompletion, RecoveringIntake
@@ -44,7 +44,7 @@ class RecoveringGateway(Gateway):
         run: int,
         engine: RenewableLink,
         reporter: Link,
-        streams: tuple[Stream, Stream],
+        streams: tuple[HashedStream, HashedStream],
         of_thread: bool = False,
         instance: int = 1,
     ) -> None:

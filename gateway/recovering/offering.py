@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from exchange.results import Stream
+from exchange.results import HashedStream
 from exchange.settings import RunSettings
 from gateway.offering import Ahead, Offering
 from gateway.pacer import Pacer
@@ -21,7 +21,7 @@ class ResendingOffering(Offering):
     _completion: RecoveringCompletion
 
     def __init__(
-        self, settings: RunSettings, link: Link, completion: RecoveringCompletion, pacer: Pacer, stream: Stream
+        self, settings: RunSettings, link: Link, completion: RecoveringCompletion, pacer: Pacer, stream: HashedStream
     ) -> None:
         super().__init__(settings, link, completion, pacer, stream)
         self._again = 1

@@ -44,7 +44,8 @@ class Follower:
     """Matches the orders in an engine's journal, from its snapshot on, and keeps the latest answers."""
 
     def __init__(self, path: Path, engine: MatchingEngine) -> None:
-        self.engine, self.sums = engine, Sums()
+        self.engine = engine
+        self.sums = Sums()
         self.reader = JournalReader(engine.packing)
         go_on_from_snapshot(path, self.reader, engine, self.sums)
         self.begun_behind = self.reader.orders
@@ -77,7 +78,8 @@ class Follower:
         first = 0
         while first < orders.count:
             self._batch.clear()
-            before, checksum = self.engine.counts.answers, self.sums.answers.copy()
+            before = self.engine.counts.answers
+            checksum = self.sums.answers.copy()
             end, _ = self.engine.handle(orders, self._batch, first)
             self.sums.orders.update(orders.span(first, end))
             answered = self._batch.span(0, self._batch.count)
@@ -94,9 +96,12 @@ class Follower:
             self._recent_bytes -= len(self._recent.popleft().buffer)
 
     def behind(self, theirs: Resume) -> list[RecentAnswers] | None:
-        """The answers from a little before the gateway's last one on; None if they are no longer kept."""
+        """Return the answers from a little before the gateway's last one on; None if they are no longer in memory."""
         if not self._recent:
             ours = self.engine.counts.answers, self.sums.answers.value
             return [] if (theirs.messages, theirs.checksum) == ours else None
-        starts = [index for index, each in enumerate(self._recent) if each.before < max(theirs.messages, 1)]
-        return list(self._recent)[starts[-1] :] if starts else None
+        recent = list(self._recent)
+        starts = [index for index, answers in enumerate(recent) if answers.before < max(theirs.messages, 1)]
+        if not starts:
+            return None
+        return recent[starts[-1] :]

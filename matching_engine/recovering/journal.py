@@ -157,10 +157,11 @@ class InputJournal:
         if crc32c(np.frombuffer(document, np.uint8)) != checksum:
             raise JournalRefused(f"{self.path} is damaged at offset {HEAD.size}: its head cannot be read")
         theirs = orjson.loads(document)
-        if differs := [
+        differences = [
             f"{name} {theirs.get(name)} (here {value})" for name, value in identity.items() if theirs.get(name) != value
-        ]:
-            raise JournalRefused(f"{self.path} is of another run, with {', '.join(differs)}: choose another folder")
+        ]
+        if differences:
+            raise JournalRefused(f"{self.path} is of another run, with {', '.join(differences)}: choose another folder")
         return HEAD.size + len(document)
 
     def _verify(
@@ -172,15 +173,19 @@ class InputJournal:
     ) -> int:
         """Read the rest; cut a torn tail. JournalRefused, with the offset, where damage has orders behind it."""
         reader.at = max(reader.at, self._first)
-        data, before = self._map(), reader.orders
+        data = self._map()
+        before = reader.orders
         for orders in reader.batches(data):
             on_orders(orders)
-        self.numbers[ORDERS], self.session, good = reader.orders, reader.session, reader.at
+        self.numbers[ORDERS] = reader.orders
+        self.session = reader.session
+        good = reader.at
         if not before:  # no snapshot was of use, so none must be of use to the next engine
             snapshot_path(self.path).unlink(missing_ok=True)
         if good == len(data):
             return good
-        behind, rest = find_record(data, good + 1, self.orders), len(data) - good
+        behind = find_record(data, good + 1, self.orders)
+        rest = len(data) - good
         if behind >= 0 and not salvage:
             raise JournalRefused(
                 f"{self.path} is damaged at offset {good:,}, behind order {self.orders:,}, and has orders again at "
@@ -317,7 +322,8 @@ class InputJournal:
 
     def abandon(self) -> None:
         """Release the file as it is, as the death of the process would."""
-        descriptor, self._descriptor = self._descriptor, -1
+        descriptor = self._descriptor
+        self._descriptor = -1
         if self._thread:
             self._thread.join()
         if descriptor >= 0:

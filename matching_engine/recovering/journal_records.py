@@ -38,11 +38,24 @@ CHECKED_BYTES = 12
 """Bytes of the header before its checksum."""
 MOST_BYTES = 1 << 22
 """Bytes of orders in a record; a longer one is damaged."""
-REPLAY_BYTES, REPLAY_FRAMES = 1 << 23, 1 << 21
-DONE, ROOM, BAD = 0, 1, 2
-"""Why a reader came back: at the end of the data; its batch is full; what follows is no whole record."""
-DESCRIPTOR, ORDERS, SIZE, TROUBLE, NUMBERS = 0, 1, 2, 3, 4
-"""The numbers of an open journal: its file, the orders in it, its bytes, and 1 once it cannot be synced; how many."""
+REPLAY_BYTES = 1 << 23
+REPLAY_FRAMES = 1 << 21
+DONE = 0
+"""A reader came back at the end of the data."""
+ROOM = 1
+"""A reader came back because its batch is full."""
+BAD = 2
+"""A reader came back because no whole record follows."""
+DESCRIPTOR = 0
+"""The place of the file's descriptor in the numbers of an open journal."""
+ORDERS = 1
+"""The place of the number of orders in it."""
+SIZE = 2
+"""The place of the number of its bytes."""
+TROUBLE = 3
+"""The place of 1 once it cannot be synced, else 0."""
+NUMBERS = 4
+"""How many numbers an open journal has."""
 _pwrite = types.ExternalFunction("pwrite", types.intp(types.int32, types.voidptr, types.uintp, types.int64))
 
 RESUME = LAYOUTS[Resume].code
@@ -151,7 +164,8 @@ def read_records(
         at += HEADER_BYTES
         buffer[start : start + size] = data[at : at + size]
         at += size
-        end, in_frame = start, 0
+        end = start
+        in_frame = 0
         while end < start + size:
             step = _SIZE_OF_ORDER[buffer[end]]
             if step == 0:
@@ -204,7 +218,8 @@ class JournalReader:
             at, self.orders, session, batch.count, why = read_records(
                 data, self.at - data_at, self.orders, self.session, self._packing, batch.buffer, batch.offsets
             )
-            self.at, self.session = at + data_at, max(self.session, session)
+            self.at = at + data_at
+            self.session = max(self.session, session)
             yield batch
 
     @cached_property

@@ -76,11 +76,13 @@ def go_on_from_snapshot(journal: Path, reader: JournalReader, engine: MatchingEn
     with contextlib.suppress(ValueError):  # of a book with other room
         engine.book.load(state[ends[1] :].view(np.uint64).copy())
         sums.orders.state[:], sums.answers.state[:], _ = np.split(state, ends)
-        reader.at, reader.orders, reader.session = place, orders, session
+        reader.at = place
+        reader.orders = orders
+        reader.session = session
 
 
 def _fingerprint(journal: Path, place: int) -> int:
-    """A checksum of the journal's head, which names its run, and of the last bytes before a place in it. OSError."""
+    """Return a checksum of the journal's head and of its last bytes before a place. OSError if it cannot be read."""
     with journal.open("rb") as file:
         head = file.read(JOURNAL_HEAD.size)
         document_bytes = JOURNAL_HEAD.unpack(head)[1] if len(head) == JOURNAL_HEAD.size else 0

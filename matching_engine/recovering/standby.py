@@ -44,7 +44,9 @@ class Standby:
     ) -> None:
         """`take_journal` lets the follower match the rest; JournalIsOthers as long as the first engine lives."""
         self._follower = follower
-        self._take_journal, self._open_service, self._on_takeover = take_journal, open_service, on_takeover
+        self._take_journal = take_journal
+        self._open_service = open_service
+        self._on_takeover = on_takeover
         self._service: RecoveringEngine | None = None
         self._is_stopped = False
         self._seen = (0, 0)
@@ -93,7 +95,11 @@ class Standby:
         path = Pulse.path(self._follower.path)
         pulse = Pulse(path)
         is_alive = pulse.beats == 0 or (pulse.pid, pulse.beats) != self._seen
-        self._seen, self._looks = (pulse.pid, pulse.beats), 0 if is_alive else self._looks + 1
+        self._seen = (pulse.pid, pulse.beats)
+        if is_alive:
+            self._looks = 0
+        else:
+            self._looks += 1
         if self._looks >= SILENT_LOOKS and _has_open(pulse.pid, path):
             self._looks = 0
             with contextlib.suppress(ProcessLookupError):  # it has just died
@@ -107,6 +113,6 @@ class Standby:
 def _has_open(pid: int, pulse: Path) -> bool:
     """Whether the process is the engine that has this pulse, and no later one with the same number."""
     try:
-        return any(Path(each.path) == pulse.resolve() for each in psutil.Process(pid).memory_maps())
+        return any(Path(mapped.path) == pulse.resolve() for mapped in psutil.Process(pid).memory_maps())
     except psutil.Error:
         return False

@@ -31,7 +31,7 @@ from transports.registry import has_broker
 
 @dataclass
 class RecoveringReceived(Received):
-    """What came from one process of a source."""
+    """The messages that came from one process of a source."""
 
     began_ns: int = 0
     """The time in its hello; 0 before that came."""

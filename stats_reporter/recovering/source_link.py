@@ -38,7 +38,7 @@ class SourceLink(Link):
         self._began_ns = 0
         """The time in the hello, which is the first frame."""
         self._resumes = FrameBatch(1)
-        """What this source says to the reporter, before its frames."""
+        """The message of this source that goes to the reporter before its frames."""
         self._first_resume = 0
         """The first of these that the link has not taken."""
         self._inbound = FrameBatch(16)

@@ -9,7 +9,7 @@ import pytest
 
 from exchange.measurements import NS_PER_S, Source
 from exchange.messages import End, Hello, Statistics, Throughput, decode
-from exchange.results import Usage
+from exchange.results import ResourceUsage
 from exchange.session import Reporting, Terms
 
 TERMS = Terms(run=5, policy="price-time", packing=1, max_price=999)
@@ -49,14 +49,14 @@ class Spent:
     def __init__(self) -> None:
         self.cpu_s = 100
 
-    def now(self, of_thread: bool = False) -> Usage:
-        return Usage(cpu_ns=self.cpu_s * NS_PER_S, voluntary=10 * self.cpu_s, involuntary=self.cpu_s)
+    def now(self, of_thread: bool = False) -> ResourceUsage:
+        return ResourceUsage(cpu_ns=self.cpu_s * NS_PER_S, voluntary=10 * self.cpu_s, involuntary=self.cpu_s)
 
 
 @pytest.fixture
 def spent(monkeypatch):
     spent = Spent()
-    monkeypatch.setattr(Usage, "now", spent.now)
+    monkeypatch.setattr(ResourceUsage, "now", spent.now)
     return spent
 
 
@@ -147,12 +147,12 @@ def test_usage_counts_from_start_to_stop(drawer, spent):
 
 
 def test_cpu_of_this_process_never_runs_backwards():
-    start = Usage.now()
+    start = ResourceUsage.now()
     sum(range(100_000))
-    usage = Usage.now().since(start)
+    usage = ResourceUsage.now().since(start)
     assert usage["cpu_s"] > 0
     assert usage["voluntary_context_switches"] >= 0
 
 
 def test_a_threads_own_usage_is_no_more_than_the_processs():
-    assert Usage.now(of_thread=True).cpu_ns <= Usage.now().cpu_ns
+    assert ResourceUsage.now(of_thread=True).cpu_ns <= ResourceUsage.now().cpu_ns

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from gateway_session import Session
+from gateway_session import GatewaySession
 from scripted_links import Clock
 
 
@@ -18,5 +18,5 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def session(clock: Clock) -> Session:
-    return Session(clock)
+def session(clock: Clock) -> GatewaySession:
+    return GatewaySession(clock)

@@ -27,7 +27,7 @@ from transports.renewable import RenewableLink
 RUN = 0xFEED
 
 
-class Session:
+class GatewaySession:
     """A gateway between a simulated engine and a simulated reporter."""
 
     def __init__(self, clock, **settings) -> None:

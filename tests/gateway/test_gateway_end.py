@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 import pytest
-from gateway_session import RUN, Session
+from gateway_session import RUN, GatewaySession
 from scripted_links import MS, SECOND, START_NS, TURN_NS, SimulatedEngine
 
 from exchange.measurements import Meter
@@ -21,7 +21,7 @@ from transports.frames import FrameBatch
 
 
 def test_the_clock_ends_a_run_of_some_duration(clock):
-    session = Session(clock, orders=None, duration_s=0.05, orders_per_s=None, window=10)
+    session = GatewaySession(clock, orders=None, duration_s=0.05, orders_per_s=None, window=10)
     session.engine.delay_ns = MS
     result = session.run()
     assert result.stopped is None
@@ -31,7 +31,7 @@ def test_the_clock_ends_a_run_of_some_duration(clock):
 
 
 def test_a_stop_in_the_middle_ends_in_band_as_a_partial_run(clock):
-    session = Session(clock, orders=5_000)
+    session = GatewaySession(clock, orders=5_000)
     session.gateway.on_second = lambda sent, answered: session.gateway.stop("interrupted")
     result = session.run()
     assert result.stopped == "interrupted"
@@ -52,7 +52,7 @@ def test_the_first_reason_to_stop_stands(session):
 
 @pytest.mark.parametrize("deaf", [True, False], ids=["takes no hello", "answers none"])
 def test_a_stop_ends_the_wait_for_a_silent_engine_at_once(clock, deaf):
-    session = Session(clock, timeout_s=3600.0)
+    session = GatewaySession(clock, timeout_s=3600.0)
     session.engine.deaf = lambda now_ns: deaf
     session.engine._take = lambda frame: None
     wait = session.engine.wait
@@ -68,7 +68,7 @@ def test_a_stop_ends_the_wait_for_a_silent_engine_at_once(clock, deaf):
 
 
 def test_a_stopped_gateway_bears_an_engine_s_silence_for_a_short_time_only(clock):
-    session = Session(clock, orders=5_000, timeout_s=3600.0)
+    session = GatewaySession(clock, orders=5_000, timeout_s=3600.0)
     session.engine.answers_end = False
     session.gateway.on_second = lambda sent, answered: session.gateway.stop("interrupted")
     assert session.run().stopped == "interrupted"
@@ -76,7 +76,7 @@ def test_a_stopped_gateway_bears_an_engine_s_silence_for_a_short_time_only(clock
 
 
 def test_a_stopped_gateway_gives_a_silent_reporter_a_short_time_only(clock):
-    session = Session(clock, orders=5_000, timeout_s=3600.0)
+    session = GatewaySession(clock, orders=5_000, timeout_s=3600.0)
     session.reporter.answers_end = False
     wait = session.reporter.wait
 
@@ -99,7 +99,7 @@ def test_an_end_that_nobody_asked_for_ends_the_run_with_a_sentence(session, afte
 
 
 def test_an_end_that_nobody_asked_for_is_known_as_such_even_when_it_comes_with_the_last_order(clock):
-    session = Session(clock, orders=2)
+    session = GatewaySession(clock, orders=2)
 
     def end_it(order: Order) -> list:
         early_ns = session.gateway._pacer.due_ns(2) + TURN_NS // 2 - clock.now_ns
@@ -111,7 +111,7 @@ def test_an_end_that_nobody_asked_for_is_known_as_such_even_when_it_comes_with_t
 
 
 def test_an_engine_that_falls_silent_ends_the_run_after_the_timeout(clock):
-    session = Session(clock, orders=5_000, timeout_s=2.0)
+    session = GatewaySession(clock, orders=5_000, timeout_s=2.0)
     session.engine.answers = lambda order: [Confirmation(order.id)] if order.id <= 500 else []
     session.engine.deaf = lambda now_ns: now_ns > START_NS + SECOND
     result = session.run()
@@ -121,7 +121,7 @@ def test_an_engine_that_falls_silent_ends_the_run_after_the_timeout(clock):
 
 
 def test_a_stall_of_the_gateway_is_no_silence_of_the_engine(clock):
-    session = Session(clock, orders=2_000, timeout_s=2.0)
+    session = GatewaySession(clock, orders=2_000, timeout_s=2.0)
     stalls_ns = [10 * SECOND]
 
     def stall(sent: int, answered: int) -> None:
@@ -133,7 +133,7 @@ def test_a_stall_of_the_gateway_is_no_silence_of_the_engine(clock):
 
 
 def test_a_hello_that_came_while_the_gateway_was_stalled_is_taken(clock):
-    session = Session(clock, timeout_s=0.5)
+    session = GatewaySession(clock, timeout_s=0.5)
     wait = session.engine.wait
 
     def stalled(until_ns: int, readable: bool = True, writable: bool = False) -> None:
@@ -145,7 +145,7 @@ def test_a_hello_that_came_while_the_gateway_was_stalled_is_taken(clock):
 
 
 def test_an_engine_that_never_answers_the_end_is_given_up_after_the_timeout(clock):
-    session = Session(clock, timeout_s=1.0)
+    session = GatewaySession(clock, timeout_s=1.0)
     session.engine.answers_end = False
     result = session.run()
     assert result.stopped == "the engine said nothing for 1 s"
@@ -154,7 +154,7 @@ def test_an_engine_that_never_answers_the_end_is_given_up_after_the_timeout(cloc
 
 @pytest.mark.parametrize("timeout_s", [2.5, 1.0, 0.5])
 def test_a_slow_schedule_is_no_silence(clock, timeout_s):
-    session = Session(clock, orders=4, orders_per_s=0.2, sampling_interval=1, timeout_s=timeout_s)
+    session = GatewaySession(clock, orders=4, orders_per_s=0.2, sampling_interval=1, timeout_s=timeout_s)
     result = session.run()
     assert (result.stopped, result.orders_answered) == (None, 4)
     assert session.stamps(Meter.ORDER_DUE)[4] == 15 * SECOND
@@ -170,7 +170,7 @@ def test_an_engine_that_goes_away_leaves_what_was_measured(session):
 
 
 def test_no_engine_is_said_with_the_place_where_it_was_looked_for(clock):
-    session = Session(clock, timeout_s=0.5)
+    session = GatewaySession(clock, timeout_s=0.5)
     session.engine.deaf = lambda now_ns: True
     with pytest.raises(PeerGone, match=r"no engine answered at scripted://engine within 0.5 s"):
         session.run()
@@ -180,7 +180,7 @@ def test_no_engine_is_said_with_the_place_where_it_was_looked_for(clock):
 @pytest.mark.parametrize("late_ns", [0, 50 * MS])
 def test_a_stall_of_the_gateway_while_it_resumes_is_no_silence_of_the_engine(clock, late_ns):
     """The engine's word came meanwhile, or a moment after the gateway woke."""
-    session = Session(clock, recover=True, timeout_s=0.5)
+    session = GatewaySession(clock, recover=True, timeout_s=0.5)
     wait = session.engine.wait
 
     def stalled(until_ns: int, readable: bool = True, writable: bool = False) -> None:
@@ -194,7 +194,7 @@ def test_a_stall_of_the_gateway_while_it_resumes_is_no_silence_of_the_engine(clo
 
 
 def test_an_engine_that_never_resumes_is_given_up(clock):
-    session = Session(clock, recover=True, timeout_s=0.5)
+    session = GatewaySession(clock, recover=True, timeout_s=0.5)
     session.engine.deaf = lambda now_ns: True
     with pytest.raises(PeerGone, match=r"no engine answered at scripted://engine within 0.5 s"):
         session.run()
@@ -209,7 +209,7 @@ def test_an_engine_of_other_settings_is_refused_before_any_order(session):
 
 
 def test_an_engine_that_comes_back_with_other_settings_ends_a_session_whose_result_is_there(clock):
-    session = Session(clock, recover=True)
+    session = GatewaySession(clock, recover=True)
     receive = session.engine.receive
 
     def broken(batch: FrameBatch) -> int:
@@ -225,7 +225,7 @@ def test_an_engine_that_comes_back_with_other_settings_ends_a_session_whose_resu
 
 
 def test_a_reporter_that_does_not_confirm_is_said(clock):
-    session = Session(clock, timeout_s=1.0)
+    session = GatewaySession(clock, timeout_s=1.0)
     session.reporter.answers_end = False
     result = session.run()
     assert result.stopped == "the reporter did not confirm the statistics"
@@ -238,7 +238,7 @@ def test_the_engines_end_ends_the_session_at_once(session):
 
 
 def test_a_gateway_that_cannot_send_its_end_goes_on_receiving(clock):
-    session = Session(clock, orders=2_000, orders_per_s=None, timeout_s=0.1)
+    session = GatewaySession(clock, orders=2_000, orders_per_s=None, timeout_s=0.1)
     session.engine.delay_ns = 0
     session.engine.deaf = lambda now_ns: session.engine.unanswered > 0  # as one whose answers find no room
     result = session.run()
@@ -254,7 +254,7 @@ def test_an_end_that_found_no_room_goes_when_there_is_some(session):
 
 
 def test_an_engine_that_takes_no_end_is_given_up_after_the_timeout(clock):
-    session = Session(clock, timeout_s=1.0)
+    session = GatewaySession(clock, timeout_s=1.0)
 
     def deaf(now_ns: int) -> bool:
         assert now_ns < START_NS + 3 * SECOND, "the session does not end"
@@ -268,7 +268,7 @@ def test_an_engine_that_takes_no_end_is_given_up_after_the_timeout(clock):
 
 def test_the_launcher_knows_a_gateway_before_its_first_order_is_sent(clock) -> None:
     """Else a gateway that takes the place of one killed in between takes the journal for that of another run."""
-    session = Session(clock, recover=True)
+    session = GatewaySession(clock, recover=True)
     sent: list[int] = []
     session.gateway.on_progress = lambda progress: sent.append(len(session.engine.orders))
     session.run()
@@ -279,7 +279,7 @@ def test_nothing_is_reported_between_the_start_and_the_first_order_if_nobody_can
     clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It took up to 0.2 ms, by which the first order of every run was late."""
-    session = Session(clock)
+    session = GatewaySession(clock)
     reported: list[int] = []
 
     def send(batch: FrameBatch, first: int) -> int:

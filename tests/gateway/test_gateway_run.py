@@ -5,7 +5,7 @@ from __future__ import annotations
 import orjson
 import pytest
 import xxhash
-from gateway_session import RUN, Session, stream_of
+from gateway_session import RUN, GatewaySession, stream_of
 from schedules import KINDS, source, written
 from scripted_links import MS, SECOND, START_NS, TURN_NS
 
@@ -34,7 +34,7 @@ def test_a_session_is_hello_orders_end(session):
 
 
 def test_the_result_counts_what_went_and_what_came(clock):
-    session = Session(clock, orders=40)
+    session = GatewaySession(clock, orders=40)
     answers = {
         1: [Quote(bid=1, ask=2), Confirmation(1)],
         2: [Trade(1, 500, 5), Trade(2, 500, 5)],
@@ -96,7 +96,7 @@ def test_a_link_that_takes_nothing_for_a_while_delays_completion_from_due_time_a
 
 @pytest.mark.parametrize("arrivals", KINDS)
 def test_under_every_schedule_a_stall_moves_no_due_time_and_delays_completion_from_it(clock, arrivals):
-    session = Session(clock, arrivals=arrivals, sampling_interval=1)
+    session = GatewaySession(clock, arrivals=arrivals, sampling_interval=1)
     session.engine.deaf = lambda now_ns: START_NS + 10 * MS <= now_ns < START_NS + 50 * MS
     result = session.run()
     planned_ns = written(source(arrivals, orders=100, orders_per_s=1_000.0), 100).tolist()
@@ -110,13 +110,13 @@ def test_under_every_schedule_a_stall_moves_no_due_time_and_delays_completion_fr
 
 @pytest.mark.parametrize("arrivals", KINDS)
 def test_under_every_schedule_an_order_goes_when_it_is_due(clock, arrivals):
-    session = Session(clock, arrivals=arrivals)
+    session = GatewaySession(clock, arrivals=arrivals)
     session.run()
     assert session.completion("lag").max_ns <= 2 * TURN_NS
 
 
 def test_at_rate_max_a_window_bounds_what_the_engine_has_not_answered(clock):
-    session = Session(clock, orders=5_000, orders_per_s=None, window=64)
+    session = GatewaySession(clock, orders=5_000, orders_per_s=None, window=64)
     result = session.run()
     assert (result.orders.messages, result.orders_answered) == (5_000, 5_000)
     assert session.engine.most_unanswered == 64
@@ -125,7 +125,7 @@ def test_at_rate_max_a_window_bounds_what_the_engine_has_not_answered(clock):
 
 
 def test_packs_go_to_the_engine_whole(clock):
-    session = Session(clock, orders=50, packing=8)
+    session = GatewaySession(clock, orders=50, packing=8)
     session.run()
     packs = [len(frame) // 10 for frame in session.engine.sent if frame[0] == 1]
     assert packs == [8] * 6 + [2]
@@ -162,7 +162,7 @@ def test_the_reporter_gets_hello_records_result_end(session):
 
 
 def test_seconds_are_told_as_they_pass_and_add_up(clock):
-    session = Session(clock, orders=2_500)
+    session = GatewaySession(clock, orders=2_500)
     progress = []
     session.gateway.on_second = lambda *counts: progress.append(counts)
     session.run()
@@ -179,7 +179,7 @@ def test_seconds_are_told_as_they_pass_and_add_up(clock):
 
 
 def test_a_growing_backlog_shows(clock):
-    steady, growing = Session(clock, orders=1_000), Session(clock, orders=1_000)
+    steady, growing = GatewaySession(clock, orders=1_000), GatewaySession(clock, orders=1_000)
     assert steady.run().backlog_growth == 0
     growing.engine.answers = lambda order: [Confirmation(order.id)] if order.id <= 750 else []
     growing.engine.answers_end = True
@@ -188,7 +188,7 @@ def test_a_growing_backlog_shows(clock):
 
 
 def test_later_trades_on_resting_orders_change_no_completion(clock):
-    session = Session(clock, orders=60)
+    session = GatewaySession(clock, orders=60)
     session.engine.answers = lambda order: [Trade(max(order.id - 5, 1), 500, 1), Confirmation(order.id)]
     result = session.run()
     assert (result.trades, result.orders_answered) == (60, 60)
@@ -208,7 +208,7 @@ def test_warming_up_leaves_no_trace(session):
 
 
 def test_an_answer_is_counted_in_the_second_in_which_it_came(clock):
-    session = Session(clock, orders=200, orders_per_s=100.0, sampling_interval=1)
+    session = GatewaySession(clock, orders=200, orders_per_s=100.0, sampling_interval=1)
     session.engine.delay_ns = 950 * MS
     session.run()
     seconds = [answered_ns // SECOND for answered_ns in session.stamps(Meter.ORDER_ANSWERED).values()]
@@ -217,7 +217,7 @@ def test_an_answer_is_counted_in_the_second_in_which_it_came(clock):
 
 
 def test_a_gateway_that_spins_sleeps_until_shortly_before_each_due_time(clock):
-    session = Session(clock, orders=20, pace="spin:300")
+    session = GatewaySession(clock, orders=20, pace="spin:300")
     assert session.run().stopped is None
     due, handed = (session.stamps(meter) for meter in (Meter.ORDER_DUE, Meter.ORDER_HANDED_OVER))
     assert all(0 <= handed[order_id] - due[order_id] <= 2 * TURN_NS for order_id in due)

@@ -78,7 +78,7 @@ def _sleep(numbers, _memory, _until_ns):
     numbers[NOTICE] = numbers[ROOM] == 0
 
 
-class Script(Link):
+class EngineScript(Link):
     """An engine: each of its frames comes once the gateway has sent so many. It takes `room` frames between waits.
 
     It has the state of its compiled calls also where it lends none, so that both are the same link.
@@ -132,7 +132,7 @@ class Script(Link):
 _receive_plainly, _send_plainly = _receive.plain, _send.plain
 
 
-class Listener(ScriptedLink):
+class ConfirmingReporter(ScriptedLink):
     """A reporter: takes everything, and confirms the end."""
 
     def send(self, batch: FrameBatch, first: int) -> int:
@@ -165,7 +165,7 @@ def scripts(draw: st.DrawFn, packing: int) -> list[tuple[int, bytes]]:
     return [*said, (2 + frames_of_orders, encode(End(1, 2, 3, 4)))]
 
 
-def reported(reporter: Listener) -> tuple[dict[str, int], dict[Meter, list[int]]]:
+def reported(reporter: ConfirmingReporter) -> tuple[dict[str, int], dict[Meter, list[int]]]:
     """How many completion times were reported by clock, and the orders that were sampled by meter."""
     counts: dict[str, int] = {}
     sampled: dict[Meter, list[int]] = {}
@@ -182,12 +182,12 @@ def reported(reporter: Listener) -> tuple[dict[str, int], dict[Meter, list[int]]
     return counts, sampled
 
 
-def session(script: Script, packing: int) -> tuple[GatewayResult, Listener]:
+def session(script: EngineScript, packing: int) -> tuple[GatewayResult, ConfirmingReporter]:
     """The result of a gateway over this link, and its reporter."""
     run_settings = RunSettings(
         orders=ORDERS, orders_per_s=100_000.0, packing=packing, sampling_interval=3, timeout_s=20.0
     )
-    reporter = Listener()
+    reporter = ConfirmingReporter()
     gateway = Gateway(run_settings, RUN, script, reporter, (StreamChecksum(), StreamChecksum()))
     return gateway.run(), reporter
 
@@ -199,7 +199,7 @@ def test_compiled_turns_do_what_the_loop_in_python_does(data: st.DataObject) -> 
     packing = data.draw(st.sampled_from([1, 1, 3]))
     frames = data.draw(scripts(packing))
     step, room = data.draw(st.integers(1, 9)), data.draw(st.integers(1, 20))
-    compiled_link, plain_link = (Script(frames, step, room, lends) for lends in (True, False))
+    compiled_link, plain_link = (EngineScript(frames, step, room, lends) for lends in (True, False))
     compiled, compiled_reporter = session(compiled_link, packing)
     plain, plain_reporter = session(plain_link, packing)
 

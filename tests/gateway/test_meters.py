@@ -18,7 +18,7 @@ from transports.frames import FrameBatch
 from transports.outbox import Outbox
 
 
-class Drawer(ScriptedLink):
+class ReportedMessages(ScriptedLink):
     """The messages that the reporter would get."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Office:
     """Meters at 1000 orders/s, with all that it looks at."""
 
     def __init__(self, sampling_interval: int = 10, orders_per_s: float | None = 1_000.0) -> None:
-        self.drawer = Drawer()
+        self.drawer = ReportedMessages()
         terms = Terms(run=1, policy="price-time", packing=1, max_price=999)
         self.reporting = Reporting(self.drawer.outbox, terms, Source.GATEWAY)
         self.drawer.write_all = self.reporting.write_all

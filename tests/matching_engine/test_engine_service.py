@@ -24,7 +24,7 @@ END = End(0, 0, 0, 0)
 ORDERS = [Order(number, ASK, 500, 10) for number in range(1, 7)]
 
 
-class ScriptedLink(Link):
+class BatchedLink(Link):
     """Hands out a batch at a time; takes `room` frames, whatever is waited for; its peer leaves with the last batch."""
 
     url = "scripted://gateway"
@@ -56,9 +56,9 @@ class ScriptedLink(Link):
         pass
 
 
-def session(gateway: ScriptedLink, interval: int = 10**6, with_ids: bool = False) -> tuple[EngineResult, ScriptedLink]:
+def session(gateway: BatchedLink, interval: int = 10**6, with_ids: bool = False) -> tuple[EngineResult, BatchedLink]:
     """Its result, and what the reporter was told."""
-    reporter = ScriptedLink([END])
+    reporter = BatchedLink([END])
     engine = MatchingEngine(OrderBook(999, "price-time", with_ids=with_ids))
     return EngineService(engine, TERMS, gateway, reporter, interval, timeout_s=1.0).run(), reporter
 
@@ -66,7 +66,7 @@ def session(gateway: ScriptedLink, interval: int = 10**6, with_ids: bool = False
 @pytest.mark.parametrize("cut", range(1, 9))
 def test_hello_orders_and_end_may_come_in_any_batches(cut: int) -> None:
     messages = [HELLO, *ORDERS, END]
-    gateway = ScriptedLink(messages[:cut], messages[cut:])
+    gateway = BatchedLink(messages[:cut], messages[cut:])
     result, reporter = session(gateway, interval=2)
     assert (result.stopped, result.orders.messages, result.answers.messages) == (None, 6, 7)
     assert [type(message) for message in gateway.said].count(Confirmation) == 6
@@ -77,33 +77,33 @@ def test_hello_orders_and_end_may_come_in_any_batches(cut: int) -> None:
 
 
 def test_a_gateway_that_reads_nothing_is_waited_for_until_it_leaves_whatever_it_says_meanwhile() -> None:
-    gateway = ScriptedLink([HELLO], ORDERS, ORDERS, room=3)
+    gateway = BatchedLink([HELLO], ORDERS, ORDERS, room=3)
     result, _ = session(gateway)
     assert result.stopped == "the peer left"
     assert gateway.waits[-1] == (False, True)
 
 
 def test_who_takes_no_hello_is_waited_for_until_it_leaves() -> None:
-    gateway = ScriptedLink([HELLO], ORDERS, room=0)
+    gateway = BatchedLink([HELLO], ORDERS, room=0)
     result, _ = session(gateway)
     assert (result.stopped, gateway.waits) == ("the peer left", [(False, True)])
 
 
 def test_a_gateway_that_came_while_the_engine_was_stalled_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
-    gateway, clock = ScriptedLink([], [HELLO, *ORDERS, END]), itertools.count(10**12, 10**10)  # 10 s with every look
+    gateway, clock = BatchedLink([], [HELLO, *ORDERS, END]), itertools.count(10**12, 10**10)  # 10 s with every look
     monkeypatch.setattr(time, "monotonic_ns", lambda: next(clock))
     result, _ = session(gateway)
     assert (result.stopped, result.orders.messages) == (None, 6)
 
 
 def test_samples_count_orders_and_no_cancels() -> None:
-    gateway = ScriptedLink([HELLO], [ORDERS[0], Cancel(8), Cancel(9)], [END])
+    gateway = BatchedLink([HELLO], [ORDERS[0], Cancel(8), Cancel(9)], [END])
     result, reporter = session(gateway, interval=2, with_ids=True)
     assert (result.stopped, result.orders.messages) == (None, 3)
     assert not any(isinstance(message, Throughput) for message in reporter.said)
 
 
 def test_the_result_counts_itself_among_the_statistics() -> None:
-    result, reporter = session(ScriptedLink([HELLO, *ORDERS, END]))
+    result, reporter = session(BatchedLink([HELLO, *ORDERS, END]))
     [end] = [message for message in reporter.said if isinstance(message, End)]
     assert result.statistics_sent == end.sent

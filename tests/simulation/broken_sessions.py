@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import orjson
 import pytest
-from world import MS, SECOND, Crash, Queue, SimulatedLink, Sink, Task, World
+from world import MS, SECOND, ConfirmingSink, Crash, DelayedQueue, SimulatedLink, Task, World
 
 from exchange.checksum import StreamChecksum
 from exchange.messages import End, Statistics, encode
@@ -76,7 +76,7 @@ class BrokenSession:
         )
         self._listening: SimulatedLink | None = None
         self._connected: SimulatedLink | None = None
-        self._queues = Queue(self.world), Queue(self.world)
+        self._queues = DelayedQueue(self.world), DelayedQueue(self.world)
         self._journal: InputJournal | None = None
         self._may_have_lost = False
         self._follower: Follower | None = None
@@ -113,7 +113,7 @@ class BrokenSession:
         """None if it crashed."""
         link = RenewableLink(self._connect(self.world.now_ns + SECOND), self._connect)
         streams = (StreamChecksum(), StreamChecksum())
-        self._gateway_reports = Sink(self.world)  # the reporter of the gateway before has died with it
+        self._gateway_reports = ConfirmingSink(self.world)  # the reporter of the gateway before has died with it
         self.gateway = RecoveringGateway(self.settings, RUN, link, self._gateway_reports, streams)
         self.gateway.on_progress, self.gateway.on_end = self._note_progress, self._note_end
         self.gateway.unrecorded = lambda: map(encode, filter(None, self._gateway_reports.messages))
@@ -146,7 +146,7 @@ class BrokenSession:
             self._connected = SimulatedLink(self.world, self._queues[1], self._queues[0])
             return self._connected
         if self.world.chance.random() < 0.1:  # a connection that leads nowhere, and never says so
-            return SimulatedLink(self.world, Queue(self.world), Queue(self.world))
+            return SimulatedLink(self.world, DelayedQueue(self.world), DelayedQueue(self.world))
         self.world.wait(lambda: self._listening is not None, until_ns)
         listener, self._listening = self._listening, None
         if listener is None:
@@ -158,7 +158,7 @@ class BrokenSession:
     def _listen(self) -> SimulatedLink:
         if self.has_broker:
             return SimulatedLink(self.world, *self._queues)
-        self._listening = SimulatedLink(self.world, Queue(self.world), Queue(self.world))
+        self._listening = SimulatedLink(self.world, DelayedQueue(self.world), DelayedQueue(self.world))
         self._listening.peer = None
         return self._listening
 
@@ -192,7 +192,7 @@ class BrokenSession:
             self._follower = Follower(self.path, engine.renewed())
             self.world.start("standby", partial(self._follow, self._follower))
         terms = Terms(RUN, "price-time", self.packing, 999)
-        service = RecoveringEngine(engine, terms, resumed, Sink(self.world), 7, 20.0)
+        service = RecoveringEngine(engine, terms, resumed, ConfirmingSink(self.world), 7, 20.0)
         service.while_alone = lambda: self._left_with and service.end_as(self._left_with)
         service.while_alone()
         try:

@@ -152,7 +152,7 @@ class World:
             self.now_ns = min(due_ns, self.now_ns + MS)
 
 
-class Queue:
+class DelayedQueue:
     """Frames on their way, in order; each arrives after a delay."""
 
     def __init__(self, world: World, slowest_ns: int = 3 * MS) -> None:
@@ -188,7 +188,7 @@ class Queue:
 class SimulatedLink(Link):
     """One end of two queues. Once `is_broken`, its peer is gone behind the last frame."""
 
-    def __init__(self, world: World, inbound: Queue, outbound: Queue) -> None:
+    def __init__(self, world: World, inbound: DelayedQueue, outbound: DelayedQueue) -> None:
         self.url = "simulated://engine"
         self._world, self.inbound, self.outbound = world, inbound, outbound
         self.is_broken = False
@@ -232,7 +232,7 @@ class SimulatedLink(Link):
             self.peer.is_broken = True
 
 
-class Sink(Link):
+class ConfirmingSink(Link):
     """A reporter that takes everything, and confirms the end."""
 
     url = "simulated://reporter"

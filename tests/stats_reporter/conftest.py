@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from reporter_session import Clock, Session
+from reporter_session import ReporterSession, WaitedClock
 
 
 @pytest.fixture
-def session(tmp_path: Path) -> Iterator[Session]:
-    session = Session(tmp_path / "spool")
+def session(tmp_path: Path) -> Iterator[ReporterSession]:
+    session = ReporterSession(tmp_path / "spool")
     yield session
     session.close()
 
 
 @pytest.fixture
-def clock(session: Session, monkeypatch: pytest.MonkeyPatch) -> Clock:
+def clock(session: ReporterSession, monkeypatch: pytest.MonkeyPatch) -> WaitedClock:
     """The monotonic clock of the reporter, which waits on it."""
-    clock = Clock()
+    clock = WaitedClock()
     monkeypatch.setattr(time, "monotonic_ns", clock)
     monkeypatch.setattr(session.link, "wait", clock.wait)
     return clock

@@ -80,7 +80,7 @@ class ScriptedSource:
         return decode(frame) if frame is not None else None
 
 
-class Session:
+class ReporterSession:
     """A reporter with a gateway and an engine that report to it."""
 
     def __init__(self, folder: Path) -> None:
@@ -114,7 +114,7 @@ class Session:
         return [r["payload"] for r in self.records if r["kind"] == kind and source in (None, r["source"])]
 
 
-class Clock:
+class WaitedClock:
     """Stands in for `time.monotonic_ns`; waiting on the link moves it."""
 
     now_ns = 10**12

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from reporter_session import TIMEOUT_S, Clock
+from reporter_session import TIMEOUT_S, WaitedClock
 
 from exchange.messages import (
     End,
@@ -50,7 +50,7 @@ def test_a_source_that_never_ends_is_given_up_after_the_timeout(session, clock):
     session.gateway.end(orders_answered=7)
     result = session.run()
     assert re.fullmatch(r"the reporter heard nothing for [\d.]+ s", result.stopped)
-    assert TIMEOUT_S <= (clock.now_ns - Clock.now_ns) / 1e9 <= TIMEOUT_S + 3
+    assert TIMEOUT_S <= (clock.now_ns - WaitedClock.now_ns) / 1e9 <= TIMEOUT_S + 3
     assert (result.received, result.announced, result.checksums_agree) == (2, 2, True)
     assert result.results == {"gateway": {"orders_answered": 7}}
     assert session.payloads("end") == [{"announced": 2, "received": 2, "reporters": 1}]
@@ -61,7 +61,7 @@ def test_a_source_that_speaks_now_and_then_is_not_given_up(session, clock, monke
     def wait(until_ns: int, readable: bool = True, writable: bool = False) -> None:
         clock.wait(until_ns)
         session.gateway.say(Throughput(1, 8_000))
-        if clock.now_ns > Clock.now_ns + 10 * TIMEOUT_S * 10**9:
+        if clock.now_ns > WaitedClock.now_ns + 10 * TIMEOUT_S * 10**9:
             session.gateway.end()
             session.engine.end()
 
@@ -105,7 +105,7 @@ def test_a_stop_gives_its_reason_and_still_takes_what_comes(session, clock):
     session.gateway.say(Throughput(1, 8_000))
     result = session.run()
     assert (result.stopped, result.received) == ("interrupted", 1)
-    assert (clock.now_ns - Clock.now_ns) / 1e9 < TIMEOUT_S  # nobody is waited for as long as in a run
+    assert (clock.now_ns - WaitedClock.now_ns) / 1e9 < TIMEOUT_S  # nobody is waited for as long as in a run
 
 
 def test_a_disk_that_refuses_stops_the_reporter_loudly(session, monkeypatch):
@@ -123,7 +123,7 @@ def test_who_has_ended_is_told_that_the_reporter_still_waits_for_others(session,
 
     def wait(until_ns: int, readable: bool = True, writable: bool = False) -> None:
         clock.wait(until_ns)
-        if clock.now_ns >= Clock.now_ns + 3 * 10**9:
+        if clock.now_ns >= WaitedClock.now_ns + 3 * 10**9:
             session.engine.end()
 
     monkeypatch.setattr(session.link, "wait", wait)

@@ -16,7 +16,7 @@ from stats_reporter.writer import FILE_BYTES, FILE_SECONDS, SpoolWriter
 SPOOL_GLOB = "[!.]*.jsonl"
 
 
-class Seconds:
+class SecondsClock:
     def __init__(self) -> None:
         self.now_s = 1_000.0
 
@@ -26,7 +26,7 @@ class Seconds:
 
 @pytest.fixture
 def seconds():
-    return Seconds()
+    return SecondsClock()
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ STEPS = st.lists(
 def test_nothing_is_lost_doubled_or_moved_however_files_roll(steps):
     with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as small:
         small.setattr(writer_module, "FILE_BYTES", 100)
-        folder, seconds = Path(place), Seconds()
+        folder, seconds = Path(place), SecondsClock()
         spool, written = SpoolWriter(folder, seconds), []
         for step in steps:
             match step:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from exchange.results import Usage
+from exchange.results import ResourceUsage
 from exchange_simulation.messaging import measuring
 from exchange_simulation.messaging.benchmark import Cell
 from exchange_simulation.messaging.benchmarks import benchmark_of
@@ -240,7 +240,7 @@ def test_the_broker_s_sockets_are_read_while_the_roles_have_theirs(monkeypatch: 
             sockets.clear()
             return Outcome()
 
-    server = SimpleNamespace(usage=Usage.now, facts=lambda: {"pid": os.getpid()})
+    server = SimpleNamespace(usage=ResourceUsage.now, facts=lambda: {"pid": os.getpid()})
     setup: Any = SimpleNamespace(
         brokers={"amqp": SimpleNamespace(server=server)},
         links=lambda _: contextlib.nullcontext(),
