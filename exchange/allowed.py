@@ -18,8 +18,8 @@ class BadSetting(ValueError):
 
 def between(name: str, value: object, low: float, high: float) -> None:
     """Raise BadSetting unless the value is a number from low to high."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not (number and math.isfinite(value) and low <= value <= high):  # type: ignore[arg-type, operator]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (is_number and math.isfinite(value) and low <= value <= high):  # type: ignore[arg-type, operator]
         raise BadSetting(name, value, f"{low:,} to {high:,}")
 
 
@@ -30,13 +30,17 @@ def whole(name: str, value: object, low: int, high: int) -> None:
 
 
 def one_of(name: str, value: object, words: Collection[str], allowed: str = "") -> None:
-    """Raise BadSetting unless the value is one of the words; `allowed` says which in other words than a list."""
+    """Raise BadSetting unless the value is one of the words. `allowed` describes them; by default they are listed."""
     if value not in words:
-        raise BadSetting(name, value, (allowed or " or ".join(words)) + meant(value, words))
+        description = allowed or " or ".join(words)
+        raise BadSetting(name, value, description + meant(value, words))
 
 
 def meant(value: object, words: Collection[str]) -> str:
-    """The end of a refusal: the word that the value is probably a slip of; empty if it is close to none."""
+    """Return the end of a refusal: the word that the user probably meant; empty if the value is close to none.
+
+    For example: ; did you mean 'zeromq'?
+    """
     import difflib  # components start without it
 
     close = difflib.get_close_matches(str(value), words, n=1)

@@ -24,12 +24,14 @@ NEWER = "newer"
 
 
 def cleaned(value: Any) -> Any:
-    """The value with every text in it printable: what others wrote is not to command a terminal."""
+    """Return the value with every text in it printable: what others wrote is not to command a terminal."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, dict):
-        return {cleaned(name): cleaned(each) for name, each in value.items()}
-    return [cleaned(each) for each in value] if isinstance(value, list | tuple) else value
+        return {cleaned(name): cleaned(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [cleaned(inner) for inner in value]
+    return value
 
 
 class UnusableRecord(ValueError):
@@ -68,9 +70,9 @@ def check(part: Record, kind: type) -> None:
 
 
 def section(record: Record, name: str) -> Record:
-    """A nested object of a record; empty if it is absent or null."""
-    found = record.get(name)
-    return found if isinstance(found, dict) else {}
+    """Return a nested object of a record; empty if it is absent or null."""
+    nested = record.get(name)
+    return nested if isinstance(nested, dict) else {}
 
 
 Figures = dict[str, float | None]
@@ -157,7 +159,7 @@ class ComparisonRecord(TypedDict):
 
 
 class RecordHead(TypedDict):
-    """The fields that the records of all commands have but those of runs and trials."""
+    """The fields that all records have but those of runs and trials."""
 
     schema: int
     name: str
@@ -198,17 +200,17 @@ class LoadAxis:
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> LoadAxis:
-        """A record's axis; an older version's had the exchange's."""
+        """Return a record's axis. A record of an older version has none, and is of the exchange."""
         return cls(**record.get("axis", {}))
 
     def in_words(self, value: str) -> str:
-        """30,400 orders/s; base 296"""
+        """Return a value with its unit, or behind its noun if it has none. For example: 30,400 orders/s, or base 296"""
         return f"{self.noun} {value}" if self.noun == self.unit else f"{value} {self.unit}"
 
     def capacity(self, record: Mapping[str, Any]) -> dict[str, float] | None:
-        """The capacity that was found, as value, low, high."""
-        found: dict[str, float] | None = record[f"capacity_{self.name}"]
-        return found
+        """Return the capacity, as value, low, high; None if no edge was found."""
+        capacity: dict[str, float] | None = record[f"capacity_{self.name}"]
+        return capacity
 
 
 class FaultsRecord(RecordHead):

@@ -48,19 +48,22 @@ CLOCKS = ("handed_over", "due", "lag")
 
 
 def bucket_of(values_ns: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """The bucket of each value; 0 and 1 ns share bucket 0."""
+    """Return the bucket of each value; 0 and 1 ns share bucket 0."""
     values = np.maximum(np.asarray(values_ns, np.float64), 1.0)
     return np.minimum((np.log2(values) * BUCKETS_PER_OCTAVE).astype(np.int64), BUCKETS - 1)
 
 
 def bucket_middle_ns(index: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """The geometric middle of a bucket, in ns: the value that stands for all in it."""
+    """Return the geometric middle of a bucket, in ns: the value that stands for all in it."""
     middle: npt.NDArray[np.float64] = np.exp2((np.asarray(index, np.float64) + 0.5) / BUCKETS_PER_OCTAVE)
     return middle
 
 
 def rank_of(percent: npt.ArrayLike, count: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """The percentile's place among so many sorted values, from 1; in binary, 99.9 % of 41,000 is above 40,959."""
+    """Return the percentile's place among so many sorted values, from 1.
+
+    The product is rounded, since in binary 99.9 % of 41,000 is above 40,959.
+    """
     return np.maximum(np.ceil(np.round(np.multiply(count, percent) / 100, 6)), 1).astype(np.int64)
 
 
@@ -82,15 +85,16 @@ class LogBuckets:
         return self.sum_ns / self.count if self.count else float("nan")
 
     def percentile_ns(self, percent: float) -> float:
-        """Numpy's `inverted_cdf` of the bucket middles, within the exact min and max; nan without any value."""
+        """Return numpy's `inverted_cdf` of the bucket middles, within the exact min and max; nan without a value."""
         return float(self.percentiles_ns(percent)) if self.count else float("nan")
 
     def percentiles_ns(self, percents: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """The same for several percentiles at once. There must be a value."""
+        """Return the same for several percentiles at once. There must be a value."""
         index = np.searchsorted(np.cumsum(self.counts), rank_of(percents, self.count))
         return np.clip(bucket_middle_ns(index), self.min_ns, self.max_ns)
 
     def merge(self, other: LogBuckets) -> None:
+        """Add another histogram to this one."""
         if not other.count:
             return
         self.min_ns = min(self.min_ns, other.min_ns) if self.count else other.min_ns
@@ -99,14 +103,14 @@ class LogBuckets:
         self.sum_ns += other.sum_ns
 
     def figures_us(self) -> dict[str, float]:
-        """The figures of run.json, in microseconds; empty where nothing was measured."""
+        """Return the figures of run.json, in microseconds; empty if nothing was measured."""
         if not self.count:
             return {}
         figures = {name: self.percentile_ns(p) / 1e3 for name, p in PERCENTS.items()}
         return {"count": self.count, "mean": self.mean_ns / 1e3, **figures, "max": self.max_ns / 1e3}
 
     def sparse(self) -> dict[str, Any]:
-        """The payload of a statistics record: only the buckets that are not empty."""
+        """Return the payload of a statistics record: only the buckets that are not empty."""
         index = np.flatnonzero(self.counts)
         return {
             "count": self.count,
@@ -119,7 +123,7 @@ class LogBuckets:
 
     @classmethod
     def of(cls, times_ns: npt.NDArray[np.int64]) -> LogBuckets:
-        """The histogram of single times, shape (any,)."""
+        """Return the histogram of single times, shape (any,)."""
         if not len(times_ns):
             return cls()
         counts = np.bincount(bucket_of(times_ns), minlength=BUCKETS)
@@ -127,15 +131,15 @@ class LogBuckets:
 
     @classmethod
     def together(cls, several: Iterable[LogBuckets]) -> LogBuckets:
-        """One histogram of all of them."""
+        """Return one histogram of all of them."""
         total = cls()
-        for each in several:
-            total.merge(each)
+        for buckets in several:
+            total.merge(buckets)
         return total
 
     @classmethod
     def from_sparse(cls, payload: dict[str, Any]) -> LogBuckets:
-        """The inverse of `sparse`; buckets may be lists or arrays."""
+        """Return the histogram of a payload that `sparse` made; its buckets may be lists or arrays."""
         buckets = cls(sum_ns=int(payload["sum_ns"]), min_ns=int(payload["min_ns"]), max_ns=int(payload["max_ns"]))
         buckets.counts[np.asarray(payload["bucket"], np.int64)] = payload["bucket_count"]
         return buckets
@@ -151,7 +155,7 @@ class RateMeter:
         self._last_ns = start_ns
 
     def sample(self, total: int, now_ns: int) -> Throughput:
-        """The message for the reporter; `total` is the number of messages so far."""
+        """Return the message for the reporter; `total` is the number of messages so far."""
         elapsed_ns = max(now_ns - self._last_ns, 1)
         rate_per_s = (total - self._last_total) * NS_PER_S // elapsed_ns
         self._last_total = total

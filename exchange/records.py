@@ -137,7 +137,7 @@ NEEDED_BY_FIGURES: dict[str, type] = {
 
 
 def decode_line(line: bytes) -> Record:
-    """Decode a line of the spool. UnusableRecord where it or its payload is not what readers rely on."""
+    """Decode a line of the spool. UnusableRecord if it, or what figures need of its payload, is not as declared."""
     record = decode(line, SpoolRecord)
     if record["kind"] in NEEDED_BY_FIGURES:
         check(record["payload"], NEEDED_BY_FIGURES[record["kind"]])
@@ -168,7 +168,7 @@ class RecordWriter:
     source: str
 
     def document(self, kind: str, payload: dict[str, Any], read_ns: tuple[int, int] | None = None) -> bytes:
-        """A line of the spool; numpy arrays become lists. `read_ns`: wall and monotonic clock, by default now."""
+        """Return a line of the spool; numpy arrays become lists. `read_ns`: wall and monotonic clock, else now."""
         wall_ns, monotonic_ns = read_ns or (time.time_ns(), time.monotonic_ns())
         record = {
             "schema": SCHEMA,
@@ -182,5 +182,5 @@ class RecordWriter:
         return orjson.dumps(record, option=orjson.OPT_SERIALIZE_NUMPY)
 
     def frame(self, kind: str, payload: dict[str, Any], read_ns: tuple[int, int] | None = None) -> bytes:
-        """The document as a message for the reporter."""
+        """Return the document as a message for the reporter."""
         return encode(Statistics(self.document(kind, payload, read_ns)))

@@ -29,6 +29,7 @@ class GatewayTraffic:
         self.history = History(duration_s)
 
     def take(self, fact: Fact) -> History:
+        """Add the counts of a traffic record; return the gateway's history."""
         second = fact["second"]
         self.history.put(second, Reading(fact["monotonic_ns"]))
         counts = {name: fact[name] for name in COUNTS if fact.get(name) is not None}
@@ -36,6 +37,7 @@ class GatewayTraffic:
         return self.history
 
     def row(self, second: int) -> dict[str, Any]:
+        """Return the second's counts and rates; empty if the gateway has not reported it."""
         grown = self.history.grown(second)
         if grown is None:
             return {}
@@ -175,17 +177,22 @@ class PlacedMeters:
 
     def _earliest_start(self) -> int | None:
         """Return the clock's start; None while no gateway has reported."""
-        by_gateway = self._starts.values()
-        whole = [start for starts in by_gateway for second, start in starts.items() if second < max(starts)]
-        return min(whole or [start for starts in by_gateway for start in starts.values()], default=None)
+        whole_seconds: list[int] = []
+        last_seconds: list[int] = []
+        for starts in self._starts.values():
+            last = max(starts)
+            whole_seconds += [start_ns for second, start_ns in starts.items() if second < last]
+            last_seconds.append(starts[last])
+        return min(whole_seconds or last_seconds, default=None)
 
 
 def _means(facts: Iterable[Fact]) -> dict[str, float]:
+    """Return the sum over sources of the mean of each source's readings, by the meter's figure."""
     rates: defaultdict[int, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for fact in facts:
         rates[fact["meter"]][fact["source"]].append(fact["rate_per_s"])
-    return {
-        name: sum(sum(of_source) / len(of_source) for of_source in rates[meter].values())
-        for meter, name in METERS.items()
-        if meter in rates
-    }
+    figures: dict[str, float] = {}
+    for meter, figure in METERS.items():
+        if meter in rates:
+            figures[figure] = sum(sum(readings) / len(readings) for readings in rates[meter].values())
+    return figures

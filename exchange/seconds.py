@@ -36,31 +36,32 @@ class Once:
         self._hashes: set[int] = set()
 
     def is_new(self, line: bytes) -> bool:
+        """Return whether the line has not come before."""
         before = len(self._hashes)
         self._hashes.add(hash(line))
         return len(self._hashes) > before
 
 
 def is_analysed(completion: Payload) -> bool:
-    """True if figures include this payload's times; they leave out the last order, which has its own record."""
+    """Return whether figures include this payload's times: they leave out the last order, which has its own record."""
     return bool(completion["count"]) and not completion["last_order"]
 
 
 def merged(completions: Iterable[Payload]) -> LogBuckets:
-    """All of these completion payloads in one histogram."""
+    """Return one histogram of all these completion payloads."""
     return LogBuckets.together(map(LogBuckets.from_sparse, completions))
 
 
 def merged_by(completions: Iterable[tuple[Key, Payload]]) -> dict[Key, LogBuckets]:
-    """The histogram of all completion payloads that have the same key, in the order in which keys first appear."""
-    found: dict[Key, LogBuckets] = {}
+    """Return a histogram of the completion payloads of each key, in the order in which keys first appear."""
+    histograms: dict[Key, LogBuckets] = {}
     for key, payload in completions:
-        found.setdefault(key, LogBuckets()).merge(LogBuckets.from_sparse(payload))
-    return found
+        histograms.setdefault(key, LogBuckets()).merge(LogBuckets.from_sparse(payload))
+    return histograms
 
 
 def is_full(last: float, others: Sequence[float]) -> bool:
-    """Whether the last second answered enough orders to stand beside the others, given the count of each."""
+    """Return whether the last second answered enough orders to stand beside the others, given the count of each."""
     return not others or last >= LEAST_SHARE * float(np.median(others))
 
 
@@ -87,8 +88,11 @@ class Reading(NamedTuple):
         return self.cpu_s / self.length_s
 
     def since(self, before: Reading) -> Reading:
+        """Return the growth since a reading before. CPU time that shrank is that of a new process, which began at 0."""
         used_s = self.cpu_s - before.cpu_s
-        return Reading(self.monotonic_ns - before.monotonic_ns, used_s if used_s >= 0 else self.cpu_s)
+        if used_s < 0:
+            used_s = self.cpu_s
+        return Reading(self.monotonic_ns - before.monotonic_ns, used_s)
 
 
 class History:
@@ -120,12 +124,12 @@ class History:
         return self._seconds[-1] if self._seconds else -1
 
     def after(self, second: int) -> int | None:
-        """The next second that has a reading: its growth is counted from this one's."""
+        """Return the next second with a reading, whose growth counts from this one's; None if there is none."""
         at = bisect_left(self._seconds, second + 1)
         return self._seconds[at] if at < len(self._seconds) else None
 
     def grown(self, second: int) -> Reading | None:
-        """The growth since the reading before; the first reading counts from the clock's start."""
+        """Return the growth since the reading before; the first reading counts from the clock's start."""
         return self._grown(second) if second in self._readings else None
 
     def _grown(self, second: int) -> Reading:
@@ -136,16 +140,19 @@ class History:
         return reading.since(self._readings[self._seconds[at - 1]])
 
     def whole(self) -> Reading | None:
-        """The growth from the clock's start to the last reading."""
+        """Return the growth from the clock's start to the last reading; None before there is one.
+
+        A source that was started again has used the CPU time of each of its processes.
+        """
         if not self._seconds:
             return None
         readings = [self._readings[second] for second in self._seconds]
         length_ns = self._first_ns(self._seconds[0]) + readings[-1].monotonic_ns - readings[0].monotonic_ns
-        ended_s = sum(each.cpu_s for each, after in pairwise(readings) if after.cpu_s < each.cpu_s)
-        return Reading(length_ns, ended_s + readings[-1].cpu_s)
+        ended_processes_s = sum(last.cpu_s for last, first in pairwise(readings) if first.cpu_s < last.cpu_s)
+        return Reading(length_ns, ended_processes_s + readings[-1].cpu_s)
 
     def _first_ns(self, second: int) -> int:
-        """The clock's start, which no reading marks: `second` + 1 seconds before the end of this second."""
+        """Return the time from the clock's start, which no reading marks, to the end of `second`."""
         since_ns = (second + 1) * NS_PER_S
         if len(self._seconds) > 1 or self._duration_s is None:
             return since_ns
@@ -153,15 +160,16 @@ class History:
 
 
 def rates_of(counts: Mapping[str, Any], grown: Reading) -> dict[str, float]:
-    """The RATES of a source's counts since its reading before; empty if too little time has passed."""
+    """Return the RATES of a source's counts since its reading before; empty if too little time has passed."""
     if not grown.is_long_enough:
         return {}
     return {rate: counts[name] / grown.length_s for name, rate in RATES.items() if name in counts}
 
 
 def added(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The sum of each figure over the rows that have it."""
+    """Return the sum of each figure over the rows that have it."""
     total: dict[str, Any] = {}
     for row in rows:
-        total |= {name: value + total.get(name, 0) for name, value in row.items()}
+        for name, value in row.items():
+            total[name] = total.get(name, 0) + value
     return total

@@ -9,20 +9,25 @@ UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
-    """The text with unprintable characters as escapes: a terminal would obey them, and JSON cannot hold all of them."""
-    return text if text.isprintable() else UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text)
+    """Return the text with unprintable characters as escapes.
+
+    A terminal would obey them, and JSON cannot hold all of them.
+    """
+    if text.isprintable():
+        return text
+    return UNPRINTABLE.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def noun(number: int, plural: str) -> str:
-    """The noun without its s where the number is 1: one order, two orders."""
+    """Return the noun of this number: without its s if the number is 1. For example: order, orders"""
     return plural.removesuffix("s") if number == 1 else plural
 
 
 def counted(number: int, plural: str) -> str:
-    """The number with its noun: 1 order, 2,000 orders."""
+    """Return the number with its noun. For example: 1 order, 2,000 orders"""
     return f"{number:,} {noun(number, plural)}"
 
 
 def each_of(pairs: int) -> str:
-    """The words before the load of each pair; none for one pair."""
+    """Return the words before the load of each pair; empty for one pair. For example: , 3 pairs, each"""
     return f", {pairs} pairs, each" if pairs > 1 else ""

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -135,17 +136,32 @@ class RunRecords:
     def rows(self) -> list[Row]:
         """Return a row a second, in order, then the run's."""
         run = self._run
-        others = Facts(self._run.duration_s)
-        figures = self._times.figures()
-        others.take(self._facts)
-        whole = others.whole() | figures.pop(WHOLE_RUN, {})
-        seconds = {fact["second"] for fact in self._facts if fact["kind"] != THROUGHPUT} | figures.keys()
-        each = [_with_columns(others.row(second) | figures[second]) | {"second": second} for second in sorted(seconds)]
-        about = {name: getattr(run, name) for name in ("experiment", "run", "status", "transport", "arm")}
-        second_facts = about | {OFFERED: run.offered_orders_per_s if run.is_steady else None}
-        run_facts = about | {OFFERED: run.offered_orders_per_s, RATE: run.orders_per_s}
-        whole_run = run_facts | _with_columns(whole) | {name: run.facts.get(name) for name in FACTS}
-        return [*(second_facts | row for row in each), whole_run]
+        facts = Facts(run.duration_s)
+        facts.take(self._facts)
+        times = self._times.figures()
+        times_of_run = times.pop(WHOLE_RUN, {})
+        about_run = {name: getattr(run, name) for name in ("experiment", "run", "status", "transport", "arm")}
+        rows = []
+        seconds = {fact["second"] for fact in self._facts if fact["kind"] != THROUGHPUT} | times.keys()
+        for second in sorted(seconds):
+            rows.append(
+                {
+                    **about_run,
+                    OFFERED: run.offered_orders_per_s if run.is_steady else None,
+                    **_with_columns(facts.row(second) | times[second]),
+                    "second": second,
+                }
+            )
+        rows.append(
+            {
+                **about_run,
+                OFFERED: run.offered_orders_per_s,
+                RATE: run.orders_per_s,
+                **_with_columns(facts.whole() | times_of_run),
+                **{name: run.facts.get(name) for name in FACTS},
+            }
+        )
+        return rows
 
 
 def _with_columns(figures: Row) -> Row:
@@ -194,8 +210,12 @@ def summary_rows(spark: SparkSession, files: Mapping[str, RecordsFile], runs: Co
     read = {path: file for path, file in files.items() if file.kind in READ}
     with_files = {_name(run) for file in read.values() for run in file.runs}
     without = [row for run in runs if _name(run) not in with_files for row in rows_of_run(run, ())]
-    parts = [*([_of_files(spark, read)] if read else []), *([local_rows(spark, without, ROWS)] if without else [])]
-    together = parts[0].unionAll(parts[1]) if len(parts) > 1 else parts[0]
+    parts = []
+    if read:
+        parts.append(_of_files(spark, read))
+    if without:
+        parts.append(local_rows(spark, without, ROWS))
+    together = reduce(DataFrame.unionAll, parts)
     return together.repartition(1).sortWithinPartitions(*KEYS, "second")
 
 
