@@ -317,7 +317,7 @@ class RunSettings:
         "Engine",
         "A second engine follows the first one's journal, and takes its place once the first is gone.",
     )
-    """Such a run recovers."""
+    """A run with standbys recovers."""
     secure: str | None = setting(
         None,
         Text("a folder of keys, or None"),

@@ -153,8 +153,8 @@ class Run(MeasuredOutcome):
     @property
     def orders_per_s(self) -> float | None:
         """The achieved rate."""
-        rate: float | None = self.record["rates"].get("orders_per_s")
-        return rate
+        orders_per_s: float | None = self.record["rates"].get("orders_per_s")
+        return orders_per_s
 
     @property
     def cpu_s(self) -> dict[str, float]:

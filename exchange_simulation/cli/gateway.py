@@ -45,7 +45,8 @@ def command(
     """
     from exchange_simulation.launching.component import Events, Service, serve
     from exchange_simulation.launching.lineup import READY_S
-    from exchange_simulation.launching.services import open_gateway, open_streams
+    from exchange_simulation.launching.recorded_streams import open_streams
+    from exchange_simulation.launching.services import open_gateway
     from exchange_simulation.launching.transport_settings import with_keys
 
     engine_url = with_keys(engine_url, secure)

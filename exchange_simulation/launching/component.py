@@ -66,7 +66,7 @@ class Events:
         self._role = role
         self.launched = launched
         self.known: dict[str, Any] = {}
-        """What the launcher knows of the process that this one takes the place of."""
+        """The facts that the launcher has about the process whose place this one takes."""
         self.on_known: Callable[[dict[str, Any]], None] = lambda known: None
         self._unread = b""
         self._out = sys.stdout.buffer

@@ -214,8 +214,8 @@ def settings_of_url(url: str) -> dict[str, Any]:
         carried = transport_of(scheme_of(url)).run_settings
     except TransportError:
         carried = {}
-    own = {name: options.get(option) for name, option in carried.items()}
-    return {"transport": mask(url), "topology": options.get("topology", "duplex"), **own}
+    of_transport = {name: options.get(option) for name, option in carried.items()}
+    return {"transport": mask(url), "topology": options.get("topology", "duplex"), **of_transport}
 
 
 def as_options(settings: RunSettings) -> str:

@@ -45,7 +45,7 @@ class BenchKind(FolderKind):
     def show_findings(self, difference: Record) -> None:
         from exchange_simulation.reports.formats import rounded
 
-        print_rows("what was found", difference["figures"], lambda _, found: rounded(found), with_ratio=True)
+        print_rows("what was found", difference["figures"], lambda _, figure: rounded(figure), with_ratio=True)
 
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:  # noqa: ARG002
         from exchange_simulation.messaging.running import BenchmarkOutput, run_again

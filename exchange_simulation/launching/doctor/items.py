@@ -20,7 +20,7 @@ class Item:
     found: str
     why: str = ""
     advice: str = ""
-    """What the user can do about it."""
+    """The user's remedy; empty if there is none."""
     figures: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -32,7 +32,7 @@ PURPOSES: Mapping[str, Sequence[str]] = {
     "packet captures": ("capture",),
     "Spark's tables": ("java",),
 }
-"""What people measure, with the items that it depends on. An item of other names concerns every run."""
+"""Purposes of measurements, with the names of the items that each depends on. ALWAYS has those of every purpose."""
 ALWAYS = ("memory", "open files", "disk")
 
 

@@ -24,7 +24,8 @@ from exchange_simulation.launching.lineup import Lineup
 from exchange_simulation.launching.priority import going_first, yielding
 from exchange_simulation.launching.record.noise import NoiseMeter
 from exchange_simulation.launching.record.outcome import Result, RunOutcome, outcome_of
-from exchange_simulation.launching.services import open_engine, open_gateway, open_reporter, open_streams
+from exchange_simulation.launching.recorded_streams import open_streams
+from exchange_simulation.launching.services import open_engine, open_gateway, open_reporter
 from transports.base import TransportError
 
 SWITCH_INTERVAL_S = 0.0001

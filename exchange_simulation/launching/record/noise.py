@@ -30,13 +30,13 @@ KTHREADD = 2
 
 
 class Process(NamedTuple):
-    """A process's line; times are in ticks. `children` have ended, and their parent has waited for them."""
+    """A process's line in /proc. `children_ticks` are of children that have ended, and that their parent waited for."""
 
     name: str
     parent: int
     started: int
-    own: int
-    children: int
+    own_ticks: int
+    children_ticks: int
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def cpu_s_by_process(
     used_before = Counter[int]()
     for pid, process in before.by_pid.items():
         if not _lives(pid, process, after):
-            used_before[_heir(process, before, after)] += process.own + process.children
+            used_before[_heir(process, before, after)] += process.own_ticks + process.children_ticks
     tick_s = 1 / os.sysconf("SC_CLK_TCK")
     cpu_s_of_others: dict[int, float] = {}
     cpu_s_of_own: dict[int, float] = {}
@@ -112,8 +112,10 @@ def cpu_s_by_process(
 
 def _ticks(was: Process | None, process: Process, ended_children_before: int) -> int:
     if was is None or was.started != process.started:
-        return process.own + process.children
-    return process.own - was.own + max(0, process.children - was.children - ended_children_before)
+        return process.own_ticks + process.children_ticks
+    return (
+        process.own_ticks - was.own_ticks + max(0, process.children_ticks - was.children_ticks - ended_children_before)
+    )
 
 
 def _lives(pid: int, process: Process, later: ProcessTable) -> bool:

@@ -15,7 +15,7 @@ import pytest
 from exchange.checksum import StreamChecksum
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import new_run_folder, write_json
-from exchange_simulation.launching.services import RecordedStream
+from exchange_simulation.launching.recorded_streams import RecordedStream
 from exchange_simulation.reports.run.page import write_page
 from matching_engine.recovering.journal import InputJournal
 from tests.exchange_command import exchange, exchange_here, measured, measured_here

@@ -11,7 +11,8 @@ import pytest
 
 from exchange.settings import RunSettings
 from exchange_simulation.launching.lineup import READY_S
-from exchange_simulation.launching.services import open_gateway, open_streams
+from exchange_simulation.launching.recorded_streams import open_streams
+from exchange_simulation.launching.services import open_gateway
 from tests.exchange_command import ORDERS, STREAM, VALID, exchange, matched_here, measured, measured_here
 from transports.registry import listen
 from transports.tcp import link

@@ -1,0 +1,103 @@
+"""The streams of a pair's orders and answers: checksums, and with --record files, which `exchange match` replays."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from exchange.instances import named
+from exchange.messages import LAYOUTS, Order
+from exchange.results import HashedStream
+from exchange.settings import RunSettings
+from exchange_simulation.launching.errors import UserError
+
+FLUSH_EVERY_S = 1.0
+
+
+class RecordedStream:
+    """A checksum, and a file of all bytes, which `exchange match` replays. OSError names the file."""
+
+    keeps_bytes = True
+
+    def __init__(self, checksum: HashedStream, path: Path, anew: bool = False) -> None:
+        self._checksum = checksum
+        self.state = checksum.state
+        self._path = path
+        self.size = 0
+        self._flush_s = time.monotonic() + FLUSH_EVERY_S
+        self._file = path.open("wb" if anew else "xb", buffering=1 << 20)
+
+    @property
+    def value(self) -> int:
+        return self._checksum.value
+
+    @property
+    def hex(self) -> str:
+        return self._checksum.hex
+
+    def update(self, data: npt.NDArray[np.uint8]) -> None:
+        self._checksum.update(data)
+        self.size += len(data)
+        try:
+            self._file.write(data.data)
+            now_s = time.monotonic()
+            if now_s >= self._flush_s:  # a kill costs at most what came since the last flush
+                self._file.flush()
+                self._flush_s = now_s + FLUSH_EVERY_S
+        except OSError as error:
+            raise _named(error, self._path) from error
+
+    def close(self) -> None:
+        try:
+            self._file.close()
+        except OSError as error:
+            raise _named(error, self._path) from error
+
+
+def _named(error: OSError, path: Path) -> OSError:
+    return OSError(error.errno, error.strerror, str(path))
+
+
+@contextlib.contextmanager
+def open_streams(
+    folder: Path, settings: RunSettings, instance: int = 1, anew: bool = False
+) -> Iterator[tuple[HashedStream, HashedStream]]:
+    """The streams of a pair's orders and answers: files in this folder where `record` is set, else checksums alone.
+
+    `anew`: write them over those of a gateway whose place this one takes.
+    """
+    from exchange.checksum import StreamChecksum
+
+    if not settings.record:
+        yield StreamChecksum(), StreamChecksum()
+        return
+    with contextlib.ExitStack() as stack:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            tape = folder / f"{named('orders', instance)}.bin"
+            orders = RecordedStream(StreamChecksum(), tape, anew)
+            answers = RecordedStream(StreamChecksum(), folder / f"{named('answers', instance)}.bin", anew)
+        except FileExistsError as error:
+            raise UserError(f"{error.filename} exists already: choose another name with --run") from error
+        for stream in (orders, answers):
+            stack.callback(stream.close)
+        yield orders, answers
+        _write_due(tape, settings, instance, orders.size // LAYOUTS[Order].size)
+
+
+def _write_due(tape: Path, settings: RunSettings, instance: int, orders: int) -> None:
+    """Write the planned due times, not the times of sending, so that a replay offers the same load."""
+    from exchange_simulation.launching.tape import write_due
+    from gateway.seeds import settings_of_pair
+    from gateway.tape import due_path
+
+    path = due_path(tape)
+    try:
+        write_due(path, settings_of_pair(settings, instance), orders)
+    except OSError as error:
+        raise _named(error, path) from error
