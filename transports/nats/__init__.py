@@ -13,8 +13,7 @@ TRANSPORT = Transport(
     title="NATS",
     connect=later("transports.nats.link:connect"),
     about={"nats": "a NATS server between the two, over TCP; messages are in its memory only"},
-    options={"delivery": ("lossy",), "pair": (), **BUFFERS},
-    run_settings={"delivery": "delivery"},
+    options={"pair": (), **BUFFERS},
     over_tcp=frozenset({"nats"}),
     broker=later("transports.nats.server:Nats"),
 )

@@ -78,7 +78,7 @@ LONG = ["de-spsc", "--transport", "zeromq", "--sizes", "64", "--count", "1000000
         ("supply-chain --transport zeromq --network gige --interactions 6", "nothing would cross it without a broker"),
         (
             "latency --transport tcp,zeromq --delivery durable",
-            "durable, which tcp, zeromq cannot have: use amqp, amqps or nats",
+            "durable, which tcp, zeromq cannot have: use amqp or amqps",
         ),
         ("suite --transport tcp --amqp-client pika", "--amqp-client is pika, which tcp cannot have: use amqp"),
         ("de-nothing", "No such command"),

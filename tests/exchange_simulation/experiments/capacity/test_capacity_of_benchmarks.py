@@ -59,7 +59,7 @@ def test_a_search_is_made_again_from_its_record(searched: tuple[Path, dict[str, 
 
 
 def test_a_setting_that_the_benchmark_s_transport_lacks_is_refused() -> None:
-    with pytest.raises(UserError, match="--delivery is durable, which tcp cannot have: use amqp, amqps or nats"):
+    with pytest.raises(UserError, match="--delivery is durable, which tcp cannot have: use amqp or amqps"):
         load_of("de-spsc --transport tcp --sizes 64 --delivery durable", None)
 
 

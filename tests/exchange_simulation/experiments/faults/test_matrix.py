@@ -199,7 +199,7 @@ def test_a_load_in_which_no_fault_has_its_time_is_refused(words: list[str], said
 def test_a_guarantee_that_no_transport_has_is_refused_where_it_is_typed(tmp_path: Path) -> None:
     said = exchange_here("faults", "--transports", "tcp,zeromq", "--delivery", "durable,acked", "--results", tmp_path)
     assert said.code == 2
-    assert "--delivery is durable,acked, which tcp, zeromq cannot have: use amqp, amqps or nats" in said.err
+    assert "--delivery is durable,acked, which tcp, zeromq cannot have: use amqp or amqps" in said.err
 
 
 def test_the_list_has_every_fault_with_what_it_does() -> None:

