@@ -43,7 +43,7 @@ class SpoolRecord(TypedDict):
 
 
 class SessionPayload(TypedDict):
-    """What gateway and engine agreed on in their hellos."""
+    """The settings on which gateway and engine agreed in their hellos."""
 
     version: str
     policy: str

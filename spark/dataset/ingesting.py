@@ -53,7 +53,7 @@ class RunSource:
 
 @dataclass(frozen=True)
 class Ingested:
-    """What an ingest did: how many records went in, and how many lines did not, by run and problem."""
+    """The result of an ingest: how many records went in, and how many lines did not, by run and problem."""
 
     runs: int
     new_runs: int = 0

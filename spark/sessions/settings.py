@@ -25,7 +25,7 @@ SETTINGS = {
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
 }
-"""Of every session."""
+"""The settings of every session."""
 OF_THIS_MACHINE = {
     # A run has few records: more partitions, or plans revised half-way, only add jobs.
     "spark.sql.shuffle.partitions": "2",
@@ -35,7 +35,7 @@ OF_THIS_MACHINE = {
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
 }
-"""Of sessions on `local*`: a cluster has its own, or Spark's."""
+"""The settings of sessions on `local*`: a cluster has its own, or Spark's."""
 DRIVER_OPTIONS = "spark.driver.extraJavaOptions"
 DEFAULTS = "spark-defaults.conf"
 
@@ -54,8 +54,11 @@ def settings_for(master: str) -> dict[str, str]:
 
 def with_given(settings: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
     """Settings with those that the user gave over them; the driver's Java gets its options from both."""
-    options = " ".join(each[DRIVER_OPTIONS] for each in (settings, given) if DRIVER_OPTIONS in each)
-    return {**settings, **given, **({DRIVER_OPTIONS: options} if options else {})}
+    together = {**settings, **given}
+    options = [source[DRIVER_OPTIONS] for source in (settings, given) if DRIVER_OPTIONS in source]
+    if options:
+        together[DRIVER_OPTIONS] = " ".join(options)
+    return together
 
 
 def defaults_folder() -> Path | None:

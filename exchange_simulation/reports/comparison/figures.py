@@ -16,7 +16,15 @@ from exchange_simulation.launching.metrics import COMPONENTS
 from exchange_simulation.reports.comparison.answer import NAGLE
 from exchange_simulation.reports.comparison.sentences import beside_the_rate, cpu_metric
 from exchange_simulation.reports.drawing.canvas import empty_axes, linear_y, log_x, log_y
-from exchange_simulation.reports.drawing.chart import Chart, EndLabel, Numbers, draw_medians, label_ends, name_parts
+from exchange_simulation.reports.drawing.chart import (
+    Cell,
+    Chart,
+    EndLabel,
+    Numbers,
+    draw_medians,
+    label_ends,
+    name_parts,
+)
 from exchange_simulation.reports.drawing.colours import ROLE_COLOURS, line_colours
 from exchange_simulation.reports.drawing.figures import Figure
 from exchange_simulation.reports.exports import grouped
@@ -34,7 +42,7 @@ BAR_WIDTH = 0.62  # of the distance between two rates
 
 
 def trial_figures(record: Record) -> Iterator[Figure]:
-    """The figures that have LEAST_POINTS to show; the style of page or files must be set.
+    """Yield the figures that have LEAST_POINTS to show; the style of page or files must be set.
 
     Arms that run as fast as possible have no rate, so they have no place on the axis.
     """
@@ -43,17 +51,20 @@ def trial_figures(record: Record) -> Iterator[Figure]:
     if not arms:
         return
     if record["study"] == NAGLE:
-        for transport, own in grouped(arms, lambda arm: arm["settings"]["transport"]).items():
-            yield from (figure for name in drawn for figure in _completion(own, name, f", {transport}"))
+        for transport, of_transport in grouped(arms, lambda arm: arm["settings"]["transport"]).items():
+            for name in drawn:
+                yield from _completion(of_transport, name, f", {transport}")
         return
-    for words, own in grouped(arms, beside_the_rate).items():
-        yield from (figure for name in drawn for figure in _completion(own, name, words))
-        if len(own) >= LEAST_POINTS:
-            yield from (Figure(f"CPU, {name}{words}", chart, CPU) for name, chart in _cpu_by_contender(own).items())
+    for factors, alike in grouped(arms, beside_the_rate).items():
+        for name in drawn:
+            yield from _completion(alike, name, factors)
+        if len(alike) >= LEAST_POINTS:
+            for contender, chart in _cpu_by_contender(alike).items():
+                yield Figure(f"CPU, {contender}{factors}", chart, CPU)
 
 
 def with_rate(record: Record) -> list[Record]:
-    """The arms that were offered a rate, and measured something."""
+    """Return the arms that were offered a rate, and measured something."""
     return [arm for arm in record["arms"] if arm["settings"]["orders_per_s"] is not None and arm["metrics"]]
 
 
@@ -66,11 +77,12 @@ def contender_of(arm: Record) -> str:
 
 
 def contender_colours(contenders: Mapping[str, list[Record]]) -> dict[str, str]:
-    return line_colours({name: own[0]["settings"]["transport"] for name, own in contenders.items()})
+    """Return a colour for each contender, by its arms' transport."""
+    return line_colours({name: arms[0]["settings"]["transport"] for name, arms in contenders.items()})
 
 
 def _completion(arms: list[Record], name: str, words: str) -> Iterator[Figure]:
-    """One figure, or none if too few arms measured this percentile; one with too few orders for it did not."""
+    """Yield one figure, or none if too few arms measured this percentile; an arm with too few orders for it did not."""
     metric = f"due_{name}_us"
     arms = [arm for arm in arms if has_enough_orders(name, arm.get("orders_measured"))]
     if sum(metric in arm["metrics"] for arm in arms) >= LEAST_POINTS:
@@ -82,8 +94,9 @@ def _against_rate(arms: list[Record], metric: str) -> Chart:
     contenders = grouped(arms, contender_of)
     colours = contender_colours(contenders)
     labels = []
-    for place, (name, own) in enumerate(contenders.items()):
-        if measured := [arm for arm in own if metric in arm["metrics"]]:
+    for place, (name, of_contender) in enumerate(contenders.items()):
+        measured = [arm for arm in of_contender if metric in arm["metrics"]]
+        if measured:
             dodge = 1 + DODGE * (place - (len(contenders) - 1) / 2)
             labels.append(draw_arms(axes, name, sorted(measured, key=rate_of), metric, colours[name], dodge))
     log_x(axes, sorted({rate_of(arm) for arm in arms}))
@@ -94,21 +107,27 @@ def _against_rate(arms: list[Record], metric: str) -> Chart:
 
 
 def numbers_of_arms(points: Iterable[tuple[str, str, Record]], unit: str) -> Numbers:
-    """A row for each (line's name, metric, arm) that was measured: the rate, the median, the middle half's ends."""
+    """Return a row for each (line's name, metric, arm) that was measured: rate, median, ends of the middle half."""
     columns = ("series", "orders_per_s", f"median_{unit}", f"low_{unit}", f"high_{unit}")
-    found = [(name, rate_of(arm), arm["metrics"].get(metric)) for name, metric, arm in points]
-    return Numbers(columns, [(name, rate, e["median"], *ends(e)) for name, rate, e in found if e])
+    rows: list[tuple[Cell, ...]] = []
+    for name, metric, arm in points:
+        estimate = arm["metrics"].get(metric)
+        if estimate:
+            rows.append((name, rate_of(arm), estimate["median"], *ends(estimate)))
+    return Numbers(columns, rows)
 
 
 def draw_arms(axes: Axes, name: str, arms: list[Record], metric: str, colour: str, dodge: float = 1.0) -> EndLabel:
     """Draw the medians of arms against their rates; `dodge` moves their whiskers beside those of other lines."""
     x = np.array([rate_of(arm) for arm in arms]) * dodge
-    estimates = [(found["median"], *ends(found)) for found in (arm["metrics"][metric] for arm in arms)]
+    measured = [arm["metrics"][metric] for arm in arms]
+    estimates = [(estimate["median"], *ends(estimate)) for estimate in measured]
     return draw_medians(axes, x, estimates, name, colour, full=[arm["held"] for arm in arms])
 
 
 def _cpu_by_contender(arms: list[Record]) -> dict[str, Chart]:
-    drawn = {name: _stacked(own) for name, own in grouped(arms, contender_of).items()}
+    """Return a chart for each contender, all to one scale."""
+    drawn = {name: _stacked(of_contender) for name, of_contender in grouped(arms, contender_of).items()}
     highest = max(chart.axes.get_ylim()[1] for chart in drawn.values())
     for chart in drawn.values():
         chart.axes.set_ylim(0.0, highest)
@@ -118,20 +137,27 @@ def _cpu_by_contender(arms: list[Record]) -> dict[str, Chart]:
 
 
 def _stacked(arms: list[Record]) -> Chart:
-    """A bar for each rate, with a part for each component."""
+    """Return a chart with a bar for each rate, and a part for each component."""
     axes = empty_axes("CPU s per million orders", "orders/s")
     arms = sorted(arms, key=rate_of)
     metrics = [arm["metrics"] for arm in arms]
-    heights_of = {name: [each.get(cpu_metric(name), {}).get("median", 0.0) for each in metrics] for name in COMPONENTS}
-    shown = {name: heights for name, heights in heights_of.items() if any(heights)}
+    shown: dict[str, list[float]] = {}
+    for name in COMPONENTS:
+        heights = [measured.get(cpu_metric(name), {}).get("median", 0.0) for measured in metrics]
+        if any(heights):
+            shown[name] = heights
     foot = np.zeros(len(arms))
     for name, heights in shown.items():
         bars = axes.bar(range(len(arms)), heights, BAR_WIDTH, bottom=foot, color=ROLE_COLOURS[name], label=name)
         name_parts(name, bars[0], bars[1:])
         foot += heights
     axes.set_xticks(range(len(arms)), [axis_number(rate_of(arm)) for arm in arms])
-    rows = [(n, rate_of(arm), h) for n, heights in shown.items() for arm, h in zip(arms, heights, strict=True) if h]
-    numbers = Numbers(("series", "orders_per_s", "cpu_s_per_million"), list(rows))
+    rows: list[tuple[Cell, ...]] = []
+    for name, heights in shown.items():
+        for arm, height in zip(arms, heights, strict=True):
+            if height:
+                rows.append((name, rate_of(arm), height))
+    numbers = Numbers(("series", "orders_per_s", "cpu_s_per_million"), rows)
     return Chart(axes, numbers, hover=numbers, x_places={rate_of(arm): place for place, arm in enumerate(arms)})
 
 

@@ -43,13 +43,15 @@ CPU = "Of one core, all threads; medians over repeats."
 
 
 def paper_figures(record: Record) -> Iterator[Figure]:
-    """The figures; the style of page or files must be set."""
-    found = groups(record)
-    if not found:
+    """Yield the figures; the style of page or files must be set."""
+    arms_by_figure = groups(record)
+    if not arms_by_figure:
         return
-    first = next(iter(found.values()))
+    first = next(iter(arms_by_figure.values()))
     yield from _message_rate(first)
-    for (words, arms), part in zip(found.items(), chain(ascii_lowercase[1:], map(str, count(27))), strict=False):
+    for (words, arms), part in zip(
+        arms_by_figure.items(), chain(ascii_lowercase[1:], map(str, count(27))), strict=False
+    ):
         lines = lines_of(arms, "handed_over_mean_us")
         yield from _named(f"Figure 8 ({part}): order completion time{words}", lines, ("µs", "us"), COMPLETION)
     for component, part in PARTS.items():
@@ -58,7 +60,7 @@ def paper_figures(record: Record) -> Iterator[Figure]:
 
 
 def groups(record: Record) -> dict[str, Arms]:
-    """The lines of each figure by the end of its title; empty if there are not several rates.
+    """Return the lines of each figure by the end of its title; empty if there are not several rates.
 
     A line is a contender; in a study of Nagle's algorithm a transport, with a figure for each contender.
     """
@@ -66,18 +68,27 @@ def groups(record: Record) -> dict[str, Arms]:
     if len({rate_of(arm) for arm in arms}) < 2:
         return {}
     if record["study"] == NAGLE:
-        contenders = grouped(arms, contender_of)
-        return {f", {name}": grouped(own, lambda arm: arm["settings"]["transport"]) for name, own in contenders.items()}
-    return {words: grouped(own, contender_of) for words, own in grouped(arms, beside_the_rate).items()}
+        return {
+            f", {name}": grouped(of_contender, lambda arm: arm["settings"]["transport"])
+            for name, of_contender in grouped(arms, contender_of).items()
+        }
+    return {factors: grouped(alike, contender_of) for factors, alike in grouped(arms, beside_the_rate).items()}
 
 
 def _message_rate(arms: Arms) -> Iterator[Figure]:
-    """Orders below, answers above, with a line for each transport; lines lie upon each other while rates are held."""
-    found = {what: lines_of(arms, f"{what}_per_s", f"{what}, ") for what in ("orders", "answers")}
-    lines = [line for own in found.values() for line in own]
+    """Yield a figure, if anything was measured: orders below, answers above, with a line for each transport.
+
+    Lines lie upon each other while rates are held.
+    """
+    lines: list[PaperLine] = []
+    labels: list[EndLabel] = []
+    for stream in ("orders", "answers"):
+        of_stream = lines_of(arms, f"{stream}_per_s", f"{stream}, ")
+        if of_stream:
+            lines += of_stream
+            labels.append(EndLabel(max(line.end for line in of_stream), stream, MUTED))
     if not lines:
         return
-    labels = [EndLabel(max(line.end for line in own), what, MUTED) for what, own in found.items() if own]
     chart = lines_against_rate(lines, "per second", "per_s", labels)
     highest = max(rate_of(arm) for line in lines for arm in line.arms)
     chart.axes.plot([0.0, highest], [0.0, highest], color=MUTED, linestyle="--", linewidth=1.2, zorder=1)
@@ -85,7 +96,7 @@ def _message_rate(arms: Arms) -> Iterator[Figure]:
 
 
 def _named(title: str, lines: list[PaperLine], unit: tuple[str, str], caption: str) -> Iterator[Figure]:
-    """A figure with each line named beside its end, or none if there is no line. `unit`: the axis' and the file's."""
+    """Yield a figure with each line named beside its end, if there is a line. `unit`: the axis' and the file's."""
     if lines:
         labels = [EndLabel(line.end, line.name, line.colour) for line in lines]
         yield Figure(title, lines_against_rate(lines, *unit, labels), caption)
@@ -106,10 +117,14 @@ class PaperLine:
 
 
 def lines_of(arms: dict[str, list[Record]], metric: str, before: str = "") -> list[PaperLine]:
-    """A line for each name whose arms measured the metric; a name's colour does not depend on which are left out."""
-    measured = {name: sorted((a for a in own if metric in a["metrics"]), key=rate_of) for name, own in arms.items()}
+    """Return a line for each name whose arms measured the metric; colours do not depend on which are left out."""
     colours = contender_colours(arms)
-    return [PaperLine(before + name, colours[name], metric, own) for name, own in measured.items() if own]
+    lines: list[PaperLine] = []
+    for name, of_line in arms.items():
+        measured = [arm for arm in of_line if metric in arm["metrics"]]
+        if measured:
+            lines.append(PaperLine(before + name, colours[name], metric, sorted(measured, key=rate_of)))
+    return lines
 
 
 def lines_against_rate(lines: list[PaperLine], axis: str, unit: str, labels: list[EndLabel]) -> Chart:
@@ -134,30 +149,41 @@ class PublishedRow:
 
 
 def published(record: Record) -> list[PublishedRow]:
-    """The rows; empty if the comparison has no figures in the paper's layout."""
-    found = groups(record)
-    completion = [_completion(words, arms) for words, arms in found.items()]
-    return [*completion, _busiest(next(iter(found.values())))] if found else []
+    """Return the rows; empty if the comparison has no figures in the paper's layout."""
+    arms_by_figure = groups(record)
+    if not arms_by_figure:
+        return []
+    completion = [_completion(words, arms) for words, arms in arms_by_figure.items()]
+    return [*completion, _busiest(next(iter(arms_by_figure.values())))]
 
 
 def transports(record: Record) -> list[str]:
-    """The titles of the columns with our values."""
+    """Return the titles of the columns with our values."""
     return list(next(iter(groups(record).values()), {}))
 
 
 def _completion(words: str, arms: Arms) -> PublishedRow:
-    has_nagle = any(arm["settings"]["nagle"] for own in arms.values() for arm in own)
-    what = f"mean completion in µs, at {IPOIB_RATE:,.0f} orders/s{words}"
-    at_rate = {name: next((arm for arm in own if rate_of(arm) == IPOIB_RATE), None) for name, own in arms.items()}
-    ours = [arm["metrics"].get("handed_over_mean_us") if arm else None for arm in at_rate.values()]
-    return PublishedRow(what, f"{IPOIB_MEAN_US['on' if has_nagle else 'off']:,}", ours)
+    """Return the row of the mean completion time at the rate that the paper printed it for."""
+    nagle = "off"
+    ours: list[Record | None] = []
+    for of_line in arms.values():
+        if any(arm["settings"]["nagle"] for arm in of_line):
+            nagle = "on"
+        at_rate = [arm for arm in of_line if rate_of(arm) == IPOIB_RATE]
+        ours.append(at_rate[0]["metrics"].get("handed_over_mean_us") if at_rate else None)
+    title = f"mean completion in µs, at {IPOIB_RATE:,.0f} orders/s{words}"
+    return PublishedRow(title, f"{IPOIB_MEAN_US[nagle]:,}", ours)
 
 
 def _busiest(arms: Arms) -> PublishedRow:
-    what = "CPU of the busiest component at any rate, in % of a core"
-    return PublishedRow(what, f"up to {IPOIB_CPU_PERCENT}", [_most(own) for own in arms.values()])
+    """Return the row of the most CPU that any component used."""
+    title = "CPU of the busiest component at any rate, in % of a core"
+    return PublishedRow(title, f"up to {IPOIB_CPU_PERCENT}", [_most_cpu(of_line) for of_line in arms.values()])
 
 
-def _most(arms: list[Record]) -> Record | None:
-    used = [found for arm in arms for name, found in arm["metrics"].items() if name.endswith("_cpu_percent")]
+def _most_cpu(arms: list[Record]) -> Record | None:
+    """Return the estimate of the busiest component over all arms; None if none was measured."""
+    used: list[Record] = []
+    for arm in arms:
+        used += [estimate for name, estimate in arm["metrics"].items() if name.endswith("_cpu_percent")]
     return max(used, key=lambda estimate: float(estimate["median"]), default=None)

@@ -16,7 +16,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocat
 from exchange_simulation.reports.drawing.colours import GRID, INK, MUTED, STAND_INS
 from exchange_simulation.reports.formats import axis_number
 
-# As many points as there are pixels on a small screen, so that the text stays legible there.
+# A point for each pixel of a small screen, so that the text stays legible there.
 WIDTH = 440
 HEIGHT = 270
 TEXT = 11.5

@@ -49,7 +49,7 @@ class Chart:
     hover: Numbers | None = None
     """Values that the pointer shows: series, x, y, ends of an interval. None: the points of the drawing's lines."""
     x_places: Mapping[float, float] | None = None
-    """Where on the x axis each x of `hover` is drawn, if not at its value."""
+    """The place on the x axis of each x of `hover`, if it is not drawn at its value."""
     cells: Mapping[str, Any] | None = None
     """The cells of a heat map, for the pointer."""
 
