@@ -29,17 +29,22 @@ MOMENT = {"sequence": pa.int64(), "time_ns": pa.int64(), "clock": pa.string()}
 
 @dataclass(frozen=True)
 class Market:
-    """One instrument's streams, or a part of them; `ends` says where in `answers` those to each order end."""
+    """One instrument's streams of orders and answers, or a part of them."""
 
     instrument: int
     orders: npt.NDArray[np.void]
+    """A structured array, in the layout of an order."""
     due_ns: Longs | None
+    """When each order was due; None if the orders had no due times."""
     answers: Bytes
+    """The encoded answers, one after the other."""
     ends: Longs
+    """For each order, the offset in `answers` at which the answers to it end."""
     max_price: int
     orders_before: int = 0
+    """The number of orders that come before this part."""
     answers_before: int = 0
-    """How many orders, and answers, come before this part."""
+    """The number of answers that come before this part."""
 
     @cached_property
     def starts(self) -> Longs:
@@ -52,6 +57,7 @@ class Market:
         return np.searchsorted(self.ends, self.starts, "right")
 
     def order_rows(self) -> Columns:
+        """Return a row for each order."""
         rows = np.arange(len(self.orders))
         return {
             **self._moment(rows + self.orders_before, rows),
@@ -62,10 +68,15 @@ class Market:
         }
 
     def trade_rows(self) -> Columns:
-        """Return a row for each resting order's trade; the incoming order has a message a level, which sums them up."""
+        """Return a row for each trade of a resting order.
+
+        The engine also sends the incoming order one message for each price level, which sums these trades up; those
+        messages have no rows.
+        """
         answers, trades = records_of(Trade, self.answers, self.starts)
-        resting = trades["id"] != self.orders["id"][self.causes[answers]]
-        answers, trades = answers[resting], trades[resting]
+        is_of_resting_order = trades["id"] != self.orders["id"][self.causes[answers]]
+        answers = answers[is_of_resting_order]
+        trades = trades[is_of_resting_order]
         causes = self.causes[answers]
         return {
             **self._moment(answers + self.answers_before, causes),
@@ -77,29 +88,34 @@ class Market:
         }
 
     def confirmation_rows(self) -> Columns:
-        answers, found = records_of(Confirmation, self.answers, self.starts)
-        return {**self._moment(answers + self.answers_before, self.causes[answers]), "id": found["id"]}
+        """Return a row for each confirmation."""
+        answers, confirmations = records_of(Confirmation, self.answers, self.starts)
+        return {**self._moment(answers + self.answers_before, self.causes[answers]), "id": confirmations["id"]}
 
     def quote_rows(self) -> Columns:
-        """Return best prices after each change; a side without orders is null."""
-        answers, found = records_of(Quote, self.answers, self.starts)
+        """Return a row with the best prices after each change of them; a side without orders is null."""
+        answers, quotes = records_of(Quote, self.answers, self.starts)
         causes = self.causes[answers]
         return {
             **self._moment(answers + self.answers_before, causes),
-            "bid": pa.array(found["bid"], pa.int32(), mask=found["bid"] == 0),
-            "ask": pa.array(found["ask"], pa.int32(), mask=found["ask"] > self.max_price),
+            "bid": pa.array(quotes["bid"], pa.int32(), mask=quotes["bid"] == 0),
+            "ask": pa.array(quotes["ask"], pa.int32(), mask=quotes["ask"] > self.max_price),
             "incoming_id": self.orders["id"][causes],
         }
 
     def _moment(self, numbers: Longs, causes: Longs) -> Columns:
-        times = None if self.due_ns is None else self.due_ns[causes]
-        return {
-            "sequence": numbers + 1,
-            "time_ns": pa.nulls(len(causes), pa.int64()) if times is None else times,
-            "clock": pa.repeat(None if times is None else "due", len(causes)).cast(pa.string()),
-        }
+        """Return the columns of MOMENT for events with these numbers, caused by these orders."""
+        size = len(causes)
+        if self.due_ns is None:
+            time_ns = pa.nulls(size, pa.int64())
+            clock = pa.nulls(size, pa.string())
+        else:
+            time_ns = self.due_ns[causes]
+            clock = pa.repeat("due", size).cast(pa.string())
+        return {"sequence": numbers + 1, "time_ns": time_ns, "clock": clock}
 
     def _side(self, rows: Longs) -> pa.Array:
+        """Return the words for the sides of these orders."""
         codes = pa.array((self.orders["side"][rows] == BID).astype(np.int32))
         return pa.DictionaryArray.from_arrays(codes, ["ask", "bid"]).cast(pa.string())
 
@@ -108,7 +124,9 @@ def _schema(**columns: pa.DataType) -> pa.Schema:
     return pa.schema({**ABOUT, **MOMENT, **columns})
 
 
-NUMBER, ID, WORD = pa.int32(), pa.int64(), pa.string()
+NUMBER = pa.int32()
+ID = pa.int64()
+WORD = pa.string()
 TABLES: dict[str, tuple[pa.Schema, Callable[[Market], Columns]]] = {
     "orders": (_schema(id=ID, side=WORD, price=NUMBER, volume=NUMBER), Market.order_rows),
     "trades": (_schema(price=NUMBER, volume=NUMBER, aggressor=WORD, resting_id=ID, incoming_id=ID), Market.trade_rows),
@@ -125,10 +143,10 @@ def event_rows(table: str, market: Market, **about: Any) -> pa.Table:
     about |= {"instrument": market.instrument}
     names = [name for name in schema.names if name in about or name not in ABOUT]
     size = len(columns["sequence"])
-    arrays = [
-        pa.repeat(pa.scalar(about[name], ABOUT[name]), size)
-        if name in about
-        else pa.array(columns[name]).cast(schema.field(name).type)
-        for name in names
-    ]
+    arrays = []
+    for name in names:
+        if name in about:
+            arrays.append(pa.repeat(pa.scalar(about[name], ABOUT[name]), size))
+        else:
+            arrays.append(pa.array(columns[name]).cast(schema.field(name).type))
     return pa.Table.from_arrays(arrays, schema=pa.schema([schema.field(name) for name in names]))

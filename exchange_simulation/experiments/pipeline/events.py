@@ -54,7 +54,8 @@ class RecordedRun:
     @classmethod
     def of(cls, folder: Path, experiment: str, run: str, part: int = 0) -> RecordedRun:
         """Take the engine's settings from run.json."""
-        engine = {"policy": "price-time", "max_price": 999, **read_record(folder / "run.json", RunRecord)["settings"]}
+        settings_of_old_runs = {"policy": "price-time", "max_price": 999}
+        engine = settings_of_old_runs | read_record(folder / "run.json", RunRecord)["settings"]
         return cls(
             folder=folder,
             experiment=experiment,
@@ -77,41 +78,48 @@ class RecordedRun:
 
     def _read(self, pair: int) -> Market:
         """Read a pair's streams. MalformedMessage or ValueError, a sentence, if they are damaged or do not agree."""
-        tape = self.folder / f"{named('orders', pair)}.bin"
-        stream, beside = self.folder / f"{named('answers', pair)}.bin", due_path(tape)
+        orders_file = self.folder / f"{named('orders', pair)}.bin"
+        answers_file = self.folder / f"{named('answers', pair)}.bin"
+        due_file = due_path(orders_file)
         try:
-            count, orders, answers = check_orders(tape), mapped(tape), mapped(stream)
-            if beside.exists():
-                check_due(beside, count)
-            due = mapped(beside).view("<u8").astype(np.int64) if beside.exists() else None
+            count = check_orders(orders_file)
+            orders = mapped(orders_file)
+            answers = mapped(answers_file)
+            due_ns = None
+            if due_file.exists():
+                check_due(due_file, count)
+                due_ns = mapped(due_file).view("<u8").astype(np.int64)
             ends = self._ends(orders, answers)
         except (MalformedMessage, ValueError, OSError) as error:
             raise ValueError(f"the streams in {self.folder} give no events: {error}") from None
-        return Market(pair, orders.view(LAYOUTS[Order].dtype), due, answers, ends, self.max_price)
+        return Market(pair, orders.view(LAYOUTS[Order].dtype), due_ns, answers, ends, self.max_price)
 
     def _ends(self, orders: Bytes, answers: Bytes) -> Longs:
         """Return where in the answers those to each order end, by matching the orders again."""
         # Each order is a frame of its own. With packing, the engine puts all answers to a frame into one frame.
         engine = MatchingEngine(OrderBook(self.max_price, self.policy), packing=2)
-        found, ends, at = FrameBatch(ANSWER_BYTES // 5, ANSWER_BYTES), [], 0
+        frames = FrameBatch(ANSWER_BYTES // 5, ANSWER_BYTES)
+        ends = []
+        position = 0
         for batch in batches(orders, cut(orders)):
-            first, why = 0, HandleStop.ROOM
-            while why is not HandleStop.DONE:
-                found.clear()
-                first, why = engine.handle(batch, found, first)
-                again = found.span(0, found.count)
-                if not np.array_equal(again, answers[at : at + len(again)]):
+            first = 0
+            stop = HandleStop.ROOM
+            while stop is not HandleStop.DONE:
+                frames.clear()
+                first, stop = engine.handle(batch, frames, first)
+                matched_again = frames.span(0, frames.count)
+                if not np.array_equal(matched_again, answers[position : position + len(matched_again)]):
                     raise ValueError("its answers are not those of the matching engine to its orders")
-                ends.append(at + found.offsets[1 : found.count + 1])
-                at += len(again)
-        if at < len(answers):
-            raise ValueError(f"it has {len(answers) - at:,} bytes of answers more than its orders cause")
+                ends.append(position + frames.offsets[1 : frames.count + 1])
+                position += len(matched_again)
+        if position < len(answers):
+            raise ValueError(f"it has {len(answers) - position:,} bytes of answers more than its orders cause")
         return np.concatenate(ends)
 
 
 @dataclass(frozen=True)
 class EventsOf:
-    """Makes the rows of one table from recorded runs, by number; it is all that a worker of Spark receives."""
+    """Makes the rows of one table from recorded runs, by number. A worker of Spark receives this object alone."""
 
     table: str
     runs: tuple[RecordedRun, ...]
@@ -140,14 +148,15 @@ def write_events(folder: Path) -> Path:
     """Write a file for each table to FOLDER/events, without a JVM; each appears whole. UserError if that fails."""
     from spark.run_facts import experiment_of
 
-    run, events = RecordedRun.of(folder, experiment_of(folder), folder.name), folder / "events"
+    run = RecordedRun.of(folder, experiment_of(folder), folder.name)
+    events = folder / "events"
     with users_mistake(ValueError), writing(events):
         events.mkdir(exist_ok=True)
         with ExitStack() as files:
             writers = {}
             for name, (schema, _) in TABLES.items():
                 file = files.enter_context(whole_file(events / f"{name}.parquet"))
-                columns = schema.remove(schema.get_field_index("part"))  # which tells the runs of one table apart
+                columns = schema.remove(schema.get_field_index("part"))  # `part` tells the runs of one table apart
                 writers[name] = files.enter_context(pq.ParquetWriter(file, columns))
             for market in run.pairs():
                 for name, writer in writers.items():

@@ -28,13 +28,13 @@ ROWS_A_FILE = 1 << 22
 """Rows of a file, which passes through memory as a whole: some 20 MB."""
 NS = 1_000_000_000
 RESERVED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{\[\]^]""")
-"""What Hive and Spark escape in the name of a partition's folder."""
+"""The characters that Hive and Spark escape in the name of a partition's folder."""
 ENCODING: dict[str, Any] = {
     "compression": "zstd",
     "use_dictionary": ["run", "instrument", "clock", "side", "aggressor", "price", "volume", "bid", "ask"],
     "column_encoding": dict.fromkeys(("sequence", "time_ns", "id", "resting_id", "incoming_id"), "DELTA_BINARY_PACKED"),
 }
-"""Of all tables' columns; pyarrow ignores those that a table does not have."""
+"""How pyarrow writes the columns of all tables; it ignores those that a table does not have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,8 +47,9 @@ class WantedEvents:
 
     @property
     def folder(self) -> str:
-        """The run's folder in each table."""
-        return f"experiment={RESERVED.sub(lambda found: f'%{ord(found[0]):02X}', self.run)}"
+        """The name of the run's folder in each table."""
+        escaped = RESERVED.sub(lambda match: f"%{ord(match[0]):02X}", self.run)
+        return f"experiment={escaped}"
 
 
 class TableFile(NamedTuple):
@@ -60,6 +61,8 @@ class TableFile(NamedTuple):
 
 
 class WrittenTable(NamedTuple):
+    """The size of a table's part that was written."""
+
     files: int
     rows: int
     bytes: int
@@ -71,7 +74,7 @@ def hidden_folder(events: WantedEvents) -> str:
 
 
 def refuse_existing(events: WantedEvents, tables: str, there: Sequence[str]) -> None:
-    """UserError if the tables hold rows of a run of this name."""
+    """Raise UserError if the tables hold rows of a run of this name; `there` are the tables that do."""
     if there:
         raise UserError(f"{tables} holds {there[0]} of {events.run} already: choose another --name, or other --tables")
 
@@ -85,9 +88,13 @@ class EventFiles:
     """Gathers the events of a part's instruments, one after the other, and gives a file when it is full."""
 
     def __init__(self, events: WantedEvents, part: int, max_price: int) -> None:
-        self._events, self._part, self._max_price = events, part, max_price
+        self._events = events
+        self._part = part
+        self._max_price = max_price
         self._open: dict[str, _OpenFile] = {}
-        self._files = self._answers = 0
+        self._files = 0
+        self._answers = 0
+        """The number of answers of the instrument so far."""
 
     def add(self, block: Block) -> Iterator[TableFile]:
         """Take the events of an instrument's next block."""
@@ -104,10 +111,20 @@ class EventFiles:
             yield self._closed(table)
 
     def _market(self, block: Block) -> Market:
-        orders, count = block.orders.view(LAYOUTS[Order].dtype), block.answers.count
-        due_ns = (np.arange(block.first, block.first + len(orders)) * (NS / self._events.orders_per_s)).astype(np.int64)
-        answers, ends = block.answers.span(0, count), block.answers.offsets[1 : count + 1]
-        return Market(block.instrument, orders, due_ns, answers, ends, self._max_price, block.first, self._answers)
+        """Return the streams of a block; the orders of an instrument are due one after the other, from 0 on."""
+        orders = block.orders.view(LAYOUTS[Order].dtype)
+        count = block.answers.count
+        numbers = np.arange(block.first, block.first + len(orders))
+        return Market(
+            instrument=block.instrument,
+            orders=orders,
+            due_ns=(numbers * (NS / self._events.orders_per_s)).astype(np.int64),
+            answers=block.answers.span(0, count),
+            ends=block.answers.offsets[1 : count + 1],
+            max_price=self._max_price,
+            orders_before=block.first,
+            answers_before=self._answers,
+        )
 
     def _add(self, table: str, rows: pa.Table) -> Iterator[TableFile]:
         if not rows.num_rows:
@@ -132,7 +149,8 @@ class _OpenFile:
         self._sink = pa.BufferOutputStream()
         self._file = pq.ParquetWriter(self._sink, schema, **ENCODING)
         self._waiting: list[pa.Table] = []
-        self._waiting_rows = self.rows = 0
+        self._waiting_rows = 0
+        self.rows = 0
 
     def add(self, rows: pa.Table) -> None:
         self._waiting.append(rows)
@@ -150,4 +168,5 @@ class _OpenFile:
     def _flush(self) -> None:
         if self._waiting:
             self._file.write_table(pa.concat_tables(self._waiting))
-            self._waiting, self._waiting_rows = [], 0
+            self._waiting = []
+            self._waiting_rows = 0

@@ -33,7 +33,7 @@ from exchange_simulation.launching.errors import cannot_write, writing
 from exchange_simulation.launching.files import whole_file
 
 OnParts = Callable[[int], None]
-"""Called now and then with the number of finished parts."""
+"""A function that is called now and then with the number of finished parts."""
 ROWS_FILE = "instruments.parquet"
 """A row for each instrument, in types that every reader of Parquet has."""
 TEXTS = ("orders_xxh64", "answers_xxh64")
@@ -45,12 +45,16 @@ SUMS = tuple(name for name in InstrumentRow._fields if name not in {"instrument"
 SPREAD = ("orders", "trades", "volume_traded")
 """Columns that the record gives as the least, the median and the most of an instrument."""
 
-SCHEMA = pa.schema(
-    [
-        pa.field(name, pa.string() if name in TEXTS else pa.int32() if name in SMALL else pa.int64(), name in SMALL)
-        for name in InstrumentRow._fields
-    ]
-)
+
+def _field(name: str) -> pa.Field:
+    if name in TEXTS:
+        return pa.field(name, pa.string(), nullable=False)
+    if name in SMALL:
+        return pa.field(name, pa.int32(), nullable=True)
+    return pa.field(name, pa.int64(), nullable=False)
+
+
+SCHEMA = pa.schema([_field(name) for name in InstrumentRow._fields])
 
 
 @dataclass(frozen=True)
@@ -94,15 +98,16 @@ FILES = pa.schema([("table", pa.string()), ("file", pa.string()), ("content", pa
 
 @dataclass(frozen=True)
 class MatchPart:
-    """Gives whole Parquet files: rows of a part's instruments, and the events that are asked for.
+    """Matches a part, and gives whole Parquet files: rows of its instruments, and the events that are asked for.
 
-    It is all that an executor receives.
+    An executor of Spark receives this object, and nothing else.
     """
 
     simulation: Simulation
     events: WantedEvents | None = None
 
     def __call__(self, part: int, instruments: Iterable[int]) -> Iterator[pa.RecordBatch]:
+        """Yield the part's files as rows of FILES."""
         for file in self.files(part, instruments):
             yield pa.RecordBatch.from_pylist([file._asdict()], FILES)
 
@@ -114,26 +119,29 @@ class MatchPart:
         yield pa.RecordBatch.from_pylist([], FILES)
 
     def files(self, part: int, instruments: Iterable[int]) -> Iterator[TableFile]:
+        """Match the instruments of a part; yield files of events as they are full, and the file of rows last."""
         rows: list[InstrumentRow] = []
-        if self.events is None:
-            matcher, writer = InstrumentMatcher(self.simulation), None
-        else:
+        event_files = None
+        if self.events:
             matcher = InstrumentMatcher(self.simulation, by_order=True, block=BLOCK_ORDERS)
-            writer = EventFiles(self.events, part, self.simulation.max_price)
+            event_files = EventFiles(self.events, part, self.simulation.max_price)
+        else:
+            matcher = InstrumentMatcher(self.simulation)
         for number in instruments:
-            for found in matcher.match(number):
-                if isinstance(found, InstrumentRow):
-                    rows.append(found)
-                elif writer:
-                    yield from writer.add(found)
-        if writer:
-            yield from writer.finish()
+            for block_or_row in matcher.match(number):
+                if isinstance(block_or_row, InstrumentRow):
+                    rows.append(block_or_row)
+                elif event_files:
+                    yield from event_files.add(block_or_row)
+        if event_files:
+            yield from event_files.finish()
         yield TableFile(INSTRUMENTS, f"{part:06}-000000-{len(rows)}", as_file(rows))
 
 
 def match_in_this_process(work: MatchPart, parts: int, on_parts: OnParts, tables: Path | None) -> Matched:
-    """All parts, one after the other; events go into `tables`."""
-    instruments, found = work.simulation.instruments, []
+    """Match all parts, one after the other; events go into `tables`."""
+    instruments = work.simulation.instruments
+    files_of_rows = []
     start_s = time.monotonic()
     list(work.warm_up(0, (1,)))
     ready_s = time.monotonic()
@@ -141,16 +149,17 @@ def match_in_this_process(work: MatchPart, parts: int, on_parts: OnParts, tables
         for part in range(parts):
             for file in work.files(part, numbers_of(part, parts, instruments)):
                 if file.table == INSTRUMENTS:
-                    found.append(file.content)
+                    files_of_rows.append(file.content)
                 elif writer:
                     writer.write(file)
             on_parts(part + 1)
-    rows = of_files(found)
-    return Matched(rows, ready_s - start_s, time.monotonic() - ready_s, writer.written if writer else {})
+    rows = of_files(files_of_rows)
+    matching_s = time.monotonic() - ready_s
+    return Matched(rows, ready_s - start_s, matching_s, writer.written if writer else {})
 
 
 def numbers_of(part: int, parts: int, instruments: int) -> range:
-    """The numbers of a part's instruments, cut as Spark would cut them."""
+    """Return the numbers of a part's instruments, cut as Spark would cut them."""
     return range(1 + part * instruments // parts, 1 + (part + 1) * instruments // parts)
 
 
@@ -198,7 +207,7 @@ def as_file(rows: Iterable[InstrumentRow]) -> bytes:
 
 
 def of_files(files: Iterable[bytes]) -> pa.Table:
-    """The whole table, sorted by instrument, from files of `as_file`."""
+    """Return the whole table, sorted by instrument, from files of `as_file`."""
     return in_order(pa.concat_tables(pq.read_table(pa.BufferReader(file), schema=SCHEMA) for file in files))
 
 
@@ -207,5 +216,7 @@ def in_order(rows: pa.Table) -> pa.Table:
 
 
 def _spread(column: pa.ChunkedArray) -> dict[str, float]:
-    ends = pc.min_max(column).as_py()
-    return {"min": ends["min"], "median": pc.quantile(column, 0.5)[0].as_py(), "max": ends["max"]}
+    """Return the least, the median and the most of a column."""
+    least_and_most = pc.min_max(column).as_py()
+    median = pc.quantile(column, 0.5)[0].as_py()
+    return {"min": least_and_most["min"], "median": median, "max": least_and_most["max"]}

@@ -60,8 +60,11 @@ def simulate(
     folder = new_run_folder(Path(results), name or dated_name("simulate"))
     with ended_as_by_ctrl_c(), _removed_on_failure(folder):
         known = _known(folder, simulation, master, parts)
-        place = _place(tables or str(folder / MARKET), master) if events else None
-        wanted = WantedEvents(tables=tuple(events), run=folder.name, orders_per_s=orders_per_s) if events else None
+        place = None
+        wanted = None
+        if events:
+            place = _place(tables or str(folder / MARKET), master)
+            wanted = WantedEvents(tables=tuple(events), run=folder.name, orders_per_s=orders_per_s)
         with _parts_bar(parts, simulation.orders) as on_parts:
             matched = _match(master, MatchPart(simulation, wanted), parts, on_parts, place, settings)
         record = {**known, **_results(matched, simulation)}
@@ -80,7 +83,7 @@ def simulate(
 
 
 def _known(folder: Path, simulation: Simulation, master: str, parts: int) -> dict[str, Any]:
-    """The part of the record that is known before the start."""
+    """Return the part of the record that is known before the start."""
     return {
         "schema": SCHEMA,
         "name": folder.name,
@@ -109,13 +112,18 @@ def _place(tables: str, master: str) -> str:
 
 @contextlib.contextmanager
 def _parts_bar(parts: int, orders: int) -> Iterator[OnParts]:
-    """A bar on stderr; it counts orders, of which every part has about the same number."""
+    """Show a bar on stderr; it counts orders, since every part has about the same number of them."""
     with counting("simulate", orders, f" of {orders:,} orders", "matched") as on_orders:
-        yield lambda done: on_orders(done * orders // parts) if done else None
+
+        def on_parts(done: int) -> None:
+            if done:
+                on_orders(done * orders // parts)
+
+        yield on_parts
 
 
 def settled_parts(simulation: Simulation, partitions: int | None) -> int:
-    """The number of parts, at most one for each instrument."""
+    """Return the number of parts, at most one for each instrument. UserError if `partitions` is out of range."""
     if partitions is None:
         wanted = max(LEAST_PARTS, simulation.orders // ORDERS_A_PART)
         return min(wanted, simulation.instruments)
@@ -144,7 +152,7 @@ def _match(
 
 
 def _results(matched: Matched, simulation: Simulation) -> dict[str, Any]:
-    """The record's results. ClickException if not every order of every instrument came back."""
+    """Return the record's results. ClickException if not every order of every instrument came back."""
     totals = matched.totals
     if totals["orders"] != simulation.orders or matched.rows.num_rows != simulation.instruments:
         raise click.ClickException(f"{totals['orders']:,} of {simulation.orders:,} orders came back matched")
@@ -188,24 +196,28 @@ def _show(record: dict[str, Any], folder: Path, as_json: bool) -> None:
 def show(record: dict[str, Any]) -> None:
     """Print simulation.json's content: speed, totals with their spread over instruments, checksums."""
     console = terminal()
-    settings, rates, sums = record["settings"], record["rates"], record["checksums"]
-    what = f"{settings['orders']:,} orders of {counted(settings['instruments'], 'instruments')}"
-    console.print(f"{rates['orders_per_s']:,.0f} orders/s: {what} in {rates['matching_s']:,.1f} s", markup=False)
+    settings = record["settings"]
+    rates = record["rates"]
+    checksums = record["checksums"]
+    orders = f"{settings['orders']:,} orders of {counted(settings['instruments'], 'instruments')}"
+    console.print(f"{rates['orders_per_s']:,.0f} orders/s: {orders} in {rates['matching_s']:,.1f} s", markup=False)
     console.print(
         indented(f"{_by(record)}, seed {settings['seed']}; start-up took another {rates['start_up_s']:,.1f} s")
     )
     console.print(_totals(record))
-    console.print(f"{sums['hash']}: orders {sums['orders']}, answers {sums['answers']}")
+    console.print(f"{checksums['hash']}: orders {checksums['orders']}, answers {checksums['answers']}")
 
 
 def _by(record: dict[str, Any]) -> str:
-    parts = counted(record["partitions"], "partitions")
-    return f"one process, {parts}" if record["master"] == "none" else f"Spark on {record['master']}, {parts}"
+    """For example: one process, 8 partitions; Spark on local[2], 8 partitions."""
+    matched_by = "one process" if record["master"] == "none" else f"Spark on {record['master']}"
+    return f"{matched_by}, {counted(record['partitions'], 'partitions')}"
 
 
 def _totals(record: dict[str, Any]) -> FoldingTable:
+    """Return the table of totals, with their spread over instruments."""
     table = plain_table(key(), "total", "an instrument: least", "median", "most", what="an instrument")
     for name, title in TITLES.items():
-        spread = record["per_instrument"][name].values()
-        table.add_row(title, *(f"{n:,.0f}" for n in (record["totals"][name], *spread)))
+        figures = [record["totals"][name], *record["per_instrument"][name].values()]
+        table.add_row(title, *(f"{figure:,.0f}" for figure in figures))
     return table

@@ -37,7 +37,7 @@ Bytes = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, kw_only=True)
 class Simulation:
-    """All that the result depends on; simulation.json's `settings`."""
+    """The settings on which the result depends; simulation.json has them as `settings`."""
 
     instruments: int = 1_000
     orders: int = 100_000_000
@@ -106,7 +106,10 @@ class InstrumentMatcher:
     """Matches one instrument after the other in the same two blocks of memory."""
 
     def __init__(self, simulation: Simulation, *, by_order: bool = False, block: int = BLOCK_ORDERS) -> None:
-        self._simulation, self._block, self._packing = simulation, block, 2 if by_order else 1
+        """With `by_order`, all answers to an order are one frame; `block` is the number of orders in a block."""
+        self._simulation = simulation
+        self._block = block
+        self._packing = 2 if by_order else 1
         self._orders = FrameBatch(block, max(block * ORDER_BYTES, LARGEST_FRAME))
         self._answers = FrameBatch(4 * block, max(40 * block, LARGEST_FRAME))
         self._orders.offsets[:] = np.arange(block + 1) * ORDER_BYTES
@@ -118,7 +121,8 @@ class InstrumentMatcher:
         count = instrument_orders(settings.orders, settings.instruments, instrument)
         stream = SeededOrders(seed, settings.prices, settings.price_model)
         engine = MatchingEngine(InstrumentBook(count, settings.max_price, settings.policy), self._packing)
-        orders, answers = StreamChecksum(), StreamChecksum()
+        orders = StreamChecksum()
+        answers = StreamChecksum()
         for first in range(0, count, self._block):
             self._orders.count = min(self._block, count - first)
             stream.write(self._orders.buffer, first + 1, self._orders.count)
@@ -129,19 +133,24 @@ class InstrumentMatcher:
         yield _row(instrument, seed, engine, orders, answers)
 
     def _match_block(self, engine: MatchingEngine, instrument: int, before: int) -> Iterator[Block]:
-        at, why = 0, HandleStop.ROOM
-        while why is not HandleStop.DONE:
+        """Match the orders of a block; yield a block whenever the answers are full, and at the end."""
+        first = 0
+        stop = HandleStop.ROOM
+        while stop is not HandleStop.DONE:
             self._answers.clear()
-            first = at
-            at, why = engine.handle(self._orders, self._answers, first)
-            yield Block(instrument, before + first, self._orders.span(first, at), self._answers)
+            end, stop = engine.handle(self._orders, self._answers, first)
+            yield Block(instrument, before + first, self._orders.span(first, end), self._answers)
+            first = end
 
 
 def _row(
     instrument: int, seed: int, engine: MatchingEngine, orders: StreamChecksum, answers: StreamChecksum
 ) -> InstrumentRow:
-    book, counts = engine.book, engine.counts
-    asks, bids = book.total_resting(ASK), book.total_resting(BID)
+    """Return the result of an instrument whose orders were all matched."""
+    book = engine.book
+    counts = engine.counts
+    asks = book.total_resting(ASK)
+    bids = book.total_resting(BID)
     return InstrumentRow(
         instrument=instrument,
         seed=seed,
