@@ -70,7 +70,9 @@ def test_adding_by_parts_is_adding_at_once() -> None:
 
 def test_a_rank_is_rounded_up() -> None:
     (row,) = figures(table([("a", 0, [10**n for n in range(3, 8)])]), NAMES).to_pylist()
-    assert [row[f"{name}_us"] for name in PERCENTS] == pytest.approx([100, 10_000, 10_000, 10_000], rel=0.003)
+    assert [row[f"{name}_us"] for name in ("p50", "p90", "p99", "p999")] == pytest.approx(
+        [100, 10_000, 10_000, 10_000], rel=0.003
+    )
 
 
 @pytest.mark.parametrize("lone_ns", [1 << 20, int(2 ** (20 + 1 / 128))])
