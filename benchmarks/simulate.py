@@ -18,7 +18,7 @@ MASTER = "local[2]"
 
 
 def rows(repeats: int) -> Iterator[BenchmarkRow]:
-    """Measure both in turns, after one round that does not count."""
+    """Compare both in turns, after one round that does not count."""
     pairs = [(simulated(MASTER), simulated("none")) for _ in range(repeats + 1)][1:]
     for pair in pairs:
         agree(*pair)
@@ -29,11 +29,11 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
 
 
 def simulated(master: str) -> Record:
-    """The simulation.json of one simulation."""
+    """Make a simulation; returns its simulation.json."""
     return record_of("simulate", *MARKET, "--master", master)
 
 
 def agree(ours: Record, reference: Record) -> None:
-    """AssertionError where the two results differ."""
+    """Raise AssertionError if the two results differ."""
     if ours["checksums"] != reference["checksums"] or ours["totals"] != reference["totals"]:
         raise AssertionError(f"Spark's simulation is not that of one process: {ours} {reference}")

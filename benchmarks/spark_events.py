@@ -3,8 +3,9 @@
     exchange simulate --trades --quotes  ─▶ tables of 100,000,000 events
     BARS on Spark's local[2], in DuckDB on two threads  ─▶ the same statement over the same files, and the same answer
 
-A clock runs from a simulation's first order to its last row, and from a statement to its rows; a session's start is in
-neither. Answers are timed five times in a session: first, while Java and Python start too, and again (their median).
+The clock runs from a simulation's first order to its last row, and from a statement to its rows. A session's start is
+in neither. Answers are timed five times in a session: the first time, in which Java and Python start too, and the
+median of the others.
 `python -m benchmarks.spark_events spark|duckdb TABLES` prints one answer, in a process of its own.
 """
 
@@ -38,15 +39,18 @@ Answers = Iterator[tuple[float, pa.Table]]
 
 
 def rows(repeats: int) -> Iterator[BenchmarkRow]:
-    written, pairs = [], []
+    """Measure the events that a simulation writes in a second, and the time of bars beside DuckDB's."""
+    written = []
+    pairs = []
     for _ in range(min(repeats, FEW)):
         with tempfile.TemporaryDirectory(prefix="exchange-events-") as folder:
             written.append(events_per_s(folder))
             pairs.append([answer(way, Path(folder) / NAME / "market") for way in known()])
     events = f"simulate {' '.join(MARKET).replace('--', '')}, {MASTER}"
     yield BenchmarkRow(events, "3 M/s", "events/s", written, [ASKED_PER_S] * len(written), reach=1.0, aim=2.0)
-    for answers in filter(lambda pair: len(pair) > 1, pairs):
-        agree(*answers)
+    for answers in pairs:
+        if len(answers) > 1:
+            agree(*answers)
     for time_of, reach, aim in (("first_s", None, None), ("again_s", 1.5, 1.0)):
         ours, *theirs = ([each[time_of] for each in side] for side in zip(*pairs, strict=True))
         what = f"bars of a second, {MASTER}, {time_of.removesuffix('_s')} in a session"
@@ -54,7 +58,7 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
 
 
 def events_per_s(results: str) -> float:
-    """Trades and quotes that a simulation writes in a second. CalledProcessError where it failed."""
+    """Measure the trades and quotes that a simulation writes in a second. CalledProcessError if it failed."""
     words = ("simulate", *MARKET, "--master", MASTER, "--json", "--results", results, "--name", NAME)
     done = subprocess.run([*EXCHANGE, *words], capture_output=True, text=True, check=True)
     record = json.loads(done.stdout)
@@ -63,23 +67,25 @@ def events_per_s(results: str) -> float:
 
 
 def known() -> list[str]:
-    """Spark, and DuckDB where it is installed; only our tests depend on it."""
+    """Return "spark", and "duckdb" if it is installed; only our tests depend on it."""
     return ["spark", *(["duckdb"] if find_spec("duckdb") else [])]
 
 
 def answer(way: str, tables: Path) -> dict[str, Any]:
+    """Answer the statement in a process of its own; returns what that prints."""
     words = [sys.executable, "-m", "benchmarks.spark_events", way, str(tables)]
     return dict(json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout))
 
 
 def agree(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
-    """AssertionError where the two answers differ."""
+    """Raise AssertionError if the two answers differ in more than their times."""
     times = {"first_s": 0, "again_s": 0}
     if ours | times != theirs | times:
         raise AssertionError(f"Spark's bars are not DuckDB's: {ours} {theirs}")
 
 
 def with_spark(tables: Path) -> Answers:
+    """Answer the statement with Spark, TIMES times in a session."""
     from exchange_simulation.experiments.pipeline.jobs import open_dataset
     from spark.dataset.bars import BARS, create_partial_bars
     from spark.dataset.views import create_views
@@ -94,6 +100,7 @@ def with_spark(tables: Path) -> Answers:
 
 
 def with_duckdb(tables: Path) -> Answers:
+    """Answer the statement with DuckDB, TIMES times in a session."""
     import duckdb
 
     from spark.dataset.bars import BARS, PARTIAL

@@ -21,6 +21,7 @@ FEW = 3
 
 
 def rows(repeats: int) -> Iterator[BenchmarkRow]:
+    """Measure an ingest of each number of runs."""
     subprocess.run([*EXCHANGE, "spark", "prepare"], check=True, capture_output=True)
     with tempfile.TemporaryDirectory(prefix="exchange-runs-") as name:
         place = Path(name)
@@ -32,7 +33,7 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
 
 
 def _copies(run: Path, results: Path, runs: int) -> Path:
-    """A folder of results with one trial of so many runs."""
+    """Make a folder of results with one trial of so many runs; returns it."""
     for number in range(1, runs + 1):
         shutil.copytree(run, results / "trial" / f"{number:04}")
     (results / "trial" / "plan.json").write_text("{}")
@@ -40,6 +41,7 @@ def _copies(run: Path, results: Path, runs: int) -> Path:
 
 
 def _ingest_s(results: Path) -> float:
+    """Measure the seconds of an ingest into new tables."""
     shutil.rmtree(results / "tables", ignore_errors=True)
     start_s = time.monotonic()
     subprocess.run([*EXCHANGE, "spark", "ingest", str(results)], check=True, capture_output=True)

@@ -23,15 +23,16 @@ LONGEST_RUN_S = 180.0
 
 
 def rows(repeats: int) -> Iterator[BenchmarkRow]:
-    """Median and slowest latency over the spool files of a few runs."""
-    taken = [latencies_s(run_folder) for run_folder in runs(min(repeats, FEW))]
-    medians = [sorted(each)[len(each) // 2] for each in taken]
-    yield Limit("spool file to live table, median", "", "s", medians, [], reach=1, aim=0.5)
-    yield Limit("spool file to live table, slowest", "", "s", [max(each) for each in taken], [])
+    """Measure the median and the slowest latency over the spool files of a few runs."""
+    latencies_of_runs_s = [latencies_s(run_folder) for run_folder in runs(min(repeats, FEW))]
+    medians_s = [sorted(latencies)[len(latencies) // 2] for latencies in latencies_of_runs_s]
+    slowest_s = [max(latencies) for latencies in latencies_of_runs_s]
+    yield Limit("spool file to live table, median", "", "s", medians_s, [], reach=1, aim=0.5)
+    yield Limit("spool file to live table, slowest", "", "s", slowest_s, [])
 
 
 def runs(repeats: int) -> Iterator[Path]:
-    """The folder of each run; it is removed when the next one is asked for."""
+    """Make runs; yields the folder of each, which is removed when the next one is asked for."""
     words = ["run", "--live-spark", "--no-spark", "--no-page", "--rate", "8000", "--duration", str(SECONDS)]
     for _ in range(repeats):
         with tempfile.TemporaryDirectory(prefix="exchange-runs-") as results:
@@ -41,7 +42,7 @@ def runs(repeats: int) -> Iterator[Path]:
 
 
 def latencies_s(run_folder: Path) -> list[float]:
-    """Latency of each spool file. Spark's log names some files again when it is compacted."""
+    """Return the latency of each spool file of a run. Spark's log names some files again when it is compacted."""
     log = (run_folder / "live" / "checkpoint" / "sources" / "0").glob("[0-9]*")
     entries = [json.loads(line) for file in log for line in file.read_text().splitlines()[1:]]
     batch_of = {Path(entry["path"]).name: entry["batchId"] for entry in entries}

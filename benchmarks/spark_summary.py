@@ -45,6 +45,7 @@ BUCKETS, SINGLY = "100 runs from their buckets", "100,000,000 rows, local[2], 4 
 
 
 def rows(repeats: int) -> Iterator[BenchmarkRow]:
+    """Measure each way to the figures in turns, and the error of the percentiles."""
     with tempfile.TemporaryDirectory(prefix="exchange-tables-") as name:
         folder = Path(name)
         exact = write_runs(folder)
@@ -58,14 +59,14 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
 
 
 def _ways(folder: str) -> dict[str, list[str]]:
-    """The words after `python -m`, by name."""
+    """Return the words after `python -m` of each way to the figures, by the name of its row."""
     summary = ["exchange_simulation.cli", "spark", "summary", folder, "--tables", folder, "--json"]
     exact = {f"the rows, exactly, {name}": ["benchmarks.exact_figures", name, folder] for name in known()}
     return {BUCKETS: summary, SINGLY: ["benchmarks.spark_summary", folder], **exact}
 
 
 def worst_errors_percent(folder: Path, exact: list[dict[str, float]]) -> list[float]:
-    """Percentiles against numpy's, the worst of all runs: those of the table of runs, then those of FIGURES."""
+    """Compare percentiles with numpy's; returns the worst error of all runs in SUMMARY, then that in FIGURES."""
     tables = {SUMMARY: "due_", FIGURES: ""}
     return [max(_errors(folder / table, prefix, exact)) * 100 for table, prefix in tables.items()]
 
@@ -100,7 +101,7 @@ def _added_figures(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
 
 def _errors(table: Path, prefix: str, exact: list[dict[str, float]]) -> Iterator[float]:
-    """Relative error of every percentile of every run. AssertionError if a run has no row, or two."""
+    """Yield the relative error of every percentile of every run. AssertionError if a run has no row, or two."""
     rows = pq.read_table(table, partitioning=None).to_pylist()
     assert sorted(int(row["run"]) for row in rows) == list(range(len(exact))), f"{table} has not one row a run"
     for row in rows:

@@ -13,21 +13,22 @@ from benchmarks.comparison import EXCHANGE, BenchmarkRow, Limit
 
 
 def rows(repeats: int) -> Iterator[BenchmarkRow]:
-    """Both waits, after a round that fills the caches."""
-    helped = [until_help() for _ in range(repeats + 1)]
-    yield Limit("exchange --help", "", "s", helped[1:], [], reach=0.4, aim=0.2)
-    offered = [until_first_order() for _ in range(repeats + 1)]
-    yield Limit("exchange run, to the first order", "", "s", offered[1:], [], reach=3, aim=1.5)
+    """Measure both waits, after a round that fills the caches."""
+    help_s = [until_help() for _ in range(repeats + 1)]
+    yield Limit("exchange --help", "", "s", help_s[1:], [], reach=0.4, aim=0.2)
+    first_order_s = [until_first_order() for _ in range(repeats + 1)]
+    yield Limit("exchange run, to the first order", "", "s", first_order_s[1:], [], reach=3, aim=1.5)
 
 
 def until_help() -> float:
+    """Measure the seconds until `exchange --help` has printed and ended."""
     start_ns = time.monotonic_ns()
     subprocess.run([*EXCHANGE, "--help"], capture_output=True, check=True)
     return (time.monotonic_ns() - start_ns) / 1e9
 
 
 def until_first_order() -> float:
-    """Seconds until the gateway hands over an order, by the monotonic clock, which all processes of a machine share."""
+    """Measure the seconds until the gateway hands over an order, by the monotonic clock, which all processes share."""
     run = [*EXCHANGE, "run", "--json", "--no-spark", "--orders", "1", "--sampling-interval", "1"]
     with tempfile.TemporaryDirectory(prefix="exchange-runs-") as results:
         start_ns = time.monotonic_ns()
@@ -36,7 +37,7 @@ def until_first_order() -> float:
 
 
 def handed_over_ns(results: Path) -> int:
-    """Time at which the only sampled order of the only run was handed over."""
+    """Return the time at which the only sampled order of the only run was handed over."""
     lines = [line for path in results.glob("*/spool/*.jsonl") for line in path.read_text().splitlines()]
     samples = [record["payload"] for record in map(json.loads, lines) if record["kind"] == "sample"]
     return int(samples[0]["handed_over_ns"])

@@ -122,7 +122,10 @@ class Coverage(BenchmarkRow):
 
 
 class SearchResult(NamedTuple):
+    """How one search ended, beside the truth."""
+
     is_covered: bool
+    """True if the interval contains the capacity."""
     off: float
     """The logarithm of estimate / capacity, without its sign."""
     half_width: float

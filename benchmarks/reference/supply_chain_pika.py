@@ -1,4 +1,4 @@
-"""The supply chain as one would write it on pika, straight from its documentation.
+"""The supply chain written with pika as its documentation shows it: the reference of benchmarks/supply_chain.py.
 
 Each location is a process with one BlockingConnection. A callback handles each message, publishes what follows, and
 acknowledges it; persistent messages are confirmed. Plan, message heads, ledger and judge are those of our benchmark, so
@@ -27,11 +27,16 @@ BEGIN_IN_S = 0.3
 """After the last process is ready."""
 
 
-class Agent:
+class PikaAgent:
+    """One location of the chain, with its connection."""
+
     def __init__(self, chain: Chain, me: Location, url: str) -> None:
-        self.chain, self.me, self.turn = chain, me, me.number
+        self.chain = chain
+        self.me = me
+        self.turn = me.number
         self.connection = pika.BlockingConnection(pika.URLParameters(url))
-        self.express, self.assured = self.connection.channel(), self.connection.channel()
+        self.express = self.connection.channel()
+        self.assured = self.connection.channel()
         self.assured.confirm_delivery()
         for channel in (self.express, self.assured):
             channel.basic_qos(prefetch_count=PREFETCH)
@@ -59,6 +64,7 @@ class Agent:
         return self.assured if message.group.is_assured else self.express
 
     def run(self, start_ns: int) -> RoleResult:
+        """Begin interactions when they are due; handle messages until two seconds without any follow the last."""
         driven_ns = int(TIMES.driven_s * 1e9)
         end_ns = start_ns + driven_ns + int(TIMES.drain_s * 1e9)
         self.ledger = Ledger(start_ns + int(TIMES.warm_up_s * 1e9), start_ns + driven_ns)
@@ -72,11 +78,13 @@ class Agent:
             while (left_s := (due_ns - time.monotonic_ns()) / 1e9) > 0:
                 self.connection.process_data_events(time_limit=left_s)
             self.begin(INTERACTIONS[number].messages[0], nth, due_ns)
-        seen, quiet_ns = -1, time.monotonic_ns()
+        seen = -1
+        quiet_ns = time.monotonic_ns()
         while (now_ns := time.monotonic_ns()) < end_ns and now_ns < max(quiet_ns, start_ns + driven_ns) + 2_000_000_000:
             self.connection.process_data_events(time_limit=0.1)
             if self.ledger.received > seen:
-                seen, quiet_ns = self.ledger.received, time.monotonic_ns()
+                seen = self.ledger.received
+                quiet_ns = time.monotonic_ns()
         self.connection.close()
         return RoleResult(sent=self.ledger.sent, received=self.ledger.received, details=self.ledger.details())
 
@@ -122,13 +130,14 @@ class Agent:
 
 
 def play(chain: Chain, me: Location, url: str, ready: Any, start: Any, results: Any) -> None:
-    agent = Agent(chain, me, url)
+    """Play a location in a process of its own: wait for the others, run, and put (name, result) into `results`."""
+    agent = PikaAgent(chain, me, url)
     ready.wait()
     results.put((str(me), agent.run(start.value)))
 
 
 def is_held(url: str, base: int) -> bool:
-    """Whether a base passes."""
+    """Run a chain with this base; returns whether it passes."""
     chain, context = Chain(vertical(base)), multiprocessing.get_context("fork")
     locations = chain.locations
     ready, results = context.Barrier(len(locations) + 1), context.Queue()
