@@ -77,8 +77,10 @@ TWO_ENDS = frozenset({Pattern.PAIR, Pattern.FAN_IN})
 """The patterns of every transport; a run of the exchange needs no others."""
 PUBLISHED = frozenset({Pattern.FANOUT, Pattern.TOPIC})
 """Listeners publish; the replies of subscribers come back another way."""
-CONSUMED, AS = "<", "@"
-"""`<orders` consumes the queue `orders`; `<prices@shop` what is sent to `prices`, in a queue for subscriber `shop`."""
+CONSUMED = "<"
+"""Begins the key of a queue that is consumed: `<orders` consumes the queue `orders`."""
+AS = "@"
+"""Precedes a subscriber: `<prices@shop` consumes what is sent to `prices`, in a queue for the subscriber `shop`."""
 MANY_LISTENERS = PUBLISHED | {Pattern.QUEUE}
 """Without a broker, a connector connects to each of the listeners."""
 

@@ -163,7 +163,7 @@ class Broker(ABC):
 class WholeNumber:
     """The whole numbers that an option of an address takes."""
 
-    what: str
+    unit: str
     least: int
     most: int
     limit: Path | None = None
@@ -171,13 +171,17 @@ class WholeNumber:
 
     def wrong(self, value: str) -> str | None:
         """A sentence's end if the value is none of them; None if it is right."""
-        most, why = self.most, ""
+        most = self.most
+        why = ""
         with contextlib.suppress(OSError, ValueError):
-            if self.limit and int(self.limit.read_text()) < most:
-                most, why = int(self.limit.read_text()), f", which is what {self.limit} allows"
+            if self.limit:
+                allowed_by_system = int(self.limit.read_text())
+                if allowed_by_system < most:
+                    most = allowed_by_system
+                    why = f", which is what {self.limit} allows"
         if value.isdecimal() and self.least <= int(value) <= most:
             return None
-        return f"it takes a number of {self.what}, {self.least:,} to {most:,}{why}"
+        return f"it takes a number of {self.unit}, {self.least:,} to {most:,}{why}"
 
 
 KERNEL = Path("/proc/sys/net/core")
@@ -237,8 +241,8 @@ class Transport:
 
     def words(self, option: str | None) -> tuple[str, ...]:
         """The words that an option takes; empty if it takes numbers, or any value."""
-        found = self.options.get(option or "", ())
-        return found if isinstance(found, tuple) else ()
+        allowed = self.options.get(option or "", ())
+        return allowed if isinstance(allowed, tuple) else ()
 
     def check(self, address: Address) -> None:
         """BadAddress for an option, its word, or a pattern that this transport lacks; NotInstalled."""

@@ -26,8 +26,10 @@ MOST_UNANSWERED = 8_192
 ADDRESS_BYTES = 600
 NOBODY = -1
 """The length of an address whose request was dropped: there is no answer to it."""
-ANSWERED, RECEIVED = 0, 1
-"""Indexes in ReturnAddresses.ends: how many there were so far."""
+
+# Indexes of ReturnAddresses.ends: how many there were so far.
+ANSWERED = 0
+RECEIVED = 1
 
 
 def untouched(size: int) -> Bytes:
@@ -91,7 +93,8 @@ class FrameBatch:
 
     def append(self, frame: bytes) -> None:
         """Add one frame. Full arrays grow."""
-        start, end = self.used_bytes, self.used_bytes + len(frame)
+        start = self.used_bytes
+        end = self.used_bytes + len(frame)
         if end > len(self.buffer):
             self.buffer = np.resize(self.buffer, max(end, 2 * len(self.buffer)))
         if self.count == self.capacity_frames:

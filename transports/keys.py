@@ -26,7 +26,8 @@ from typing import NamedTuple
 
 from transports.base import Address, BadAddress, NotInstalled, TransportError
 
-LISTENER, CONNECTOR = "listener", "connector"
+LISTENER = "listener"
+CONNECTOR = "connector"
 USAGE = {LISTENER: "serverAuth", CONNECTOR: "clientAuth"}
 """Extended key usage of each end's certificate: a connector's is refused where a listener is expected."""
 SECRETS = tuple(f"{end}.{kind}" for end in USAGE for kind in ("key", "curve"))
@@ -91,7 +92,8 @@ class Keys:
     def tls(self, end: str) -> ssl.SSLContext:
         """The TLS of one end: both show certificates, and no version below 1.3 is spoken."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if end == LISTENER else ssl.PROTOCOL_TLS_CLIENT)
-        context.minimum_version, context.check_hostname = ssl.TLSVersion.TLSv1_3, False
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.check_hostname = False
         context.verify_mode = ssl.CERT_REQUIRED
         if end == LISTENER:
             context.num_tickets = 0  # no session is resumed
@@ -114,15 +116,18 @@ class Keys:
             raise BadAddress(f"{self.folder / name} cannot be used ({error}): {MAKE}") from error
 
     def curve(self, end: str) -> Curve:
-        (public, secret), (theirs, _) = self._curve(end), self._curve(CONNECTOR if end == LISTENER else LISTENER)
+        """The CURVE keys of one end, with the public key of the other."""
+        public, secret = self._curve(end)
+        theirs, _ = self._curve(CONNECTOR if end == LISTENER else LISTENER)
         return Curve(public, secret, theirs)
 
     def _curve(self, end: str) -> list[bytes]:
+        """The public and the secret key of one end. BadAddress if the file holds no such pair."""
         path = self.folder / f"{end}.curve"
-        found = path.read_bytes().split()
-        if [len(key) for key in found] != [40, 40] or not CURVE_KEYS.fullmatch(b"".join(found)):
+        keys = path.read_bytes().split()
+        if [len(key) for key in keys] != [40, 40] or not CURVE_KEYS.fullmatch(b"".join(keys)):
             raise BadAddress(f"{path} holds no pair of CURVE keys: {MAKE}")
-        return found
+        return keys
 
 
 def _check_file(path: Path, is_secret: bool) -> None:
@@ -157,13 +162,27 @@ def _make_in(scratch: Path, days: int) -> None:
     keys = scratch / "keys"
     keys.mkdir(mode=0o700)
     (scratch / "cnf").write_text(CONFIGURATION)
-    own, valid = ("-config", scratch / "cnf"), ("-days", days)
+    configured = ("-config", scratch / "cnf")
+    valid = ("-days", days)
     authority = ("-extensions", "authority", "-subj", "/CN=exchange keys")
-    _openssl("req", "-x509", *own, *NEW_KEY, *valid, *authority, "-keyout", scratch / "ca.key", "-out", keys / "ca.pem")
+    _openssl(
+        "req",
+        "-x509",
+        *configured,
+        *NEW_KEY,
+        *valid,
+        *authority,
+        "-keyout",
+        scratch / "ca.key",
+        "-out",
+        keys / "ca.pem",
+    )
     for serial, (end, usage) in enumerate(USAGE.items(), 1):
-        key, request, extensions = keys / f"{end}.key", scratch / "csr", scratch / "ext"
+        key = keys / f"{end}.key"
+        request = scratch / "csr"
+        extensions = scratch / "ext"
         extensions.write_text(EXTENSIONS.format(usage=usage, end=end))
-        _openssl("req", *own, *NEW_KEY, "-subj", f"/CN={end}", "-keyout", key, "-out", request)
+        _openssl("req", *configured, *NEW_KEY, "-subj", f"/CN={end}", "-keyout", key, "-out", request)
         signed = ("-CA", keys / "ca.pem", "-CAkey", scratch / "ca.key", "-set_serial", serial, "-extfile", extensions)
         _openssl("x509", "-req", *valid, "-in", request, "-out", keys / f"{end}.pem", *signed)
         (keys / f"{end}.curve").write_bytes(b"\n".join(zmq.curve_keypair()) + b"\n")

@@ -35,13 +35,17 @@ if TYPE_CHECKING:
 NOTICE = 0
 """The place in `numbers` that is not 0 if Python must look at the link."""
 
-_NUMBERS, _BYTES, _LONG = types.int64[::1], types.uint8[::1], types.int64
+_NUMBERS = types.int64[::1]
+_BYTES = types.uint8[::1]
+_LONG = types.int64
 RECEIVE = types.int64(_NUMBERS, _BYTES, _BYTES, _NUMBERS, _LONG, _LONG)
 SEND = types.int64(_NUMBERS, _BYTES, _BYTES, _NUMBERS, _LONG, _LONG)
 SLEEP = types.void(_NUMBERS, _BYTES, _LONG)
 
-SIGNAL, OTHERS = 1, 2
-"""Reasons for the end of a sleep: a signal; or news of a descriptor after the first, or trouble with the first."""
+# Reasons for the end of a sleep.
+SIGNAL = 1
+OTHERS = 2
+"""News of a descriptor after the first, or trouble with the first."""
 
 _ppoll = types.ExternalFunction("ppoll", types.int32(types.voidptr, types.uintp, types.voidptr, types.voidptr))
 _clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.voidptr))
@@ -70,7 +74,8 @@ def poll(pollfds: Longs, timespec: Longs, until_ns: int) -> int:
     `pollfds` holds a struct pollfd in each number; see `pollfd`.
     """
     left_ns = min(max(until_ns - monotonic_ns(timespec), 0), LONGEST_SLEEP_NS)
-    timespec[0], timespec[1] = left_ns // 1_000_000_000, left_ns % 1_000_000_000
+    timespec[0] = left_ns // 1_000_000_000
+    timespec[1] = left_ns % 1_000_000_000
     ready = _ppoll(pollfds.ctypes, len(pollfds), timespec.ctypes, 0)
     if ready < 0:
         return SIGNAL

@@ -15,7 +15,8 @@ from transports.declaration import Transport
 from transports.frames import FrameBatch
 from transports.waiting import LONGEST_SLEEP_NS
 
-CAPACITY_FRAMES, CAPACITY_BYTES = 1 << 16, 1 << 21
+CAPACITY_FRAMES = 1 << 16
+CAPACITY_BYTES = 1 << 21
 
 
 class Pipe:
@@ -70,8 +71,10 @@ class MemoryLink(Link):
     """One end: reads one pipe and writes one, or several if it is a listener with many peers."""
 
     def __init__(self, url: str, token: str, inbound: Pipe, outbound: list[Pipe]) -> None:
-        self.url, self.token = url, token
-        self._inbound, self._outbound = inbound, outbound
+        self.url = url
+        self.token = token
+        self._inbound = inbound
+        self._outbound = outbound
         self._closed = False
 
     def receive(self, batch: FrameBatch) -> int:

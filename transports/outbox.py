@@ -54,11 +54,13 @@ class Outbox:
 
         An empty frame means that the peer itself has to wait. Once `stopped()` is True, LAST_WORDS_NS are left.
         """
-        until_ns, hurried = time.monotonic_ns() + patience_ns, False
+        until_ns = time.monotonic_ns() + patience_ns
+        hurried = False
         with contextlib.suppress(PeerGone):
             while self._closing is None:
                 if not hurried and stopped():
-                    hurried, until_ns = True, min(until_ns, time.monotonic_ns() + LAST_WORDS_NS)
+                    hurried = True
+                    until_ns = min(until_ns, time.monotonic_ns() + LAST_WORDS_NS)
                 sent = self.flush()
                 if self._take():
                     until_ns = until_ns if hurried else time.monotonic_ns() + patience_ns

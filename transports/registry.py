@@ -31,13 +31,14 @@ def transport_of(scheme: str) -> Transport:
     BadAddress, which lists the known schemes, if there is none; NotInstalled if the one of that name cannot be
     imported. Others that cannot be imported do no harm.
     """
-    name, broken = scheme.partition("+")[0], []
-    for found, load in _candidates(name):
+    name = scheme.partition("+")[0]
+    broken = []
+    for candidate, load in _candidates(name):
         try:
             transport = load()
         except Exception as error:  # whatever another distribution's module raises
-            why = _cannot_import(found, error)
-            if found == name:
+            why = _cannot_import(candidate, error)
+            if candidate == name:
                 raise NotInstalled(why) from error
             broken.append(why)
             continue
@@ -51,21 +52,21 @@ def transport_of(scheme: str) -> Transport:
 
 def known_schemes(fits: Callable[[Transport, str], bool] = lambda _transport, _scheme: True) -> list[str]:
     """The schemes that fit, of transports of this package and of other distributions that can be imported."""
-    found = set()
+    schemes: set[str] = set()
     for _, load in _candidates():
         try:
             transport = load()
-        except Exception:  # noqa: BLE001 (who asks for it by name is told)
+        except Exception:  # noqa: BLE001 (asking for it by name says why)
             continue
         if transport is not None:
-            found |= {scheme for scheme in transport.places if fits(transport, scheme)}
-    return sorted(found)
+            schemes |= {scheme for scheme in transport.places if fits(transport, scheme)}
+    return sorted(schemes)
 
 
 def built_in() -> dict[str, Transport]:
     """The transports of this package, by name."""
-    found = {name: load() for name, load in _of_this_package()}
-    return {name: transport for name, transport in found.items() if transport is not None}
+    loaded = {name: load() for name, load in _of_this_package()}
+    return {name: transport for name, transport in loaded.items() if transport is not None}
 
 
 def has_broker(transport: str) -> bool:
@@ -106,9 +107,13 @@ Import = Callable[[], Transport | None]
 
 def _candidates(name: str = "") -> Iterator[tuple[str, Import]]:
     """Name and import of each transport. Those of the given name come first, since importing all of them takes long."""
-    yield from ((each, load) for each, load in _of_this_package() if each == name)
-    yield from ((each, load) for each, load in _of_other_distributions() if each == name)
-    yield from ((each, load) for each, load in (*_of_this_package(), *_of_other_distributions()) if each != name)
+    for candidates in (_of_this_package, _of_other_distributions):
+        for candidate, load in candidates():
+            if candidate == name:
+                yield candidate, load
+    for candidate, load in (*_of_this_package(), *_of_other_distributions()):
+        if candidate != name:
+            yield candidate, load
 
 
 @cache
@@ -121,7 +126,7 @@ def _of_this_package() -> tuple[tuple[str, Import], ...]:
 def _of_other_distributions() -> tuple[tuple[str, Import], ...]:
     from importlib.metadata import entry_points  # slow to import, and seldom needed
 
-    return tuple((each.name, partial(_import_entry, each)) for each in entry_points(group=GROUP))
+    return tuple((entry.name, partial(_import_entry, entry)) for entry in entry_points(group=GROUP))
 
 
 def _import_built_in(name: str) -> Transport | None:
@@ -131,8 +136,8 @@ def _import_built_in(name: str) -> Transport | None:
 
 def _import_entry(entry: EntryPoint) -> Transport:
     """AttributeError if there is no TRANSPORT."""
-    found = entry.load()
-    transport: Transport = found if isinstance(found, Transport) else found.TRANSPORT
+    loaded = entry.load()
+    transport: Transport = loaded if isinstance(loaded, Transport) else loaded.TRANSPORT
     return transport
 
 

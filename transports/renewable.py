@@ -18,12 +18,14 @@ class RenewableLink(Link):
     """Passes every call on to the link that is open now; `open_link(until_ns)` opens another."""
 
     def __init__(self, link: Link, open_link: Callable[[int], Link]) -> None:
-        self._link, self._open_link = link, open_link
+        self._link = link
+        self._open_link = open_link
         self._junk_before = self._refused_before = 0
 
     def renew(self) -> None:
         """Close the link and open another one. TransportError if that cannot be done now: try again."""
-        self._junk_before, self._refused_before = self.junk, self.refused
+        self._junk_before = self.junk
+        self._refused_before = self.refused
         self._link.close(0)
         self._link = _Closed(self._link.url)
         self._link = self._open_link(time.monotonic_ns() + ATTEMPT_NS)

@@ -55,10 +55,10 @@ def connected(host: str, port: int, timeout_s: float, address: Address | None = 
     """Connect to the first of a host's addresses that takes us, with the buffers that `address` asks for. OSError."""
     problem = OSError(f"{host} has no address")
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except UnicodeError:
         raise BadAddress(f"{host!r} is no name of a host: between two dots are 1 to 63 characters") from None
-    for family, kind, protocol, _, place in found:
+    for family, kind, protocol, _, place in places:
         sock = socket.socket(family, kind, protocol)
         try:
             if address is not None:
@@ -88,18 +88,18 @@ def end_connection(descriptor: int, peer: str | None) -> None:
 
 def read_back(descriptors: list[int], nodelay_asked: bool) -> list[dict[str, Any]]:
     """Local, peer, tcp_nodelay, tcp_nodelay_asked and counters of each descriptor that is a connected TCP socket."""
-    found = []
+    connections = []
     for descriptor in descriptors:
         with contextlib.suppress(OSError), _duplicate(descriptor) as sock:
             if sock.family in INTERNET:
-                found.append({**described(sock), "tcp_nodelay_asked": nodelay_asked, **counters(sock)})
-    return found
+                connections.append({**described(sock), "tcp_nodelay_asked": nodelay_asked, **counters(sock)})
+    return connections
 
 
 def counted_since(now: list[dict[str, Any]], before: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The later of two readings of a link's sockets, with its counters as differences to the earlier one."""
-    earlier = {(each["local"], each["peer"]): each for each in before}
-    return [since(each, earlier.get((each["local"], each["peer"]), {})) for each in now]
+    earlier = {(end["local"], end["peer"]): end for end in before}
+    return [since(end, earlier.get((end["local"], end["peer"]), {})) for end in now]
 
 
 def since(now: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:

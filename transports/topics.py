@@ -25,7 +25,8 @@ def key_prefix(key: str) -> bytes:
 
 def matches(pattern: str, key: str) -> bool:
     """True if a queue that is bound with the pattern gets messages of the key."""
-    wanted, words = pattern.split("."), key.split(".")
+    wanted = pattern.split(".")
+    words = key.split(".")
 
     @cache
     def rest(i: int, k: int) -> bool:

@@ -6,7 +6,8 @@ import ctypes
 import select
 import time
 
-READABLE, WRITABLE = select.POLLIN, select.POLLOUT
+READABLE = select.POLLIN
+WRITABLE = select.POLLOUT
 LONGEST_SLEEP_NS = 1_000_000_000
 """The longest sleep, after which a signal that arrived just before it is seen."""
 

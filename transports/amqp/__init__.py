@@ -10,8 +10,10 @@ from transports.amqp.address import CLIENTS, DELIVERIES, QUEUES
 from transports.base import Address, Link, Pattern
 from transports.declaration import BUFFERS, Transport, WholeNumber, later
 
-OPEN_S, QUEUE_S = 60.0, 0.02
-"""The seconds that a broker may take for a link, and for each further queue."""
+OPEN_S = 60.0
+"""The seconds that a broker may take for a link."""
+QUEUE_S = 0.02
+"""The seconds that it may take for each further queue."""
 
 
 def listen(address: Address) -> Link:

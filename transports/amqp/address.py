@@ -13,8 +13,13 @@ from transports.base import PUBLISHED, TWO_ENDS, Address, BadAddress, Pattern
 
 CLIENTS = ("compiled", "pika")
 PORTS = {"amqp": 5672, "amqps": 5671}
-PASSWORD, PASSWORD_FILE, CA_FILE = "EXCHANGE_AMQP_PASSWORD", "EXCHANGE_AMQP_PASSWORD_FILE", "EXCHANGE_AMQP_CA_FILE"
-CONFIRM_WINDOW, PREFETCH, ACK_BATCH, HEARTBEAT_S = 4_096, 8_192, 200, 30
+PASSWORD = "EXCHANGE_AMQP_PASSWORD"
+PASSWORD_FILE = "EXCHANGE_AMQP_PASSWORD_FILE"
+CA_FILE = "EXCHANGE_AMQP_CA_FILE"
+CONFIRM_WINDOW = 4_096
+PREFETCH = 8_192
+ACK_BATCH = 200
+HEARTBEAT_S = 30
 QUEUES = CLASSIC, QUORUM, STREAM = ("classic", "quorum", "stream")
 """The broker's kinds of queue."""
 
@@ -40,8 +45,8 @@ class Delivery(NamedTuple):
 
 
 DELIVERIES = {
-    each.name: each
-    for each in (
+    delivery.name: delivery
+    for delivery in (
         Delivery("lossy", acks=False, confirms=False, durable=False),  # the paper's
         Delivery("acked", acks=True, confirms=False, durable=False),
         Delivery("confirmed", acks=True, confirms=True, durable=False),
@@ -102,11 +107,11 @@ def _delivery(address: Address) -> Delivery:
     if address.pattern is Pattern.ROUTED:  # links of several guarantees have one address
         given = {name: value for name, value in given.items() if getattr(delivery, ACTS_UPON[name][0])}
     for name in given:
-        field, what = ACTS_UPON[name]
+        field, needed = ACTS_UPON[name]
         if not getattr(delivery, field):
-            allowed = " or ".join(each for each, found in DELIVERIES.items() if getattr(found, field))
+            allowed = " or ".join(other.name for other in DELIVERIES.values() if getattr(other, field))
             raise BadAddress(
-                f"{address.shown}: {name} is of {what}, and delivery {delivery.name} has none: take {allowed}"
+                f"{address.shown}: {name} is of {needed}, and delivery {delivery.name} has none: take {allowed}"
             )
     prefetch = given.get("prefetch", PREFETCH)
     delivery = delivery._replace(

@@ -26,7 +26,10 @@ from transports.declaration import Broker, BrokerServer, RunningBroker, Where
 from transports.rabbitmq import Node, NodeAddress, NodeSettings, NodeUsage, private_node, running_node, server_in_words
 
 PATIENCE_NS = 5_000_000_000
-LEAVING_NS, LEAVING_ONE_NS = 30_000_000_000, 500_000
+
+# The time that `leave_answers` may take: for all, and for each answer.
+LEAVING_NS = 30_000_000_000
+LEAVING_ONE_NS = 500_000
 
 
 class RabbitMq(Broker):
@@ -56,7 +59,9 @@ class RabbitMq(Broker):
 
     def probe(self, url: str, meetings: Sequence[Address]) -> RabbitMqProbe:
         run = meetings[0].token
-        queues = {queue.name.removeprefix(f"{run}.") for each in meetings for queue in Side.of(each, True).declares}
+        queues = {
+            queue.name.removeprefix(f"{run}.") for address in meetings for queue in Side.of(address, True).declares
+        }
         return RabbitMqProbe(url, run, sorted(queues - set(NAMES)))
 
 
@@ -81,20 +86,20 @@ class PrivateRabbitMq:
 
     def close_connections(self) -> None:
         """Close every connection with a reason, as `rabbitmqctl close_all_connections` does."""
-        each = 'rabbit_networking:close_connection(Connection, "by the fault matrix")'
-        self.node.evaluate(f"[{each} || Connection <- rabbit_networking:connections()]")
+        close = 'rabbit_networking:close_connection(Connection, "by the fault matrix")'
+        self.node.evaluate(f"[{close} || Connection <- rabbit_networking:connections()]")
 
     def usage(self) -> NodeUsage:
         """CPU time of all nodes so far; memory of the newest one."""
-        found = self.node.usage()
+        total = self.node.usage()
         for ended in self._ended:
-            found = replace(
-                found,
-                cpu_ns=found.cpu_ns + ended.cpu_ns,
-                voluntary=found.voluntary + ended.voluntary,
-                involuntary=found.involuntary + ended.involuntary,
+            total = replace(
+                total,
+                cpu_ns=total.cpu_ns + ended.cpu_ns,
+                voluntary=total.voluntary + ended.voluntary,
+                involuntary=total.involuntary + ended.involuntary,
             )
-        return found
+        return total
 
     def cpu_ns(self) -> int:
         return self.node.cpu_ns() + sum(ended.cpu_ns for ended in self._ended)
@@ -116,7 +121,8 @@ class RabbitMqProbe:
 
     def __init__(self, url: str, run: str, further: Sequence[str] = ()) -> None:
         """`further`: names of queues in addition to NAMES."""
-        self._run, self._names = run, (*NAMES, *further)
+        self._run = run
+        self._names = (*NAMES, *further)
         self._session = BrokerSession.beside(BrokerAddress.of(Address.parse(url, run)), self._until_ns())
 
     @staticmethod
@@ -149,10 +155,11 @@ class RabbitMqProbe:
 
     def _delete_all(self, done: Callable[..., None]) -> None:
         """Ask for an answer to the last deletion only, which comes once all others are done."""
-        channel, (*many, last) = self._session.channel, [self._run + name for name in EXCHANGES]
+        channel = self._session.channel
+        *others, last = [self._run + name for name in EXCHANGES]
         for name in self._names:
             channel.queue_delete(f"{self._run}.{name}")
-        for exchange in many:
+        for exchange in others:
             channel.exchange_delete(exchange)
         channel.exchange_delete(last, callback=done)
 
@@ -168,7 +175,8 @@ def leave_answers(url: str, run: str, pattern: Pattern, body: bytes, count: int)
 
     All are in the queue on return. TransportError if they are not.
     """
-    address, until_ns = Address.parse(url, run, pattern), time.monotonic_ns() + LEAVING_NS + count * LEAVING_ONE_NS
+    address = Address.parse(url, run, pattern)
+    until_ns = time.monotonic_ns() + LEAVING_NS + count * LEAVING_ONE_NS
     broker = BrokerAddress.of(address)
     session = BrokerSession.beside(broker, until_ns)
     try:
@@ -186,7 +194,8 @@ def _queue(address: Address) -> Queue:
 
 def _leave(session: BrokerSession, broker: BrokerAddress, queue: Queue, body: bytes, count: int, until_ns: int) -> None:
     declare(session, Side((queue,), None), broker.delivery, until_ns)
-    absent, mode = secrets.token_hex(8), PERSISTENT if broker.delivery.durable else None
+    absent = secrets.token_hex(8)
+    mode = PERSISTENT if broker.delivery.durable else None
     for number in range(count):
         properties = pika.BasicProperties(delivery_mode=mode, correlation_id=f"{absent}{number:016x}")
         session.channel.basic_publish(queue.exchange.name, queue.key, body, properties)

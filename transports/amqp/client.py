@@ -30,7 +30,9 @@ class Client(ABC):
     confirmed = refused = redelivered = 0
 
     def __init__(self, loop: Loop, route: Route, delivery: Delivery) -> None:
-        self._loop, self._route, self._delivery = loop, route, delivery
+        self._loop = loop
+        self._route = route
+        self._delivery = delivery
         self.published = self.taken = self.too_long = 0
 
     @classmethod  # noqa: B027 (most clients have no kernels)
@@ -105,7 +107,8 @@ class OneByOneClient(Client):
         """The next message's key and properties."""
         if self._route.keys:
             return self._key_of(body), self._properties
-        key, mode = self._route.key, self._mode
+        key = self._route.key
+        mode = self._mode
         if self._route.answers:
             request = self._requests.popleft()
             return key or request.reply_to or "", pika.BasicProperties(
@@ -120,7 +123,8 @@ class OneByOneClient(Client):
 
     def _key_of(self, body: bytes) -> str:
         """The key whose number begins the message. ValueError if no key has that number."""
-        keys, number = self._route.keys, int.from_bytes(body[:2], "little")
+        keys = self._route.keys
+        number = int.from_bytes(body[:2], "little")
         if len(body) < 2 or number >= len(keys):
             raise ValueError(f"a message begins with the number of none of {len(keys)} destinations")
         return keys[number]
@@ -162,7 +166,8 @@ class OneByOneClient(Client):
         self._channel.basic_ack(count, multiple=True)
 
     def note_confirm(self, frame: Any) -> None:
-        tag, multiple = frame.method.delivery_tag, frame.method.multiple
+        tag = frame.method.delivery_tag
+        multiple = frame.method.multiple
         if isinstance(frame.method, spec.Basic.Nack):
             self.refused += max(tag - self.confirmed, 0) if multiple else 1
         if multiple:

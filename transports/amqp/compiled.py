@@ -57,7 +57,7 @@ _MOST_BODY = OTHERS + 5
 _HEAD_BYTES = OTHERS + 6
 """The length of the frames that precede a message's body."""
 _LENGTH_AT = OTHERS + 7
-"""Where in those frames the body's length is."""
+"""The offset of the body's length in those frames."""
 _POLLFD = OTHERS + 8
 """A struct pollfd."""
 _TIMESPEC = OTHERS + 9
@@ -110,7 +110,8 @@ def _receive(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count
         at = frame
     numbers[NOTICE] |= why in _NOT_FOR_US or state[scanner.TOO_LONG] > too_long
     numbers[_SCANNED] += at - begin
-    numbers[BEGIN], numbers[END] = at, end
+    numbers[BEGIN] = at
+    numbers[END] = end
     return count
 
 
@@ -135,7 +136,9 @@ def _send(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, first: i
     while at < last:
         went = send_bytes(numbers[_FD], memory[_OUTGOING + at :].ctypes, last - at, AT_ONCE)
         if went <= 0:
-            numbers[FIRST], numbers[LAST], numbers[NOTICE] = at, last, 1
+            numbers[FIRST] = at
+            numbers[LAST] = last
+            numbers[NOTICE] = 1
             return taken
         at += went
     numbers[FIRST] = numbers[LAST] = 0
@@ -157,16 +160,20 @@ class LentCalls:
         self._layout: PublishLayout | None = None
         numbers = stream.numbers
         scanned.move_to(numbers[_STATE : _STATE + STATE_NUMBERS], stream.memory[_PIECES:_HEAD])
-        numbers[_FD], numbers[_POLLFD] = stream.fd, pollfd(stream.fd)
+        numbers[_FD] = stream.fd
+        numbers[_POLLFD] = pollfd(stream.fd)
 
     def lend(self, messages: PublishLayout, timer_ns: int, settle: Callable[[], None]) -> Lent:
         """The calls, for messages of this layout, until pika's next timer."""
-        numbers, memory = self._stream.numbers, self._stream.memory
+        numbers = self._stream.numbers
+        memory = self._stream.memory
         if messages is not self._layout:
             self._layout = messages
             memory[_HEAD : _HEAD + len(messages.head)] = messages.head
-            numbers[_HEAD_BYTES], numbers[_LENGTH_AT] = len(messages.head), messages.length_at
-            numbers[_CHANNEL], numbers[_MOST_BODY] = messages.channel, messages.most_body
+            numbers[_HEAD_BYTES] = len(messages.head)
+            numbers[_LENGTH_AT] = messages.length_at
+            numbers[_CHANNEL] = messages.channel
+            numbers[_MOST_BODY] = messages.most_body
         numbers[_TIMER_NS] = timer_ns
         numbers[NOTICE] |= timer_ns <= time.monotonic_ns()
         return Lent(_receive, _send, _sleep, numbers, memory, settle)
@@ -174,7 +181,8 @@ class LentCalls:
     def take_counts(self) -> tuple[int, int]:
         """Reset the notice, and the counts that it returns: (messages published, bytes scanned)."""
         numbers = self._stream.numbers
-        published, scanned = int(numbers[_PUBLISHED]), int(numbers[_SCANNED])
+        published = int(numbers[_PUBLISHED])
+        scanned = int(numbers[_SCANNED])
         numbers[[NOTICE, _PUBLISHED, _SCANNED]] = 0
         return published, scanned
 
@@ -207,7 +215,9 @@ class CompiledClient(Client):
 
     @classmethod
     def warm(cls, route: Route) -> None:
-        nothing, out, frame_max = FrameBatch(0, 1, 1), FrameBatch().buffer, Parameters.DEFAULT_FRAME_MAX
+        nothing = FrameBatch(0, 1, 1)
+        out = FrameBatch().buffer
+        frame_max = Parameters.DEFAULT_FRAME_MAX
         layout_of(route, False, frame_max, ReturnAddresses(), 0).write(nothing, 0, 0, out, 0)
         Scanner(CHANNEL, frame_max).scan(out, 0, 0, nothing)
         correlation_id(b"")
@@ -228,7 +238,8 @@ class CompiledClient(Client):
         self._lay_out_next()
 
     def _lay_out_next(self) -> None:
-        durable, frame_max = self._delivery.durable, self._loop.connection.params.frame_max
+        durable = self._delivery.durable
+        frame_max = self._loop.connection.params.frame_max
         self._layout = layout_of(self._route, durable, frame_max, self.returns, self.published)
 
     def message(self, *_: Any) -> None:
@@ -285,9 +296,9 @@ class CompiledClient(Client):
     def _check_answers(self, count: int) -> None:
         """PeerGone if one of the newest answers is to no request of this client."""
         for _ in range(count):
-            found = correlation_id(self.returns.take())
-            if not found.startswith(self._route.asker) or not 0 < int(found[DIGITS:], 16) <= self.published:
-                raise PeerGone(f"an answer came to what was not asked here: {found!r}")
+            request = correlation_id(self.returns.take())
+            if not request.startswith(self._route.asker) or not 0 < int(request[DIGITS:], 16) <= self.published:
+                raise PeerGone(f"an answer came to what was not asked here: {request!r}")
 
     def _give_aside(self, batch: FrameBatch) -> None:
         """Append the messages that were set aside, in order; those that do not fit stay."""

@@ -29,13 +29,13 @@ OUTGOING_BYTES = 1 << 22
 
 # Indexes of a stream's numbers. Index 0 has the notice of lent calls; those from OTHERS on are for compiled code.
 BEGIN = 1
-"""Where the bytes that came, and are not consumed, begin in `incoming`."""
+"""The begin of the bytes in `incoming` that came and are not consumed."""
 END = 2
-"""Where they end."""
+"""The end of those bytes."""
 FIRST = 3
-"""Where the bytes that have not left begin in `outgoing`."""
+"""The begin of the bytes in `outgoing` that have not left."""
 LAST = 4
-"""Where they end."""
+"""The end of those bytes."""
 OTHERS = 5
 NUMBERS = 32
 """How many numbers a stream has."""
@@ -78,7 +78,9 @@ class AmqpStream:
     def __init__(
         self, sock: socket.socket, receive: Callable[[bytes], None], lost: Callable[[Exception | None], None]
     ) -> None:
-        self._socket, self._receive, self._lost = sock, receive, lost
+        self._socket = sock
+        self._receive = receive
+        self._lost = lost
         self.fd = sock.fileno()
         self.numbers: Longs = np.zeros(NUMBERS, np.int64)
         self._marks = memoryview(self.numbers.data)  # gives Python's own integers, which are faster
@@ -218,7 +220,8 @@ class OwnConnection(Connection):
     def __init__(self, parameters: Parameters, callbacks: Callbacks, until_ns: int, buffers: Address | None) -> None:
         """Connect; `buffers` is the address whose options are those of the socket. OSError if that fails."""
         self.timers = Timers()
-        self._until_ns, self._buffers = until_ns, buffers
+        self._until_ns = until_ns
+        self._buffers = buffers
         super().__init__(parameters, callbacks.opened, callbacks.failed, callbacks.closed)
 
     def _adapter_connect_stream(self) -> None:

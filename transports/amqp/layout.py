@@ -28,7 +28,8 @@ from transports.amqp.wire import (
 from transports.frames import ANSWERED, NOBODY, Bytes, FrameBatch, Longs, ReturnAddresses
 
 DIGITS = 16
-_HEADERS, _PRIORITY = 0x2000, 0x0800
+_HEADERS = 0x2000
+_PRIORITY = 0x0800
 _TEXTS_BEFORE = (0x8000, 0x4000)
 """Content type and encoding."""
 
@@ -86,7 +87,8 @@ def lay_out(
     `digits_at` is the place of a request's number in `head`; 0 if the messages are no requests.
     """
     for message in range(first, last):
-        start, length = offsets[message], offsets[message + 1] - offsets[message]
+        start = offsets[message]
+        length = offsets[message + 1] - offsets[message]
         if at + len(head) + _body_bytes(length, most_body) > len(out):
             return message, at
         out[at : at + len(head)] = head
@@ -173,7 +175,8 @@ def _lay_out_answers(
 ) -> tuple[int, int]:
     """Write answers first..last-1, each to its request; returns as `lay_out` does."""
     for message in range(first, last):
-        start, length = offsets[message], offsets[message + 1] - offsets[message]
+        start = offsets[message]
+        length = offsets[message + 1] - offsets[message]
         place = ends[ANSWERED] % len(lengths)
         while lengths[place] == NOBODY:
             lengths[place] = 0
@@ -210,7 +213,8 @@ class PublishLayout:
         self.head = np.frombuffer(method + header, np.uint8)
         self.length_at = len(method) + wire.BODY_LENGTH_AT
         self.digits_at = (method + header).index(asker.encode()) + len(asker) if asker else 0
-        self.channel, self.most_body = channel, frame_max - OVERHEAD_BYTES
+        self.channel = channel
+        self.most_body = frame_max - OVERHEAD_BYTES
         self._next = 1
 
     def write(self, batch: FrameBatch, first: int, last: int, out: Bytes, at: int) -> tuple[int, int]:
@@ -249,7 +253,8 @@ def _lay_out_routed(
 ) -> tuple[int, int]:
     """See lay_out. The second number is -1 if a message begins with the number of no key."""
     for message in range(first, last):
-        start, length = offsets[message], offsets[message + 1] - offsets[message]
+        start = offsets[message]
+        length = offsets[message + 1] - offsets[message]
         number = int64(buffer[start]) | int64(buffer[start + 1]) << 8 if length >= 2 else int64(len(begins))
         if number >= len(begins) - 1:
             return message, -1
@@ -274,7 +279,8 @@ class RoutedLayout:
         self._heads = np.frombuffer(b"".join(heads), np.uint8)
         self._begins: Longs = np.cumsum([0, *map(len, heads)])
         self._header_bytes = len(header)
-        self._channel, self._most_body = channel, frame_max - OVERHEAD_BYTES
+        self._channel = channel
+        self._most_body = frame_max - OVERHEAD_BYTES
 
     def write(self, batch: FrameBatch, first: int, last: int, out: Bytes, at: int) -> tuple[int, int]:
         """See PublishLayout.write. ValueError if a message begins with the number of no key."""
@@ -316,7 +322,9 @@ class AnswerLayout:
         self._key = np.frombuffer(wire.short_string(key) if key else b"", np.uint8).copy()
         self._tail = np.frombuffer(bytes([wire.MANDATORY * mandatory]), np.uint8)
         self._mode = np.frombuffer(bytes([wire.PERSISTENT]) if persistent else b"", np.uint8)
-        self._channel, self._most_body, self._returns = channel, frame_max - OVERHEAD_BYTES, returns
+        self._channel = channel
+        self._most_body = frame_max - OVERHEAD_BYTES
+        self._returns = returns
 
     def write(self, batch: FrameBatch, first: int, last: int, out: Bytes, at: int) -> tuple[int, int]:
         """See PublishLayout.write."""

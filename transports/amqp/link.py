@@ -27,7 +27,7 @@ CLIENTS: dict[str, tuple[type[Client], type[OwnLoop | PikaLoop]]] = {
     "compiled": (CompiledClient, OwnLoop),
     "pika": (OneByOneClient, PikaLoop),
 }
-"""What writes and reads the messages of each client, over which loop.
+"""The class that writes and reads the messages of each client, and the loop below it.
 
 `pika` is a SelectConnection as its documentation shows it, with three writes a message. `compiled` has kernels for
 messages, and a connection of pika's over a stream of ours for everything else, so a batch leaves in one write.
@@ -65,7 +65,9 @@ class AmqpLink(Link):
         self._publishes = publishes and self._side.publishes_to is not None
         self._queues: list[str] = []
         broker = BrokerAddress.of(address)
-        self._delivery, self._nodelay, self._heartbeat_s = broker.delivery, address.nodelay, broker.heartbeat_s
+        self._delivery = broker.delivery
+        self._nodelay = address.nodelay
+        self._heartbeat_s = broker.heartbeat_s
         client, loop_of = CLIENTS[broker.client]
         self._session = BrokerSession(broker, loop_of, until_ns, address)
         self._loop = loop = self._session.loop
@@ -109,7 +111,8 @@ class AmqpLink(Link):
             raise TransportError(f"{self.url}: no queue takes messages of the key {key!r}: no pattern matches it")
 
     def receive(self, batch: FrameBatch) -> int:
-        before, self._has_looked = batch.count, True
+        before = batch.count
+        self._has_looked = True
         self._acknowledge()
         self._client.take(batch)
         self.junk = self._client.too_long
@@ -133,7 +136,8 @@ class AmqpLink(Link):
             or now_ns - self._acknowledged_ns > ACK_AFTER_NS
         ):
             self._client.acknowledge(taken)
-            self._acknowledged, self._acknowledged_ns = taken, now_ns
+            self._acknowledged = taken
+            self._acknowledged_ns = now_ns
 
     def _committed(self, taken: int) -> int:
         """How many deliveries were handled so early that the broker has confirmed everything sent because of them."""

@@ -48,7 +48,8 @@ class OwnLoop:
 
     def __init__(self, parameters: Parameters, callbacks: Callbacks, until_ns: int, buffers: Address | None) -> None:
         self.connection = OwnConnection(parameters, callbacks, until_ns, buffers)
-        self.stream, self.timers = self.connection.stream, self.connection.timers
+        self.stream = self.connection.stream
+        self.timers = self.connection.timers
         self._sleepers: dict[tuple[bool, bool], Sleeper] = {}
         self._beside: OwnLoop | None = None
         self.consume: Callable[[AmqpStream], None] = _give_pika_everything

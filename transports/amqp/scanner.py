@@ -124,7 +124,8 @@ def _begin_message(data: Bytes, tag_at: int, state: Longs) -> None:
 @njit(inline="always")
 def _expect_body(state: Longs, length: int, longest: int) -> None:
     """Note the length of the message; one that is longer than `longest` is read and dropped."""
-    state[_LEFT], state[_HAVE] = length, 0
+    state[_LEFT] = length
+    state[_HAVE] = 0
     state[_KEEP] = length <= longest
     state[TOO_LONG] += length > longest
     state[_STEP] = _BODY_NEXT
@@ -133,7 +134,7 @@ def _expect_body(state: Longs, length: int, longest: int) -> None:
 @njit(inline="always")
 def _note_properties(data: Bytes, begin: int, length: int, addresses: Bytes, lengths: Longs, place: int) -> None:
     """Keep a message's properties as its sender's address; keep nothing if they are too long."""
-    lengths[place] = length * (length <= addresses.shape[1])
+    lengths[place] = length * (length <= addresses.shape[1])  # without a branch: see scan_frames
     addresses[place, : lengths[place]] = data[begin : begin + lengths[place]]
 
 
@@ -166,7 +167,8 @@ def scan_frames(  # noqa: PLR0911, PLR0912, PLR0915
     operations that made the scan twice as slow.
     """
     while end - at >= OVERHEAD_BYTES:
-        size, payload = _big_endian(data, at + 3, 4), at + HEAD_BYTES
+        size = _big_endian(data, at + 3, 4)
+        payload = at + HEAD_BYTES
         after = payload + size + 1
         if size + OVERHEAD_BYTES > state[_FRAME_MAX]:
             return _BROKEN, at, count, at
@@ -210,7 +212,9 @@ def scan_frames(  # noqa: PLR0911, PLR0912, PLR0915
         else:
             if kind != BODY or size > state[_LEFT]:
                 return _BROKEN, at, count, at
-            have, into, is_last = state[_HAVE], offsets[count], size == state[_LEFT]
+            have = state[_HAVE]
+            into = offsets[count]
+            is_last = size == state[_LEFT]
             if is_last and state[_KEEP] and have + size > largest:  # an earlier batch took longer messages
                 state[_KEEP] = 0
                 state[TOO_LONG] += 1
@@ -259,7 +263,8 @@ class Scanner:
     def __init__(self, channel: int, frame_max: int, window: int = 0, returns: ReturnAddresses | None = None) -> None:
         self._returns = ReturnAddresses(0) if returns is None else returns
         self._state: Longs = np.zeros(STATE_NUMBERS, np.int64)
-        self._state[_CHANNEL], self._state[_FRAME_MAX] = channel, frame_max
+        self._state[_CHANNEL] = channel
+        self._state[_FRAME_MAX] = frame_max
         self._waiting: Bytes = np.zeros(1 << (window + 1).bit_length(), np.uint8)
         self._aside: Bytes = untouched(LONGEST_FRAME)
 
@@ -284,5 +289,7 @@ class Scanner:
 
     def move_to(self, state: Longs, aside: Bytes) -> None:
         """Go on in arrays of STATE_NUMBERS and LONGEST_FRAME bytes, which compiled code uses too."""
-        state[:], aside[:] = self._state, self._aside
-        self._state, self._aside = state, aside
+        state[:] = self._state
+        aside[:] = self._aside
+        self._state = state
+        self._aside = aside

@@ -36,7 +36,8 @@ class ScanningLink(AmqpLink):
         self._asker = self._side.asker
         self._awaited: set[int] = set()
         self._numbered = self._empty = 0
-        self._is_getting, self._again_ns = False, 0
+        self._is_getting = False
+        self._again_ns = 0
         self._last_other_tag = 0
         self.looked_at = 0
         """Messages taken out of the queue, our own and others'."""
@@ -54,12 +55,14 @@ class ScanningLink(AmqpLink):
         return taken
 
     def receive(self, batch: FrameBatch) -> int:
-        before, looked = batch.count, self._scanning.taken + self._scanning.too_long
+        before = batch.count
+        looked = self._scanning.taken + self._scanning.too_long
         super().receive(batch)
         if self._scanning.taken + self._scanning.too_long > looked:
             self._look(batch, before)
         elif self._scanning.scanner.empty > self._empty:
-            self._empty, self._is_getting = self._scanning.scanner.empty, False
+            self._empty = self._scanning.scanner.empty
+            self._is_getting = False
             self._again_ns = time.monotonic_ns() + random.randrange(LONGEST_PAUSE_NS)
             self._give_back()
         self._get()
@@ -67,18 +70,24 @@ class ScanningLink(AmqpLink):
 
     def _look(self, batch: FrameBatch, before: int) -> None:
         """Look at the one message that came: take it if it is ours, else hold it."""
-        self._is_getting, self.looked_at = False, self.looked_at + 1
+        self._is_getting = False
+        self.looked_at = self.looked_at + 1
         if batch.count > before and self._is_awaited(self._scanning.returns.take()):
             self._scanning.stream.write(wire.method_frame(CHANNEL, Basic.Ack(self._scanning.scanner.delivery_tag)))
             self._give_back()
         else:
-            batch.count, self._last_other_tag = before, self._scanning.scanner.delivery_tag
+            batch.count = before
+            self._last_other_tag = self._scanning.scanner.delivery_tag
 
     def _is_awaited(self, properties: bytes) -> bool:
-        found = correlation_id(properties)
-        if not found.startswith(self._asker) or int(found[DIGITS:], 16) not in self._awaited:
+        """True, once, for the answer to a request of this link."""
+        request = correlation_id(properties)
+        if not request.startswith(self._asker):
             return False
-        self._awaited.discard(int(found[DIGITS:], 16))
+        number = int(request[DIGITS:], 16)
+        if number not in self._awaited:
+            return False
+        self._awaited.discard(number)
         return True
 
     def _give_back(self) -> None:

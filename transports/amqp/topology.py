@@ -38,12 +38,17 @@ NAMES = ("order", "trade", "statistics", "work", "requests", "responses", "absen
 
 
 class Exchange(NamedTuple):
+    """An exchange at the broker."""
+
     name: str
     kind: str = "direct"
 
 
 class Queue(NamedTuple):
-    """`name` is empty for a queue of one's own, which gets a random one; several may consume a `shared` queue."""
+    """A queue, bound to an exchange with a key. Several may consume a `shared` queue.
+
+    `name` is empty for a queue of one end alone, which gets a random name.
+    """
 
     name: str
     exchange: Exchange
@@ -96,8 +101,10 @@ class Side(NamedTuple):
 
     @classmethod
     def _of_publishing(cls, address: Address, listens: bool) -> Side:
-        run, kind = address.token, address.pattern.value
-        back, exchange = Queue("", Exchange(run), "back"), Exchange(f"{run}.{kind}", kind)
+        run = address.token
+        kind = address.pattern.value
+        back = Queue("", Exchange(run), "back")
+        exchange = Exchange(f"{run}.{kind}", kind)
         keys = address.keys or ("",)
         if listens:
             return cls((back,), Queue("", exchange, keys[0]))
@@ -110,7 +117,8 @@ class Side(NamedTuple):
 
     @classmethod
     def _of_asking(cls, run: str, scans: bool, listens: bool) -> Side:
-        asker, exchange = "" if listens else secrets.token_hex(8), Exchange(run)
+        asker = "" if listens else secrets.token_hex(8)
+        exchange = Exchange(run)
         requests = Queue(f"{run}.requests", exchange, "requests", shared=True)
         answers = Queue("", exchange, asker)
         if scans:
@@ -138,9 +146,16 @@ class Side(NamedTuple):
         to = self.publishes_to
         if to is None:
             return Route("", "", False)
-        reply_to = "" if self.scans else self.asker
-        tries = self.publishes_to_topic and not delivery.confirms
-        return Route(to.exchange.name, to.key, delivery.confirms, self.asker, reply_to, self.answers, tries, self.keys)
+        return Route(
+            exchange=to.exchange.name,
+            key=to.key,
+            mandatory=delivery.confirms,
+            asker=self.asker,
+            reply_to="" if self.scans else self.asker,
+            answers=self.answers,
+            tries=self.publishes_to_topic and not delivery.confirms,
+            keys=self.keys,
+        )
 
     @property
     def publishes_to_topic(self) -> bool:
@@ -187,13 +202,16 @@ def queue_arguments(queue: Queue, delivery: Delivery) -> dict[str, object]:
 
 def check_kind(kind: str, properties: Mapping[str, Any], broker: BrokerAddress) -> None:
     """BadAddress if the broker, by its own words about itself, lacks this kind of queue."""
-    product, version = properties.get("product", "a broker of unknown make"), str(properties.get("version", ""))
+    product = properties.get("product", "a broker of unknown make")
+    version = str(properties.get("version", ""))
     numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
-    has = [each for each in QUEUES if product == "RabbitMQ" and numbers >= SINCE[each]] or [CLASSIC]
-    if kind not in has:
+    kinds = [CLASSIC]
+    if product == "RabbitMQ" and numbers:
+        kinds = [name for name in QUEUES if numbers >= SINCE[name]]
+    if kind not in kinds:
         raise BadAddress(
             f"{mask(broker.url)}: queue is {kind!r}, and the broker is {product} {version}".rstrip()
-            + f", which has {' and '.join(has)}"
+            + f", which has {' and '.join(kinds)}"
         )
 
 
@@ -203,14 +221,15 @@ def declare(session: BrokerSession, side: Side, delivery: Delivery, until_ns: in
         _declare_exchange(session, exchange, delivery, until_ns)
     if not side.declares:
         return []
-    *many, last = side.declares
-    names = [_declare_queue(session, queue, delivery) for queue in many]
+    *others, last = side.declares
+    names = [_declare_queue(session, queue, delivery) for queue in others]
     session.ask(lambda done: names.append(_declare_queue(session, last, delivery, done)), until_ns)
     return names
 
 
 def _declare_exchange(session: BrokerSession, exchange: Exchange, delivery: Delivery, until_ns: int) -> None:
-    declare, durable = session.channel.exchange_declare, delivery.durable
+    declare = session.channel.exchange_declare
+    durable = delivery.durable
     session.ask(
         lambda done: declare(exchange.name, exchange.kind, durable=durable, auto_delete=True, callback=done), until_ns
     )
@@ -252,9 +271,9 @@ def consume(
         arguments = {"x-stream-offset": "first"} if queue.name and delivery.queue == STREAM else None
         channel.basic_consume(name, message, not delivery.acks, not queue.shared, arguments=arguments, callback=done)
 
-    *many, last = queues
-    for each in many:
-        start(*each)
+    *others, last = queues
+    for name, queue in others:
+        start(name, queue)
     session.ask(lambda done: start(*last, done), until_ns)
 
 
@@ -263,6 +282,8 @@ def _lock(session: BrokerSession, queues: Sequence[tuple[str, Queue]], until_ns:
 
     So an exclusive queue beside each of them is the lock: nobody else can declare it while we are connected.
     """
-    for name in [name for name, queue in queues if queue.name and not queue.shared]:
+    for name, queue in queues:
+        if not queue.name or queue.shared:
+            continue
         declare_own = partial(session.channel.queue_declare, f"{name}.owner", exclusive=True)
         session.ask(lambda done: declare_own(callback=done), until_ns)  # noqa: B023

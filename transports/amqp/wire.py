@@ -12,15 +12,23 @@ from pika import frame
 from pika.amqp_object import Method
 from pika.spec import Basic, BasicProperties
 
-METHOD, HEADER, BODY = 1, 2, 3
+METHOD = 1
+HEADER = 2
+BODY = 3
 FRAME_END = 0xCE
 HEAD_BYTES = 7
 OVERHEAD_BYTES = HEAD_BYTES + 1
 BASIC = 60
 MANDATORY = 1
 PERSISTENT = 2
-DELIVERY_MODE, CORRELATION_ID, REPLY_TO = 0x1000, 0x0400, 0x0200
-"""Flags of properties: the message is persistent, answers a request, names the queue for answers."""
+
+# Flags that say which properties a message has.
+DELIVERY_MODE = 0x1000
+"""It says whether it is persistent."""
+CORRELATION_ID = 0x0400
+"""It is a request, or answers one."""
+REPLY_TO = 0x0200
+"""It names the queue for its answer."""
 
 
 def short_string(text: str) -> bytes:

@@ -111,7 +111,8 @@ class NodeFolder:
         """A new folder with a new password. RabbitMqError if it cannot be made."""
         path = path.absolute()
         existed = path.exists()
-        name, password = f"exchange-{secrets.token_hex(6)}@localhost", secrets.token_urlsafe(24)
+        name = f"exchange-{secrets.token_hex(6)}@localhost"
+        password = secrets.token_urlsafe(24)
         files = {
             "name": name,
             "password": password,
@@ -142,7 +143,8 @@ class NodeFolder:
     @property
     def environment(self) -> dict[str, str]:
         """The node's whole environment. Only PATH is inherited: a RABBITMQ_ or ERL_ variable could mislead the node."""
-        folder, nowhere = self.path, str(self.path / "none")
+        folder = self.path
+        nowhere = str(self.path / "none")
         return {
             "PATH": os.pathsep.join((os.environ.get("PATH", ""), "/usr/local/bin", "/usr/bin", "/bin")),
             "LC_ALL": "C.UTF-8",

@@ -43,8 +43,8 @@ class NodePortTaken(RabbitMqError):
 class NodeDidNotStart(RabbitMqError):
     """The node ended, or did not speak AMQP in time."""
 
-    def __init__(self, what: str, last_lines: str) -> None:
-        super().__init__(f"RabbitMQ {what}" + (f"; it said last:\n{last_lines}" if last_lines else ""))
+    def __init__(self, failure: str, last_lines: str) -> None:
+        super().__init__(f"RabbitMQ {failure}" + (f"; it said last:\n{last_lines}" if last_lines else ""))
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,8 @@ class Node(NodeAddress):
         where            on loopback, or in another network namespace
         RabbitMqMissing, NodePortTaken, NodeDidNotStart: nothing of the node is left then.
         """
-        settings, server = settings or NodeSettings(), find_server()
+        settings = settings or NodeSettings()
+        server = find_server()
         with _reserved(port, where) as reserved:
             new = NodeFolder.make(folder, settings, where.host, reserved, USER, outlives_us)
             return cls._up(new, server, reserved, settings.facts, process_group, outlives_us, patience_s, where)
@@ -108,7 +109,9 @@ class Node(NodeAddress):
         The new node leads a session of its own. Stop the new one only: both have the same folder.
         NodePortTaken leaves the folder to `stop`; after other errors nothing is left, as with `start`.
         """
-        outlives_us, server, settings = self.process.stdin is None, find_server(), self.facts()["settings"]
+        outlives_us = self.process.stdin is None
+        server = find_server()
+        settings = self.facts()["settings"]
         _end(self.process)
         with _reserved(self.port, self.where) as port:
             left = NodeFolder.left_at(self.folder)
@@ -262,7 +265,7 @@ def _exactly(sock: socket.socket, size: int) -> bytes:
 
 def _text_property(method: bytes, name: bytes) -> str:
     """A server property that is a long string: short name, `S`, length, text. Empty if there is none."""
-    _, found, rest = method.partition(bytes([len(name)]) + name + b"S")
-    if not found or len(rest) < 4:
+    _, property_name, rest = method.partition(bytes([len(name)]) + name + b"S")
+    if not property_name or len(rest) < 4:
         return ""
     return rest[4 : 4 + int.from_bytes(rest[:4], "big")].decode(errors="replace")

@@ -80,7 +80,8 @@ def _status(path: Path) -> dict[str, int]:
 def _from_psutil(pid: int) -> NodeUsage:
     try:
         process = psutil.Process(pid)
-        times, switches = process.cpu_times(), process.num_ctx_switches()
+        times = process.cpu_times()
+        switches = process.num_ctx_switches()
         rss_bytes = process.memory_info().rss
     except psutil.Error as error:
         raise ProcessLookupError(f"no process {pid}") from error
@@ -93,18 +94,22 @@ def accepted_sockets(pid: int, port: int) -> list[dict[str, Any]]:
 
     OSError if the system does not let us look, or the process is not ours.
     """
-    found = [end for name in os.listdir(f"/proc/{pid}/fd") for end in _connection(pid, int(name))]
-    return [end for end in found if end["local"].endswith(f":{port}")]
+    accepted = []
+    for descriptor in os.listdir(f"/proc/{pid}/fd"):
+        connection = _connection(pid, int(descriptor))
+        if connection is not None and connection["local"].endswith(f":{port}"):
+            accepted.append(connection)
+    return accepted
 
 
-def _connection(pid: int, descriptor: int) -> list[dict[str, Any]]:
-    """Describe a connection; empty if the descriptor is no connected TCP socket, or was closed meanwhile."""
+def _connection(pid: int, descriptor: int) -> dict[str, Any] | None:
+    """Describe a connection; None if the descriptor is no connected TCP socket, or was closed meanwhile."""
     with contextlib.suppress(FileNotFoundError):
         if not os.readlink(f"/proc/{pid}/fd/{descriptor}").startswith("socket:"):
-            return []
+            return None
         with borrowed(pid, descriptor) as sock, contextlib.suppress(OSError):
-            return [described(sock)] if sock.family in INTERNET else []
-    return []
+            return described(sock) if sock.family in INTERNET else None
+    return None
 
 
 @dataclass(frozen=True)

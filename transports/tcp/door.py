@@ -31,7 +31,9 @@ class Door:
     """
 
     def __init__(self, listener: socket.socket, *expected: bytes, tls: Tls | None = None) -> None:
-        self._listener, self._expected, self._tls = listener, expected, tls
+        self._listener = listener
+        self._expected = expected
+        self._tls = tls
         self._later: tuple[type[OSError], ...] = (BlockingIOError,) if tls is None else tls.later
         self.candidates: dict[socket.socket, Candidate] = {}
         """Newcomers that have not shown the token yet; the time of each may run out."""
@@ -96,7 +98,8 @@ class Door:
         except self._later:
             more = b""
         except OSError:
-            more, last_chance = b"", True
+            more = b""
+            last_chance = True
         else:
             last_chance |= not more
         shown += more

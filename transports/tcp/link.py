@@ -24,8 +24,13 @@ from transports.waiting import READABLE, Sleeper
 if TYPE_CHECKING:
     from transports.tcp.tls import Tls
 
-DUPLEX, THERE, BACK = b"exchange", b"exchang>", b"exchang<"
-"""The beginnings of preambles: for both directions, for connector to listener only, for listener to connector only."""
+# How a preamble begins.
+DUPLEX = b"exchange"
+"""The connection is for both directions."""
+THERE = b"exchang>"
+"""It is for the direction from connector to listener."""
+BACK = b"exchang<"
+"""It is for the direction from listener to connector."""
 RETRY_NS = 10_000_000
 BACKLOG = 4096
 """Connections that the kernel holds until the listener looks; further attempts are lost for a second or more."""
@@ -35,8 +40,11 @@ class TcpLink(Link):
     """One end: one stream, one each way (simplex), or (a listener that fans in) one for each peer."""
 
     def __init__(self, url: str, address: Address, door: Door | None = None, tls: Tls | None = None) -> None:
-        self.url, self._tls = url, tls
-        self._fan_in, self._nodelay, self._quickack = address.fan_in, address.nodelay, _quickack(address)
+        self.url = url
+        self._tls = tls
+        self._fan_in = address.fan_in
+        self._nodelay = address.nodelay
+        self._quickack = _quickack(address)
         self._door = door
         self._streams: list[TcpStream] = []
         self._outbound: TcpStream | None = None
@@ -138,7 +146,8 @@ class TcpLink(Link):
             self._door.close()
         for stream in self._streams:
             stream.close(linger_s)
-        self._streams, self._outbound = [], None
+        self._streams = []
+        self._outbound = None
 
     def adopt(self, sock: socket.socket, sends: bool, preamble: bytes = b"") -> None:
         """Make a connected socket one of this link's streams; `sends`: this end sends on it."""

@@ -73,14 +73,31 @@ def send_frames(fd: int, buffer: Bytes, offsets: Longs, first: int, count: int, 
     return count, 0
 
 
-_USED, _REST, _REST_END, _OUT, _IN, _POLLED, _TIMESPEC, _DESCRIPTORS = 1, 2, 3, 4, 5, 6, 7, 9
+# Indexes of a stream's numbers; index 0 has the notice of lent calls.
+_USED = 1
+"""Bytes that came and are in no batch yet."""
+_REST = 2
+"""The begin, in the scratch memory, of the part of a frame that did not leave."""
+_REST_END = 3
+"""The end of that part; 0 if there is none."""
+_OUT = 4
+"""The descriptor that sends."""
+_IN = 5
+"""The descriptor that receives."""
+_POLLED = 6
+"""How many descriptors a sleep watches."""
+_TIMESPEC = 7
+"""A struct timespec, two numbers."""
+_DESCRIPTORS = 9
+"""From here on a struct pollfd for each descriptor, a number each."""
 MOST_DESCRIPTORS = 64
 """How many descriptors a sleep of the lent calls watches at most."""
 
 
 @lendable(RECEIVE)
 def _lent_receive(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count: int, largest: int) -> int:
-    inbound, used = memory[:_READ_BYTES], numbers[_USED]
+    inbound = memory[:_READ_BYTES]
+    used = numbers[_USED]
     if used < len(inbound):
         came = receive_bytes(numbers[_IN], inbound[used:].ctypes, len(inbound) - used, AT_ONCE)
         used += max(came, 0)
@@ -97,7 +114,8 @@ def _lent_receive(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, 
 def _lent_send(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, first: int, end: int) -> int:
     at, written = send_frames(numbers[_OUT], buffer, offsets, first, end, memory[_READ_BYTES:])
     if written > 0 and at < end:
-        numbers[_REST], numbers[_REST_END] = written, PREFIX + offsets[at + 1] - offsets[at]
+        numbers[_REST] = written
+        numbers[_REST_END] = PREFIX + offsets[at + 1] - offsets[at]
         numbers[NOTICE] = 1
         at += 1
     return at
@@ -114,10 +132,12 @@ def lent_calls(inbound: TcpStream, outbound: TcpStream, others: list[int], settl
 
     What they keep is in the inbound stream's memory.
     """
-    watched = [inbound.fd] + [outbound.fd] * (outbound is not inbound) + others
+    streams = [inbound] if outbound is inbound else [inbound, outbound]
+    watched = [stream.fd for stream in streams] + others
     if not (inbound.is_compiled and outbound.is_compiled) or outbound.unsent or len(watched) > MOST_DESCRIPTORS:
         return None
-    numbers, outbound.lender = inbound.numbers, inbound
+    numbers = inbound.numbers
+    outbound.lender = inbound
     numbers[[_IN, _OUT, _POLLED]] = inbound.fd, outbound.fd, len(watched)
     numbers[_DESCRIPTORS : _DESCRIPTORS + len(watched)] = [pollfd(descriptor) for descriptor in watched]
     return Lent(_lent_receive, _lent_send, _lent_sleep, numbers, inbound.memory, settle)
@@ -150,7 +170,8 @@ class TcpStream:
         """For bytes that came, and behind those for the frame that goes."""
         self.numbers = np.zeros(_DESCRIPTORS + MOST_DESCRIPTORS, np.int64)
         """State of the lent calls: how many bytes have come, and which bytes of a frame are still to go."""
-        self._inbound, self._scratch = self.memory[:_READ_BYTES], self.memory[_READ_BYTES:]
+        self._inbound = self.memory[:_READ_BYTES]
+        self._scratch = self.memory[_READ_BYTES:]
         self._rest = b""
         self.lender = self
         """The stream in whose memory the lent calls leave what this one still has to write."""

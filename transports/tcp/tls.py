@@ -20,7 +20,8 @@ class Tls:
     """Puts the connections of one end under the TLS of the address's keys. BadAddress if those cannot be used."""
 
     def __init__(self, address: Address, listens: bool) -> None:
-        self._context, self._listens = Keys.of(address).tls(LISTENER if listens else CONNECTOR), listens
+        self._context = Keys.of(address).tls(LISTENER if listens else CONNECTOR)
+        self._listens = listens
         self.later = LATER
 
     def wrap(self, sock: socket.socket) -> socket.socket:
@@ -47,7 +48,8 @@ class TlsStream(TcpStream):
 
     def _read(self) -> int:
         """Read all records that are there, so that none is left where no descriptor shows it."""
-        before, fresh = self._used, -1
+        before = self._used
+        fresh = -1
         while self._used < len(self._inbound) and (fresh := super()._read()) > 0:
             pass
         if self._awaits_handshake:

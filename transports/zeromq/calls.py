@@ -61,7 +61,7 @@ class PlainCalls:
         return self._socket.recv(zmq.DONTWAIT)
 
     def events(self) -> int:
-        """What the socket is ready for: POLLIN, POLLOUT."""
+        """The events for which the socket is ready: POLLIN, POLLOUT."""
         return int(self._socket.getsockopt(zmq.EVENTS))
 
     def sleep(self, wanted: int, until_ns: int) -> bool:

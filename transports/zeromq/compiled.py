@@ -46,10 +46,14 @@ def _external(library: ctypes.CDLL, name: str) -> Any:
 _library = ctypes.CDLL(inspect.getfile(zmq.backend.Socket))
 """The extension module in which pyzmq's own socket lives: libzmq is a part of it, or is linked to it."""
 _send, _recv, _errno, _getsockopt = (_external(_library, name) for name in _SIGNATURES)
-DONTWAIT, _EVENTS = int(zmq.DONTWAIT), int(zmq.EVENTS)
-_EAGAIN, _EINTR = errno.EAGAIN, errno.EINTR
-_WAIT, _MOMENT_MS = 0, 50
-"""The flags of a call that blocks, and the longest time."""
+DONTWAIT = int(zmq.DONTWAIT)
+_EVENTS = int(zmq.EVENTS)
+_EAGAIN = errno.EAGAIN
+_EINTR = errno.EINTR
+_WAIT = 0
+"""The flags of a call that blocks."""
+_MOMENT_MS = 50
+"""The longest time for which such a call blocks."""
 
 
 @njit(inline="always")
@@ -127,9 +131,21 @@ def _sleep(
     return _events(handle, value, size) & wanted == 0 and poll(pollfds, timespec, until_ns) == OTHERS
 
 
-_IN, _OUT, _ERROR, _DROPPED, _WOKEN, _TIMESPEC, _DESCRIPTORS = 1, 2, 3, 4, 5, 6, 8
-"""Places in the numbers of lent calls: libzmq's handles, an errno, frames dropped, whether a watched descriptor ended a
-sleep, room for a timespec, and struct pollfd of each descriptor, in 8 bytes."""
+# Indexes of the numbers of lent calls; index 0 has their notice.
+_IN = 1
+"""libzmq's handle of the socket that receives."""
+_OUT = 2
+"""libzmq's handle of the socket that sends."""
+_ERROR = 3
+"""An errno, or 0."""
+_DROPPED = 4
+"""Counts frames that were dropped."""
+_WOKEN = 5
+"""1 if a watched descriptor ended a sleep."""
+_TIMESPEC = 6
+"""A struct timespec, two numbers."""
+_DESCRIPTORS = 8
+"""From here on a struct pollfd for each descriptor, a number each."""
 
 
 @njit(inline="always")
@@ -190,8 +206,9 @@ class CompiledCalls(PlainCalls):
         self.handle = int(socket.underlying)
         """libzmq's handle of the socket."""
         socket.rcvtimeo = _MOMENT_MS
-        self._value, self._size = np.zeros(1, np.int32), np.zeros(1, np.uint64)
-        self._pollfds = np.array([pollfd(each) for each in (int(socket.get(zmq.FD)), *watched)], np.int64)
+        self._value = np.zeros(1, np.int32)
+        self._size = np.zeros(1, np.uint64)
+        self._pollfds = np.array([pollfd(descriptor) for descriptor in (int(socket.get(zmq.FD)), *watched)], np.int64)
         self._timespec = np.zeros(2, np.int64)
         self._warm()
 
@@ -234,7 +251,8 @@ class CompiledCalls(PlainCalls):
     def lend(self, outbound: CompiledCalls, settle: Callable[[], None]) -> Lent:
         """The calls to lend, which send through `outbound`; `left_by` says what they leave for Python."""
         numbers = np.concatenate([np.zeros(_DESCRIPTORS, np.int64), self._pollfds])
-        numbers[_IN], numbers[_OUT] = self.handle, outbound.handle
+        numbers[_IN] = self.handle
+        numbers[_OUT] = outbound.handle
         return Lent(_lent_receive, _lent_send, _lent_sleep, numbers, NO_MEMORY, settle, _lent_receive_one)
 
 

@@ -11,7 +11,8 @@ from transports.topics import MOST_KEY_BYTES
 from transports.zeromq.calls import Socket
 from transports.zeromq.compiled import DONTWAIT, CompiledCalls, Kernels, receive_part, send_part
 
-_SNDMORE, _GONE = int(zmq.SNDMORE), int(zmq.EHOSTUNREACH)
+_SNDMORE = int(zmq.SNDMORE)
+_GONE = int(zmq.EHOSTUNREACH)
 
 
 @njit(cache=True, nogil=True)

@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
 Context = zmq.Context[Socket]
 
-DOOR, SECOND_DOOR = b"in", b"out"
-"""The ZAP domains of a listener's sockets."""
+
+# The ZAP domains of a listener's sockets.
+DOOR = b"in"
+SECOND_DOOR = b"out"
 ZAP_ENDPOINT = "inproc://zeromq.zap.01"
 JOINED = b"\0joined"
 """The last subscription of every subscriber."""
@@ -55,7 +57,8 @@ class Doorman:
     def __init__(self, context: Context, socket: Socket, address: Address, credentials: Credentials | None) -> None:
         """`credentials`: what peers have to show; None if another doorman of the context checks it for all sockets."""
         crowd = address.pattern not in TWO_ENDS  # many peers, which cannot be told apart
-        self._credentials, self._nodelay = credentials, address.nodelay
+        self._credentials = credentials
+        self._nodelay = address.nodelay
         self._accepted = self._admitted = self._met = 0
         self._takes_one = address.pattern is Pattern.PAIR
         self.doors = {DOOR: self}
@@ -69,11 +72,12 @@ class Doorman:
         self._has_left = False
         self._connected: int | None = None
         self._socket = socket
-        self._crowd, self._hears_nothing = crowd, crowd or socket.type == zmq.PUSH
+        self._crowd = crowd
+        self._hears_nothing = crowd or socket.type == zmq.PUSH
         self._monitor = socket.get_monitor_socket(WATCHED)
         self._zap = self._open_zap(context) if credentials is not None else None
         watched = [self._monitor] if self._zap is None else [self._monitor, self._zap]
-        self.descriptors = [int(each.get(zmq.FD)) for each in watched]
+        self.descriptors = [int(watched_socket.get(zmq.FD)) for watched_socket in watched]
         self.serve()  # a descriptor reports only what comes after the events have been read once
 
     @staticmethod
@@ -87,12 +91,16 @@ class Doorman:
 
     @property
     def refused(self) -> int:
-        return max(self._accepted - (min(self._admitted, 1) if self._takes_one else self._admitted), 0)
+        """How many connections were accepted, and their peers not admitted."""
+        admitted = min(self._admitted, 1) if self._takes_one else self._admitted
+        return max(self._accepted - admitted, 0)
 
     @property
     def connections(self) -> list[int]:
         """Descriptors of the open connections to peers; of all connections if no frame can tell which are peers'."""
-        return sorted((not self._crowd and self._peers) or (self._open if self._hears_nothing else ()))
+        if self._peers and not self._crowd:
+            return sorted(self._peers)
+        return sorted(self._open) if self._hears_nothing else []
 
     @property
     def peer_left(self) -> bool:

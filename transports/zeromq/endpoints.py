@@ -35,7 +35,9 @@ from transports.zeromq.link import HIGH_WATER_MARK, ZeroMqLink
 if TYPE_CHECKING:
     from transports.keys import Curve
 
-RECONNECT_MS, HANDSHAKE_MS, LINGER_MS = 10, 60_000, 1000
+RECONNECT_MS = 10
+HANDSHAKE_MS = 60_000
+LINGER_MS = 1000
 MAX_MESSAGE_BYTES = 2 << 20
 """libzmq drops a peer that announces a longer message, before it takes memory for it. Benchmarks send up to 1 MiB."""
 
@@ -168,7 +170,7 @@ def _places(address: Address) -> list[Address]:
         raise BadAddress(
             f"{address.url}: back is {','.join(backs)!r}; it takes a port for each of {len(places)} places"
         )
-    return [replace(each, options={**each.options, "back": back}) for each, back in zip(places, backs, strict=True)]
+    return [replace(place, options={**place.options, "back": back}) for place, back in zip(places, backs, strict=True)]
 
 
 def listen(address: Address) -> Link:
@@ -207,7 +209,7 @@ def _with_ports(address: Address, bound: list[str]) -> str:
 
 def connect(address: Address, _until_ns: int) -> Link:
     """Returns at once; libzmq connects when it can."""
-    places = [_endpoints(each) for each in _places(address)]
+    places = [_endpoints(place) for place in _places(address)]
     curve = _curve(address, "connector")
     link = _open(address, CONNECTOR, curve)
     try:

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 HIGH_WATER_MARK = 100_000
 """Messages that a socket holds in memory each way. libzmq's default of 1,000 costs a fifth of the top speed."""
-IN, OUT = int(zmq.POLLIN), int(zmq.POLLOUT)  # an enum's & costs more than the call
+
+# As integers: an enum's & costs more than the call.
+IN = int(zmq.POLLIN)
+OUT = int(zmq.POLLOUT)
 
 
 class ZeroMqLink(Link):
@@ -32,12 +35,15 @@ class ZeroMqLink(Link):
         self, address: Address, context: Context, inbound: Socket, outbound: Socket, credentials: Credentials
     ) -> None:
         self.url = address.url
-        self._nodelay, self._context = address.nodelay, context
-        self._inbound, self._outbound = inbound, outbound
+        self._nodelay = address.nodelay
+        self._context = context
+        self._inbound = inbound
+        self._outbound = outbound
         self.bound: dict[Socket, str] = {}
         """The endpoint on which each socket listens."""
         self._doorman = Doorman(context, inbound, address, credentials)
-        self._doormen, watched = [self._doorman], []
+        self._doormen = [self._doorman]
+        watched = []
         if outbound is not inbound:
             self._doormen.append(Doorman(context, outbound, address, None))
             self._doorman.doors[SECOND_DOOR] = self._doormen[-1]
@@ -63,7 +69,8 @@ class ZeroMqLink(Link):
             if curve is None:
                 socket.plain_server = True
             else:
-                socket.curve_server, socket.curve_secretkey = True, curve.secret
+                socket.curve_server = True
+                socket.curve_secretkey = curve.secret
             socket.bind(endpoint)
             self.bound[socket] = str(socket.getsockopt_string(zmq.LAST_ENDPOINT))
 
@@ -71,9 +78,11 @@ class ZeroMqLink(Link):
         """Connect the sockets, inbound first."""
         for socket, endpoint in zip(self._each_way, endpoints, strict=True):
             if curve is None:
-                socket.plain_username, socket.plain_password = b"exchange", token.encode()
+                socket.plain_username = b"exchange"
+                socket.plain_password = token.encode()
             else:
-                socket.curve_publickey, socket.curve_secretkey = curve.public, curve.secret
+                socket.curve_publickey = curve.public
+                socket.curve_secretkey = curve.secret
                 socket.curve_serverkey = curve.theirs
             socket.connect(endpoint)
 
@@ -140,7 +149,8 @@ class ZeroMqLink(Link):
         """True if nothing can be sent. An XPUB always reports room, so only a refused frame shows, and only once."""
         if self._audience is None:
             return not self._out_calls.events() & OUT
-        was_refused, self._was_refused = self._was_refused, False
+        was_refused = self._was_refused
+        self._was_refused = False
         return was_refused
 
     def _serve(self) -> None:
@@ -168,7 +178,10 @@ class ZeroMqLink(Link):
 
     def sockets(self) -> list[dict[str, Any]]:
         self._serve()
-        return read_back([each for doorman in self._doormen for each in doorman.connections], self._nodelay)
+        connections: list[int] = []
+        for doorman in self._doormen:
+            connections += doorman.connections
+        return read_back(connections, self._nodelay)
 
     @property
     def refused(self) -> int:  # type: ignore[override]

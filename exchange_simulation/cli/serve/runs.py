@@ -31,9 +31,13 @@ class Runs:
     """`close` ends the run that was started; should this process be killed, the watchdog ends it."""
 
     def __init__(self, results: Path, group: ProcessGroup) -> None:
-        self._results, self._group, self._lock = results, group, threading.Lock()
+        self._results = results
+        self._group = group
+        self._lock = threading.Lock()
         self._child: subprocess.Popen[bytes] | None = None
-        self.name, self.asked, self.settings = "", Asked(), RunSettings()
+        self.name = ""
+        self.asked = Asked()
+        self.settings = RunSettings()
 
     def is_under_way(self, name: str | None = None) -> bool:
         """Whether the run that was started last goes on; given a name, whether it is that run."""
@@ -77,7 +81,9 @@ class Runs:
                 stderr=log,
                 process_group=self._group.id,
             )
-        self.name, self.asked, self.settings = name, asked, settings
+        self.name = name
+        self.asked = asked
+        self.settings = settings
         return name
 
     def _end(self) -> None:

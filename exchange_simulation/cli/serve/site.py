@@ -49,15 +49,19 @@ TEMPLATES = templates(HERE)
 TEMPLATES.globals.update(script=Markup(SCRIPT), script_hash=Markup(OWN_HASH), policy=Markup(POLICY))
 FIRST_FIELDS = ("transport", "orders_per_s", "orders", "duration_s")
 """The options of a run that are asked for first."""
-POLL_S, BREATH_S = 0.5, 15.0
-"""Between two looks at a spool, and between two events, so that a browser that went away is noticed."""
+POLL_S = 0.5
+"""Between two looks at a spool."""
+BREATH_S = 15.0
+"""The longest time between two events, so that a browser that went away is noticed."""
 
 
 class Site:
     """The routes of one results directory. A folder is found by comparing names, never by joining paths."""
 
     def __init__(self, results: Path, runs: Runs, group: ProcessGroup) -> None:
-        self._results, self._runs, self._group = results, runs, group
+        self._results = results
+        self._runs = runs
+        self._group = group
         self._rows: dict[Path, tuple[int, ListedFolder]] = {}
         self._drawing = threading.Lock()
 
@@ -122,7 +126,8 @@ class Site:
         if len(names) != 2:
             raise UserError(f"{len(names)} were chosen: choose two, to see them side by side")
         one, other = (self._folder([name]) for name in names)
-        kind, other_kind = known_kind(one), known_kind(other)
+        kind = known_kind(one)
+        other_kind = known_kind(other)
         if kind is not other_kind:
             kinds = f"{one.name} is a {kind.name} and {other.name} is a {other_kind.name}"
             raise UserError(f"{kinds}: choose two of a kind")
@@ -166,7 +171,8 @@ class Site:
         return HTMLResponse(self._fresh_page(folder, kind).read_bytes(), headers={"Content-Security-Policy": SANDBOX})
 
     def _fresh_page(self, folder: Path, kind: FolderKind) -> Path:
-        page, record = folder / kind.page, folder / kind.file
+        page = folder / kind.page
+        record = folder / kind.file
         with self._drawing:
             if not page.exists() or (record.exists() and record.stat().st_mtime_ns > page.stat().st_mtime_ns):
                 self._output_of("report", folder, "--no-spark")

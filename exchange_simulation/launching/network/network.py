@@ -125,7 +125,7 @@ class Network:
         """Reasons why results are not those of the requested network."""
         off = {roles: figures for roles, figures in self._round_trips.items() if is_off(figures)}
         if off:
-            trips = (f"{roles} {each['median']:g} us, not {each['expected']:g} us" for roles, each in off.items())
+            trips = (f"{roles} {trip['median']:g} us, not {trip['expected']:g} us" for roles, trip in off.items())
             yield f"round trips took: {'; '.join(trips)}"
         if self._holder_died:
             yield "the network went down before the run was over"

@@ -47,7 +47,7 @@ class ProbeFinding:
 
 @dataclass(frozen=True)
 class Machine:
-    """What this machine can do for a network."""
+    """How this machine can make a network, and whether each thing that takes works here."""
 
     enter: tuple[str, ...]
     """Words before a command that runs it in a network namespace of its own."""

@@ -125,7 +125,8 @@ def departure_ns(arrived_ns: int, free_ns: int, length: int, bit_ps: int, delay_
 def _take(wire: Wire, port: int, bit_ps: int, delay_ns: int) -> None:
     """Take arrived frames from a port's ring and compute their times of departure."""
     ring = wire.rings[port]
-    words, halves = ring.view(np.uint32), ring.view(np.uint16)
+    words = ring.view(np.uint32)
+    halves = ring.view(np.uint16)
     now_ns = _now_ns(_MONOTONIC, wire.clock)
     behind_ns = _now_ns(_REALTIME, wire.clock) - now_ns
     for _ in range(_TURN):

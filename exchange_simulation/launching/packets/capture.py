@@ -25,7 +25,8 @@ SNAPLEN = 96  # bytes of a frame: the headers of link, IPv6 and TCP with its opt
 BUFFER_KIB = 1 << 16
 OFTEN_NOT_IN_PATH = "/usr/sbin:/sbin"
 FILE = "capture.pcap"
-LOOPBACK, EVERY_INTERFACE = "lo", "any"
+LOOPBACK = "lo"
+EVERY_INTERFACE = "any"
 LISTENING = re.compile(r"listening on .*\n")
 COUNTS = re.compile(
     r"(\d+) packets? captured[,\n]\s*(\d+) packets? received by filter[,\n]\s*(\d+) packets? dropped by kernel.*\n"
@@ -55,26 +56,29 @@ def program() -> str:
             "packets are captured on Linux only; elsewhere, as on macOS, by hand: "
             "sudo tcpdump -i lo0 -s 96 -w FILE.pcap tcp port PORT"
         )
-    found = shutil.which("tcpdump", path=f"{os.environ.get('PATH', '')}:{OFTEN_NOT_IN_PATH}")
-    if not found:
+    tcpdump = shutil.which("tcpdump", path=f"{os.environ.get('PATH', '')}:{OFTEN_NOT_IN_PATH}")
+    if not tcpdump:
         raise UserError("tcpdump is not installed: apt-get install tcpdump on Debian, dnf install tcpdump on Fedora")
-    return found
+    return tcpdump
 
 
 def capture_of(urls: Iterable[str], folder: Path, process_group: int, prefix: Sequence[str] | None) -> Capture:
     """tcpdump beside a run. `urls` are the engines', or the broker's; `prefix` is that of their network, if any."""
-    interface, urls = LOOPBACK if prefix is None else EVERY_INTERFACE, list(urls)
+    ports: set[int] = set()
     for url in urls:
-        if not ports_of(url):
+        ports_of_url = ports_of(url)
+        if not ports_of_url:
             raise UserError(f"--capture needs the port in {mask(url)}: which packets are the run's is told by it")
-    ports = sorted({port for url in urls for port in ports_of(url)})
-    return Capture(ports, folder / FILE, process_group=process_group, prefix=prefix or (), interface=interface)
+        ports.update(ports_of_url)
+    interface = LOOPBACK if prefix is None else EVERY_INTERFACE
+    return Capture(sorted(ports), folder / FILE, process_group=process_group, prefix=prefix or (), interface=interface)
 
 
 def ports_of(url: str) -> list[int]:
     """The port on which peers meet, and the second one if each direction has its own."""
     parts = urlsplit(url)
-    return [port for port in (parts.port, int(dict(parse_qsl(parts.query)).get("back", 0))) if port]
+    second = int(dict(parse_qsl(parts.query)).get("back", 0))
+    return [port for port in (parts.port, second) if port]
 
 
 class Capture:
@@ -92,8 +96,11 @@ class Capture:
     def __init__(
         self, ports: list[int], path: Path, *, process_group: int, prefix: Sequence[str] = (), interface: str = LOOPBACK
     ) -> None:
-        self._ports, self._path, self._group = ports, path, process_group
-        self._prefix, self._interface = prefix, interface
+        self._ports = ports
+        self._path = path
+        self._group = process_group
+        self._prefix = prefix
+        self._interface = interface
         self._stderr = ""
         self.captured: Captured | None = None
         self.problem = ""
@@ -155,7 +162,8 @@ class Capture:
     def _drain(self) -> None:
         """Wait until tcpdump has taken every packet that the kernel has received; its end would lose the rest."""
         now = self._counts(signal.SIGUSR1)
-        received, end_s = now.received, time.monotonic() + DRAIN_S
+        received = now.received
+        end_s = time.monotonic() + DRAIN_S
         while now.missing(received, self._interface) > self._never_coming and time.monotonic() < end_s:
             now = self._counts(signal.SIGUSR1)
 

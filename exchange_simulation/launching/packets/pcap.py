@@ -87,8 +87,11 @@ def compare_with_counters(
 
 def _off_by(directions: Sequence[Mapping[str, Any]], kind: str) -> float | None:
     """The error over all directions together; None if nothing was captured."""
-    one, other = (sum(each[name] for each in directions) for name in (kind, f"{kind}_captured"))
-    return abs(one - other) / max(one, other, 1) if directions else None
+    if not directions:
+        return None
+    counted_by_kernel = sum(direction[kind] for direction in directions)
+    captured = sum(direction[f"{kind}_captured"] for direction in directions)
+    return abs(counted_by_kernel - captured) / max(counted_by_kernel, captured, 1)
 
 
 def _traffic(capture: Path) -> tuple[dict[Direction, Traffic], str | None]:

@@ -71,14 +71,19 @@ class PacketRow(Packets):
 def packet_rows(record: Mapping[str, Any]) -> list[PacketRow]:
     """Each direction of each connection once, from run.json's content; counted by the sender, if that is ours."""
     ends = {(end["local"], end["peer"]): end for end in record.get("sockets") or () if _counted(end)}
-    return [row for end in ends.values() for row in _directions(record, end, ends.get((end["peer"], end["local"])))]
+    rows: list[PacketRow] = []
+    for end in ends.values():
+        far_end = ends.get((end["peer"], end["local"]))
+        rows += _directions(record, end, far_end)
+    return rows
 
 
 def exchange_total(record: Mapping[str, Any]) -> Packets | None:
     """All packets of orders and answers, as the paper counts those to and from its broker; None if none was counted."""
     ends = [end for end in record.get("sockets") or () if role_of(str(end.get("component"))) in EXCHANGE_ROLES]
     rows = packet_rows({**record, "sockets": ends})
-    segments, payload = sum(row.segments for row in rows), sum(row.bytes for row in rows)
+    segments = sum(row.segments for row in rows)
+    payload = sum(row.bytes for row in rows)
     return Packets(segments=segments, bytes=payload, **_span(record)) if rows else None
 
 
@@ -106,7 +111,7 @@ def _stranger(record: Mapping[str, Any]) -> str:
 
 
 def _row(record: Mapping[str, Any], end: Socket, way: str, sender: str, receiver: str) -> PacketRow:
-    """What `end` counted on its way `out` or `in`."""
+    """The direction that `end` sent, for the way `out`, or received, for the way `in`, by its counters."""
     is_sender = way == "out"
     return PacketRow(
         sender=sender,
