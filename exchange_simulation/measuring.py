@@ -28,7 +28,7 @@ from exchange_simulation.experiments.capacity.search import SearchSettings
 from exchange_simulation.experiments.comparison_arms import comparison_arms
 from exchange_simulation.experiments.sweep.keys import key_of, nearest
 from exchange_simulation.experiments.sweep.planning import Description, levels_of, sweep_arms
-from exchange_simulation.experiments.trials.plan import Plan
+from exchange_simulation.experiments.trials.plan import TrialPlan
 from exchange_simulation.experiments.trials.study import SWEEP
 from exchange_simulation.experiments.trials.trial import new_trial
 from exchange_simulation.launching.errors import sentence_of
@@ -175,7 +175,7 @@ def compare(
         between("seconds", seconds, 0.01, 10**6)
         fields = _fields(options, besides={"transport", "rate"})
         arms = comparison_arms(_listed(Scheme(), transports), _listed(Rate(), rates), seconds, fields)
-        plan = Plan(arms=arms, repeats=repeats, seed=int(options.get("seed", RunSettings.seed)))
+        plan = TrialPlan(arms=arms, repeats=repeats, seed=int(options.get("seed", RunSettings.seed)))
         trial = new_trial(plan.with_redo(redo_noisy), str(results), name, _say_all)
     return _checked(Comparison(trial.folder, trial.record), is_whole=trial.exit_code == 0)
 
@@ -254,7 +254,7 @@ def sweep(
             run_values[key.name] = fields[_field_of(option)]
         arms = sweep_arms(Description(repeats=repeats, pause_s=pause, vary=varied, run=run_values))
         seed = int(options.get("seed", RunSettings.seed))
-        plan = Plan(arms=arms, repeats=repeats, seed=seed, study=SWEEP, pause_s=pause).with_redo(redo_noisy)
+        plan = TrialPlan(arms=arms, repeats=repeats, seed=seed, study=SWEEP, pause_s=pause).with_redo(redo_noisy)
         trial = new_trial(plan, str(results), name, _say_all)
     return _checked(Comparison(trial.folder, trial.record), is_whole=trial.exit_code == 0)
 

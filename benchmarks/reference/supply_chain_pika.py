@@ -15,14 +15,14 @@ from typing import Any
 import pika
 
 from exchange_simulation.messaging.roles import RoleResult
-from exchange_simulation.messaging.supply_chain.chain import NUMBER_OF, Chain, Location, Times, size_number
+from exchange_simulation.messaging.supply_chain.chain import NUMBER_OF, Chain, ChainTimes, Location, size_number
 from exchange_simulation.messaging.supply_chain.judging import wrong_with
 from exchange_simulation.messaging.supply_chain.ledger import HEAD, Head, Ledger, bodies
-from exchange_simulation.messaging.supply_chain.messages import INTERACTIONS, MESSAGES, Kind, Message, To
+from exchange_simulation.messaging.supply_chain.messages import INTERACTIONS, MESSAGES, AgentKind, Message, To
 from exchange_simulation.messaging.supply_chain.topologies import vertical
 
 BOUND_S, PREFETCH = 0.5, 100
-TIMES = Times(warm_up_s=3.0, measured_s=5.0, drain_s=10.0)
+TIMES = ChainTimes(warm_up_s=3.0, measured_s=5.0, drain_s=10.0)
 BEGIN_IN_S = 0.3
 """After the last process is ready."""
 
@@ -108,7 +108,7 @@ class PikaAgent:
 
     def target(self, message: Message, sender: int, initiator: int) -> int:
         if message.to is To.HQ_IN_TURN:
-            self.turn = (self.turn + 1) % self.chain.many(Kind.HQ)
+            self.turn = (self.turn + 1) % self.chain.many(AgentKind.HQ)
         centre = self.chain.centre_of(self.me.number)
         return {
             To.ITSELF: self.me.number,

@@ -49,15 +49,15 @@ def command(ctx: click.Context, /, **_: Any) -> None:
     Example: exchange compare --transports zeromq,tcp --rates 1000,4000,16000 --repeats 10
     """
     from exchange_simulation.experiments.comparison_arms import comparison_arms
-    from exchange_simulation.experiments.trials.plan import Plan
+    from exchange_simulation.experiments.trials.plan import TrialPlan
     from exchange_simulation.experiments.trials.study import COMPARE
 
-    def plan_of(given: dict[str, Any]) -> Plan:
+    def plan_of(given: dict[str, Any]) -> TrialPlan:
         transports = given.pop("transports")
         rates = given.pop("rates")
         repeats = given.pop("repeats")
         seconds = given.pop("seconds")
         arms = comparison_arms(transports, rates, seconds, given)
-        return Plan(arms=arms, repeats=repeats, seed=given["seed"])
+        return TrialPlan(arms=arms, repeats=repeats, seed=given["seed"])
 
     make_or_resume(ctx, COMPARE, plan_of)

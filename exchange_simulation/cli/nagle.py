@@ -51,16 +51,16 @@ def command(ctx: click.Context, /, **_: Any) -> None:
     Example: exchange nagle --transports tcp,zeromq,amqp --rates 1000,2000,4000,6000,8000 --repeats 10
     """
     from exchange_simulation.experiments.comparison_arms import nagle_arms
-    from exchange_simulation.experiments.trials.plan import Plan
+    from exchange_simulation.experiments.trials.plan import TrialPlan
     from exchange_simulation.experiments.trials.study import NAGLE
 
-    def plan_of(given: dict[str, Any]) -> Plan:
+    def plan_of(given: dict[str, Any]) -> TrialPlan:
         transports = given.pop("transports")
         rates = given.pop("rates")
         repeats = given.pop("repeats")
         seconds = given.pop("seconds")
         roles = given.pop("roles")
         arms = nagle_arms(transports, rates, roles, seconds, given)
-        return Plan(arms=arms, repeats=repeats, seed=given["seed"], study=NAGLE)
+        return TrialPlan(arms=arms, repeats=repeats, seed=given["seed"], study=NAGLE)
 
     make_or_resume(ctx, NAGLE, plan_of)

@@ -24,7 +24,7 @@ from exchange_simulation.launching.options import (
 )
 
 if TYPE_CHECKING:
-    from exchange_simulation.experiments.trials.plan import Plan
+    from exchange_simulation.experiments.trials.plan import TrialPlan
     from exchange_simulation.experiments.trials.study import Study
     from exchange_simulation.experiments.trials.trial import Trial
 
@@ -94,8 +94,8 @@ folder_options = together(
 def make_or_resume(
     ctx: click.Context,
     study: Study,
-    plan_of: Callable[[dict[str, Any]], Plan],
-    confirm: Callable[[Plan], None] = lambda _: None,
+    plan_of: Callable[[dict[str, Any]], TrialPlan],
+    confirm: Callable[[TrialPlan], None] = lambda _: None,
 ) -> NoReturn:
     """Show a plan, make its trial, or go on with one, as the options say; then exit with its code.
 
@@ -144,7 +144,7 @@ def follow_up(trial: Trial, no_spark: bool, as_json: bool) -> int:
     return trial.exit_code
 
 
-def _with_looks(plan: Plan, until_decided: bool, max_repeats: int | None) -> Plan:
+def _with_looks(plan: TrialPlan, until_decided: bool, max_repeats: int | None) -> TrialPlan:
     """The plan, which goes on until every row is decided if --until-decided asks for that."""
     from exchange_simulation.experiments.trials.plan import MOST_REPEATS
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from exchange.settings import NAGLE_ROLES, ROLES, RunSettings
-from exchange_simulation.experiments.trials.arms import Arm, Factor, arms_of
+from exchange_simulation.experiments.trials.arms import TrialArm, Factor, arms_of
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.option_types import USUAL
 from exchange_simulation.launching.options import run_settings
@@ -23,13 +23,13 @@ NAGLE_OFF = "Nagle off"
 
 def comparison_arms(
     transports: Sequence[str], rates: Sequence[float | None], seconds: float, given: dict[str, Any]
-) -> tuple[Arm, ...]:
+) -> tuple[TrialArm, ...]:
     """Return an arm for every transport at every rate, in runs of about `seconds`. UserError for a mistake in one."""
     settings = ArmSettings(transports, seconds, given)
     return of_one_kind(arms_of(settings, [transport_factor(transports)], [rate_factor(rates)]))
 
 
-def of_one_kind(arms: tuple[Arm, ...]) -> tuple[Arm, ...]:
+def of_one_kind(arms: tuple[TrialArm, ...]) -> tuple[TrialArm, ...]:
     """Return the same arms. UserError if some run in threads and others in processes: their figures do not compare."""
     kinds = {runs_in_one_process(arm.settings.transport): arm.settings.transport for arm in arms}
     if len(kinds) > 1:
@@ -111,7 +111,7 @@ def nagle_arms(
     levels: Sequence[str],
     seconds: float,
     given: dict[str, Any],
-) -> tuple[Arm, ...]:
+) -> tuple[TrialArm, ...]:
     """Return arms for each transport at each rate with Nagle's algorithm off, which comes first, and on at each level.
 
     A level is roles joined by +, or all. A level that names the broker has no arm over a transport without one, and a
@@ -123,7 +123,7 @@ def nagle_arms(
         if transports.count(transport) > 1:
             raise UserError(f"--transports has {transport} twice: give each once, as tcp,zeromq,amqp")
     settings = ArmSettings(transports, seconds, given)
-    arms: list[Arm] = []
+    arms: list[TrialArm] = []
     for transport in transports:
         arms += _nagle_arms_over(transport, rates, levels, settings)
     if not arms:
@@ -133,7 +133,7 @@ def nagle_arms(
 
 def _nagle_arms_over(
     transport: str, rates: Sequence[float | None], levels: Sequence[str], settings: ArmSettings
-) -> tuple[Arm, ...]:
+) -> tuple[TrialArm, ...]:
     """Return the arms over one transport; none if it has no level."""
     roles_by_level: dict[str, tuple[str, ...]] = {NAGLE_OFF: ()}
     for level in levels:

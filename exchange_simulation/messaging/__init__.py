@@ -17,7 +17,7 @@ answer, figures, columns, plots, and what its paper printed. The rig has for it:
 | streams.py, requests.py | roles, judge, figures: Streams, PingPong; `wrong_with` |
 | session.py | what a task is called with: links, patience, round trips. A benchmark may bring tasks of its own |
 | round_trips.py | the compiled ones, over links that lend their calls |
-| payload.py | Source and Receipt: kernels that number, stamp and check messages |
+| payload.py | MessageSource and Receipt: kernels that number, stamp and check messages |
 | supply_chain/ | one benchmark's tables, plan, agents and judge: the largest of them |
 
 The rig itself, from the command down: running.py (all cells in turns; the suite), report.py and plots.py (table, page),

@@ -16,7 +16,7 @@ from transports.base import Link, PeerGone
 from transports.frames import FrameBatch, Longs
 
 if TYPE_CHECKING:  # its kernels are loaded where a task runs, not where a benchmark is declared
-    from exchange_simulation.messaging.payload import Receipt, Source
+    from exchange_simulation.messaging.payload import MessageSource, Receipt
 
 REPORT_EVERY_NS = 100_000_000
 """Interval at which a consumer, or an agent of the supply chain, reports how much it has."""
@@ -55,9 +55,9 @@ class Publish:
     """Messages fall due at this rate, whether or not earlier ones have gone; None: as fast as it goes."""
 
     def __call__(self, session: Session) -> RoleResult:
-        from exchange_simulation.messaging.payload import Source
+        from exchange_simulation.messaging.payload import MessageSource
 
-        source, result = Source(self.size, self.publisher), RoleResult()
+        source, result = MessageSource(self.size, self.publisher), RoleResult()
         try:
             await_subscribers(session.link, self.subscribers, time.monotonic_ns() + OPEN_NS)
         except PeerGone as why:
@@ -76,7 +76,7 @@ class Publish:
         result.mean_ns = source.stamps_ns // max(source.count, 1)
         return result
 
-    def _publish(self, session: Session, source: Source, result: RoleResult) -> None:
+    def _publish(self, session: Session, source: MessageSource, result: RoleResult) -> None:
         if self.rate_per_s is not None:
             OpenLoop(source, self.count, self.rate_per_s).publish(session, result)
             return
@@ -88,7 +88,7 @@ class Publish:
 class OpenLoop:
     """Messages that fall due at a fixed rate, by the schedule of a run's gateway; being late moves no due time."""
 
-    def __init__(self, source: Source, count: int, rate_per_s: float) -> None:
+    def __init__(self, source: MessageSource, count: int, rate_per_s: float) -> None:
         from gateway.due_times import Periodic
         from gateway.pacer import Schedule
 
@@ -153,9 +153,9 @@ class Lags:
 
 def ceiling_per_s(size: int) -> float:
     """The highest rate at which messages can be made when they are due, with no link to hand them to."""
-    from exchange_simulation.messaging.payload import Source
+    from exchange_simulation.messaging.payload import MessageSource
 
-    source = Source(size)
+    source = MessageSource(size)
     source.fill(1, 0, np.zeros(1, np.int64))  # the kernel is loaded
     loop, began_ns, before = OpenLoop(source, 1 << 40, MAX_RATE_PER_S), time.monotonic_ns(), source.count
     while (took_ns := time.monotonic_ns() - began_ns) < CEILING_NS:
@@ -263,10 +263,10 @@ class ConsumeShared:
     publisher: int = 0
 
     def __call__(self, session: Session) -> RoleResult:
-        from exchange_simulation.messaging.payload import Receipt, Source
+        from exchange_simulation.messaging.payload import MessageSource, Receipt
 
         receipt, result = Receipt(self.size, self.publishers), RoleResult()
-        out = Outbound(session.links[0], Source(self.size, self.publisher), self.count) if self.count else None
+        out = Outbound(session.links[0], MessageSource(self.size, self.publisher), self.count) if self.count else None
         result.first_ns = time.monotonic_ns() if out else 0
         try:
             self._work(session, out, receipt, result)
@@ -310,7 +310,7 @@ class ConsumeShared:
 class Outbound:
     """What a client publishes while it consumes: batch after batch, as far as the link has room."""
 
-    def __init__(self, link: Link, source: Source, count: int) -> None:
+    def __init__(self, link: Link, source: MessageSource, count: int) -> None:
         self._link, self.source, self._count = link, source, count
         self._first = 0
         self.taken_ns = 0

@@ -51,7 +51,7 @@ class RoleLost(Exception):
 
 
 @dataclass
-class Outcome:
+class CellOutcome:
     """Results by role; `lost` says which role was lost, if one was and the others were ended."""
 
     results: dict[str, RoleResult] = field(default_factory=dict)
@@ -80,13 +80,13 @@ class Launcher:
                 self._members[name] = fork(role, self._patience_s, self._setup.group, settle)
         return self
 
-    def play(self, on_start: Callable[[], None], on_end: Callable[[], None], on_count: OnCount) -> Outcome:
+    def play(self, on_start: Callable[[], None], on_end: Callable[[], None], on_count: OnCount) -> CellOutcome:
         """Start all roles once they are ready, and follow them until each has a result.
 
         `on_count` is called now and then with the number of messages of roles that share queues. UserError if a role
         cannot open its ends.
         """
-        outcome = Outcome()
+        outcome = CellOutcome()
         begin = {name for name, role in self._roles.items() if role.begins}
         try:
             self._await_word(set(self._members))
@@ -250,7 +250,11 @@ def usage_of(server: BrokerServer) -> ServerUsage:
 
 
 def _judged(
-    benchmark: Benchmark, cell: Cell, outcome: Outcome, at_broker: list[dict[str, Any]], machine: list[Reading] | None
+    benchmark: Benchmark,
+    cell: Cell,
+    outcome: CellOutcome,
+    at_broker: list[dict[str, Any]],
+    machine: list[Reading] | None,
 ) -> Record:
     series = {"series": seconds_of(machine)} if machine else {}
     if outcome.lost:

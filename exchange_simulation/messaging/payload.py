@@ -122,7 +122,7 @@ def frames_in_a_batch(size: int) -> int:
     return max(1, min(BATCH_FRAMES, BATCH_BYTES // size))
 
 
-class Source:
+class MessageSource:
     """Makes the messages of one publisher, a batch at a time, and counts them."""
 
     def __init__(self, size: int, publisher: int = 0, frames: int | None = None) -> None:

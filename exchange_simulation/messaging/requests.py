@@ -42,10 +42,10 @@ class Ask:
     count: int
 
     def __call__(self, session: Session) -> RoleResult:
-        from exchange_simulation.messaging.payload import Receipt, Source, frames_in_a_batch
+        from exchange_simulation.messaging.payload import MessageSource, Receipt, frames_in_a_batch
 
         frames = min(QUESTIONS, frames_in_a_batch(self.size))
-        source, receipt, result = Source(self.size, frames=frames), Receipt(self.size), RoleResult()
+        source, receipt, result = MessageSource(self.size, frames=frames), Receipt(self.size), RoleResult()
         round_trips_ns, answers = np.zeros(self.count, np.int64), receipt.empty_batch(frames)
         result.first_ns = time.monotonic_ns()
         try:
@@ -160,9 +160,9 @@ class _Asker:
     stopped: str | None = None
 
     def __post_init__(self) -> None:
-        from exchange_simulation.messaging.payload import Receipt, Source
+        from exchange_simulation.messaging.payload import MessageSource, Receipt
 
-        self.source, self.receipt = Source(self.size, frames=1), Receipt(self.size)
+        self.source, self.receipt = MessageSource(self.size, frames=1), Receipt(self.size)
         frames = max(1, min(self.ahead, BATCH_BYTES // self.size))
         self._answers = FrameBatch(frames, (frames + 1) * self.size, self.size)
         self._asked_ns: deque[int] = deque()

@@ -32,7 +32,7 @@ from exchange_simulation.launching.transport_settings import network_fits, runs_
 from exchange_simulation.messaging import round_trips
 from exchange_simulation.messaging.benchmark import Benchmark, Cell, Settings, size_in_words
 from exchange_simulation.messaging.flow import ceiling_per_s
-from exchange_simulation.messaging.payload import Receipt, Source
+from exchange_simulation.messaging.payload import MessageSource, Receipt
 from exchange_simulation.messaging.roles import CONSUMER, HOSTS, PUBLISHER, Links, Role, check_descriptors, open_links
 from transports.base import Link, Pattern, PeerGone, TransportError
 from transports.declaration import BrokerServer, RunningBroker
@@ -214,7 +214,7 @@ class Setup:
     def _load(self, transport: str) -> None:
         """Load the kernels of the transport's links."""
         if self.network is not None and has_broker(transport):
-            source = Source(WARM_SIZE)
+            source = MessageSource(WARM_SIZE)
             source.fill(1, time.monotonic_ns())
             Receipt(WARM_SIZE).add(source.batch, time.monotonic_ns())
             _load_without_a_broker(scheme_of(transport), (Pattern.PAIR, *self._patterns[transport]))
@@ -312,7 +312,7 @@ def _load_without_a_broker(scheme: str, patterns: Iterable[Pattern]) -> None:
 
 
 def _pass_on(sender: Link, receiver: Link) -> None:
-    source, receipt = Source(WARM_SIZE), Receipt(WARM_SIZE)
+    source, receipt = MessageSource(WARM_SIZE), Receipt(WARM_SIZE)
     batch, sent, until_s = receipt.empty_batch(), 0, time.monotonic() + WARM_S
     source.fill(1, time.monotonic_ns())
     while not receipt.received:

@@ -18,7 +18,7 @@ from exchange_simulation.repeats.judging import (
     ALPHA,
     MOST_SATURATED,
     ComparedPair,
-    Side,
+    ComparedSide,
     judge_together,
     statistics_of,
     verdict_as_dict,
@@ -121,8 +121,8 @@ def _is_rate(column: Column) -> bool:
     return column.name.endswith("_per_s")
 
 
-def _side(row: Row, column: Column) -> Side:
-    return Side(row["transport"], _by_repeat(row, column.name), _kept_rate(row))
+def _side(row: Row, column: Column) -> ComparedSide:
+    return ComparedSide(row["transport"], _by_repeat(row, column.name), _kept_rate(row))
 
 
 def _by_repeat(row: Row, figure: str) -> dict[int, float]:

@@ -28,7 +28,7 @@ CORRECTION = "max-T over all rows, step-down"
 
 
 @dataclass(frozen=True)
-class Side:
+class ComparedSide:
     """One side of a comparison: its name in sentences, and the figure's value in each repeat that measured it."""
 
     name: str
@@ -45,8 +45,8 @@ class ComparedPair:
     """Rows of one figure have about the same spread."""
     says: str
     """The figure's wording, as in `Finding`."""
-    first: Side
-    second: Side
+    first: ComparedSide
+    second: ComparedSide
     why_not: str = "not measured on both sides"
     """The sentence if the two are not compared."""
 
@@ -87,7 +87,7 @@ class ComparedPair:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class PairVerdict:
     """`ratio` is first over second; `outcome` is DIFFER, CANNOT_TELL or NOT_COMPARED."""
 
     outcome: str
@@ -101,15 +101,15 @@ class Verdict:
 
 def judge_together(
     pairs: Sequence[ComparedPair], alpha: float, seed: int, differ_in_words: Wording = differ
-) -> list[Verdict]:
+) -> list[PairVerdict]:
     """A verdict for every pair; all pairs that have enough repeats are one family and are estimated together."""
     needed = repeats_needed(alpha)
     tested = [pair for pair in pairs if pair.is_comparable and len(pair.repeats) >= needed]
     ratios = dict(zip(map(id, tested), _log_ratios(tested, alpha, seed), strict=True))
-    verdicts: list[Verdict] = []
+    verdicts: list[PairVerdict] = []
     for pair in pairs:
         if not pair.is_comparable:
-            verdicts.append(Verdict(outcome=NOT_COMPARED, sentence=pair.why_not, repeats=pair.repeats))
+            verdicts.append(PairVerdict(outcome=NOT_COMPARED, sentence=pair.why_not, repeats=pair.repeats))
         elif id(pair) in ratios:
             verdicts.append(_judged(pair, ratios[id(pair)], differ_in_words))
         else:
@@ -124,11 +124,11 @@ def _log_ratios(pairs: Sequence[ComparedPair], alpha: float, seed: int) -> list[
     return estimate_together(rows, [pair.figure for pair in pairs], alpha, seed)
 
 
-def _judged(pair: ComparedPair, log_ratio: LogRatio, differ_in_words: Wording) -> Verdict:
+def _judged(pair: ComparedPair, log_ratio: LogRatio, differ_in_words: Wording) -> PairVerdict:
     differs = log_ratio.differs and abs(log_ratio.estimate) > log(LEAST_RATIO)
     ratio = IntervalEstimate(*(exp(log_ratio.estimate + side * log_ratio.half_width) for side in (0, -1, 1)))
     in_words = differ_in_words if differs else cannot_tell
-    return Verdict(
+    return PairVerdict(
         outcome=DIFFER if differs else CANNOT_TELL,
         sentence=in_words(pair.finding(ratio)),
         repeats=pair.repeats,
@@ -139,10 +139,10 @@ def _judged(pair: ComparedPair, log_ratio: LogRatio, differ_in_words: Wording) -
     )
 
 
-def _of_few_repeats(pair: ComparedPair, needed: int) -> Verdict:
+def _of_few_repeats(pair: ComparedPair, needed: int) -> PairVerdict:
     """An estimate without an interval."""
     ratio = IntervalEstimate(exp(hodges_lehmann(np.array(list(pair.log_ratios.values())))))
-    return Verdict(
+    return PairVerdict(
         outcome=CANNOT_TELL,
         sentence=too_few_repeats(pair.finding(ratio), needed),
         repeats=pair.repeats,
@@ -159,7 +159,7 @@ def share_lower(first: Sequence[float], second: Sequence[float]) -> float:
     return (lower + 0.5 * equal) / len(both)
 
 
-def is_decided(verdict: Verdict) -> bool:
+def is_decided(verdict: PairVerdict) -> bool:
     """True if more repeats would change little: the sides differ, are alike within SAME_WITHIN, or are not compared."""
     if verdict.outcome != CANNOT_TELL or verdict.ratio is None:
         return True
@@ -167,7 +167,7 @@ def is_decided(verdict: Verdict) -> bool:
     return low is not None and high is not None and low >= 1 / SAME_WITHIN and high <= SAME_WITHIN
 
 
-def verdict_as_dict(verdict: Verdict) -> dict[str, Any]:
+def verdict_as_dict(verdict: PairVerdict) -> dict[str, Any]:
     """A verdict's fields in a record, beside those that say what was compared."""
     fields: dict[str, Any] = {"outcome": verdict.outcome, "sentence": verdict.sentence}
     if verdict.ratio:

@@ -81,7 +81,7 @@ class RedoRule:
         )
 
 
-class Step(Protocol):
+class RepeatStep(Protocol):
     """One planned measurement. Steps of one repeat follow each other; repeat 0 warms up and never counts."""
 
     @property
@@ -91,7 +91,7 @@ class Step(Protocol):
     def name(self) -> str: ...
 
 
-SomeStep = TypeVar("SomeStep", bound=Step)
+SomeStep = TypeVar("SomeStep", bound=RepeatStep)
 
 
 class Redos(Generic[SomeStep]):

@@ -18,8 +18,8 @@ import click
 from exchange.settings import TRANSPORT_SETTINGS, RunSettings
 from exchange_simulation.experiments.comparison_arms import ArmSettings, of_one_kind, rate_factor, rate_words
 from exchange_simulation.experiments.sweep.keys import SHORT, Key, key_of, keys, nearest
-from exchange_simulation.experiments.trials.arms import Arm, Factor, arms_of
-from exchange_simulation.experiments.trials.plan import Plan, expected_s
+from exchange_simulation.experiments.trials.arms import TrialArm, Factor, arms_of
+from exchange_simulation.experiments.trials.plan import TrialPlan, expected_s
 from exchange_simulation.experiments.trials.study import SWEEP
 from exchange_simulation.experiments.trials.trial import duration
 from exchange_simulation.launching.errors import UserError
@@ -152,14 +152,14 @@ def _run(path: Path, written: dict[str, Any]) -> dict[str, Any]:
     return {name: key_of(name, where).value(value, where) for name, value in table.items()}
 
 
-def planned(file: Path | None, typed: Mapping[str, Any]) -> Plan:
+def planned(file: Path | None, typed: Mapping[str, Any]) -> TrialPlan:
     """Make the plan from a file and from `typed`, by parameter of the command. UserError, BadSetting for a mistake."""
     described = read_description(file) if file else Description()
     vary, run = _typed(typed)
     numbers = {name: typed[name] for name in ("repeats", "pause_s") if name in typed}
     described = described.with_typed(vary, run, **numbers)
     seed = described.run.get("seed", RunSettings.seed)
-    return Plan(
+    return TrialPlan(
         arms=sweep_arms(described), repeats=described.repeats, seed=seed, study=SWEEP, pause_s=described.pause_s
     )
 
@@ -181,7 +181,7 @@ def _typed(typed: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     return vary, run
 
 
-def confirm(plan: Plan, yes: bool) -> None:
+def confirm(plan: TrialPlan, yes: bool) -> None:
     """Ask before more than a day of runs. UserError if nobody is at the terminal."""
     steps = plan.longest.steps
     seconds = expected_s(plan, [*plan.warm_ups, *steps])
@@ -193,7 +193,7 @@ def confirm(plan: Plan, yes: bool) -> None:
     click.confirm(f"{warning}. Go on?", abort=True, err=True)
 
 
-def sweep_arms(description: Description) -> tuple[Arm, ...]:
+def sweep_arms(description: Description) -> tuple[TrialArm, ...]:
     """Return all arms of a sweep. UserError for a mistake in any of them."""
     vary = dict(description.vary)
     run = dict(description.run)
@@ -206,7 +206,7 @@ def sweep_arms(description: Description) -> tuple[Arm, ...]:
             raise UserError(f"{lacks}: leave it out, or add a transport that can")
     given = {key.field: run[name] for name, key in keys().items() if name in run}
     settings = SweepSettings(list(transports.values()), given)
-    arms: list[Arm] = []
+    arms: list[TrialArm] = []
     for words, transport in transports.items():
         arms += _over({words: transport}, vary, settings)
     return of_one_kind(tuple(arms))
@@ -217,7 +217,7 @@ def _only(value: Any) -> Levels:
     return {str(value): value}
 
 
-def _over(transport: Levels, vary: Mapping[str, Levels], settings: SweepSettings) -> tuple[Arm, ...]:
+def _over(transport: Levels, vary: Mapping[str, Levels], settings: SweepSettings) -> tuple[TrialArm, ...]:
     """Return the arms over one transport, without the levels that it lacks.
 
     Keys of CONDITIONS make blocks, all others contenders. If only conditions vary, over one transport, all but the rate
@@ -247,7 +247,7 @@ def _over(transport: Levels, vary: Mapping[str, Levels], settings: SweepSettings
     return tuple(_with_its_rate(arm) for arm in arms)
 
 
-def _with_its_rate(arm: Arm) -> Arm:
+def _with_its_rate(arm: TrialArm) -> TrialArm:
     """Return the arm with its rate in the name of its block."""
     return replace(arm, block=", ".join(filter(None, (rate_words(arm.settings.orders_per_s), arm.block))))
 

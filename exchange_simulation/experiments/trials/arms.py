@@ -23,7 +23,7 @@ class Factor:
 
 
 @dataclass(frozen=True)
-class Arm:
+class TrialArm:
     """One point of the product. Contenders are compared with each other within a block."""
 
     contender: str
@@ -32,7 +32,7 @@ class Arm:
     levels: Mapping[str, str] = field(default_factory=dict)
     """The words of each of the contender's factors, by field; empty if the name alone makes the contender."""
 
-    def differs_in_one(self, other: Arm) -> bool:
+    def differs_in_one(self, other: TrialArm) -> bool:
         """True if the arms differ in exactly one shared factor: with more, no one could say which one mattered."""
         if not self.levels or not other.levels:
             return True
@@ -49,10 +49,10 @@ class Arm:
         return re.sub(r"[^a-z0-9.]+", "-", self.label.replace(",", "").lower()).strip("-")
 
 
-def arms_of(make: MakeSettings, contenders: Sequence[Factor], blocks: Sequence[Factor]) -> tuple[Arm, ...]:
+def arms_of(make: MakeSettings, contenders: Sequence[Factor], blocks: Sequence[Factor]) -> tuple[TrialArm, ...]:
     """Every contender in every block. Makes all settings at once, so that a mistake costs no run."""
     return tuple(
-        Arm(
+        TrialArm(
             _words(contender),
             _words(block),
             make(**_values(contender), **_values(block)),

@@ -11,7 +11,7 @@ import orjson
 from exchange.json_records import Record
 from exchange.words import counted
 from exchange_simulation.experiments.trials.observations import Observations
-from exchange_simulation.experiments.trials.plan import Plan, Step
+from exchange_simulation.experiments.trials.plan import TrialPlan, TrialStep
 from exchange_simulation.launching.files import json_bytes
 from exchange_simulation.launching.record.noise import noise_share
 from exchange_simulation.repeats.noise_rule import noise_caveats, set_aside_words
@@ -20,7 +20,7 @@ DIFFERS_BY_RUN = {("settings", "url"), ("host", "load_before")}
 """Fields of run.json that differ between any two runs: the free port, and the load, which is reported as a range."""
 
 
-def conditions(plan: Plan, observed: Iterable[Observations]) -> dict[str, Any]:
+def conditions(plan: TrialPlan, observed: Iterable[Observations]) -> dict[str, Any]:
     """The runs' common conditions; `differences` lists each field that differed, with the runs of each value."""
     arms = list(observed)
     runs = [record for arm in arms for record in arm.runs.values()]
@@ -53,14 +53,14 @@ def _between(runs: list[Record], part: str) -> Iterator[dict[str, Any]]:
         yield from _difference(f"{part}.{name}", {run["name"]: run.get(part, {}).get(name) for run in runs})
 
 
-def _settings(plan: Plan, arms: list[Observations]) -> Iterator[dict[str, Any]]:
+def _settings(plan: TrialPlan, arms: list[Observations]) -> Iterator[dict[str, Any]]:
     """Differences between each run's settings and the planned ones of its arm.
 
     A repeat's seed is as planned, and a setting that is newer than the run is not compared.
     """
     for arm in arms:
         planned = orjson.loads(json_bytes(arm.arm.settings.as_dict()))
-        seeds = {repeat: plan.settings_of(Step(repeat, arm.arm)).seed for repeat in arm.runs}
+        seeds = {repeat: plan.settings_of(TrialStep(repeat, arm.arm)).seed for repeat in arm.runs}
         written = {run["name"]: run.get("settings", {}) for run in arm.runs.values()}
         for name, value in planned.items():
             found = {run: settings[name] for run, settings in written.items() if name in settings}
@@ -81,7 +81,7 @@ def _difference(field: str, by_run: Mapping[str, Any]) -> Iterator[dict[str, Any
 
 
 def caveats(
-    plan: Plan, observed: dict[str, Observations], conditions: dict[str, Any], resumed: int = 0
+    plan: TrialPlan, observed: dict[str, Observations], conditions: dict[str, Any], resumed: int = 0
 ) -> Iterator[str]:
     """Sentences about the runs: missing, excluded, saturated, contradictory, noisy, or under other conditions."""
     yield from _counted_runs(plan, observed, resumed)
@@ -93,7 +93,7 @@ def caveats(
     yield from _differences(conditions)
 
 
-def _counted_runs(plan: Plan, observed: dict[str, Observations], resumed: int) -> Iterator[str]:
+def _counted_runs(plan: TrialPlan, observed: dict[str, Observations], resumed: int) -> Iterator[str]:
     """How many runs are there, dropped out and were made again, and how often the trial was resumed."""
     planned = plan.repeats * len(plan.arms)
     valid = sum(len(arm.runs) for arm in observed.values())
@@ -125,7 +125,7 @@ def _saturated(observed: dict[str, Observations]) -> Iterator[str]:
         yield f"counted although some runs saturated: {', '.join(arms)}"
 
 
-def _streams(plan: Plan, observed: dict[str, Observations]) -> Iterator[str]:
+def _streams(plan: TrialPlan, observed: dict[str, Observations]) -> Iterator[str]:
     """Blocks in which equal orders had different answers."""
     for block in plan.blocks:
         runs = [run for arm in plan.arms_of(block) for run in observed[arm.label].runs.values()]
@@ -137,14 +137,14 @@ def _streams(plan: Plan, observed: dict[str, Observations]) -> Iterator[str]:
             yield f"{block}: the same orders had different answers; do not trust these runs"
 
 
-def _set_aside(plan: Plan, observed: dict[str, Observations]) -> Iterator[str]:
+def _set_aside(plan: TrialPlan, observed: dict[str, Observations]) -> Iterator[str]:
     """The runs that the plan's rule on noise set aside, with the first ones' names."""
     runs = [record for arm in observed.values() for _, record in arm.set_aside]
     if plan.redo and runs:
         yield set_aside_words(runs, plan.redo)
 
 
-def _noisy(plan: Plan, observed: dict[str, Observations]) -> Iterator[str]:
+def _noisy(plan: TrialPlan, observed: dict[str, Observations]) -> Iterator[str]:
     """How many of the runs that count had much other work, or steal, beside them; and how many do not tell."""
     runs = [run for arm in observed.values() for run in arm.runs.values()]
     if any("noise" in run for run in runs):  # an older version's runs have none

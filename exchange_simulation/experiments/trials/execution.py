@@ -18,7 +18,7 @@ from rich.segment import ControlType
 from exchange.json_records import Record
 from exchange.settings import RunSettings
 from exchange_simulation.experiments.trials.observations import attempts, is_valid, new_attempt, unmeasured
-from exchange_simulation.experiments.trials.plan import WARM_UP, Plan, Step, run_s
+from exchange_simulation.experiments.trials.plan import WARM_UP, TrialPlan, TrialStep, run_s
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import write_json
 from exchange_simulation.launching.interrupts import handled_by
@@ -44,13 +44,13 @@ def measure_with_page(folder: Path, settings: RunSettings, brokers: Brokers) -> 
     return measured.record
 
 
-def to_do(trial: Path, plan: Plan) -> list[Step]:
+def to_do(trial: Path, plan: TrialPlan) -> list[TrialStep]:
     """The remaining steps in the plan's order, after new warm-ups for the contenders that have runs left.
 
     Steps whose runs were all too noisy remain, as far as the plan's rule allows.
     """
     valid = _valid_attempts(trial)
-    redos: Redos[Step] = Redos(plan.redo, valid)
+    redos: Redos[TrialStep] = Redos(plan.redo, valid)
     left = [step for step in plan.steps if not valid.get(step.name) or redos.wants(step)]
     kinds = {(step.arm.contender, step.arm.settings.transport) for step in left}
     warm_ups = (step for step in plan.warm_ups if (step.arm.contender, step.arm.settings.transport) in kinds)
@@ -64,9 +64,9 @@ def _valid_attempts(trial: Path) -> dict[str, list[Record]]:
     return {step: list(filter(is_valid, records)) for step, records in found if not step.startswith(warm_up)}
 
 
-def execute(trial: Path, plan: Plan, steps: list[Step], measure: Measure, progress: Progress) -> bool:
+def execute(trial: Path, plan: TrialPlan, steps: list[TrialStep], measure: Measure, progress: Progress) -> bool:
     """Make the runs, and noisy ones again. False if a signal ended them early. UserError if a warm-up cannot start."""
-    redos: Redos[Step] = Redos(plan.redo, _valid_attempts(trial))
+    redos: Redos[TrialStep] = Redos(plan.redo, _valid_attempts(trial))
     with CtrlC.noted() as ctrl_c:
         for number, step in enumerate(redos.in_turn(steps)):
             try:
@@ -83,7 +83,7 @@ def execute(trial: Path, plan: Plan, steps: list[Step], measure: Measure, progre
     return True
 
 
-def _attempt(trial: Path, step: Step, settings: RunSettings, measure: Measure) -> Record:
+def _attempt(trial: Path, step: TrialStep, settings: RunSettings, measure: Measure) -> Record:
     """A run that cannot start is recorded as partial; a warm-up that cannot start ends the trial with UserError."""
     folder = new_attempt(trial, step)
     try:
@@ -121,7 +121,7 @@ class Progress:
     It is drawn on stderr and only between runs, so it takes no CPU time from what is measured.
     """
 
-    def __init__(self, steps: list[Step], console: Console | None = None) -> None:
+    def __init__(self, steps: list[TrialStep], console: Console | None = None) -> None:
         self._console = console or Console(stderr=True, highlight=False)
         self._is_drawn = self._console.is_terminal and not has_listener()
         self._bar = progress.Progress(
@@ -138,7 +138,7 @@ class Progress:
         self._task = self._bar.add_task("", total=self._duration_s)
 
     @contextlib.contextmanager
-    def shown(self, step: Step) -> Iterator[Callable[[Record, bool], None]]:
+    def shown(self, step: TrialStep) -> Iterator[Callable[[Record, bool], None]]:
         """Surrounds a run; the yielded function shows how the run ended, and whether it will be made again."""
         self._begun += 1
         is_extra = step.name in self._shown

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from exchange.json_records import NEWER, SCHEMA, ComparisonRecord, Record, RunRecord, UnusableRecord, decode
-from exchange_simulation.experiments.trials.arms import Arm
+from exchange_simulation.experiments.trials.arms import TrialArm
 from exchange_simulation.experiments.trials.plan import FILE as PLAN
-from exchange_simulation.experiments.trials.plan import WARM_UP, Plan, Step, read_plan
+from exchange_simulation.experiments.trials.plan import WARM_UP, TrialPlan, TrialStep, read_plan
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import new_run_folder
 from exchange_simulation.launching.metrics import Metric
@@ -30,7 +30,7 @@ NEWER_RECORD = f"its run.json is of a newer schema than {SCHEMA}, which this exc
 UNRECORDED = "ended before it wrote its record"
 
 
-def new_attempt(trial: Path, step: Step) -> Path:
+def new_attempt(trial: Path, step: TrialStep) -> Path:
     """A new folder; a run's name is its token on every link and queue, so no two attempts share one."""
     return new_run_folder(trial, f"{step.name}-{secrets.token_hex(3)}")
 
@@ -48,7 +48,7 @@ def attempts(trial: Path) -> dict[str, list[Record]]:
     return {step: sorted(records, key=lambda record: str(record.get("started_at"))) for step, records in found.items()}
 
 
-def resumed(trial: Path, plan: Plan) -> int:
+def resumed(trial: Path, plan: TrialPlan) -> int:
     """How often the trial was resumed.
 
     The plan of an older version does not say. Its warm-ups tell: they are made again at each look and each resumption.
@@ -98,7 +98,7 @@ class Observations:
     `set_aside` are the noisy ones that were made again, `excluded` are those that failed.
     """
 
-    arm: Arm
+    arm: TrialArm
     runs: dict[int, Record]
     excluded: list[tuple[int, Record]]
     set_aside: list[tuple[int, Record]] = field(default_factory=list)
@@ -138,16 +138,16 @@ def set_aside(folder: Path) -> set[str]:
     return set()
 
 
-def observe(trial: Path, plan: Plan) -> dict[str, Observations]:
+def observe(trial: Path, plan: TrialPlan) -> dict[str, Observations]:
     """The observations of every arm, by its label."""
     records = attempts(trial)
     return {arm.label: _observations(records, plan, arm) for arm in plan.arms}
 
 
-def _observations(records: dict[str, list[Record]], plan: Plan, arm: Arm) -> Observations:
+def _observations(records: dict[str, list[Record]], plan: TrialPlan, arm: TrialArm) -> Observations:
     found = Observations(arm, {}, [])
     for repeat in range(1, plan.repeats + 1):
-        tries = records.get(Step(repeat, arm).name, [])
+        tries = records.get(TrialStep(repeat, arm).name, [])
         valid = list(filter(is_valid, tries))
         counts = plan.redo.choose(valid) if plan.redo else next(iter(valid), None)
         if counts:

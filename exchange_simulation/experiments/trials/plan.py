@@ -16,7 +16,7 @@ from typing import Any
 from exchange.allowed import BadSetting, whole
 from exchange.json_records import SCHEMA, PlanRecord
 from exchange.settings import RunSettings
-from exchange_simulation.experiments.trials.arms import Arm
+from exchange_simulation.experiments.trials.arms import TrialArm
 from exchange_simulation.experiments.trials.study import COMPARE, STUDIES, Study
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import write_json
@@ -38,11 +38,11 @@ MOST_PAUSE_S = 3_600.0
 
 
 @dataclass(frozen=True)
-class Step:
+class TrialStep:
     """One run of the plan."""
 
     repeat: int
-    arm: Arm
+    arm: TrialArm
 
     @property
     def name(self) -> str:
@@ -50,10 +50,10 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class TrialPlan:
     """A trial's plan: every arm runs once in each repeat. Equal plans give equal orders."""
 
-    arms: tuple[Arm, ...]
+    arms: tuple[TrialArm, ...]
     repeats: int
     seed: int
     study: Study = COMPARE
@@ -76,11 +76,11 @@ class Plan:
         if len(set(slugs)) < len(slugs) or not slugs:
             raise BadSetting("arms", slugs, "one or more arms, no two alike")
 
-    def with_redo(self, redo_noisy: bool) -> Plan:
+    def with_redo(self, redo_noisy: bool) -> TrialPlan:
         """The same plan, in which noisy runs are made again, or kept."""
         return replace(self, redo=RedoRule.of_plan(self.repeats * len(self.arms)) if redo_noisy else None)
 
-    def with_looks(self, max_repeats: int) -> Plan:
+    def with_looks(self, max_repeats: int) -> TrialPlan:
         """The same plan, which doubles its repeats while rows are undecided; its rule on noise is for `max_repeats`."""
         whole("max_repeats", max_repeats, self.repeats, MOST_REPEATS)
         doubled = (self.repeats * 2**times for times in range(max_repeats.bit_length()))
@@ -89,17 +89,17 @@ class Plan:
         return replace(self, looks=looks, redo=redo)
 
     @property
-    def next_look(self) -> Plan | None:
+    def next_look(self) -> TrialPlan | None:
         """The plan with the repeats of the next look; None after the last one."""
         after = next((repeats for repeats in self.looks if repeats > self.repeats), None)
         return replace(self, repeats=after) if after else None
 
     @property
-    def longest(self) -> Plan:
+    def longest(self) -> TrialPlan:
         """The plan with the repeats of its last look."""
         return replace(self, repeats=max(self.repeats, *self.looks, 0))
 
-    def settings_of(self, step: Step) -> RunSettings:
+    def settings_of(self, step: TrialStep) -> RunSettings:
         """The settings of a run. The seed of the orders differs by repeat, unless the arms themselves differ in it."""
         settings = step.arm.settings
         if step.repeat == WARM_UP or not self.seed_by_repeat or len({arm.settings.seed for arm in self.arms}) > 1:
@@ -115,32 +115,32 @@ class Plan:
         return list(dict.fromkeys(arm.block for arm in self.arms))
 
     @property
-    def compared_arms(self) -> list[tuple[Arm, Arm]]:
+    def compared_arms(self) -> list[tuple[TrialArm, TrialArm]]:
         """The arms to compare with each other, block by block: those that differ in one factor."""
         every = (two for block in self.blocks for two in combinations(self.arms_of(block), 2))
         comparable = [(first, second) for first, second in every if first.differs_in_one(second)]
         firsts = {block: self.arms_of(block)[0] for block in self.blocks}
         return [two for two in comparable if not self.study.against_the_first or two[0] is firsts[two[0].block]]
 
-    def arms_of(self, block: str) -> list[Arm]:
+    def arms_of(self, block: str) -> list[TrialArm]:
         return [arm for arm in self.arms if arm.block == block]
 
     @property
-    def warm_ups(self) -> list[Step]:
+    def warm_ups(self) -> list[TrialStep]:
         """One run for each contender over each transport, with its first arm."""
-        firsts: dict[tuple[str, str], Arm] = {}
+        firsts: dict[tuple[str, str], TrialArm] = {}
         for arm in self.arms:
             firsts.setdefault((arm.contender, arm.settings.transport), arm)
-        return [Step(WARM_UP, arm) for arm in firsts.values()]
+        return [TrialStep(WARM_UP, arm) for arm in firsts.values()]
 
     @property
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[TrialStep]:
         """All runs that count, in their order: compared runs are close in time."""
         by_block = [self.arms_of(block) for block in self.blocks]
-        return [Step(repeat, arm) for repeat, arm in in_turns(by_block, self.repeats, self.seed)]
+        return [TrialStep(repeat, arm) for repeat, arm in in_turns(by_block, self.repeats, self.seed)]
 
 
-def expected_s(plan: Plan, steps: Sequence[Step]) -> float:
+def expected_s(plan: TrialPlan, steps: Sequence[TrialStep]) -> float:
     """How long these runs will take."""
     return sum(run_s(step.arm.settings) + plan.pause_s for step in steps)
 
@@ -150,7 +150,7 @@ def run_s(settings: RunSettings) -> float:
     return (settings.length_s or UNKNOWN_S) + OVERHEAD_S
 
 
-def plan_as_dict(plan: Plan) -> dict[str, Any]:
+def plan_as_dict(plan: TrialPlan) -> dict[str, Any]:
     """plan.json's content: the arms' settings, and the names of all runs in their order."""
     return {
         "schema": SCHEMA,
@@ -168,7 +168,7 @@ def plan_as_dict(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _arm_as_dict(arm: Arm) -> dict[str, Any]:
+def _arm_as_dict(arm: TrialArm) -> dict[str, Any]:
     return {
         "contender": arm.contender,
         "block": arm.block,
@@ -177,11 +177,11 @@ def _arm_as_dict(arm: Arm) -> dict[str, Any]:
     }
 
 
-def write_plan(folder: Path, plan: Plan) -> None:
+def write_plan(folder: Path, plan: TrialPlan) -> None:
     write_json(folder / FILE, plan_as_dict(plan))
 
 
-def read_plan(folder: Path) -> Plan:
+def read_plan(folder: Path) -> TrialPlan:
     """The plan in a trial's folder.
 
     UserError if there is no plan, if it is damaged, or if this version would run it differently.
@@ -208,8 +208,8 @@ def _means_the_same(written: dict[str, Any], planned: dict[str, Any]) -> bool:
     return same and written["order"] == planned["order"]
 
 
-def _plan(written: dict[str, Any]) -> Plan:
-    return Plan(
+def _plan(written: dict[str, Any]) -> TrialPlan:
+    return TrialPlan(
         arms=tuple(_arm(arm) for arm in written["arms"]),
         repeats=written["repeats"],
         seed=written["seed"],
@@ -222,6 +222,6 @@ def _plan(written: dict[str, Any]) -> Plan:
     )
 
 
-def _arm(written: dict[str, Any]) -> Arm:
+def _arm(written: dict[str, Any]) -> TrialArm:
     settings = settings_as_written(written["settings"])
-    return Arm(written["contender"], written["block"], settings, written.get("levels", {}))
+    return TrialArm(written["contender"], written["block"], settings, written.get("levels", {}))

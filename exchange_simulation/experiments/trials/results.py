@@ -10,17 +10,17 @@ from exchange.estimates import IntervalEstimate, median
 from exchange.json_records import SCHEMA, Record
 from exchange_simulation.experiments.trials.conditions import caveats, conditions
 from exchange_simulation.experiments.trials.observations import Observations, observe, resumed
-from exchange_simulation.experiments.trials.plan import Plan
+from exchange_simulation.experiments.trials.plan import TrialPlan
 from exchange_simulation.experiments.trials.verdicts import alpha_of, judge_all, planned_rows, unreachable
 from exchange_simulation.launching.metrics import Metric, orders_measured
 from exchange_simulation.launching.record.noise import noise_share
-from exchange_simulation.repeats.judging import Verdict, is_decided, statistics_of, verdict_as_dict
+from exchange_simulation.repeats.judging import PairVerdict, is_decided, statistics_of, verdict_as_dict
 from exchange_simulation.reports.formats import ends
 
 FILE = "comparison.json"
 
 
-def results(trial: Path, plan: Plan) -> dict[str, Any]:
+def results(trial: Path, plan: TrialPlan) -> dict[str, Any]:
     """The results of all runs in the trial's folder so far."""
     observed = observe(trial, plan)
     found = conditions(plan, observed.values())
@@ -50,7 +50,7 @@ def results(trial: Path, plan: Plan) -> dict[str, Any]:
     }
 
 
-def _redo_noisy(plan: Plan, arms: Iterable[Observations]) -> dict[str, Any] | None:
+def _redo_noisy(plan: TrialPlan, arms: Iterable[Observations]) -> dict[str, Any] | None:
     """The plan's rule, and how often it was used; None if the plan keeps noisy runs."""
     if plan.redo is None:
         return None
@@ -59,14 +59,14 @@ def _redo_noisy(plan: Plan, arms: Iterable[Observations]) -> dict[str, Any] | No
     return plan.redo.use_as_dict(set_aside, [run for arm in observed for run in arm.runs.values()])
 
 
-def _statistics(plan: Plan) -> dict[str, Any]:
+def _statistics(plan: TrialPlan) -> dict[str, Any]:
     """How the verdicts were found, with the looks of a trial that goes on."""
     alpha = alpha_of(plan)
     found = statistics_of(len(planned_rows(plan)), alpha)
     return {**found, "looks": list(plan.looks), "alpha_of_a_look": alpha}
 
 
-def _arm(arm: Observations, plan: Plan) -> dict[str, Any]:
+def _arm(arm: Observations, plan: TrialPlan) -> dict[str, Any]:
     return {
         "label": arm.arm.label,
         "contender": arm.arm.contender,
@@ -108,7 +108,7 @@ def _estimate(estimate: IntervalEstimate, name: str) -> dict[str, float | None]:
     return {name: estimate.value, "low": estimate.low, "high": estimate.high}
 
 
-def _verdicts(plan: Plan, observed: dict[str, Observations], verdicts: list[Verdict]) -> list[dict[str, Any]]:
+def _verdicts(plan: TrialPlan, observed: dict[str, Observations], verdicts: list[PairVerdict]) -> list[dict[str, Any]]:
     """The verdict of each planned row, with what was compared in it."""
     rows = zip(planned_rows(plan), verdicts, strict=True)
     return [

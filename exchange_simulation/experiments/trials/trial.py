@@ -20,8 +20,8 @@ from exchange_simulation.experiments.trials.execution import Measure, Progress, 
 from exchange_simulation.experiments.trials.observations import is_warm_up
 from exchange_simulation.experiments.trials.plan import (
     WARM_UP,
-    Plan,
-    Step,
+    TrialPlan,
+    TrialStep,
     expected_s,
     plan_as_dict,
     read_plan,
@@ -47,7 +47,7 @@ SHOW: dict[str, Callable[[dict[str, Any]], None]] = {COMPARE.name: show, NAGLE.n
 """Functions that print a trial's record, by study."""
 
 
-def show_plan(plan: Plan, as_json: bool, results: str) -> int:
+def show_plan(plan: TrialPlan, as_json: bool, results: str) -> int:
     """Print what would be run. Returns the exit code, 0."""
     if as_json:
         print_json(plan_as_dict(plan))
@@ -64,7 +64,7 @@ class Trial(NamedTuple):
     """A trial whose runs were made, with its record and page written."""
 
     folder: Path
-    plan: Plan
+    plan: TrialPlan
     record: dict[str, Any]
     page: Path
     is_whole: bool
@@ -76,7 +76,7 @@ class Trial(NamedTuple):
         return 0 if self.record["status"] == "complete" else 1
 
 
-def run_trial(plan: Plan, parent: str, name: str | None, as_json: bool) -> Trial:
+def run_trial(plan: TrialPlan, parent: str, name: str | None, as_json: bool) -> Trial:
     """Make a new trial and show it."""
     return _show(new_trial(plan, parent, name, partial(_print, to_stderr=as_json)), as_json)
 
@@ -96,7 +96,7 @@ def resume_trial(parent: str, name: str, as_json: bool, study: Study = COMPARE) 
         return _show(_run_trial(folder, plan, partial(_print, to_stderr=as_json)), as_json)
 
 
-def new_trial(plan: Plan, parent: str, name: str | None, announce: Announce) -> Trial:
+def new_trial(plan: TrialPlan, parent: str, name: str | None, announce: Announce) -> Trial:
     """Make the runs of a plan in a new folder of `parent`. UserError if runs cannot start.
 
     The folder stays if a run that counts was measured; otherwise nothing is left behind.
@@ -123,7 +123,7 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def _run_trial(folder: Path, plan: Plan, announce: Announce) -> Trial:
+def _run_trial(folder: Path, plan: TrialPlan, announce: Announce) -> Trial:
     """Make the missing runs, then the trial's record and page."""
     with Brokers() as brokers:
         ended, record = _until_decided(folder, plan, partial(measure_with_page, brokers=brokers), announce)
@@ -141,7 +141,7 @@ def _show(trial: Trial, as_json: bool) -> Trial:
     return trial
 
 
-def _until_decided(folder: Path, plan: Plan, measure: Measure, announce: Announce) -> tuple[bool, dict[str, Any]]:
+def _until_decided(folder: Path, plan: TrialPlan, measure: Measure, announce: Announce) -> tuple[bool, dict[str, Any]]:
     """Make the runs up to the plan's next look, and further ones while rows are undecided: (whether it ended, record).
 
     Without looks, that is every run of the plan.
@@ -160,7 +160,7 @@ def _until_decided(folder: Path, plan: Plan, measure: Measure, announce: Announc
         write_plan(folder, plan)
 
 
-def _write_results(folder: Path, plan: Plan) -> dict[str, Any]:
+def _write_results(folder: Path, plan: TrialPlan) -> dict[str, Any]:
     record = results(folder, plan)
     write_json(folder / FILE, record)
     return record
@@ -171,7 +171,7 @@ def _print(sentences: Iterable[str], to_stderr: bool = False) -> None:
         say(sentence) if has_listener() else click.echo(sentence, err=to_stderr)
 
 
-def announcement(plan: Plan, steps: Sequence[Step], results: Path | None = None) -> Iterator[str]:
+def announcement(plan: TrialPlan, steps: Sequence[TrialStep], results: Path | None = None) -> Iterator[str]:
     """The number of runs, the expected time, and the smallest difference that the plan finds, or that it finds none.
 
     `results` is the folder of earlier trials, which tell how far repeats scatter.
@@ -202,13 +202,13 @@ def _folded(sentence: str) -> str:
     return "\n".join(textwrap.wrap(sentence, columns()))
 
 
-def _contenders(plan: Plan) -> str:
+def _contenders(plan: TrialPlan) -> str:
     """The names of the contenders, or only their number if a name has several parts."""
     names = plan.contenders
     return ", ".join(names) if not any(", " in name for name in names) else counted(len(names), "contenders")
 
 
-def listing(steps: Sequence[Step]) -> Iterator[str]:
+def listing(steps: Sequence[TrialStep]) -> Iterator[str]:
     """A line for each run, in order."""
     for step in steps:
         yield f"{'warm-up' if step.repeat == WARM_UP else f'repeat {step.repeat}':<10} {step.arm.label}"

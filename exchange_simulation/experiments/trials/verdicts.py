@@ -15,9 +15,9 @@ from statistics import NormalDist, median, stdev
 from exchange.json_records import ComparisonRecord, Record, decode
 from exchange.words import counted
 from exchange_simulation.experiments.trials.observations import Observations
-from exchange_simulation.experiments.trials.plan import Plan
+from exchange_simulation.experiments.trials.plan import TrialPlan
 from exchange_simulation.launching.metrics import Metric
-from exchange_simulation.repeats.judging import ALPHA, ComparedPair, Side, Verdict, judge_together
+from exchange_simulation.repeats.judging import ALPHA, ComparedPair, ComparedSide, PairVerdict, judge_together
 from exchange_simulation.repeats.sentences import cannot_reach_a_verdict
 from exchange_simulation.repeats.sign_flips import repeats_needed
 
@@ -34,7 +34,7 @@ PlannedRow = tuple[Metric, str, str]
 """(metric, label of the first arm, label of the second)"""
 
 
-def planned_rows(plan: Plan) -> list[PlannedRow]:
+def planned_rows(plan: TrialPlan) -> list[PlannedRow]:
     """All rows that the plan leads to. They are one family: the more there are, the wider every interval."""
     return [
         (metric, first.label, second.label)
@@ -44,18 +44,18 @@ def planned_rows(plan: Plan) -> list[PlannedRow]:
     ]
 
 
-def alpha_of(plan: Plan) -> float:
+def alpha_of(plan: TrialPlan) -> float:
     """The level of one look at the results of a trial that goes on: those that have enough repeats share ALPHA."""
     share = next(n for n in count(1) if sum(look >= repeats_needed(ALPHA / n) for look in plan.looks) <= n)
     return ALPHA / share
 
 
-def unreachable(plan: Plan) -> str | None:
+def unreachable(plan: TrialPlan) -> str | None:
     """A sentence if no repeat of this plan can ever lead to a verdict, else None."""
     return cannot_reach_a_verdict(plan.longest.repeats, alpha_of(plan)) if planned_rows(plan) else None
 
 
-def judge_all(plan: Plan, observed: dict[str, Observations]) -> list[Verdict]:
+def judge_all(plan: TrialPlan, observed: dict[str, Observations]) -> list[PairVerdict]:
     """A verdict for every planned row, in their order; all rows are one family."""
     pairs = [_pair(metric, observed[first], observed[second]) for metric, first, second in planned_rows(plan)]
     return judge_together(pairs, alpha_of(plan), plan.seed, plan.study.differ)
@@ -65,8 +65,8 @@ def _pair(metric: Metric, first: Observations, second: Observations) -> Compared
     return ComparedPair(
         figure=metric.name,
         says=metric.says,
-        first=Side(first.arm.contender, first.values(metric), first.kept_rate),
-        second=Side(second.arm.contender, second.values(metric), second.kept_rate),
+        first=ComparedSide(first.arm.contender, first.values(metric), first.kept_rate),
+        second=ComparedSide(second.arm.contender, second.values(metric), second.kept_rate),
         why_not=not_compared(first, second),
     )
 
@@ -88,7 +88,7 @@ def _rate_not_kept(lacking: list[Observations]) -> str:
     return f"{who} {offered} ({saturated} runs saturated)"
 
 
-def detectable(plan: Plan, results: Path | None) -> str | None:
+def detectable(plan: TrialPlan, results: Path | None) -> str | None:
     """The difference in completion p50 that the plan is likely to find; None for a plan without such a row."""
     rows = planned_rows(plan)
     if not any(metric.name == ANNOUNCED for metric, _, _ in rows):

@@ -18,7 +18,7 @@ from exchange_simulation.launching.option_types import OneOf
 from exchange_simulation.messaging.benchmark import Benchmark, Cell, Column, Figures, Point, Results, Scale, Settings
 from exchange_simulation.messaging.options import SAMPLE_SECONDS, EachOnce, Seconds, numbers
 from exchange_simulation.messaging.roles import Links, Role, check_descriptors
-from exchange_simulation.messaging.supply_chain.chain import Chain, Times
+from exchange_simulation.messaging.supply_chain.chain import Chain, ChainTimes
 from exchange_simulation.messaging.supply_chain.deployment import (
     BROKERLESS,
     MOST_AGENTS,
@@ -35,7 +35,7 @@ from exchange_simulation.messaging.supply_chain.judging import (
     wrong_with_restarted,
 )
 from exchange_simulation.messaging.supply_chain.messages import INTERACTIONS, Group
-from exchange_simulation.messaging.supply_chain.plan import Plan
+from exchange_simulation.messaging.supply_chain.plan import SupplyChainPlan
 from exchange_simulation.messaging.supply_chain.topologies import FREEFORM, TOPOLOGIES, VERTICAL, Topology, topology_of
 from transports.base import Pattern
 from transports.registry import has_broker
@@ -111,7 +111,7 @@ def points(settings: Settings) -> list[Point]:
         found += [{"topology": name, "base": base} for base in (settings["base"] if name != FREEFORM else (1,))]
     for point in found:
         topology = _topology(point, settings)
-        Plan.of(topology)
+        SupplyChainPlan.of(topology)
         if any(map(has_broker, settings["transport"])):
             needed = descriptors_of_broker(Chain(topology), settings["agents"])
             check_descriptors(needed, f"the broker needs {needed:,} descriptors for queues and connections")
@@ -129,8 +129,8 @@ def chain_of(cell: Cell) -> Chain:
     return Chain(topology if cell.has_broker else topology.only(BROKERLESS))
 
 
-def times_of(settings: Settings) -> Times:
-    return Times(settings["warm_up_s"], settings["duration_s"], settings["drain_s"])
+def times_of(settings: Settings) -> ChainTimes:
+    return ChainTimes(settings["warm_up_s"], settings["duration_s"], settings["drain_s"])
 
 
 def unsupported(cell: Cell) -> str | None:
@@ -171,7 +171,7 @@ def plan_instead(settings: Settings) -> bool:
         return False
     for point in points(settings):
         words = f"supply chain, {point['topology']}" + (f", base {point['base']}" * (point["topology"] != FREEFORM))
-        print_plan(Plan.of(_topology(point, settings)), words)
+        print_plan(SupplyChainPlan.of(_topology(point, settings)), words)
     return True
 
 

@@ -14,9 +14,9 @@ import numpy as np
 from exchange_simulation.messaging.flow import REPORT_EVERY_NS
 from exchange_simulation.messaging.roles import LinkEnd, RoleResult
 from exchange_simulation.messaging.session import OPEN_NS, TICK_NS, Session, await_subscribers
-from exchange_simulation.messaging.supply_chain.chain import NUMBER_OF, Chain, Location, Times, size_number
+from exchange_simulation.messaging.supply_chain.chain import NUMBER_OF, Chain, ChainTimes, Location, size_number
 from exchange_simulation.messaging.supply_chain.ledger import HEAD, Head, Ledger, bodies
-from exchange_simulation.messaging.supply_chain.messages import INTERACTIONS, MESSAGES, Kind, Message, To
+from exchange_simulation.messaging.supply_chain.messages import INTERACTIONS, MESSAGES, AgentKind, Message, To
 from exchange_simulation.messaging.supply_chain.post import Post
 from transports.base import PeerGone
 from transports.frames import FrameBatch
@@ -31,12 +31,12 @@ ROUTES = Mapping[tuple[int, int], tuple[int, int]]
 
 
 @dataclass(frozen=True)
-class Agent:
+class ChainAgent:
     """A role's task. `start` is shared by all agents: the one that `opens` writes there when the clock starts."""
 
     chain: Chain
     locations: tuple[Location, ...]
-    times: Times
+    times: ChainTimes
     routes: ROUTES
     receives: tuple[int, ...]
     """Links that it receives from; it waits for all of them together."""
@@ -71,7 +71,7 @@ class Agent:
 class _Shift:
     """An agent at work, from the common start to the end."""
 
-    def __init__(self, agent: Agent, session: Session, start_ns: int) -> None:
+    def __init__(self, agent: ChainAgent, session: Session, start_ns: int) -> None:
         self._agent, self._chain, self._session = agent, agent.chain, session
         times = agent.times
         until_ns = start_ns + int(times.driven_s * 1e9)
@@ -79,7 +79,7 @@ class _Shift:
         self._ledger = Ledger(start_ns + int(times.warm_up_s * 1e9), until_ns)
         self._post = Post(session.links, agent.receives, agent.ends, self._give_up_ns)
         self._turns: dict[Location, int] = {location: location.number for location in agent.locations}
-        self._own = {kind: [each.number for each in agent.locations if each.kind is kind] for kind in Kind}
+        self._own = {kind: [each.number for each in agent.locations if each.kind is kind] for kind in AgentKind}
         self._reported = self._next_due = self._look_ns = 0
         self._drivers = _drivers(agent)
         self._begun = [0] * len(self._drivers)
@@ -151,9 +151,9 @@ class _Shift:
         """The agent's locations that get this message, each a copy."""
         to = MESSAGES[head.message].to
         if to is To.EVERYBODY:
-            return self._own[Kind.SM]
+            return self._own[AgentKind.SM]
         if to is To.FAMILY:
-            return [number for number in self._chain.suppliers_of[head.target] if number in self._own[Kind.SP]]
+            return [number for number in self._chain.suppliers_of[head.target] if number in self._own[AgentKind.SP]]
         return [head.target]
 
     def _answer(self, head: Head, receiver: int) -> None:
@@ -176,7 +176,7 @@ class _Shift:
             case To.INITIATOR:
                 return initiator
             case To.HQ_IN_TURN:
-                self._turns[me] = (self._turns[me] + 1) % self._chain.many(Kind.HQ)
+                self._turns[me] = (self._turns[me] + 1) % self._chain.many(AgentKind.HQ)
                 return self._turns[me]
             case _:
                 return 0
@@ -200,7 +200,7 @@ class _Shift:
         )
 
 
-def _drivers(agent: Agent) -> list[tuple[Location, int]]:
+def _drivers(agent: ChainAgent) -> list[tuple[Location, int]]:
     return [
         (location, number)
         for location in agent.locations
@@ -209,7 +209,7 @@ def _drivers(agent: Agent) -> list[tuple[Location, int]]:
     ]
 
 
-def _merged(agent: Agent, drivers: Sequence[tuple[Location, int]], start_ns: int) -> tuple[list[int], list[int]]:
+def _merged(agent: ChainAgent, drivers: Sequence[tuple[Location, int]], start_ns: int) -> tuple[list[int], list[int]]:
     """(when something is due, which driver it is), in the order of time."""
     dues = [agent.chain.dues_ns(location, number, agent.times) for location, number in drivers]
     if not dues:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exchange_simulation.messaging.supply_chain.messages import INTERACTIONS, MESSAGES, Kind, Message, To
+from exchange_simulation.messaging.supply_chain.messages import INTERACTIONS, MESSAGES, AgentKind, Message, To
 from exchange_simulation.messaging.supply_chain.topologies import Topology
 from transports.frames import Longs
 
@@ -22,13 +22,13 @@ GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 class Location(NamedTuple):
-    kind: Kind
+    kind: AgentKind
     number: int
     """From 0, among the locations of its kind."""
 
 
 @dataclass(frozen=True)
-class Times:
+class ChainTimes:
     """Seconds of a run: nothing is counted in the warm-up; no interaction begins in the drain."""
 
     warm_up_s: float
@@ -48,19 +48,19 @@ class Chain:
     def locations(self) -> list[Location]:
         """The locations that take part in an interaction which is on."""
         kinds = {kind for each in self.topology.messages for kind in (each.source, each.target)}
-        return [Location(kind, number) for kind in Kind if kind in kinds for number in range(self.many(kind))]
+        return [Location(kind, number) for kind in AgentKind if kind in kinds for number in range(self.many(kind))]
 
-    def many(self, kind: Kind) -> int:
+    def many(self, kind: AgentKind) -> int:
         return self.topology.locations[kind]
 
     def centre_of(self, supermarket: int) -> int:
         """The distribution centre that serves a supermarket."""
-        return supermarket % self.many(Kind.DC)
+        return supermarket % self.many(AgentKind.DC)
 
     @cached_property
     def suppliers_of(self) -> list[list[int]]:
         """The suppliers of each family of products: as many families for each supplier, in changing company."""
-        each, many = self.topology.suppliers_of_a_family, self.many(Kind.SP)
+        each, many = self.topology.suppliers_of_a_family, self.many(AgentKind.SP)
         load, found = [0] * many, []
         for family in range(self.topology.families):
             wanted = math.floor((family + 1) * each + 1e-9) - math.floor(family * each + 1e-9)
@@ -72,7 +72,9 @@ class Chain:
 
     def family(self, centre: int, call: int) -> int:
         """The family of a centre's call for offers: all in turn, neighbours far apart."""
-        return (centre * self.topology.families // self.many(Kind.DC) + call * self._stride) % self.topology.families
+        return (
+            centre * self.topology.families // self.many(AgentKind.DC) + call * self._stride
+        ) % self.topology.families
 
     @cached_property
     def _stride(self) -> int:
@@ -86,7 +88,7 @@ class Chain:
         rivals = self.suppliers_of[self.family(centre, call)]
         return rivals[(call // self.topology.families + centre) % len(rivals)] if rivals else 0
 
-    def dues_ns(self, location: Location, interaction: int, times: Times) -> Longs:
+    def dues_ns(self, location: Location, interaction: int, times: ChainTimes) -> Longs:
         """When a location begins an interaction, in ns from the start: evenly, and never with its neighbours.
 
         The measured time begins in the middle between two initiations, so it has as many as planned, or the nearest.
@@ -106,10 +108,10 @@ class Chain:
     def copies(self, message: Message, destination: int) -> int:
         """Deliveries of one message."""
         if message.to is To.EVERYBODY:
-            return self.many(Kind.SM)
+            return self.many(AgentKind.SM)
         return len(self.suppliers_of[destination]) if message.to is To.FAMILY else 1
 
-    def deliveries(self, times: Times) -> int:
+    def deliveries(self, times: ChainTimes) -> int:
         """All messages that are received from start to end."""
         return sum(
             self._deliveries(Location(INTERACTIONS[number].initiator, place), number, times)
@@ -117,7 +119,7 @@ class Chain:
             for place in range(self.many(INTERACTIONS[number].initiator))
         )
 
-    def _deliveries(self, location: Location, number: int, times: Times) -> int:
+    def _deliveries(self, location: Location, number: int, times: ChainTimes) -> int:
         begun = len(self.dues_ns(location, number, times))
         messages = INTERACTIONS[number].messages
         if number != 2:

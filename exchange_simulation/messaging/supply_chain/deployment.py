@@ -21,9 +21,9 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.interrupts import beside
 from exchange_simulation.messaging.benchmark import Cell
 from exchange_simulation.messaging.roles import LinkEnd, Links, Role, Sharing
-from exchange_simulation.messaging.supply_chain.agent import ROUTES, Agent
-from exchange_simulation.messaging.supply_chain.chain import NUMBER_OF, Chain, Location, Times
-from exchange_simulation.messaging.supply_chain.messages import MESSAGES, Kind, Message, To
+from exchange_simulation.messaging.supply_chain.agent import ROUTES, ChainAgent
+from exchange_simulation.messaging.supply_chain.chain import NUMBER_OF, Chain, ChainTimes, Location
+from exchange_simulation.messaging.supply_chain.messages import MESSAGES, AgentKind, Message, To
 from transports.base import AS, CONSUMED, Pattern, TransportError
 from transports.declaration import BreakableServer, BrokerServer
 
@@ -32,21 +32,21 @@ BROKERLESS = (5, 6, 7)
 MOST_AGENTS = 40
 LARGEST_MESSAGE = 1 << 16
 LOOK_EVERY_S = 0.02
-WORDS = {Kind.SM: "supermarket", Kind.DC: "centre", Kind.SP: "supplier", Kind.HQ: "headquarters"}
+WORDS = {AgentKind.SM: "supermarket", AgentKind.DC: "centre", AgentKind.SP: "supplier", AgentKind.HQ: "headquarters"}
 
 
 def agents_of(chain: Chain, most: int) -> list[tuple[Location, ...]]:
     """An agent for each location while they are few; else those of a kind share, in proportion to their number."""
     locations = chain.locations
     found: list[tuple[Location, ...]] = []
-    for kind in Kind:
+    for kind in AgentKind:
         own = [each for each in locations if each.kind is kind]
         many = min(len(own), max(1, len(own) * most // len(locations))) if len(locations) > most else len(own)
         found += [tuple(own[first::many]) for first in range(many)]
     return found
 
 
-def roles_of(chain: Chain, times: Times, links: Links, most_agents: int, reconnects: bool) -> list[Role]:
+def roles_of(chain: Chain, times: ChainTimes, links: Links, most_agents: int, reconnects: bool) -> list[Role]:
     """A role for each agent; the last one opens. `reconnects`: the broker may go and come back."""
     if links.has_broker:
         agents = agents_of(chain, most_agents)
@@ -55,11 +55,11 @@ def roles_of(chain: Chain, times: Times, links: Links, most_agents: int, reconne
         agents = agents_of(chain, len(chain.locations))
         wired = _without_a_broker(chain, agents, links)
     start, shares = mmap.mmap(-1, 8), Sharing("the supply chain", chain.deliveries(times))
-    subscribers = chain.many(Kind.SM)
+    subscribers = chain.many(AgentKind.SM)
     return [
         Role(
             _name(locations),
-            Agent(
+            ChainAgent(
                 chain,
                 locations,
                 times,
@@ -159,13 +159,13 @@ def _sent_to(chain: Chain, locations: Sequence[Location], messages: Sequence[Mes
 
 
 def _without_a_broker(chain: Chain, agents: Sequence[tuple[Location, ...]], links: Links) -> list[_Wires]:
-    headquarters = chain.many(Kind.HQ)
+    headquarters = chain.many(AgentKind.HQ)
     pulls, push = links.many(LARGEST_MESSAGE, Pattern.QUEUE, [()] * headquarters, name="statistics")
     pubs, sub = links.many(LARGEST_MESSAGE, Pattern.FANOUT, [()] * headquarters, name="announcements")
     statistics, *announced = (NUMBER_OF[name] for name in ("statInfoSM", "productAnnouncement", "creditCardHL"))
     wired = []
     for (location,) in agents:
-        if location.kind is Kind.HQ:
+        if location.kind is AgentKind.HQ:
             routes = {(message, 0): (1, 0) for message in announced}
             wired.append(_Wires((pulls[location.number], pubs[location.number]), routes, (0,), publishes=(1,)))
         else:

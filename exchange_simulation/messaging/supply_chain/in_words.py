@@ -12,8 +12,8 @@ from typing import Any
 from exchange.words import counted
 from exchange_simulation.messaging.benchmark import Makes, Plot, Published
 from exchange_simulation.messaging.supply_chain.chain import Chain
-from exchange_simulation.messaging.supply_chain.messages import INTERACTIONS, Group, Kind
-from exchange_simulation.messaging.supply_chain.plan import Plan
+from exchange_simulation.messaging.supply_chain.messages import INTERACTIONS, AgentKind, Group
+from exchange_simulation.messaging.supply_chain.plan import SupplyChainPlan
 from exchange_simulation.messaging.supply_chain.topologies import HORIZONTAL, PER_BASE, VERTICAL
 from exchange_simulation.reports.formats import number
 from exchange_simulation.reports.tables import FoldingTable, key, plain_table, terminal, words
@@ -53,7 +53,7 @@ def _of_groups(ending: str) -> dict[str, str]:
 
 
 def _of_kinds(ending: str) -> dict[str, str]:
-    return {f"{kind.name}{ending}": kind.value for kind in Kind}
+    return {f"{kind.name}{ending}": kind.value for kind in AgentKind}
 
 
 def _of_topology(name: str, mix: int, amount: int, size: int) -> list[Plot]:
@@ -126,13 +126,13 @@ MAKES = (
 )
 
 
-def print_plan(plan: Plan, head: str) -> None:
+def print_plan(plan: SupplyChainPlan, head: str) -> None:
     console, topology = terminal(), plan.topology
     console.print(
         f"{head}: {number(plan.received)} messages/s delivered of {number(plan.sent)}/s sent, "
         f"{number(plan.received_kb)} kB/s"
     )
-    many = ", ".join(f"{topology.locations[kind]} {kind.name}" for kind in Kind)
+    many = ", ".join(f"{topology.locations[kind]} {kind.name}" for kind in AgentKind)
     console.print(f"{many}; {counted(topology.families, 'product families')}")
     for table in (_interactions(plan), _messages(plan), _groups(plan), _locations(plan), _ours()):
         console.print()
@@ -143,7 +143,7 @@ def _share(part: float, whole: float) -> str:
     return f"{100 * part / whole:.2f}" if whole else "0"
 
 
-def _interactions(plan: Plan) -> FoldingTable:
+def _interactions(plan: SupplyChainPlan) -> FoldingTable:
     table = plain_table(
         key(from_right=True), key("interaction"), key("by"), "each/s", "all/s", "sent/s", "received/s", "%"
     )
@@ -160,12 +160,12 @@ def _interactions(plan: Plan) -> FoldingTable:
     return table
 
 
-def _traffic(own: Plan, plan: Plan) -> list[str]:
+def _traffic(own: SupplyChainPlan, plan: SupplyChainPlan) -> list[str]:
     """Messages sent, and received, a second; percent of all that are received."""
     return [number(own.sent), number(own.received), _share(own.received, plan.received)]
 
 
-def _messages(plan: Plan) -> FoldingTable:
+def _messages(plan: SupplyChainPlan) -> FoldingTable:
     chain = Chain(plan.topology)
     table = plain_table(
         key(from_right=True), key("message"), key("from, to"), key(""), "sent/s", "received/s", "kB", "destinations"
@@ -186,7 +186,7 @@ def _messages(plan: Plan) -> FoldingTable:
     return table
 
 
-def _groups(plan: Plan) -> FoldingTable:
+def _groups(plan: SupplyChainPlan) -> FoldingTable:
     paper = PAPERS_MIX.get(plan.topology.name, {})
     table = plain_table(key("group"), "sent/s", "received/s", "%", "paper's", "kB/s", "% of kB", "paper's")
     for group in Group:
@@ -202,10 +202,10 @@ def _groups(plan: Plan) -> FoldingTable:
     return table
 
 
-def _locations(plan: Plan) -> FoldingTable:
+def _locations(plan: SupplyChainPlan) -> FoldingTable:
     names = [f"{way} {group.value}" for way in ("sends", "gets") for group in Group]
     table = plain_table(key("each, a second"), *names, gap=1)
-    for kind in Kind:
+    for kind in AgentKind:
         if plan.topology.locations[kind]:
             parts = [plan.of_group(group) for group in Group]
             rates = [*(part.sent_by(kind) for part in parts), *(part.received_by(kind) for part in parts)]

@@ -8,10 +8,10 @@ from exchange.measurements import LogBuckets
 from exchange.words import counted
 from exchange_simulation.messaging.benchmark import Figures
 from exchange_simulation.messaging.roles import RoleResult, stopped_in_words
-from exchange_simulation.messaging.supply_chain.chain import Chain, Times
+from exchange_simulation.messaging.supply_chain.chain import Chain, ChainTimes
 from exchange_simulation.messaging.supply_chain.ledger import MessageCounts
-from exchange_simulation.messaging.supply_chain.messages import KILOBYTE, MESSAGES, Group, Kind, To
-from exchange_simulation.messaging.supply_chain.plan import Flow, Plan
+from exchange_simulation.messaging.supply_chain.messages import KILOBYTE, MESSAGES, AgentKind, Group, To
+from exchange_simulation.messaging.supply_chain.plan import Flow, SupplyChainPlan
 
 TOLERANCE = 0.05
 """Largest share by which a measured count may differ from the plan."""
@@ -40,7 +40,7 @@ def lost_of(found: Mapping[str, MessageCounts], assured: bool) -> int:
     )
 
 
-def wrong_with_restarted(chain: Chain, times: Times, results: Mapping[str, RoleResult]) -> list[str]:
+def wrong_with_restarted(chain: Chain, times: ChainTimes, results: Mapping[str, RoleResult]) -> list[str]:
     """Sentences on what was lost although it was persistent, or never sent: a restart excuses the others."""
     found, wrong = counts_of(results), stopped_in_words(results)
     if lost := lost_of(found, assured=True):
@@ -71,9 +71,9 @@ def _add(counts: MessageCounts, what: str, value: int | LogBuckets) -> None:
         setattr(counts, what, getattr(counts, what) + value)
 
 
-def wrong_with(chain: Chain, times: Times, bound_s: float, results: Mapping[str, RoleResult]) -> list[str]:
+def wrong_with(chain: Chain, times: ChainTimes, bound_s: float, results: Mapping[str, RoleResult]) -> list[str]:
     """Sentences on what was lost, doubled or left, on counts that are off the plan, and on slow deliveries."""
-    found, plan = counts_of(results), Plan.of(chain.topology)
+    found, plan = counts_of(results), SupplyChainPlan.of(chain.topology)
     wrong = [*stopped_in_words(results), *_not_delivered(chain, times, results, found)]
     each = [(flow, found[flow.message.name]) for flow in plan.flows]
     off = [
@@ -85,7 +85,9 @@ def wrong_with(chain: Chain, times: Times, bound_s: float, results: Mapping[str,
     return [*wrong, *_in_all(plan, found, times.measured_s, len(off), len(slow)), *slow, *off]
 
 
-def _in_all(plan: Plan, found: Mapping[str, MessageCounts], measured_s: float, off: int, slow: int) -> Iterator[str]:
+def _in_all(
+    plan: SupplyChainPlan, found: Mapping[str, MessageCounts], measured_s: float, off: int, slow: int
+) -> Iterator[str]:
     """The answer first, where it takes many sentences."""
     if off + slow > 1:
         received = sum(counts.measured_received for counts in found.values()) / measured_s
@@ -96,7 +98,7 @@ def _in_all(plan: Plan, found: Mapping[str, MessageCounts], measured_s: float, o
 
 
 def _not_delivered(
-    chain: Chain, times: Times, results: Mapping[str, RoleResult], found: Mapping[str, MessageCounts]
+    chain: Chain, times: ChainTimes, results: Mapping[str, RoleResult], found: Mapping[str, MessageCounts]
 ) -> Iterator[str]:
     for name, counts in found.items():
         if counts.doubled:
@@ -140,9 +142,9 @@ def strain_of(bound_s: float, results: Mapping[str, RoleResult]) -> float | None
     return max(took_s) / bound_s if took_s else None
 
 
-def figures_of(chain: Chain, times: Times, results: Mapping[str, RoleResult]) -> Figures:
+def figures_of(chain: Chain, times: ChainTimes, results: Mapping[str, RoleResult]) -> Figures:
     """Rates, mix and times of the measured seconds; `off_plan_percent` is that of the interaction furthest off."""
-    found, plan = counts_of(results), Plan.of(chain.topology)
+    found, plan = counts_of(results), SupplyChainPlan.of(chain.topology)
     received = sum(counts.measured_received for counts in found.values())
     kb = sum(counts.measured_bytes for counts in found.values()) / KILOBYTE
     lag = LogBuckets.together(result.details["lag"] for result in results.values() if "lag" in result.details)
@@ -172,7 +174,7 @@ def figures_of(chain: Chain, times: Times, results: Mapping[str, RoleResult]) ->
 
 
 def _mix(
-    plan: Plan, found: Mapping[str, MessageCounts], measured_s: float, received: int, kb: float
+    plan: SupplyChainPlan, found: Mapping[str, MessageCounts], measured_s: float, received: int, kb: float
 ) -> Iterator[tuple[str, float]]:
     for group in Group:
         own = [found[flow.message.name] for flow in plan.of_group(group).flows]
@@ -184,9 +186,11 @@ def _mix(
             yield f"{group.value}_kb_per_s", size / KILOBYTE / measured_s
 
 
-def _by_location(plan: Plan, found: Mapping[str, MessageCounts], measured_s: float) -> Iterator[tuple[str, float]]:
+def _by_location(
+    plan: SupplyChainPlan, found: Mapping[str, MessageCounts], measured_s: float
+) -> Iterator[tuple[str, float]]:
     """How many locations there are, and what each of a kind sends and receives a second."""
-    for kind in Kind:
+    for kind in AgentKind:
         many, messages = plan.topology.locations[kind], [flow.message for flow in plan.flows]
         sent = sum(found[each.name].measured_sent for each in messages if each.source is kind)
         received = sum(found[each.name].measured_received for each in messages if each.target is kind)
@@ -195,7 +199,9 @@ def _by_location(plan: Plan, found: Mapping[str, MessageCounts], measured_s: flo
             yield f"{kind.name}_messages_per_s", (sent + received) / many / measured_s
 
 
-def _by_interaction(plan: Plan, found: Mapping[str, MessageCounts], measured_s: float) -> Iterator[tuple[str, float]]:
+def _by_interaction(
+    plan: SupplyChainPlan, found: Mapping[str, MessageCounts], measured_s: float
+) -> Iterator[tuple[str, float]]:
     """Yield each interaction's deliveries a second, their distance from the plan, and the time from due to its end."""
     for number in plan.topology.interactions:
         own = plan.of_interaction(number)

@@ -18,7 +18,7 @@ SALES_LINE_KB = 0.3650
 """m2 of table 2: kB for each sales line of each cash desk."""
 
 
-class Kind(Enum):
+class AgentKind(Enum):
     """Kinds of locations; each value is the name for users."""
 
     SM = "supermarket"
@@ -70,8 +70,8 @@ class Message:
 
     name: str
     interaction: int
-    source: Kind
-    target: Kind
+    source: AgentKind
+    target: AgentKind
     group: Group
     m1: float
     b: float
@@ -86,7 +86,7 @@ class Interaction:
 
     number: int
     about: str
-    initiator: Kind
+    initiator: AgentKind
     x: tuple[float, float, float]
 
     @property
@@ -94,7 +94,7 @@ class Interaction:
         return [message for message in MESSAGES if message.interaction == self.number]
 
 
-SM, DC, SP, HQ = Kind.SM, Kind.DC, Kind.SP, Kind.HQ
+SM, DC, SP, HQ = AgentKind.SM, AgentKind.DC, AgentKind.SP, AgentKind.HQ
 A, B, C, D = Group.A, Group.B, Group.C, Group.D
 
 INTERACTIONS = {

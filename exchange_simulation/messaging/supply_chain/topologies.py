@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.messaging.supply_chain.messages import INTERACTIONS, Kind, Message
+from exchange_simulation.messaging.supply_chain.messages import INTERACTIONS, AgentKind, Message
 
 VERTICAL, HORIZONTAL, FREEFORM = TOPOLOGIES = ("vertical", "horizontal", "freeform")
 PER_BASE = 20.0
@@ -31,7 +31,12 @@ SHARES = {
 """Of 100 delivered messages: initiations of interactions 1, 2, 4, 5; deliveries of the topics of 3, 6 and 7."""
 LEAST_HORIZONTAL = 5
 """With fewer supermarkets there are fewer than the five families of products that each supplier offers."""
-COUNTS = {Kind.SM: "supermarkets", Kind.DC: "distribution_centres", Kind.SP: "suppliers", Kind.HQ: "headquarters"}
+COUNTS = {
+    AgentKind.SM: "supermarkets",
+    AgentKind.DC: "distribution_centres",
+    AgentKind.SP: "suppliers",
+    AgentKind.HQ: "headquarters",
+}
 MOST_LOCATIONS, MOST_FAMILIES = 1_000, 10_000
 
 
@@ -43,7 +48,7 @@ class Topology:
     """
 
     name: str
-    locations: Mapping[Kind, int]
+    locations: Mapping[AgentKind, int]
     families: int
     offers_of: float
     rates: Mapping[int, float]
@@ -51,12 +56,12 @@ class Topology:
     def initiations_per_s(self, interaction: int) -> float:
         """Initiations a second at all locations together; the headquarters' instances are one location."""
         initiator = INTERACTIONS[interaction].initiator
-        return self.rates.get(interaction, 0.0) * (1 if initiator is Kind.HQ else self.locations[initiator])
+        return self.rates.get(interaction, 0.0) * (1 if initiator is AgentKind.HQ else self.locations[initiator])
 
     @property
     def suppliers_of_a_family(self) -> float:
         """The paper's zeta."""
-        return self.locations[Kind.SP] * self.offers_of
+        return self.locations[AgentKind.SP] * self.offers_of
 
     @property
     def interactions(self) -> list[int]:
@@ -72,8 +77,10 @@ class Topology:
 
 
 def vertical(base: int) -> Topology:
-    locations = {Kind.SM: 10, Kind.DC: 2, Kind.SP: 5, Kind.HQ: 1}
-    return Topology(VERTICAL, locations, 100, 0.5, _rates(VERTICAL, base, locations[Kind.SM], locations[Kind.DC]))
+    locations = {AgentKind.SM: 10, AgentKind.DC: 2, AgentKind.SP: 5, AgentKind.HQ: 1}
+    return Topology(
+        VERTICAL, locations, 100, 0.5, _rates(VERTICAL, base, locations[AgentKind.SM], locations[AgentKind.DC])
+    )
 
 
 def horizontal(base: int) -> Topology:
@@ -84,7 +91,7 @@ def horizontal(base: int) -> Topology:
             f"each supplier offers {LEAST_HORIZONTAL} families of products, and there are as many as --base"
         )
     centres, suppliers, headquarters = (math.ceil(base / share) for share in (5, 2.5, 20))
-    locations = {Kind.SM: base, Kind.DC: centres, Kind.SP: suppliers, Kind.HQ: headquarters}
+    locations = {AgentKind.SM: base, AgentKind.DC: centres, AgentKind.SP: suppliers, AgentKind.HQ: headquarters}
     return Topology(HORIZONTAL, locations, base, 5 / base, _rates(HORIZONTAL, 1, 1, 1 / 5))
 
 

@@ -9,7 +9,7 @@ import pytest
 from exchange.estimates import IntervalEstimate
 from exchange_simulation.experiments.comparison_arms import nagle_arms
 from exchange_simulation.experiments.trials.observations import observe
-from exchange_simulation.experiments.trials.plan import Plan, read_plan, write_plan
+from exchange_simulation.experiments.trials.plan import TrialPlan, read_plan, write_plan
 from exchange_simulation.experiments.trials.study import NAGLE, hurts_or_helps
 from exchange_simulation.experiments.trials.verdicts import judge_all, planned_rows, unreachable
 from exchange_simulation.launching.errors import UserError
@@ -20,10 +20,10 @@ from tests.exchange_simulation.experiments.trials.sample_trials import put_all
 FULL = {"transports": ["tcp", "zeromq", "amqp"], "rates": [1000.0, 2000.0, 4000.0, 6000.0, 8000.0]}
 
 
-def planned(repeats: int = 10, roles: tuple[str, ...] = ("all",), **chosen: list) -> Plan:
+def planned(repeats: int = 10, roles: tuple[str, ...] = ("all",), **chosen: list) -> TrialPlan:
     wanted = {**FULL, **chosen}
     arms = nagle_arms(wanted["transports"], wanted["rates"], roles, 1.0, {"seed": 1})
-    return Plan(arms=arms, repeats=repeats, seed=1, study=NAGLE)
+    return TrialPlan(arms=arms, repeats=repeats, seed=1, study=NAGLE)
 
 
 def test_all_is_whoever_there_is_over_each_transport() -> None:

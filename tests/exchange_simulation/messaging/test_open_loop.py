@@ -12,7 +12,7 @@ from exchange_simulation.messaging import flow
 from exchange_simulation.messaging.benchmark import Cell
 from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.flow import Consume, Lags, OpenLoop
-from exchange_simulation.messaging.payload import Source
+from exchange_simulation.messaging.payload import MessageSource
 from exchange_simulation.messaging.roles import RoleResult
 from tests.exchange_command import exchange_here
 from transports.frames import FrameBatch
@@ -47,7 +47,7 @@ class Stuck:
 def test_a_link_without_room_moves_no_due_time(monkeypatch: pytest.MonkeyPatch) -> None:
     stuck, result = Stuck(), RoleResult()
     monkeypatch.setattr(flow, "time", stuck)
-    OpenLoop(Source(16), 10, 1000.0).publish(stuck, result)  # type: ignore[arg-type]
+    OpenLoop(MessageSource(16), 10, 1000.0).publish(stuck, result)  # type: ignore[arg-type]
     assert stuck.stamps == [7 * MS + number * MS for number in range(10)]
     lag = result.details["lag"]
     assert (lag.count, lag.min_ns, lag.max_ns) == (10, 0, 5 * MS)
@@ -88,7 +88,7 @@ class HeldUp:
     """A session whose messages come ten at a time, each after a millisecond; a buffer holds the last ten for 400 ms."""
 
     def __init__(self, count: int) -> None:
-        self._source, self._count, self.link = Source(16), count, self
+        self._source, self._count, self.link = MessageSource(16), count, self
         self.junk, self.send_all = 0, lambda *_: None
 
     def receive(self, _link: object, batch: FrameBatch | None = None, _why: str = "") -> int:

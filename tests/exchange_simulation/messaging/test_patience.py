@@ -20,13 +20,13 @@ from exchange_simulation.messaging.benchmark import Cell
 from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.flow import Consume
 from exchange_simulation.messaging.machine import Reading
-from exchange_simulation.messaging.measuring import Launcher, Outcome, RoleLost, usage_of
-from exchange_simulation.messaging.payload import Source
+from exchange_simulation.messaging.measuring import CellOutcome, Launcher, RoleLost, usage_of
+from exchange_simulation.messaging.payload import MessageSource
 from exchange_simulation.messaging.role_process import Threaded, start_thread
 from exchange_simulation.messaging.roles import LinkEnd, Role, RoleResult, open_links
 from exchange_simulation.messaging.session import Session, Silence
-from exchange_simulation.messaging.supply_chain.agent import Agent, _Shift
-from exchange_simulation.messaging.supply_chain.chain import Chain, Times
+from exchange_simulation.messaging.supply_chain.agent import ChainAgent, _Shift
+from exchange_simulation.messaging.supply_chain.chain import Chain, ChainTimes
 from exchange_simulation.messaging.supply_chain.ledger import Head, Ledger
 from exchange_simulation.messaging.supply_chain.topologies import vertical
 from transports.frames import FrameBatch
@@ -129,7 +129,7 @@ class Trickle:
     junk = 0
 
     def __init__(self, size: int) -> None:
-        self._source = Source(size)
+        self._source = MessageSource(size)
 
     def receive(self, batch: FrameBatch) -> int:
         self._source.fill(min(10, batch.capacity_frames), 1)
@@ -234,11 +234,11 @@ def test_the_broker_s_sockets_are_read_while_the_roles_have_theirs(monkeypatch: 
     sockets = [{"tcp_nodelay": 1, "tcp_nodelay_asked": 0, "local": "127.0.0.1:5672"}]
 
     class Ended(Launcher):
-        def play(self, on_start: Callable[[], None], on_end: Callable[[], None], _on_count: object) -> Outcome:
+        def play(self, on_start: Callable[[], None], on_end: Callable[[], None], _on_count: object) -> CellOutcome:
             on_start()
             on_end()
             sockets.clear()
-            return Outcome()
+            return CellOutcome()
 
     server = SimpleNamespace(usage=ResourceUsage.now, facts=lambda: {"pid": os.getpid()})
     setup: Any = SimpleNamespace(
@@ -273,7 +273,7 @@ def test_an_agent_that_has_received_nothing_reports_while_interactions_begin() -
     """The launcher ended a run whose deliveries were further apart than --timeout, and called them lost."""
     reports: list[int] = []
     session: Any = SimpleNamespace(links=[], must_stop=False, report_progress=reports.append)
-    agent = Agent(Chain(vertical(1)), (), Times(0.0, 20.0, 10.0), {}, (), mmap(-1, 8))
+    agent = ChainAgent(Chain(vertical(1)), (), ChainTimes(0.0, 20.0, 10.0), {}, (), mmap(-1, 8))
     shift = _Shift(agent, session, 0)
     for s in (1, 11, 19, 21, 29):
         assert not shift._is_over(s * 10**9)
@@ -291,10 +291,10 @@ def test_what_the_machine_does_while_links_open_is_in_no_figure(monkeypatch: pyt
     """It was: of a perftest of 3.5 s over 60 clients, 0.2 s in which the processors idled."""
 
     class AtOnce(Launcher):
-        def play(self, on_start: Callable[[], None], on_end: Callable[[], None], _on_count: object) -> Outcome:
+        def play(self, on_start: Callable[[], None], on_end: Callable[[], None], _on_count: object) -> CellOutcome:
             on_start()
             on_end()
-            return Outcome()
+            return CellOutcome()
 
     @contextlib.contextmanager
     def reading(_rss_bytes: object) -> Iterator[list[Reading]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
-from exchange_simulation.messaging.payload import BATCH_FRAMES, Receipt, Source
+from exchange_simulation.messaging.payload import BATCH_FRAMES, MessageSource, Receipt
 from transports.frames import FrameBatch
 
 SIZES = (1, 2, 6, 7, 8, 9, 15, 16, 17, 64, 100, 4096)
@@ -15,9 +15,9 @@ NUMBERED = tuple(size for size in SIZES if size >= 8)
 SENT_NS, CAME_NS = 1_000, 51_000
 
 
-def frames_of(size: int, many: int, publisher: int = 0) -> tuple[Source, list[bytes]]:
+def frames_of(size: int, many: int, publisher: int = 0) -> tuple[MessageSource, list[bytes]]:
     """Frames that a publisher sends, batch by batch."""
-    source, frames = Source(size, publisher), []
+    source, frames = MessageSource(size, publisher), []
     while source.count < many:
         source.fill(many - source.count, SENT_NS)
         frames += list(source.batch)
@@ -98,7 +98,7 @@ def test_latency_is_from_the_stamp_to_the_receipt() -> None:
 
 
 def test_messages_with_different_stamps_are_counted_apart() -> None:
-    source, receipt = Source(16), Receipt(16)
+    source, receipt = MessageSource(16), Receipt(16)
     frames = []
     for sent_ns in (1_000, 2_000):
         source.fill(3, sent_ns)
@@ -110,7 +110,7 @@ def test_messages_with_different_stamps_are_counted_apart() -> None:
 
 def test_due_times_of_a_machine_that_is_up_for_long_have_a_right_sum() -> None:
     """From 104 days on the sum of a batch of 1,024 was off by 2^64, and so was each mean."""
-    source, due_ns = Source(8), 120 * 86_400 * 10**9
+    source, due_ns = MessageSource(8), 120 * 86_400 * 10**9
     source.fill(1_024, 0, np.full(1_024, due_ns))
     assert source.stamps_ns == 1_024 * due_ns
 

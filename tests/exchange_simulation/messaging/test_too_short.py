@@ -12,7 +12,7 @@ from exchange.measurements import LogBuckets
 from exchange_simulation.messaging import cell_turns
 from exchange_simulation.messaging.benchmark import Cell, Counts
 from exchange_simulation.messaging.benchmarks import benchmark_of
-from exchange_simulation.messaging.payload import Receipt, Source
+from exchange_simulation.messaging.payload import MessageSource, Receipt
 from exchange_simulation.messaging.roles import RoleResult
 from exchange_simulation.messaging.streams import (
     LEAST_SPAN_NS,
@@ -121,7 +121,7 @@ def test_the_rate_of_a_stream_is_of_all_streams_or_is_left_out() -> None:
 
 
 def test_the_mean_time_of_messages_too_short_for_a_stamp_is_that_of_messages_with_one() -> None:
-    source, receipt = Source(1), Receipt(1)
+    source, receipt = MessageSource(1), Receipt(1)
     for handed_ns, came_ns in ((1_000, 5_000), (2_000, 10_000)):
         source.fill(2, handed_ns)
         receipt.add(source.batch, came_ns)

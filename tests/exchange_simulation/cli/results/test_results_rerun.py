@@ -12,7 +12,7 @@ from kept_folders import put_bytes, put_run, put_trial, record, results
 
 from exchange.settings import RunSettings
 from exchange_simulation.experiments.trials import trial
-from exchange_simulation.experiments.trials.plan import Plan
+from exchange_simulation.experiments.trials.plan import TrialPlan
 from exchange_simulation.launching.record.machine import host_facts, versions
 from tests.exchange_command import exchange_here, measured_here
 from tests.exchange_simulation.experiments.trials.sample_trials import plan
@@ -30,7 +30,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         said.update(settings=settings, results=results, name=name, **how)
         return 0
 
-    def run_trial(planned: Plan, results: str, name: str | None, *_: object) -> None:
+    def run_trial(planned: TrialPlan, results: str, name: str | None, *_: object) -> None:
         said.update(plan=planned, results=results, name=name)
 
     def follow_up(_trial: object, no_spark: bool, _as_json: bool) -> int:

@@ -11,17 +11,17 @@ from click.testing import CliRunner
 from exchange.settings import RunSettings
 from exchange_simulation.cli.main import main
 from exchange_simulation.experiments.sweep.planning import EXAMPLE, confirm, planned
-from exchange_simulation.experiments.trials.plan import Plan, read_plan, write_plan
+from exchange_simulation.experiments.trials.plan import TrialPlan, read_plan, write_plan
 from exchange_simulation.experiments.trials.verdicts import planned_rows
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.tape import write_tape
 
 
-def plan_of(*vary: str, file: Path | None = None, **typed: Any) -> Plan:
+def plan_of(*vary: str, file: Path | None = None, **typed: Any) -> TrialPlan:
     return planned(file, {"vary": vary, **typed})
 
 
-def labels(plan: Plan) -> set[str]:
+def labels(plan: TrialPlan) -> set[str]:
     return {arm.label for arm in plan.arms}
 
 

@@ -9,16 +9,16 @@ from typing import Any
 import orjson
 
 from exchange.settings import RunSettings
-from exchange_simulation.experiments.trials.arms import Arm, Factor, arms_of
+from exchange_simulation.experiments.trials.arms import Factor, TrialArm, arms_of
 from exchange_simulation.experiments.trials.observations import new_attempt
-from exchange_simulation.experiments.trials.plan import Plan, Step
+from exchange_simulation.experiments.trials.plan import TrialPlan, TrialStep
 from exchange_simulation.launching.files import json_bytes
 
 HOST = {"cpu": "AMD EPYC", "cores": 2, "load_before": [0.5, 0.4, 0.3]}
 VERSIONS = {"python": "3.11.7", "exchange": "0.1.0"}
 
 
-def arms(contenders: int = 2, rates: tuple[float, ...] = (1000.0,)) -> tuple[Arm, ...]:
+def arms(contenders: int = 2, rates: tuple[float, ...] = (1000.0,)) -> tuple[TrialArm, ...]:
     """Contenders a, b, ... differ in their packing."""
     packings = {chr(ord("a") + place): place + 1 for place in range(contenders)}
     return arms_of(
@@ -28,8 +28,8 @@ def arms(contenders: int = 2, rates: tuple[float, ...] = (1000.0,)) -> tuple[Arm
     )
 
 
-def plan(repeats: int = 10, seed: int = 1, **of_arms: Any) -> Plan:
-    return Plan(arms=arms(**of_arms), repeats=repeats, seed=seed)
+def plan(repeats: int = 10, seed: int = 1, **of_arms: Any) -> TrialPlan:
+    return TrialPlan(arms=arms(**of_arms), repeats=repeats, seed=seed)
 
 
 def record_of(folder: Path, planned: RunSettings, us: float = 100.0, **changed: Any) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def record_of(folder: Path, planned: RunSettings, us: float = 100.0, **changed: 
     return {**record, **changed}
 
 
-def put(trial: Path, step: Step, us: float = 100.0, **changed: Any) -> Path:
+def put(trial: Path, step: TrialStep, us: float = 100.0, **changed: Any) -> Path:
     """Put a made-up run where a trial finds it."""
     folder = new_attempt(trial, step)
     settings = replace(step.arm.settings, seed=step.arm.settings.seed + max(step.repeat - 1, 0))
@@ -61,7 +61,7 @@ def put(trial: Path, step: Step, us: float = 100.0, **changed: Any) -> Path:
     return folder
 
 
-def put_all(trial: Path, made: Plan, us: dict[str, list[float]]) -> None:
+def put_all(trial: Path, made: TrialPlan, us: dict[str, list[float]]) -> None:
     """By contender, a completion time for each repeat."""
     for step in made.steps:
         put(trial, step, us[step.arm.contender][step.repeat - 1])

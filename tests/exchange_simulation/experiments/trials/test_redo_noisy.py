@@ -17,7 +17,7 @@ from exchange.settings import RunSettings
 from exchange_simulation.experiments.pipeline.run_sources import find_runs
 from exchange_simulation.experiments.trials.execution import Progress, execute, to_do
 from exchange_simulation.experiments.trials.observations import observe
-from exchange_simulation.experiments.trials.plan import Plan, read_plan, write_plan
+from exchange_simulation.experiments.trials.plan import TrialPlan, read_plan, write_plan
 from exchange_simulation.experiments.trials.results import results
 from exchange_simulation.experiments.trials.trial import announcement
 from exchange_simulation.reports.comparison.page import write_page
@@ -45,7 +45,7 @@ class Machine:
     started = 0
 
 
-def ran(trial: Path, machine: Machine, made: Plan = MADE) -> list[str]:
+def ran(trial: Path, machine: Machine, made: TrialPlan = MADE) -> list[str]:
     """The names of the steps in the order of their runs, without warm-ups."""
     steps = to_do(trial, made)
     assert execute(trial, made, steps, machine, Progress(steps))
@@ -57,7 +57,7 @@ def after_warm_ups(*shares: float | None) -> Iterable[float | None]:
     return chain([NOISIEST, NOISIEST], shares, repeat(QUIET))
 
 
-def that_count(trial: Path, made: Plan = MADE) -> list[dict[str, Any]]:
+def that_count(trial: Path, made: TrialPlan = MADE) -> list[dict[str, Any]]:
     return [run for arm in observe(trial, made).values() for run in arm.runs.values()]
 
 
@@ -169,7 +169,7 @@ def test_a_noisy_run_that_was_to_be_made_again_is_left_to_do_after_an_interrupti
 
 
 @pytest.mark.parametrize("made", [plan(repeats=2), plan(repeats=2).with_redo(False)], ids=["older", "--keep-noisy"])
-def test_a_plan_without_the_rule_keeps_every_run(made: Plan, tmp_path: Path) -> None:
+def test_a_plan_without_the_rule_keeps_every_run(made: TrialPlan, tmp_path: Path) -> None:
     assert len(ran(tmp_path, Machine(repeat(NOISY)), made)) == 4
     found = results(tmp_path, made)
     assert found["redo_noisy"] is None

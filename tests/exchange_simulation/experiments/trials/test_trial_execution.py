@@ -18,7 +18,7 @@ from sample_trials import plan, put_all, record_of
 from exchange.settings import RunSettings
 from exchange_simulation.experiments.trials.execution import Progress, execute, to_do
 from exchange_simulation.experiments.trials.observations import observe
-from exchange_simulation.experiments.trials.plan import Plan
+from exchange_simulation.experiments.trials.plan import TrialPlan
 from exchange_simulation.launching.errors import UserError
 
 MADE = plan(repeats=3)
@@ -44,7 +44,7 @@ class Scripted:
         return record
 
 
-def ran(trial: Path, measure: Scripted, made: Plan = MADE) -> bool:
+def ran(trial: Path, measure: Scripted, made: TrialPlan = MADE) -> bool:
     steps = to_do(trial, made)
     return execute(trial, made, steps, measure, Progress(steps))
 

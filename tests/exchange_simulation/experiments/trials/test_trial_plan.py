@@ -14,7 +14,7 @@ from sample_trials import arms, plan
 from exchange.allowed import BadSetting
 from exchange.settings import RunSettings
 from exchange_simulation.experiments.trials.arms import Factor, arms_of
-from exchange_simulation.experiments.trials.plan import OVERHEAD_S, Plan, read_plan, run_s, write_plan
+from exchange_simulation.experiments.trials.plan import OVERHEAD_S, TrialPlan, read_plan, run_s, write_plan
 from exchange_simulation.launching.errors import UserError
 
 RATES = (1000.0, 2000.0, 4000.0)
@@ -28,21 +28,21 @@ PLANS = st.builds(
 
 
 @given(PLANS)
-def test_every_repeat_runs_every_arm_once_and_ends_before_the_next_begins(made: Plan) -> None:
+def test_every_repeat_runs_every_arm_once_and_ends_before_the_next_begins(made: TrialPlan) -> None:
     assert [step.repeat for step in made.steps] == sorted(step.repeat for step in made.steps)
     for _, steps in groupby(made.steps, key=lambda step: step.repeat):
         assert sorted(step.arm.label for step in steps) == sorted(arm.label for arm in made.arms)
 
 
 @given(PLANS)
-def test_arms_that_are_compared_stand_next_to_each_other(made: Plan) -> None:
+def test_arms_that_are_compared_stand_next_to_each_other(made: TrialPlan) -> None:
     visits = [key for key, _ in groupby(made.steps, key=lambda step: (step.repeat, step.arm.block))]
     assert len(visits) == len(set(visits)) == made.repeats * len(made.blocks)
 
 
 @given(PLANS)
-def test_the_seed_alone_decides_the_order(made: Plan) -> None:
-    again = Plan(arms=made.arms, repeats=made.repeats, seed=made.seed)
+def test_the_seed_alone_decides_the_order(made: TrialPlan) -> None:
+    again = TrialPlan(arms=made.arms, repeats=made.repeats, seed=made.seed)
     assert again.steps == made.steps
 
 
@@ -66,7 +66,7 @@ def test_a_mistake_in_any_arm_is_found_before_the_first_run() -> None:
     with pytest.raises(BadSetting, match="repeats is 0"):
         plan(repeats=0)
     with pytest.raises(BadSetting, match="no two alike"):
-        Plan(arms=arms()[:1] * 2, repeats=1, seed=1)
+        TrialPlan(arms=arms()[:1] * 2, repeats=1, seed=1)
 
 
 def test_a_product_of_several_settings_has_an_arm_for_each_point() -> None:
@@ -90,7 +90,7 @@ def test_a_run_takes_its_orders_over_its_rate_or_its_duration_and_something_arou
 
 
 @given(PLANS)
-def test_a_written_plan_reads_back_equal(tmp_path_factory: pytest.TempPathFactory, made: Plan) -> None:
+def test_a_written_plan_reads_back_equal(tmp_path_factory: pytest.TempPathFactory, made: TrialPlan) -> None:
     folder = tmp_path_factory.mktemp("trial")
     write_plan(folder, made)
     assert read_plan(folder) == made
@@ -127,7 +127,7 @@ def test_a_repeat_has_orders_of_its_own_and_all_its_arms_have_the_same() -> None
 
 
 def test_arms_that_differ_in_their_seed_keep_it_in_every_repeat() -> None:
-    made = Plan(arms=arms_of(RunSettings, [], [Factor("seed", {"seed 4": 4, "seed 9": 9})]), repeats=2, seed=1)
+    made = TrialPlan(arms=arms_of(RunSettings, [], [Factor("seed", {"seed 4": 4, "seed 9": 9})]), repeats=2, seed=1)
     assert {made.settings_of(step).seed for step in made.steps} == {4, 9}
 
 

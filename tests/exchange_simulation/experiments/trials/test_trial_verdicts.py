@@ -13,8 +13,8 @@ from sample_trials import HOST, VERSIONS, plan, put, put_all
 
 from exchange.estimates import IntervalEstimate
 from exchange.settings import RunSettings
-from exchange_simulation.experiments.trials.arms import Arm
-from exchange_simulation.experiments.trials.plan import Plan
+from exchange_simulation.experiments.trials.arms import TrialArm
+from exchange_simulation.experiments.trials.plan import TrialPlan
 from exchange_simulation.experiments.trials.results import results
 from exchange_simulation.experiments.trials.verdicts import unreachable
 from exchange_simulation.reports.exports import trial_rows
@@ -23,12 +23,12 @@ from exchange_simulation.reports.formats import interval
 STEADY = [100.0, 101.0, 99.0, 102.0, 98.0, 100.0, 101.0, 99.0, 102.0, 98.0]
 
 
-def told(trial: Path, made: Plan, metric: str = "due_p50_us") -> dict[str, Any]:
+def told(trial: Path, made: TrialPlan, metric: str = "due_p50_us") -> dict[str, Any]:
     """The first verdict on a metric."""
     return next(verdict for verdict in results(trial, made)["verdicts"] if verdict["metric"] == metric)
 
 
-def caveats(trial: Path, made: Plan) -> str:
+def caveats(trial: Path, made: TrialPlan) -> str:
     return "\n".join(results(trial, made)["caveats"])
 
 
@@ -159,7 +159,7 @@ def test_runs_under_other_conditions_are_said_to_differ(changed: dict[str, Any],
 
 def test_a_tape_whose_name_is_no_utf_8_is_the_planned_one(tmp_path: Path) -> None:
     settings = RunSettings(tape=os.fsdecode(b"tape\xff"), orders_per_s=1000.0)
-    made = Plan(arms=(Arm("a", "", settings),), repeats=1, seed=1)
+    made = TrialPlan(arms=(TrialArm("a", "", settings),), repeats=1, seed=1)
     put_all(tmp_path, made, {"a": [100.0]})
     found = results(tmp_path, made)
     assert found["conditions"]["differences"] == []

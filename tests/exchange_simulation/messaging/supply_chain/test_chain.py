@@ -7,24 +7,24 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from exchange_simulation.messaging.supply_chain.chain import Chain, Location, Times, size_number
+from exchange_simulation.messaging.supply_chain.chain import Chain, ChainTimes, Location, size_number
 from exchange_simulation.messaging.supply_chain.deployment import agents_of
-from exchange_simulation.messaging.supply_chain.messages import INTERACTIONS, PROBABILITIES, Kind
-from exchange_simulation.messaging.supply_chain.plan import Plan
+from exchange_simulation.messaging.supply_chain.messages import INTERACTIONS, PROBABILITIES, AgentKind
+from exchange_simulation.messaging.supply_chain.plan import SupplyChainPlan
 from exchange_simulation.messaging.supply_chain.topologies import Topology, horizontal, vertical
 
 WORKLOADS = [vertical(1), vertical(50), horizontal(5), horizontal(12), horizontal(100)]
 
 
 def named(topology: Topology) -> str:
-    return f"{topology.name} of {topology.locations[Kind.SM]}"
+    return f"{topology.name} of {topology.locations[AgentKind.SM]}"
 
 
 @pytest.mark.parametrize("topology", WORKLOADS, ids=named)
 def test_every_supplier_offers_its_share_of_the_families(topology: Topology) -> None:
     rivals = Chain(topology).suppliers_of
     offers = Counter(supplier for own in rivals for supplier in own)
-    assert set(offers) == set(range(topology.locations[Kind.SP]))
+    assert set(offers) == set(range(topology.locations[AgentKind.SP]))
     assert max(offers.values()) - min(offers.values()) <= 1
     assert sum(offers.values()) == pytest.approx(topology.families * topology.suppliers_of_a_family, abs=1)
     assert all(len(set(own)) == len(own) for own in rivals)
@@ -41,7 +41,9 @@ def test_every_family_is_called_and_every_supplier_wins_as_often() -> None:
 
 def test_neighbours_take_turns_evenly() -> None:
     chain = Chain(vertical(10))
-    dues = np.sort(np.concatenate([chain.dues_ns(Location(Kind.SM, place), 5, Times(0, 10, 1)) for place in range(10)]))
+    dues = np.sort(
+        np.concatenate([chain.dues_ns(Location(AgentKind.SM, place), 5, ChainTimes(0, 10, 1)) for place in range(10)])
+    )
     gaps = np.diff(dues)
     gap = int(gaps.max())
     assert gaps.min() == pytest.approx(gap, abs=2)
@@ -49,16 +51,16 @@ def test_neighbours_take_turns_evenly() -> None:
     assert (dues[0], dues[-1]) == (pytest.approx(gap / 2, abs=2), pytest.approx(10e9, abs=2 * gap))
 
 
-FEW_OFFERS = Topology("few offers", {**dict.fromkeys(Kind, 2), Kind.SP: 1}, 20, 0.5, {2: 5.0})
+FEW_OFFERS = Topology("few offers", {**dict.fromkeys(AgentKind, 2), AgentKind.SP: 1}, 20, 0.5, {2: 5.0})
 """A supplier that offers every second family."""
 
 
 @pytest.mark.parametrize("topology", [*WORKLOADS, FEW_OFFERS], ids=named)
 def test_the_deliveries_of_a_whole_run_agree_with_the_plan(topology: Topology) -> None:
     chain = Chain(topology)
-    planned = Plan.of(topology).received * 300
-    assert chain.deliveries(Times(0, 300, 1)) == pytest.approx(planned, rel=0.01)
-    assert chain.deliveries(Times(0, 0, 1)) == 0
+    planned = SupplyChainPlan.of(topology).received * 300
+    assert chain.deliveries(ChainTimes(0, 300, 1)) == pytest.approx(planned, rel=0.01)
+    assert chain.deliveries(ChainTimes(0, 0, 1)) == 0
 
 
 @pytest.mark.parametrize("topology", WORKLOADS, ids=named)
@@ -66,7 +68,7 @@ def test_the_deliveries_of_a_whole_run_agree_with_the_plan(topology: Topology) -
 def test_each_interaction_begins_as_often_within_the_measured_time_as_planned(
     topology: Topology, warm_up_s: float
 ) -> None:
-    chain, times = Chain(topology), Times(warm_up_s, 20.0, 1.0)
+    chain, times = Chain(topology), ChainTimes(warm_up_s, 20.0, 1.0)
     for number in topology.interactions:
         initiator = INTERACTIONS[number].initiator
         dues = [chain.dues_ns(Location(initiator, place), number, times) for place in range(chain.many(initiator))]
@@ -75,7 +77,7 @@ def test_each_interaction_begins_as_often_within_the_measured_time_as_planned(
 
 
 def test_sizes_come_in_the_paper_s_proportions() -> None:
-    found = Counter(size_number(Location(Kind.SM, 3), nth) for nth in range(2000))
+    found = Counter(size_number(Location(AgentKind.SM, 3), nth) for nth in range(2000))
     assert [found[size] / 2000 for size in range(3)] == pytest.approx(PROBABILITIES, abs=0.002)
 
 

@@ -10,12 +10,12 @@ import pytest
 
 from exchange.measurements import LogBuckets
 from exchange_simulation.messaging.roles import RoleResult
-from exchange_simulation.messaging.supply_chain.chain import Chain, Times
+from exchange_simulation.messaging.supply_chain.chain import Chain, ChainTimes
 from exchange_simulation.messaging.supply_chain.judging import figures_of, wrong_with
 from exchange_simulation.messaging.supply_chain.topologies import vertical
 
 CHAIN = Chain(vertical(10).only((4, 5)))
-TIMES = Times(warm_up_s=0.0, measured_s=10.0, drain_s=5.0)
+TIMES = ChainTimes(warm_up_s=0.0, measured_s=10.0, drain_s=5.0)
 MS = 1_000_000
 Details = dict[str, Any]
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from exchange_simulation.messaging.supply_chain.in_words import PAPERS_MIX
-from exchange_simulation.messaging.supply_chain.messages import MESSAGES, Group, Kind, mean_kb, sizes_kb
-from exchange_simulation.messaging.supply_chain.plan import Plan
+from exchange_simulation.messaging.supply_chain.messages import MESSAGES, AgentKind, Group, mean_kb, sizes_kb
+from exchange_simulation.messaging.supply_chain.plan import SupplyChainPlan
 from exchange_simulation.messaging.supply_chain.topologies import (
     HORIZONTAL,
     SHARES,
@@ -21,7 +21,7 @@ from exchange_simulation.messaging.supply_chain.topologies import (
 BASES = (10, 50, 100)
 ODD = Topology(
     "freeform",
-    {Kind.SM: 7, Kind.DC: 3, Kind.SP: 4, Kind.HQ: 2},
+    {AgentKind.SM: 7, AgentKind.DC: 3, AgentKind.SP: 4, AgentKind.HQ: 2},
     12,
     0.75,
     {1: 2.0, 2: 3.0, 3: 5.0, 4: 7.0, 5: 11.0, 6: 13.0, 7: 17.0},
@@ -46,7 +46,7 @@ def topology_of(name: str, base: int) -> Topology:
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("name", [VERTICAL, HORIZONTAL])
 def test_the_mix_of_table_5_comes_out_at_every_base(name: str, base: int) -> None:
-    plan = Plan.of(topology_of(name, base))
+    plan = SupplyChainPlan.of(topology_of(name, base))
     for group in Group:
         messages, kilobytes = PAPERS_MIX[name][group.value]
         received = 100 * plan.of_group(group).received / plan.received
@@ -57,7 +57,7 @@ def test_the_mix_of_table_5_comes_out_at_every_base(name: str, base: int) -> Non
 
 @pytest.mark.parametrize("name", [VERTICAL, HORIZONTAL])
 def test_each_interaction_has_its_share(name: str) -> None:
-    plan, share = Plan.of(topology_of(name, 100)), SHARES[name]
+    plan, share = SupplyChainPlan.of(topology_of(name, 100)), SHARES[name]
     suppliers = {VERTICAL: 2.5, HORIZONTAL: 2}[name]
     expected = {1: 6 * share[1], 2: (2 * suppliers + 6) * share[2], **{n: share[n] for n in (3, 4, 5, 6, 7)}}
     for number, percent in expected.items():
@@ -67,14 +67,14 @@ def test_each_interaction_has_its_share(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "per_base"), [(VERTICAL, 10), (HORIZONTAL, 10)])
 def test_traffic_grows_with_base(name: str, per_base: int) -> None:
-    once, many = (Plan.of(topology_of(name, base)) for base in (per_base, 10 * per_base))
+    once, many = (SupplyChainPlan.of(topology_of(name, base)) for base in (per_base, 10 * per_base))
     assert many.received == pytest.approx(10 * once.received)
     assert once.received == pytest.approx(20 * per_base, rel=0.001)
 
 
 def test_horizontal_leaves_the_traffic_of_a_supermarket_alone() -> None:
-    small, large = Plan.of(horizontal(10)), Plan.of(horizontal(200))
-    for kind in (Kind.SM, Kind.DC, Kind.SP):
+    small, large = SupplyChainPlan.of(horizontal(10)), SupplyChainPlan.of(horizontal(200))
+    for kind in (AgentKind.SM, AgentKind.DC, AgentKind.SP):
         for group in Group:
             one, other = small.of_group(group), large.of_group(group)
             assert one.received_by(kind) == pytest.approx(other.received_by(kind))
@@ -84,7 +84,7 @@ def test_horizontal_leaves_the_traffic_of_a_supermarket_alone() -> None:
 def per_interaction(topology: Topology) -> Mapping[tuple[int, str, str], float]:
     """The equations of section 3.1a as printed; but 5 in group c, as tables 1 and 5 have it."""
     rate = topology.rates
-    supermarkets, centres = topology.locations[Kind.SM], topology.locations[Kind.DC]
+    supermarkets, centres = topology.locations[AgentKind.SM], topology.locations[AgentKind.DC]
     zeta = topology.suppliers_of_a_family
     return {
         (1, "c", "se"): rate[1] * supermarkets,
@@ -111,7 +111,7 @@ def per_interaction(topology: Topology) -> Mapping[tuple[int, str, str], float]:
 
 
 def test_messages_by_interaction_and_group_follow_the_equations() -> None:
-    plan, expected = Plan.of(ODD), per_interaction(ODD)
+    plan, expected = SupplyChainPlan.of(ODD), per_interaction(ODD)
     for number in range(1, 8):
         for group in Group:
             own = [flow for flow in plan.flows if (flow.message.interaction, flow.message.group) == (number, group)]
@@ -120,23 +120,24 @@ def test_messages_by_interaction_and_group_follow_the_equations() -> None:
 
 
 def test_messages_by_location_follow_the_equations() -> None:
-    plan, rate = Plan.of(ODD), ODD.rates
-    supermarkets, centres, suppliers = (ODD.locations[kind] for kind in (Kind.SM, Kind.DC, Kind.SP))
+    plan, rate = SupplyChainPlan.of(ODD), ODD.rates
+    supermarkets, centres, suppliers = (ODD.locations[kind] for kind in (AgentKind.SM, AgentKind.DC, AgentKind.SP))
     calls, share, delta = rate[2] * centres, ODD.offers_of, supermarkets / centres
     sent = {
-        (Kind.SM, "c"): rate[5], (Kind.SM, "d"): 2 * rate[1] + rate[4],
-        (Kind.SP, "d"): share * calls + 3 * calls / suppliers,
-        (Kind.DC, "b"): rate[2], (Kind.DC, "c"): delta * rate[1] + rate[2],
-        (Kind.DC, "d"): 3 * rate[1] * delta + 2 * rate[2],
-        (Kind.HQ, "a"): rate[6] + rate[7], (Kind.HQ, "b"): rate[3],
+        (AgentKind.SM, "c"): rate[5], (AgentKind.SM, "d"): 2 * rate[1] + rate[4],
+        (AgentKind.SP, "d"): share * calls + 3 * calls / suppliers,
+        (AgentKind.DC, "b"): rate[2], (AgentKind.DC, "c"): delta * rate[1] + rate[2],
+        (AgentKind.DC, "d"): 3 * rate[1] * delta + 2 * rate[2],
+        (AgentKind.HQ, "a"): rate[6] + rate[7], (AgentKind.HQ, "b"): rate[3],
     }  # fmt: skip
     received = {
-        (Kind.SM, "a"): rate[6] + rate[7], (Kind.SM, "b"): rate[3], (Kind.SM, "d"): 2 * rate[1] + rate[4],
-        (Kind.SP, "b"): share * calls, (Kind.SP, "d"): 2 * calls / suppliers,
-        (Kind.DC, "d"): 3 * rate[1] * delta + rate[2] * (ODD.suppliers_of_a_family + 2),
-        (Kind.HQ, "c"): rate[1] * supermarkets + calls + rate[5] * supermarkets, (Kind.HQ, "d"): calls,
+        (AgentKind.SM, "a"): rate[6] + rate[7], (AgentKind.SM, "b"): rate[3],
+        (AgentKind.SM, "d"): 2 * rate[1] + rate[4],
+        (AgentKind.SP, "b"): share * calls, (AgentKind.SP, "d"): 2 * calls / suppliers,
+        (AgentKind.DC, "d"): 3 * rate[1] * delta + rate[2] * (ODD.suppliers_of_a_family + 2),
+        (AgentKind.HQ, "c"): rate[1] * supermarkets + calls + rate[5] * supermarkets, (AgentKind.HQ, "d"): calls,
     }  # fmt: skip
-    for kind in Kind:
+    for kind in AgentKind:
         for group in Group:
             part = plan.of_group(group)
             assert part.sent_by(kind) == pytest.approx(sent.get((kind, group.value), 0)), (kind, group)

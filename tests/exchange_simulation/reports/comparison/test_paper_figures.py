@@ -9,7 +9,7 @@ import pytest
 
 from exchange_simulation.experiments.comparison_arms import ArmSettings, nagle_arms, rate_factor, transport_factor
 from exchange_simulation.experiments.trials.arms import Factor, arms_of
-from exchange_simulation.experiments.trials.plan import Plan
+from exchange_simulation.experiments.trials.plan import TrialPlan
 from exchange_simulation.experiments.trials.results import results
 from exchange_simulation.experiments.trials.study import NAGLE
 from exchange_simulation.reports.comparison.page import page_html
@@ -25,16 +25,16 @@ RATES = (1000.0, 8000.0)
 def compared(trial: Path, rates: tuple[float, ...] = RATES) -> dict[str, Any]:
     transports = ["zeromq", "amqp"]
     arms = arms_of(ArmSettings(transports, 1.0, {"seed": 1}), [transport_factor(transports)], [rate_factor(rates)])
-    return _results(trial, Plan(arms=arms, repeats=1, seed=1))
+    return _results(trial, TrialPlan(arms=arms, repeats=1, seed=1))
 
 
 def held_back(trial: Path) -> dict[str, Any]:
     return _results(
-        trial, Plan(arms=nagle_arms(["tcp"], RATES, ["all"], 1.0, {"seed": 1}), repeats=1, seed=1, study=NAGLE)
+        trial, TrialPlan(arms=nagle_arms(["tcp"], RATES, ["all"], 1.0, {"seed": 1}), repeats=1, seed=1, study=NAGLE)
     )
 
 
-def _results(trial: Path, plan: Plan) -> dict[str, Any]:
+def _results(trial: Path, plan: TrialPlan) -> dict[str, Any]:
     for step in plan.steps:
         used = {"gateway": {"cpu_s": 0.5}, "engine": {"cpu_s": 0.4}}
         if step.arm.settings.transport == "amqp":
@@ -105,7 +105,7 @@ def test_every_condition_has_its_figure_however_many_there_are(tmp_path: Path) -
     """With seven letters a sweep of eight seeds had no figure of the last one, and the table had its rows."""
     seeds = Factor("seed", {f"seed {seed}": seed for seed in range(27)})
     arms = arms_of(ArmSettings(["tcp"], 1.0, {}), [Factor("transport", {"": "tcp"})], [rate_factor(RATES), seeds])
-    found = [name for name in drawn(_results(tmp_path, Plan(arms=arms, repeats=1, seed=1))) if "figure-8" in name]
+    found = [name for name in drawn(_results(tmp_path, TrialPlan(arms=arms, repeats=1, seed=1))) if "figure-8" in name]
     assert len(found) == 1 + 27
     assert [name.split("-")[2] for name in (found[1], found[7], found[25], found[-1])] == ["b", "h", "z", "28"]
 
