@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from exchange.settings import NAGLE_ROLES, ROLES, RunSettings
-from exchange_simulation.experiments.trials.arms import TrialArm, Factor, arms_of
+from exchange_simulation.experiments.trials.arms import Factor, TrialArm, arms_of
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.option_types import USUAL
 from exchange_simulation.launching.options import run_settings

@@ -119,7 +119,8 @@ def role_command() -> click.Command:
         Example: exchange bench role consume --listen tcp://0.0.0.0:7000 --run first --secure DIR
         """
         _check(part, Pattern(pattern), listen, connect)
-        listen, connect = (url and with_keys(url, secure) for url in (listen, connect))
+        listen = with_keys(listen, secure) if listen else listen
+        connect = with_keys(connect, secure) if connect else connect
         if listen:
             check_exposure(listen, insecure)
         raise SystemExit(_play_and_show(part, Pattern(pattern), listen, connect, given, as_json))
@@ -187,7 +188,8 @@ def _play_and_show(
 ) -> int:
     """Play one role and print its result; returns the exit code: 1 if the role did not finish."""
     url = listen or connect or ""
-    token, keys = link_token(given["token"], url), _keys(part, pattern, given)
+    token = link_token(given["token"], url)
+    keys = _keys(part, pattern, given)
     end = LinkEnd(url, token, listen is not None, pattern, keys)
     links = given["threads"] if part == "ask" and pattern is Pattern.REQUESTS else 1
     try:

@@ -57,7 +57,8 @@ class Publish:
     def __call__(self, session: Session) -> RoleResult:
         from exchange_simulation.messaging.payload import MessageSource
 
-        source, result = MessageSource(self.size, self.publisher), RoleResult()
+        source = MessageSource(self.size, self.publisher)
+        result = RoleResult()
         try:
             await_subscribers(session.link, self.subscribers, time.monotonic_ns() + OPEN_NS)
         except PeerGone as why:
@@ -72,7 +73,8 @@ class Publish:
             result.details["replied_ns"] = time.monotonic_ns()
         except (Silence, PeerGone) as why:
             result.stopped = f"{why}, after {source.count:,} of {self.count:,} messages"
-        result.sent, result.sent_checksum = source.count, source.checksum
+        result.sent = source.count
+        result.sent_checksum = source.checksum
         result.mean_ns = source.stamps_ns // max(source.count, 1)
         return result
 
@@ -92,13 +94,16 @@ class OpenLoop:
         from gateway.due_times import Periodic
         from gateway.pacer import Schedule
 
-        self._source, self._count = source, count
-        self._schedule, self._lags = Schedule(Periodic(1e9 / rate_per_s)), Lags()
+        self._source = source
+        self._count = count
+        self._schedule = Schedule(Periodic(1e9 / rate_per_s))
+        self._lags = Lags()
         self._schedule.start(time.monotonic_ns())
 
     def publish(self, session: Session, result: RoleResult) -> None:
         """Hand over each message once it is due. The result has the lags, and how long that took and was to take."""
-        link, started_ns = session.link, self._schedule.due_ns(1)
+        link = session.link
+        started_ns = self._schedule.due_ns(1)
         while self._source.count < self._count:
             due = self.fill()
             if len(due):
@@ -114,7 +119,8 @@ class OpenLoop:
 
     def fill(self) -> Longs:
         """Put what is due into the source's batch, as far as it has room; returns the due times."""
-        source, now_ns = self._source, time.monotonic_ns()
+        source = self._source
+        now_ns = time.monotonic_ns()
         waiting = min(self._schedule.due_by(now_ns, source.count), self._count) - source.count
         frames = min(waiting, source.batch.capacity_frames)
         due = self._schedule.span(source.count + 1, frames) if frames else NOTHING_DUE
@@ -122,7 +128,8 @@ class OpenLoop:
         return due
 
     def _hand_over(self, session: Session, due: Longs) -> None:
-        batch, first = self._source.batch, 0
+        batch = self._source.batch
+        first = 0
         session.progressed()
         while first < batch.count:
             handed_ns = time.monotonic_ns()
@@ -137,7 +144,9 @@ class Lags:
     """How late messages were handed over, each after its due time."""
 
     def __init__(self) -> None:
-        self._buckets, self._waiting, self._count = LogBuckets(), np.zeros(1 << 16, np.int64), 0
+        self._buckets = LogBuckets()
+        self._waiting = np.zeros(1 << 16, np.int64)
+        self._count = 0
 
     def add(self, lags_ns: Longs) -> None:
         if self._count + len(lags_ns) > len(self._waiting):
@@ -157,7 +166,9 @@ def ceiling_per_s(size: int) -> float:
 
     source = MessageSource(size)
     source.fill(1, 0, np.zeros(1, np.int64))  # the kernel is loaded
-    loop, began_ns, before = OpenLoop(source, 1 << 40, MAX_RATE_PER_S), time.monotonic_ns(), source.count
+    loop = OpenLoop(source, 1 << 40, MAX_RATE_PER_S)
+    began_ns = time.monotonic_ns()
+    before = source.count
     while (took_ns := time.monotonic_ns() - began_ns) < CEILING_NS:
         loop.fill()
     return (source.count - before) * 1e9 / took_ns
@@ -168,7 +179,9 @@ def _await_replies(session: Session, replies: int) -> int:
 
     A reply has a connection of its own, on which it may still be under way when its sender has left.
     """
-    batch, came, gone_ns = FrameBatch(max(replies, 1), 1, 1), 0, 0
+    batch = FrameBatch(max(replies, 1), 1, 1)
+    came = 0
+    gone_ns = 0
     session.progressed()
     while came < replies:
         batch.clear()
@@ -200,12 +213,14 @@ class Consume:
     def __call__(self, session: Session) -> RoleResult:
         from exchange_simulation.messaging.payload import Receipt
 
-        receipt, result = Receipt(self.size), RoleResult()
+        receipt = Receipt(self.size)
+        result = RoleResult()
         try:
             result.first_ns = _take(session, receipt, 1, receipt.empty_batch(1))
             batch = receipt.empty_batch()
             few = min(FEW_MESSAGES, FEW_BYTES // self.size) if self.is_flood else 0
-            marks, came_ns = [], result.first_ns
+            marks = []
+            came_ns = result.first_ns
             for mark in (3 * self.count // 4, self.count - min(TAIL, self.count // 8)):
                 came_ns = _take(session, receipt, mark, batch, came_ns, few)
                 marks.append((receipt.received, came_ns))
@@ -240,7 +255,9 @@ def _take(session: Session, receipt: Receipt, until: int, batch: FrameBatch, now
 
 def _with_receipt(result: RoleResult, receipt: Receipt, link: Link) -> RoleResult:
     """Add what the receipt counted, and the junk that the link dropped."""
-    result.received, result.received_checksum, result.latency = receipt.received, receipt.checksum, receipt.latency
+    result.received = receipt.received
+    result.received_checksum = receipt.checksum
+    result.latency = receipt.latency
     result.mean_ns = receipt.came_ns // max(receipt.received, 1)
     result.wrong = receipt.wrong | ({"too long": link.junk} if link.junk else {})
     return result
@@ -265,7 +282,8 @@ class ConsumeShared:
     def __call__(self, session: Session) -> RoleResult:
         from exchange_simulation.messaging.payload import MessageSource, Receipt
 
-        receipt, result = Receipt(self.size, self.publishers), RoleResult()
+        receipt = Receipt(self.size, self.publishers)
+        result = RoleResult()
         out = Outbound(session.links[0], MessageSource(self.size, self.publisher), self.count) if self.count else None
         result.first_ns = time.monotonic_ns() if out else 0
         try:
@@ -273,12 +291,14 @@ class ConsumeShared:
         except PeerGone as why:
             result.stopped = f"{why}, after {receipt.received:,} messages"
         if out:
-            result.sent, result.sent_checksum = out.handed_over, out.source.checksum
+            result.sent = out.handed_over
+            result.sent_checksum = out.source.checksum
             result.details["published_ns"] = out.taken_ns or time.monotonic_ns()
         return _with_receipt(result, receipt, session.links[-1])
 
     def _work(self, session: Session, out: Outbound | None, receipt: Receipt, result: RoleResult) -> None:
-        batch, reported = receipt.empty_batch(), 0
+        batch = receipt.empty_batch()
+        reported = 0
         for_ns = max(FIRST_LOOK_NS, int(self.rest_s * 1e9) // 10)
         while not session.must_stop:
             self._work_for_a_while(session.links[-1], out, receipt, batch, result, for_ns)
@@ -311,7 +331,9 @@ class Outbound:
     """What a client publishes while it consumes: batch after batch, as far as the link has room."""
 
     def __init__(self, link: Link, source: MessageSource, count: int) -> None:
-        self._link, self.source, self._count = link, source, count
+        self._link = link
+        self.source = source
+        self._count = count
         self._first = 0
         self.taken_ns = 0
         """When a broker had taken everything; 0 before."""
@@ -332,7 +354,8 @@ class Outbound:
                 return 0
             source.fill(self._count - source.count, time.monotonic_ns())
             self._first = 0
-        first, self._first = self._first, self._link.send(source.batch, self._first)
+        first = self._first
+        self._first = self._link.send(source.batch, self._first)
         return self._first - first
 
     def look_whether_all_is_taken(self) -> None:

@@ -26,7 +26,9 @@ SHARES = {"user": "user_percent", "system": "system_percent"}
 
 def read(broker_rss_bytes: Callable[[], int]) -> Reading:
     """The counters now; of all processors together, and of all network interfaces, loopback among them."""
-    cpu, stats, network = psutil.cpu_times(), psutil.cpu_stats(), psutil.net_io_counters()
+    cpu = psutil.cpu_times()
+    stats = psutil.cpu_stats()
+    network = psutil.net_io_counters()
     of_interrupts = sum(getattr(cpu, name, 0.0) for name in ("irq", "softirq"))
     return {
         "s": time.monotonic(),
@@ -69,7 +71,8 @@ def read_every_second(broker_rss_bytes: Callable[[], int]) -> Iterator[list[Read
 
 def seconds_of(readings: list[Reading]) -> list[Reading]:
     """Each second's rates and levels; `second` is its end, counted from the start."""
-    start_s, pairs = readings[0]["s"], pairwise(readings)
+    start_s = readings[0]["s"]
+    pairs = pairwise(readings)
     return [{"second": now["s"] - start_s, **between(before, now)} for before, now in pairs if now["s"] > before["s"]]
 
 

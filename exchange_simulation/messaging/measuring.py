@@ -62,9 +62,11 @@ class Launcher:
     """The roles of one cell. They end with the context, whatever happened."""
 
     def __init__(self, roles: Sequence[Role], setup: Setup, in_threads: bool, patience_s: float) -> None:
-        self._roles, self._patience_s = {role.name: role for role in roles}, patience_s
+        self._roles = {role.name: role for role in roles}
+        self._patience_s = patience_s
         assert len(self._roles) == len(roles)
-        self._setup, self._in_threads = setup, in_threads
+        self._setup = setup
+        self._in_threads = in_threads
         self._members: dict[str, Forked | Threaded] = {}
         self._results: dict[str, RoleResult] = {}
         self._progress: dict[str, int] = {}
@@ -113,7 +115,8 @@ class Launcher:
 
     def _await_word(self, names: set[str]) -> None:
         """Wait until each of these roles has sent its `ready`, or its `at work`."""
-        waiting, until_s = set(names), time.monotonic() + READY_S
+        waiting = set(names)
+        until_s = time.monotonic() + READY_S
         while waiting:
             heard = self._hear(waiting, until_s - time.monotonic())
             if not heard:
@@ -194,7 +197,8 @@ def progress_of(what: str, roles: Iterable[Role]) -> Iterator[OnCount]:
 
 def measure(benchmark: Benchmark, cell: Cell, setup: Setup) -> Record:
     """The repeat's record; its `status` is partial if a role was lost, invalid if the answer is wrong."""
-    broker, noise = setup.brokers.get(cell.transport), NoiseMeter()
+    broker = setup.brokers.get(cell.transport)
+    noise = NoiseMeter()
     server = broker.server if broker else None
     usage: list[ServerUsage] = []
     at_broker: list[dict[str, Any]] = []

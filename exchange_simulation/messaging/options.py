@@ -82,7 +82,8 @@ class Parsed(click.ParamType[Any]):
     """Values that a function parses; a default may be parsed already."""
 
     def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
-        self.name, self._parse = name, parse
+        self.name = name
+        self._parse = parse
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002
         return self._parse(value) if isinstance(value, str) else value

@@ -50,11 +50,13 @@ def _fill(buffer: Bytes, size: int, first: int, frames: int, now_ns: int, due: L
 
     Returns the sum of their checksums.
     """
-    total, body = np.int64(0), np.int64(0)
+    total = np.int64(0)
+    body = np.int64(0)
     if size >= STAMPED and frames:
         body = _checksum(buffer, STAMPED, size - STAMPED)
     for i in range(frames):
-        at, number = i * size, first + i
+        at = i * size
+        number = first + i
         if size >= STAMPED:
             stamp = due[i] if len(due) else np.int64(now_ns)
             store_u64(buffer, at, number)
@@ -83,7 +85,8 @@ def _check(
     buffer: Bytes, offsets: Longs, count: int, size: int, now_ns: int, state: Longs, lasts: Longs, buckets: Longs
 ) -> None:
     """Count what is in the batch; messages with the same stamp are put into their bucket together."""
-    stamp_ns, alike = np.int64(-1), np.int64(0)
+    stamp_ns = np.int64(-1)
+    alike = np.int64(0)
     for i in range(count + 1):
         at = offsets[i]
         is_message = i < count and offsets[i + 1] - at == size
@@ -95,7 +98,8 @@ def _check(
                 state[_MIN_NS] = min(state[_MIN_NS], late_ns)
                 state[_MAX_NS] = max(state[_MAX_NS], late_ns)
                 buckets[log_bucket(late_ns)] += alike
-            stamp_ns, alike = stamp, np.int64(0)
+            stamp_ns = stamp
+            alike = np.int64(0)
         if not is_message:
             state[_WRONG_SIZE] += i < count
             continue
@@ -108,7 +112,8 @@ def _check(
             lasts[0] = number
             continue
         sequence = signed(load_u64(buffer, at))
-        publisher, number = sequence >> NUMBER_BITS, sequence & _NUMBER
+        publisher = sequence >> NUMBER_BITS
+        number = sequence & _NUMBER
         if not 0 <= publisher < len(lasts):
             state[_FOREIGN] += 1
         elif number <= lasts[publisher]:
@@ -127,7 +132,9 @@ class MessageSource:
 
     def __init__(self, size: int, publisher: int = 0, frames: int | None = None) -> None:
         frames = frames or frames_in_a_batch(size)
-        self.size, self.count, self.checksum = size, 0, 0
+        self.size = size
+        self.count = 0
+        self.checksum = 0
         self.stamps_ns = 0
         """The sum of all stamps, also of messages too short to bear theirs."""
         self._first = publisher << NUMBER_BITS
@@ -149,7 +156,8 @@ class Receipt:
     """Checks and counts what one receiver gets; all messages have one size."""
 
     def __init__(self, size: int, publishers: int = 1) -> None:
-        self.size, self.came_ns = size, 0
+        self.size = size
+        self.came_ns = 0
         self._state: Longs = np.zeros(_STATE_SIZE, np.int64)
         self._state[_MIN_NS] = np.iinfo(np.int64).max
         self._lasts: Longs = np.full(publishers, -1, np.int64)

@@ -75,7 +75,9 @@ def _median(row: Row, name: str) -> float:
 def _peak(series: str, rows: Sequence[Row]) -> str:
     """Peaks of all cells and of one client; and the response time of one thread alone."""
     of_one = [row for row in rows if row["point"]["clients"] == 1]
-    clauses = [f"peak {_best(rows)}", *([f"of one client {_best(of_one)}"] if of_one else [])]
+    clauses = [f"peak {_best(rows)}"]
+    if of_one:
+        clauses.append(f"of one client {_best(of_one)}")
     alone = [row for row in of_one if row["point"]["threads"] == 1]
     clauses += [f"response time, 1 client, 1 thread: {number(1e3 / _median(row, RATE))} ms" for row in alone]
     return f"{series}: {'; '.join(clauses)}"
@@ -104,7 +106,8 @@ def _gained_by_not_waiting(rows: Sequence[Row]) -> Iterator[str]:
         ahead = [row for row in own if row["point"].get("ahead", 1) > 1]
         waits = [row for row in own if row["point"].get("ahead") == 1]
         if ahead and waits:
-            best, other = (max(_median(row, RATE) for row in each) for each in (ahead, waits))
+            best = max(_median(row, RATE) for row in ahead)
+            other = max(_median(row, RATE) for row in waits)
             yield f"{series}: {number(best / other)} times the replies/s where threads do not wait for their replies"
 
 

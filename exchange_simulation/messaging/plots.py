@@ -173,7 +173,8 @@ def _line(axes: Axes, plot: Plot, name: str, rows: list[Row], colour: str, style
 def _with_ends(estimate: Mapping[str, Any]) -> tuple[float, float, float]:
     """The median and its interval, which is nothing but the median where there are too few repeats for one."""
     median = estimate["median"]
-    low, high = (median if estimate[end] is None else estimate[end] for end in ("low", "high"))
+    low = median if estimate["low"] is None else estimate["low"]
+    high = median if estimate["high"] is None else estimate["high"]
     return median, low, high
 
 

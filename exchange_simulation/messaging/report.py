@@ -123,7 +123,8 @@ def _ends(record: Mapping[str, Any], transport: str) -> str:
 
 def show_coverage() -> None:
     """Print every figure, table and experiment of the papers with its command, or the reason why there is none."""
-    console, rows = terminal(), coverage()
+    console = terminal()
+    rows = coverage()
     makes = sum(bool(row.command) for row in rows)
     console.print(f"{makes} of {len(rows)} rows have a command; each other says why not")
     for paper, own in itertools.groupby(rows, lambda row: row.paper):
@@ -138,7 +139,8 @@ def show_coverage() -> None:
 
 def _show_summary(record: Mapping[str, Any]) -> None:
     """Print a line for each benchmark: the range of its main figure over all points, for each transport."""
-    console, parts = terminal(), record["parts"]
+    console = terminal()
+    parts = record["parts"]
     wrong = [part["benchmark"] for part in parts if part["status"] != "complete"]
     outcome = f"{record['status']}, see {', '.join(wrong)}" if wrong else record["status"]
     console.print(f"[bold]{record['name']}[/bold]: {counted(len(parts), 'benchmarks')}, {outcome}")
@@ -169,7 +171,8 @@ def _range(rows: Rows, transport: str, column: Column) -> str:
 def _show_benchmark(record: Mapping[str, Any], with_tables: bool, reasons: Sequence[str] = ()) -> None:
     """Print a benchmark. `reasons` of its status stand below its name, unless they were said before."""
     console = terminal()
-    benchmark, rows = benchmark_of(record["benchmark"]), record["rows"]
+    benchmark = benchmark_of(record["benchmark"])
+    rows = record["rows"]
     console.print(f"\n[bold]{benchmark.name}[/bold]: {benchmark.about}")
     _show_reasons(record["status"], reasons)
     for sentence in _sentences(record):
@@ -279,7 +282,10 @@ def _short_interval(estimate: Mapping[str, Any]) -> str:
 def reasons_in_words(reasons: Sequence[str]) -> list[str]:
     """The first reasons, and how many more there are."""
     others = len(reasons) - MOST_REASONS
-    return [*reasons[:MOST_REASONS], *([f"and {counted(others, 'more reasons')}"] if others > 0 else [])]
+    words = list(reasons[:MOST_REASONS])
+    if others > 0:
+        words.append(f"and {counted(others, 'more reasons')}")
+    return words
 
 
 def _titles(rows: Rows) -> list[str]:

@@ -45,8 +45,11 @@ class Ask:
         from exchange_simulation.messaging.payload import MessageSource, Receipt, frames_in_a_batch
 
         frames = min(QUESTIONS, frames_in_a_batch(self.size))
-        source, receipt, result = MessageSource(self.size, frames=frames), Receipt(self.size), RoleResult()
-        round_trips_ns, answers = np.zeros(self.count, np.int64), receipt.empty_batch(frames)
+        source = MessageSource(self.size, frames=frames)
+        receipt = Receipt(self.size)
+        result = RoleResult()
+        round_trips_ns = np.zeros(self.count, np.int64)
+        answers = receipt.empty_batch(frames)
         result.first_ns = time.monotonic_ns()
         try:
             while source.count < self.count:
@@ -62,7 +65,9 @@ class Ask:
             result.stopped = f"{why}; {receipt.received:,} of {self.count:,} answers came"
         result.sent = min(source.count, receipt.received + 1) if result.stopped else source.count
         result.sent_checksum = source.checksum
-        result.received, result.received_checksum, result.wrong = receipt.received, receipt.checksum, receipt.wrong
+        result.received = receipt.received
+        result.received_checksum = receipt.checksum
+        result.wrong = receipt.wrong
         result.latency = LogBuckets.of(round_trips_ns[round_trips_ns > 0])
         return result
 
@@ -77,13 +82,15 @@ class Answer:
     def __call__(self, session: Session) -> RoleResult:
         from exchange_simulation.messaging.payload import Receipt
 
-        result, batch = RoleResult(), Receipt(self.size).empty_batch(1)
+        result = RoleResult()
+        batch = Receipt(self.size).empty_batch(1)
         try:
             while result.sent < self.count:
                 result.sent += session.echo(batch, self.count - result.sent)
         except (Silence, PeerGone) as why:
             result.stopped = f"{why}, after {result.sent:,} of {self.count:,} messages"
-        result.received, result.last_ns = result.sent, time.monotonic_ns()
+        result.received = result.sent
+        result.last_ns = time.monotonic_ns()
         return result
 
 
@@ -104,8 +111,10 @@ class PingPong:
 
     def judge(self, cell: Cell, results: Results) -> list[str]:
         """Sentences unless every message came back to the asker as it went."""
-        asker, answerer = ({name: results[name]} for name in (self.asker, self.answerer))
-        answered, expected = results[self.answerer].sent, cell.count(self.counts)
+        asker = {self.asker: results[self.asker]}
+        answerer = {self.answerer: results[self.answerer]}
+        answered = results[self.answerer].sent
+        expected = cell.count(self.counts)
         found = wrong_with(asker, asker, expected) + stopped_in_words(answerer)
         if answered != expected:
             found.append(f"the {self.answerer} answered {answered:,} messages instead of {expected:,}")
@@ -162,7 +171,8 @@ class _Asker:
     def __post_init__(self) -> None:
         from exchange_simulation.messaging.payload import MessageSource, Receipt
 
-        self.source, self.receipt = MessageSource(self.size, frames=1), Receipt(self.size)
+        self.source = MessageSource(self.size, frames=1)
+        self.receipt = Receipt(self.size)
         frames = max(1, min(self.ahead, BATCH_BYTES // self.size))
         self._answers = FrameBatch(frames, (frames + 1) * self.size, self.size)
         self._asked_ns: deque[int] = deque()
@@ -219,7 +229,8 @@ class AnswerAll:
     ahead: int = 1
 
     def __call__(self, session: Session) -> RoleResult:
-        result, done = RoleResult(first_ns=time.monotonic_ns()), 0
+        result = RoleResult(first_ns=time.monotonic_ns())
+        done = 0
         frames = max(self.threads, min(self.threads * self.ahead, BATCH_BYTES // self.size))
         batch = FrameBatch(frames, (frames + 1) * self.size, self.size)
         try:
@@ -232,7 +243,8 @@ class AnswerAll:
                 result.received += batch.count - finished
         except (Silence, TransportError) as why:
             result.stopped = f"{why}; {done} of {self.threads} threads are done"
-        result.sent, result.last_ns = result.received, time.monotonic_ns()
+        result.sent = result.received
+        result.last_ns = time.monotonic_ns()
         return result
 
 
@@ -241,7 +253,8 @@ def wrong_with_asking(results: Results) -> list[str]:
     clients = of_kind(results, "client")
     each = [({name: client}, client.sent) for name, client in clients.items()]
     reasons = [wrong for client, sent in each for wrong in wrong_with(client, client, sent)]
-    asked, server = sum(client.sent for client in clients.values()), results["server"]
+    asked = sum(client.sent for client in clients.values())
+    server = results["server"]
     reasons += stopped_in_words({"server": server})
     if server.received != asked:
         reasons.append(f"the server received {server.received:,} requests instead of {asked:,}")

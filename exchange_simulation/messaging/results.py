@@ -25,7 +25,8 @@ class ResultsFolder:
         """UserError if no such folder can be made. It is made once there is a record to write."""
         self.folder = new_run_folder(results, name)
         self.folder.rmdir()
-        self._results, self._again_s = results, 0.0
+        self._results = results
+        self._again_s = 0.0
 
     def write_now_and_then(self, record: Callable[[], Record]) -> None:
         """Write the record as it is so far, unless that was done just now."""

@@ -57,7 +57,8 @@ def _play(role: Role, launcher: PipeEnd, patience_s: float, in_thread: bool) -> 
         if launcher.recv() != ("start",):
             return
         launcher.send(("at work",))
-        session, start = Session(links, launcher, patience_s, role.is_patient), ResourceUsage.now(in_thread)
+        session = Session(links, launcher, patience_s, role.is_patient)
+        start = ResourceUsage.now(in_thread)
         result = role.task(session)
         result.usage = ResourceUsage.now(in_thread).since(start)
         result.sockets = [socket for link in links for socket in link.sockets()]

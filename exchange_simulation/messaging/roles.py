@@ -170,7 +170,8 @@ class Links:
         if one_way and self._has_ports_back:
             options |= {"topology": "simplex", "back": self._port(CONSUMER)}
         url = self._url(options, CONSUMER)
-        listener, connector = self._on(CONSUMER, url), self._on(PUBLISHER, url)
+        listener = self._on(CONSUMER, url)
+        connector = self._on(PUBLISHER, url)
         return LinkEnd(listener, self.token, listens=True), LinkEnd(connector, self.token)
 
     def many(
@@ -222,7 +223,9 @@ class Links:
             kind = self._declared.places[self._scheme]
             path = self.scratch / f"link-{secrets.token_hex(6)}"
             base = f"{self._scheme}://{self.find(kind, path, host)}"
-        words = [given] * bool(given) + [f"{name}={value}" for name, value in options.items()]
+        words = [f"{name}={value}" for name, value in options.items()]
+        if given:
+            words.insert(0, given)
         return base + ("?" + "&".join(words) if words else "")
 
 

@@ -34,7 +34,8 @@ def _ask(
     until_ns: int,
 ) -> tuple[int, int, int]:
     """Ask from question `answered` on. Returns (questions answered, answers that came, time of sending: see `ask`)."""
-    timespec, came = np.empty(2, np.int64), answered
+    timespec = np.empty(2, np.int64)
+    came = answered
     while answered < count and came == answered:
         sent_ns = monotonic_ns(timespec)
         if sent_ns >= until_ns or send(numbers, memory, questions, question_ends, answered, answered + 1) == answered:
@@ -67,7 +68,8 @@ def _echo(
     until_ns: int,
 ) -> tuple[int, int, int]:
     """Send frames back. Returns (how many went, frames in the batch, how many of these went)."""
-    timespec, done = np.empty(2, np.int64), 0
+    timespec = np.empty(2, np.int64)
+    done = 0
     while done < most and not numbers[NOTICE]:
         came = receive(numbers, memory, frames, ends, 0, largest)
         if came:
@@ -109,7 +111,8 @@ def echo(link: Link, batch: FrameBatch, most: int, until_ns: int) -> int:
 
 def load() -> None:
     """Load the kernels, so that the first round trip is as fast as the others."""
-    nothing, took_ns = FrameBatch(1), np.zeros(1, np.int64)
+    nothing = FrameBatch(1)
+    took_ns = np.zeros(1, np.int64)
     _asked(idle_calls(), nothing, nothing, took_ns, 0)
     _echoed(idle_calls(), nothing, 0, 0)
 

@@ -32,9 +32,11 @@ class Session:
         self, links: list[Link], launcher: Connection[Any, Any], patience_s: float, until_stopped: bool = False
     ) -> None:
         """`until_stopped`: patience lasts until the launcher, which sees whether any role gets on, says stop."""
-        self.links, self._until_stopped = links, until_stopped
+        self.links = links
+        self._until_stopped = until_stopped
         self._look_ns = LONGEST_PAUSE_NS if until_stopped else TICK_NS
-        self._launcher, self._patience_ns = launcher, int(patience_s * 1e9)
+        self._launcher = launcher
+        self._patience_ns = int(patience_s * 1e9)
         self._until_ns = 0
         self.progressed()
 
@@ -100,7 +102,8 @@ class Session:
 
     def _send_one(self, batch: FrameBatch, number: int) -> int:
         """Returns when it was sent."""
-        count, batch.count = batch.count, number + 1
+        count = batch.count
+        batch.count = number + 1
         try:
             sent_ns = time.monotonic_ns()
             self.send_all(self.link, batch, number)

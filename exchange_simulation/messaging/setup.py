@@ -68,7 +68,8 @@ def plan_of(benchmark: Benchmark, settings: Settings) -> BenchmarkPlan:
 
     One that cannot have the network, or Nagle's algorithm, is left out if another one can.
     """
-    points, left_out = benchmark.points(settings), []
+    points = benchmark.points(settings)
+    left_out = []
     cells: list[Cell] = []
     for transport in settings["transport"]:
         own = [Cell(transport, point, settings) for point in points]
@@ -96,7 +97,8 @@ def _check_cpus(cpus: Mapping[str, int]) -> None:
 
 def _unfit(cell: Cell) -> str | None:
     """A sentence if the transport cannot have the network, or Nagle's algorithm, that was asked for."""
-    nagle, network = cell.settings.get("nagle") or (), cell.settings.get("network") or LOCAL
+    nagle = cell.settings.get("nagle") or ()
+    network = cell.settings.get("network") or LOCAL
     scheme = scheme_of(cell.transport)
     transport = transport_of(scheme)
     if set(nagle) - {"broker"} and scheme not in transport.over_tcp:
@@ -117,7 +119,8 @@ def _too_much(cell: Cell) -> str | None:
     """A sentence if one publisher's messages alone are more than a link of the network carries."""
     if cell.rate_per_s is None or cell.rate_per_s <= (most_per_s := carried_per_s(cell)):
         return None
-    size, network = math.floor(cell.size * most_per_s / cell.rate_per_s), cell.settings["network"]
+    size = math.floor(cell.size * most_per_s / cell.rate_per_s)
+    network = cell.settings["network"]
     return f"at {cell.rate_per_s:,.0f} messages/s --network {network} carries at most {size:,} bytes a message"
 
 
@@ -137,7 +140,9 @@ def check_cells(benchmark: Benchmark, cells: Iterable[Cell]) -> list[int]:
         _check_rate(cell)
         ports: list[str] = []
         roles = len(benchmark.roles(cell, _imagined(cell.transport, ports)))
-        who = " and ".join([counted(roles, "roles"), *[counted(len(ports), "ports")] * bool(ports)])
+        who = counted(roles, "roles")
+        if ports:
+            who += f" and {counted(len(ports), 'ports')}"
         check_descriptors(roles + len(ports), f"{cell}: {who} need a descriptor each")
         counts.append(roles)
     return counts
@@ -159,7 +164,8 @@ def _imagined(transport: str, ports: list[str]) -> Links:
     """Links that reserve no ports and are never opened; `ports` gets an entry for each port they would need."""
 
     def find(kind: str, _path: Path, _host: str) -> str:
-        ports.extend([kind] * (kind == "port"))
+        if kind == "port":
+            ports.append(kind)
         return "127.0.0.1:0"
 
     url = transport if "://" in transport else f"{scheme_of(transport)}://imagined"
@@ -177,8 +183,10 @@ class Setup:
         for transport, own in patterns.items():
             _check(transport)
             _settled(transport, settings, own)
-        self._settings, self._nagle = settings, tuple(settings.get("nagle") or ())
-        self._patterns, self._brokers = patterns, brokers
+        self._settings = settings
+        self._nagle = tuple(settings.get("nagle") or ())
+        self._patterns = patterns
+        self._brokers = brokers
         self.brokers: dict[str, RunningBroker] = {}
         """The brokers of the transports that have one."""
         self.network: Network | None = None
@@ -208,7 +216,9 @@ class Setup:
             return None
         from exchange_simulation.launching.network.network import Network
 
-        hosts = (*HOSTS, *["broker"] * any(map(has_broker, self._patterns)))
+        hosts: tuple[str, ...] = HOSTS
+        if any(map(has_broker, self._patterns)):
+            hosts = (*HOSTS, "broker")
         return stack.enter_context(Network.up(profile, hosts, unshaped=(), process_group=self.group))
 
     def _load(self, transport: str) -> None:
@@ -312,8 +322,11 @@ def _load_without_a_broker(scheme: str, patterns: Iterable[Pattern]) -> None:
 
 
 def _pass_on(sender: Link, receiver: Link) -> None:
-    source, receipt = MessageSource(WARM_SIZE), Receipt(WARM_SIZE)
-    batch, sent, until_s = receipt.empty_batch(), 0, time.monotonic() + WARM_S
+    source = MessageSource(WARM_SIZE)
+    receipt = Receipt(WARM_SIZE)
+    batch = receipt.empty_batch()
+    sent = 0
+    until_s = time.monotonic() + WARM_S
     source.fill(1, time.monotonic_ns())
     while not receipt.received:
         if time.monotonic() > until_s:

@@ -48,7 +48,9 @@ class Streams:
     """The name of the median of the streams' own rates, if it is a figure; it is left out unless all were timed."""
 
     def roles(self, cell: Cell, links: Links) -> list[Role]:
-        found, size, count = [], self.size(cell), self.count(cell)
+        found = []
+        size = self.size(cell)
+        count = self.count(cell)
         for number in self._numbers(cell):
             listener, connector = links.pair(size, name=number.strip(), one_way=True)
             found += [
@@ -72,7 +74,8 @@ class Streams:
     def figures(self, cell: Cell, results: Results) -> Figures:
         size = self.size(cell)
         consumers = of_kind(results, "consumer").values()
-        found, each = published_figures(size, results), [flow_figures(size, [one]) for one in consumers]
+        found = published_figures(size, results)
+        each = [flow_figures(size, [one]) for one in consumers]
         if not self.of_each or not all("messages_per_s" in own for own in each):
             return found
         return {**found, self.of_each: median(own["messages_per_s"] for own in each)}
@@ -85,8 +88,10 @@ def published_roles(
 
     A role that subscribes at an `idle` end is to get nothing.
     """
-    many, ends = len(subscribers), zip(_numbers(len(subscribers)), subscribers, strict=True)
-    idles, consume = ConsumeShared(cell.size, 1, rest_s(len(idle))), Consume(cell.size, count, cell.rate_per_s is None)
+    many = len(subscribers)
+    ends = zip(_numbers(len(subscribers)), subscribers, strict=True)
+    idles = ConsumeShared(cell.size, 1, rest_s(len(idle)))
+    consume = Consume(cell.size, count, cell.rate_per_s is None)
     publish = Publish(cell.size, count, many, subscribers=many + len(idle), rate_per_s=cell.rate_per_s)
     return [
         *(Role(f"idle {number}", idles, (end,), idles=True) for number, end in enumerate(idle, 1)),
@@ -131,7 +136,8 @@ def wrong_with_each(senders: Results, receivers: Results, expected: int) -> list
 
 
 def _amounts(senders: Results, receivers: Results, expected: int) -> Iterator[str]:
-    sent, came = sum(each.sent for each in senders.values()), sum(each.received for each in receivers.values())
+    sent = sum(each.sent for each in senders.values())
+    came = sum(each.received for each in receivers.values())
     if sent != expected:
         yield f"{sent:,} messages were sent instead of {expected:,}"
     if came != expected:
@@ -168,7 +174,8 @@ def rates(size: int, messages: int, span_ns: int) -> Figures:
 
 def published_figures(size: int, results: Results) -> Figures:
     """Figures of a flow from publishers to consumers; the mean latency also of messages too short to bear a stamp."""
-    publishers, consumers = (list(of_kind(results, kind).values()) for kind in ("publisher", "consumer"))
+    publishers = list(of_kind(results, "publisher").values())
+    consumers = list(of_kind(results, "consumer").values())
     mean_us = (_mean_ns(consumers) - _mean_ns(publishers)) / 1e3
     return {**flow_figures(size, consumers), "latency_mean_us": mean_us}
 
@@ -239,7 +246,8 @@ def with_rates(declared: Benchmark) -> Benchmark:
 def _at_rates(points: Sequence[Point], settings: Settings) -> Sequence[Point]:
     """UserError if a rate leaves a consumer without a message for longer than it waits."""
     rates = settings.get("rates") or (None,)
-    slowest, timeout_s = min((rate for rate in rates if rate), default=math.inf), settings.get("timeout_s", math.inf)
+    slowest = min((rate for rate in rates if rate), default=math.inf)
+    timeout_s = settings.get("timeout_s", math.inf)
     if 1 / slowest >= timeout_s:
         raise UserError(
             f"--rate {slowest:g} is a message every {1 / slowest:g} s, and a consumer gives up after {timeout_s:g} s "
@@ -267,7 +275,8 @@ def _fell_behind(cell: Cell, results: Results) -> list[str]:
     """Sentences if a publisher's rate was not kept, or its consumers did not keep up; each once."""
     if cell.rate_per_s is None:
         return []
-    publishers, consumers = of_kind(results, "publisher"), of_kind(results, "consumer")
+    publishers = of_kind(results, "publisher")
+    consumers = of_kind(results, "consumer")
     return list(
         dict.fromkeys(
             why
@@ -284,7 +293,8 @@ def _offered(rate_per_s: float, publisher: RoleResult, consumer: RoleResult) -> 
     """Messages that were due and not delivered grow by what the consumer took too long for in its last quarter."""
     (came, then_ns), (later, late_ns) = consumer.details["last_quarter"]
     growth = rate_per_s * (late_ns - then_ns) / 1e9 - (later - came)
-    details, lag = publisher.details, publisher.details["lag"]
+    details = publisher.details
+    lag = publisher.details["lag"]
     return Offered(
         publisher.sent,
         rate_per_s,

@@ -119,8 +119,10 @@ class BenchmarkLoad:
         return self.objective.needed_orders if self.objective else 0
 
     def known(self) -> Record:
-        name, settings = self.benchmark.name, {key: value for key, value in self.settings.items() if value is not None}
-        cell, turned = self._cell(), {self.scale.option, RATE}
+        name = self.benchmark.name
+        settings = {key: value for key, value in self.settings.items() if value is not None}
+        cell = self._cell()
+        turned = {self.scale.option, RATE}
         others = ", ".join(
             value if isinstance(value, str) else value_in_words(key, value)
             for key, value in cell.point.items()
@@ -129,7 +131,7 @@ class BenchmarkLoad:
         titles = {column.name: column.title for column in self.benchmark.columns}
         return {
             "benchmark": name,
-            "subject": f"{name} over {cell.transport}" + f" ({others})" * bool(others),
+            "subject": f"{name} over {cell.transport} ({others})" if others else f"{name} over {cell.transport}",
             "objective": self._words,
             "needed_orders": self._needed,
             "settings": {**settings, "transport": cell.transport},
@@ -191,8 +193,10 @@ class BenchmarkLoad:
 
     def _judged(self, value: float, repeat: Record) -> Record:
         """The user's objective, held against the repeat as against a run; without one nothing may be lost or late."""
-        figures, saturated = repeat["figures"], repeat["saturated"]
-        due, lag = ({figure: figures.get(f"{clock}_{figure}_us") for figure in FIGURES} for clock in ("due", "lag"))
+        figures = repeat["figures"]
+        saturated = repeat["saturated"]
+        due = {figure: figures.get(f"due_{figure}_us") for figure in FIGURES}
+        lag = {figure: figures.get(f"lag_{figure}_us") for figure in FIGURES}
         as_run = {
             "status": SATURATED if saturated else repeat["status"],
             "reasons": saturated or repeat["reasons"],

@@ -36,9 +36,15 @@ def differ(finding: Finding) -> str:
     """
     first_is_larger = finding.ratio.value > 1
     if first_is_larger:
-        larger, smaller, factor, agreed = finding.first, finding.second, finding.ratio, finding.higher
+        larger = finding.first
+        smaller = finding.second
+        factor = finding.ratio
+        agreed = finding.higher
     else:
-        larger, smaller, factor, agreed = finding.second, finding.first, inverse(finding.ratio), finding.lower
+        larger = finding.second
+        smaller = finding.first
+        factor = inverse(finding.ratio)
+        agreed = finding.lower
     says = finding.says.format(larger=larger, smaller=smaller, times=times(factor.value))
     return f"{says} {interval(factor)}, in {agreed} of {counted(finding.repeats, 'repeats')}"
 

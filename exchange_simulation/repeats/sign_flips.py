@@ -75,7 +75,8 @@ def hodges_lehmann(values: Floats) -> Floats:
 
 def _median(values: Floats) -> Floats:
     """The median along the last axis, which has values and no NaN. Sorting short rows is faster than np.median."""
-    upwards, size = np.sort(values, axis=-1), values.shape[-1]
+    upwards = np.sort(values, axis=-1)
+    size = values.shape[-1]
     return np.asarray((upwards[..., (size - 1) // 2] + upwards[..., size // 2]) / 2, np.float64)
 
 
@@ -132,7 +133,8 @@ class _Family:
 
         A row that was found to differ no longer raises the limit of the others.
         """
-        differs, p = np.zeros(len(self._t), bool), np.zeros(len(self._t))
+        differs = np.zeros(len(self._t), bool)
+        p = np.zeros(len(self._t))
         while not differs.all():
             largest = self._t_of(chance)[:, ~differs].max(axis=1, keepdims=True)
             p[~differs] = np.maximum(_share_at_least(largest, self._t[~differs]), p[differs].max(initial=0.0))

@@ -18,7 +18,7 @@ import click
 from exchange.settings import TRANSPORT_SETTINGS, RunSettings
 from exchange_simulation.experiments.comparison_arms import ArmSettings, of_one_kind, rate_factor, rate_words
 from exchange_simulation.experiments.sweep.keys import SHORT, Key, key_of, keys, nearest
-from exchange_simulation.experiments.trials.arms import TrialArm, Factor, arms_of
+from exchange_simulation.experiments.trials.arms import Factor, TrialArm, arms_of
 from exchange_simulation.experiments.trials.plan import TrialPlan, expected_s
 from exchange_simulation.experiments.trials.study import SWEEP
 from exchange_simulation.experiments.trials.trial import duration

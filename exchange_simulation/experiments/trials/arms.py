@@ -69,7 +69,10 @@ Level = tuple[str, str, Any]
 
 def _points(factors: Sequence[Factor]) -> list[tuple[Level, ...]]:
     """The product of the factors."""
-    return list(product(*([(words, f.field, value) for words, value in f.levels.items()] for f in factors)))
+    levels_of_factors = []
+    for factor in factors:
+        levels_of_factors.append([(words, factor.field, value) for words, value in factor.levels.items()])
+    return list(product(*levels_of_factors))
 
 
 def _words(point: tuple[Level, ...]) -> str:

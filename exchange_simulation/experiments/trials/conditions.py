@@ -99,10 +99,12 @@ def _counted_runs(plan: TrialPlan, observed: dict[str, Observations], resumed: i
     valid = sum(len(arm.runs) for arm in observed.values())
     failed = [(arm, repeat) for arm in observed.values() for repeat, _ in arm.excluded]
     again = sum(repeat in arm.runs for arm, repeat in failed)
-    parts = [
-        *([f"{counted(len(failed), 'runs')} dropped out, {again} made again"] if failed else []),
-        *([f"the trial was resumed {'once' if resumed == 1 else f'{resumed} times'}"] if resumed else []),
-    ]
+    parts: list[str] = []
+    if failed:
+        parts.append(f"{counted(len(failed), 'runs')} dropped out, {again} made again")
+    if resumed:
+        how_often = "once" if resumed == 1 else f"{resumed} times"
+        parts.append(f"the trial was resumed {how_often}")
     if valid < planned or parts:
         yield "; ".join([f"{valid} of {planned} planned runs are there", *parts])
 
@@ -118,10 +120,12 @@ def _excluded(observed: dict[str, Observations]) -> Iterator[str]:
 
 def _saturated(observed: dict[str, Observations]) -> Iterator[str]:
     """The compared arms of which some runs did not keep up."""
-    some = [arm for arm in observed.values() if arm.saturated and arm.kept_rate]
-    if some:
-        late = [f"; in {arm.delayed} only the gateway was late" if arm.delayed else "" for arm in some]
-        arms = [f"{a.arm.label} ({a.saturated} of {len(a.runs)} runs{why})" for a, why in zip(some, late, strict=True)]
+    arms: list[str] = []
+    for arm in observed.values():
+        if arm.saturated and arm.kept_rate:
+            late = f"; in {arm.delayed} only the gateway was late" if arm.delayed else ""
+            arms.append(f"{arm.arm.label} ({arm.saturated} of {len(arm.runs)} runs{late})")
+    if arms:
         yield f"counted although some runs saturated: {', '.join(arms)}"
 
 

@@ -10,12 +10,20 @@ from exchange_simulation.repeats.sentences import Finding, Wording, differ, inve
 from exchange_simulation.reports.formats import interval, times
 
 
-def hurts_or_helps(found: Finding) -> str:
-    """Nagle on hurts: 9.3 times slower (8.1..10.2), in 8 of 8 repeats; the ratio is off over on."""
-    slower = found.ratio.value < 1
-    factor, verb, how = (inverse(found.ratio), "hurts", "slower") if slower else (found.ratio, "helps", "faster")
-    agreed = f"in {found.lower if slower else found.higher} of {counted(found.repeats, 'repeats')}"
-    return f"{found.second} {verb}: {times(factor.value)} times {how} {interval(factor)}, {agreed}"
+def hurts_or_helps(finding: Finding) -> str:
+    """The sentence of Nagle's algorithm off against on, where they differ; the ratio is off over on.
+
+    For example: Nagle on hurts: 9.3 times slower (8.1..10.2), in 8 of 8 repeats
+    """
+    if finding.ratio.value < 1:
+        factor = inverse(finding.ratio)
+        effect = f"hurts: {times(factor.value)} times slower"
+        agreed = finding.lower
+    else:
+        factor = finding.ratio
+        effect = f"helps: {times(factor.value)} times faster"
+        agreed = finding.higher
+    return f"{finding.second} {effect} {interval(factor)}, in {agreed} of {counted(finding.repeats, 'repeats')}"
 
 
 @dataclass(frozen=True, kw_only=True)

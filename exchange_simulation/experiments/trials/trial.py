@@ -132,7 +132,8 @@ def _run_trial(folder: Path, plan: TrialPlan, announce: Announce) -> Trial:
 
 def _show(trial: Trial, as_json: bool) -> Trial:
     """Print the trial's record."""
-    study, record = trial.plan.study, trial.record
+    study = trial.plan.study
+    record = trial.record
     rows = trial_rows(record) if study.rows_as_json else record
     print_measured(rows, as_json, partial(SHOW[study.name], record), trial.page)
     if not trial.is_whole:

@@ -108,7 +108,8 @@ def detectable(plan: TrialPlan, results: Path | None) -> str | None:
 
 def smallest_ratio(repeats: int, rows: int, deviation: float, alpha: float) -> float:
     """The ratio that is found with the chance POWER. The last factor is fitted to simulated trials of normal noise."""
-    limit, power = NormalDist().inv_cdf(1 - alpha / (2 * rows)), NormalDist().inv_cdf(POWER)
+    limit = NormalDist().inv_cdf(1 - alpha / (2 * rows))
+    power = NormalDist().inv_cdf(POWER)
     return exp((limit + power) * deviation / sqrt(repeats) * (1 + 1.6 / repeats + (4 + 20 / rows) / repeats**2))
 
 

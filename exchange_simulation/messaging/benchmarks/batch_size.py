@@ -42,7 +42,8 @@ def packed(cell: Cell) -> int:
 
 def frames(cell: Cell) -> int:
     """Number of frames that hold the messages. If few messages fit in a frame, fewer messages are sent."""
-    messages, many = cell.count(COUNTS, MESSAGE_BYTES), packed(cell)
+    messages = cell.count(COUNTS, MESSAGE_BYTES)
+    many = packed(cell)
     return max(2, -(-messages // many) if cell.settings.get("count") else min(messages // many, messages // 8))
 
 

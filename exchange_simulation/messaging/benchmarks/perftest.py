@@ -138,7 +138,8 @@ class Destination:
     def roles(self, links: Links, rest_s: float) -> list[Role]:
         """`rest_s` is that of each ConsumeShared."""
         subscribing, publishing = self._ends(links)
-        shares, consume = Sharing(self.name, self.delivered), ConsumeShared(self.size, self.shape.publishers, rest_s)
+        shares = Sharing(self.name, self.delivered)
+        consume = ConsumeShared(self.size, self.shape.publishers, rest_s)
         if self.shape.both:
             both = replace(consume, count=self.count)
             return [
@@ -190,7 +191,10 @@ def points(settings: Settings) -> list[Point]:
     """UserError if a role at an exchange has too few descriptors: a brokerless one has two for each role it meets."""
     from exchange_simulation.messaging.payload import NUMBERED
 
-    size, many, mode, shape = settings["size"], settings["queues"], settings["mode"], Shape.of(settings)
+    size = settings["size"]
+    many = settings["queues"]
+    mode = settings["mode"]
+    shape = Shape.of(settings)
     if settings.get("packing", 1) > size:
         raise UserError(f"--packing is {settings['packing']}: {size} bytes have no room for so many messages")
     if size < NUMBERED and (shape.publishers > 1 or (mode == SHARED and shape.subscribers > 1)):
@@ -210,7 +214,10 @@ def count_of(settings: Settings) -> int:
 
 
 def destinations_of(settings: Settings) -> list[Destination]:
-    pattern, size, count, shape = MODES[settings["mode"]], settings["size"], count_of(settings), Shape.of(settings)
+    pattern = MODES[settings["mode"]]
+    size = settings["size"]
+    count = count_of(settings)
+    shape = Shape.of(settings)
     return [Destination(number, pattern, size, count, shape) for number in range(1, settings["queues"] + 1)]
 
 
@@ -231,9 +238,11 @@ def figures(cell: Cell, results: Results) -> Figures:
     A rate is left out if its clock ran too short.
     """
     publishers, subscribers = (list(of_kind(results, kind).values()) for kind in Shape.of(cell.settings).kinds)
-    start_ns, end_ns = min(each.first_ns for each in publishers), max(each.last_ns for each in subscribers)
+    start_ns = min(each.first_ns for each in publishers)
+    end_ns = max(each.last_ns for each in subscribers)
     published_ns = max(each.details.get("published_ns", each.last_ns) for each in publishers)
-    published, delivered = sum(each.sent for each in publishers), sum(each.received for each in subscribers)
+    published = sum(each.sent for each in publishers)
+    delivered = sum(each.received for each in subscribers)
     inward = rates(cell.size, published, min(published_ns, end_ns) - start_ns)
     outward = rates(cell.size, delivered, end_ns - start_ns)
     found: Figures = {"transfers": published + delivered}

@@ -89,7 +89,8 @@ def unsupported(cell: Cell) -> str | None:
 
 
 def roles(cell: Cell, links: Links) -> list[Role]:
-    clients, threads = cell.point["clients"], cell.point["threads"]
+    clients = cell.point["clients"]
+    threads = cell.point["threads"]
     (server,), client = links.many(cell.size, PATTERN[cell.point["match"]])
     ahead = cell.point.get("ahead", 1)
     asks = AskOwn(cell.size, cell.settings["warm_up_s"], cell.sample_s, ahead)

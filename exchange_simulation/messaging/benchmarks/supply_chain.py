@@ -103,7 +103,8 @@ OPTIONS = (
 
 def points(settings: Settings) -> list[Point]:
     """A point for each topology with each base. UserError for a workload that cannot be."""
-    after_s, duration_s = settings.get("restart_after_s"), settings["duration_s"]
+    after_s = settings.get("restart_after_s")
+    duration_s = settings["duration_s"]
     if after_s is not None and after_s >= duration_s:
         raise UserError(f"--restart-after is {after_s:g}; it takes less than --duration, which is {duration_s:g}")
     found: list[Point] = []
@@ -150,7 +151,8 @@ def roles(cell: Cell, links: Links) -> list[Role]:
 
 
 def judge(cell: Cell, results: Results) -> list[str]:
-    chain, times = chain_of(cell), times_of(cell.settings)
+    chain = chain_of(cell)
+    times = times_of(cell.settings)
     if restarts(cell):
         return wrong_with_restarted(chain, times, results)
     return wrong_with(chain, times, cell.settings["bound_s"], results)
@@ -170,7 +172,9 @@ def plan_instead(settings: Settings) -> bool:
     if not settings["plan"]:
         return False
     for point in points(settings):
-        words = f"supply chain, {point['topology']}" + (f", base {point['base']}" * (point["topology"] != FREEFORM))
+        words = f"supply chain, {point['topology']}"
+        if point["topology"] != FREEFORM:
+            words += f", base {point['base']}"
         print_plan(SupplyChainPlan.of(_topology(point, settings)), words)
     return True
 

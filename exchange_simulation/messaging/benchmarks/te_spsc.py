@@ -61,7 +61,8 @@ def patterns_of(settings: Settings, patterns: int) -> tuple[str, ...]:
 
 def points(settings: Settings) -> list[Point]:
     """UserError unless exactly one pattern matches, however many there are. BadAddress if one is impossible."""
-    key, most = settings["key"], patterns_of(settings, max(settings["patterns"]))
+    key = settings["key"]
+    most = patterns_of(settings, max(settings["patterns"]))
     for patterns in settings["patterns"]:
         _check(key, most[:patterns])
     for word in (key, *most):
@@ -87,7 +88,8 @@ def _check(key: str, patterns: tuple[str, ...]) -> None:
 
 
 def roles(cell: Cell, links: Links) -> list[Role]:
-    patterns, key = patterns_of(cell.settings, cell.point["patterns"]), cell.settings["key"]
+    patterns = patterns_of(cell.settings, cell.point["patterns"])
+    key = cell.settings["key"]
     others = [each for each in patterns if not matches(each, key)] if cell.settings.get("consumers") == EACH else []
     own = tuple(each for each in patterns if each not in others)
     (publisher,), subscriber = links.many(cell.size, Pattern.TOPIC, [(key,)], own)

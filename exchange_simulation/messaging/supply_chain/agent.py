@@ -72,10 +72,14 @@ class _Shift:
     """An agent at work, from the common start to the end."""
 
     def __init__(self, agent: ChainAgent, session: Session, start_ns: int) -> None:
-        self._agent, self._chain, self._session = agent, agent.chain, session
+        self._agent = agent
+        self._chain = agent.chain
+        self._session = session
         times = agent.times
         until_ns = start_ns + int(times.driven_s * 1e9)
-        self._start_ns, self._until_ns, self._give_up_ns = start_ns, until_ns, until_ns + int(times.drain_s * 1e9)
+        self._start_ns = start_ns
+        self._until_ns = until_ns
+        self._give_up_ns = until_ns + int(times.drain_s * 1e9)
         self._ledger = Ledger(start_ns + int(times.warm_up_s * 1e9), until_ns)
         self._post = Post(session.links, agent.receives, agent.ends, self._give_up_ns)
         self._turns: dict[Location, int] = {location: location.number for location in agent.locations}
@@ -122,12 +126,15 @@ class _Shift:
     def _begin(self, driver: int, due_ns: int) -> None:
         (location, interaction), nth = self._drivers[driver], self._begun[driver]
         self._begun[driver] += 1
-        message, winner = INTERACTIONS[interaction].messages[0], 0
+        message = INTERACTIONS[interaction].messages[0]
+        winner = 0
         target = self._target(message, location, 0, 0)
         if message.to is To.FAMILY:
-            target, winner = self._chain.family(location.number, nth), self._chain.winner(location.number, nth)
+            target = self._chain.family(location.number, nth)
+            winner = self._chain.winner(location.number, nth)
         self._ledger.note_begun(due_ns, time.monotonic_ns())
-        size, first = size_number(location, nth), NUMBER_OF[message.name]
+        size = size_number(location, nth)
+        first = NUMBER_OF[message.name]
         self._send(first, location, target, size, location.number, winner, due_ns)
 
     def _take_all(self) -> int:
@@ -139,7 +146,8 @@ class _Shift:
         return moved
 
     def _handle(self, batch: FrameBatch, now_ns: int) -> None:
-        frames, offsets = batch.buffer.data, batch.offsets[: batch.count + 1].tolist()
+        frames = batch.buffer.data
+        offsets = batch.offsets[: batch.count + 1].tolist()
         for at, end in itertools.pairwise(offsets):
             head = Head._make(HEAD.unpack_from(frames, at))
             receivers = self._receivers(head)
@@ -185,7 +193,8 @@ class _Shift:
         self, message: int, me: Location, target: int, size: int, initiator: int, winner: int, due_ns: int
     ) -> None:
         link, route = self._agent.routes[message, target]
-        now_ns, deliveries = time.monotonic_ns(), self._chain.copies(MESSAGES[message], target)
+        now_ns = time.monotonic_ns()
+        deliveries = self._chain.copies(MESSAGES[message], target)
         sequence = self._ledger.next_sequence(message, target, me.number, deliveries, now_ns)
         head = HEAD.pack(route, message, size, target, me.number, initiator, winner, sequence, now_ns, due_ns)
         self._post.add(link, head + bodies()[message][size])
@@ -214,6 +223,7 @@ def _merged(agent: ChainAgent, drivers: Sequence[tuple[Location, int]], start_ns
     dues = [agent.chain.dues_ns(location, number, agent.times) for location, number in drivers]
     if not dues:
         return [], []
-    due_ns, whose = np.concatenate(dues) + start_ns, np.repeat(np.arange(len(dues)), [len(own) for own in dues])
+    due_ns = np.concatenate(dues) + start_ns
+    whose = np.repeat(np.arange(len(dues)), [len(own) for own in dues])
     order = np.argsort(due_ns, kind="stable")
     return due_ns[order].tolist(), whose[order].tolist()

@@ -60,8 +60,10 @@ class Chain:
     @cached_property
     def suppliers_of(self) -> list[list[int]]:
         """The suppliers of each family of products: as many families for each supplier, in changing company."""
-        each, many = self.topology.suppliers_of_a_family, self.many(AgentKind.SP)
-        load, found = [0] * many, []
+        each = self.topology.suppliers_of_a_family
+        many = self.many(AgentKind.SP)
+        load = [0] * many
+        found = []
         for family in range(self.topology.families):
             wanted = math.floor((family + 1) * each + 1e-9) - math.floor(family * each + 1e-9)
             first = sorted(range(many), key=lambda one: (load[one], (one - family) % many))[:wanted]

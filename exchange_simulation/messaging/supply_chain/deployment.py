@@ -54,7 +54,8 @@ def roles_of(chain: Chain, times: ChainTimes, links: Links, most_agents: int, re
     else:
         agents = agents_of(chain, len(chain.locations))
         wired = _without_a_broker(chain, agents, links)
-    start, shares = mmap.mmap(-1, 8), Sharing("the supply chain", chain.deliveries(times))
+    start = mmap.mmap(-1, 8)
+    shares = Sharing("the supply chain", chain.deliveries(times))
     subscribers = chain.many(AgentKind.SM)
     return [
         Role(
@@ -114,13 +115,15 @@ def _at_a_broker(chain: Chain, locations: Sequence[Location], links: Links) -> _
     receives: list[int] = []
     for name, is_assured, delivery in (("assured", True, "durable"), ("express", False, "lossy")):
         messages = [each for each in chain.topology.messages if each.group.is_assured is is_assured]
-        consumed, sent = _consumed(chain, locations, messages), _sent_to(chain, locations, messages)
+        consumed = _consumed(chain, locations, messages)
+        sent = _sent_to(chain, locations, messages)
         if not consumed and not sent:
             continue
         keys = (*(CONSUMED + each for each in consumed), *(_destination(MESSAGES[m], number) for m, number in sent))
         (end,), _ = links.many(LARGEST_MESSAGE, Pattern.ROUTED, [keys], name=name, options={"delivery": delivery})
         routes |= {to: (len(ends), number) for number, to in enumerate(sent)}
-        receives += [len(ends)] * bool(consumed)
+        if consumed:
+            receives.append(len(ends))
         ends.append(end)
     return _Wires(tuple(ends), routes, tuple(receives))
 

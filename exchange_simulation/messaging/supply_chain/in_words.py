@@ -58,7 +58,8 @@ def _of_kinds(ending: str) -> dict[str, str]:
 
 def _of_topology(name: str, mix: int, amount: int, size: int) -> list[Plot]:
     """The paper's figures of a topology, which have these numbers."""
-    mine, paper = {"topology": name}, [Published("the paper", "", level=each) for each, _ in PAPERS_MIX[name].values()]
+    mine = {"topology": name}
+    paper = [Published("the paper", "", level=each) for each, _ in PAPERS_MIX[name].values()]
     of_each = "messages/s, sent and received"
     return [
         _by_base(
@@ -127,7 +128,8 @@ MAKES = (
 
 
 def print_plan(plan: SupplyChainPlan, head: str) -> None:
-    console, topology = terminal(), plan.topology
+    console = terminal()
+    topology = plan.topology
     console.print(
         f"{head}: {number(plan.received)} messages/s delivered of {number(plan.sent)}/s sent, "
         f"{number(plan.received_kb)} kB/s"
@@ -148,7 +150,8 @@ def _interactions(plan: SupplyChainPlan) -> FoldingTable:
         key(from_right=True), key("interaction"), key("by"), "each/s", "all/s", "sent/s", "received/s", "%"
     )
     for each in plan.topology.interactions:
-        interaction, topology = INTERACTIONS[each], plan.topology
+        interaction = INTERACTIONS[each]
+        topology = plan.topology
         table.add_row(
             str(each),
             interaction.about,

@@ -42,7 +42,8 @@ def lost_of(found: Mapping[str, MessageCounts], assured: bool) -> int:
 
 def wrong_with_restarted(chain: Chain, times: ChainTimes, results: Mapping[str, RoleResult]) -> list[str]:
     """Sentences on what was lost although it was persistent, or never sent: a restart excuses the others."""
-    found, wrong = counts_of(results), stopped_in_words(results)
+    found = counts_of(results)
+    wrong = stopped_in_words(results)
     if lost := lost_of(found, assured=True):
         wrong.append(f"{lost:,} persistent messages were lost")
     expected = chain.deliveries(times)
@@ -73,7 +74,8 @@ def _add(counts: MessageCounts, what: str, value: int | LogBuckets) -> None:
 
 def wrong_with(chain: Chain, times: ChainTimes, bound_s: float, results: Mapping[str, RoleResult]) -> list[str]:
     """Sentences on what was lost, doubled or left, on counts that are off the plan, and on slow deliveries."""
-    found, plan = counts_of(results), SupplyChainPlan.of(chain.topology)
+    found = counts_of(results)
+    plan = SupplyChainPlan.of(chain.topology)
     wrong = [*stopped_in_words(results), *_not_delivered(chain, times, results, found)]
     each = [(flow, found[flow.message.name]) for flow in plan.flows]
     off = [
@@ -114,7 +116,8 @@ def _off_plan(flow: Flow, counts: MessageCounts, initiations_per_s: float, measu
         ("sent", flow.sent, counts.measured_sent),
         ("received", flow.received, counts.measured_received),
     ):
-        planned, of_one = per_s * measured_s, per_s / initiations_per_s
+        planned = per_s * measured_s
+        of_one = per_s / initiations_per_s
         if abs(measured - planned) > max(TOLERANCE * planned, WHOLE_INTERACTIONS * of_one):
             yield (
                 f"{flow.message.name}: {measured:,} were {what} in {measured_s:g} s, and {planned:,.0f} were planned: "
@@ -144,7 +147,8 @@ def strain_of(bound_s: float, results: Mapping[str, RoleResult]) -> float | None
 
 def figures_of(chain: Chain, times: ChainTimes, results: Mapping[str, RoleResult]) -> Figures:
     """Rates, mix and times of the measured seconds; `off_plan_percent` is that of the interaction furthest off."""
-    found, plan = counts_of(results), SupplyChainPlan.of(chain.topology)
+    found = counts_of(results)
+    plan = SupplyChainPlan.of(chain.topology)
     received = sum(counts.measured_received for counts in found.values())
     kb = sum(counts.measured_bytes for counts in found.values()) / KILOBYTE
     lag = LogBuckets.together(result.details["lag"] for result in results.values() if "lag" in result.details)
@@ -179,7 +183,8 @@ def _mix(
     for group in Group:
         own = [found[flow.message.name] for flow in plan.of_group(group).flows]
         if own and received:
-            count, size = sum(counts.measured_received for counts in own), sum(counts.measured_bytes for counts in own)
+            count = sum(counts.measured_received for counts in own)
+            size = sum(counts.measured_bytes for counts in own)
             yield f"{group.value}_percent", 100 * count / received
             yield f"{group.value}_kb_percent", 100 * size / KILOBYTE / kb
             yield f"{group.value}_per_s", count / measured_s
@@ -191,7 +196,8 @@ def _by_location(
 ) -> Iterator[tuple[str, float]]:
     """How many locations there are, and what each of a kind sends and receives a second."""
     for kind in AgentKind:
-        many, messages = plan.topology.locations[kind], [flow.message for flow in plan.flows]
+        many = plan.topology.locations[kind]
+        messages = [flow.message for flow in plan.flows]
         sent = sum(found[each.name].measured_sent for each in messages if each.source is kind)
         received = sum(found[each.name].measured_received for each in messages if each.target is kind)
         if sent or received:
@@ -215,6 +221,7 @@ def _by_interaction(
 
 def _last_ones(flows: Sequence[Flow], found: Mapping[str, MessageCounts]) -> LogBuckets:
     """From due to receipt of the messages that nobody answers."""
-    answered, messages = {flow.message.after for flow in flows}, [flow.message for flow in flows]
+    answered = {flow.message.after for flow in flows}
+    messages = [flow.message for flow in flows]
     last = [each.name for each in messages if each.name not in answered and each.to is not To.FAMILY]
     return LogBuckets.together(found[name].since_due for name in last)

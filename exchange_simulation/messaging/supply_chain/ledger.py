@@ -67,7 +67,8 @@ class Ledger:
     """`from_ns` and `until_ns` are the measured time."""
 
     def __init__(self, from_ns: int, until_ns: int) -> None:
-        self._from_ns, self._until_ns = from_ns, until_ns
+        self._from_ns = from_ns
+        self._until_ns = until_ns
         self._counts: dict[int, MessageCounts] = defaultdict(MessageCounts)
         self._delivery_ns: dict[int, array[int]] = defaultdict(lambda: array("q"))
         self._since_due_ns: dict[int, array[int]] = defaultdict(lambda: array("q"))
@@ -81,7 +82,8 @@ class Ledger:
 
     def next_sequence(self, message: int, target: int, sender: int, deliveries: int, now_ns: int) -> int:
         """Note that a message is sent; returns its number among those of this sender to this destination."""
-        stream, counts = (message, target, sender), self._counts[message]
+        stream = (message, target, sender)
+        counts = self._counts[message]
         self._sequences[stream] += 1
         counts.sent += 1
         counts.expected += deliveries
@@ -90,7 +92,8 @@ class Ledger:
 
     def note_received(self, head: Head, size: int, copies: int, now_ns: int) -> int:
         """Note a receipt; returns how often the message came before. `copies` of it are no doubles."""
-        counts, copy = self._counts[head.message], self._copy(head)
+        counts = self._counts[head.message]
+        copy = self._copy(head)
         counts.received += 1
         counts.doubled += copy >= copies
         if self._is_measured(now_ns):

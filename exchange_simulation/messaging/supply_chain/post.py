@@ -42,7 +42,10 @@ class Post:
     """
 
     def __init__(self, links: list[Link], receives: Sequence[int], ends: Sequence[LinkEnd], give_up_ns: int) -> None:
-        self._links, self._receives, self._ends, self._give_up_ns = links, receives, ends, give_up_ns
+        self._links = links
+        self._receives = receives
+        self._ends = ends
+        self._give_up_ns = give_up_ns
         self._out = [FrameBatch() for _ in links]
         self._gone = [0] * len(links)
         self._unconfirmed: list[deque[bytes]] = [deque() for _ in links]
@@ -69,7 +72,8 @@ class Post:
         for number, (link, out) in enumerate(zip(self._links, self._out, strict=True)):
             if not out.count:
                 continue
-            first, self._gone[number] = self._gone[number], link.send(out, self._gone[number])
+            first = self._gone[number]
+            self._gone[number] = link.send(out, self._gone[number])
             if self._ends:
                 self._keep_unconfirmed(number, first)
             if self._gone[number] == out.count:
@@ -77,7 +81,8 @@ class Post:
                 self._gone[number] = 0
 
     def _keep_unconfirmed(self, number: int, first: int) -> None:
-        facts, unconfirmed = self._links[number].facts(), self._unconfirmed[number]
+        facts = self._links[number].facts()
+        unconfirmed = self._unconfirmed[number]
         if facts["confirmed"] is not None:
             unconfirmed.extend(itertools.islice(self._out[number], first, self._gone[number]))
             while len(unconfirmed) > facts["published"] - facts["confirmed"]:
@@ -104,7 +109,8 @@ class Post:
             again = FrameBatch()
             for frame in (*self._unconfirmed[number], *waiting):
                 again.append(frame)
-            self._out[number], self._gone[number] = again, 0
+            self._out[number] = again
+            self._gone[number] = 0
             self._unconfirmed[number].clear()
         _wait_together(self._receiving)
 
