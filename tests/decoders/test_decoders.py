@@ -115,7 +115,7 @@ def test_a_damaged_file_is_read_or_refused(name: str, data: st.DataObject, tmp_p
 
 
 @given(data=st.data())
-def test_what_is_left_of_a_damaged_journal_is_the_beginning_of_what_was_written(data, tmp_path_factory) -> None:
+def test_a_damaged_journal_yields_a_prefix_of_what_was_written(data, tmp_path_factory) -> None:
     folder = tmp_path_factory.mktemp("journal")
     whole = valid_journal(folder)
     head = len(whole) - len(ORDERS) + 20 - 2 * 16

@@ -53,7 +53,7 @@ def test_a_record_has_every_figure_and_so_has_python() -> None:
     assert set(dir(times)) >= {f"{name}_us" for name in FIGURES}
 
 
-def test_a_figure_that_python_does_not_have_is_named_with_those_that_it_has() -> None:
+def test_an_unknown_figure_is_named_with_the_known_ones() -> None:
     times = Times.of({"count": 1, "mean": 2.0, "max": 3.0})
     with pytest.raises(AttributeError, match=r"no 'p77_us'; they have mean_us, max_us$"):
         times.p77_us  # noqa: B018

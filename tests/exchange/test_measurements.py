@@ -74,13 +74,15 @@ def test_percentiles_are_those_of_numpy_within_half_a_bucket(name):
 
 
 @given(st.lists(st.integers(1, ONE_HOUR_NS), min_size=1, max_size=30), st.sampled_from(PROBABILITIES))
-def test_percentiles_of_small_samples_are_those_of_numpy_within_half_a_bucket(values, probability):
+def test_percentiles_of_small_samples_agree_with_numpy(values, probability):
+    """Within half a bucket."""
     expected = np.quantile(values, probability, method="inverted_cdf")
     assert buckets_of(values).percentile_ns(probability * 100) == pytest.approx(expected, rel=WORST_ERROR)
 
 
 @pytest.mark.parametrize("thousands", [41, 82, 164])
-def test_a_percentile_of_whole_thousands_is_at_its_own_rank_and_not_behind_it(thousands):
+def test_a_percentile_of_whole_thousands_is_at_its_own_rank(thousands):
+    """The rank is not rounded up to the one behind it."""
     fast, slow = 999 * thousands, thousands
     buckets = LogBuckets.of(np.repeat([1_000, 1_000_000], [fast, slow]))
     assert buckets.percentile_ns(99.9) == pytest.approx(1_000, rel=WORST_ERROR)
@@ -119,7 +121,7 @@ def test_nothing_falls_outside_the_buckets():
     assert bucket_of([2**45 - 1, 2**45, 2**62]).tolist() == [BUCKETS - 1] * 3
 
 
-def test_a_buckets_middle_is_no_further_from_its_edges_than_the_error_that_is_promised():
+def test_a_buckets_middle_is_within_the_promised_error_of_its_edges():
     index = np.arange(BUCKETS)
     lower, upper = 2 ** (index / BUCKETS_PER_OCTAVE), 2 ** ((index + 1) / BUCKETS_PER_OCTAVE)
     middle = bucket_middle_ns(index)

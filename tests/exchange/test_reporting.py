@@ -101,7 +101,8 @@ def test_seconds_count_from_the_start_and_a_pause_skips_some(drawer):
     assert [record["payload"]["second"] for record in drawer.records] == [0, 1]
 
 
-def test_records_of_a_second_are_written_one_by_one_with_the_time_of_its_end(drawer):
+def test_records_of_a_second_carry_the_time_of_its_end(drawer):
+    """They are written one by one."""
     reporting = Reporting(drawer, TERMS, Source.GATEWAY)
     reporting.start(0)
     reporting.record_later("traffic", lambda: {"second": 0})

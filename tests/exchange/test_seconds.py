@@ -56,7 +56,8 @@ def test_a_last_second_with_under_a_tenth_of_the_usual_orders_is_not_full(
     assert is_full(last, others) is full
 
 
-def test_the_first_second_counts_from_the_clock_s_start_and_a_late_one_from_the_reading_before() -> None:
+def test_a_late_second_counts_from_the_reading_before_it() -> None:
+    """The first second counts from the start of the clock."""
     history = History()
     for second, at_s, cpu_s in ((0, 7.0, 0.5), (3, 10.5, 2.25)):
         history.put(second, reading(at_s, cpu_s))

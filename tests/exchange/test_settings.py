@@ -187,7 +187,8 @@ def test_orders_or_the_clock_whichever_ends_the_run_first(orders, duration_s, or
     duration_s=st.floats(0.001, 1e7),
     orders_per_s=st.none() | st.floats(0.001, 1e8),
 )
-def test_no_run_offers_more_orders_than_it_was_given_or_than_ids_can_number(orders, duration_s, orders_per_s):
+def test_no_run_offers_more_orders_than_given_or_numbered(orders, duration_s, orders_per_s):
+    """Ids can number only so many orders."""
     limit = RunSettings(orders=orders, duration_s=duration_s, orders_per_s=orders_per_s).order_limit
     assert isinstance(limit, int)
     assert 1 <= limit <= (orders or MAX_ORDERS)
