@@ -40,7 +40,7 @@ def test_a_file_gives_defaults_and_a_table_those_of_one_command():
     assert parsed("sweep")["repeats"] == 3
 
 
-def test_what_is_typed_counts_before_the_environment_and_that_before_the_file(monkeypatch: pytest.MonkeyPatch):
+def test_typed_options_override_environment_and_that_the_file(monkeypatch: pytest.MonkeyPatch):
     Path("exchange.toml").write_text("seed = 1\nwarm-up = 1\npacking = 1\n[run]\nseed = 2\nwarm-up = 2\npacking = 2\n")
     monkeypatch.setenv("EXCHANGE_WARM_UP", "3")
     monkeypatch.setenv("EXCHANGE_PACKING", "3")

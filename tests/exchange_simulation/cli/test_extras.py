@@ -52,9 +52,8 @@ def test_the_extras_are_those_of_the_project() -> None:
         assert [library for library in libraries if library in " ".join(PROJECT["dependencies"])] == []
 
 
-def test_a_run_without_the_drawing_library_prints_its_outcome_and_leaves_out_the_page(
-    tmp_path: Path, without: str
-) -> None:
+def test_a_run_without_the_drawing_library_leaves_out_the_page(tmp_path: Path, without: str) -> None:
+    """It prints its outcome."""
     said = exchange(
         "run", "--transport", "memory", "--orders", 100, "--results", tmp_path / "results", PYTHONPATH=without
     )
@@ -65,9 +64,8 @@ def test_a_run_without_the_drawing_library_prints_its_outcome_and_leaves_out_the
 
 
 @pytest.mark.parametrize("repeats", [1, 2])
-def test_a_benchmark_without_the_extra_prints_its_outcome_and_says_what_it_leaves_out(
-    tmp_path: Path, without: str, repeats: int
-) -> None:
+def test_a_benchmark_without_the_extra_says_what_it_leaves_out(tmp_path: Path, without: str, repeats: int) -> None:
+    """It prints its outcome."""
     words = ("--transport", "memory", "--count", 9, "--sizes", 8, "--name", "b", "--results", tmp_path)
     said = exchange("bench", "de-pp", *words, "--repeats", repeats, PYTHONPATH=without)
     assert said.code == 0, said.err

@@ -17,7 +17,8 @@ def printed(*words: object) -> list[str]:
     return done.stdout.split()
 
 
-def test_launcher_and_reporter_import_no_compiler_and_nothing_that_draws_or_tabulates() -> None:
+def test_launcher_and_reporter_import_no_compiler_and_no_drawing() -> None:
+    """Neither do they import what makes tables."""
     imported = set(printed("-c", IMPORTS_OF_A_RUN))
     assert {"exchange_simulation.launching.run", "stats_reporter.service"} <= imported
     assert not imported & {

@@ -130,7 +130,7 @@ def test_what_is_no_number_is_refused_wherever_a_number_is_asked_for(words: tupl
 
 
 @pytest.mark.parametrize("command", ["compare", "sweep"])
-def test_a_warm_up_that_leaves_nothing_of_a_run_is_refused_before_the_first_one(command: str, tmp_path: Path) -> None:
+def test_a_warm_up_as_long_as_the_run_is_refused_at_once(command: str, tmp_path: Path) -> None:
     """A comparison made all its runs, and measured no times."""
     words = ("--transports", "memory,tcp", "--rates", "2000", "--duration", "0.3", "--warm-up", "0.1")
     assert "--warm-up 0.1 leaves nothing of a run of 0.3 s" in refused(command, *words, "--results", tmp_path)

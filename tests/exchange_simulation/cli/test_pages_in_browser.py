@@ -77,7 +77,7 @@ def test_the_pointer_shows_on_every_chart_the_numbers_behind_it(
     page.close()
 
 
-def test_the_numbers_that_a_comparison_s_page_shows_are_those_of_its_record(browser: Browser, reported: Path) -> None:
+def test_a_comparison_s_page_shows_the_numbers_of_its_record(browser: Browser, reported: Path) -> None:
     record = json.loads((reported / "sweep" / "comparison.json").read_bytes())
     page = new_page(browser)
     page.goto((reported / "sweep" / "comparison.html").as_uri())

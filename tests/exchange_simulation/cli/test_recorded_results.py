@@ -105,7 +105,7 @@ def test_a_recorded_folder_gets_its_page_again(name: str, reported: Path):
     assert page.stat().st_size <= MOST_BYTES
 
 
-def test_an_amqp_client_that_is_gone_is_shown_and_reported_but_not_run_again(tmp_path: Path):
+def test_a_removed_amqp_client_is_reported_but_not_run_again(tmp_path: Path):
     record = unpack(tmp_path) / "run-amqp" / "run.json"
     record.write_text(record.read_text().replace('"amqp_client": "compiled"', '"amqp_client": "joined"'))
     for words in (["results", "list"], ["results", "show", "run-amqp"]):

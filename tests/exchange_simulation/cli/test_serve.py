@@ -88,9 +88,8 @@ def test_no_path_leads_out_of_the_results_or_to_other_files(recorded: Serving, p
 @pytest.mark.parametrize(
     "number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM, signal.SIGKILL]
 )
-def test_a_second_run_is_refused_while_one_is_under_way_whose_end_is_that_of_the_server(
-    fresh: Serving, number: signal.Signals
-) -> None:
+def test_a_second_run_is_refused_while_one_is_under_way(fresh: Serving, number: signal.Signals) -> None:
+    """The run under way ends with the server."""
     start, origin = f"{fresh.url.path}start", f"http://{fresh.url.netloc}"
     assert fresh.asked(start, "POST", "duration_s=600&orders_per_s=500", Origin=origin).status == 303
     refused = fresh.asked(start, "POST", "orders_per_s=500", Origin=origin)

@@ -123,7 +123,8 @@ def test_each_row_leads_to_its_page_which_is_made_as_report_does(
     assert (recorded.results / name / file).exists()
 
 
-def test_a_run_is_started_watched_changed_in_rate_and_stopped_in_the_browser(fresh: Serving, browser: Browser) -> None:
+def test_the_browser_starts_watches_changes_and_stops_a_run(fresh: Serving, browser: Browser) -> None:
+    """The change is one of its rate."""
     with opened(browser, fresh.address) as page:
         page.get_by_text("Start a run").click()
         page.get_by_label("rate", exact=True).fill("many")

@@ -36,7 +36,7 @@ def diff(there: Path, *words: object) -> dict[str, Any]:
     return orjson.loads(said.stdout)
 
 
-def test_what_differs_in_settings_host_and_versions_stands_before_any_figure(there: Path) -> None:
+def test_differing_settings_host_and_versions_come_before_figures(there: Path) -> None:
     conditions = diff(there, "first", "second")["conditions"]
     assert conditions == [
         {"field": "settings.packing", "first": 1, "second": 8},
@@ -96,7 +96,7 @@ def test_a_run_and_a_trial_are_not_held_against_each_other(there: Path) -> None:
     assert "first is a run and" in " ".join(refused.stderr.split())
 
 
-def test_trials_show_what_their_plans_differ_in_and_the_medians_of_arms_that_both_have(there: Path) -> None:
+def test_trials_show_differing_plans_and_medians_of_shared_arms(there: Path) -> None:
     found = diff(there, "trial", "later")
     assert found["conditions"] == [{"field": "repeats", "first": 2, "second": 3}]
     assert [arm["label"] for arm in found["arms"]] == ["a at 1,000 orders/s"]

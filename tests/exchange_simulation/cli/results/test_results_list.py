@@ -59,7 +59,7 @@ def test_a_folder_is_one_line_of_80_columns_and_the_newest_is_last(there: Path) 
     assert [name[-6:] for name in started] == ["trial", "at-out", LONG[-6:], "newest"]
 
 
-def test_a_run_tells_when_what_over_what_how_fast_and_its_completion_from_due(there: Path) -> None:
+def test_a_row_has_start_transport_rate_and_completion_from_due(there: Path) -> None:
     told = next(line for line in results(there, "list").stdout.splitlines() if line.startswith("newest"))
     assert told.split() == ["newest", *LOCAL.split(), "saturated", "run", "tcp", "8,000", "110", "330"]
 
@@ -137,7 +137,8 @@ def test_a_list_is_narrowed_to_a_transport_a_status_and_the_newest(there: Path) 
     assert "none of 10 runs and trials matches" in nothing.stderr
 
 
-def test_an_empty_directory_is_said_to_be_empty_and_one_that_is_not_there_is_a_mistake(tmp_path: Path) -> None:
+def test_an_empty_directory_is_no_mistake_and_a_missing_one_is(tmp_path: Path) -> None:
+    """An empty one is said to be empty."""
     empty = results(tmp_path, "list")
     assert (empty.exit_code, empty.stdout) == (0, "")
     assert "no run and no trial" in empty.stderr

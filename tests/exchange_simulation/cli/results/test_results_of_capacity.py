@@ -64,7 +64,7 @@ def test_one_without_an_edge_can_be_held_against_one_that_has_it(tmp_path: Path)
     assert "no edge" in results(tmp_path, "diff", "first", "second").output
 
 
-def test_a_capacity_beyond_the_reach_of_a_search_is_said_where_two_are_held_side_by_side(tmp_path: Path) -> None:
+def test_a_capacity_beyond_a_search_is_said_beside_another(tmp_path: Path) -> None:
     """It was `no edge` alone, so its bound was lost."""
     put_capacity(tmp_path, "first")
     bounds = {"kind": "above", "highest_held_orders_per_s": 16_000.0, "lowest_failed_orders_per_s": None}

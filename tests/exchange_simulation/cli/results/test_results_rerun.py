@@ -43,7 +43,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return said
 
 
-def test_a_run_that_is_run_again_has_the_same_settings_and_the_same_streams(tmp_path: Path) -> None:
+def test_a_rerun_has_the_same_settings_and_streams(tmp_path: Path) -> None:
     words = ("--transport", "memory", "--rate", 20_000, "--orders", 400, "--seed", 7, "--packing", 3, "--name", "first")
     first = measured_here(tmp_path, *words).record
     said = exchange_here("results", "rerun", "first", "--name", "second", "--results", tmp_path, "--no-spark", "--json")

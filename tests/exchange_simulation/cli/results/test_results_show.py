@@ -43,7 +43,8 @@ def test_a_trial_is_shown_as_its_command_shows_it(there: Path, capsys: pytest.Ca
     assert results(there, "show", "trial").output == capsys.readouterr().out
 
 
-def test_a_name_may_be_a_path_a_run_of_a_trial_or_the_end_of_one_name_alone(there: Path) -> None:
+def test_a_name_may_be_a_path_or_the_end_of_one_name(there: Path) -> None:
+    """A run of a trial is named with its trial before it."""
     inner = next(path for path in (there / "trial").iterdir() if path.is_dir())
     for name, found in {
         str(there / "first"): "first",
