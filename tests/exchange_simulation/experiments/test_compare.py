@@ -75,9 +75,8 @@ def test_a_comparison_leaves_every_run_its_record_and_its_page(small: tuple[Path
 
 
 @leaves_its_pipe_open
-def test_spark_follows_a_whole_comparison_and_its_failure_changes_no_exit_code(
-    small: tuple[Path, Said], tmp_path: Path
-) -> None:
+def test_a_failure_of_spark_changes_no_exit_code_of_a_comparison(small: tuple[Path, Said], tmp_path: Path) -> None:
+    """Spark follows the whole comparison."""
     words = ("compare", "--resume", "small", "--results", small[0].parent)
     said = exchange_here(*words, **java_that("echo no memory >&2; exit 1", tmp_path / "java"))
     assert said.code == 0, said
@@ -112,7 +111,8 @@ def test_every_number_is_that_of_the_run_it_names(small: tuple[Path, Said]) -> N
             assert arm["metrics"]["cpu_s_per_million"]["by_repeat"][str(repeat)] == pytest.approx(expected)
 
 
-def test_arms_at_one_rate_had_the_same_orders_in_a_repeat_and_others_in_the_next(small: tuple[Path, Said]) -> None:
+def test_arms_at_one_rate_have_the_same_orders_in_a_repeat(small: tuple[Path, Said]) -> None:
+    """The next repeat has other orders."""
     folder, said = small
     for block in said.record["blocks"]:
         sums: dict[int, set[str]] = {}

@@ -64,7 +64,8 @@ def test_each_level_is_warmed_up_over_each_transport() -> None:
     assert len(warm_ups) == len(planned().warm_ups) == 6
 
 
-def test_six_repeats_over_three_transports_and_the_paper_s_rates_can_reach_a_verdict() -> None:
+def test_six_repeats_of_the_paper_s_rates_can_reach_a_verdict() -> None:
+    """They are over three transports."""
     assert len(planned_rows(planned())) == 30
     assert unreachable(planned(repeats=6)) is None
     assert "5 repeats cannot reach a verdict: 6 are needed" in str(unreachable(planned(repeats=5)))
@@ -113,7 +114,7 @@ def test_all_metrics_of_a_study_are_one_family(tmp_path: Path) -> None:
     assert "Nagle on hurts: 8.8 times slower" in p50.sentence
 
 
-def test_packets_are_those_of_orders_and_answers_and_each_connection_counts_once() -> None:
+def test_packets_of_orders_and_answers_count_once_a_connection() -> None:
     def end(component: str, local: str, peer: str, out: int, came: int) -> dict[str, object]:
         counted = {"segments_out": out, "segments_in": came, "bytes_out": 10 * out, "bytes_in": 10 * came}
         return {"component": component, "local": local, "peer": peer, "tcp_nodelay": True, **counted}

@@ -38,9 +38,10 @@ def test_packets_are_fewer_with_nagle_on(results: Path) -> None:
     assert off["packets_per_order"]["median"] > on["packets_per_order"]["median"]
 
 
-def test_the_paper_s_rows_stand_beside_its_own_roles_only_and_the_tables_fit_100_columns(
+def test_the_paper_s_rows_stand_beside_its_own_roles_only(
     measured: tuple[Path, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """The tables fit into 100 columns."""
     results, out = measured
     assert "the paper's" not in out
     assert "Its figures appear here with --roles broker over amqp" in " ".join(out.split())
@@ -54,7 +55,8 @@ def test_the_paper_s_rows_stand_beside_its_own_roles_only_and_the_tables_fit_100
     assert max(map(len, out.partition("\n\n")[2].splitlines()[:-1])) <= 100
 
 
-def test_a_page_of_two_arms_has_the_packets_in_an_open_table_and_no_chart_of_two_dots(results: Path) -> None:
+def test_a_page_of_two_arms_has_a_table_and_no_chart_of_packets(results: Path) -> None:
+    """A chart would have two dots."""
     page = (results / "small" / "comparison.html").read_text()
     assert "<svg" not in page
     assert "<details open><summary>Tables: completion time" in page

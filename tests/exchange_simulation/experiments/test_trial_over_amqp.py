@@ -90,9 +90,10 @@ def comparison(tmp_path: Path) -> Iterator[Comparison]:
         started.process.kill()
 
 
-def test_one_node_serves_all_runs_of_a_comparison_is_set_as_told_and_measured_and_goes_with_it(
+def test_one_node_serves_all_runs_of_a_comparison_and_goes_with_it(
     comparison: Comparison,
 ) -> None:
+    """The node is set as the options say, and measured."""
     family = comparison.family()
     _, err = comparison.process.communicate(timeout=PATIENCE_S)
     assert comparison.process.returncode == 0, err
@@ -105,9 +106,7 @@ def test_one_node_serves_all_runs_of_a_comparison_is_set_as_told_and_measured_an
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_comparison_that_is_told_to_end_keeps_what_it_has_and_takes_its_node_with_it(
-    number: signal.Signals, comparison: Comparison
-) -> None:
+def test_an_interrupted_comparison_keeps_runs_and_ends_its_node(number: signal.Signals, comparison: Comparison) -> None:
     family = comparison.family()
     comparison.process.send_signal(number)
     _, err = comparison.process.communicate(timeout=PATIENCE_S)

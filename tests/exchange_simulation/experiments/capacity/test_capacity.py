@@ -48,7 +48,7 @@ def test_a_probe_at_a_low_rate_goes_on_until_it_has_the_orders(slo: str, needed:
         assert seconds - settings.warm_up_s >= 2.0
 
 
-def test_the_lowest_rate_is_one_at_which_the_longest_probe_has_enough_orders() -> None:
+def test_the_lowest_rate_gives_the_longest_probe_enough_orders() -> None:
     least = ExchangeRates(RunSettings(), objective_of("p99 <= 1ms"), SearchSettings(longest_s=10.0)).least()
     assert ceil(least) == 101
 
@@ -149,7 +149,7 @@ def test_a_probe_beside_others_is_made_again_and_named(tmp_path: Path, monkeypat
 
 @pytest.mark.parametrize("ended", [KeyboardInterrupt(), UserError("the broker is gone")])
 @pytest.mark.parametrize("before", [[0.0], []])
-def test_a_noisy_probe_is_named_also_if_the_search_ends_while_it_is_made_again(
+def test_a_noisy_probe_is_named_if_the_search_ends_at_its_redo(
     ended: BaseException, before: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def shares() -> Iterator[float]:

@@ -35,9 +35,10 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
     return results / "it", said.record
 
 
-def test_a_search_leaves_a_benchmark_for_each_probe_its_record_and_its_page(
+def test_a_search_leaves_a_benchmark_for_each_probe(
     searched: tuple[Path, dict[str, Any]],
 ) -> None:
+    """It leaves its record and its page, too."""
     folder, record = searched
     assert (record["benchmark"], record["axis"]["name"]) == ("supply-chain", "base")
     assert record["reach_base"] == {"low": 1, "high": record["ceiling_base"]}
@@ -63,7 +64,7 @@ def test_a_setting_that_the_benchmark_s_transport_lacks_is_refused() -> None:
         load_of("de-spsc --transport tcp --sizes 64 --delivery durable", None)
 
 
-def test_an_objective_that_no_message_can_be_held_against_is_refused_before_the_start() -> None:
+def test_an_objective_without_messages_is_refused_before_the_start() -> None:
     """Each probe said "not measured", for minutes."""
     small = "de-spsc --transport memory --sizes 8"
     with pytest.raises(UserError, match=r"--slo p99 <= 5ms: not measured: messages of 8 bytes .* of 16B or more"):
@@ -168,7 +169,7 @@ def test_a_mistake_starts_nothing(words: list[str], said: str, tmp_path: Path) -
     assert not (tmp_path / "results").exists()
 
 
-def test_a_probe_has_the_messages_that_its_percentile_takes_whatever_the_count() -> None:
+def test_a_probe_has_as_many_messages_as_its_percentile_takes() -> None:
     """A p99 of 200 messages, which is about their maximum, was judged."""
     objective = objective_of("p99 <= 5ms")
     load = load_of("de-spsc --transport memory --sizes 64 --count 200", None, objective)

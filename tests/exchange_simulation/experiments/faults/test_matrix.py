@@ -35,7 +35,7 @@ def test_a_disconnected_socket_resets_its_peer() -> None:
             theirs.recv(1)
 
 
-def test_a_socket_that_drops_every_packet_gets_what_was_sent_once_it_drops_none() -> None:
+def test_a_socket_that_dropped_packets_gets_them_later() -> None:
     ours, theirs = connected()
     with ours, theirs:
         with dropping(ours, 1.0):

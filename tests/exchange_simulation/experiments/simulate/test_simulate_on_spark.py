@@ -45,7 +45,7 @@ def test_a_local_master_gives_what_one_process_gives(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_executors_that_are_processes_of_their_own_give_what_one_process_gives(tmp_path: Path) -> None:
+def test_executors_in_own_processes_give_what_one_process_gives(tmp_path: Path) -> None:
     as_here("local-cluster[2,1,1024]", tmp_path)
 
 
@@ -104,7 +104,7 @@ INTERRUPTED = "Error: interrupted: a simulation is kept as a whole, or not at al
 
 
 @pytest.mark.long
-def test_one_that_is_killed_leaves_no_process_and_what_is_left_is_no_simulation(endless: Any, tmp_path: Path) -> None:
+def test_a_killed_simulation_leaves_no_process_and_no_result(endless: Any, tmp_path: Path) -> None:
     one = endless("local[2]")
     family = psutil.Process(one.pid).children(recursive=True)
     one.kill()

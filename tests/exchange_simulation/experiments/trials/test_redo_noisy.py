@@ -152,7 +152,7 @@ def test_a_resumed_trial_keeps_its_rule_and_its_count(tmp_path: Path) -> None:
     assert results(tmp_path, again)["redo_noisy"]["set_aside"] == 2
 
 
-def test_a_noisy_run_that_was_to_be_made_again_is_left_to_do_after_an_interruption(tmp_path: Path) -> None:
+def test_a_noisy_run_is_still_to_be_redone_after_an_interruption(tmp_path: Path) -> None:
     """Ctrl-C after the second run of the first repeat, of which the first was noisy."""
     steps = to_do(tmp_path, MADE)
     machine = Machine(after_warm_ups(NOISY))

@@ -86,7 +86,8 @@ def test_after_ctrl_c_what_is_done_stays_and_what_is_left_is_run(
     assert second.names == [*(step.name for step in MADE.warm_ups), *planned[2:]]
 
 
-def test_a_run_that_cannot_start_costs_itself_only_and_is_recorded_and_run_again_later(tmp_path: Path) -> None:
+def test_a_run_that_cannot_start_is_recorded_and_run_again_later(tmp_path: Path) -> None:
+    """It costs no other run."""
     measure = Scripted(at=4, instead=refuse)
     assert ran(tmp_path, measure)
     assert len(measure.names) == 8

@@ -84,7 +84,8 @@ def test_a_product_of_several_settings_has_an_arm_for_each_point() -> None:
     assert (made[3].settings.packing, made[3].settings.orders_per_s) == (8, 20.0)
 
 
-def test_a_run_takes_its_orders_over_its_rate_or_its_duration_and_something_around_it() -> None:
+def test_a_run_takes_its_duration_and_something_around_it() -> None:
+    """The duration is given, or is the orders over the rate."""
     assert run_s(RunSettings(orders=8000, orders_per_s=2000)) == 4.0 + OVERHEAD_S
     assert run_s(RunSettings(orders=None, duration_s=3.0, orders_per_s=None, window=10)) == 3.0 + OVERHEAD_S
 
@@ -111,7 +112,7 @@ def test_a_plan_that_would_now_be_run_otherwise_is_refused(tmp_path: Path) -> No
         read_plan(tmp_path)
 
 
-def test_a_plan_with_a_setting_that_this_version_does_not_have_is_refused_by_its_name(tmp_path: Path) -> None:
+def test_a_plan_with_an_unknown_setting_is_refused_by_its_name(tmp_path: Path) -> None:
     write_plan(tmp_path, plan())
     written = orjson.loads((tmp_path / "plan.json").read_bytes())
     written["arms"][0]["settings"]["colour"] = "red"
@@ -140,7 +141,8 @@ def test_a_plan_of_an_older_version_goes_on_with_its_one_seed(tmp_path: Path) ->
     assert {older.settings_of(step).seed for step in older.steps} == {1}
 
 
-def test_a_plan_that_goes_on_doubles_its_repeats_up_to_the_most_and_keeps_its_order() -> None:
+def test_a_plan_that_goes_on_doubles_its_repeats_up_to_the_most() -> None:
+    """The order of what was measured stays."""
     made = plan(repeats=10).with_looks(30)
     assert made.looks == (10, 20, 30)
     second = made.next_look

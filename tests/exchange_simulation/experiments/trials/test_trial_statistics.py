@@ -79,7 +79,7 @@ def test_no_difference_is_p_1_and_a_clear_one_the_smallest_p_there_is() -> None:
     assert (clear.p, clear.p_corrected, clear.differs) == (2**-5, 2**-5 / CAUTION, True)
 
 
-def test_a_verdict_needs_as_many_repeats_as_let_full_agreement_be_no_chance() -> None:
+def test_a_verdict_needs_repeats_whose_agreement_is_no_chance() -> None:
     assert [repeats_needed(ALPHA / looks) for looks in (1, 2, 3)] == [6, 7, 8]
     assert 2.0**-5 < CAUTION * ALPHA < 2.0**-4
     assert [judged(np.ones((1, repeats)))[0].differs for repeats in (5, 6)] == [False, True]
@@ -94,7 +94,7 @@ def test_interval_and_verdict_never_contradict_each_other(seed: int) -> None:
         assert row.differs == (abs(row.estimate) > row.half_width) == (row.p_corrected <= ALPHA)
 
 
-def test_shifting_a_row_shifts_its_estimate_and_turning_it_round_turns_it_round() -> None:
+def test_an_estimate_is_shifted_and_turned_with_its_row() -> None:
     rows = normal_rows(7)
     found, turned = judged(rows), judged(-rows)
     assert [row.estimate for row in turned] == pytest.approx([-row.estimate for row in found])
@@ -117,7 +117,7 @@ def test_one_run_far_off_makes_no_difference() -> None:
     assert not any(row.differs for row in judged(rows))
 
 
-def test_a_row_that_some_repeats_did_not_measure_is_estimated_from_the_others() -> None:
+def test_a_row_missing_in_some_repeats_is_estimated_from_others() -> None:
     rows = normal_rows(4, rows=3)
     rows[1] = 1.0
     rows[1, [2, 5]] = np.nan

@@ -39,7 +39,8 @@ def test_equal_figures_cannot_be_told_apart(tmp_path: Path) -> None:
     assert verdict["sentence"] == "cannot tell: a / b is 1.00 (1.00..1.00), below 1 in 0 of 10 repeats"
 
 
-def test_a_clear_difference_is_told_with_factor_and_interval_whoever_is_named_first(tmp_path: Path) -> None:
+def test_a_clear_difference_has_factor_and_interval_either_way(tmp_path: Path) -> None:
+    """Either arm may be named first."""
     (tmp_path / "one").mkdir()
     (tmp_path / "other").mkdir()
     put_all(tmp_path / "one", plan(), {"a": STEADY, "b": [3 * us for us in STEADY]})
@@ -55,7 +56,8 @@ def test_a_clear_difference_is_told_with_factor_and_interval_whoever_is_named_fi
     assert cpu["sentence"] == "b takes 3.0 times the CPU of a (3.0..3.0), in 10 of 10 repeats"
 
 
-def test_a_difference_within_the_buckets_width_is_no_verdict_however_steady(tmp_path: Path) -> None:
+def test_a_difference_within_a_bucket_s_width_is_no_verdict(tmp_path: Path) -> None:
+    """However steady it is."""
     put_all(tmp_path, plan(), {"a": STEADY, "b": [1.005 * us for us in STEADY]})
     verdict = told(tmp_path, plan())
     assert verdict["p_corrected"] < 0.05
@@ -212,7 +214,7 @@ def test_an_arm_without_a_run_neither_held_its_rate_nor_lost_it(tmp_path: Path) 
     assert {row["held"] for row in trial_rows(results(tmp_path, plan()))} == {None}
 
 
-def test_the_warm_ups_tell_how_often_a_trial_of_an_older_version_was_resumed(tmp_path: Path) -> None:
+def test_warm_ups_count_the_resumptions_of_an_older_trial(tmp_path: Path) -> None:
     second = plan(repeats=3).with_looks(6).next_look
     assert second is not None
     older = replace(second, resumed=None)

@@ -48,7 +48,7 @@ def test_undecided_rows_make_it_go_on_to_the_most_repeats(tmp_path: Path, capsys
     assert "3 of 3 rows undecided after 8 repeats; going on to 16" in capsys.readouterr().err
 
 
-def test_a_trial_that_was_interrupted_before_its_second_look_s_warm_up_was_resumed(
+def test_a_trial_interrupted_before_its_second_warm_up_was_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its warm-ups are no more than those of a trial that was not interrupted."""
