@@ -136,9 +136,21 @@ Message = (
 M = TypeVar("M", bound=Message)
 
 TYPES: dict[int, type[Message]] = {
-    1: Order, 2: Confirmation, 3: Trade, 4: Quote, 5: Throughput, 6: Timestamp,
-    7: End, 8: Rejection, 9: Statistics, 10: Cancel, 11: Cancelled, 12: Hello, 13: Resume,
-}  # fmt: skip
+    1: Order,
+    2: Confirmation,
+    3: Trade,
+    4: Quote,
+    5: Throughput,
+    6: Timestamp,
+    7: End,
+    8: Rejection,
+    9: Statistics,
+    10: Cancel,
+    11: Cancelled,
+    12: Hello,
+    13: Resume,
+}
+"""The message of each type byte."""
 
 
 ORDER_TYPES: tuple[type[Message], ...] = (Order, Cancel)

@@ -54,13 +54,13 @@ class Terms:
         """Compare terms with the other end's hello. Disagreement, with option and values, where they differ."""
         ours = _terms_in(self.hello(Source.GATEWAY))
         others = _terms_in(theirs)
-        for name, here in ours.items():
-            other = others[name]
-            if here != other:
+        for name, value in ours.items():
+            other_value = others[name]
+            if value != other_value:
                 they = source_of(theirs.source) or "a stranger"
                 raise Disagreement(
-                    f"{they} was started with {_typed(name)} {_value(name, other)}, "
-                    f"this end with {_value(name, here)}: give both the same"
+                    f"{they} was started with {_typed(name)} {_value(name, other_value)}, "
+                    f"this end with {_value(name, value)}: give both the same"
                 )
 
 

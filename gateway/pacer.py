@@ -44,9 +44,9 @@ class Schedule:
         """The number of orders due. The first `after` are known to be due; at most LOOK_AHEAD more are checked."""
         end = self._place(after + LOOK_AHEAD) + 1
         first = end - LOOK_AHEAD
-        for few in (0, 1):  # the usual cases when idle
-            if self._times[first + few] > now_ns:
-                return after + few
+        for due in (0, 1):  # the usual cases when idle
+            if self._times[first + due] > now_ns:
+                return after + due
         return after + bisect_right(self._times, now_ns, first + 2, end) - first
 
     def _place(self, order_id: int) -> int:

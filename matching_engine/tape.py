@@ -49,7 +49,7 @@ def cut(tape: Bytes) -> Longs:
         kind = int(tape[end])
         left = len(tape) - end
         known = _SIZE_OF_ORDER[kind]
-        takes = " or ".join(f"{LAYOUTS[each].code} ({each.__name__.lower()})" for each in ORDER_TYPES)
+        takes = " or ".join(f"{LAYOUTS[order].code} ({order.__name__.lower()})" for order in ORDER_TYPES)
         reason = f"truncated: {left} of {known} bytes" if known else f"type byte {kind}, where {takes} goes"
         raise MalformedMessage(reason, end)
     return offsets
@@ -72,11 +72,11 @@ def match_tape(engine: MatchingEngine, tape: Bytes, take: Callable[[Bytes], None
     elapsed_ns = 0
     for orders in batches(tape, cut(tape)):
         first = 0
-        why = HandleStop.ROOM
-        while why is not HandleStop.DONE:
+        stop = HandleStop.ROOM
+        while stop is not HandleStop.DONE:
             answers.clear()
             start_ns = time.perf_counter_ns()
-            first, why = engine.handle(orders, answers, first)
+            first, stop = engine.handle(orders, answers, first)
             elapsed_ns += time.perf_counter_ns() - start_ns
             take(answers.span(0, answers.count))
     return elapsed_ns / 1e9

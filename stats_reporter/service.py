@@ -244,7 +244,7 @@ class Reporter:
         """Write the closing record, confirm to every source what is in the spool, and return the result."""
         announced = self._announced
         received = self._total
-        checksum = sum(each.checksum for each in self._received.values()) % 2**64
+        checksum = sum(source.checksum for source in self._received.values()) % 2**64
         closing = {"announced": announced, "received": received, "reporters": self._reporters}
         self._records.write(self._name, END, closing)
         self._spool.publish()

@@ -137,20 +137,20 @@ class InputJournal:
         """Check the identity, or write it into a new file. Returns where the records begin."""
         document = orjson.dumps(dict(identity))
         head = HEAD.pack(MAGIC, len(document), crc32c(np.frombuffer(document, np.uint8))) + document
-        found = os.pread(self._descriptor, len(head) + 4096, 0)
-        if len(found) < len(head) and head.startswith(found):  # new, or its engine died while it began
+        beginning = os.pread(self._descriptor, len(head) + 4096, 0)
+        if len(beginning) < len(head) and head.startswith(beginning):  # new, or its engine died while it began
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, head, 0)
             self._sync_now(and_folder=True)
             return len(head)
-        return self._check(found, identity)
+        return self._check(beginning, identity)
 
-    def _check(self, found: bytes, identity: Mapping[str, Any]) -> int:
-        """Returns where the head of the file ends."""
-        if len(found) < HEAD.size or not found.startswith(MAGIC[:6]):
+    def _check(self, beginning: bytes, identity: Mapping[str, Any]) -> int:
+        """Check the file's beginning. Returns where its head ends; JournalRefused if it is of another run."""
+        if len(beginning) < HEAD.size or not beginning.startswith(MAGIC[:6]):
             raise JournalRefused(f"{self.path} is no journal: choose another folder")
-        magic, size, checksum = HEAD.unpack_from(found)
-        document = found[HEAD.size : HEAD.size + size]
+        magic, size, checksum = HEAD.unpack_from(beginning)
+        document = beginning[HEAD.size : HEAD.size + size]
         if magic != MAGIC:
             theirs, ours = magic[6:].decode(errors="replace"), MAGIC[6:].decode()
             raise JournalRefused(f"{self.path} is a journal of version {theirs}, and this is {ours}: choose another")
