@@ -160,7 +160,7 @@ class Broker(ABC):
 
 
 @dataclass(frozen=True)
-class WholeNumber:
+class WholeNumberOption:
     """The whole numbers that an option of an address takes."""
 
     unit: str
@@ -186,8 +186,8 @@ class WholeNumber:
 
 KERNEL = Path("/proc/sys/net/core")
 BUFFERS = {
-    "sndbuf": WholeNumber("bytes", 4_096, 1 << 30, KERNEL / "wmem_max"),
-    "rcvbuf": WholeNumber("bytes", 4_096, 1 << 30, KERNEL / "rmem_max"),
+    "sndbuf": WholeNumberOption("bytes", 4_096, 1 << 30, KERNEL / "wmem_max"),
+    "rcvbuf": WholeNumberOption("bytes", 4_096, 1 << 30, KERNEL / "rmem_max"),
 }
 """The kernel's buffers of a TCP socket: options of the transports that set them."""
 
@@ -212,7 +212,7 @@ class Transport:
     """Schemes that join only threads of one process."""
     variants: tuple[str, ...] = ()
     """Options that deserve a contract test of their own, as the query of a URL."""
-    options: Mapping[str, tuple[str, ...] | WholeNumber] = field(default_factory=dict)
+    options: Mapping[str, tuple[str, ...] | WholeNumberOption] = field(default_factory=dict)
     """The options of an address: the words that it takes, its default first; no words: any value; or its numbers."""
     run_settings: Mapping[str, str] = field(default_factory=dict)
     """Settings of a run that this transport knows, each with the option that carries it: {"delivery": "delivery"}."""
@@ -255,7 +255,7 @@ class Transport:
             raise BadAddress(f"{address.shown}: {name!r} is no option of {address.scheme}, which takes {known_words}")
         for name, value in address.options.items():
             takes = self.options.get(name)
-            wrong = takes.wrong(value) if isinstance(takes, WholeNumber) else None
+            wrong = takes.wrong(value) if isinstance(takes, WholeNumberOption) else None
             if isinstance(takes, tuple) and takes and value not in takes:
                 wrong = f"it takes {', '.join(takes)}"
             if wrong:

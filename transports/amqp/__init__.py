@@ -8,7 +8,7 @@ import time
 
 from transports.amqp.address import CLIENTS, DELIVERIES, QUEUES
 from transports.base import Address, Link, Pattern
-from transports.declaration import BUFFERS, Transport, WholeNumber, later
+from transports.declaration import BUFFERS, Transport, WholeNumberOption, later
 
 OPEN_S = 60.0
 """The seconds that a broker may take for a link."""
@@ -46,10 +46,10 @@ TRANSPORT = Transport(
         "client": CLIENTS,
         "delivery": tuple(DELIVERIES),
         "queue": QUEUES,
-        "prefetch": WholeNumber("messages", 1, 65_535),
-        "ack_batch": WholeNumber("messages", 1, 65_535),
-        "confirm_window": WholeNumber("messages", 1, 65_535),
-        "heartbeat": WholeNumber("seconds", 0, 65_535),
+        "prefetch": WholeNumberOption("messages", 1, 65_535),
+        "ack_batch": WholeNumberOption("messages", 1, 65_535),
+        "confirm_window": WholeNumberOption("messages", 1, 65_535),
+        "heartbeat": WholeNumberOption("seconds", 0, 65_535),
         "pair": (),
         "subscriber": (),
         "keys": (),

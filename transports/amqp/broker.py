@@ -19,7 +19,7 @@ import pika
 
 from transports.amqp.address import PASSWORD, BrokerAddress
 from transports.amqp.session import BrokerSession
-from transports.amqp.topology import EXCHANGES, NAMES, Exchange, Queue, Side, declare, queue_length
+from transports.amqp.topology import EXCHANGES, NAMES, Exchange, LinkSide, Queue, declare, queue_length
 from transports.amqp.wire import PERSISTENT
 from transports.base import Address, Pattern, TransportError
 from transports.declaration import Broker, BrokerServer, RunningBroker, Where
@@ -60,7 +60,7 @@ class RabbitMq(Broker):
     def probe(self, url: str, meetings: Sequence[Address]) -> RabbitMqProbe:
         run = meetings[0].token
         queues = {
-            queue.name.removeprefix(f"{run}.") for address in meetings for queue in Side.of(address, True).declares
+            queue.name.removeprefix(f"{run}.") for address in meetings for queue in LinkSide.of(address, True).declares
         }
         return RabbitMqProbe(url, run, sorted(queues - set(NAMES)))
 
@@ -187,13 +187,13 @@ def leave_answers(url: str, run: str, pattern: Pattern, body: bytes, count: int)
 
 def _queue(address: Address) -> Queue:
     if address.pattern is Pattern.SCAN:
-        (shared,) = Side.of(address, listens=False).consumes
+        (shared,) = LinkSide.of(address, listens=False).consumes
         return shared
     return Queue(f"{address.token}.absent", Exchange(address.token), "absent")
 
 
 def _leave(session: BrokerSession, broker: BrokerAddress, queue: Queue, body: bytes, count: int, until_ns: int) -> None:
-    declare(session, Side((queue,), None), broker.delivery, until_ns)
+    declare(session, LinkSide((queue,), None), broker.delivery, until_ns)
     absent = secrets.token_hex(8)
     mode = PERSISTENT if broker.delivery.durable else None
     for number in range(count):

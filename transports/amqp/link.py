@@ -17,7 +17,7 @@ from transports.amqp.client import Client, OneByOneClient
 from transports.amqp.compiled import CompiledClient
 from transports.amqp.loops import OwnLoop, PikaLoop
 from transports.amqp.session import BrokerSession
-from transports.amqp.topology import Side, check_kind, consume, declare, queue_length
+from transports.amqp.topology import LinkSide, check_kind, consume, declare, queue_length
 from transports.base import Address, Link, PeerGone, TransportError
 from transports.frames import FrameBatch
 from transports.lending import Lent
@@ -42,7 +42,7 @@ def warm(address: Address, listens: bool) -> None:
     """Compile the kernels of a link, or load them from disk, before a broker waits for us."""
     broker = BrokerAddress.of(address)
     client, _ = CLIENTS[broker.client]
-    client.warm(Side.of(address, listens).route(broker.delivery))
+    client.warm(LinkSide.of(address, listens).route(broker.delivery))
 
 
 class _Caused(NamedTuple):
@@ -60,7 +60,7 @@ class AmqpLink(Link):
         self, address: Address, listens: bool, until_ns: int, consumes: bool = True, publishes: bool = True
     ) -> None:
         self.url = address.url
-        self._side = Side.of(address, listens)
+        self._side = LinkSide.of(address, listens)
         self._consumes = consumes and bool(self._side.consumes)
         self._publishes = publishes and self._side.publishes_to is not None
         self._queues: list[str] = []

@@ -76,7 +76,7 @@ class Route(NamedTuple):
     keys: tuple[str, ...] = ()
 
 
-class Side(NamedTuple):
+class LinkSide(NamedTuple):
     """The queues that one end of a link consumes, and the queue it publishes to, if any."""
 
     consumes: tuple[Queue, ...]
@@ -87,7 +87,7 @@ class Side(NamedTuple):
     keys: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, address: Address, listens: bool) -> Side:
+    def of(cls, address: Address, listens: bool) -> LinkSide:
         """The listener's end or the connector's."""
         if address.pattern in PUBLISHED:
             return cls._of_publishing(address, listens)
@@ -100,7 +100,7 @@ class Side(NamedTuple):
         return cls(() if consumes is None else (consumes,), publishes_to)
 
     @classmethod
-    def _of_publishing(cls, address: Address, listens: bool) -> Side:
+    def _of_publishing(cls, address: Address, listens: bool) -> LinkSide:
         run = address.token
         kind = address.pattern.value
         back = Queue("", Exchange(run), "back")
@@ -116,7 +116,7 @@ class Side(NamedTuple):
         return cls(tuple(Queue(name, exchange, key) for name, key in zip(names, keys, strict=True)), back)
 
     @classmethod
-    def _of_asking(cls, run: str, scans: bool, listens: bool) -> Side:
+    def _of_asking(cls, run: str, scans: bool, listens: bool) -> LinkSide:
         asker = "" if listens else secrets.token_hex(8)
         exchange = Exchange(run)
         requests = Queue(f"{run}.requests", exchange, "requests", shared=True)
@@ -128,7 +128,7 @@ class Side(NamedTuple):
         return cls((answers,), requests, asker, scans=scans)
 
     @classmethod
-    def _of_routed(cls, run: str, keys: Sequence[str]) -> Side:
+    def _of_routed(cls, run: str, keys: Sequence[str]) -> LinkSide:
         exchange = Exchange(run)
         consumed = [key.removeprefix(CONSUMED) for key in keys if key.startswith(CONSUMED)]
         queues = tuple(Queue(f"{run}.{name}", exchange, name.partition(AS)[0]) for name in consumed)
@@ -215,7 +215,7 @@ def check_kind(kind: str, properties: Mapping[str, Any], broker: BrokerAddress) 
         )
 
 
-def declare(session: BrokerSession, side: Side, delivery: Delivery, until_ns: int) -> list[str]:
+def declare(session: BrokerSession, side: LinkSide, delivery: Delivery, until_ns: int) -> list[str]:
     """Declare an end's exchanges, queues and bindings; returns the queues' names, in the order of `side.declares`."""
     for exchange in side.exchanges:
         _declare_exchange(session, exchange, delivery, until_ns)

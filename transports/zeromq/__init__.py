@@ -6,7 +6,7 @@ by CURVE, with the keys in a folder of `exchange keys`. The modules with zmq and
 """
 
 from transports.base import Pattern
-from transports.declaration import BUFFERS, Transport, WholeNumber, later
+from transports.declaration import BUFFERS, Transport, WholeNumberOption, later
 
 TRANSPORT = Transport(
     places={"zeromq": "port", "zeromq+tcp": "port", "zeromq+ipc": "path", "zeromq+inproc": "name"},
@@ -26,7 +26,7 @@ TRANSPORT = Transport(
     options={
         "calls": ("compiled", "plain"),
         "back": (),
-        "hwm": WholeNumber("messages", 1, 2**31 - 1),
+        "hwm": WholeNumberOption("messages", 1, 2**31 - 1),
         "keys": (),
         **BUFFERS,
     },

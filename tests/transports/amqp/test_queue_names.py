@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from transports.amqp.topology import Side
+from transports.amqp.topology import LinkSide
 from transports.base import Address, Pattern
 
 
-def side(url: str, pattern: Pattern, listens: bool) -> Side:
-    return Side.of(Address.parse(url, "run", pattern), listens)
+def side(url: str, pattern: Pattern, listens: bool) -> LinkSide:
+    return LinkSide.of(Address.parse(url, "run", pattern), listens)
 
 
 @pytest.mark.parametrize(("url", "prefix"), [("amqp://host", ""), ("amqp://host?pair=2", "2.")])
