@@ -35,7 +35,7 @@ def part(benchmark: str, points: list[dict[str, Any]], transports: tuple[str, ..
             "transport": transport,
             "point": point,
             "words": "",
-            "repeats": [],
+            "repeats": list(repeats(estimate["median"], figures)),
             "figures": dict.fromkeys(figures, estimate),
         }
         for point, transport, estimate in zip(
@@ -44,6 +44,13 @@ def part(benchmark: str, points: list[dict[str, Any]], transports: tuple[str, ..
     ]
     settings = {"repeats": 3, "transport": list(transports), "sizes": [1, 64]}
     return {"benchmark": benchmark, "status": "complete", "reasons": [], "rows": rows, "settings": settings}
+
+
+def repeats(median: float, figures: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    """Six, of which each measured a little more than the one before."""
+    for number in range(1, 7):
+        measured = dict.fromkeys(figures, median * (1 + number / 100))
+        yield {"repeat": number, "status": "complete", "reasons": [], "figures": measured}
 
 
 def estimates() -> Iterator[dict[str, Any]]:
@@ -85,7 +92,8 @@ def test_every_benchmark_has_its_figures_and_every_word_is_to_be_read(
             details.evaluate("one => one.open = true")
         assert {name: page.locator(f"#{name} figure svg").count() for name in FIGURES} == FIGURES
         assert page.locator(".cards svg").count() == sum(count > 0 for count in FIGURES.values())
-        assert page.locator("h1").inner_text().startswith("amqp's rates are 0.14 to 2 times zeromq's (22 points")
+        assert page.locator("h1").inner_text().startswith("64 of 64 comparisons differ, most of all")
+        assert page.locator("#de-spsc .ratios .row.differ").count() == 63
         assert page.evaluate(OVERLAPPING) == []
         assert page.evaluate(CUT_OFF) == []
         assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
