@@ -20,7 +20,19 @@ answer, figures, columns, plots, and what its paper printed. The rig has for it:
 | payload.py | MessageSource and Receipt: kernels that number, stamp and check messages |
 | supply_chain/ | one benchmark's tables, plan, agents and judge: the largest of them |
 
-The rig itself, from the command down: running.py (all cells in turns; the suite), report.py and plots.py (table, page),
-results.py (bench.json), measuring.py (one repeat of one cell), setup.py (plan, brokers, kernels), role_process.py.
-by_hand.py plays one role on a host of its own. turned_up.py lends a benchmark with a Scale to `exchange capacity`.
+The rig itself, from the command down:
+
+| file | what |
+|---|---|
+| running.py | `exchange bench NAME` and `suite`: measure, judge, write, show |
+| suite.py, benchmark_record.py | the record of all benchmarks, and of one |
+| cell_turns.py | all cells in turns, noisy ones again; the order and the rule are those of trials, in repeats/ |
+| report.py, plots.py | what a reader sees: tables and page; answer and ratios are those of reports/comparison/ |
+| verdicts.py | which rows are compared, judged by repeats/ |
+| measurements.py | which repeats count, and their medians |
+| results.py | the folder in which bench.json grows |
+| measuring.py | one repeat of one cell |
+| setup.py, role_process.py | plan, brokers, kernels; a role's process |
+| by_hand.py | one role on a host of its own |
+| turned_up.py | lends a benchmark with a Scale to `exchange capacity` |
 """

@@ -221,6 +221,11 @@ def load_of(text: str, start: float | None, objective: Objective | None = None) 
     if objective is not None and benchmark.scale is not None and benchmark.scale.objective is not None:
         raise UserError(f"--slo is no option for {name}, which has an objective of its own: --bound")
     settings, typed = settings_in_words(benchmark, ["--quick", *words])
+    if "redo_noisy" in typed:
+        raise UserError(
+            f"--bench is {text!r}: --redo-noisy and --keep-noisy are options of exchange capacity itself, which makes "
+            "noisy probes again; give them outside of --bench"
+        )
     check_some_have(settings, settings["transport"])
     if (scale := benchmark.scale) and scale.whole:
         points = benchmark.points({**settings, scale.option: (scale.start,)})

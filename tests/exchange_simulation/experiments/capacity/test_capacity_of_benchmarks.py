@@ -174,3 +174,9 @@ def test_a_probe_has_as_many_messages_as_its_percentile_takes() -> None:
     objective = objective_of("p99 <= 5ms")
     load = load_of("de-spsc --transport memory --sizes 64 --count 200", None, objective)
     assert load._settings_at(5_000.0)["count"] == objective.needed_orders == 1_000
+
+
+@pytest.mark.parametrize("option", ["--keep-noisy", "--redo-noisy"])
+def test_noisy_probes_are_the_search_s_own_affair(option: str) -> None:
+    with pytest.raises(UserError, match="--redo-noisy and --keep-noisy are options of exchange capacity itself"):
+        load_of(f"de-spsc --transport tcp --sizes 64 {option}", None)
