@@ -72,7 +72,10 @@ class Cell:
         return asked_for or self.times_longer * most
 
     def __str__(self) -> str:
-        """amqp, 64 B, 4 pairs"""
+        """The transport and the point in words.
+
+        For example: amqp, 64 B, 4 pairs
+        """
         return ", ".join([self.transport, *(value_in_words(name, value) for name, value in self.point.items())])
 
 
@@ -182,7 +185,7 @@ class Makes:
     options: str
     """After `exchange bench NAME`."""
     but: str = ""
-    """What is not as in the paper."""
+    """Differences from the paper."""
 
 
 def on_gige(item: str, what: str, options: str) -> Makes:
@@ -203,7 +206,7 @@ class Scale:
     columns: Sequence[str]
     """Figures of a probe that its table shows."""
     objective: Callable[[Settings], str] | None = None
-    """What a cell holds if its answer is right; None if the user's objective says what has to hold."""
+    """The objective that holds if a cell's answer is right; None if the user gives the objective."""
     strain: Callable[[Cell, Results], float | None] = lambda _cell, _results: None
     """The worst figure divided by its bound; None if too little was measured to judge."""
     whole: bool = True

@@ -328,7 +328,7 @@ class ConsumeShared:
 
 
 class Outbound:
-    """What a client publishes while it consumes: batch after batch, as far as the link has room."""
+    """The messages that a client publishes while it consumes: batch after batch, as far as the link has room."""
 
     def __init__(self, link: Link, source: MessageSource, count: int) -> None:
         self._link = link

@@ -1,4 +1,4 @@
-"""What the whole machine does while a cell is measured, second by second: processors, interrupts, memory, network."""
+"""Counters of the whole machine while a cell is measured, by second: processors, interrupts, memory, network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was measured of each cell: all tries, the repeats that count, and the record's rows of medians over them."""
+"""The measurements of each cell: all tries, the repeats that count, and rows of medians over them for the record."""
 
 from __future__ import annotations
 
@@ -72,7 +72,10 @@ def _caveats(rows: Sequence[Record], rule: RedoRule | None) -> Iterator[str]:
 
 
 def _name_of(row: Record, repeat: Record) -> str:
-    """repeat 1 of tcp 64 B"""
+    """The name of a measurement in a sentence.
+
+    For example: repeat 1 of tcp 64 B
+    """
     return f"repeat {repeat['repeat']} of {row['words'].replace(',', '')}"
 
 

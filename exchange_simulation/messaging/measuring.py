@@ -28,7 +28,7 @@ COMPLETE, INVALID, PARTIAL = "complete", "invalid", "partial"
 READY_S = 180.0
 COUNT_EVERY_S = 1.0
 OWN = {"local", "peer", "sndbuf_bytes", "rcvbuf_bytes"}
-"""What each socket has of its own."""
+"""The fields that differ from socket to socket."""
 COUNTERS = {
     "retransmits",
     "bytes_in",
@@ -43,7 +43,7 @@ COUNTERS = {
     "blocked_s",
     "looked_at",
 }
-"""What sockets and links count."""
+"""The fields in which sockets and links count."""
 
 
 class RoleLost(Exception):

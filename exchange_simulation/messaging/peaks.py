@@ -1,4 +1,4 @@
-"""What request-reply comes to: peaks of its rows; tables 1 to 5 and figures 2 to 8 of the paper, and what it prints.
+"""The results of request-reply: peaks of its rows; tables 1 to 5 and figures 2 to 8 of the paper, and its values.
 
 A row is a measured cell: its transport, its point, and the median of each figure.
 """

@@ -160,7 +160,10 @@ def _differing(plot: Plot, rows: list[Row], row: Row) -> list[tuple[str, Any]]:
 
 
 def _word(name: str, value: Any) -> str:
-    """64 B; 4 pairs; indexed."""
+    """A point's value with its unit.
+
+    For example: 64 B; 4 pairs; indexed
+    """
     return value if isinstance(value, str) else value_in_words(name, value)
 
 
@@ -187,7 +190,10 @@ def _x_axis(axes: Axes, plot: Plot, values: list[float]) -> None:
 
 
 def _short_size(value: float, _position: int | None = None) -> str:
-    """1, 4Ki, 1Mi"""
+    """A size as a tick of an axis.
+
+    For example: 1, 4Ki, 1Mi
+    """
     return size_in_words(round(value)).removesuffix("B").replace(" ", "")
 
 

@@ -95,7 +95,7 @@ def _headline(record: Mapping[str, Any]) -> str:
 
 
 def _other_answers(record: Mapping[str, Any], comparison: Record) -> list[str]:
-    """What the headline does not say of the transports: of a suite a sentence for each benchmark.
+    """Return what the headline leaves out about the transports; for a suite, a sentence for each benchmark.
 
     Where nothing differs, the headline has said it all.
     """
@@ -159,7 +159,10 @@ def _show_summary(record: Mapping[str, Any]) -> None:
 
 
 def _range(rows: Rows, transport: str, column: Column) -> str:
-    """118 k..3.95 M; one value if there is one only."""
+    """The lowest and the highest median over a transport's points, or the only one.
+
+    For example: 118 k..3.95 M
+    """
     own = [
         row["figures"][column.name]["median"]
         for row in rows
@@ -209,7 +212,7 @@ def _show_reasons(status: str, reasons: Sequence[str]) -> None:
 
 
 def _sentences(record: Mapping[str, Any]) -> list[str]:
-    """What sums the rows up, but for what was found; which points did not keep their rate; and the network."""
+    """Return the benchmark's summary without its headline, the points that did not keep their rate, and the network."""
     first = _headline(record)
     rest = [sentence for sentence in _summary(record) if sentence != first]
     return [*rest, *_saturated(record["rows"]), *_network_in_words(record.get("network"))]
@@ -221,7 +224,7 @@ def _summary(record: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _network_in_words(network: Mapping[str, Any] | None) -> list[str]:
-    """What joined the roles, and why it is not the network that was asked for."""
+    """Return sentences on the network between the roles, and why it is not the one that was asked for."""
     if network is None:
         return []
     trips = "; ".join(f"{roles} {number(each['median'])} us" for roles, each in network["round_trip_us"].items())
@@ -230,7 +233,10 @@ def _network_in_words(network: Mapping[str, Any] | None) -> list[str]:
 
 
 def _saturated(rows: Rows) -> Iterator[str]:
-    """amqp, saturated at 2 of 5 points: 64 B (2 of 3 repeats); 1 KiB. At the first, 81,204 of 90,000 offered ..."""
+    """Yield a sentence for each transport that did not keep its rate at some points.
+
+    For example: amqp, saturated at 2 of 5 points: 64 B (2 of 3 repeats); 1 KiB. At the first, 81,204 of 90,000 offered
+    """
     for transport, own in grouped(_without_what_is_the_same(rows)[1], lambda row: str(row["transport"])).items():
         saturated = [row for row in own if saturated_repeats(row)]
         if saturated:
@@ -241,7 +247,10 @@ def _saturated(rows: Rows) -> Iterator[str]:
 
 
 def _saturated_point(row: Mapping[str, Any]) -> str:
-    """64 B, 90,000/s (2 of 3 repeats); without the number if all were."""
+    """A point with the number of its saturated repeats, unless all were saturated.
+
+    For example: 64 B, 90,000/s (2 of 3 repeats)
+    """
     lost = len(saturated_repeats(row))
     repeats = len(row["repeats"])
     point = point_in_words(row["point"])
@@ -259,7 +268,10 @@ def _table(rows: Rows, columns: Sequence[Column]) -> FoldingTable:
 
 
 def _in_words(column: Column, estimate: Mapping[str, Any] | None) -> str:
-    """3.07 M (1.42 M..5.83 M)"""
+    """A figure's median, with its interval if the column shows one.
+
+    For example: 3.07 M (1.42 M..5.83 M)
+    """
     if estimate is None:
         return ABSENT
     value = number(estimate["median"]) if column.exact else short(estimate["median"])
@@ -275,7 +287,10 @@ def short(value: float) -> str:
 
 
 def _short_interval(estimate: Mapping[str, Any]) -> str:
-    """(1.42 M..5.83 M); empty if there is none."""
+    """The interval in brackets; empty if there is none.
+
+    For example: (1.42 M..5.83 M)
+    """
     return "" if estimate["low"] is None else f"({short(estimate['low'])}..{short(estimate['high'])})"
 
 
@@ -294,7 +309,7 @@ def _titles(rows: Rows) -> list[str]:
 
 
 def _without_what_is_the_same(rows: Rows) -> tuple[str, Rows]:
-    """What all points have in common, in words, and the rows without it; one point keeps all that it has."""
+    """Return (what all points have in common, in words; the rows without it). One point alone keeps everything."""
     if not rows:
         return "", rows
     points = [row["point"] for row in rows]

@@ -57,7 +57,7 @@ class RoleResult:
     facts: list[dict[str, Any]] = field(default_factory=list)
     """`Link.facts` of each link."""
     details: dict[str, Any] = field(default_factory=dict)
-    """What only the judge and the figures of one benchmark know; log buckets among it are recorded as figures."""
+    """Results for the judge and the figures of one benchmark; log buckets among them are recorded as figures."""
 
 
 Task = Callable[[Session], RoleResult]

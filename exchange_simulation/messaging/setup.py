@@ -277,7 +277,7 @@ class Setup:
 
 
 def _settled(transport: str, settings: Settings, patterns: Sequence[Pattern] = ()) -> RunSettings:
-    """What a run's settings would be. UserError for a mistake in the transport's options, also for these patterns."""
+    """The settings of a run with these options. UserError for a mistake in the transport's options or patterns."""
     own: dict[str, Any] = {name: settings.get(name) for name in TRANSPORT_SETTINGS}
     nagle = tuple(role for role in settings.get("nagle") or () if role == "broker")
     if not has_broker(transport):

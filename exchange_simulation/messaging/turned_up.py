@@ -35,13 +35,13 @@ from exchange_simulation.messaging.setup import carried_per_s, plan_of
 SATURATED = "saturated"
 USUAL_SIZE = 64
 WITHOUT_STAMPS: Record = {"status": COMPLETE, "completion_us": {}, "lag_us": dict.fromkeys(FIGURES, 0.0)}
-"""What is known of messages that bear no time."""
+"""The figures of messages that have no room for a time."""
 LONGEST_S = 10.0
 """The longest that a probe offers messages at a rate, to have as many as the objective needs."""
 
 
 class Objective(Protocol):
-    """What the user wants to hold, as `p99 <= 5ms`."""
+    """A bound on a figure that the user wants to hold, as `p99 <= 5ms`."""
 
     @property
     def words(self) -> str: ...
@@ -61,9 +61,9 @@ class BenchmarkLoad:
     benchmark: Benchmark
     settings: Settings
     start: float | None = None
-    """Where the search begins, if not where the scale says."""
+    """The value at which the search begins; None for that of the scale."""
     objective: Objective | None = None
-    """What the user wants to hold, of a benchmark whose scale is its rate."""
+    """The user's objective, for a benchmark whose scale is its rate."""
 
     @cached_property
     def scale(self) -> Scale:
@@ -75,7 +75,7 @@ class BenchmarkLoad:
 
     @property
     def _words(self) -> str:
-        """What has to hold."""
+        """The objective as a sentence has it."""
         if self.scale.objective is None:
             return self.objective.words if self.objective else "loss = 0"
         return self.scale.objective(self.settings)

@@ -57,7 +57,7 @@ def _is_paced(row: Row) -> bool:
 
 
 def compared_rows(record: Mapping[str, Any]) -> list[ComparedRows]:
-    """What is compared in a benchmark's record, or in a suite's: at each point every two transports that have it.
+    """Every two transports that were measured at the same point, of a benchmark's record or of a suite's.
 
     Where a figure of floods is compared, rows at a given rate are left out: both sides were offered the same.
     """
@@ -196,7 +196,7 @@ def _metric_name(rows: ComparedRows, by_kind: bool) -> str:
 
 
 def _title(record: Mapping[str, Any], rows: ComparedRows, by_kind: bool) -> str:
-    """What stands above the ratios of a figure."""
+    """The title above the ratios of a figure."""
     if by_kind:
         return _metric_name(rows, by_kind)
     return rows.benchmark if "parts" in record else rows.column.title
@@ -207,5 +207,8 @@ def _label(benchmark: str, row: Row) -> str:
 
 
 def point_in_words(point: Mapping[str, Any]) -> str:
-    """64 B, 4 pairs"""
+    """A point's values with their units.
+
+    For example: 64 B, 4 pairs
+    """
     return ", ".join(value_in_words(name, value) for name, value in point.items())

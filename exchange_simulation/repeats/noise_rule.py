@@ -147,7 +147,10 @@ def set_aside_words(records: Sequence[Record], rule: RedoRule, plural: str = "ru
 
 
 def unknown_words(unknown: int, of_all: str) -> str:
-    """the noise of the machine is unknown for 2 of 9 runs; empty if it is known of each"""
+    """The number of measurements whose noise is unknown; empty if there are none.
+
+    For example: the noise of the machine is unknown for 2 of 9 runs
+    """
     return f"the noise of the machine is unknown for {unknown} of {of_all}" if unknown else ""
 
 

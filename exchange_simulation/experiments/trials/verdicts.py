@@ -72,7 +72,10 @@ def _pair(metric: Metric, first: Observations, second: Observations) -> Compared
 
 
 def not_compared(first: Observations, second: Observations) -> str:
-    """tcp did not hold 16,000 orders/s (8 of 10 runs saturated)."""
+    """The reason why two arms are not compared.
+
+    For example: tcp did not hold 16,000 orders/s (8 of 10 runs saturated)
+    """
     both = (first, second)
     lacking = [arm for arm in both if not arm.kept_rate]
     reasons = [_rate_not_kept(lacking)] if lacking else []

@@ -88,7 +88,10 @@ def descriptors_of_broker(chain: Chain, most_agents: int) -> int:
 
 
 def _name(locations: Sequence[Location]) -> str:
-    """supermarket 3; supermarket 3+13+23"""
+    """The name of the role that plays these locations.
+
+    For example: supermarket 3; supermarket 3+13+23
+    """
     return f"{WORDS[locations[0].kind]} {'+'.join(str(each.number + 1) for each in locations)}"
 
 
@@ -103,7 +106,10 @@ class _Wires:
 
 
 def _destination(message: Message, number: int) -> str:
-    """order.DC.1; callForOffers.17; priceUpdate.1"""
+    """The name of a message's queue or topic.
+
+    For example: order.DC.1; callForOffers.17; priceUpdate.1
+    """
     to = "" if message.group.is_published else f"{message.target.name}."
     return f"{message.name}.{to}{number + 1}"
 

@@ -1,4 +1,4 @@
-"""What a user reads: the plan, by interaction, message, group and location; what passed; and the paper's part in it.
+"""The words that a user reads: the plan by interaction, message, group and location; what passed; the paper's part.
 
 The figures 3 to 9 of the paper are drawn of our measurements; what its tables 4 and 5 print stands beside ours.
 """
@@ -39,7 +39,7 @@ OURS = (
     ("passed", "counts within 5 % of the plan, or 2 initiations; nothing lost, doubled, or left in a queue;"
      " 90 % of each message delivered within --bound"),
 )  # fmt: skip
-"""What the paper leaves open, and what we chose."""
+"""Choices of ours where the paper leaves something open."""
 PAPERS_MIX = {
     HORIZONTAL: {"a": (37.46, 24.66), "b": (12.45, 2.41), "c": (24.55, 49.19), "d": (25.55, 23.74)},
     VERTICAL: {"a": (14.19, 7.19), "b": (5.99, 2.25), "c": (39.09, 61.03), "d": (40.74, 29.52)},

@@ -54,7 +54,7 @@ def wrong_with_restarted(chain: Chain, times: ChainTimes, results: Mapping[str, 
 
 
 def losses_of(results: Mapping[str, RoleResult]) -> Figures:
-    """What a restart of the broker cost: messages that promise nothing, and copies of those that do."""
+    """The cost of a broker's restart: lost messages without a guarantee, and copies of messages with one."""
     found = counts_of(results)
     redelivered = sum(counts.doubled for counts in found.values())
     return {"lost_not_persistent": lost_of(found, assured=False), "redelivered": redelivered}

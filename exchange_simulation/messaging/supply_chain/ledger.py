@@ -1,4 +1,4 @@
-"""What an agent sent and received, message by message: counts, times, and which copies came twice.
+"""The ledger of an agent, message by message: sent and received, times, and copies that came twice.
 
 A message's head, little-endian; its body is a pattern that makes it as long as its row of table 2 says:
 
@@ -124,7 +124,7 @@ class Ledger:
         return sum(counts.received - counts.doubled for counts in self._counts.values())
 
     def details(self) -> dict[str, Any]:
-        """What the judge needs: the counts by message, with the times in buckets, and the lag."""
+        """The facts for the judge: counts by message, with the times in buckets, and the lag."""
         for number, counts in self._counts.items():
             counts.delivery = _in_buckets(self._delivery_ns[number])
             counts.since_due = _in_buckets(self._since_due_ns[number])

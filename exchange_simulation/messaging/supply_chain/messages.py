@@ -12,7 +12,7 @@ from enum import Enum
 KILOBYTE = 1024
 """Ours: the paper prints KBytes, and does not say of how many bytes."""
 PROBABILITIES = (0.95, 0.04, 0.01)
-"""Of an interaction's three sizes, in the order in which table 2 lists them."""
+"""Shares of an interaction's three sizes, in the order in which table 2 lists them."""
 CASH_DESKS, SALES_LINES = 5, (2, 7, 13)
 SALES_LINE_KB = 0.3650
 """m2 of table 2: kB for each sales line of each cash desk."""
@@ -131,7 +131,7 @@ MESSAGES = (
     Message("productAnnouncement", 6, HQ, SM, A, 0.0103, 0.1754, To.EVERYBODY),
     Message("creditCardHL", 7, HQ, SM, A, 0.0166, 0.1846, To.EVERYBODY),
 )
-"""Of statInfoSM x is the number of sales lines, with five cash desks: 5·(m1 + m2·x) + b."""
+"""In statInfoSM, x is the number of sales lines, with five cash desks: 5·(m1 + m2·x) + b."""
 
 
 def sizes_kb(message: Message) -> tuple[float, float, float]:

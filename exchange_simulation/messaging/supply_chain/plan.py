@@ -1,4 +1,4 @@
-"""What will flow: messages and kilobytes a second by message, interaction, group and kind of location.
+"""The planned traffic: messages and kilobytes a second by message, interaction, group and kind of location.
 
 Everything follows from the topology by the paper's equations of section 3.1: an interaction that begins n times a
 second sends each of its messages n times a second. Each supplier of the family makes an offer; every subscriber gets

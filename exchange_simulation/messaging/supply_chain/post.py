@@ -61,7 +61,7 @@ class Post:
         self._out[link].append(frame)
 
     def batches(self) -> Iterator[FrameBatch]:
-        """What has come over each link; a batch is used again for the next."""
+        """Yield the messages that came over each link; a batch is used again for the next."""
         for link in self._receiving:
             self._batch.clear()
             if link.receive(self._batch):
