@@ -166,7 +166,8 @@ def test_a_gateway_that_falls_silent_ends_engine_and_reporter(
     assert by_hand.record["counts"]["orders_sent"] >= 2000
 
 
-def test_a_gateway_without_orders_for_longer_than_the_timeout_is_no_silent_one(tmp_path: Path) -> None:
+def test_a_gateway_without_orders_for_long_is_not_silent(tmp_path: Path) -> None:
+    """It has none for longer than the timeout."""
     said = measured_here(tmp_path, "--rate", 0.15, "--orders", 2, "--timeout", 3)
     assert (said.code, said.record["status"] in VALID, said.record["counts"]["junk_frames"]) == (0, True, 0), said.err
 

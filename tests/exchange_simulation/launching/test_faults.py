@@ -117,9 +117,7 @@ def test_an_engine_that_stops_answering_is_noticed(running: Start) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("transport", ["zeromq", "tcp"])
 @pytest.mark.parametrize("role", ["engine", "reporter"])
-def test_garbage_at_any_port_is_refused_and_counted_and_the_run_stays_valid(
-    role: str, transport: str, running: Start
-) -> None:
+def test_garbage_at_any_port_is_counted_and_the_run_stays_valid(role: str, transport: str, running: Start) -> None:
     run = running("--transport", transport, *SHORT).under_way()
     speak_garbage(listening_port(run.component(role)))
     record = run.finish().record

@@ -66,7 +66,7 @@ def test_recorded_streams_that_do_not_fit_make_a_partial_run(transport: str, dis
     assert [name for name in names(disk / "x") if "part" in name and "spool" not in name] == []
 
 
-def test_orders_that_a_journal_cannot_take_are_refused_and_no_answer_to_them_leaves(disk: Path, tmp_path: Path) -> None:
+def test_orders_that_a_full_journal_refuses_get_no_answer(disk: Path, tmp_path: Path) -> None:
     said = measured(tmp_path, "--rate", "max", "--orders", 40_000, "--recover", "--journal", disk, "--timeout", 400)
     record = said.record
     assert (said.code, record["status"]) == (1, "partial")

@@ -22,7 +22,7 @@ def gone_with_a_signal(number: signal.Signals) -> None:
     assert watched() is None
 
 
-def test_a_signal_inside_what_a_library_calls_back_is_heeded_once_that_is_done() -> None:
+def test_a_signal_inside_a_library_s_callback_is_heeded_after_it() -> None:
     done = []
 
     @heeded_at_the_end()

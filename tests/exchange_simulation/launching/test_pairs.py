@@ -74,9 +74,10 @@ def test_the_settings_say_each_pair_s_rate_and_the_rates_that_of_all(three: tupl
     assert record["duration_s"] >= max(pair["duration_s"] for pair in record["pairs"])
 
 
-def test_the_first_pair_has_the_run_s_seed_and_the_others_those_of_instruments(
+def test_the_first_pair_has_the_run_s_seed_and_others_their_own(
     three: tuple[Path, dict[str, Any]],
 ) -> None:
+    """The others have the seeds of instruments."""
     _, record = three
     assert [pair["seed"] for pair in record["pairs"]] == [1, instrument_seed(1, 2), instrument_seed(1, 3)]
 
@@ -90,7 +91,7 @@ def test_the_run_s_completion_is_that_of_all_pairs_together(three: tuple[Path, d
             assert figures[clock][name] == pytest.approx(percentile_us(folder, clock, percent), rel=1e-9)
 
 
-def test_each_reporter_has_files_of_its_own_and_closes_them_with_a_record_of_its_own(
+def test_each_reporter_closes_files_of_its_own_with_a_record(
     three: tuple[Path, dict[str, Any]],
 ) -> None:
     folder, _ = three
@@ -106,7 +107,7 @@ def test_each_reporter_has_files_of_its_own_and_closes_them_with_a_record_of_its
     assert sorted(ends) == [("reporter", 2), ("reporter.2", 2)]
 
 
-def test_the_page_and_the_terminal_show_all_pairs_together_and_each_by_itself(
+def test_page_and_terminal_show_all_pairs_together_and_each_apart(
     three: tuple[Path, dict[str, Any]],
 ) -> None:
     folder, record = three

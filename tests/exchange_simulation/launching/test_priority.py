@@ -68,9 +68,10 @@ class Watched:
     def close(self) -> None: ...
 
 
-def test_a_component_opens_its_links_and_runs_first_but_compiles_like_others(
+def test_a_component_opens_links_and_runs_first_but_not_compiles(
     scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Compilation has the priority of other processes."""
     # settle_down would change this process
     monkeypatch.setattr("exchange_simulation.launching.component.settle_down", lambda: None)
     monkeypatch.setattr("exchange_simulation.launching.component.on_signals", lambda *_: None)
@@ -99,7 +100,7 @@ class Noting(Broker):
         return RunningBroker("noting://standing")
 
 
-def test_a_broker_of_ours_goes_first_too_and_one_that_others_started_is_not_taken(scheduler: Scheduler) -> None:
+def test_a_private_broker_goes_first_and_another_is_left_alone(scheduler: Scheduler) -> None:
     with Brokers() as brokers:
         first = brokers.get(Noting(scheduler), nodelay=True, priority="real-time")
         assert first.url == f"noting://{os.SCHED_RR}"
@@ -160,7 +161,8 @@ def slice_ns(thread: str = "thread-self") -> int | None:
 
 
 @pytest.mark.skipif(slice_ns() is None, reason="this kernel does not say how long a slice is")
-def test_in_normal_priority_what_carries_orders_has_short_slices_until_it_ends() -> None:
+def test_in_normal_priority_order_carriers_have_short_slices() -> None:
+    """They have them until they end."""
     before, started = slice_ns(), []
     with going_first("normal"):
         thread = threading.Thread(target=lambda: started.append(slice_ns()))
@@ -171,9 +173,8 @@ def test_in_normal_priority_what_carries_orders_has_short_slices_until_it_ends()
     assert slice_ns() == before != SLICE_NS
 
 
-def test_threads_that_carry_orders_have_short_slices_and_the_reporters_has_not(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_only_threads_that_carry_orders_have_short_slices(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The reporter's thread has none."""
     asked: list[str] = []
     monkeypatch.setattr(
         "exchange_simulation.launching.priority._ask_for_slices",
@@ -198,7 +199,7 @@ def is_permitted(priority: str) -> bool:
 
 
 @pytest.mark.parametrize("priority", ["normal", pytest.param("real-time", marks=pytest.mark.long)])
-def test_a_component_that_is_started_again_is_scheduled_as_the_first_one_was(
+def test_a_restarted_component_is_scheduled_as_the_first_one_was(
     priority: str, running: Callable[..., Running]
 ) -> None:
     if not is_permitted(priority):

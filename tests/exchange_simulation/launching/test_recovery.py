@@ -94,7 +94,7 @@ def test_an_engine_that_is_killed_loses_no_order_and_answers_none_twice(
     assert recovered["without_service_s"] > 0
 
 
-def test_an_engine_that_is_killed_behind_a_snapshot_matches_only_the_orders_behind_that(running: Start) -> None:
+def test_an_engine_killed_after_a_snapshot_matches_only_later_orders(running: Start) -> None:
     orders = 5_500_000
     words = ("--rate", "max", "--orders", orders, "--prices", "500..500", "--recover", "--timeout", 60)
     run = running(*words, "--no-page").under_way()
@@ -162,9 +162,7 @@ TOGETHER = [("zeromq", 1), *((each, seed) for seed in range(3, 9) for each in ("
 @pytest.mark.parametrize(
     ("transport", "seed"), [("zeromq", 2), *(pytest.param(*each, marks=pytest.mark.long) for each in TOGETHER)]
 )
-def test_a_gateway_and_its_reporter_that_are_killed_within_two_seconds_lose_no_completion_time(
-    transport: str, seed: int, running: Start
-) -> None:
+def test_a_gateway_killed_with_its_reporter_loses_no_completion_time(transport: str, seed: int, running: Start) -> None:
     """With an odd seed both at once; else the gateway reports for some time to nobody.
 
     The timeout is longer than this test waits: a source that misses the loss of its reporter waits for it at its end.
@@ -246,7 +244,7 @@ def test_a_standby_takes_the_place_of_an_engine_that_died_or_froze(
         pytest.param("tcp", "--recover", marks=pytest.mark.long),
     ],
 )
-def test_an_engine_that_is_killed_once_its_gateway_has_everything_leaves_a_complete_run(
+def test_an_engine_killed_after_its_last_answer_leaves_a_complete_run(
     transport: str, mode: str, running: Start, request: pytest.FixtureRequest
 ) -> None:
     """The reporter is frozen, so that the engine still waits for its word."""

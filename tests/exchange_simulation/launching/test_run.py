@@ -53,9 +53,10 @@ def test_nagle_at_all_ends_is_at_whoever_there_is_and_changes_no_stream(
 @pytest.mark.parametrize(
     "transport", ["zeromq", *(pytest.param(each, marks=pytest.mark.long) for each in ("tcp", "amqp"))]
 )
-def test_a_run_with_keys_and_a_connection_for_each_direction_gives_the_same_streams_and_says_so(
+def test_keys_and_simplex_connections_leave_the_streams_the_same(
     transport: str, keys: Path, tmp_path: Path, matched: dict[str, object]
 ) -> None:
+    """The run says that it had them."""
     said = measured(tmp_path, "--transport", transport, "--secure", keys, "--topology", "simplex", *STREAM)
     assert said.code == 0, said.err
     record = said.record
@@ -107,7 +108,8 @@ def test_rate_max_has_no_schedule_and_so_no_lag_and_is_never_saturated(tmp_path:
     assert list(record["completion_us"]) == ["handed_over"]
 
 
-def test_a_rate_that_nobody_could_hold_is_saturated_and_exits_0_with_the_reason(tmp_path: Path) -> None:
+def test_a_rate_too_high_to_hold_is_saturated_and_exits_0(tmp_path: Path) -> None:
+    """The reason is printed."""
     said = measured_here(tmp_path, "--rate", 50_000_000, "--orders", 500_000)
     assert (said.code, said.record["status"]) == (0, "saturated")
     assert "offered orders/s were achieved" in said.record["reasons"][0]
@@ -149,9 +151,8 @@ def test_one_order_is_a_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("transport", ["zeromq", pytest.param("tcp", marks=pytest.mark.long)])
-def test_a_run_leaves_its_record_its_spool_and_its_page_and_its_components_are_started_and_set_as_told(
-    transport: str, tmp_path: Path
-) -> None:
+def test_a_run_leaves_record_spool_and_page_with_settings_as_given(transport: str, tmp_path: Path) -> None:
+    """Its components are started and set as the options say."""
     words = ("--json", "-v", "--no-spark", "--results", tmp_path, "--name", "here", "--rate", 2000, "--orders", 1000)
     where = ("--cpus", "gateway=0,engine=0,reporter=0")
     said = exchange("run", *words, "--transport", transport, "--nagle", "engine", *where)
@@ -173,9 +174,8 @@ def test_a_run_leaves_its_record_its_spool_and_its_page_and_its_components_are_s
     assert gateway["segments_out"] == pytest.approx(engine["segments_in"], rel=0.1)
 
 
-def test_a_launched_gateway_waits_longer_than_its_timeout_for_an_engine_that_is_slow_to_start(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_launched_gateway_waits_for_an_engine_slow_to_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It waits longer than its timeout."""
     settings = RunSettings(transport="tcp", timeout_s=0.1)
     connected, refused_until_s = link.connected, time.monotonic() + 0.3
 

@@ -32,7 +32,8 @@ def test_a_run_that_begins_while_others_are_followed_is_among_them(tmp_path: Pat
     assert next(found).name == "going"
 
 
-def test_a_run_is_under_way_from_its_folder_on_and_one_that_never_began_has_a_record(tmp_path: Path) -> None:
+def test_a_run_is_under_way_as_soon_as_its_folder_exists(tmp_path: Path) -> None:
+    """A run that never began has a record."""
     for name in ("about to begin", "begun", "never began"):
         (tmp_path / name / "spool").mkdir(parents=True)
     (tmp_path / "begun" / "spool" / "000001.jsonl").touch()

@@ -45,7 +45,7 @@ def kill_launcher(run: Running) -> Path:
     return only_run(run)
 
 
-def test_a_killed_gateway_s_orders_are_counted_and_the_unknown_ones_come_first(running: Start) -> None:
+def test_orders_of_a_killed_gateway_are_counted_unknown_ones_first(running: Start) -> None:
     run = running(*ENDLESS).under_way()
     until(lambda: is_idle(only_run(run)), "two seconds in the spool")
     family = run.family()
@@ -154,9 +154,8 @@ def test_a_signal_after_a_run_s_end_is_heeded_once_its_record_is_written(
 
 
 @pytest.mark.parametrize("transport", ["zeromq", pytest.param("amqp", marks=pytest.mark.long)])
-def test_an_engine_that_is_told_to_end_loses_no_result_and_a_killed_watchdog_leaves_no_scratch_folder(
-    transport: str, running: Start, request: pytest.FixtureRequest
-) -> None:
+def test_an_engine_asked_to_end_loses_no_result(transport: str, running: Start, request: pytest.FixtureRequest) -> None:
+    """A killed watchdog leaves no scratch folder."""
     if transport == "amqp":
         request.getfixturevalue("no_standing_broker")
     run = running("--transport", transport, *ENDLESS).under_way()
@@ -182,9 +181,8 @@ def test_a_broker_that_is_paused_for_longer_than_a_look_ends_nothing(running: St
     assert (record["counts"]["orders_answered"], "last_look" in record["broker"]) == (6000, True)
 
 
-def test_a_scratch_folder_whose_path_has_a_line_break_is_removed_and_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_scratch_folder_with_a_line_break_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line break is in its path."""
     strange, other = tmp_path / "two\nlines", tmp_path / "two"
     strange.mkdir()
     other.mkdir()

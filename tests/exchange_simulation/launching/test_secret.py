@@ -93,7 +93,7 @@ def test_strangers_are_refused_and_counted_and_swallow_no_answer(visited: Visite
     assert visited.verdict == zmq.EVENT_HANDSHAKE_FAILED_AUTH
 
 
-def test_the_secret_stands_in_no_argument_and_in_nothing_that_the_run_says_or_leaves(visited: Visited) -> None:
+def test_the_secret_is_in_no_argument_output_or_file_of_a_run(visited: Visited) -> None:
     (secret,) = visited.secrets
     assert len(bytes.fromhex(secret)) == 16
     assert secret not in visited.arguments + visited.said.out + visited.said.err

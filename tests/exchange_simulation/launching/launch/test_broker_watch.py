@@ -54,9 +54,8 @@ def test_the_greatest_depth_of_each_queue_is_kept(watch: BrokerWatch) -> None:
 
 
 @pytest.mark.parametrize("failure", [PeerGone("the broker went away"), RuntimeError("pika has no channel")])
-def test_a_look_that_fails_is_the_last_and_says_why_and_does_not_end_the_run(
-    watch: BrokerWatch, failure: Exception
-) -> None:
+def test_a_failed_look_is_the_last_and_does_not_end_the_run(watch: BrokerWatch, failure: Exception) -> None:
+    """It says why it failed."""
     watch._probe = probe = ScriptedProbe([{"order": 3}], failure=failure)  # type: ignore[assignment]
     for _ in range(4):
         watch.look()
@@ -64,7 +63,7 @@ def test_a_look_that_fails_is_the_last_and_says_why_and_does_not_end_the_run(
     assert str(failure) in str(watch.last_look)
 
 
-def test_a_run_that_never_began_takes_down_no_queue_which_may_be_another_run_s(watch: BrokerWatch) -> None:
+def test_a_run_that_never_began_takes_down_no_queue(watch: BrokerWatch) -> None:
     """A second run of the same name is refused, as long as the first one goes on."""
     watch._probe = probe = ScriptedProbe([])  # type: ignore[assignment]
     watch._server, watch._has_begun = None, False
@@ -88,7 +87,7 @@ def test_queues_that_cannot_be_taken_down_end_no_run(
     assert "the run's queues may be left at the broker: RuntimeError: the channel is closed" in capsys.readouterr().err
 
 
-def test_a_broker_on_this_host_is_found_by_its_port_and_another_host_s_is_not(watch: BrokerWatch) -> None:
+def test_only_a_broker_on_this_host_is_found_by_its_port(watch: BrokerWatch) -> None:
     watch._server = None
     with socket.create_server(("127.0.0.1", 0)) as broker:
         port = broker.getsockname()[1]

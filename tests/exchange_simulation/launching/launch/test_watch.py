@@ -121,7 +121,7 @@ def test_an_engine_ends_with_its_gateway_where_another_component_died(
     assert set(outcome.engines) == set(outcome.gateways) == (set() if gateway_dies else {1})
 
 
-def test_a_process_that_is_started_again_gets_what_is_known_of_the_one_before(shells: Shells, tmp_path: Path) -> None:
+def test_a_restarted_process_gets_what_is_known_of_its_predecessor(shells: Shells, tmp_path: Path) -> None:
     told, heard, lineup = tmp_path / "told", tmp_path / "heard", Lineup()
     known = [{"event": "known", "role": "engine", "known": {"sent": 7, "records": [each]}} for each in "ab"]
     words = " ".join(f"'{json.dumps(each)}'" for each in known)
@@ -153,7 +153,7 @@ def test_an_engine_that_waits_for_a_gateway_that_has_left_is_told(shells: Shells
 
 
 @pytest.mark.parametrize("dies_first", [True, False])
-def test_a_component_that_dies_once_its_reporter_has_everything_is_not_missing(
+def test_a_component_that_dies_after_its_last_report_is_not_missing(
     dies_first: bool, shells: Shells, tmp_path: Path
 ) -> None:
     """Its death may be seen first: then the process that took its place is asked to end."""
@@ -197,9 +197,8 @@ def test_who_has_another_reporter_may_go_on_for_longer(shells: Shells, monkeypat
     assert (outcome.missing, outcome.failures) == ([], ())
 
 
-def test_who_does_not_end_with_its_reporter_is_named_and_the_others_are_asked_to_end(
-    shells: Shells, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_component_that_outlives_its_reporter_is_named(shells: Shells, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others are asked to end."""
     monkeypatch.setattr(watch, "PATIENCE_S", 2.0)
     lineup = Lineup((1, 2), (1, 2))
     for name in lineup.names:

@@ -72,7 +72,8 @@ def program_for_nobody(home: Path) -> str:
     pytest.skip("no Python that another user can run")
 
 
-def test_an_ordinary_user_has_a_slow_network_and_components_without_capabilities(home):
+def test_an_ordinary_user_has_a_slow_network(home):
+    """The components have no capabilities."""
     done = as_nobody(home, program_for_nobody(home), SCRIPT)
     told = json.loads(done.stdout or "null")
     assert told, done.stderr

@@ -22,7 +22,9 @@ def forgetful(monkeypatch):
         yield door
 
 
-def test_a_question_that_is_lost_is_asked_again_and_only_the_answered_one_is_timed(forgetful):
+def test_a_lost_question_is_asked_again_and_not_timed(forgetful):
+    """Only the question that was answered is timed."""
+
     def serve() -> None:
         for _ in range(2):
             forgetful.recvfrom(visitor.BYTES)

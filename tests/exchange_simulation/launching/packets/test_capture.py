@@ -114,7 +114,8 @@ def test_a_connections_whole_life_is_captured_as_the_kernel_counts_it(pcap):
     assert received.segments == pytest.approx(accepted["segments_in"], rel=0.003)
 
 
-def test_segments_that_leave_in_one_piece_are_captured_as_one_with_all_their_payload(pcap):
+def test_segments_sent_in_one_piece_are_captured_as_one(pcap):
+    """It has the payload of all."""
     block = bytes(1 << 20)
     with socket.create_server(("127.0.0.1", 0)) as door, socket.socket() as one:
         one.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 1460)
@@ -234,7 +235,7 @@ def answering(tmp_path: Path, *told: tuple[int, int]) -> str:
     """
 
 
-def test_leaving_waits_until_tcpdump_has_taken_what_the_kernel_received_meanwhile(pretend, tmp_path):
+def test_leaving_waits_for_packets_that_tcpdump_has_not_taken(pretend, tmp_path):
     """The 7 that the kernel received before anything was captured never come."""
     with pretend(answering(tmp_path, (0, 7), (0, 17), (3, 17), (5, 19))) as capture:
         pass

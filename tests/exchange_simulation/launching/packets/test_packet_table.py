@@ -18,7 +18,7 @@ from tests.exchange_simulation.launching.packets.sample_records import (
 )
 
 
-def test_a_connection_of_two_components_is_told_once_a_direction_as_its_sender_counts():
+def test_a_connection_has_a_row_a_direction_counted_by_its_sender():
     there, back = packet_rows(duplex())
     assert (there.sender, there.receiver, there.source, there.destination) == ("gateway", "engine", GATEWAY, ENGINE)
     assert (there.segments, there.bytes, there.retransmits, there.tcp_nodelay) == (100, 5_000, 0, True)
@@ -32,7 +32,8 @@ def test_means_are_of_payload_time_and_orders():
     assert (back.mean_bytes, back.mean_gap_us, back.per_order) == (100.0, 10_000.0, 2.0)
 
 
-def test_what_the_broker_sends_is_counted_where_it_arrives_and_its_socket_is_unknown():
+def test_packets_of_the_broker_are_counted_where_they_arrive():
+    """The broker's socket is unknown."""
     names = [(row.sender, row.receiver, row.segments, row.bytes) for row in packet_rows(over_a_broker())]
     assert names == [
         ("gateway", "broker", 100, 5_000),

@@ -37,7 +37,7 @@ def test_a_captured_run_s_counters_are_what_tcpdump_saw(tmp_path: Path) -> None:
     assert (capture["dropped"], capture["problem"]) == (0, None)
 
 
-def test_a_capture_that_cannot_be_read_is_a_sentence_and_not_the_end_of_the_record(tmp_path: Path) -> None:
+def test_an_unreadable_capture_is_a_sentence_in_the_record(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"no capture at all, but long enough")
     capture = compare_with_counters({"sockets": []}, tmp_path / FILE, SAID)
     assert capture["directions"] == []

@@ -44,7 +44,7 @@ def test_what_the_run_used_itself_is_nobody_elses() -> None:
     assert facts["share_of_all_cpus"] == pytest.approx((0.2 + 0.1) / (2 * WINDOW_S))
 
 
-def test_a_run_that_used_more_than_the_machine_counted_leaves_the_rest_unknown(machine: FakeMachine) -> None:
+def test_a_run_that_used_more_than_was_counted_leaves_noise_unknown(machine: FakeMachine) -> None:
     machine.processes({OWN: (SHELL, 0, 0)})
     start = MachineTimes.now()
     machine.ran(busy_ticks=100)
@@ -64,7 +64,7 @@ def test_in_a_container_work_outside_is_in_the_busy_time_only(machine: FakeMachi
     assert facts["share_of_all_cpus"] == pytest.approx(0.6 / (2 * WINDOW_S) * 2 / (os.cpu_count() or 1))
 
 
-def test_in_a_container_the_runs_own_processes_that_are_no_components_are_no_noise(machine: FakeMachine) -> None:
+def test_in_a_container_the_runs_own_processes_are_no_noise(machine: FakeMachine) -> None:
     """A network's wire, tcpdump, Spark beside the run: the launcher's child here."""
     machine.whole_machine_is_seen(False)
     machine.processes({OWN: (SHELL, 0, 0), OWN + 1: (OWN, 0, 0)})

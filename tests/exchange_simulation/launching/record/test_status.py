@@ -109,13 +109,13 @@ def test_a_run_in_which_everything_went_at_once_is_judged_by_its_lag() -> None:
 
 
 @pytest.mark.parametrize(("taken_s", "status"), [(5.0, "complete"), (5.05, "complete"), (5.06, "saturated")])
-def test_who_takes_longer_than_the_schedule_itself_is_saturated_whatever_its_rate(taken_s: float, status: str) -> None:
+def test_handing_over_longer_than_the_schedule_is_saturated(taken_s: float, status: str) -> None:
     """A tape, or chance, may give 80,000 orders half the time that the rate would."""
     gateway = {"schedule_s": 5.0, "handing_over_s": taken_s}
     assert judge(outcome(orders=80_000, gateway=gateway), RATE, {1: 50.0})[0] == status
 
 
-def test_orders_that_are_due_at_once_have_the_time_that_they_would_have_alone() -> None:
+def test_orders_due_at_once_have_the_time_they_would_have_alone() -> None:
     """The last of 80 bursts of 1000 is due a burst's length before its last order would be due alone."""
     bursts = {"schedule_s": 79_000 / RATE, "due_at_once": 1_000}
     for taken_s, status in ((79_999 / RATE, "complete"), (1.02 * 79_999 / RATE, "saturated")):
@@ -189,9 +189,7 @@ def test_a_lag_around_a_break_of_the_session_is_not_the_gateways_own() -> None:
         ("engine", {"orders": StreamCounts(messages=80, checksum="0" * 16)}, "orders differ"),
     ],
 )
-def test_ends_that_say_something_else_than_the_other_saw_make_a_run_invalid(
-    role: str, change: dict[str, Any], reason: str
-) -> None:
+def test_ends_that_contradict_each_other_make_a_run_invalid(role: str, change: dict[str, Any], reason: str) -> None:
     status, reasons = judge(outcome(**{role: change}), RATE, {1: 50.0})
     assert status == "invalid"
     assert reasons[0].startswith(reason)
@@ -255,7 +253,8 @@ def test_who_reports_to_a_reporter_of_other_pairs_is_in_no_figure() -> None:
     assert (list(strange.gateways), list(strange.engines)) == ([1], [1])
 
 
-def test_gateways_that_offer_other_loads_make_a_run_invalid_and_other_hosts_do_not() -> None:
+def test_gateways_with_differing_loads_make_a_run_invalid() -> None:
+    """Differing hosts do not."""
     usual = outcome().gateways[1].settings
     elsewhere = {**usual, "transport": "tcp://hostc:7000", "cpus": {"gateway": 3}, "timeout_s": 60.0, "record": True}
     assert judge(two_pairs(gateway_2={"settings": elsewhere}), RATE, {}) == ("complete", [])
