@@ -165,7 +165,7 @@ def of_one_transport(sizes: int, repeats: int = 1) -> dict[str, Any]:
     return {"benchmark": "de-spsc", "rows": rows, "settings": {"repeats": repeats}, "status": "complete", "reasons": []}
 
 
-def test_of_one_transport_the_first_line_says_where_its_figure_was_lowest_and_highest(
+def test_the_answer_for_one_transport_says_its_lowest_and_highest(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     show(of_one_transport(sizes=3))
@@ -192,9 +192,10 @@ def test_why_a_benchmark_is_not_complete_is_said_first_and_once(capsys: pytest.C
 
 
 @pytest.mark.parametrize(("sizes", "whole", "tables"), [(60, False, True), (61, False, False), (61, True, True)])
-def test_a_table_that_fits_no_terminal_is_left_to_the_page_and_to_exchange_report(
+def test_a_table_too_wide_for_a_terminal_is_left_to_the_page(
     capsys: pytest.CaptureFixture[str], sizes: int, whole: bool, tables: bool
 ) -> None:
+    """`exchange report` prints it as well."""
     record = of_one_transport(sizes)
     show(record, whole)
     assert bool(re.search(r"^ *8 B  amqp", capsys.readouterr().out, re.MULTILINE)) is tables

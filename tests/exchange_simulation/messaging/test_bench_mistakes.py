@@ -169,7 +169,7 @@ def test_a_consumer_that_is_killed_is_named_and_ends_the_run(running: Running) -
     assert list(running.scratch.iterdir()) == []
 
 
-def test_a_launcher_that_is_killed_leaves_what_it_had_measured_and_nobody_outlives_it(tmp_path: Path) -> None:
+def test_a_killed_launcher_leaves_its_measurements_and_no_process(tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     words = ["de-spsc", "--transport", "zeromq", "--sizes", "64", "--count", "100k", "--repeats", "10000"]

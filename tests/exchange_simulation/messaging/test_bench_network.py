@@ -13,7 +13,8 @@ from tests.exchange_command import exchange, exchange_here
 WORDS = ("--sizes", 64, "--count", 50, "--repeats", 1, "--rate", 500)
 
 
-def test_publisher_and_consumer_have_a_namespace_each_and_one_of_them_nagle_s_algorithm(tmp_path: Path) -> None:
+def test_publisher_and_consumer_have_a_namespace_each(tmp_path: Path) -> None:
+    """One of them has Nagle's algorithm on."""
     if lacking := [each for each in probe().findings.values() if not each.works and each.name in NEEDED]:
         pytest.skip(f"no namespaces here: {lacking[0]}")
     joined = ("--transport", "tcp,memory", "--network", "veth", "--nagle", "publisher", "--results", tmp_path)

@@ -46,7 +46,7 @@ from tests.exchange_simulation.messaging.test_plan import settings
         ),
     ],
 )
-def test_a_benchmark_says_before_it_starts_how_long_its_cells_take_at_least(
+def test_a_benchmark_says_first_how_long_it_takes_at_least(
     name: str, words: str, said: str, capsys: pytest.CaptureFixture
 ) -> None:
     benchmark = benchmark_of(name)

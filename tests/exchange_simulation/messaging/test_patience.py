@@ -49,7 +49,8 @@ def test_who_waits_for_one_peer_alone_loses_patience() -> None:
         waits(session, 2)
 
 
-def test_who_shares_a_queue_is_patient_until_the_launcher_sees_nobody_get_on() -> None:
+def test_a_consumer_of_a_shared_queue_waits_while_others_get_on() -> None:
+    """The launcher sees whether anybody does."""
     theirs, ours = Pipe()
     session = Session([Stuck()], theirs, 0.0, until_stopped=True)  # type: ignore[list-item]
     waits(session, 3)
@@ -69,7 +70,7 @@ class Unconfirmed(Stuck):
 
 
 @pytest.mark.parametrize("until_stopped", [False, True])
-def test_a_broker_that_confirms_nothing_is_waited_for_no_longer_than_anything_else(
+def test_a_broker_that_confirms_nothing_is_not_waited_for_longer(
     monkeypatch: pytest.MonkeyPatch, until_stopped: bool
 ) -> None:
     """For the patience of a role alone; of one that begins, until the launcher says stop."""
@@ -142,9 +143,10 @@ class Trickle:
 
 
 @pytest.mark.parametrize(("size", "is_flood", "rests"), [(8, True, 200), (8, False, 0), (4096, True, 0)])
-def test_a_consumer_rests_in_a_flood_of_few_small_messages_and_not_near_the_end(
+def test_a_consumer_rests_in_a_flood_but_not_near_its_end(
     size: int, is_flood: bool, rests: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The flood is of few small messages."""
     slept: list[float] = []
     clock = SimpleNamespace(sleep=slept.append, monotonic_ns=time.monotonic_ns)  # other threads go on sleeping
     monkeypatch.setattr("exchange_simulation.messaging.flow.time", clock)
@@ -269,7 +271,7 @@ def test_a_link_that_was_opened_again_is_closed_in_the_end(monkeypatch: pytest.M
     assert closed == ["second", "again"]
 
 
-def test_an_agent_that_has_received_nothing_reports_while_interactions_begin() -> None:
+def test_an_agent_without_messages_reports_while_others_begin() -> None:
     """The launcher ended a run whose deliveries were further apart than --timeout, and called them lost."""
     reports: list[int] = []
     session: Any = SimpleNamespace(links=[], must_stop=False, report_progress=reports.append)

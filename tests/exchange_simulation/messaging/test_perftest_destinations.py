@@ -31,7 +31,8 @@ def ends(destination: Destination, kind: str, transport: str = "amqp://host") ->
     return [role.ends[0] for role in roles if role.name.startswith(kind)]
 
 
-def test_each_publisher_of_a_topic_has_a_key_of_its_own_that_every_pattern_there_matches_and_none_elsewhere() -> None:
+def test_keys_of_a_topic_s_publishers_match_its_patterns_only() -> None:
+    """Each publisher has a key of its own; every pattern of the topic matches it, and no pattern of another topic."""
     here, there = (Destination(number, Pattern.TOPIC, 64, 10, Shape(3, 2)) for number in (1, 11))
     keys = [end.keys[0] for end in ends(here, "publisher")]
     assert keys == ["perf.q1.p1", "perf.q1.p2", "perf.q1.p3"]
@@ -39,7 +40,8 @@ def test_each_publisher_of_a_topic_has_a_key_of_its_own_that_every_pattern_there
     assert not any(matches(pattern, key) for end in ends(there, "subscriber") for pattern in end.keys for key in keys)
 
 
-def test_without_a_broker_a_subscriber_connects_to_every_publisher_of_its_exchange() -> None:
+def test_without_a_broker_a_subscriber_connects_to_every_publisher() -> None:
+    """The publishers are those of its exchange."""
     destination = Destination(1, Pattern.FANOUT, 64, 10, Shape(3, 2))
     *subscribers, one, two, three = destination.roles(imagined("zeromq"), 0.0)
     places = [Address.parse(publisher.ends[0].url, "run") for publisher in (one, two, three)]
@@ -50,13 +52,16 @@ def test_without_a_broker_a_subscriber_connects_to_every_publisher_of_its_exchan
         assert there.options["hwm"] == places[0].options["hwm"]
 
 
-def test_all_is_delivered_once_every_subscriber_of_an_exchange_has_all_or_those_of_a_queue_have_it_together() -> None:
+def test_all_is_delivered_to_each_subscriber_or_once_to_a_queue() -> None:
+    """Every subscriber of an exchange has all messages; those of a queue have them together."""
     for pattern, total in ((Pattern.QUEUE, 3 * 10), (Pattern.FANOUT, 3 * 10 * 2), (Pattern.TOPIC, 3 * 10 * 2)):
         roles = Destination(1, pattern, 64, 10, Shape(3, 2)).roles(imagined("amqp://host"), 0.0)
         assert {role.shares.total for role in roles if role.shares} == {total}
 
 
-def test_a_subscriber_of_an_exchange_may_leave_nothing_out_and_one_of_a_queue_what_others_get() -> None:
+def test_a_subscriber_of_an_exchange_may_miss_no_message() -> None:
+    """One of a queue may miss what others get."""
+
     def told(received: int, left_out: int) -> RoleResult:
         return RoleResult(received=received, wrong={"left out": left_out} if left_out else {})
 
@@ -178,7 +183,7 @@ def test_the_default_is_the_papers_60_clients_that_do_both_and_its_total() -> No
     assert sum(each.published + each.delivered for each in destinations) == 12_000_240
 
 
-def test_a_quick_perftest_has_two_clients_on_each_queue_however_many_queues_there_are() -> None:
+def test_a_quick_perftest_has_two_clients_on_each_queue() -> None:
     """With three queues it refused the four clients that it had chosen itself."""
     perftest = benchmark_of("perftest")
     for words, roles in (("--quick", 4), ("--quick --qt 3", 6), ("--quick --qt 3 --clients 9", 9)):

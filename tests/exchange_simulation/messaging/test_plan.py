@@ -46,7 +46,8 @@ def points(words: str, transport: str) -> Sequence[tuple[str, int]]:
     return [(cell.point["match"], cell.point["preloaded"]) for cell in plan.cells if cell.transport == transport]
 
 
-def test_what_a_transport_has_no_queue_for_is_left_out_over_it_alone_and_said() -> None:
+def test_a_benchmark_is_left_out_over_transports_without_its_queue() -> None:
+    """It is said that it was left out."""
     words = "--clients 6 --threads 1 --match indexed,scan --preload 0,50"
     assert points(words, "amqp") == [("indexed", 0), ("scan", 0), ("indexed", 50), ("scan", 50)]
     assert points(words, "zeromq") == [("indexed", 0)]
@@ -74,7 +75,7 @@ def test_a_transport_over_which_nothing_can_be_measured_is_refused() -> None:
         points("--match scan", "zeromq")
 
 
-def test_what_no_link_of_the_network_carries_is_left_out_and_said_once_for_each_rate() -> None:
+def test_a_rate_that_no_link_carries_is_left_out_and_said_once() -> None:
     benchmark = benchmark_of("de-spsc")
     words = "--sizes 8,16KiB,32KiB,64KiB --rate 2000,8000,max --network gige --transport amqp"
     plan = plan_of(benchmark, settings(benchmark, words))
@@ -121,7 +122,8 @@ def test_a_benchmark_has_its_file_s_name_whatever_it_declares(monkeypatch: pytes
     assert [benchmark_of(name).name for name in names()] == names()
 
 
-def test_a_suite_does_not_give_the_supply_chain_a_delivery_which_each_group_of_its_messages_has() -> None:
+def test_a_suite_gives_the_supply_chain_no_delivery() -> None:
+    """Each group of its messages has a delivery of its own."""
     jobs = jobs_of_suite({"quick": True, "delivery": "confirmed", "transport": ()})
     with_delivery = {benchmark.name for benchmark, settings in jobs if settings.get("delivery")}
     assert set(names()) - with_delivery == {"supply-chain"}
@@ -139,7 +141,7 @@ def in_suite(*transports: str) -> dict[str, Sequence[str]]:
     return {benchmark.name: settings["transport"] for benchmark, settings in jobs}
 
 
-def test_a_suite_measures_each_benchmark_over_the_transports_that_have_its_patterns() -> None:
+def test_a_suite_uses_the_transports_with_a_benchmark_s_patterns() -> None:
     everything, pairs = set(names()), {"memory", "tcp"}
     found = in_suite("memory", "amqp", "tcp", "zeromq+ipc")
     assert found.keys() == everything
@@ -163,7 +165,7 @@ def test_a_benchmark_of_many_sizes_has_a_plan_over_a_network() -> None:
 
 
 @pytest.mark.parametrize("transport", [["zeromq", "tcp"], "zeromq"], ids=["of a benchmark", "of a capacity"])
-def test_a_benchmark_that_is_made_again_drops_a_delivery_that_its_transports_ignored(transport: object) -> None:
+def test_a_repeated_benchmark_drops_a_delivery_that_was_ignored(transport: object) -> None:
     """It was refused: older records have settings that none of their transports has."""
     record = {"settings": {"transport": transport, "delivery": "lossy", "repeats": 7}}
     again = settings_again(record, benchmark_of("de-spsc"))
@@ -171,7 +173,7 @@ def test_a_benchmark_that_is_made_again_drops_a_delivery_that_its_transports_ign
 
 
 @pytest.mark.parametrize(("transports", "delivery"), [(["zeromq"], None), (["zeromq", "amqp"], "lossy"), ([], "lossy")])
-def test_a_suite_that_is_made_again_keeps_a_delivery_that_one_of_its_transports_has(
+def test_a_repeated_suite_keeps_a_delivery_of_one_of_its_transports(
     transports: list[str], delivery: str | None
 ) -> None:
     """A suite that names no transport is measured over AMQP, too."""

@@ -54,9 +54,7 @@ def test_a_run_makes_itself_longer_until_it_is_timed(given: dict[str, None], mon
         (10_000, {"mean", "p50", "p90", "p99", "p999", "max"}),
     ],
 )
-def test_a_percentile_of_so_few_messages_that_it_is_about_the_maximum_is_left_out(
-    messages: int, figures: set[str]
-) -> None:
+def test_a_percentile_that_is_about_the_maximum_is_left_out(messages: int, figures: set[str]) -> None:
     """The p99 of a quick de-pp over a broker was the third slowest of 200 round trips."""
     receivers = [RoleResult(latency=LogBuckets.of(np.arange(1, messages + 1)))]
     assert latency_figures(receivers, "due").keys() == {f"due_{figure}_us" for figure in figures}
@@ -77,9 +75,11 @@ def test_a_number_that_the_user_set_stays(monkeypatch: pytest.MonkeyPatch) -> No
         (60.0, 6.4, ["too short to be timed: give a longer --sample"]),
     ],
 )
-def test_a_sample_without_a_reply_grows_to_ten_seconds_at_most_and_then_says_what_to_lengthen(
+def test_a_sample_without_a_reply_grows_to_ten_seconds_at_most(
     first_reply_s: float, sample_s: float, reasons: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Then it says what to lengthen."""
+
     def measure(_benchmark: object, cell: Cell, *_: object) -> dict[str, Any]:
         figures = {"replies_per_s": 1.0} if cell.sample_s >= first_reply_s else {}
         return {"status": "complete", "reasons": [], "figures": figures}
@@ -120,7 +120,8 @@ def test_the_rate_of_a_stream_is_of_all_streams_or_is_left_out() -> None:
     assert "each_per_s" not in streams.figures(cell, results)
 
 
-def test_the_mean_time_of_messages_too_short_for_a_stamp_is_that_of_messages_with_one() -> None:
+def test_messages_too_short_for_a_stamp_have_the_right_mean_time() -> None:
+    """The mean time is that of messages with a stamp."""
     source, receipt = MessageSource(1), Receipt(1)
     for handed_ns, came_ns in ((1_000, 5_000), (2_000, 10_000)):
         source.fill(2, handed_ns)

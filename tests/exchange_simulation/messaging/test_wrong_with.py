@@ -36,7 +36,7 @@ def test_who_got_something_twice_is_told() -> None:
     ]
 
 
-def test_who_shares_a_queue_leaves_out_what_others_get_but_gets_nothing_twice() -> None:
+def test_a_sharer_of_a_queue_may_miss_but_gets_nothing_twice() -> None:
     shared = came(10, wrong={"left out": 4})
     assert wrong_with(sent(10), shared, 10, shared=True) == []
     assert wrong_with(sent(10), shared, 10) == ["consumer: 4 messages left out"]
@@ -46,7 +46,8 @@ def test_who_stopped_early_is_told_first() -> None:
     assert wrong_with(sent(10), came(9, stopped="nothing came for 10 s"), 10)[0] == "consumer: nothing came for 10 s"
 
 
-def test_each_of_several_is_to_have_everything_and_what_is_said_of_all_is_said_once() -> None:
+def test_each_of_several_is_to_have_everything() -> None:
+    """What is wrong with all of them is said once."""
     several = {"subscriber 1": came(10)["consumer"], "subscriber 2": came(9)["consumer"]}
     assert wrong_with_each(sent(10), several, 10) == ["the subscriber 2 received 9 messages instead of 10"]
     assert wrong_with_each(sent(9), {name: came(10)["consumer"] for name in several}, 10) == [

@@ -159,7 +159,8 @@ def test_sizes_are_those_of_table_4(message: object) -> None:
         assert (each.name == "priceUpdate") == (len(set(sizes_kb(each))) == 1)
 
 
-def test_interaction_4_and_the_fixed_price_update_are_within_a_hundredth_of_table_4() -> None:
+def test_interaction_4_and_the_price_update_are_close_to_table_4() -> None:
+    """Within a hundredth; the price update is the one of fixed size."""
     by_name = {message.name: message for message in MESSAGES}
     assert sizes_kb(by_name["priceUpdate"]) == pytest.approx((0.24, 0.24, 0.24), abs=0.01)
     assert sizes_kb(by_name["inventoryInfo"]) == pytest.approx((1.48, 10.22, 49.03), rel=0.005)
