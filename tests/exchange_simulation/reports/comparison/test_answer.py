@@ -109,9 +109,8 @@ def alone(rate: float | None, held: bool | None = True, **figures: float) -> dic
         ([], "Nothing was measured"),
     ],
 )
-def test_a_sweep_of_one_contender_says_where_it_was_fastest_and_slowest_and_which_rates_it_kept(
-    arms: list[dict[str, Any]], said: str
-) -> None:
+def test_a_sweep_of_one_contender_says_its_fastest_and_slowest(arms: list[dict[str, Any]], said: str) -> None:
+    """It says which rates it kept, too."""
     assert headline({**record(), "arms": arms}) == said
 
 
@@ -124,7 +123,7 @@ def test_with_many_contenders_the_headline_names_the_largest_difference() -> Non
     assert said.startswith("2 of 3 comparisons differ, most of all at 1: told")
 
 
-def test_of_many_comparisons_without_a_difference_those_that_were_not_compared_are_counted_apart() -> None:
+def test_rows_not_compared_are_counted_apart_from_equal_ones() -> None:
     """All three were called comparisons without a difference, though two had no figures at all."""
     lacking = [verdict(None, "not compared", second=name) for name in "cd"]
     assert headline(record(verdict(1.0, "cannot tell"), *lacking)) == (
@@ -150,7 +149,7 @@ def test_repeats_with_equal_values_are_on_neither_side_of_1() -> None:
     assert [mark.agree for mark in next(iter(plot.groups.values()))] == ["6 of 10"]
 
 
-def test_a_row_of_the_plot_shows_the_estimate_between_its_ends_and_on_its_side_of_1() -> None:
+def test_a_plotted_estimate_is_between_its_ends_on_its_side_of_1() -> None:
     plot = ratio_plot(record(verdict(0.5), verdict(3.0, "cannot tell", "at 2"), verdict(None, "not compared", "at 3")))
     assert plot is not None
     ((differs, undecided, lacking),) = plot.groups.values()
@@ -214,7 +213,7 @@ def test_a_page_with_very_many_rows_folds_those_of_other_metrics() -> None:
     assert next(iter(many.first_groups)).startswith("completion p50")
 
 
-def test_cpu_beyond_is_the_difference_in_each_repeat_to_the_first_arm_of_the_block() -> None:
+def test_cpu_beyond_is_the_difference_to_the_first_arm_in_a_repeat() -> None:
     def arm(block: str, **by_repeat: float) -> dict[str, Any]:
         return {"block": block, "metrics": {"cpu_s_per_million": {"by_repeat": by_repeat}}}
 

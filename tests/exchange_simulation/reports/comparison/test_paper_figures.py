@@ -61,9 +61,10 @@ def page(comparison: dict[str, Any]) -> str:
     return page_html(comparison)
 
 
-def test_a_comparison_has_figure_8_a_and_b_and_9_with_a_line_for_each_transport(
+def test_a_comparison_has_figures_8_and_9_with_each_transport(
     comparison: dict[str, Any],
 ) -> None:
+    """Figure 8 has its parts a and b; each transport has a line."""
     found = drawn(comparison)
     assert list(found) == [
         "figure-8-a-message-rate",
@@ -86,7 +87,8 @@ def test_message_rates_are_orders_and_answers_against_what_was_offered(compariso
     assert ("answers, amqp", 1000.0, 2400.0) in [row[:3] for row in rows]
 
 
-def test_cpu_is_that_of_a_core_over_the_run_and_a_broker_s_where_there_is_one(comparison: dict[str, Any]) -> None:
+def test_cpu_is_the_share_of_a_core_over_the_run(comparison: dict[str, Any]) -> None:
+    """A broker's is there where there is a broker."""
     found = drawn(comparison)
     assert {row[:3] for row in found["figure-9-a-cpu-utilisation-of-the-broker"]} == {
         ("amqp", 1000.0, 75.0),

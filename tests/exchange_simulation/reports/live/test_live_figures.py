@@ -27,15 +27,15 @@ def test_a_rate_is_over_the_time_that_passed_between_two_records() -> None:
     assert last(figures, "answers_per_s", 3) == pytest.approx([16_000, 16_000, 16_000])
 
 
-def test_seconds_in_which_the_gateway_could_not_speak_are_blank_and_share_their_rate() -> None:
+def test_seconds_without_a_word_of_the_gateway_are_blank() -> None:
+    """They share their rate."""
     figures = figures_of(traffic(0, 8_000), traffic(3, 24_000, after_s=4.0), traffic(4, 8_000))
     assert last(figures, "orders_per_s", 5) == [8_000, None, None, 8_000, 8_000]
 
 
 @pytest.mark.parametrize(("after_s", "shown"), [(2.4, None), (2.6, 1_000 / 0.6)])
-def test_the_moment_before_a_run_s_end_is_shown_if_it_is_long_enough_for_a_rate(
-    after_s: float, shown: float | None
-) -> None:
+def test_the_moment_before_a_run_s_end_is_shown_if_long_enough(after_s: float, shown: float | None) -> None:
+    """It is long enough if it has a rate."""
     whole = traffic(0, 8_000), traffic(1, 8_000), process(0, "engine", 0.5), process(1, "engine", 1.0)
     figures = figures_of(*whole, traffic(2, 1_000, after_s), process(2, "engine", 1.06, after_s))
     assert figures.newest == (1 if shown is None else 2)
@@ -105,7 +105,7 @@ def test_no_more_than_the_last_minute_is_kept() -> None:
     assert history.until(999) == pytest.approx(list(range(940, 1_000)))
 
 
-def test_several_gateways_are_shown_together_and_a_second_once_all_have_told_of_it() -> None:
+def test_a_second_of_several_gateways_is_shown_once_all_told_it() -> None:
     def of(second: int, source: str, sent: int, *times_us: float) -> list[Record]:
         return [traffic(second, sent, source=source), completion(second, "due", *times_us, source=source)]
 

@@ -48,7 +48,7 @@ def test_a_row_says_what_is_the_case_now_what_was_and_the_scale() -> None:
     assert row == "sent     4,000 " + " " * 57 + "██▄ 8.0k"
 
 
-def test_a_row_of_which_nothing_is_known_is_blank_and_a_broker_s_is_left_out() -> None:
+def test_a_row_without_figures_is_blank_or_left_out_if_a_broker_s() -> None:
     lines = drawn(figures_of(traffic(0, 8_000)))
     assert [line.split() for line in lines if line.startswith("gateway")] == [["gateway", "-"]]
     assert not any(line.startswith("broker") for line in lines)

@@ -53,7 +53,7 @@ def seconds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("seconds")
-def test_each_second_shows_what_the_spool_holds_by_then_and_the_orders_so_far(tmp_path: Path) -> None:
+def test_each_second_shows_its_spool_and_the_orders_so_far(tmp_path: Path) -> None:
     spool, window = SpoolWriter(tmp_path / "spool"), Window(RunSettings(), recorded(), tmp_path)
     assert window.before().plain == "zeromq at 8,000 orders/s: the components get ready"
     assert "\nsent         - " in window.at(Moment(8_010, 8_000)).plain
@@ -76,7 +76,8 @@ def test_a_broker_s_cores_stand_in_the_second_in_which_it_used_them(tmp_path: Pa
     assert window.at(Moment(1, 1)).plain.splitlines()[-1] == "broker    0.75 " + " " * 57 + "▆▃█ 0.75"
 
 
-def test_what_was_shown_last_stays_and_a_run_that_never_began_leaves_nothing(tmp_path: Path) -> None:
+def test_the_last_picture_stays(tmp_path: Path) -> None:
+    """A run that never began leaves nothing."""
     for began in (True, False):
         console = recorded()
         with live_window(RunSettings(), console, tmp_path) as on_second:

@@ -29,7 +29,7 @@ def shown(is_terminal: bool, *batches: list[dict[str, Any]]) -> str:
     return file.getvalue()
 
 
-def test_elsewhere_than_in_a_terminal_a_second_is_said_once_when_it_is_final() -> None:
+def test_outside_a_terminal_a_second_is_printed_once_when_final() -> None:
     output = shown(
         False, [row(0, final=False, due_p50_us=1.0)], [row(0), row(1, final=False)], [row(0, due_p50_us=99.0), row(1)]
     )

@@ -63,7 +63,7 @@ def test_arrivals_that_are_not_at_a_fixed_rate_and_a_tape_are_named() -> None:
     assert circumstances({"settings": settings}) == ["Orders of the tape taped/orders.bin."]
 
 
-def test_a_run_of_several_pairs_is_named_by_all_orders_and_what_each_is_offered() -> None:
+def test_a_run_of_pairs_is_named_by_all_orders_and_each_load() -> None:
     settings = {"transport": "zeromq", "orders_per_s": 8000.0, "orders": 40_000, "pairs": 2}
     assert title({"settings": settings}) == "80,000 orders over ZeroMQ, 2 pairs, each at 8,000 orders/s"
 
@@ -128,7 +128,7 @@ def test_conditions_carry_their_units(complete_run: Path) -> None:
     assert "orders/s 8000" in words
 
 
-def test_a_run_as_fast_as_it_goes_has_no_due_times_no_lag_and_no_offered_rate(tmp_path: Path) -> None:
+def test_a_flat_out_run_has_no_due_times_lag_or_offered_rate(tmp_path: Path) -> None:
     folder = SyntheticRun(seconds=3, scheduled=False).write(tmp_path / "run")
     page = page_of(folder)
     assert "24,000 orders over ZeroMQ, as fast as it goes" in words_of(page)
@@ -159,7 +159,7 @@ def test_a_folder_that_is_no_runs_folder_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seconds", [1, 2, 3])
-def test_a_short_run_has_its_curve_and_its_seconds_and_no_line_of_three_dots(tmp_path: Path, seconds: int) -> None:
+def test_a_short_run_has_curve_and_seconds_but_no_line_of_dots(tmp_path: Path, seconds: int) -> None:
     page = page_of(SyntheticRun(seconds=seconds).write(tmp_path / "run"))
     assert page.count("<svg") == 1
     assert f"The run took {seconds}.00 s: too short for lines over time." in words_of(page)

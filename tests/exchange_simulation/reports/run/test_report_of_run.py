@@ -124,9 +124,7 @@ def test_two_forms_at_once_are_refused(run: Path) -> None:
     assert report(run, "--json", "--csv").exit_code == 2
 
 
-def test_an_export_has_spark_make_its_tables_only_if_they_are_missing_or_older_than_the_run(
-    run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_export_makes_tables_only_if_missing_or_outdated(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each export waited some ten seconds for tables that were there."""
     made: list[Path] = []
 
