@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,9 +40,53 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
+@contextlib.contextmanager
+def record_file(path: Path) -> Iterator[BinaryIO]:
+    """A file of a results folder to write into, under a dot-name until it is whole. OSError.
+
+    No link is followed: somebody else may have made the folder, and put links to our files into it. A link in the
+    file's place is replaced, and what it leads to stays as it is.
+    """
+    if not path.is_symlink() and path.exists() and not path.is_file():
+        raise OSError(errno.EEXIST, "it is no regular file: remove it")
+    hidden = path.with_name(f".{path.name}.part")
+    hidden.unlink(missing_ok=True)
+    try:
+        with open(os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666), "wb") as file:
+            yield file
+        hidden.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            hidden.unlink()
+        raise
+
+
+MOST_RECORD_BYTES = 256 << 20
+"""The longest record that is read: a longer one would keep `results` and `serve` for minutes."""
+
+
+def read_own_file(path: Path) -> bytes:
+    """A file of a results folder. OSError if it is a link, no regular file, or longer than any record."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, "it is a symbolic link, which is not followed") from error
+        raise
+    with open(descriptor, "rb") as file:
+        about = os.fstat(descriptor)
+        if not stat.S_ISREG(about.st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file")
+        if about.st_size > MOST_RECORD_BYTES:
+            raise OSError(
+                errno.EFBIG, f"it has {about.st_size:,} bytes, and a record has at most {MOST_RECORD_BYTES:,}"
+            )
+        return file.read()
+
+
 def write_whole(path: Path, content: bytes) -> Path:
     """The path. ClickException where it takes no file, or the disk is full."""
-    with writing(path), whole_file(path) as file:
+    with writing(path), record_file(path) as file:
         file.write(content)
     return path
 

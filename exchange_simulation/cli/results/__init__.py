@@ -69,12 +69,13 @@ def show(name: str, results: str, as_json: bool) -> None:
     Example: exchange results show first
     """
     from exchange_simulation.cli.results.kinds import find
+    from exchange_simulation.launching.files import read_own_file
     from exchange_simulation.launching.record.reading import damage_named
 
     folder, kind = find(Path(results), name)
     record = kind.read(folder)
     if as_json:
-        click.echo((folder / kind.file).read_bytes(), nl=False)
+        click.echo(read_own_file(folder / kind.file), nl=False)
         return
     with damage_named(folder):
         kind.show(folder, record)

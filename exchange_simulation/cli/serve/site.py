@@ -30,7 +30,8 @@ from exchange_simulation.cli.results.kinds import folders, kind_of, known_kind
 from exchange_simulation.cli.results.listing import ABSENT, figures_of, has_figures, moment_of, started_of, words_of
 from exchange_simulation.cli.serve.runs import FORM, Runs
 from exchange_simulation.launching.command_line import exchange_command
-from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.errors import UserError, reading
+from exchange_simulation.launching.files import read_own_file
 from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.launching.record.begun import settings_under_way
 from exchange_simulation.launching.record.reading import damage_named, settings_as_written
@@ -159,7 +160,7 @@ class Site:
         if kind.name == "run" and len(names) == 1 and self._goes_on(folder):
             return _redirect(f"../../live/{folder.name}")
         if file == kind.file and (folder / file).exists():
-            return Response((folder / file).read_bytes(), media_type="application/json")
+            return Response(_content_of(folder / file), media_type="application/json")
         page = kind.page or "show"
         if file == "":
             return _redirect(page)
@@ -168,7 +169,7 @@ class Site:
         if not kind.page:
             text = self._output_of("results", "show", folder)
             return self._page_of("side.html", len(parts), names=[folder.name], shown=[], text=text)
-        return HTMLResponse(self._fresh_page(folder, kind).read_bytes(), headers={"Content-Security-Policy": SANDBOX})
+        return HTMLResponse(_content_of(self._fresh_page(folder, kind)), headers={"Content-Security-Policy": SANDBOX})
 
     def _fresh_page(self, folder: Path, kind: FolderKind) -> Path:
         page = folder / kind.page
@@ -311,3 +312,9 @@ def _cells(row: ListedFolder, is_live: bool) -> dict[str, Any]:
         "p99_us": None if p99 == ABSENT else row.p99_us,
         "words": "" if has_figures(row) else words_of(row),
     }
+
+
+def _content_of(path: Path) -> bytes:
+    """A file of a folder. UserError where it is a link, or cannot be read."""
+    with reading(path):
+        return read_own_file(path)

@@ -20,6 +20,7 @@ from exchange.seconds import Once, added, is_analysed, merged_by
 from exchange.settings import RunSettings
 from exchange.words import printable
 from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.files import read_own_file
 
 UNFINISHED = "unfinished"
 Spool = dict[str, list[Record]]
@@ -43,7 +44,7 @@ def read_record(path: Path, kind: type) -> Record:
     if path.exists() and not path.is_file():
         raise Unusable(path, DAMAGED, "is no file")
     try:
-        return cast(Record, cleaned(decode(path.read_bytes(), kind)))
+        return cast(Record, cleaned(decode(read_own_file(path), kind)))
     except RecursionError as error:
         raise Unusable(path, DAMAGED, "is damaged: it is nested too deeply") from error
     except OSError as error:

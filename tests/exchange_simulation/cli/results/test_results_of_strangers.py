@@ -6,9 +6,11 @@ import json
 import os
 from pathlib import Path
 
+import click
 import pytest
 
 from exchange.words import printable
+from exchange_simulation.launching.files import write_whole
 from exchange_simulation.reports.exports import print_json
 from tests.exchange_command import exchange, exchange_here
 
@@ -93,3 +95,38 @@ def test_toml_that_is_nested_too_deeply_is_refused(command: tuple[str, ...], tmp
     deep.write_text("a=" + "[" * 100_000)
     said = exchange_here(*command, deep)
     assert (said.code, "Traceback" not in said.err, "deep.toml" in said.err) == (2, True, True)
+
+
+def test_a_record_behind_a_link_is_not_read(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text(json.dumps(RECORD))
+    (tmp_path / "results" / "evil").mkdir(parents=True)
+    (tmp_path / "results" / "evil" / "run.json").symlink_to(secret)
+    said = exchange_here("results", "show", "evil", "--results", tmp_path / "results")
+    assert said.code == 1
+    assert "it is a symbolic link, which is not followed" in said.err
+
+
+def test_a_page_or_record_that_is_a_link_is_replaced_and_what_it_leads_to_stays(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("mine")
+    for name in ("report.html", ".report.html.part"):
+        (tmp_path / name).symlink_to(outside)
+    write_whole(tmp_path / "report.html", b"a page")
+    assert outside.read_text() == "mine"
+    assert (tmp_path / "report.html").read_text() == "a page"
+    assert not (tmp_path / "report.html").is_symlink()
+
+
+def test_a_page_that_is_a_pipe_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "report.html")
+    with pytest.raises(click.ClickException, match="it is no regular file: remove it"):
+        write_whole(tmp_path / "report.html", b"a page")
+
+
+def test_a_record_longer_than_any_of_ours_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("exchange_simulation.launching.files.MOST_RECORD_BYTES", 100)
+    run_in(tmp_path / "long")
+    said = exchange_here("results", "show", "long", "--results", tmp_path)
+    assert said.code == 1
+    assert "bytes, and a record has at most 100" in said.err
