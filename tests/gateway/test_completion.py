@@ -201,7 +201,7 @@ def test_the_lag_of_a_packed_order_counts_from_when_its_pack_was_complete(order_
     assert fresh["due"].sum_ns == 1_000_500 - (order_id - 1) * 1_000
 
 
-def test_a_batch_that_wraps_around_the_table_leaves_each_order_its_due_time():
+def test_a_batch_around_the_table_s_end_keeps_each_due_time():
     completion = Completion(scheduled=True, sampling_interval=10**6, capacity=8)
     completion.handed_over(6, START_NS, due_times(1, 6, 1_000.0))
     completion.take(FrameBatch.of(*(encode(Confirmation(i)) for i in range(1, 7))), 0, START_NS + 1)

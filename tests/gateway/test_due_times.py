@@ -45,7 +45,8 @@ def test_at_rate_max_there_are_no_due_times():
 
 
 @given(st.floats(0.5, 1e8), st.integers(1, 3_000))
-def test_at_a_fixed_rate_order_i_is_due_i_minus_one_periods_after_the_start(orders_per_s, orders):
+def test_at_a_fixed_rate_orders_are_due_a_period_apart(orders_per_s, orders):
+    """Order i is due i - 1 periods after the start."""
     due = written(source("fixed", orders, orders_per_s), orders)
     assert due.tolist() == [int((order_id - 1) * (1e9 / orders_per_s)) for order_id in range(1, orders + 1)]
 
@@ -60,7 +61,7 @@ def test_bursts_come_whole_and_at_the_mean_rate(burst):
     assert (np.diff(times) == burst * PERIOD_NS).all()
 
 
-def test_a_ramp_s_rate_rises_by_the_same_amount_every_second_and_ends_at_the_offered_one():
+def test_a_ramp_s_rate_rises_evenly_to_the_offered_one():
     orders = 44_000  # 10 s at a mean of 4,400/s
     due = written(source("ramp:0.1..1", orders), orders)
     per_s = np.bincount(due // 10**9)
@@ -70,7 +71,7 @@ def test_a_ramp_s_rate_rises_by_the_same_amount_every_second_and_ends_at_the_off
 
 
 @pytest.mark.parametrize("shares", [(0.1, 1.0), (1.0, 0.25), (0.5, 0.5), (0.001, 0.002)])
-def test_a_ramp_has_offered_as_many_orders_at_any_time_as_the_area_under_its_rate(shares):
+def test_a_ramp_has_offered_the_area_under_its_rate_at_any_time(shares):
     first, last = (Fraction(share) for share in shares)
     orders, rate = 5_000, Fraction(RATE)
     length_s = orders / (rate * (first + last) / 2)
@@ -118,7 +119,8 @@ def test_gaps_between_poisson_arrivals_are_exponential(seed):
     assert abs(np.corrcoef(gaps_ns[1:], gaps_ns[:-1])[0, 1]) < 4 / math.sqrt(100_000)
 
 
-def test_poisson_arrivals_of_a_seed_are_the_same_at_every_rate_but_for_the_period():
+def test_poisson_arrivals_of_a_seed_differ_by_the_period_only():
+    """At every rate they are the same multiples of the period."""
     slow, fast = (written(Poisson(period_ns, seed=3), 1_000) for period_ns in (1e6, 1e3))
     assert np.abs(slow / 1_000 - fast).max() <= 1
 

@@ -98,7 +98,7 @@ def test_an_end_that_nobody_asked_for_ends_the_run_with_a_sentence(session, afte
     assert result.orders.messages <= 100
 
 
-def test_an_end_that_nobody_asked_for_is_known_as_such_even_when_it_comes_with_the_last_order(clock):
+def test_an_unasked_end_is_known_even_with_the_last_order(clock):
     session = GatewaySession(clock, orders=2)
 
     def end_it(order: Order) -> list:
@@ -144,7 +144,7 @@ def test_a_hello_that_came_while_the_gateway_was_stalled_is_taken(clock):
     assert session.run().stopped is None
 
 
-def test_an_engine_that_never_answers_the_end_is_given_up_after_the_timeout(clock):
+def test_an_engine_that_never_answers_the_end_is_given_up(clock):
     session = GatewaySession(clock, timeout_s=1.0)
     session.engine.answers_end = False
     result = session.run()
@@ -178,7 +178,7 @@ def test_no_engine_is_said_with_the_place_where_it_was_looked_for(clock):
 
 
 @pytest.mark.parametrize("late_ns", [0, 50 * MS])
-def test_a_stall_of_the_gateway_while_it_resumes_is_no_silence_of_the_engine(clock, late_ns):
+def test_a_stall_of_a_resuming_gateway_is_no_silent_engine(clock, late_ns):
     """The engine's word came meanwhile, or a moment after the gateway woke."""
     session = GatewaySession(clock, recover=True, timeout_s=0.5)
     wait = session.engine.wait
@@ -208,7 +208,8 @@ def test_an_engine_of_other_settings_is_refused_before_any_order(session):
     assert session.engine.orders == []
 
 
-def test_an_engine_that_comes_back_with_other_settings_ends_a_session_whose_result_is_there(clock):
+def test_an_engine_back_with_other_settings_ends_a_finished_session(clock):
+    """The result of the session is there."""
     session = GatewaySession(clock, recover=True)
     receive = session.engine.receive
 
@@ -275,9 +276,7 @@ def test_the_launcher_knows_a_gateway_before_its_first_order_is_sent(clock) -> N
     assert sent[0] == 0
 
 
-def test_nothing_is_reported_between_the_start_and_the_first_order_if_nobody_can_go_on(
-    clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_reported_before_the_first_order_without_recovery(clock, monkeypatch: pytest.MonkeyPatch) -> None:
     """It took up to 0.2 ms, by which the first order of every run was late."""
     session = GatewaySession(clock)
     reported: list[int] = []

@@ -79,7 +79,7 @@ def test_completion_is_from_handing_over_to_the_first_answer(session):
     assert {answered[i] - handed[i] for i in handed} == {300_000 + TURN_NS}
 
 
-def test_a_link_that_takes_nothing_for_a_while_delays_completion_from_due_time_alone(session):
+def test_a_blocked_link_delays_completion_from_due_time_alone(session):
     session.engine.deaf = lambda now_ns: START_NS + 30 * MS <= now_ns < START_NS + 60 * MS
     result = session.run()
     assert (result.orders_answered, result.stopped) == (100, None)
@@ -95,7 +95,8 @@ def test_a_link_that_takes_nothing_for_a_while_delays_completion_from_due_time_a
 
 
 @pytest.mark.parametrize("arrivals", KINDS)
-def test_under_every_schedule_a_stall_moves_no_due_time_and_delays_completion_from_it(clock, arrivals):
+def test_a_stall_moves_no_due_time_under_any_schedule(clock, arrivals):
+    """It delays completion from due time."""
     session = GatewaySession(clock, arrivals=arrivals, sampling_interval=1)
     session.engine.deaf = lambda now_ns: START_NS + 10 * MS <= now_ns < START_NS + 50 * MS
     result = session.run()

@@ -79,7 +79,8 @@ def test_sides_prices_and_volumes_are_uniform_over_their_whole_range(seed):
         assert chi_squared < freedom + 6 * math.sqrt(2 * freedom)
 
 
-def test_side_price_and_volume_know_nothing_of_each_other_or_of_the_order_before():
+def test_side_price_and_volume_are_independent():
+    """They are independent of each other and of the order before."""
     table = table_of(11, MANY)
     columns = [table[field].astype(float) for field in ("side", "price", "volume")]
     columns += [[*column[1:].tolist(), 0.0] for column in columns[:3]]

@@ -17,7 +17,8 @@ def test_the_seed_of_an_instrument_is_by_the_formula(seed: int, instrument: int)
     assert instrument_seed(seed, instrument) == bits(key_beside(seed, INSTRUMENTS), instrument) >> 1
 
 
-def test_instruments_of_one_seed_and_of_neighbouring_seeds_have_streams_of_their_own() -> None:
+def test_instruments_of_neighbouring_seeds_have_their_own_streams() -> None:
+    """So have the instruments of one seed."""
     seeds = [instrument_seed(seed, instrument) for seed in (1, 2) for instrument in range(1, 10_001)]
     assert len(set(seeds)) == len(seeds)
     assert all(0 <= seed < 2**63 for seed in seeds)
@@ -30,7 +31,7 @@ def test_orders_are_divided_to_the_last_one_and_no_share_is_larger_by_two(instru
     assert max(shares) - min(shares) <= 1
 
 
-def test_the_first_pair_has_the_run_s_seed_and_any_other_that_of_an_instrument() -> None:
+def test_the_first_pair_has_the_run_s_seed_and_others_an_instrument_s() -> None:
     settings = RunSettings(seed=7)
     assert settings_of_pair(settings, 1) is settings
     assert settings_of_pair(settings, 3).seed == instrument_seed(7, 3)
