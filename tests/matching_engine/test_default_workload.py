@@ -42,7 +42,8 @@ def test_answers_per_order_are_those_of_the_specification(million):
     assert answers.count == counts.trades + counts.confirmations + counts.quotes
 
 
-def test_the_book_grows_by_a_fifth_of_an_order_each_and_contradicts_itself_nowhere(million):
+def test_the_book_grows_by_a_fifth_of_an_order_each(million):
+    """It contradicts itself nowhere."""
     engine, _, _ = million
     resting = sum(engine.book.total_resting(side).orders for side in (1, 2))
     assert resting / ORDERS == pytest.approx(0.214, abs=0.002)
@@ -61,7 +62,8 @@ def test_as_many_lots_are_bought_as_sold_and_all_are_accounted_for(million):
     assert traded[side_of_trade == 1].sum() == traded[side_of_trade == 2].sum()
 
 
-def test_every_order_is_answered_at_once_by_a_confirmation_or_a_trade_of_its_own(million):
+def test_every_order_is_answered_at_once(million):
+    """By a confirmation or a trade of its own."""
     _, orders, answers = million
     by_order = FrameBatch(ORDERS + 4, 27 * ORDERS)
     MatchingEngine(OrderBook(), packing=2).handle(batch_of(orders), by_order)

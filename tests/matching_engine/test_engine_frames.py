@@ -198,7 +198,8 @@ def test_a_batch_with_answers_in_it_is_never_enlarged_for_the_next_frame():
     assert answers.capacity_frames == 20
 
 
-def test_where_room_runs_out_within_a_pack_it_is_made_and_no_record_is_matched_twice():
+def test_a_batch_that_fills_within_a_pack_matches_no_record_twice():
+    """Room is made for the rest of the pack."""
     engine, answers = MatchingEngine(OrderBook(), packing=2), FrameBatch()
     pack = encode(Order(2, ASK, 501, 1)) + encode(Order(3, BID, 1, 0xFFFF))
     assert engine.handle(FrameBatch.of(ORDER, pack), answers) == Handled(2, HandleStop.DONE)

@@ -76,7 +76,8 @@ def test_hello_orders_and_end_may_come_in_any_batches(cut: int) -> None:
     assert Meter.ENGINE_ORDERS_RECEIVED in meters
 
 
-def test_a_gateway_that_reads_nothing_is_waited_for_until_it_leaves_whatever_it_says_meanwhile() -> None:
+def test_a_gateway_that_reads_nothing_is_waited_for_until_it_leaves() -> None:
+    """Whatever it sends meanwhile."""
     gateway = BatchedLink([HELLO], ORDERS, ORDERS, room=3)
     result, _ = session(gateway)
     assert result.stopped == "the peer left"

@@ -240,7 +240,7 @@ def readings(reporter: Script) -> list[int]:
     return [message.meter for message in messages if isinstance(message, Throughput)]
 
 
-def test_an_engine_that_goes_on_from_a_snapshot_says_meanwhile_that_it_is_there(tmp_path: Path) -> None:
+def test_an_engine_that_loads_a_snapshot_says_that_it_is_there(tmp_path: Path) -> None:
     """Its gateway takes silence for its end, and so does its standby."""
     path, terms = tmp_path / "j.journal", Terms(7, "price-time", 1, 999)
     journal = InputJournal(path, {}, sync="none")
@@ -258,7 +258,7 @@ def test_an_engine_that_goes_on_from_a_snapshot_says_meanwhile_that_it_is_there(
     assert said[said.index(encode(Resume(1, 2, 0))) + 1] == b""
 
 
-def test_an_engine_that_was_started_again_goes_on_with_the_seconds_and_no_rate_counts_what_it_matched_again(
+def test_a_restarted_engine_counts_no_order_twice_in_a_rate(
     tmp_path: Path,
 ) -> None:
     """300 orders had a confirmation and a quote each; the three that follow have no quote."""
@@ -281,9 +281,10 @@ def test_an_engine_that_was_started_again_goes_on_with_the_seconds_and_no_rate_c
     assert rates[Meter.ENGINE_ORDERS_RECEIVED] == rates[Meter.ENGINE_MESSAGES_SENT] > 0
 
 
-def test_an_engine_whose_disk_is_full_as_a_session_begins_lets_its_gateway_go_and_leaves_its_result(
+def test_an_engine_with_a_full_disk_lets_its_gateway_go(
     tmp_path: Path,
 ) -> None:
+    """The disk is full as a session begins; the engine leaves its result."""
     path, terms, refusals = tmp_path / "j.journal", Terms(7, "price-time", 1, 999), []
     script = Script([encode(terms.hello(Source.GATEWAY)), encode(Resume(1, 0, 0))], 9, 9, lends=False)
     resumed = ResumedSession(InputJournal(path, {}), script, lambda _: script)

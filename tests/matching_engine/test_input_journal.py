@@ -116,9 +116,8 @@ def test_a_journal_goes_on_behind_its_torn_tail(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("byte", [0, 8, 12, HEADER_BYTES, HEADER_BYTES + 19], ids=str)
-def test_damage_in_the_middle_is_refused_with_its_offset_and_salvage_goes_on_before_it(
-    byte: int, tmp_path: Path
-) -> None:
+def test_damage_in_the_middle_is_refused_with_its_offset(byte: int, tmp_path: Path) -> None:
+    """Salvage goes on before it."""
     path, sentences = tmp_path / "j", []
     _, second, _, end = written(path, 3, 2, 4)
     flip(path, second + byte)
@@ -141,7 +140,8 @@ def test_what_is_salvaged_twice_goes_into_two_files(tmp_path: Path) -> None:
     assert [(tmp_path / name).read_bytes() for name in ("j.rest", "j.rest2")] == rests
 
 
-def test_a_damaged_start_of_a_session_is_no_torn_tail_if_one_record_of_orders_is_behind_it(tmp_path: Path) -> None:
+def test_a_damaged_start_with_orders_behind_it_is_no_torn_tail(tmp_path: Path) -> None:
+    """The start is that of a session."""
     journal = InputJournal(tmp_path / "j", IDENTITY)
     begins = (tmp_path / "j").stat().st_size
     journal.begin(Resume(1, 0, 0))
@@ -271,16 +271,15 @@ def test_a_disk_that_cannot_sync_is_told_by_the_next_look(tmp_path: Path, monkey
     journal.abandon()
 
 
-def test_answers_of_a_standby_whose_batch_had_to_grow_go_into_a_batch_that_did_not() -> None:
+def test_answers_of_a_grown_batch_fit_into_one_that_did_not_grow() -> None:
+    """The grown batch is a standby's."""
     sent = FrameBatch.of(*[bytes([number]) * 40 for number in range(10)])
     answers = FrameBatch(4, 64, 64)
     RecentAnswers(0, StreamChecksum(), sent.span(0, 10), sent.offsets[:11]).copy_into(answers)
     assert list(answers) == list(sent)
 
 
-def test_a_standby_that_opens_the_pulse_as_the_engine_makes_it_leaves_it_beating(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_standby_that_opens_a_new_pulse_leaves_it_beating(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both find no file. A standby that wrote zeros into it would never take the place of an engine that freezes."""
     monkeypatch.setattr(Path, "exists", lambda path: False)
     engine = Pulse(tmp_path / "engine.pulse")

@@ -47,7 +47,7 @@ def test_the_oldest_resting_order_trades_first(make):
     assert answers == [Trade(1, 500, 10), Trade(2, 500, 10), Trade(4, 500, 20)]
 
 
-def test_the_best_price_trades_first_and_the_incoming_order_hears_once_a_level(make):
+def test_the_best_price_trades_first_with_a_trade_a_level(make):
     resting = [ask(1, 502), ask(2, 500, 1), ask(3, 501, 2), ask(4, 500, 3)]
     assert last_answers(make(), [*resting, bid(5, 501, 50)]) == [
         Trade(2, 500, 1),
@@ -106,7 +106,8 @@ class TestExactPrice:
         answers = last_answers(book, [ask(1, 500), ask(2, 510), bid(3, 510, 10)])
         assert answers == [Trade(2, 510, 10), Trade(3, 510, 10)]
 
-    def test_emptying_the_best_level_moves_the_quote_and_the_rest_stays_at_its_price(self, make):
+    def test_emptying_the_best_level_moves_the_quote(self, make):
+        """The rest of the order stays at its price."""
         book = make(policy="exact-price")
         answers = last_answers(book, [ask(1, 500), ask(2, 510), bid(3, 500, 15)])
         assert answers == [Trade(1, 500, 10), Trade(3, 500, 10), Quote(bid=500, ask=510)]
@@ -129,7 +130,8 @@ class TestRejections:
             (Order(1, ASK, 500, 0), 3),
         ],
     )
-    def test_a_bad_field_is_rejected_side_before_price_before_volume_and_changes_nothing(self, make, order, reason):
+    def test_bad_fields_are_rejected_side_before_price_before_volume(self, make, order, reason):
+        """They change nothing."""
         book = make(with_ids=True)
         all_answers(book, [ask(1, 500), bid(2, 400)])
         assert book.handle(order) == [Rejection(order.id, reason)]

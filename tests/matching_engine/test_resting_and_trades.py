@@ -17,7 +17,7 @@ def answers_of(book: TinyBook) -> list[bytes]:
 
 
 @pytest.mark.parametrize("policy", ["price-time", "exact-price"])
-def test_what_rests_and_was_traded_is_what_the_orders_of_the_book_and_the_trades_say(policy: str) -> None:
+def test_resting_and_traded_volumes_are_those_of_orders_and_trades(policy: str) -> None:
     book = TinyBook(max_price=550, policy=policy, with_ids=True)
     trades = [trade for trade in map(decode, answers_of(book)) if isinstance(trade, Trade)]
     for side in (ASK, BID):

@@ -52,7 +52,7 @@ def state(follower: Follower) -> tuple[object, ...]:
 
 
 @given(data=st.data())
-def test_an_engine_goes_on_from_a_snapshot_as_if_it_had_matched_every_order(
+def test_an_engine_goes_on_from_a_snapshot_as_from_all_orders(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     rules, path = data.draw(settings_of_books()), tmp_path_factory.mktemp("snapshots") / "j.journal"
@@ -130,7 +130,7 @@ def test_a_new_journal_has_no_snapshot_of_the_one_before(tmp_path: Path) -> None
     assert not snapshot_path(path).exists()
 
 
-def test_damage_before_a_snapshot_is_found_where_the_journal_is_read_from_its_first_order(tmp_path: Path) -> None:
+def test_damage_before_a_snapshot_is_found_in_a_full_read(tmp_path: Path) -> None:
     path = tmp_path / "j.journal"
     with_snapshot(path, OrderBook(999), ORDERS, ORDERS[:3]).abandon()
     data = bytearray(path.read_bytes())
