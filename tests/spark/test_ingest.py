@@ -67,9 +67,8 @@ def test_ingesting_again_replaces_the_tables(spark: SparkSession, analysed: Anal
     assert (tables / "traffic.parquet").stat().st_mtime_ns > written
 
 
-def test_what_is_not_yet_published_is_not_read_and_a_kind_without_records_has_an_empty_table(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_unpublished_files_are_not_read(spark: SparkSession, tmp_path: Path) -> None:
+    """A kind without records has an empty table."""
     (tmp_path / "spool").mkdir()
     (tmp_path / "spool" / ".000001.jsonl.part").write_text(json.dumps(GOOD))
     (tables := tmp_path / "tables").mkdir()

@@ -82,9 +82,7 @@ def test_private_folders_are_the_cache_then_the_temporary_folder(
     assert {folder.stat().st_mode & 0o777 for folder in folders} == {0o700}
 
 
-def test_a_folder_that_others_may_write_to_or_have_put_a_link_for_is_not_ours(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_others_may_write_or_linked_is_not_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "cache" / "exchange-simulation").mkdir(parents=True)
     (tmp_path / "cache" / "exchange-simulation").chmod(0o777)
     (tmp_path / f"exchange-simulation-{os.getuid()}").symlink_to(tmp_path / "cache")

@@ -37,7 +37,7 @@ def test_the_same_sources_make_the_same_zip(tmp_path: Path) -> None:
     assert package_zip(tmp_path).read_bytes() == first
 
 
-def test_an_executor_imports_from_a_folder_named_after_the_content_which_keeps_its_kernels(tmp_path: Path) -> None:
+def test_an_executor_imports_from_a_folder_named_after_its_content(tmp_path: Path) -> None:
     """The zip lies elsewhere in each session."""
     printed = []
     for session in ("first", "second"):

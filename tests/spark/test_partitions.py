@@ -53,7 +53,7 @@ def test_each_number_is_worked_on_once_in_as_many_parts_as_asked_for(spark: Spar
     assert finished_partitions(spark) == 0
 
 
-def test_a_worker_does_not_look_through_its_modules_for_garbage_after_every_part(spark: SparkSession) -> None:
+def test_a_worker_collects_no_garbage_of_modules_after_every_part(spark: SparkSession) -> None:
     rows = collect(each_number(spark, 8, seen, SEEN, 8)).to_pylist()
     later = [row["set_aside"] for row in rows if row["part"] > 3]
     assert later == [True] * 4

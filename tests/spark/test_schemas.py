@@ -27,7 +27,7 @@ class Strange(TypedDict):
     phase: complex
 
 
-def test_a_field_is_a_column_of_its_type_and_may_be_null_if_it_may_be_absent() -> None:
+def test_a_field_is_a_column_of_its_type_null_if_optional() -> None:
     columns = {field.name: (field.dataType, field.nullable) for field in schema_of(Reading)}
     assert columns == {
         "place": (TEXT, False),

@@ -46,7 +46,7 @@ def test_workers_run_the_python_of_this_process(spark: SparkSession) -> None:
     assert spark.sparkContext.parallelize([0], 1).map(lambda _: sys.executable).collect() == [sys.executable]
 
 
-def test_workers_are_reached_over_sockets_in_the_session_s_folder_if_its_path_is_short(spark: SparkSession) -> None:
+def test_workers_use_sockets_in_a_session_s_folder_of_short_path(spark: SparkSession) -> None:
     assert spark.sparkContext.parallelize([0], 1).map(lambda each: each).collect() == [0]
     folder = Path(spark.conf.get("spark.local.dir", ""))
     assert bool(list(folder.glob(".*.sock"))) == (len(os.fsencode(folder)) <= LONGEST_FOLDER)

@@ -101,7 +101,7 @@ def test_a_full_disk_is_told_before_spark_starts(tmp_path: Path, monkeypatch: py
         tables_folder(tmp_path)
 
 
-def test_parts_of_a_killed_analysis_are_swept_and_those_of_a_living_one_are_not(tmp_path: Path) -> None:
+def test_parts_of_a_killed_analysis_are_swept_and_living_ones_kept(tmp_path: Path) -> None:
     killed, living = (tmp_path / "tables" / f".traffic-{name}.parts" for name in ("killed", "living"))
     killed.mkdir(parents=True)
     living.mkdir()

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.jvm
 ALONE = ("alone", "run [2]")
 
 
-def test_the_runs_of_a_folder_are_found_by_trial_and_those_without_a_record_are_named(recorded: RecordedRuns) -> None:
+def test_runs_are_found_by_trial_and_named_without_a_record(recorded: RecordedRuns) -> None:
     names = {(source.record.experiment, source.record.run) for source in recorded.found.sources}
     assert names == {("a-trial", "first"), ("a-trial", "second"), ALONE}
     assert [Path(folder).name for folder in recorded.found.left_out] == ["killed"]
@@ -73,7 +73,7 @@ def test_a_run_among_others_has_the_figures_that_it_has_by_itself(
     assert [row for row in rows_of(dataset.folder, "seconds") if row["run"] == "first"] == seconds
 
 
-def test_arms_are_medians_of_repeats_and_a_comparison_holds_transports_against_each_other(dataset: Dataset) -> None:
+def test_arms_are_medians_of_repeats_and_transports_are_compared(dataset: Dataset) -> None:
     arms = {(row["experiment"], row["transport"]): row for row in rows_of(dataset.folder, "arms")}
     assert arms.keys() == {("a-trial", "zeromq"), ("a-trial", "amqp"), ("alone", "zeromq")}
     assert {row["repeats"] for row in arms.values()} == {1}
@@ -137,7 +137,7 @@ def test_a_table_loses_the_rows_that_a_run_no_longer_has(
     assert tables.files("quarantine") == []
 
 
-def test_a_job_that_fails_when_it_has_written_a_part_of_its_rows_changes_nothing(tables: DatasetFolder) -> None:
+def test_a_job_that_fails_amid_its_rows_changes_nothing(tables: DatasetFolder) -> None:
     def write(rows: int, then: Exception | None = None) -> None:
         (path := Path(str(tables.local)) / staged("orders/part=0/part-a.parquet")).parent.mkdir(parents=True)
         pq.write_table(pa.table({"id": range(rows)}), path)

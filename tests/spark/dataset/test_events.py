@@ -111,9 +111,7 @@ def test_streams_that_are_damaged_are_named(
 
 
 @pytest.mark.jvm
-def test_a_run_that_was_made_anew_loses_its_former_events_and_gets_its_new_ones(
-    events: Path, typed: Typed, tmp_path: Path
-) -> None:
+def test_a_run_that_was_made_anew_has_its_new_events_only(events: Path, typed: Typed, tmp_path: Path) -> None:
     """An ingest without --events removes the former events; the next one, with it, reads the new ones, once."""
     copy = Path(shutil.copytree(events, tmp_path / "copy"))
     os.utime(copy / "trial" / "run-1" / "run.json")
@@ -264,7 +262,8 @@ def test_stretches_of_unsorted_rows_hold_each_row_once(tmp_path: Path) -> None:
     assert set(found.experiment) == {"trial"}
 
 
-def test_a_part_of_a_file_with_one_run_alone_has_its_name_and_so_has_one_with_two(tmp_path: Path) -> None:
+def test_a_part_of_a_file_has_the_names_of_its_runs(tmp_path: Path) -> None:
+    """With one run, and with two."""
     rows = pa.table({
         "run": ["a", "a", "a", "b", "b", "b"], "instrument": pa.array([1] * 6, pa.int32()),
         "sequence": [1, 2, 3, 1, 2, 3], "time_ns": [1, 2, 3, 1, 2, 3],

@@ -49,7 +49,7 @@ def counted_by_duckdb(table: Path) -> int:
 
 @pytest.mark.jvm
 @pytest.mark.skipif(sys.platform != "linux", reason="a disk of a test's own needs Linux's namespaces")
-def test_a_disk_that_is_full_in_the_middle_of_an_ingest_leaves_the_tables_right(typed: Typed, tmp_path: Path) -> None:
+def test_a_disk_that_fills_during_an_ingest_leaves_tables_right(typed: Typed, tmp_path: Path) -> None:
     results, made_up = tmp_path / "results", MadeUpRun(seconds=2, orders_per_s=100)
     made_up.write(results / "run")
     assert typed("ingest", results).exit_code == 0

@@ -92,7 +92,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost(
     assert in_table(begun.folder) == countable(RECORDS)
 
 
-def test_a_kill_while_duplicates_are_taken_out_does_not_stop_the_next_follower(
+def test_a_kill_amid_deduplication_does_not_stop_the_next_follower(
     spark: SparkSession, begun: GrowingRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     are_all_rows = iter((True, False))

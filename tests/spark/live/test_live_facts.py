@@ -82,7 +82,7 @@ def test_a_second_is_final_when_each_gateway_has_told_of_a_later_one() -> None:
     assert [row["final"] for row in changed_rows([traffic, ends]).values()] == [True] * 4
 
 
-def test_a_clock_that_began_earlier_than_it_seemed_moves_readings_of_every_second() -> None:
+def test_an_earlier_start_of_a_clock_moves_every_reading() -> None:
     prompt = [r for r in RECORDS if r["kind"] == "traffic" and r["payload"]["second"] in {1, 3}]
     others = [r for r in RECORDS if r not in prompt]
     assert changed_rows([others])[0] != changed_rows([RECORDS])[0]
