@@ -134,7 +134,7 @@ def test_who_has_ended_is_told_that_the_reporter_still_waits_for_others(session,
     assert (still_here, type(decode(last))) == ([b""] * 3, End)
 
 
-def test_who_is_gone_while_the_reporter_says_that_it_waits_does_not_end_it_for_the_others(session, clock, monkeypatch):
+def test_a_source_gone_amid_a_waiting_note_leaves_others_served(session, clock, monkeypatch):
     session.gateway.end()
 
     def send(batch: FrameBatch, first: int) -> int:

@@ -50,7 +50,7 @@ def test_who_is_none_of_the_reporter_s_own_sources_is_named(session):
     assert session.run_to_the_end().stopped == told
 
 
-def test_two_that_say_that_they_are_the_same_are_told_apart_from_a_run_that_is_well(session):
+def test_two_sources_of_one_name_are_no_healthy_run(session):
     twin = ScriptedSource(session.link.url, Source.GATEWAY)
     twin.end()
     session.gateway.end()

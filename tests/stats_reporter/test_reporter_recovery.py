@@ -126,7 +126,8 @@ def is_all_recorded(source: Component) -> bool:
     return not source.link.unrecorded()
 
 
-def test_a_source_forgets_what_is_in_the_spool_and_another_reporter_goes_on_from_there(reporters: Reporters) -> None:
+def test_another_reporter_goes_on_behind_what_is_in_the_spool(reporters: Reporters) -> None:
+    """A source forgets what is in the spool."""
     gateway, engine = Component(reporters, Source.GATEWAY), Component(reporters, Source.ENGINE)
     for rate in range(3):
         gateway.say(Throughput(Meter.GATEWAY_ORDERS_SENT, rate))
@@ -155,7 +156,8 @@ def test_a_source_may_send_nothing_before_its_hello(reporters: Reporters) -> Non
     assert link.unrecorded() == []
 
 
-def test_another_reporter_gets_what_the_first_one_lacked_even_half_a_sample(reporters: Reporters) -> None:
+def test_another_reporter_gets_all_that_the_first_one_lacked(reporters: Reporters) -> None:
+    """Even half of a sample."""
     gateway, engine = Component(reporters, Source.GATEWAY), Component(reporters, Source.ENGINE)
     gateway.say(Throughput(1, 10), Timestamp(Meter.ORDER_HANDED_OVER, 7, 100))
     engine.say(Throughput(2, 11))

@@ -147,7 +147,7 @@ def test_the_closing_record_is_the_last_and_says_what_came(session):
     assert last["payload"] == {"announced": 3, "received": 3, "reporters": 1}
 
 
-def test_while_it_runs_sources_may_come_talk_and_end_from_threads_of_their_own(session):
+def test_sources_may_come_and_end_from_threads_of_their_own(session):
     results = []
     thread = threading.Thread(target=lambda: results.append(session.run()))
     thread.start()

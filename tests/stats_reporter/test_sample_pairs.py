@@ -64,7 +64,7 @@ def test_readings_of_many_orders_pair_by_id_however_they_interleave(ids_and_turn
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))), ids=lambda p: "".join(map(str, p)))
-def test_where_there_is_a_schedule_the_three_readings_may_come_in_any_order(order):
+def test_with_a_schedule_three_readings_may_come_in_any_order(order):
     pairs, stamps = SamplePairs(), stamps_of(5)
     first = taken(pairs, stamps_of(4))
     assert first + taken(pairs, [stamps[index] for index in order]) == [sample_of(4), sample_of(5)]

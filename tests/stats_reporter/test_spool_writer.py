@@ -170,6 +170,6 @@ def test_nothing_is_lost_doubled_or_moved_however_files_roll(steps):
         assert all(path.read_bytes().endswith(b"\n") for path in files_of(folder))
 
 
-def test_a_reporter_killed_as_it_wrote_its_first_state_leaves_one_that_begins_anew(tmp_path: Path) -> None:
+def test_a_reporter_killed_at_its_first_state_begins_anew(tmp_path: Path) -> None:
     (tmp_path / ".000000.jsonl.state").touch()
     assert ReplaceableSpool(tmp_path).state_before is None
