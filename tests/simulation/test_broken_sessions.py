@@ -67,9 +67,8 @@ def _matches_for_half_a_minute(journal: InputJournal) -> Iterator[FrameBatch]:
     yield from JOURNALED(journal)
 
 
-def test_a_journal_that_takes_longer_than_the_timeout_to_match_again_loses_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_journal_slower_than_the_timeout_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes longer than the timeout to match it again."""
     monkeypatch.setattr(InputJournal, "batches", _matches_for_half_a_minute)
     check(5, tmp_path)
 
