@@ -124,7 +124,7 @@ def test_wait_sleeps_until_its_time_when_nothing_comes(url: str) -> None:
         assert listener.receive(FrameBatch()) == 0
 
 
-def test_wait_does_not_sleep_while_frames_that_came_wait_for_room_in_a_batch(url: str) -> None:
+def test_wait_does_not_sleep_while_frames_wait_for_a_batch(url: str) -> None:
     with joined(url) as (listener, connector):
         connector.send(FrameBatch.of(*frames(10)), 0)
         end_ns = deadline_ns()
@@ -205,7 +205,7 @@ def test_a_fan_in_merges_its_peers_and_speaks_to_each(url: str) -> None:
         second.close()
 
 
-def test_a_fan_in_speaks_to_those_that_stay_before_it_notices_that_another_left(url: str) -> None:
+def test_a_fan_in_serves_those_that_stay_before_noticing_a_leaver(url: str) -> None:
     with joined(url, pattern=Pattern.FAN_IN) as (listener, leaves):
         stays = connect_while_serving(listener, pattern=Pattern.FAN_IN)
         heard = FrameBatch()

@@ -37,7 +37,8 @@ def test_connect_returns_before_the_listener_is_served(url: str) -> None:
         listener.close()
 
 
-def test_the_peer_s_leaving_is_noticed_by_who_waits_for_room_while_frames_lie_unread(url: str) -> None:
+def test_a_sender_without_room_notices_that_its_peer_left(url: str) -> None:
+    """Frames of the peer lie unread."""
     without_broker(url, AT_A_BROKER_NOBODY_LEAVES)
     if "inproc" in url:
         pytest.skip("libzmq says nothing when an inproc peer leaves; a session ends in band")
@@ -101,7 +102,7 @@ def test_who_does_not_show_the_token_is_refused_and_hears_nothing(url: str, tmp_
             stranger.close(0)
 
 
-def test_a_second_peer_gets_no_part_in_a_conversation_of_two_and_is_counted(url: str) -> None:
+def test_a_second_peer_of_a_pair_is_refused_and_counted(url: str) -> None:
     with joined(url) as (listener, connector):
         try:
             second = connect(listener.url, TOKEN, deadline_ns(1))

@@ -75,15 +75,13 @@ def test_keys_that_have_expired_are_refused(own: Path) -> None:
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_that_holds_no_key_is_named_whatever_the_transport_and_the_end(
-    scheme: str, name: str, own: Path
-) -> None:
+def test_a_file_without_a_key_is_named_by_every_transport_and_end(scheme: str, name: str, own: Path) -> None:
     (own / name).write_text("no key\n")
     with pytest.raises(BadAddress, match=rf"{own / name} (cannot be used|holds no pair)"):
         listen(f"{scheme}://127.0.0.1:0?keys={own}", TOKEN)
 
 
-def test_a_ca_that_signs_nothing_and_a_curve_key_of_other_letters_are_no_keys(keys: Path, own: Path) -> None:
+def test_a_ca_without_a_signature_and_a_bad_curve_key_are_no_keys(keys: Path, own: Path) -> None:
     shutil.copy(own / "listener.pem", own / "ca.pem")
     with pytest.raises(BadAddress, match=rf"{own / 'ca.pem'} is no certificate of an authority: make keys"):
         Keys.checked(own)

@@ -54,7 +54,8 @@ def test_each_subscriber_has_every_message_in_order_from_the_first(url: str) -> 
 
 
 @pytest.mark.parametrize("pattern", [Pattern.FANOUT, Pattern.TOPIC])
-def test_several_publish_to_one_exchange_and_each_subscriber_has_all_of_each(pattern: Pattern, url: str) -> None:
+def test_each_subscriber_has_all_of_each_publisher(pattern: Pattern, url: str) -> None:
+    """They publish to one exchange."""
     with contextlib.ExitStack() as closing:
         publishers = [listen(distinct(url, k), TOKEN, pattern, (f"news.p{k}",)) for k in range(2)]
         everywhere = all_places([link.url for link in publishers])
@@ -112,7 +113,7 @@ def test_many_patterns_of_one_subscriber_are_one_stream(url: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", [Pattern.FANOUT, Pattern.TOPIC])
-def test_a_frame_of_the_greatest_length_passes_and_one_that_is_too_long_does_not(pattern: Pattern, url: str) -> None:
+def test_the_longest_frame_passes_and_a_longer_one_does_not(pattern: Pattern, url: str) -> None:
     frame = bytes(range(256)) * (LONGEST_FRAME // 256)
     with publishing(url, pattern, (KEY,), ("#",)) as (publisher, subscribers):
         (batch,) = spread(publisher, subscribers, [frame, b"", frame], LONGEST_FRAME)

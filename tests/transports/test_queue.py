@@ -107,7 +107,7 @@ def test_a_frame_of_the_greatest_length_passes(url: str) -> None:
         assert list(batch) == [frame, b"small", frame]
 
 
-def test_who_only_publishes_receives_nothing_and_who_only_consumes_cannot_send(url: str) -> None:
+def test_publishers_receive_nothing_and_consumers_cannot_send(url: str) -> None:
     with sharing(url, consumers=1, publishers=1) as (taking, giving):
         assert giving[0].receive(FrameBatch()) == 0
         with pytest.raises(Exception, match=r"only receives|not supported") as said:

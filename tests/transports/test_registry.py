@@ -30,7 +30,8 @@ def test_the_schemes_of_this_repository_are_found() -> None:
     assert sorted(scheme for transport in built_in().values() for scheme in transport.places) == OURS
 
 
-def test_a_distribution_s_transport_that_lacks_its_library_says_so_and_harms_no_other(tmp_path: Path) -> None:
+def test_another_s_transport_without_its_library_harms_no_other(tmp_path: Path) -> None:
+    """It says what it lacks."""
     add_distribution(tmp_path, "broken", "exchange_broken", BROKEN)
     with installed(tmp_path):
         assert set(OURS) <= set(known_schemes())
@@ -55,7 +56,7 @@ def test_a_file_of_this_package_that_cannot_be_imported_harms_no_other(tmp_path:
     registry._of_this_package.cache_clear()
 
 
-def test_a_refusal_says_which_transports_have_it_another_distribution_s_among_them(tmp_path: Path) -> None:
+def test_a_refusal_names_other_distributions_transports_too(tmp_path: Path) -> None:
     add_distribution(tmp_path, "wire", "exchange_wire", WIRE)
     with installed(tmp_path), pytest.raises(UserError) as refused:
         check_transport(RunSettings(transport="memory", nagle=("gateway",)))

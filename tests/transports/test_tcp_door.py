@@ -61,7 +61,7 @@ def test_strangers_who_take_every_descriptor_are_refused_and_counted(listener: L
         peer.close()
 
 
-def test_without_a_descriptor_for_anybody_the_listener_waits_and_does_not_spin(listener: Link) -> None:
+def test_a_listener_without_descriptors_waits_and_does_not_spin(listener: Link) -> None:
     with strangers(listener, 1) as sockets:
         with descriptors_left(1), open(os.devnull):
             knock(listener, sockets)

@@ -39,7 +39,8 @@ def test_any_split_of_the_stream_gives_the_same_frames(frames: list[bytes], data
 
 
 @given(st.binary(max_size=300))
-def test_bytes_from_outside_give_frames_or_a_refusal_and_stay_within_the_buffers(garbage: bytes) -> None:
+def test_bytes_from_outside_stay_within_the_buffers(garbage: bytes) -> None:
+    """They give frames, or a refusal."""
     inbound = np.frombuffer(garbage, np.uint8).copy()
     batch = FrameBatch(8, 256, 64)
     at, count, too_long = split_frames(inbound, len(inbound), batch.buffer, batch.offsets, 0, 64)

@@ -121,7 +121,7 @@ def url(distribution: Path, tmp_path: Path) -> Iterator[str]:
         yield f"unix://{tmp_path / 'link'}"
 
 
-def test_a_run_goes_over_a_transport_of_another_distribution_whose_broker_is_measured_and_inspected(
+def test_a_run_goes_over_a_transport_of_another_distribution(
     distribution: Path, tmp_path: Path, matched: dict[str, object]
 ) -> None:
     """The relay's frames go over the example's links."""

@@ -78,7 +78,8 @@ def test_a_peer_that_went_and_came_back_between_two_looks_has_gone() -> None:
                 connector.wait(time.monotonic_ns() + 10**9)
 
 
-def test_a_peer_that_left_before_its_first_frame_has_gone_although_another_stays() -> None:
+def test_a_peer_that_left_before_its_first_frame_has_gone() -> None:
+    """Although another stays."""
     with closing(listen(ANYWHERE, TOKEN)) as listener, zmq.Context() as context:
         doorman = listener._doorman  # type: ignore[attr-defined]
         with context.socket(zmq.PAIR) as peer:
@@ -94,7 +95,8 @@ def test_a_peer_that_left_before_its_first_frame_has_gone_although_another_stays
             assert len(doorman._open) == 1
 
 
-def test_a_path_whose_listener_was_killed_is_free_and_one_that_has_a_listener_or_a_file_is_not(tmp_path: Path) -> None:
+def test_a_path_is_free_once_its_listener_was_killed(tmp_path: Path) -> None:
+    """A path that has a listener or a file is not free."""
     left, file = tmp_path / "left", tmp_path / "file"
     with socket.socket(socket.AF_UNIX) as died:  # what a killed process leaves: a socket that nobody removed
         died.bind(str(left))

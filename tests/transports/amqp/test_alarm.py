@@ -84,9 +84,10 @@ def carry_all(source: Link, target: Link, frames: FrameBatch, expected: int) -> 
 
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("delivery", ["lossy", "confirmed"])
-def test_a_publisher_pauses_during_an_alarm_and_then_goes_on_and_nothing_is_lost(
+def test_a_publisher_pauses_during_an_alarm_and_loses_nothing(
     client: str, delivery: str, node: Node, mark: Callable[[float], None]
 ) -> None:
+    """Behind the alarm it goes on."""
     with two_ends(f"{node.url}/?client={client}&delivery={delivery}") as (listener, connector):
         mark(0)
         early, late = publish_until_paused(connector), FrameBatch.of(*NUMBERED)

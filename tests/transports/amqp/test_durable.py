@@ -105,7 +105,8 @@ def test_confirmed_messages_are_there_in_order_after_the_broker_s_restart(restar
     assert left_at(restarted, len(NUMBERED)) == NUMBERED
 
 
-def test_a_durable_subscriber_finds_under_its_name_what_came_before_the_restart(restarted: str) -> None:
+def test_a_durable_subscriber_finds_messages_from_before_a_restart(restarted: str) -> None:
+    """It finds them under its name."""
     for run, pattern, keys in SUBSCRIBED:
         heir = connect(f"{restarted}&subscriber=shop", run, deadline_ns(), pattern, keys)
         batch = FrameBatch(1 << 16)
@@ -114,9 +115,10 @@ def test_a_durable_subscriber_finds_under_its_name_what_came_before_the_restart(
         assert list(batch) == NUMBERED
 
 
-def test_requests_that_nobody_answered_outlive_the_broker_and_the_queue_of_their_answers_does_not(
+def test_unanswered_requests_outlive_the_broker(
     restarted: str,
 ) -> None:
+    """The queue of their answers does not."""
     server, requests = listen(restarted, "asked", pattern=Pattern.REQUESTS), FrameBatch(1 << 16)
     until(lambda: server.receive(requests) >= 0 and requests.count >= len(NUMBERED), server)
     assert list(requests) == NUMBERED
@@ -128,9 +130,10 @@ def test_requests_that_nobody_answered_outlive_the_broker_and_the_queue_of_their
 
 @pytest.mark.long
 @pytest.mark.parametrize(("client", "number"), [("compiled", signal.SIGTERM), ("pika", signal.SIGKILL)])
-def test_confirmed_messages_are_there_however_they_were_sent_and_the_broker_ended(
+def test_confirmed_messages_outlive_every_end_of_the_broker(
     client: str, number: signal.Signals, nodes: list[Node]
 ) -> None:
+    """However they were sent."""
     url = f"{nodes[0].url}/?client={client}&delivery=durable"
     publish_and_confirm(url, FrameBatch.of(*NUMBERED))
     nodes[0].process.send_signal(number)
@@ -140,9 +143,10 @@ def test_confirmed_messages_are_there_however_they_were_sent_and_the_broker_ende
 
 
 @pytest.mark.long
-def test_what_was_confirmed_before_the_broker_fell_is_there_though_its_publisher_was_in_full_swing(
+def test_confirmed_messages_outlive_a_broker_that_falls_under_load(
     nodes: list[Node],
 ) -> None:
+    """The publisher was in full swing."""
     url = f"{nodes[0].url}/?delivery=durable"
     connector, frames, sent = connect(url, RUN, deadline_ns()), FrameBatch.of(*NUMBERED * 10), 0
     while connector.facts()["confirmed"] < 2000:

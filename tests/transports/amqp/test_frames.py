@@ -136,7 +136,7 @@ def test_a_message_longer_than_the_batch_takes_is_dropped_and_counted() -> None:
 
 
 @given(cut=st.integers(0, 9100))
-def test_a_message_that_comes_for_two_batches_goes_by_the_one_that_is_to_have_it(cut: int) -> None:
+def test_a_message_for_two_batches_goes_to_the_right_one(cut: int) -> None:
     scanner, aside, batch = Scanner(CHANNEL, FRAME_MAX), FrameBatch(10), FrameBatch(10, 4096, 1000)
     data = np.frombuffer(b"".join(delivery(b"x" * 9000, 1) + delivery(b"short", 2)), np.uint8)
     _, consumed, _ = scanner.scan(data, 0, cut, aside)

@@ -156,7 +156,7 @@ def test_a_probe_sees_how_deep_the_queues_are_and_takes_them_down(at_broker: str
     connector.close()
 
 
-def test_a_probe_whose_channel_is_closed_takes_nothing_down_and_raises_nothing(at_broker: str) -> None:
+def test_a_probe_with_a_closed_channel_takes_nothing_down(at_broker: str) -> None:
     """The broker closed it, and was frozen before it opened another."""
     probe = RabbitMqProbe(at_broker, TOKEN)
     session = probe._session
@@ -228,9 +228,8 @@ def address(url: str) -> BrokerAddress:
         ("ACCESS_REFUSED - access to queue 'q' in vhost '/' refused for user 'u'", TransportError, "refuses: ACCESS"),
     ],
 )
-def test_a_queue_that_another_has_is_taken_and_one_that_the_user_may_not_use_is_not(
-    reply: str, kind: type[TransportError], words: str
-) -> None:
+def test_only_a_queue_that_another_has_counts_as_taken(reply: str, kind: type[TransportError], words: str) -> None:
+    """One that the user may not use does not."""
     with pytest.raises(TransportError, match=words) as refused:
         explain(ChannelClosedByBroker(403, reply), address("amqp://u@host"))
     assert refused.type is kind

@@ -68,9 +68,10 @@ def stream_of(written: list[Written], strangers: list[tuple[int, bytes]]) -> tup
     cuts=st.lists(st.integers(1, 120), max_size=60),
     capacity=st.integers(1, 3),
 )
-def test_messages_confirms_and_what_is_for_pika_come_out_in_order_however_they_are_cut_and_mixed(
+def test_mixed_and_cut_streams_come_out_in_order(
     written: list[Written], strangers: list[tuple[int, bytes]], cuts: list[int], capacity: int
 ) -> None:
+    """Messages, confirms, and what is for pika."""
     frames, foreign = stream_of(written, strangers)
     data, reader = b"".join(frames), Reader(capacity=capacity)
     for cut in cuts:

@@ -40,9 +40,10 @@ def test_where_rabbitmq_is_not_installed_it_says_what_to_type(tmp_path: Path) ->
 
 
 @pytest.mark.usefixtures("not_installed")
-def test_a_test_that_needs_rabbitmq_fails_with_the_sentence_unless_it_is_left_out(
+def test_a_test_without_rabbitmq_fails_unless_it_is_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """It fails with the sentence that says what to install."""
     monkeypatch.delenv(broker.LEFT_OUT_BY, raising=False)
     with pytest.raises(pytest.fail.Exception, match=r"apt-get install rabbitmq-server.*leaves this test out"):
         broker.need_rabbitmq()
