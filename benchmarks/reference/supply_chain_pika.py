@@ -108,7 +108,7 @@ class PikaAgent:
 
     def target(self, message: Message, sender: int, initiator: int) -> int:
         if message.to is To.HQ_IN_TURN:
-            self.turn = (self.turn + 1) % self.chain.many(AgentKind.HQ)
+            self.turn = (self.turn + 1) % self.chain.count_of(AgentKind.HQ)
         centre = self.chain.centre_of(self.me.number)
         return {
             To.ITSELF: self.me.number,

@@ -55,8 +55,8 @@ class Cell:
     @property
     def rate_per_s(self) -> float | None:
         """The rate at which each publisher's messages fall due; None is as fast as it goes."""
-        found = self.point.get(RATE, MAX)
-        return None if found == MAX else float(found)
+        rate = self.point.get(RATE, MAX)
+        return None if rate == MAX else float(rate)
 
     @property
     def sample_s(self) -> float:

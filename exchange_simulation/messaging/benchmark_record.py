@@ -97,9 +97,9 @@ def _announce(
     """
     cells = zip(plan.cells, role_counts, strict=True)
     least_s = repeats * sum(known_s(cell) + roles * START_S[cell.has_broker] for cell, roles in cells)
-    many = f"{counted(len(plan.cells), 'cells')} of up to {counted(max(role_counts), 'roles')}"
+    extent = f"{counted(len(plan.cells), 'cells')} of up to {counted(max(role_counts), 'roles')}"
     least = f": at least about {duration_in_words(least_s)}" if least_s >= 1 else ""
     again = "; noisy ones again (--keep-noisy: never)" if rule else ""
-    say(f"{benchmark.name}: {many}, measured {counted(repeats, 'times')}{least}{again}")
+    say(f"{benchmark.name}: {extent}, measured {counted(repeats, 'times')}{least}{again}")
     for reason in plan.left_out:
         say(f"{benchmark.name}: left out, {reason}")

@@ -232,8 +232,8 @@ def _figures(part: str, pattern: Pattern, given: Given, result: RoleResult) -> F
         return bounce_figures(given["size"], result)
     if part == "ask":
         return reply_figures(given["size"], [result], given["sample_s"])
-    found = flow_figures(given["size"], [result]) if part == "consume" else {}
-    return {name: value for name, value in found.items() if not name.startswith("latency")}
+    figures = flow_figures(given["size"], [result]) if part == "consume" else {}
+    return {name: value for name, value in figures.items() if not name.startswith("latency")}
 
 
 def _show(part: str, pattern: Pattern, given: Given, result: RoleResult, as_json: bool) -> None:

@@ -78,5 +78,5 @@ def seconds_of(readings: list[Reading]) -> list[Reading]:
 
 def figures_of(readings: list[Reading]) -> Reading:
     """The rates over all the time. It has no levels, as memory is one."""
-    found = between(readings[0], readings[-1])
-    return {name: found[name] for name in (*SHARES.values(), "interrupts_per_s")}
+    rates = between(readings[0], readings[-1])
+    return {name: rates[name] for name in (*SHARES.values(), "interrupts_per_s")}

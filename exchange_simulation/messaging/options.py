@@ -66,10 +66,10 @@ def numbers_of(text: str, what: str, low: int, high: int) -> tuple[int, ...]:
     words = list(dict.fromkeys([first, last])) if dots else text.split(",")
     if not all(word.strip().isdecimal() for word in words):
         raise click.BadParameter(f"{text!r} is no list of {what}: give whole numbers, as 1,2,4,8, or 1..8")
-    found = _in_order(text, "number", list(map(int, words)))
-    if not low <= found[0] <= found[-1] <= high:
+    numbers = _in_order(text, "number", list(map(int, words)))
+    if not low <= numbers[0] <= numbers[-1] <= high:
         raise click.BadParameter(f"{text!r}: {what} are {low:,} to {high:,}")
-    return tuple(range(found[0], found[-1] + 1)) if dots else found
+    return tuple(range(numbers[0], numbers[-1] + 1)) if dots else numbers
 
 
 def _in_order(text: str, noun: str, found: list[int]) -> tuple[int, ...]:
@@ -96,10 +96,10 @@ class EachOnce(Listed):
     """One or more values of one type, each once, with commas between them."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[Any]:
-        found = super().convert(value, param, ctx)
-        if not found or len(set(found)) < len(found):
+        values = super().convert(value, param, ctx)
+        if not values or len(set(values)) < len(values):
             self.fail(f"{value!r}: give one or more, each once, with commas between them", param, ctx)
-        return found
+        return values
 
 
 class Seconds(Number):
@@ -137,13 +137,13 @@ def numbers(
 
 def rates_of(text: str) -> tuple[float | None, ...]:
     """Parse rates, messages a second, each once; None, written max, is as fast as it goes. BadParameter."""
-    found = tuple(Rate("messages", LEAST_RATE_PER_S).convert(part.strip(), None, None) for part in text.split(","))
-    if len(set(found)) < len(found):
+    rates = tuple(Rate("messages", LEAST_RATE_PER_S).convert(part.strip(), None, None) for part in text.split(","))
+    if len(set(rates)) < len(rates):
         raise click.BadParameter(f"{text!r} names a rate twice")
-    for rate in found:
+    for rate in rates:
         if rate is not None and not LEAST_RATE_PER_S <= rate <= MAX_RATE_PER_S:
             raise click.BadParameter(f"{rate:g} is no rate: give {LEAST_RATE_PER_S:g} to {MAX_RATE_PER_S:,}, or max")
-    return found
+    return rates
 
 
 RATES = click.Option(

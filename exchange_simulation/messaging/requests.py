@@ -115,10 +115,10 @@ class PingPong:
         answerer = {self.answerer: results[self.answerer]}
         answered = results[self.answerer].sent
         expected = cell.count(self.counts)
-        found = wrong_with(asker, asker, expected) + stopped_in_words(answerer)
+        reasons = wrong_with(asker, asker, expected) + stopped_in_words(answerer)
         if answered != expected:
-            found.append(f"the {self.answerer} answered {answered:,} messages instead of {expected:,}")
-        return found
+            reasons.append(f"the {self.answerer} answered {answered:,} messages instead of {expected:,}")
+        return reasons
 
     def figures(self, cell: Cell, results: Results) -> Figures:
         return bounce_figures(cell.size, results[self.asker])
@@ -126,11 +126,11 @@ class PingPong:
 
 def bounce_figures(size: int, asker: RoleResult) -> Figures:
     """Figures of the round trip; one way is half of its mean, so the time of all bounces over twice their number."""
-    found = latency_figures([asker], "round_trip")
-    if not found:
+    figures = latency_figures([asker], "round_trip")
+    if not figures:
         return {}
-    one_way_us = found["round_trip_mean_us"] / 2
-    return {**found, "one_way_mean_us": one_way_us, "one_way_megabytes_per_s": size / one_way_us}
+    one_way_us = figures["round_trip_mean_us"] / 2
+    return {**figures, "one_way_mean_us": one_way_us, "one_way_megabytes_per_s": size / one_way_us}
 
 
 @dataclass(frozen=True)

@@ -48,16 +48,16 @@ class Streams:
     """The name of the median of the streams' own rates, if it is a figure; it is left out unless all were timed."""
 
     def roles(self, cell: Cell, links: Links) -> list[Role]:
-        found = []
+        roles: list[Role] = []
         size = self.size(cell)
         count = self.count(cell)
         for number in self._numbers(cell):
             listener, connector = links.pair(size, name=number.strip(), one_way=True)
-            found += [
-                Role(f"consumer{number}", Consume(size, count, cell.rate_per_s is None), (listener,)),
-                Role(f"publisher{number}", Publish(size, count, rate_per_s=cell.rate_per_s), (connector,), begins=True),
-            ]
-        return found
+            consume = Consume(size, count, cell.rate_per_s is None)
+            publish = Publish(size, count, rate_per_s=cell.rate_per_s)
+            roles.append(Role(f"consumer{number}", consume, (listener,)))
+            roles.append(Role(f"publisher{number}", publish, (connector,), begins=True))
+        return roles
 
     def _numbers(self, cell: Cell) -> list[str]:
         return _numbers(cell.point[self.many] if self.many else 1)
@@ -74,11 +74,11 @@ class Streams:
     def figures(self, cell: Cell, results: Results) -> Figures:
         size = self.size(cell)
         consumers = of_kind(results, "consumer").values()
-        found = published_figures(size, results)
+        figures = published_figures(size, results)
         each = [flow_figures(size, [one]) for one in consumers]
         if not self.of_each or not all("messages_per_s" in own for own in each):
-            return found
-        return {**found, self.of_each: median(own["messages_per_s"] for own in each)}
+            return figures
+        return {**figures, self.of_each: median(own["messages_per_s"] for own in each)}
 
 
 def published_roles(
@@ -202,10 +202,10 @@ def latency_figures(receivers: Sequence[RoleResult], name: str) -> Figures:
 
 def _figures_of_times(times: LogBuckets, name: str) -> Figures:
     """The figures, without a percentile above p50 of so few times that it is about the maximum."""
-    found = times.figures_us()
-    count = found.pop("count", 0)
+    figures = times.figures_us()
+    count = figures.pop("count", 0)
     return {
-        f"{name}_{what}_us": value for what, value in found.items() if what == "p50" or has_enough_orders(what, count)
+        f"{name}_{what}_us": value for what, value in figures.items() if what == "p50" or has_enough_orders(what, count)
     }
 
 

@@ -63,10 +63,10 @@ def _settings(plan: TrialPlan, arms: list[Observations]) -> Iterator[dict[str, A
         seeds = {repeat: plan.settings_of(TrialStep(repeat, arm.arm)).seed for repeat in arm.runs}
         written = {run["name"]: run.get("settings", {}) for run in arm.runs.values()}
         for name, value in planned.items():
-            found = {run: settings[name] for run, settings in written.items() if name in settings}
-            if name == "seed" and list(found.values()) == list(seeds.values()):
+            by_run = {run: settings[name] for run, settings in written.items() if name in settings}
+            if name == "seed" and list(by_run.values()) == list(seeds.values()):
                 continue
-            yield from _difference(f"settings.{name}", {f"{arm.arm.label}, as planned": value, **found})
+            yield from _difference(f"settings.{name}", {f"{arm.arm.label}, as planned": value, **by_run})
 
 
 def _difference(field: str, by_run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

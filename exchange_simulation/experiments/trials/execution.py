@@ -60,8 +60,8 @@ def to_do(trial: Path, plan: TrialPlan) -> list[TrialStep]:
 def _valid_attempts(trial: Path) -> dict[str, list[Record]]:
     """The usable runs by the name of their step, without warm-ups."""
     warm_up = f"{WARM_UP:02}-"
-    found = attempts(trial).items()
-    return {step: list(filter(is_valid, records)) for step, records in found if not step.startswith(warm_up)}
+    by_step = attempts(trial)
+    return {step: list(filter(is_valid, tries)) for step, tries in by_step.items() if not step.startswith(warm_up)}
 
 
 def execute(trial: Path, plan: TrialPlan, steps: list[TrialStep], measure: Measure, progress: Progress) -> bool:
@@ -110,9 +110,9 @@ class CtrlC:
     @contextlib.contextmanager
     def noted(cls) -> Iterator[CtrlC]:
         """Inside, signals are noted."""
-        found = cls()
-        with handled_by(LIKE_CTRL_C, found._note):
-            yield found
+        ctrl_c = cls()
+        with handled_by(LIKE_CTRL_C, ctrl_c._note):
+            yield ctrl_c
 
 
 class Progress:

@@ -145,15 +145,15 @@ def observe(trial: Path, plan: TrialPlan) -> dict[str, Observations]:
 
 
 def _observations(records: dict[str, list[Record]], plan: TrialPlan, arm: TrialArm) -> Observations:
-    found = Observations(arm, {}, [])
+    observations = Observations(arm, {}, [])
     for repeat in range(1, plan.repeats + 1):
         tries = records.get(TrialStep(repeat, arm).name, [])
         valid = list(filter(is_valid, tries))
         counts = plan.redo.choose(valid) if plan.redo else next(iter(valid), None)
         if counts:
-            found.runs[repeat] = counts
+            observations.runs[repeat] = counts
         for record in tries:
             is_noisy = plan.redo is not None and is_valid(record) and plan.redo.is_noisy(record)
             if record is not counts:
-                (found.set_aside if is_noisy else found.excluded).append((repeat, record))
-    return found
+                (observations.set_aside if is_noisy else observations.excluded).append((repeat, record))
+    return observations

@@ -23,7 +23,7 @@ FILE = "comparison.json"
 def results(trial: Path, plan: TrialPlan) -> dict[str, Any]:
     """The results of all runs in the trial's folder so far."""
     observed = observe(trial, plan)
-    found = conditions(plan, observed.values())
+    run_conditions = conditions(plan, observed.values())
     complete = all(len(arm.runs) == plan.repeats for arm in observed.values())
     verdicts = judge_all(plan, observed)
     times = resumed(trial, plan)
@@ -32,7 +32,7 @@ def results(trial: Path, plan: TrialPlan) -> dict[str, Any]:
         "name": trial.name,
         "study": plan.study.name,
         "status": "complete" if complete else "partial",
-        "caveats": list(filter(None, [unreachable(plan), *caveats(plan, observed, found, times)])),
+        "caveats": list(filter(None, [unreachable(plan), *caveats(plan, observed, run_conditions, times)])),
         "seed": plan.seed,
         "seed_by_repeat": plan.seed_by_repeat,
         "repeats": plan.repeats,
@@ -45,7 +45,7 @@ def results(trial: Path, plan: TrialPlan) -> dict[str, Any]:
         "verdicts": _verdicts(plan, observed, verdicts),
         "undecided": sum(not is_decided(verdict) for verdict in verdicts),
         "arms": [_arm(arm, plan) for arm in observed.values()],
-        "conditions": found,
+        "conditions": run_conditions,
         "order": [step.name for step in plan.steps],
     }
 
@@ -62,8 +62,8 @@ def _redo_noisy(plan: TrialPlan, arms: Iterable[Observations]) -> dict[str, Any]
 def _statistics(plan: TrialPlan) -> dict[str, Any]:
     """How the verdicts were found, with the looks of a trial that goes on."""
     alpha = alpha_of(plan)
-    found = statistics_of(len(planned_rows(plan)), alpha)
-    return {**found, "looks": list(plan.looks), "alpha_of_a_look": alpha}
+    statistics = statistics_of(len(planned_rows(plan)), alpha)
+    return {**statistics, "looks": list(plan.looks), "alpha_of_a_look": alpha}
 
 
 def _arm(arm: Observations, plan: TrialPlan) -> dict[str, Any]:

@@ -121,10 +121,10 @@ def deviations(results: Path) -> Iterator[float]:
 
     A record that is damaged, or that another version wrote, is left out.
     """
-    found: list[Path] = []
+    paths: list[Path] = []
     with contextlib.suppress(OSError):
-        found = sorted(results.glob("*/comparison.json"), key=lambda path: path.stat().st_mtime)
-    for path in found[-LATEST_TRIALS:]:
+        paths = sorted(results.glob("*/comparison.json"), key=lambda path: path.stat().st_mtime)
+    for path in paths[-LATEST_TRIALS:]:
         with contextlib.suppress(OSError, KeyError, TypeError, ValueError, ZeroDivisionError):
             yield from _deviations_in(decode(path.read_bytes(), ComparisonRecord))
 

@@ -43,19 +43,21 @@ def packed(cell: Cell) -> int:
 def frames(cell: Cell) -> int:
     """Number of frames that hold the messages. If few messages fit in a frame, fewer messages are sent."""
     messages = cell.count(COUNTS, MESSAGE_BYTES)
-    many = packed(cell)
-    return max(2, -(-messages // many) if cell.settings.get("count") else min(messages // many, messages // 8))
+    messages_a_frame = packed(cell)
+    if cell.settings.get("count"):
+        return max(2, -(-messages // messages_a_frame))
+    return max(2, min(messages // messages_a_frame, messages // 8))
 
 
 STREAM = Streams(frames, size=lambda cell: packed(cell) * MESSAGE_BYTES)
 
 
 def figures(cell: Cell, results: Results) -> Figures:
-    found = STREAM.figures(cell, results)
-    if "messages_per_s" not in found:
-        return found
-    frames_per_s = found.pop("messages_per_s")
-    return {**found, "frames_per_s": frames_per_s, "messages_per_s": frames_per_s * packed(cell)}
+    stream_figures = STREAM.figures(cell, results)
+    if "messages_per_s" not in stream_figures:
+        return stream_figures
+    frames_per_s = stream_figures.pop("messages_per_s")
+    return {**stream_figures, "frames_per_s": frames_per_s, "messages_per_s": frames_per_s * packed(cell)}
 
 
 BENCHMARK = Benchmark(

@@ -17,8 +17,10 @@ SMALL = Published("small messages", "about 300 ns", level=300.0)
 
 
 def figures(cell: Cell, results: Results) -> Figures:
-    found = throughput.figures(cell, results)
-    return {**found, "between_arrivals_ns": 1e9 / found["messages_per_s"]} if "messages_per_s" in found else found
+    throughput_figures = throughput.figures(cell, results)
+    if "messages_per_s" not in throughput_figures:
+        return throughput_figures
+    return {**throughput_figures, "between_arrivals_ns": 1e9 / throughput_figures["messages_per_s"]}
 
 
 BENCHMARK = Benchmark(

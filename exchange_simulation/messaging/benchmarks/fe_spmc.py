@@ -54,11 +54,15 @@ def roles(cell: Cell, links: Links) -> list[Role]:
 
 
 def figures(cell: Cell, results: Results) -> Figures:
-    found = published_figures(cell.size, results)
-    if "messages_per_s" not in found:
-        return found
-    delivered_per_s = found.pop("messages_per_s")
-    return {"delivered_per_s": delivered_per_s, "published_per_s": delivered_per_s / cell.point["consumers"], **found}
+    published = published_figures(cell.size, results)
+    if "messages_per_s" not in published:
+        return published
+    delivered_per_s = published.pop("messages_per_s")
+    return {
+        "delivered_per_s": delivered_per_s,
+        "published_per_s": delivered_per_s / cell.point["consumers"],
+        **published,
+    }
 
 
 BENCHMARK = Benchmark(

@@ -192,7 +192,7 @@ def points(settings: Settings) -> list[Point]:
     from exchange_simulation.messaging.payload import NUMBERED
 
     size = settings["size"]
-    many = settings["queues"]
+    queues = settings["queues"]
     mode = settings["mode"]
     shape = Shape.of(settings)
     if settings.get("packing", 1) > size:
@@ -200,11 +200,11 @@ def points(settings: Settings) -> list[Point]:
     if size < NUMBERED and (shape.publishers > 1 or (mode == SHARED and shape.subscribers > 1)):
         raise UserError(f"--size is {size}: {NUMBERED} bytes or more tell messages of several clients apart")
     if mode == SHARED:
-        return [{"size_bytes": size, "queues": many}]
+        return [{"size_bytes": size, "queues": queues}]
     most = max(shape.publishers, shape.subscribers)
     if not all(map(has_broker, settings["transport"])):
         check_descriptors(2 * most, f"a role that meets {most} others has up to two connections with each")
-    return [{"size_bytes": size, "exchanges": many, "mode": mode}]
+    return [{"size_bytes": size, "exchanges": queues, "mode": mode}]
 
 
 def count_of(settings: Settings) -> int:

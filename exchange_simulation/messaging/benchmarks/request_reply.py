@@ -113,8 +113,8 @@ def figures(cell: Cell, results: Results) -> Figures:
     clients = list(of_kind(results, "client").values())
     looked_at = sum(fact.get("looked_at", 0) for client in clients for fact in client.facts)
     looks = {"looks_per_reply": looked_at / sum(client.received for client in clients)} if looked_at else {}
-    found = reply_figures(cell.size, clients, cell.sample_s)
-    return {**found, **looks} if found else {}
+    reply_rates = reply_figures(cell.size, clients, cell.sample_s)
+    return {**reply_rates, **looks} if reply_rates else {}
 
 
 BENCHMARK = Benchmark(

@@ -32,8 +32,10 @@ FULL = Published("10 GbE is full (on its slot) from 512 bytes on", "5.6 Gb/s", l
 
 
 def figures(cell: Cell, results: Results) -> Figures:
-    found = with_megabits(STREAMS.figures(cell, results))
-    return {**found, "stream_between_arrivals_ns": 1e9 / found[ONE]} if ONE in found else found
+    figures_of_streams = with_megabits(STREAMS.figures(cell, results))
+    if ONE not in figures_of_streams:
+        return figures_of_streams
+    return {**figures_of_streams, "stream_between_arrivals_ns": 1e9 / figures_of_streams[ONE]}
 
 
 BENCHMARK = Benchmark(

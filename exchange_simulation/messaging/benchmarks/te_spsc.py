@@ -75,11 +75,13 @@ def points(settings: Settings) -> list[Point]:
 
 
 def _check(key: str, patterns: tuple[str, ...]) -> None:
-    found = [pattern for pattern in patterns if matches(pattern, key)]
-    if len(found) != 1:
+    matching = [pattern for pattern in patterns if matches(pattern, key)]
+    if len(matching) != 1:
         shown = ", ".join(pattern[:40] for pattern in patterns[:3]) + (", ..." if len(patterns) > 3 else "")
         match = (
-            f"{len(found)} of {len(patterns)} patterns ({shown}) match" if found else f"no pattern ({shown}) matches"
+            f"{len(matching)} of {len(patterns)} patterns ({shown}) match"
+            if matching
+            else f"no pattern ({shown}) matches"
         )
         raise UserError(
             f"{match} the key {key[:40]!r}, and exactly one is to: "

@@ -184,7 +184,7 @@ class _Shift:
             case To.INITIATOR:
                 return initiator
             case To.HQ_IN_TURN:
-                self._turns[me] = (self._turns[me] + 1) % self._chain.many(AgentKind.HQ)
+                self._turns[me] = (self._turns[me] + 1) % self._chain.count_of(AgentKind.HQ)
                 return self._turns[me]
             case _:
                 return 0

@@ -48,34 +48,35 @@ class Chain:
     def locations(self) -> list[Location]:
         """The locations that take part in an interaction which is on."""
         kinds = {kind for each in self.topology.messages for kind in (each.source, each.target)}
-        return [Location(kind, number) for kind in AgentKind if kind in kinds for number in range(self.many(kind))]
+        return [Location(kind, number) for kind in AgentKind if kind in kinds for number in range(self.count_of(kind))]
 
-    def many(self, kind: AgentKind) -> int:
+    def count_of(self, kind: AgentKind) -> int:
         return self.topology.locations[kind]
 
     def centre_of(self, supermarket: int) -> int:
         """The distribution centre that serves a supermarket."""
-        return supermarket % self.many(AgentKind.DC)
+        return supermarket % self.count_of(AgentKind.DC)
 
     @cached_property
     def suppliers_of(self) -> list[list[int]]:
         """The suppliers of each family of products: as many families for each supplier, in changing company."""
-        each = self.topology.suppliers_of_a_family
-        many = self.many(AgentKind.SP)
-        load = [0] * many
-        found = []
+        of_a_family = self.topology.suppliers_of_a_family
+        suppliers = self.count_of(AgentKind.SP)
+        load = [0] * suppliers
+        chosen_by_family: list[list[int]] = []
         for family in range(self.topology.families):
-            wanted = math.floor((family + 1) * each + 1e-9) - math.floor(family * each + 1e-9)
-            first = sorted(range(many), key=lambda one: (load[one], (one - family) % many))[:wanted]
-            for one in first:
-                load[one] += 1
-            found.append(sorted(first))
-        return found
+            wanted = math.floor((family + 1) * of_a_family + 1e-9) - math.floor(family * of_a_family + 1e-9)
+            by_load = sorted(range(suppliers), key=lambda supplier: (load[supplier], (supplier - family) % suppliers))
+            chosen = by_load[:wanted]
+            for supplier in chosen:
+                load[supplier] += 1
+            chosen_by_family.append(sorted(chosen))
+        return chosen_by_family
 
     def family(self, centre: int, call: int) -> int:
         """The family of a centre's call for offers: all in turn, neighbours far apart."""
         return (
-            centre * self.topology.families // self.many(AgentKind.DC) + call * self._stride
+            centre * self.topology.families // self.count_of(AgentKind.DC) + call * self._stride
         ) % self.topology.families
 
     @cached_property
@@ -95,7 +96,7 @@ class Chain:
 
         The measured time begins in the middle between two initiations, so it has as many as planned, or the nearest.
         """
-        initiators = self.many(location.kind)
+        initiators = self.count_of(location.kind)
         rate = self.topology.initiations_per_s(interaction) / initiators
         first = ((location.number + 0.5) / initiators + times.warm_up_s * rate) % 1
         count = math.ceil(max(times.driven_s * rate - first, 0) - 1e-9)
@@ -105,12 +106,12 @@ class Chain:
         """Numbers of a message's destinations: queues of locations, topics of families, or one topic."""
         if message.to is To.EVERYBODY:
             return range(1)
-        return range(self.topology.families if message.to is To.FAMILY else self.many(message.target))
+        return range(self.topology.families if message.to is To.FAMILY else self.count_of(message.target))
 
     def copies(self, message: Message, destination: int) -> int:
         """Deliveries of one message."""
         if message.to is To.EVERYBODY:
-            return self.many(AgentKind.SM)
+            return self.count_of(AgentKind.SM)
         return len(self.suppliers_of[destination]) if message.to is To.FAMILY else 1
 
     def deliveries(self, times: ChainTimes) -> int:
@@ -118,7 +119,7 @@ class Chain:
         return sum(
             self._deliveries(Location(INTERACTIONS[number].initiator, place), number, times)
             for number in self.topology.interactions
-            for place in range(self.many(INTERACTIONS[number].initiator))
+            for place in range(self.count_of(INTERACTIONS[number].initiator))
         )
 
     def _deliveries(self, location: Location, number: int, times: ChainTimes) -> int:

@@ -38,12 +38,14 @@ WORDS = {AgentKind.SM: "supermarket", AgentKind.DC: "centre", AgentKind.SP: "sup
 def agents_of(chain: Chain, most: int) -> list[tuple[Location, ...]]:
     """An agent for each location while they are few; else those of a kind share, in proportion to their number."""
     locations = chain.locations
-    found: list[tuple[Location, ...]] = []
+    agents: list[tuple[Location, ...]] = []
     for kind in AgentKind:
-        own = [each for each in locations if each.kind is kind]
-        many = min(len(own), max(1, len(own) * most // len(locations))) if len(locations) > most else len(own)
-        found += [tuple(own[first::many]) for first in range(many)]
-    return found
+        of_kind = [location for location in locations if location.kind is kind]
+        number = len(of_kind)
+        if len(locations) > most:
+            number = min(len(of_kind), max(1, len(of_kind) * most // len(locations)))
+        agents += [tuple(of_kind[first::number]) for first in range(number)]
+    return agents
 
 
 def roles_of(chain: Chain, times: ChainTimes, links: Links, most_agents: int, reconnects: bool) -> list[Role]:
@@ -56,7 +58,7 @@ def roles_of(chain: Chain, times: ChainTimes, links: Links, most_agents: int, re
         wired = _without_a_broker(chain, agents, links)
     start = mmap.mmap(-1, 8)
     shares = Sharing("the supply chain", chain.deliveries(times))
-    subscribers = chain.many(AgentKind.SM)
+    subscribers = chain.count_of(AgentKind.SM)
     return [
         Role(
             _name(locations),
@@ -168,7 +170,7 @@ def _sent_to(chain: Chain, locations: Sequence[Location], messages: Sequence[Mes
 
 
 def _without_a_broker(chain: Chain, agents: Sequence[tuple[Location, ...]], links: Links) -> list[_Wires]:
-    headquarters = chain.many(AgentKind.HQ)
+    headquarters = chain.count_of(AgentKind.HQ)
     pulls, push = links.many(LARGEST_MESSAGE, Pattern.QUEUE, [()] * headquarters, name="statistics")
     pubs, sub = links.many(LARGEST_MESSAGE, Pattern.FANOUT, [()] * headquarters, name="announcements")
     statistics, *announced = (NUMBER_OF[name] for name in ("statInfoSM", "productAnnouncement", "creditCardHL"))

@@ -134,8 +134,8 @@ def print_plan(plan: SupplyChainPlan, head: str) -> None:
         f"{head}: {number(plan.received)} messages/s delivered of {number(plan.sent)}/s sent, "
         f"{number(plan.received_kb)} kB/s"
     )
-    many = ", ".join(f"{topology.locations[kind]} {kind.name}" for kind in AgentKind)
-    console.print(f"{many}; {counted(topology.families, 'product families')}")
+    locations = ", ".join(f"{topology.locations[kind]} {kind.name}" for kind in AgentKind)
+    console.print(f"{locations}; {counted(topology.families, 'product families')}")
     for table in (_interactions(plan), _messages(plan), _groups(plan), _locations(plan), _ours()):
         console.print()
         console.print(table)

@@ -55,9 +55,9 @@ def wrong_with_restarted(chain: Chain, times: ChainTimes, results: Mapping[str, 
 
 def losses_of(results: Mapping[str, RoleResult]) -> Figures:
     """The cost of a broker's restart: lost messages without a guarantee, and copies of messages with one."""
-    found = counts_of(results)
-    redelivered = sum(counts.doubled for counts in found.values())
-    return {"lost_not_persistent": lost_of(found, assured=False), "redelivered": redelivered}
+    counts_by_message = counts_of(results)
+    redelivered = sum(counts.doubled for counts in counts_by_message.values())
+    return {"lost_not_persistent": lost_of(counts_by_message, assured=False), "redelivered": redelivered}
 
 
 def _left(results: Mapping[str, RoleResult]) -> Iterator[str]:

@@ -172,10 +172,10 @@ def _check_names(where: str, table: Mapping[str, Any], allowed: set[str]) -> Non
 
 
 def _table(path: Path, entries: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = entries.get(name)
-    if not isinstance(found, dict):
+    entry = entries.get(name)
+    if not isinstance(entry, dict):
         raise UserError(f"--config {path} lacks the table [{name}]; this is a whole file:\n\n{EXAMPLE}")
-    return found
+    return entry
 
 
 def _whole(path: Path, table: Mapping[str, Any], name: str, least: int, most: int, default: int = 0) -> int:

@@ -70,7 +70,7 @@ def test_each_interaction_begins_as_often_as_planned(topology: Topology, warm_up
     chain, times = Chain(topology), ChainTimes(warm_up_s, 20.0, 1.0)
     for number in topology.interactions:
         initiator = INTERACTIONS[number].initiator
-        dues = [chain.dues_ns(Location(initiator, place), number, times) for place in range(chain.many(initiator))]
+        dues = [chain.dues_ns(Location(initiator, place), number, times) for place in range(chain.count_of(initiator))]
         begun = np.count_nonzero(np.concatenate(dues) >= warm_up_s * 1e9)
         assert abs(begun - topology.initiations_per_s(number) * 20) <= 0.5 + 1e-6, number
 
