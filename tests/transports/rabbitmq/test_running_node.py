@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from exchange.results import Usage
+from exchange.results import ResourceUsage
 from tests.broker import accepted_with_nodelay, family, files_others_may_touch
 from tests.machine import PATIENCE_S, until
 from transports.rabbitmq import Node, NodeUsage
@@ -105,7 +105,7 @@ def test_its_usage_grows_and_has_the_names_of_a_component_s(rabbitmq_node: Node)
     for _ in range(20):
         assert greeting_of(rabbitmq_node.host, rabbitmq_node.port, patience_s=PATIENCE_S)
     used = rabbitmq_node.usage().since(before)
-    of_a_component = Usage.now().since(Usage.now())
+    of_a_component = ResourceUsage.now().since(ResourceUsage.now())
     assert set(used) == {*of_a_component, "rss_bytes"}
     assert 0 < used["cpu_s"] < 10
     assert rabbitmq_node.cpu_ns() >= before.cpu_ns + used["cpu_s"] * 1e9
@@ -130,7 +130,7 @@ def test_the_usage_of_a_process_that_is_gone_is_an_oserror(rabbitmq_node: Node) 
 
 
 def test_usage_of_this_process_is_what_the_kernel_says_of_it() -> None:
-    ours, theirs = Usage.now(), NodeUsage.of(os.getpid())
+    ours, theirs = ResourceUsage.now(), NodeUsage.of(os.getpid())
     assert theirs.cpu_ns == pytest.approx(ours.cpu_ns, abs=100_000_000)
 
 
