@@ -15,7 +15,7 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.messaging.benchmark import Column, Published, size_in_words
 from exchange_simulation.messaging.benchmarks import benchmark_of, coverage
 from exchange_simulation.messaging.results import read
-from exchange_simulation.messaging.verdicts import comparison_of, main_column, point_in_words, saturated_repeats
+from exchange_simulation.messaging.verdicts import comparison_of, judged, main_column, point_in_words, saturated_repeats
 from exchange_simulation.repeats.judging import DIFFER
 from exchange_simulation.reports.comparison.answer import answers, headline, other_answers, ratio_plot
 from exchange_simulation.reports.comparison.sentences import how_tested, sureness
@@ -35,6 +35,7 @@ def show(record: Mapping[str, Any], whole: bool = True) -> None:
 
     If not whole, tables of many rows are left out, and a suite's benchmarks: the page and `exchange report` have them.
     """
+    record = judged(dict(record))
     shown_parts = record.get("parts", []) if whole else []
     of_parts = {f"{part['benchmark']}: {reason}" for part in shown_parts for reason in part["reasons"]}
     _show_reasons(record["status"], [reason for reason in record["reasons"] if reason not in of_parts])
@@ -350,6 +351,7 @@ def page_html(record: Mapping[str, Any]) -> str:
     of_pages = templates(
         Path(__file__).parent, in_words=reasons_in_words, short=short, interval=_short_interval, number=number
     )
+    record = judged(dict(record))
     comparison = comparison_of(record)
     parts = [_part(part, comparison) for part in record.get("parts", [record])]
     return of_pages.get_template(PAGE).render(

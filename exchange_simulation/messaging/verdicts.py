@@ -82,6 +82,11 @@ def with_verdicts(record: Record) -> Record:
     return {**record, "caveats": caveats, **judgement}
 
 
+def judged(record: Record) -> Record:
+    """The record with its verdicts; those of a record of an earlier version, or of a killed benchmark, are made now."""
+    return record if "verdicts" in record else {**record, **_judgement_of(record)}
+
+
 def _judgement_of(record: Mapping[str, Any]) -> Record:
     """The fields of bench.json that say what differs: verdicts and statistics."""
     compared = compared_rows(record)
@@ -155,11 +160,11 @@ def _why_not(rows: ComparedRows) -> str:
 
 
 def comparison_of(record: Mapping[str, Any], *, by_kind: bool = False) -> Record:
-    """The record as components of comparison pages take it; a record of an earlier version is judged now.
+    """The record as components of comparison pages take it.
 
     `by_kind` puts the figures of all benchmarks together, as rates and as times, for one sentence about a suite.
     """
-    judgement = record if "verdicts" in record else _judgement_of(record)
+    judgement = judged(dict(record))
     compared = compared_rows(record)
     metrics: dict[str, Record] = {}
     verdicts: list[Record] = []
