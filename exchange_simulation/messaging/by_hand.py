@@ -195,8 +195,9 @@ def _play_and_show(
     try:
         result = _play(part, end, links, given)
     except (TransportError, OSError) as error:
-        mistake = isinstance(error, BadAddress | CannotListen)
-        raise (UserError if mistake else click.ClickException)(sentence(error)) from error
+        if isinstance(error, BadAddress | CannotListen):
+            raise UserError(sentence(error)) from error
+        raise click.ClickException(sentence(error)) from error
     if pattern is Pattern.QUEUE:
         result.wrong.pop("left out", None)  # other consumers got it
     _show(part, pattern, given, result, as_json)

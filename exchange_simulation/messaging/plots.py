@@ -95,7 +95,10 @@ def _chart(plot: Plot, rows: list[Row]) -> Chart:
         if published.points:
             labels.append(_published_line(axes, published, max(float(row["point"][plot.x]) for row in rows)))
     _x_axis(axes, plot, sorted({float(row["point"][plot.x]) for row in rows}))
-    (linear_y if plot.linear and not plot.log_y else log_y)(axes)
+    if plot.linear and not plot.log_y:
+        linear_y(axes)
+    else:
+        log_y(axes)
     label_ends(axes, labels)
     numbers = _numbers(plot, lines)
     return Chart(axes, numbers, hover=numbers)
@@ -185,8 +188,10 @@ def _x_axis(axes: Axes, plot: Plot, values: list[float]) -> None:
     in_words = _short_size if plot.x.endswith("_bytes") else axis_number
     if plot.x == "second":
         time_x(axes, values[-1])
+    elif plot.linear:
+        linear_x(axes, values, in_words)
     else:
-        (linear_x if plot.linear else log_x)(axes, values, in_words)
+        log_x(axes, values, in_words)
 
 
 def _short_size(value: float, _position: int | None = None) -> str:

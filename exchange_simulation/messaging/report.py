@@ -323,11 +323,16 @@ def _without_what_is_the_same(rows: Rows) -> tuple[str, Rows]:
 
 
 def _values(point: Mapping[str, Any]) -> list[str]:
-    """A value for each of those columns."""
-    return [
-        size_in_words(value) if name.endswith("_bytes") else f"{value:,}" if isinstance(value, int) else str(value)
-        for name, value in point.items()
-    ]
+    """A point's values, in the order of the columns that hold points."""
+    words: list[str] = []
+    for name, value in point.items():
+        if name.endswith("_bytes"):
+            words.append(size_in_words(value))
+        elif isinstance(value, int):
+            words.append(f"{value:,}")
+        else:
+            words.append(str(value))
+    return words
 
 
 def _columns_with_values(rows: Rows, columns: Sequence[Column]) -> list[Column]:

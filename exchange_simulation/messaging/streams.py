@@ -259,7 +259,9 @@ def _at_rates(points: Sequence[Point], settings: Settings) -> Sequence[Point]:
 
 
 def _as_typed(rate: float | None) -> float | str:
-    return MAX if rate is None else int(rate) if rate.is_integer() else rate
+    if rate is None:
+        return MAX
+    return int(rate) if rate.is_integer() else rate
 
 
 def _with_lag(cell: Cell, results: Results, found: Figures) -> Figures:
@@ -275,18 +277,18 @@ def _fell_behind(cell: Cell, results: Results) -> list[str]:
     """Sentences if a publisher's rate was not kept, or its consumers did not keep up; each once."""
     if cell.rate_per_s is None:
         return []
-    publishers = of_kind(results, "publisher")
-    consumers = of_kind(results, "consumer")
-    return list(
-        dict.fromkeys(
-            why
-            for name, publisher in publishers.items()
-            for consumer in (
-                [consumers[f"consumer{name.removeprefix('publisher')}"]] if len(publishers) > 1 else consumers.values()
-            )
-            for why in _offered(cell.rate_per_s, publisher, consumer).fell_behind()
-        )
-    )
+    reasons: list[str] = []
+    for name, publisher in of_kind(results, "publisher").items():
+        for consumer in _consumers_of(name, results):
+            reasons += _offered(cell.rate_per_s, publisher, consumer).fell_behind()
+    return list(dict.fromkeys(reasons))
+
+
+def _consumers_of(publisher: str, results: Results) -> list[RoleResult]:
+    """The consumer with the publisher's number; all consumers if there is one publisher."""
+    if len(of_kind(results, "publisher")) == 1:
+        return list(of_kind(results, "consumer").values())
+    return [results[publisher.replace("publisher", "consumer")]]
 
 
 def _offered(rate_per_s: float, publisher: RoleResult, consumer: RoleResult) -> Offered:

@@ -161,4 +161,7 @@ class Progress:
         if not self._is_drawn:
             noise = f", set aside: {noise_words(record)}" if again else ""
             sentence = f"{words}: {record['status']}{noise}"
-            say(sentence) if has_listener() else self._console.print(sentence, markup=False)
+            if has_listener():
+                say(sentence)
+            else:
+                self._console.print(sentence, markup=False)

@@ -91,7 +91,8 @@ def resume_trial(parent: str, name: str, as_json: bool, study: Study = COMPARE) 
         )
     with _alone(folder), ended_as_by_ctrl_c():
         if to_do(folder, plan) or (plan.next_look and results(folder, plan)["undecided"]):
-            plan = plan if plan.resumed is None else replace(plan, resumed=plan.resumed + 1)
+            if plan.resumed is not None:
+                plan = replace(plan, resumed=plan.resumed + 1)
             write_plan(folder, plan)
         return _show(_run_trial(folder, plan, partial(_print, to_stderr=as_json)), as_json)
 
@@ -169,7 +170,10 @@ def _write_results(folder: Path, plan: TrialPlan) -> dict[str, Any]:
 
 def _print(sentences: Iterable[str], to_stderr: bool = False) -> None:
     for sentence in sentences:
-        say(sentence) if has_listener() else click.echo(sentence, err=to_stderr)
+        if has_listener():
+            say(sentence)
+        else:
+            click.echo(sentence, err=to_stderr)
 
 
 def announcement(plan: TrialPlan, steps: Sequence[TrialStep], results: Path | None = None) -> Iterator[str]:

@@ -127,11 +127,17 @@ class Chain:
         messages = INTERACTIONS[number].messages
         if number != 2:
             return begun * sum(self.copies(message, 0) for message in messages)
-        offers = [len(self.suppliers_of[self.family(location.number, call)]) for call in range(begun)]
-        return sum(2 * many + (len(messages) - 2) * (many > 0) for many in offers)
+        deliveries = 0
+        for call in range(begun):
+            offers = len(self.suppliers_of[self.family(location.number, call)])
+            if offers:  # a call and an offer for each supplier; the other messages follow the offer that wins
+                deliveries += 2 * offers + len(messages) - 2
+        return deliveries
 
 
 def size_number(location: Location, nth: int) -> int:
     """Which of an interaction's three sizes its nth time has: in the paper's proportions, not at random."""
     share = (nth * GOLDEN + location.number * 0.37) % 1
-    return 0 if share < 0.95 else 1 if share < 0.99 else 2
+    if share < 0.95:
+        return 0
+    return 1 if share < 0.99 else 2

@@ -138,13 +138,12 @@ def _at_a_broker(chain: Chain, locations: Sequence[Location], links: Links) -> _
 
 def _consumed(chain: Chain, locations: Sequence[Location], messages: Sequence[Message]) -> list[str]:
     """Queues of these locations, and their subscriptions."""
-    return [
-        name
-        for location in locations
-        for message in messages
-        if message.target is location.kind
-        for name in _consumed_by(chain, location, message)
-    ]
+    names: list[str] = []
+    for location in locations:
+        for message in messages:
+            if message.target is location.kind:
+                names += _consumed_by(chain, location, message)
+    return names
 
 
 def _consumed_by(chain: Chain, location: Location, message: Message) -> list[str]:
