@@ -138,10 +138,10 @@ class ResourceUsage:
     involuntary: int
 
     @classmethod
-    def now(cls, of_thread: bool = False) -> ResourceUsage:
-        scope = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF) if of_thread else resource.RUSAGE_SELF
+    def now(cls, thread_only: bool = False) -> ResourceUsage:
+        scope = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF) if thread_only else resource.RUSAGE_SELF
         usage = resource.getrusage(scope)
-        cpu_ns = time.thread_time_ns() if of_thread else time.process_time_ns()
+        cpu_ns = time.thread_time_ns() if thread_only else time.process_time_ns()
         return cls(cpu_ns, usage.ru_nvcsw, usage.ru_nivcsw)
 
     def since(self, start: ResourceUsage) -> dict[str, Any]:

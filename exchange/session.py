@@ -113,11 +113,11 @@ class Reporting:
     last: to do all of it at once takes a millisecond, in which no order would go and no answer would be read.
     """
 
-    def __init__(self, sink: ReportSink, terms: Terms, source: Source, of_thread: bool = False) -> None:
+    def __init__(self, sink: ReportSink, terms: Terms, source: Source, reports_thread_usage: bool = False) -> None:
         self._sink = sink
         self._terms = terms
         self._records = RecordWriter(terms.run, named(source.name.lower(), terms.instance))
-        self._usage: Callable[[], ResourceUsage] = lambda: ResourceUsage.now(of_thread)
+        self._usage: Callable[[], ResourceUsage] = lambda: ResourceUsage.now(reports_thread_usage)
         self._unwritten: deque[Callable[[], None]] = deque()
         self._write_ns = _NEVER_NS
         """Time to write the next record, or to send the written ones."""

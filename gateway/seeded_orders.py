@@ -5,8 +5,11 @@
     volume = 1   + (bits 32..62 * 100) >> 31              (lots)
     price  = low + (bits 0..31 * (high - low + 1)) >> 32  (ticks), uniform
 
-Normal prices lie around a mid that moves; both are whole numbers, never out of range. The price is then
-low + (high - low + 1) * (mid + noise) / 2, rounded down, with mid and noise within 0..1, here in units of 2^-32:
+Normal prices lie around a mid that moves. Prices are whole numbers within low..high:
+
+    price  = low + (high - low + 1) * (mid + noise) / 2   rounded down
+
+Mid and noise lie within 0..1, and are counted in units of 2^-32:
 
     noise  four uniform numbers, summed (Irwin and Hall's distribution, close to a normal one): a standard deviation
            of 0.072 of the range of prices
@@ -59,36 +62,43 @@ def write_uniform(key: int, first_id: int, count: int, low: int, prices: int, bu
 
 @njit(inline="always")
 def _height(key: int, shift: int, corner: int) -> int:
+    """The random height, below 2^32, at a corner of the lines whose corners are 2^shift orders apart."""
     return mix(key + ((shift << uint64(32)) + corner) * STEP) >> uint64(32)
 
 
 @njit(inline="always")
 def _on_line(key: int, shift: int, order_id: int) -> int:
-    """The height at this order, on a line between random heights at corners that are 2^shift orders apart."""
-    corner, way = order_id >> shift, order_id & ((uint64(1) << shift) - uint64(1))
-    left, right = _height(key, shift, corner), _height(key, shift, corner + uint64(1))
-    return (left * ((uint64(1) << shift) - way) + right * way) >> shift
+    """The height at this order, on the line between the two corners beside it; corners are 2^shift orders apart."""
+    corner = order_id >> shift
+    offset = order_id & ((uint64(1) << shift) - uint64(1))
+    left = _height(key, shift, corner)
+    right = _height(key, shift, corner + uint64(1))
+    return (left * ((uint64(1) << shift) - offset) + right * offset) >> shift
 
 
 @njit(inline="always")
 def _mid(key: int, order_id: int) -> int:
-    slow, medium = _on_line(key, uint64(16), order_id), _on_line(key, uint64(12), order_id)
-    return (uint64(16) * slow + uint64(4) * medium + _on_line(key, uint64(8), order_id)) // uint64(21)
+    """The mid at this order, in units of 2^-32: the weighted mean of three lines."""
+    slow = _on_line(key, uint64(16), order_id)
+    medium = _on_line(key, uint64(12), order_id)
+    fast = _on_line(key, uint64(8), order_id)
+    return (uint64(16) * slow + uint64(4) * medium + fast) // uint64(21)
 
 
 @njit(inline="always")
 def _noise(key: int, order_id: int) -> int:
+    """The noise of this order, in units of 2^-32: the sum of four uniform numbers of 16 bits each."""
     bits = mix(key + order_id * STEP)
-    low = uint64(0xFFFF)
-    quarters = (bits & low) + ((bits >> uint64(16)) & low) + ((bits >> uint64(32)) & low) + (bits >> uint64(48))
-    return quarters << uint64(14)
+    mask = uint64(0xFFFF)
+    total = (bits & mask) + ((bits >> uint64(16)) & mask) + ((bits >> uint64(32)) & mask) + (bits >> uint64(48))
+    return total << uint64(14)  # the sum is below 2^18, so the noise is below 2^32
 
 
 @cached_kernel(messages, seeds)
 def write_around_mid(
     key: int, mid_key: int, noise_key: int, first_id: int, count: int, low: int, prices: int, buffer: Bytes
 ) -> None:
-    """Write the same orders with other prices, which lie around a mid that moves."""
+    """Write the same records as `write_uniform` but for the prices, which lie around a mid that moves."""
     at = 0
     for i in range(count):
         order_id = uint64(first_id + i)
@@ -101,21 +111,25 @@ Write = Callable[[int, int, int, int, Bytes], None]
 
 
 def uniform(seed: int) -> Write:
+    """Return `write_uniform` with the key of this seed."""
     return partial(write_uniform, uint64(stream_key(uint64(seed))))
 
 
 def around_mid(seed: int) -> Write:
-    beside = (uint64(key_beside(uint64(seed), uint64(purpose))) for purpose in (MID, NOISE))
-    return partial(write_around_mid, uint64(stream_key(uint64(seed))), *beside)
+    """Return `write_around_mid` with the keys of this seed."""
+    key = uint64(stream_key(uint64(seed)))
+    mid_key = uint64(key_beside(uint64(seed), uint64(MID)))
+    noise_key = uint64(key_beside(uint64(seed), uint64(NOISE)))
+    return partial(write_around_mid, key, mid_key, noise_key)
 
 
 WRITERS: dict[str, Callable[[int], Write]] = {"uniform": uniform, "normal": around_mid, "wide": uniform}
-"""The kernel of each price model with the keys of a seed. The range of prices comes from the settings."""
+"""The writer of each price model, of a seed. The range of prices comes from the settings."""
 check_registry("WRITERS of gateway/seeded_orders.py", WRITERS, PRICE_MODELS)
 
 
 class SeededOrders:
-    """The orders of a seed: any of them, without those before it."""
+    """Random access to the order stream of a seed."""
 
     def __init__(self, seed: int, prices: tuple[int, int], price_model: str = "uniform") -> None:
         self._low = uint64(prices[0])

@@ -48,12 +48,12 @@ class Gateway:
         engine: Link,
         reporter: Link,
         streams: tuple[HashedStream, HashedStream],
-        of_thread: bool = False,
+        reports_thread_usage: bool = False,
         instance: int = 1,
     ) -> None:
         """`streams` hash the orders and the answers, `instance` is the number of the pair.
 
-        `of_thread`: report the resources that this thread uses, not those of the process.
+        `reports_thread_usage`: report the resources that this thread uses, not those of the process.
         """
         self._run_settings = settings
         self._settings = settings = settings_of_pair(settings, instance)
@@ -61,7 +61,7 @@ class Gateway:
         self._engine = engine
         self._reporter = reporter
         self._outbox = Outbox(reporter)
-        self._reporting = Reporting(self._outbox, self._terms, Source.GATEWAY, of_thread)
+        self._reporting = Reporting(self._outbox, self._terms, Source.GATEWAY, reports_thread_usage)
         order_stream, answer_stream = streams
         self._pacer = Pacer.of(settings)
         self._completion = self.completion_class(

@@ -20,7 +20,7 @@ class EngineMeters:
         self._sampled = 0
         """Sampled orders so far."""
         self.turn_samples = EngineSamples(interval)
-        """Room for what compiled turns note."""
+        """Memory into which compiled turns write their samples."""
 
     def start(self, now_ns: int, start_ns: int, counts: EngineCounts) -> None:
         """Start the clock: usage and rates count from now on, seconds count from `start_ns`."""
@@ -28,12 +28,12 @@ class EngineMeters:
         self._orders_received = RateMeter(Meter.ENGINE_ORDERS_RECEIVED, now_ns, counts.orders)
         self._messages_sent = RateMeter(Meter.ENGINE_MESSAGES_SENT, now_ns, counts.answers)
 
-    def pass_over(self, counts: EngineCounts) -> None:
-        """Report no sample among the orders so far."""
+    def start_after(self, counts: EngineCounts) -> None:
+        """Report no sampled order among the orders so far: the next sample is one after these counts."""
         self._sampled = counts.orders // self._interval
 
     def sample(self, counts: EngineCounts) -> None:
-        """Report both meters now, if there was a sampled order since the last time."""
+        """Report both meters now, if a sampled order came since the last report."""
         if counts.orders // self._interval > self._sampled:
             self._report(counts, time.monotonic_ns())
 
@@ -43,6 +43,6 @@ class EngineMeters:
             self._report(counts_in(row[1:]), int(row[0]))
 
     def _report(self, counts: EngineCounts, now_ns: int) -> None:
-        self.pass_over(counts)
+        self.start_after(counts)
         self._reporting.message(self._orders_received.sample(counts.orders, now_ns))
         self._reporting.message(self._messages_sent.sample(counts.answers, now_ns))

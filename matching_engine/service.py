@@ -38,9 +38,9 @@ class EngineService:
         reporter: Link,
         sampling_interval: int,
         timeout_s: float,
-        of_thread: bool = False,
+        reports_thread_usage: bool = False,
     ) -> None:
-        """`of_thread`: report the resources that this thread uses, not those of the process."""
+        """`reports_thread_usage`: report the resources that this thread uses, not those of the process."""
         self._engine = engine
         self._terms = terms
         self._gateway = gateway
@@ -48,7 +48,7 @@ class EngineService:
         self._timeout_s = timeout_s
         self._timeout_ns = int(timeout_s * 1e9)
         self._outbox = Outbox(reporter)
-        self._reporting = Reporting(self._outbox, terms, Source.ENGINE, of_thread)
+        self._reporting = Reporting(self._outbox, terms, Source.ENGINE, reports_thread_usage)
         self._meters = EngineMeters(self._reporting, sampling_interval)
         self._sums = Sums()
         self._orders = FrameBatch(1 << 14)

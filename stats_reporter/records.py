@@ -44,11 +44,11 @@ class SpoolRecords:
 
     pairs_class: type[SamplePairs] = SamplePairs
 
-    def __init__(self, run: int, reporter: str, spool: SpoolWriter, of_thread: bool = False) -> None:
+    def __init__(self, run: int, reporter: str, spool: SpoolWriter, reports_thread_usage: bool = False) -> None:
         self._run = run
         self._reporter = reporter
         self._spool = spool
-        self._of_thread = of_thread
+        self._reports_thread_usage = reports_thread_usage
         self._pairs: defaultdict[str, SamplePairs] = defaultdict(self.pairs_class)
         """By gateway, since each gateway counts its orders from 1."""
         self._second = -1
@@ -57,10 +57,10 @@ class SpoolRecords:
 
     def start(self) -> None:
         """Count the reporter's usage from now on."""
-        self._at_start = ResourceUsage.now(self._of_thread)
+        self._at_start = ResourceUsage.now(self._reports_thread_usage)
 
     def usage(self) -> dict[str, Any]:
-        return ResourceUsage.now(self._of_thread).since(self._at_start)
+        return ResourceUsage.now(self._reports_thread_usage).since(self._at_start)
 
     def write(self, source: str, kind: str, payload: dict[str, Any], read_ns: tuple[int, int] | None = None) -> None:
         """Write a record that the reporter makes of a source's other messages."""

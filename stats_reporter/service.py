@@ -64,11 +64,11 @@ class Reporter:
         spool: SpoolWriter,
         timeout_s: float,
         sources: Collection[str] = ("gateway", "engine"),
-        of_thread: bool = False,
+        reports_thread_usage: bool = False,
         instance: int = 1,
         reporters: int = 1,
     ) -> None:
-        """`of_thread`: report the resources that this thread uses, not those of the process."""
+        """`reports_thread_usage`: report the resources that this thread uses, not those of the process."""
         self._run = run
         self._link = link
         self._spool = spool
@@ -76,7 +76,7 @@ class Reporter:
         self._reporters = reporters
         self._timeout_s = timeout_s + BETWEEN_RECORDS_S
         self._sources = sources
-        self._records = self.records_class(run, self._name, spool, of_thread)
+        self._records = self.records_class(run, self._name, spool, reports_thread_usage)
         self._batch = FrameBatch(1 << 12)
         self._received: defaultdict[str, Received] = defaultdict(self.received_class)
         self._junk = 0
@@ -167,7 +167,7 @@ class Reporter:
     def _wait(self) -> None:
         """Sleep until something comes, or a spool file is to be published."""
         longest_s = min(LONGEST_SLEEP_S if self._is_quiet else END_SLEEP_S, self._timeout_s)
-        sleep_s = min(max(self._spool.left_s, SHORTEST_SLEEP_S), longest_s)
+        sleep_s = min(max(self._spool.seconds_until_publish, SHORTEST_SLEEP_S), longest_s)
         self._link.wait(time.monotonic_ns() + int(sleep_s * 1e9))
 
     def _read(self, frame: bytes) -> None:

@@ -62,7 +62,7 @@ def open_reporter(
     url: str,
     folder: Callable[[], Path],
     settings: RunSettings,
-    of_thread: bool = False,
+    reports_thread_usage: bool = False,
     instance: int = 1,
     sources_may_break: bool = False,
 ) -> tuple[Reporter, Link]:
@@ -77,7 +77,7 @@ def open_reporter(
     spool_folder = folder() / "spool"
     run = run_id(name)
     sources = Lineup.of(settings).part_of(instance).sources
-    rest = (settings.timeout_s, sources, of_thread, instance, settings.reporters)
+    rest = (settings.timeout_s, sources, reports_thread_usage, instance, settings.reporters)
     if settings.recover:
         from stats_reporter.recovering.reporter import ReplaceableReporter
         from stats_reporter.recovering.spool import ReplaceableSpool
@@ -96,7 +96,7 @@ def open_engine(
     url: str,
     reporter_url: str,
     settings: RunSettings,
-    of_thread: bool = False,
+    reports_thread_usage: bool = False,
     capacity: int | None = None,
     with_ids: bool = False,
     instance: int = 1,
@@ -121,11 +121,15 @@ def open_engine(
     until_ns = _deadline_ns(patience_s or settings.timeout_s)
     reporter = _to_reporter(name, named("engine", instance), reporter_url, settings, until_ns)
     if session is not None:
-        return _recovering_engine(name, engine, session, reporter, settings, instance, of_thread), session.link
+        return _recovering_engine(
+            name, engine, session, reporter, settings, instance, reports_thread_usage
+        ), session.link
     from matching_engine.service import EngineService
 
     terms = _terms(name, settings, instance)
-    service = EngineService(engine, terms, gateway, reporter, settings.sampling_interval, settings.timeout_s, of_thread)
+    service = EngineService(
+        engine, terms, gateway, reporter, settings.sampling_interval, settings.timeout_s, reports_thread_usage
+    )
     return service, gateway
 
 
@@ -202,12 +206,14 @@ def _recovering_engine(
     reporter: Link,
     settings: RunSettings,
     instance: int,
-    of_thread: bool = False,
+    reports_thread_usage: bool = False,
 ) -> RecoveringEngine:
     from matching_engine.recovering.engine import RecoveringEngine
 
     terms = _terms(name, settings, instance)
-    return RecoveringEngine(engine, terms, session, reporter, settings.sampling_interval, settings.timeout_s, of_thread)
+    return RecoveringEngine(
+        engine, terms, session, reporter, settings.sampling_interval, settings.timeout_s, reports_thread_usage
+    )
 
 
 def _to_reporter(name: str, source: str, url: str, settings: RunSettings, until_ns: int) -> Link:
@@ -274,7 +280,7 @@ def open_gateway(
     reporter_url: str,
     settings: RunSettings,
     streams: tuple[HashedStream, HashedStream],
-    of_thread: bool = False,
+    reports_thread_usage: bool = False,
     instance: int = 1,
     patience_s: float | None = None,
 ) -> Gateway:
@@ -288,11 +294,11 @@ def open_gateway(
     if not settings.journals:
         from gateway.service import Gateway
 
-        return Gateway(settings, run_id(name), engine, reporter, streams, of_thread, instance)
+        return Gateway(settings, run_id(name), engine, reporter, streams, reports_thread_usage, instance)
     from gateway.recovering.gateway import RecoveringGateway
     from transports.renewable import RenewableLink
 
     engine = RenewableLink(engine, lambda until_ns: connect(engine_url, link_token(name, engine_url), until_ns))
-    service = RecoveringGateway(settings, run_id(name), engine, reporter, streams, of_thread, instance)
+    service = RecoveringGateway(settings, run_id(name), engine, reporter, streams, reports_thread_usage, instance)
     service.unrecorded = cast("SourceLink", reporter).unrecorded
     return service

@@ -45,10 +45,10 @@ class RecoveringGateway(Gateway):
         engine: RenewableLink,
         reporter: Link,
         streams: tuple[HashedStream, HashedStream],
-        of_thread: bool = False,
+        reports_thread_usage: bool = False,
         instance: int = 1,
     ) -> None:
-        super().__init__(settings, run, engine, reporter, streams, of_thread, instance)
+        super().__init__(settings, run, engine, reporter, streams, reports_thread_usage, instance)
         self._resumer = SessionResumer(engine, self._terms, self._offering, self._intake, self._completion)
         self._before: GatewayProgress | None = None
         """How far the killed gateway was whose place this one takes; None for the first gateway of a run."""

@@ -18,19 +18,21 @@ from matching_engine.turns import Sums
 from transports.frames import Bytes, FrameBatch, Longs
 
 RECENT_BYTES = 1 << 22
-"""The latest answers that are kept; a gateway that lacks more gets them from the journal, matched again."""
+"""Bytes of the latest answers that are kept. For a gateway that lacks more, the journal is matched again."""
 
 
 class RecentAnswers(NamedTuple):
-    """Frames of answers, with the number of answers before them and their checksum."""
+    """Frames of answers."""
 
     before: int
+    """The number of answers before these."""
     checksum: StreamChecksum
+    """The checksum of the answers before these."""
     buffer: Bytes
     offsets: Longs
 
     def copy_into(self, answers: FrameBatch) -> None:
-        """Fill the batch with these frames; it grows where the batch in which they were written had to."""
+        """Fill the batch with these frames. The batch grows if it has too little room."""
         if len(self.buffer) > len(answers.buffer):
             answers.buffer = np.zeros(len(self.buffer), np.uint8)
         if len(self.offsets) > len(answers.offsets):
@@ -48,8 +50,8 @@ class Follower:
         self.sums = Sums()
         self.reader = JournalReader(engine.packing)
         go_on_from_snapshot(path, self.reader, engine, self.sums)
-        self.begun_behind = self.reader.orders
-        """Orders in the snapshot, which need not be matched."""
+        self.orders_in_snapshot = self.reader.orders
+        """Orders that need not be matched, since the snapshot has their effect."""
         self.path = path
         self._batch = FrameBatch(1 << 18, 1 << 21)
         self._recent: deque[RecentAnswers] = deque()
@@ -57,12 +59,14 @@ class Follower:
 
     @classmethod
     def from_snapshot(cls, path: Path, engine: MatchingEngine) -> Follower | None:
-        """A follower that begins behind the journal's snapshot, with such an engine; None without one that fits."""
-        follower = cls(path, engine.renewed()) if snapshot_path(path).exists() else None
-        return follower if follower and follower.begun_behind else None
+        """Return a follower that begins with the journal's snapshot; None if no snapshot fits an engine like this."""
+        if not snapshot_path(path).exists():
+            return None
+        follower = cls(path, engine.renewed())
+        return follower if follower.orders_in_snapshot > 0 else None
 
     def follow(self, beat: Callable[[], None] = lambda: None) -> None:
-        """Match what has come since the last call; `beat` is called before each batch of it."""
+        """Match the orders that the journal got since the last call. `beat` is called before each batch of orders."""
         before = -1
         while self.reader.has_begun(self.path) and self.reader.at > before:
             before = self.reader.at
@@ -74,34 +78,41 @@ class Follower:
                 self.match(orders)
 
     def match(self, orders: FrameBatch) -> None:
-        """Match orders that were answered by the engine, or soon will be by this one."""
+        """Match orders of the journal, and keep their answers."""
         first = 0
         while first < orders.count:
             self._batch.clear()
-            before = self.engine.counts.answers
-            checksum = self.sums.answers.copy()
+            answers_before = self.engine.counts.answers
+            checksum_before = self.sums.answers.copy()
             end, _ = self.engine.handle(orders, self._batch, first)
             self.sums.orders.update(orders.span(first, end))
-            answered = self._batch.span(0, self._batch.count)
-            self.sums.answers.update(answered)
-            self._remember(
-                RecentAnswers(before, checksum, answered.copy(), self._batch.offsets[: self._batch.count + 1].copy())
-            )
+            answers = self._batch.span(0, self._batch.count)
+            self.sums.answers.update(answers)
+            offsets = self._batch.offsets[: self._batch.count + 1]
+            self._remember(RecentAnswers(answers_before, checksum_before, answers.copy(), offsets.copy()))
             first = end
 
     def _remember(self, recent: RecentAnswers) -> None:
+        """Keep these answers, and drop the oldest beyond RECENT_BYTES."""
         self._recent.append(recent)
         self._recent_bytes += len(recent.buffer)
         while self._recent_bytes > RECENT_BYTES and len(self._recent) > 1:
             self._recent_bytes -= len(self._recent.popleft().buffer)
 
-    def behind(self, theirs: Resume) -> list[RecentAnswers] | None:
-        """Return the answers from a little before the gateway's last one on; None if they are no longer in memory."""
-        if not self._recent:
-            ours = self.engine.counts.answers, self.sums.answers.value
-            return [] if (theirs.messages, theirs.checksum) == ours else None
+    def answers_after(self, theirs: Resume) -> list[RecentAnswers] | None:
+        """Return the answers that a gateway with this resume lacks; None if some of them are no longer in memory.
+
+        The first element may begin with answers that the gateway has.
+        """
+        if not self._recent:  # nothing was matched behind the snapshot
+            has_every_answer = theirs.messages == self.engine.counts.answers
+            has_same_answers = theirs.checksum == self.sums.answers.value
+            return [] if has_every_answer and has_same_answers else None
         recent = list(self._recent)
-        starts = [index for index, answers in enumerate(recent) if answers.before < max(theirs.messages, 1)]
-        if not starts:
+        last_start = None
+        for index, answers in enumerate(recent):
+            if answers.before < max(theirs.messages, 1):
+                last_start = index
+        if last_start is None:
             return None
-        return recent[starts[-1] :]
+        return recent[last_start:]

@@ -123,8 +123,8 @@ class InputJournal:
         return int(self.numbers[ORDERS])
 
     @property
-    def is_compiled(self) -> bool:
-        """Whether compiled turns may write it: nothing has to be synced before an answer leaves."""
+    def may_be_written_by_turns(self) -> bool:
+        """Whether compiled turns may write the journal: with `always`, Python has to sync before an answer leaves."""
         return self._sync != "always"
 
     def _lock(self) -> None:

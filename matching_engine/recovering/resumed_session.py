@@ -27,7 +27,7 @@ from transports.frames import Bytes, FrameBatch, Longs
 
 @cached_kernel(messages, encoding)
 def _count_answers(buffer: Bytes, offsets: Longs, first: int, count: int, most: int) -> tuple[int, int]:
-    """Return the end of the frames from `first` on that hold `most` answers at most, and how many they hold."""
+    """Count answers in whole frames from `first` on, `most` at most. Returns the end of these frames, and the count."""
     answers = 0
     for frame in range(first, count):
         at = offsets[frame]
@@ -42,6 +42,7 @@ def _count_answers(buffer: Bytes, offsets: Longs, first: int, count: int, most: 
 
 
 EVERY_ANSWER = 1 << 62
+"""A number of answers to skip that no session reaches."""
 
 
 class ResumedSession:
@@ -67,14 +68,14 @@ class ResumedSession:
         self.stale_frames = 0
         """Frames of earlier sessions, which were dropped."""
         self._orders_in_snapshot = 0
-        self._to_pass_over = 0
-        """Answers that are still to be made again and not sent."""
+        self._to_skip = 0
+        """Answers that are still to be made again, but not sent: the gateway has them."""
         self._checksum = StreamChecksum()
         """The checksum of the answers made again so far."""
-        self._theirs = Resume(0, 0, 0)
-        """The gateway's resume: which answers it has."""
+        self._theirs = Resume(session=0, messages=0, checksum=0)
+        """The gateway's latest resume, which says which answers it has."""
         self._sessions = 0
-        self._replayed = 0
+        self._replayed_orders = 0
         self._began_ns = 0
         self._replay_ns = 0
 
@@ -87,69 +88,79 @@ class ResumedSession:
         _count_answers(nothing.buffer, nothing.offsets, 0, 0, 0)
 
     def is_new(self, theirs: Resume) -> bool:
-        """False for a resume that a broker delivers once more, after an earlier engine."""
+        """Return False for a resume that a broker delivers again, after an earlier engine has had it."""
         return theirs.session > self.journal.session
 
     def begin(self, theirs: Resume) -> None:
-        """Begin a session with a gateway that has these answers: they are made again, compared, and not sent again.
+        """Begin a session with a gateway. The answers that it has are made again and compared, but not sent.
 
-        JournalFailed if the journal cannot note it.
+        JournalFailed if the beginning cannot be written into the journal.
         """
         self._theirs = theirs
-        self._to_pass_over = theirs.messages
+        self._to_skip = theirs.messages
         self._checksum = StreamChecksum()
         self.journal.begin(theirs)
         self._began_ns = time.monotonic_ns()
         self._sessions += 1
 
-    def send_none(self) -> None:
-        """Note that the gateway has every answer."""
-        self._to_pass_over = EVERY_ANSWER
+    def skip_every_answer(self) -> None:
+        """Note that the gateway has every answer, so that none is sent."""
+        self._to_skip = EVERY_ANSWER
         self._began_ns = time.monotonic_ns()
 
     def take_follower(
         self, engine: MatchingEngine, beat: Callable[[], None]
     ) -> tuple[Follower, list[RecentAnswers]] | None:
-        """Return a follower with the orders that a standby matched, or that a snapshot saves, and its latest answers.
+        """Return a follower that has matched the whole journal, and its latest answers.
 
-        None if the gateway lacks earlier answers, too. `beat` is called often meanwhile.
+        The follower is a standby's, or begins with a snapshot. None if there is neither, or if the gateway also lacks
+        answers that the follower no longer has. `beat` is called often meanwhile.
         """
-        follower = self._follower or self._from_snapshot(engine, beat)
+        follower = self._follower
+        if follower is None:
+            follower = self._follower_from_snapshot(engine, beat)
         self._follower = None
-        answers = follower.behind(self._theirs) if follower else None
-        if follower is None or answers is None:
+        if follower is None:
             return None
-        self._to_pass_over = 0
+        answers = follower.answers_after(self._theirs)
+        if answers is None:
+            return None
+        self._to_skip = 0
         if answers:
-            self._to_pass_over = self._theirs.messages - answers[0].before
+            self._to_skip = self._theirs.messages - answers[0].before
             self._checksum = answers[0].checksum.copy()
         return follower, answers
 
-    def _from_snapshot(self, engine: MatchingEngine, beat: Callable[[], None]) -> Follower | None:
-        if follower := Follower.from_snapshot(self.journal.path, engine):
+    def _follower_from_snapshot(self, engine: MatchingEngine, beat: Callable[[], None]) -> Follower | None:
+        follower = Follower.from_snapshot(self.journal.path, engine)
+        if follower is not None:
             follower.follow(beat)
         return follower
 
     def note_replayed(self, orders: int) -> None:
-        """Note how many orders were matched again; new ones follow."""
+        """Note how many orders were matched again. From now on orders are new ones."""
         self.is_resumed = True
-        self._replayed += orders
+        self._replayed_orders += orders
         self._replay_ns += time.monotonic_ns() - self._began_ns
 
     @property
-    def sends_all(self) -> bool:
+    def skips_nothing(self) -> bool:
         """Whether the gateway lacks every answer from now on, so that all of them are sent."""
-        return self.is_resumed and not self._to_pass_over
+        return self.is_resumed and self._to_skip == 0
 
-    def pass_over(self, answers: FrameBatch, first: int) -> int:
-        """Return the first frame from `first` on that the gateway lacks. Disagreement if it has other answers."""
-        if not self._to_pass_over:
+    def skip_known(self, answers: FrameBatch, first: int) -> int:
+        """Skip the answers that the gateway has: return the first frame from `first` on that it lacks.
+
+        Disagreement if the gateway has other answers than these.
+        """
+        if self._to_skip == 0:
             return first
-        end, passed_over = _count_answers(answers.buffer, answers.offsets, first, answers.count, self._to_pass_over)
+        end, skipped = _count_answers(answers.buffer, answers.offsets, first, answers.count, self._to_skip)
         self._checksum.update(answers.span(first, end))
-        self._to_pass_over -= passed_over
-        is_between = self._to_pass_over > 0 and end < answers.count
-        if is_between or (self._to_pass_over == 0 and self._checksum.value != self._theirs.checksum):
+        self._to_skip -= skipped
+        ends_within_frame = self._to_skip > 0 and end < answers.count
+        has_other_answers = self._to_skip == 0 and self._checksum.value != self._theirs.checksum
+        if ends_within_frame or has_other_answers:
             raise Disagreement(
                 f"{self.journal.path} gives other answers than the {self._theirs.messages:,} that the gateway has: "
                 "it is the journal of another gateway; give another folder with --journal, or remove that file"
@@ -157,9 +168,9 @@ class ResumedSession:
         return end
 
     def keep_snapshot(self, engine: MatchingEngine, sums: Sums) -> None:
-        """Write a snapshot if it is due, of an engine that has matched every order of the journal.
+        """Write a snapshot if one is due. The engine must have matched every order of the journal.
 
-        If it cannot be written, the one before stays, and the next attempt is as far away as after a success.
+        If the snapshot cannot be written, the previous one stays. The next attempt comes EVERY_ORDERS later either way.
         """
         orders = self.journal.orders
         is_due = orders - self._orders_in_snapshot >= snapshots.EVERY_ORDERS
@@ -173,7 +184,7 @@ class ResumedSession:
         return {
             **self.journal.facts(),
             "sessions": self._sessions,
-            "orders_replayed": self._replayed,
+            "orders_replayed": self._replayed_orders,
             "replay_s": self._replay_ns / 1e9,
             "stale_frames": self.stale_frames,
         }

@@ -67,11 +67,11 @@ class RecoveringReporter(Reporter):
         spool: SpoolWriter,
         timeout_s: float,
         sources: Collection[str] = ("gateway", "engine"),
-        of_thread: bool = False,
+        reports_thread_usage: bool = False,
         instance: int = 1,
         reporters: int = 1,
     ) -> None:
-        super().__init__(run, link, spool, timeout_s, sources, of_thread, instance, reporters)
+        super().__init__(run, link, spool, timeout_s, sources, reports_thread_usage, instance, reporters)
         self._asked: dict[str, Resume] = {}
         """Questions to sources that are to go on, until they do."""
         self._was_broken = False
@@ -145,11 +145,11 @@ class ReplaceableReporter(RecoveringReporter):
         spool: ReplaceableSpool,
         timeout_s: float,
         sources: Collection[str] = ("gateway", "engine"),
-        of_thread: bool = False,
+        reports_thread_usage: bool = False,
         instance: int = 1,
         reporters: int = 1,
     ) -> None:
-        super().__init__(run, link, spool, timeout_s, sources, of_thread, instance, reporters)
+        super().__init__(run, link, spool, timeout_s, sources, reports_thread_usage, instance, reporters)
         spool.state = self._state
 
     def run(self) -> ReporterResult:

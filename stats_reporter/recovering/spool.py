@@ -35,9 +35,9 @@ class ReplaceableSpool(SpoolWriter):
         """Remove the state: the run is over."""
         self._state_path(self.files).unlink(missing_ok=True)
 
-    def _show(self, hidden: Path, final: Path) -> None:
+    def _publish_file(self, hidden: Path, final: Path) -> None:
         self.note_state()
-        super()._show(hidden, final)
+        super()._publish_file(hidden, final)
         self._state_path(self.files - 1).unlink(missing_ok=True)
 
     def _state_path(self, number: int) -> Path:

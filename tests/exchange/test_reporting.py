@@ -49,7 +49,7 @@ class Spent:
     def __init__(self) -> None:
         self.cpu_s = 100
 
-    def now(self, of_thread: bool = False) -> ResourceUsage:
+    def now(self, thread_only: bool = False) -> ResourceUsage:
         return ResourceUsage(cpu_ns=self.cpu_s * NS_PER_S, voluntary=10 * self.cpu_s, involuntary=self.cpu_s)
 
 
@@ -156,4 +156,4 @@ def test_cpu_of_this_process_never_runs_backwards():
 
 
 def test_a_threads_own_usage_is_no_more_than_the_processs():
-    assert ResourceUsage.now(of_thread=True).cpu_ns <= ResourceUsage.now().cpu_ns
+    assert ResourceUsage.now(thread_only=True).cpu_ns <= ResourceUsage.now().cpu_ns

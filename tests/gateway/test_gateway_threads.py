@@ -106,7 +106,7 @@ def test_between_threads_every_order_is_sent_and_answered(
     ]
     for thread in threads:
         thread.start()
-    gateway = Gateway(settings, RUN, *ours, (StreamChecksum(), StreamChecksum()), of_thread=True)
+    gateway = Gateway(settings, RUN, *ours, (StreamChecksum(), StreamChecksum()), reports_thread_usage=True)
     gateway.warm()
     result = gateway.run()
     for thread in threads:

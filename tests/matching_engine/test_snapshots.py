@@ -138,7 +138,7 @@ def test_damage_before_a_snapshot_is_found_in_a_full_read(tmp_path: Path) -> Non
     path.write_bytes(data)
     follower = Follower(path, MatchingEngine(OrderBook(999)))
     journal = InputJournal(path, IDENTITY, reader=follower.reader, on_orders=follower.match)
-    assert (journal.orders, follower.begun_behind) == (103, 100)
+    assert (journal.orders, follower.orders_in_snapshot) == (103, 100)
     with pytest.raises(JournalRefused, match=r"damaged at offset \d+, behind order (\d+), .* with the \1 orders"):
         list(journal.batches())
     journal.abandon()
@@ -160,10 +160,10 @@ def test_the_answers_that_a_gateway_lacks_are_kept_behind_a_snapshot(tmp_path: P
     with_snapshot(path, OrderBook(999), ORDERS, []).abandon()
     follower = matched(path, OrderBook(999))
     answers, checksum = follower.engine.counts.answers, follower.sums.answers.value
-    assert follower.behind(Resume(2, answers, checksum)) == []
-    assert follower.behind(Resume(2, answers, checksum ^ 1)) is None
-    assert follower.behind(Resume(2, answers - 1, checksum)) is None
-    assert follower.behind(Resume(2, 0, 0)) is None
+    assert follower.answers_after(Resume(2, answers, checksum)) == []
+    assert follower.answers_after(Resume(2, answers, checksum ^ 1)) is None
+    assert follower.answers_after(Resume(2, answers - 1, checksum)) is None
+    assert follower.answers_after(Resume(2, 0, 0)) is None
 
 
 def test_snapshots_are_for_their_owner_alone(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ class BrokenSession:
         self._follower: Follower | None = None
         self.engine: Task | None = None
         self._progress: GatewayProgress | None = None
-        self._left_with: End | None = None
+        self._end_of_departed_gateway: End | None = None
         gateways = random.Random(f"gateways of {self.seed}")
         self.gateway_crashes = [gateways.randint(1, 2 * self.orders + 20) for _ in range(gateways.choice([0, 0, 1, 2]))]
         if self.gateway_crashes and gateways.random() < 0.5:  # over some seconds, so that there is something reported
@@ -129,7 +129,7 @@ class BrokenSession:
         self._progress = progress
 
     def _note_end(self, end: End) -> None:
-        self._left_with = end
+        self._end_of_departed_gateway = end
 
     def _gateway_crashed(self) -> None:
         """The process is gone; another gateway comes soon."""
@@ -171,7 +171,7 @@ class BrokenSession:
 
     def _start_again(self) -> None:
         """Not where the gateway has ended, and the journal may lack what it had."""
-        if self._left_with is None or not self._may_have_lost:
+        if self._end_of_departed_gateway is None or not self._may_have_lost:
             self._start_engine()
 
     def _start_engine(self) -> None:
@@ -193,7 +193,9 @@ class BrokenSession:
             self.world.start("standby", partial(self._follow, self._follower))
         terms = Terms(RUN, "price-time", self.packing, 999)
         service = RecoveringEngine(engine, terms, resumed, ConfirmingSink(self.world), 7, 20.0)
-        service.while_alone = lambda: self._left_with and service.end_as(self._left_with)
+        service.while_alone = lambda: (
+            self._end_of_departed_gateway and service.finish_for_killed_engine(self._end_of_departed_gateway)
+        )
         service.while_alone()
         try:
             return service.run()

@@ -98,7 +98,7 @@ def _believes_every_resume(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _sends_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """A standby that goes on with its book, and does not send the answers that the gateway lacks."""
-    monkeypatch.setattr("matching_engine.recovering.follower.Follower.behind", lambda *_: [])
+    monkeypatch.setattr("matching_engine.recovering.follower.Follower.answers_after", lambda *_: [])
 
 
 def _goes_on_in_an_old_session(monkeypatch: pytest.MonkeyPatch) -> None:

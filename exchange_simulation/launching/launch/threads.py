@@ -87,14 +87,16 @@ class Stage:
         name = folder.name
         settings = self._settings
         for instance, url in places.reporters.items():
-            reporter, _ = open_reporter(name, url, lambda: folder, settings, of_thread=True, instance=instance)
+            reporter, _ = open_reporter(
+                name, url, lambda: folder, settings, reports_thread_usage=True, instance=instance
+            )
             self._add(stack, named("reporter", instance), reporter)
         for pair, url in places.engines.items():
             reports_to = places.reporters[self._lineup.reporter_of(pair)]
-            engine, _ = open_engine(name, url, reports_to, settings, of_thread=True, instance=pair)
+            engine, _ = open_engine(name, url, reports_to, settings, reports_thread_usage=True, instance=pair)
             self._add(stack, named("engine", pair), engine)
             streams = stack.enter_context(open_streams(folder, settings, pair))
-            gateway = open_gateway(name, url, reports_to, settings, streams, of_thread=True, instance=pair)
+            gateway = open_gateway(name, url, reports_to, settings, streams, reports_thread_usage=True, instance=pair)
             gateway.on_second = partial(self._put_second, named("gateway", pair))
             self._add(stack, named("gateway", pair), gateway)
         for service in self._services.values():
