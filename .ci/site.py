@@ -25,7 +25,7 @@ from exchange.json_records import RunRecord  # noqa: E402
 from exchange.settings import RunSettings  # noqa: E402
 from exchange_simulation.cli.command import heading_of  # noqa: E402
 from exchange_simulation.cli.main import SECTIONS, main  # noqa: E402
-from exchange_simulation.launching.options import TABLE  # noqa: E402
+from exchange_simulation.launching.option_table import TABLE  # noqa: E402
 
 RECORDED = ROOT / "tests/exchange_simulation/cli/recorded/results.tar.xz", "./run-pairs/run.json"
 UNITS = {"_us": "microseconds", "_s": "seconds", "_per_s": "per second", "_bytes": "bytes", "_ns": "nanoseconds"}

@@ -15,6 +15,7 @@ from exchange.messages import (
     Cancelled,
     Confirmation,
     MalformedMessage,
+    Message,
     Order,
     Quote,
     Rejection,
@@ -79,12 +80,15 @@ class OrderBook:
         """Match the orders one after the other; returns the answers to them. MalformedMessage if they are no orders."""
         if stream.dtype != ORDER:
             raise MalformedMessage(f"the array's type is {stream.dtype}; orders have the type {ORDER}")
-        no_answers = np.zeros(0, np.uint8)
-        parts = [_by_kind(no_answers)]
-        if len(stream):
-            tape = np.ascontiguousarray(stream).view(np.uint8)
-            match_tape(self._engine, tape, lambda answers: parts.append(_by_kind(answers)))
-        return Answers(*(np.concatenate(parts_of_kind) for parts_of_kind in zip(*parts, strict=True)))
+        if len(stream) == 0:
+            return _by_kind(np.zeros(0, np.uint8))
+        buffers: list[Bytes] = []
+
+        def keep(answers: Bytes) -> None:
+            buffers.append(answers.copy())
+
+        match_tape(self._engine, np.ascontiguousarray(stream).view(np.uint8), keep)
+        return _by_kind(np.concatenate(buffers))
 
     @property
     def counts(self) -> EngineCounts:
@@ -113,7 +117,18 @@ class OrderBook:
         return self._book.resting(ASK)
 
 
-def _by_kind(answers: Bytes) -> list[Records]:
-    """Return the answers of each kind, in the order of the fields of `Answers`."""
+def _by_kind(answers: Bytes) -> Answers:
+    """Sort the engine's answers by kind."""
     starts = offsets_of(answers, ANSWER_SIZES)[:-1]
-    return [records_of(kind, answers, starts)[1] for kind in (Trade, Confirmation, Quote, Rejection, Cancelled)]
+
+    def records(kind: type[Message]) -> Records:
+        _, records_of_kind = records_of(kind, answers, starts)
+        return records_of_kind
+
+    return Answers(
+        trades=records(Trade),
+        confirmations=records(Confirmation),
+        quotes=records(Quote),
+        rejections=records(Rejection),
+        cancelled=records(Cancelled),
+    )

@@ -35,11 +35,12 @@ from exchange_simulation.launching.errors import sentence_of
 from exchange_simulation.launching.files import dated_name, new_run_folder, run_name
 from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
 from exchange_simulation.launching.notices import heard_by, say
+from exchange_simulation.launching.option_table import TABLE
 from exchange_simulation.launching.option_types import Listed, Rate, Scheme
-from exchange_simulation.launching.options import TABLE, run_settings
 from exchange_simulation.launching.record.record import exit_code
 from exchange_simulation.launching.run import measured_run
 from exchange_simulation.launching.transport_settings import check_transport, check_warm_up
+from exchange_simulation.launching.typed_settings import run_settings
 from exchange_simulation.messaging.benchmarks import benchmark_of, names
 from exchange_simulation.messaging.options import parameters, settings_in_words
 from exchange_simulation.messaging.running import measured_benchmark

@@ -14,7 +14,9 @@ from exchange_simulation.cli.trial_options import redo_option, typed
 from exchange_simulation.experiments.sweep.keys import shared_options
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.option_types import Number, Scheme
-from exchange_simulation.launching.options import asked_for, json_option, results_option, run_settings, warn_of_spinning
+from exchange_simulation.launching.options import json_option, results_option
+from exchange_simulation.launching.setting_warnings import warn_of_spinning
+from exchange_simulation.launching.typed_settings import run_settings, without_default_rate
 
 if TYPE_CHECKING:
     from exchange_simulation.experiments.capacity.capacity import SearchedLoad
@@ -117,7 +119,7 @@ def command(
     else:
         objective = objective_of(slo)
         settings = run_settings(
-            **asked_for(given), orders_per_s=search.start_per_s, orders=None, duration_s=search.seconds
+            **without_default_rate(given), orders_per_s=search.start_per_s, orders=None, duration_s=search.seconds
         )
         warn_of_spinning(settings)
         load = ExchangeRates(settings, objective, search)

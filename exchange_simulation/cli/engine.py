@@ -8,7 +8,8 @@ import click
 
 from exchange.instances import named
 from exchange.messages import End
-from exchange_simulation.launching.options import options_of, run_settings
+from exchange_simulation.launching.options import options_of
+from exchange_simulation.launching.typed_settings import run_settings
 
 if TYPE_CHECKING:
     from exchange_simulation.launching.component import Events

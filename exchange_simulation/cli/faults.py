@@ -6,7 +6,8 @@ import click
 
 from exchange_simulation.cli.command import Command
 from exchange_simulation.launching.option_types import Listed, Scheme
-from exchange_simulation.launching.options import json_option, results_option, was_typed
+from exchange_simulation.launching.options import json_option, results_option
+from exchange_simulation.launching.typed_settings import was_typed
 
 
 @click.command(cls=Command)

@@ -11,13 +11,9 @@ import click
 
 from exchange.instances import named
 from exchange.settings import RunSettings
-from exchange_simulation.launching.options import (
-    asked_for,
-    options_of,
-    run_settings,
-    warn_of_rejections,
-    warn_of_spinning,
-)
+from exchange_simulation.launching.options import options_of
+from exchange_simulation.launching.setting_warnings import warn_of_rejections, warn_of_spinning
+from exchange_simulation.launching.typed_settings import run_settings, without_default_rate
 
 if TYPE_CHECKING:
     from exchange.messages import End
@@ -53,7 +49,7 @@ def command(
     reporter_url = with_keys(reporter_url, secure)
     events = Events(named("gateway", instance), launched)
     opened = contextlib.ExitStack()
-    settings = run_settings(**given) if launched else _settings_by_hand(engine_url, cpu, **asked_for(given))
+    settings = run_settings(**given) if launched else _settings_by_hand(engine_url, cpu, **without_default_rate(given))
 
     def open_service() -> tuple[Service, str]:
         streams = opened.enter_context(open_streams(Path(results) / name, settings, instance, anew=launched))

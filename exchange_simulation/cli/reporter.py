@@ -10,8 +10,9 @@ import click
 
 from exchange.instances import named
 from exchange_simulation.launching.files import new_run_folder
-from exchange_simulation.launching.options import options_of, run_settings
+from exchange_simulation.launching.options import options_of
 from exchange_simulation.launching.priority import yielding
+from exchange_simulation.launching.typed_settings import run_settings
 
 
 @click.command()

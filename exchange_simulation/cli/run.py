@@ -13,7 +13,8 @@ import click
 from exchange.settings import RunSettings
 from exchange_simulation.cli.command import Command
 from exchange_simulation.launching.errors import UserError, left_out
-from exchange_simulation.launching.options import asked_for, json_option, no_spark_option, options_of, run_settings
+from exchange_simulation.launching.options import json_option, no_spark_option, options_of
+from exchange_simulation.launching.typed_settings import run_settings, without_default_rate
 
 if TYPE_CHECKING:
     from exchange_simulation.launching.launch.watch import OnSecond
@@ -52,7 +53,7 @@ def command(
     exchange run --rate 8k --arrivals poisson --live      # watched while it goes on
     """
     _refuse_two_views(live, live_spark, as_json)
-    settings = run_settings(**asked_for(given))
+    settings = run_settings(**without_default_rate(given))
     if events and not settings.record:
         raise click.UsageError("--events needs the streams of orders and answers: give --record too")
     exit_code = run(
@@ -139,7 +140,7 @@ def _follow_up(folder: Path, measured: MeasuredRun, with_page: bool, with_spark:
 
 def check(settings: RunSettings) -> None:
     """Raise UserError if the run could not start, or would leave nothing to analyse. Warn of settings seldom meant."""
-    from exchange_simulation.launching.options import warn_of_rejections, warn_of_spinning
+    from exchange_simulation.launching.setting_warnings import warn_of_rejections, warn_of_spinning
     from exchange_simulation.launching.transport_settings import check_transport, check_warm_up
 
     check_warm_up(settings)

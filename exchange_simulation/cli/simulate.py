@@ -8,13 +8,8 @@ import click
 
 from exchange_simulation.cli.spark import session_options
 from exchange_simulation.launching.option_types import Count, Number
-from exchange_simulation.launching.options import (
-    json_option,
-    market_options,
-    naming_options,
-    results_option,
-    stream_options,
-)
+from exchange_simulation.launching.options import json_option, market_options, results_option, stream_options
+from exchange_simulation.launching.typed_settings import naming_options
 
 
 @click.command()

@@ -9,7 +9,8 @@ from typing import Any, TextIO, cast
 
 import click
 
-from exchange_simulation.launching.options import F, json_option, together
+from exchange_simulation.launching.option_table import F
+from exchange_simulation.launching.options import json_option, together
 
 tables_option = click.option(
     "--tables", metavar="URL", help="Where the tables are: any file system that Spark reaches.  [default: in RESULTS]"

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from exchange_simulation.launching.option_types import Count, Rate
-from exchange_simulation.launching.options import options_for, run_settings
+from exchange_simulation.launching.options import options_for
+from exchange_simulation.launching.typed_settings import run_settings
 
 
 @click.command()

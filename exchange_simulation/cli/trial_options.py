@@ -11,17 +11,16 @@ from click.core import ParameterSource
 from exchange_simulation.launching.errors import left_out
 from exchange_simulation.launching.option_types import Number
 from exchange_simulation.launching.options import (
-    asked_for,
     broker_options,
-    naming_options,
     no_spark_option,
     options_for,
     results_option,
     stream_options,
     terms_options,
     together,
-    warn_of_spinning,
 )
+from exchange_simulation.launching.setting_warnings import warn_of_spinning
+from exchange_simulation.launching.typed_settings import naming_options, without_default_rate
 
 if TYPE_CHECKING:
     from exchange_simulation.experiments.trials.plan import TrialPlan
@@ -114,7 +113,7 @@ def make_or_resume(
         trial = resume_trial(results, of_trial["resume"], as_json, study)
         raise SystemExit(follow_up(trial, no_spark, as_json))
     with naming_options():
-        plan = plan_of(asked_for(of_plan)).with_redo(of_trial["redo_noisy"])
+        plan = plan_of(without_default_rate(of_plan)).with_redo(of_trial["redo_noisy"])
         plan = _with_looks(plan, of_trial["until_decided"], of_trial["max_repeats"])
     warn_of_spinning(*(arm.settings for arm in plan.arms))
     if of_trial["dry_run"]:

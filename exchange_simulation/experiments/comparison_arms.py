@@ -9,13 +9,13 @@ from exchange.settings import NAGLE_ROLES, ROLES, RunSettings
 from exchange_simulation.experiments.trials.arms import Factor, TrialArm, arms_of
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.option_types import USUAL
-from exchange_simulation.launching.options import run_settings
 from exchange_simulation.launching.transport_settings import (
     check_transport,
     check_warm_up,
     defaults_of,
     runs_in_one_process,
 )
+from exchange_simulation.launching.typed_settings import run_settings
 from transports.registry import has_broker
 
 NAGLE_OFF = "Nagle off"

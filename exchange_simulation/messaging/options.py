@@ -10,15 +10,9 @@ import click
 
 from exchange.settings import MAX_RATE_PER_S
 from exchange_simulation.launching.option_types import Count, Cpus, Listed, Nagle, Number, Rate, Scheme
-from exchange_simulation.launching.options import (
-    broker_options,
-    json_option,
-    network_option,
-    results_option,
-    together,
-    was_typed,
-)
+from exchange_simulation.launching.options import broker_options, json_option, network_option, results_option, together
 from exchange_simulation.launching.transport_settings import ignored
+from exchange_simulation.launching.typed_settings import was_typed
 from exchange_simulation.messaging.benchmark import QUICK_HELP, Benchmark, Settings
 from exchange_simulation.messaging.roles import HOSTS
 

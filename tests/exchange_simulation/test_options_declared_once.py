@@ -10,7 +10,7 @@ import pytest
 from exchange.settings import DECLARED, TRANSPORT_SETTINGS, RunSettings
 from exchange_simulation.cli.serve.site import FIRST_FIELDS
 from exchange_simulation.experiments.sweep.keys import HELP_OF_SWEEP, LISTS, OF_A_RUN_ALONE
-from exchange_simulation.launching.options import NOTATIONS
+from exchange_simulation.launching.option_table import NOTATIONS
 from exchange_simulation.measuring import RunOptions
 from transports.registry import built_in
 

@@ -15,8 +15,9 @@ from exchange.settings import RunSettings
 from exchange_simulation.launching.command_line import exchange_command
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import run_name
-from exchange_simulation.launching.options import TABLE, asked_for, run_settings
+from exchange_simulation.launching.option_table import TABLE
 from exchange_simulation.launching.process_group import ProcessGroup
+from exchange_simulation.launching.typed_settings import run_settings, without_default_rate
 
 Asked = dict[str, str]
 """The values of a run's options, by parameter, as they were typed."""
@@ -107,7 +108,7 @@ def settings_of(asked: Asked) -> RunSettings:
 
     with command.make_context("run", words_of(asked)) as context:
         fields = {option.field for option in FORM}
-        settings = run_settings(**asked_for({name: context.params[name] for name in fields}))
+        settings = run_settings(**without_default_rate({name: context.params[name] for name in fields}))
         check(settings)
     return settings
 

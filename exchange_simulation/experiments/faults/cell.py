@@ -20,7 +20,8 @@ from exchange_simulation.experiments.faults.injection import Fault, Target
 from exchange_simulation.launching.command_line import exchange_command
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.lineup import READY_S
-from exchange_simulation.launching.options import TABLE, was_typed
+from exchange_simulation.launching.option_table import TABLE
+from exchange_simulation.launching.typed_settings import was_typed
 from transports.declaration import RunningBroker
 
 LOOK_S = 0.05

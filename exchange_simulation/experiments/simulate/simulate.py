@@ -21,8 +21,8 @@ from exchange_simulation.experiments.simulate.simulation import Simulation
 from exchange_simulation.launching.errors import UserError, writing
 from exchange_simulation.launching.files import dated_name, local_path, new_run_folder, write_json
 from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
-from exchange_simulation.launching.options import warn_of_prices
 from exchange_simulation.launching.record.machine import host_facts, now, versions
+from exchange_simulation.launching.setting_warnings import warn_of_prices
 from exchange_simulation.reports.exports import print_json
 from exchange_simulation.reports.progress import counting
 from exchange_simulation.reports.tables import FoldingTable, indented, key, plain_table, terminal

@@ -12,7 +12,7 @@ import click
 
 from exchange.settings import RunSettings
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.options import TABLE
+from exchange_simulation.launching.option_table import TABLE
 
 OF_A_RUN_ALONE = {"record", "capture", "journal", "sync", "recover", "standby"}
 """Settings that no sweep takes: they keep files or add latency, and runs that recovered are not compared."""

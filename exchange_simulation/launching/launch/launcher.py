@@ -19,7 +19,7 @@ from exchange_simulation.launching.launch.places import Places, as_seen_by_peers
 from exchange_simulation.launching.launch.watch import OnSecond, Watch
 from exchange_simulation.launching.lineup import Lineup, component_of
 from exchange_simulation.launching.notices import detail
-from exchange_simulation.launching.options import arguments
+from exchange_simulation.launching.option_table import arguments
 from exchange_simulation.launching.priority import yielding
 from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.launching.record.outcome import RunOutcome

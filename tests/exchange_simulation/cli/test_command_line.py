@@ -16,8 +16,9 @@ from click.testing import CliRunner
 from exchange.settings import RunSettings
 from exchange_simulation.cli.command import HEADINGS
 from exchange_simulation.cli.main import COMMANDS, main
+from exchange_simulation.launching.option_table import TABLE
 from exchange_simulation.launching.option_types import Count, Listed, Number, Rate, Scheme
-from exchange_simulation.launching.options import TABLE, asked_for, run_settings
+from exchange_simulation.launching.typed_settings import run_settings, without_default_rate
 
 
 def said(*words: str) -> str:
@@ -29,7 +30,7 @@ def settings_of(*words: str) -> RunSettings:
     command = import_module("exchange_simulation.cli.run").command
     with command.make_context("run", list(words)) as context:
         fields = {option.field for option in TABLE if "run" in option.commands} - {"results"}
-        return run_settings(**asked_for({name: context.params[name] for name in fields}))
+        return run_settings(**without_default_rate({name: context.params[name] for name in fields}))
 
 
 def test_help_names_every_command_once_under_what_one_wants():

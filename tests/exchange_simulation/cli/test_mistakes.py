@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from exchange.messages import Order, encode
 from exchange_simulation.cli.main import main
-from exchange_simulation.launching.options import MAX_CAPACITY
+from exchange_simulation.launching.option_table import MAX_CAPACITY
 from matching_engine.order_book import HIGHEST_CAPACITY
 from tests.exchange_command import exchange, exchange_here
 

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from exchange_simulation.cli.main import main
 from exchange_simulation.cli.run import command
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.options import asked_for, run_settings
 from exchange_simulation.launching.tape import settled_by_tape
+from exchange_simulation.launching.typed_settings import run_settings, without_default_rate
 from gateway.seeded_orders import SeededOrders
 from tests.exchange_command import VALID, exchange, measured_here
 
@@ -98,7 +98,7 @@ def test_a_default_of_the_environment_is_said_too(
         monkeypatch.setenv(name, value)
     with command.make_context("run", ["--tape", str(timed)]) as context:
         settings = run_settings(
-            **asked_for({name: context.params[name] for name in ("tape", "arrivals", "orders_per_s")})
+            **without_default_rate({name: context.params[name] for name in ("tape", "arrivals", "orders_per_s")})
         )
     assert (settings.arrivals, settings.orders_per_s) == offered
 

@@ -18,7 +18,8 @@ from exchange.workload import PRICE_MODELS
 from exchange_simulation.launching.launch.launcher import component_arguments
 from exchange_simulation.launching.launch.places import Places
 from exchange_simulation.launching.lineup import Lineup
-from exchange_simulation.launching.options import TABLE, arguments, asked_for, run_settings
+from exchange_simulation.launching.option_table import TABLE, arguments
+from exchange_simulation.launching.typed_settings import run_settings, without_default_rate
 from gateway.seeded_orders import SeededOrders
 
 OVER_AMQP = {
@@ -72,7 +73,9 @@ def understood(role: str, words: list[str]) -> dict[str, Any]:
     command = import_module(f"exchange_simulation.cli.{role}").command
     mine = {option.field for option in TABLE if role in option.commands} & {field.name for field in fields(RunSettings)}
     with command.make_context(role, words) as context:
-        settings = run_settings(**asked_for({name: context.params[name] for name in mine & context.params.keys()}))
+        settings = run_settings(
+            **without_default_rate({name: context.params[name] for name in mine & context.params.keys()})
+        )
     return {name: value for name, value in asdict(settings).items() if name in mine}
 
 

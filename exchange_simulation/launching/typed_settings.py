@@ -1,0 +1,105 @@
+"""The settings of a run, made of the options that a user typed. An error names the option."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from exchange.allowed import BadSetting
+from exchange.settings import DEFAULT_WINDOW, NAGLE_ROLES, ROLES, RunSettings
+from exchange_simulation.launching.option_table import TABLE
+from exchange_simulation.launching.priority import going_first
+
+
+def without_default_rate(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters without a rate and arrivals that the user did not type, so that a tape's own apply."""
+    context = click.get_current_context()
+    parameters = dict(given)
+    for name in ("orders_per_s", "arrivals"):
+        if context.get_parameter_source(name) is ParameterSource.DEFAULT:
+            parameters.pop(name, None)
+    return parameters
+
+
+def run_settings(**given: Any) -> RunSettings:
+    """Return the settings that the options give. UsageError names the option whose value is refused.
+
+    With a tape, rate and arrivals default to the tape's; other values are refused.
+    """
+    from exchange_simulation.launching.transport_settings import settled
+
+    with naming_options():
+        settings = settled(RunSettings(**_completed(given)))
+    _check_may_have(settings.priority)
+    return settings
+
+
+def _check_may_have(priority: str) -> None:
+    """Take the priority for a moment. UserError if this system does not let the user have the priority."""
+    with going_first(priority):
+        pass
+
+
+@contextlib.contextmanager
+def naming_options() -> Iterator[None]:
+    """Turn the BadSetting of a field into a UsageError of its option."""
+    try:
+        yield
+    except BadSetting as error:
+        option, value = _option_name(error.field), _as_typed(error.value)
+        raise click.UsageError(f"{option} is {value}; allowed is {error.allowed}") from error
+
+
+def _completed(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields, with those added that the user left out and that other options determine."""
+    fields = dict(given)
+    if fields.get("tape"):
+        from exchange_simulation.launching.tape import settled_by_tape
+
+        fields |= settled_by_tape(fields)
+    if fields.get("orders") is None and fields.get("duration_s") is None:
+        fields["orders"] = RunSettings.orders
+    has_maximum_rate = "orders_per_s" in fields and fields["orders_per_s"] is None
+    if has_maximum_rate and fields.get("window") is None:
+        fields["window"] = max(DEFAULT_WINDOW, fields.get("packing") or 1)
+    if fields.get("nagle") == ("all",):
+        from transports.registry import has_broker
+
+        transport = fields.get("transport", RunSettings.transport)
+        fields["nagle"] = NAGLE_ROLES if has_broker(transport) else ROLES
+    return fields
+
+
+def was_typed(field: str) -> bool:
+    """Return True if the parameter of the running command was on its command line."""
+    context = click.get_current_context(silent=True)
+    return context is not None and context.get_parameter_source(field) is ParameterSource.COMMANDLINE
+
+
+def _option_name(field: str) -> str:
+    """Return the name of the field's option as the user typed it, or the field's name if it has no option."""
+    name_without_option = field.replace("_", "-")
+    names_in_table = {option.field: option.name for option in TABLE}
+    context = click.get_current_context(silent=True)
+    if context is None or not context.command.params:  # such as a call from Python
+        return names_in_table.get(field, name_without_option)
+    names_in_command = {str(param.name): param.opts[0] for param in context.command.params}
+    if field in names_in_table:
+        plural = f"{names_in_table[field]}s"  # a trial takes several values, such as --rates
+        if plural in names_in_command.values():
+            return plural
+    return names_in_command.get(field, name_without_option)
+
+
+def _as_typed(value: object) -> str:
+    """Format a value as a user types it: floats have no trailing .0, and no plus sign in an exponent.
+
+    For example: 0.0 becomes 0, and 1e+20 becomes 1e20.
+    """
+    if isinstance(value, float):
+        return f"{value:.10g}".replace("e+", "e")
+    return str(value)
