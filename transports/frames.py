@@ -3,7 +3,7 @@
 Frame i is `buffer[offsets[i]:offsets[i + 1]]`; `offsets[0]` is 0. A batch is preallocated and reused. Compiled code
 reads and writes its arrays in place, and returns the new count.
 
-ReturnAddresses is what a link keeps beside its batches if it answers requests.
+ReturnAddresses holds the senders of the requests that a link still has to answer.
 """
 
 from __future__ import annotations
@@ -27,15 +27,17 @@ ADDRESS_BYTES = 600
 NOBODY = -1
 """The length of an address whose request was dropped: there is no answer to it."""
 
-# Indexes of ReturnAddresses.ends: how many there were so far.
+# Indexes of ReturnAddresses.counts.
 ANSWERED = 0
+"""The number of requests that were answered so far."""
 RECEIVED = 1
+"""The number of requests that were received so far."""
 
 
 def untouched(size: int) -> Bytes:
-    """Zeros. Many of them take memory page by page, once they are written to.
+    """Return `size` zeros. More than LARGEST_FRAME of them take memory page by page, once they are written to.
 
-    Those of np.zeros may take all of it at once: numpy asks for huge pages, and malloc clears what it had before.
+    np.zeros may take all of the memory at once: numpy asks for huge pages, and malloc clears memory that it had before.
     """
     if size <= LARGEST_FRAME:
         return np.zeros(size, np.uint8)
@@ -123,13 +125,14 @@ class ReturnAddresses:
     """The address of each request's sender, kept until the answer leaves, in the order of the requests.
 
     A link that answers sends one frame for each frame that it has received, in that order, so no frame holds an
-    address. This is a ring that kernels write and read; with a `capacity` of 0 it keeps nothing.
+    address. The arrays are a ring that kernels write and read: request n has place n % capacity. A ring with a
+    `capacity` of 0 keeps nothing.
     """
 
     def __init__(self, capacity: int = MOST_UNANSWERED) -> None:
         self.addresses: Bytes = np.zeros((capacity, ADDRESS_BYTES), np.uint8)
         self.lengths: Longs = np.zeros(capacity, np.int64)
-        self.ends: Longs = np.zeros(2, np.int64)
+        self.counts: Longs = np.zeros(2, np.int64)
 
     def __len__(self) -> int:
         """The capacity."""
@@ -137,10 +140,10 @@ class ReturnAddresses:
 
     def forget(self, newest: int) -> None:
         """Drop the address of a request, given the number of requests received after it."""
-        self.lengths[(int(self.ends[RECEIVED]) - 1 - newest) % len(self)] = NOBODY
+        self.lengths[(int(self.counts[RECEIVED]) - 1 - newest) % len(self)] = NOBODY
 
     def take(self) -> bytes:
         """Remove and return the oldest address."""
-        place = int(self.ends[ANSWERED]) % len(self)
-        self.ends[ANSWERED] += 1
+        place = int(self.counts[ANSWERED]) % len(self)
+        self.counts[ANSWERED] += 1
         return self.addresses[place, : max(int(self.lengths[place]), 0)].tobytes()

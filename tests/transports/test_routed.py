@@ -67,6 +67,6 @@ def test_an_end_may_send_to_itself(url: str) -> None:
 def test_a_number_of_no_destination_is_refused(number: int, url: str) -> None:
     with (
         ends(url, ("one", "two", "three")) as (link,),
-        pytest.raises(ValueError, match="begins with the number of none of 3 destinations"),
+        pytest.raises(ValueError, match=f"begins with key number {number}; there are 3 destinations"),
     ):
         link.send(FrameBatch.of(frame(number, "lost")), 0)

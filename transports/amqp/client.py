@@ -11,10 +11,10 @@ import pika
 from pika import spec
 from pika.channel import Channel
 
+from transports.amqp import wire
 from transports.amqp.address import Delivery
 from transports.amqp.loops import Loop
 from transports.amqp.topology import Route
-from transports.amqp.wire import PERSISTENT
 from transports.base import PeerGone
 from transports.frames import FrameBatch
 from transports.lending import Lent
@@ -86,7 +86,7 @@ class Client(ABC):
 class OneByOneClient(Client):
     def __init__(self, loop: Loop, route: Route, delivery: Delivery) -> None:
         super().__init__(loop, route, delivery)
-        self._mode = PERSISTENT if delivery.durable else None
+        self._mode = wire.PERSISTENT if delivery.durable else None
         self._properties = pika.BasicProperties(delivery_mode=self._mode)
         self._waiting: deque[bytes] = deque()
         self._requests: deque[pika.BasicProperties] = deque()
@@ -124,9 +124,9 @@ class OneByOneClient(Client):
     def _key_of(self, body: bytes) -> str:
         """The key whose number begins the message. ValueError if no key has that number."""
         keys = self._route.keys
-        number = int.from_bytes(body[:2], "little")
-        if len(body) < 2 or number >= len(keys):
-            raise ValueError(f"a message begins with the number of none of {len(keys)} destinations")
+        number = int.from_bytes(body[: wire.KEY_NUMBER_BYTES], "little")
+        if len(body) < wire.KEY_NUMBER_BYTES or number >= len(keys):
+            raise ValueError(wire.wrong_key_number(body, len(keys)))
         return keys[number]
 
     def publish(self, batch: FrameBatch, first: int, last: int) -> int:

@@ -20,7 +20,15 @@ from transports.amqp import layout, scanner, wire
 from transports.amqp.address import Delivery
 from transports.amqp.client import Client
 from transports.amqp.connection import BEGIN, END, FIRST, INCOMING_BYTES, LAST, OTHERS, OUTGOING_BYTES, AmqpStream
-from transports.amqp.layout import DIGITS, AnswerLayout, PublishLayout, RoutedLayout, correlation_id, lay_out
+from transports.amqp.layout import (
+    DIGITS,
+    NO_REQUEST_NUMBER,
+    AnswerLayout,
+    PublishLayout,
+    RoutedLayout,
+    correlation_id,
+    lay_out,
+)
 from transports.amqp.loops import OwnLoop
 from transports.amqp.scanner import STATE_NUMBERS, Scanner, Stop, scan_frames
 from transports.amqp.topology import Route
@@ -62,8 +70,8 @@ _POLLFD = OTHERS + 8
 """A struct pollfd."""
 _TIMESPEC = OTHERS + 9
 """A struct timespec, two numbers."""
-_ENDS = OTHERS + 11
-"""Two numbers, `ends`, which the scanner takes for return addresses; lent calls have none."""
+_REQUEST_COUNTS = OTHERS + 11
+"""Two numbers, which the scanner takes for the counts of ReturnAddresses; lent calls keep no return addresses."""
 _STATE = OTHERS + 13
 """The scanner's state."""
 
@@ -104,7 +112,7 @@ def _receive(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count
         count,
         memory[:0].reshape(0, 1),
         numbers[:0],
-        numbers[_ENDS:_STATE],
+        numbers[_REQUEST_COUNTS:_STATE],
     )
     if why in _NOT_FOR_US:
         at = frame
@@ -147,7 +155,7 @@ def _send(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, first: i
 
 @lendable(SLEEP)
 def _sleep(numbers: Longs, _memory: Bytes, until_ns: int) -> None:
-    timespec = numbers[_TIMESPEC:_ENDS]
+    timespec = numbers[_TIMESPEC:_REQUEST_COUNTS]
     news = poll(numbers[_POLLFD:_TIMESPEC], timespec, min(until_ns, numbers[_TIMER_NS]))
     numbers[NOTICE] |= news != 0 or monotonic_ns(timespec) >= numbers[_TIMER_NS]
 
@@ -265,7 +273,7 @@ class CompiledClient(Client):
         layout = self._layout
         if not self.stream.is_lendable or self.has_more or not isinstance(layout, PublishLayout):
             return None
-        if layout.digits_at or len(self.returns) or (self._route.tries and not self.published):
+        if layout.number_at != NO_REQUEST_NUMBER or len(self.returns) or (self._route.tries and not self.published):
             return None
         self._lent = self._lent or LentCalls(self.stream, self.scanner)
         return self._lent.lend(layout, self._loop.timers.next_due_ns, settle)

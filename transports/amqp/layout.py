@@ -1,7 +1,7 @@
 """Messages to bytes: kernels write the method, header and body frames of a whole batch one after the other.
 
-A request's correlation id is its client's 16 hexadecimal digits, then its number's 16. An answer has the correlation id
-of its request, and as routing key the request's reply-to, or a key that is the same for all answers.
+The correlation id of a request: client id (16 hexadecimal digits) + request number (16 hexadecimal digits). An answer
+has the correlation id of its request. Its routing key is the request's reply-to, or one key that all answers share.
 """
 
 from __future__ import annotations
@@ -28,16 +28,35 @@ from transports.amqp.wire import (
 from transports.frames import ANSWERED, NOBODY, Bytes, FrameBatch, Longs, ReturnAddresses
 
 DIGITS = 16
+"""The hexadecimal digits of a client id, and of a request number."""
+NO_REQUEST_NUMBER = 0
+"""Stands for the place of a request number if the messages are no requests."""
+
+# Flags of the properties that a request may have before its correlation id, in the order of the properties.
+_CONTENT_TYPE = 0x8000
+_CONTENT_ENCODING = 0x4000
 _HEADERS = 0x2000
 _PRIORITY = 0x0800
-_TEXTS_BEFORE = (0x8000, 0x4000)
-"""Content type and encoding."""
+
+_DIGIT_0 = ord("0")
+_DIGIT_A = ord("a")
 
 
 @njit(inline="always")
 def _put_big_endian(out: Bytes, at: int, value: int, width: int) -> None:
     for k in range(width):
         out[at + k] = (value >> (8 * (width - 1 - k))) & 0xFF
+
+
+@njit(inline="always")
+def _put_hexadecimal(out: Bytes, at: int, number: int) -> None:
+    """Write a request number as DIGITS digits."""
+    for k in range(DIGITS):
+        digit = (number >> (4 * (DIGITS - 1 - k))) & 15
+        if digit < 10:
+            out[at + k] = _DIGIT_0 + digit
+        else:
+            out[at + k] = _DIGIT_A + digit - 10
 
 
 @njit(inline="always")
@@ -50,7 +69,9 @@ def _put_frame_head(out: Bytes, at: int, kind: int, channel: int, size: int) -> 
 
 @njit(inline="always")
 def _body_bytes(length: int, most_body: int) -> int:
-    return length + (length + most_body - 1) // most_body * OVERHEAD_BYTES
+    """Return the bytes of a message's body frames."""
+    frames = (length + most_body - 1) // most_body
+    return length + frames * OVERHEAD_BYTES
 
 
 @njit(inline="always")
@@ -75,7 +96,7 @@ def lay_out(
     last: int,
     head: Bytes,
     length_at: int,
-    digits_at: int,
+    number_at: int,
     number: int,
     channel: int,
     most_body: int,
@@ -84,7 +105,7 @@ def lay_out(
 ) -> tuple[int, int]:
     """Write messages first..last-1; returns (the first message without room, where the bytes end).
 
-    `digits_at` is the place of a request's number in `head`; 0 if the messages are no requests.
+    `number_at` is the place of a request's number in `head`, or NO_REQUEST_NUMBER.
     """
     for message in range(first, last):
         start = offsets[message]
@@ -93,10 +114,8 @@ def lay_out(
             return message, at
         out[at : at + len(head)] = head
         _put_big_endian(out, at + length_at, length, 8)
-        if digits_at:
-            for k in range(DIGITS):
-                digit = (number >> (4 * (DIGITS - 1 - k))) & 15
-                out[at + digits_at + k] = digit + (48 if digit < 10 else 87)
+        if number_at != NO_REQUEST_NUMBER:
+            _put_hexadecimal(out, at + number_at, number)
             number += 1
         at = _put_bodies(buffer, start, length, channel, most_body, out, at + len(head))
     return last, at
@@ -104,23 +123,47 @@ def lay_out(
 
 @njit(inline="always")
 def _text_end(properties: Bytes, at: int) -> int:
-    return at + 1 + int64(properties[at]) if at < len(properties) else at
+    """Return the end of a short string: a length octet, then the text."""
+    if at >= len(properties):
+        return at
+    return at + 1 + int64(properties[at])
+
+
+@njit(inline="always")
+def _get_big_endian(data: Bytes, at: int, width: int) -> int:
+    value = int64(0)
+    for k in range(width):
+        value = value << 8 | int64(data[at + k])
+    return value
 
 
 @njit(cache=True, nogil=True)
 def _request_properties(properties: Bytes) -> tuple[int, int, int]:
-    """Returns (begin of the correlation id, its end and the reply-to's begin, end of the reply-to), or zeros."""
-    flags = int64(properties[0]) << 8 | properties[1] if len(properties) >= 2 else int64(0)
+    """Find the correlation id and the reply-to, which stand one behind the other; both with their length octets.
+
+    Returns (begin of the correlation id, end of it and begin of the reply-to, end of the reply-to); zeros if the bytes
+    are too few. Either is empty if the message lacks it.
+    """
+    if len(properties) < 2:
+        return 0, 0, 0
+    flags = _get_big_endian(properties, 0, 2)
     at = 2
-    for flag in _TEXTS_BEFORE:
-        at = _text_end(properties, at) if flags & flag else at
+    if flags & _CONTENT_TYPE:
+        at = _text_end(properties, at)
+    if flags & _CONTENT_ENCODING:
+        at = _text_end(properties, at)
     if flags & _HEADERS and at + 4 <= len(properties):
-        at += 4 + (
-            int64(properties[at]) << 24 | properties[at + 1] << 16 | properties[at + 2] << 8 | properties[at + 3]
-        )
-    at += (flags & DELIVERY_MODE) // DELIVERY_MODE + (flags & _PRIORITY) // _PRIORITY
-    id_end = _text_end(properties, at) if flags & CORRELATION_ID else at
-    reply_end = _text_end(properties, id_end) if flags & REPLY_TO else id_end
+        at += 4 + _get_big_endian(properties, at, 4)
+    if flags & DELIVERY_MODE:
+        at += 1
+    if flags & _PRIORITY:
+        at += 1
+    id_end = at
+    if flags & CORRELATION_ID:
+        id_end = _text_end(properties, at)
+    reply_end = id_end
+    if flags & REPLY_TO:
+        reply_end = _text_end(properties, id_end)
     if reply_end > len(properties):
         return 0, 0, 0
     return at, id_end, reply_end
@@ -128,13 +171,19 @@ def _request_properties(properties: Bytes) -> tuple[int, int, int]:
 
 @njit(inline="always")
 def _put_answer_method(out: Bytes, at: int, channel: int, exchange: Bytes, key: Bytes, tail: Bytes) -> int:
-    """Write Basic.Publish to an exchange, with a key that has its length before it; an empty key becomes ""."""
-    at = _put_frame_head(out, at, METHOD, channel, len(exchange) + max(len(key), 1) + len(tail))
+    """Write the method frame of Basic.Publish; returns where the frame ends.
+
+    `key` is a short string: a length octet, then the text. Without any byte the frame gets the empty short string.
+    """
+    key_bytes = max(len(key), 1)
+    at = _put_frame_head(out, at, METHOD, channel, len(exchange) + key_bytes + len(tail))
     out[at : at + len(exchange)] = exchange
     at += len(exchange)
-    out[at] = 0
-    out[at : at + len(key)] = key
-    at += max(len(key), 1)
+    if len(key):
+        out[at : at + len(key)] = key
+    else:
+        out[at] = 0  # the length octet of the empty short string
+    at += key_bytes
     out[at : at + len(tail)] = tail
     out[at + len(tail)] = FRAME_END
     return at + len(tail) + 1
@@ -142,14 +191,23 @@ def _put_answer_method(out: Bytes, at: int, channel: int, exchange: Bytes, key: 
 
 @njit(inline="always")
 def _put_answer_header(out: Bytes, at: int, channel: int, length: int, mode: Bytes, correlation_id: Bytes) -> int:
-    at = _put_frame_head(out, at, HEADER, channel, 14 + len(mode) + len(correlation_id))
+    """Write a header frame: class u16, weight u16, body length u64, flags u16, then the properties.
+
+    Returns where the frame ends. `mode` and `correlation_id` are empty if the message lacks the property.
+    """
+    at = _put_frame_head(out, at, HEADER, channel, wire.FIRST_PROPERTY_AT + len(mode) + len(correlation_id))
+    flags = 0
+    if len(mode):
+        flags |= DELIVERY_MODE
+    if len(correlation_id):
+        flags |= CORRELATION_ID
     _put_big_endian(out, at, wire.BASIC, 2)
     _put_big_endian(out, at + 2, 0, 2)
     _put_big_endian(out, at + 4, length, 8)
-    flags = (CORRELATION_ID if len(correlation_id) else 0) | (DELIVERY_MODE if len(mode) else 0)
-    _put_big_endian(out, at + 12, flags, 2)
-    out[at + 14 : at + 14 + len(mode)] = mode
-    at += 14 + len(mode)
+    _put_big_endian(out, at + wire.PROPERTIES_AT, flags, 2)
+    at += wire.FIRST_PROPERTY_AT
+    out[at : at + len(mode)] = mode
+    at += len(mode)
     out[at : at + len(correlation_id)] = correlation_id
     out[at + len(correlation_id)] = FRAME_END
     return at + len(correlation_id) + 1
@@ -166,31 +224,37 @@ def _lay_out_answers(
     tail: Bytes,
     mode: Bytes,
     addresses: Bytes,
-    lengths: Longs,
-    ends: Longs,
+    address_lengths: Longs,
+    request_counts: Longs,
     channel: int,
     most_body: int,
     out: Bytes,
     at: int,
 ) -> tuple[int, int]:
-    """Write answers first..last-1, each to its request; returns as `lay_out` does."""
+    """Write answers first..last-1, each to the oldest request without an answer; returns as `lay_out` does.
+
+    `addresses`, `address_lengths` and `request_counts` are the ring of ReturnAddresses: the properties of each request.
+    """
+    # An upper bound: a method frame and a header frame are each shorter than a slot of ADDRESS_BYTES, since the longest
+    # has two short strings of 256 bytes.
+    most_head_bytes = 2 * addresses.shape[1]
     for message in range(first, last):
         start = offsets[message]
         length = offsets[message + 1] - offsets[message]
-        place = ends[ANSWERED] % len(lengths)
-        while lengths[place] == NOBODY:
-            lengths[place] = 0
-            ends[ANSWERED] += 1
-            place = ends[ANSWERED] % len(lengths)
-        if at + 2 * addresses.shape[1] + _body_bytes(length, most_body) > len(out):
+        place = request_counts[ANSWERED] % len(address_lengths)
+        while address_lengths[place] == NOBODY:  # skip requests that were dropped: they get no answer
+            address_lengths[place] = 0
+            request_counts[ANSWERED] += 1
+            place = request_counts[ANSWERED] % len(address_lengths)
+        if at + most_head_bytes + _body_bytes(length, most_body) > len(out):
             return message, at
-        properties = addresses[place, : lengths[place]]
+        properties = addresses[place, : address_lengths[place]]
         id_begin, id_end, reply_end = _request_properties(properties)
         to = key if len(key) else properties[id_end:reply_end]
         at = _put_answer_method(out, at, channel, exchange, to, tail)
         at = _put_answer_header(out, at, channel, length, mode, properties[id_begin:id_end])
         at = _put_bodies(buffer, start, length, channel, most_body, out, at)
-        ends[ANSWERED] += 1
+        request_counts[ANSWERED] += 1
     return last, at
 
 
@@ -209,10 +273,13 @@ class PublishLayout:
     def __init__(
         self, method: bytes, channel: int, frame_max: int, persistent: bool, asker: str = "", reply_to: str = ""
     ) -> None:
-        header = wire.content_header(channel, persistent, asker and asker + "0" * DIGITS, reply_to)
+        first_correlation_id = asker + "0" * DIGITS if asker else ""
+        header = wire.content_header(channel, persistent, first_correlation_id, reply_to)
         self.head = np.frombuffer(method + header, np.uint8)
         self.length_at = len(method) + wire.BODY_LENGTH_AT
-        self.digits_at = (method + header).index(asker.encode()) + len(asker) if asker else 0
+        self.number_at = NO_REQUEST_NUMBER
+        if asker:
+            self.number_at = len(method) + wire.correlation_id_at(persistent) + len(asker)
         self.channel = channel
         self.most_body = frame_max - OVERHEAD_BYTES
         self._next = 1
@@ -226,7 +293,7 @@ class PublishLayout:
             last,
             self.head,
             self.length_at,
-            self.digits_at,
+            self.number_at,
             self._next,
             self.channel,
             self.most_body,
@@ -251,11 +318,13 @@ def _lay_out_routed(
     out: Bytes,
     at: int,
 ) -> tuple[int, int]:
-    """See lay_out. The second number is -1 if a message begins with the number of no key."""
+    """Write messages as `lay_out` does. The second number is -1 if a message begins with a number that no key has."""
     for message in range(first, last):
         start = offsets[message]
         length = offsets[message + 1] - offsets[message]
-        number = int64(buffer[start]) | int64(buffer[start + 1]) << 8 if length >= 2 else int64(len(begins))
+        if length < wire.KEY_NUMBER_BYTES:
+            return message, -1
+        number = int64(buffer[start]) | int64(buffer[start + 1]) << 8
         if number >= len(begins) - 1:
             return message, -1
         begin, end = begins[number], begins[number + 1]
@@ -283,7 +352,7 @@ class RoutedLayout:
         self._most_body = frame_max - OVERHEAD_BYTES
 
     def write(self, batch: FrameBatch, first: int, last: int, out: Bytes, at: int) -> tuple[int, int]:
-        """See PublishLayout.write. ValueError if a message begins with the number of no key."""
+        """Write messages as PublishLayout.write does. ValueError if a message begins with a number that no key has."""
         message, end = _lay_out_routed(
             batch.buffer,
             batch.offsets,
@@ -298,9 +367,7 @@ class RoutedLayout:
             at,
         )
         if end < 0:
-            raise ValueError(
-                f"message {message} begins with the number of none of {len(self._begins) - 1} destinations"
-            )
+            raise ValueError(wire.wrong_key_number(batch[message], len(self._begins) - 1))
         return int(message), int(end)
 
 
@@ -320,14 +387,14 @@ class AnswerLayout:
         begin = struct.pack(">IH", Basic.Publish.INDEX, 0) + wire.short_string(exchange)
         self._exchange = np.frombuffer(begin, np.uint8)
         self._key = np.frombuffer(wire.short_string(key) if key else b"", np.uint8).copy()
-        self._tail = np.frombuffer(bytes([wire.MANDATORY * mandatory]), np.uint8)
+        self._tail = np.frombuffer(bytes([wire.MANDATORY if mandatory else 0]), np.uint8)
         self._mode = np.frombuffer(bytes([wire.PERSISTENT]) if persistent else b"", np.uint8)
         self._channel = channel
         self._most_body = frame_max - OVERHEAD_BYTES
         self._returns = returns
 
     def write(self, batch: FrameBatch, first: int, last: int, out: Bytes, at: int) -> tuple[int, int]:
-        """See PublishLayout.write."""
+        """Write answers as PublishLayout.write writes messages."""
         returns = self._returns
         message, end = _lay_out_answers(
             batch.buffer,
@@ -340,7 +407,7 @@ class AnswerLayout:
             self._mode,
             returns.addresses,
             returns.lengths,
-            returns.ends,
+            returns.counts,
             self._channel,
             self._most_body,
             out,

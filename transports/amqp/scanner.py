@@ -158,8 +158,8 @@ def scan_frames(  # noqa: PLR0911, PLR0912, PLR0915
     offsets: Longs,
     count: int,
     addresses: Bytes,
-    lengths: Longs,
-    ends: Longs,
+    address_lengths: Longs,
+    request_counts: Longs,
 ) -> tuple[int, int, int, int]:
     """Scan frames; returns (why it stopped, where it stopped, messages in the batch, where the last frame begins).
 
@@ -203,11 +203,11 @@ def scan_frames(  # noqa: PLR0911, PLR0912, PLR0915
                 return _BROKEN, at, count, at
             if length == 0 and count + 1 >= len(offsets):
                 return _FULL, at, count, at
-            if len(lengths):
-                if ends[RECEIVED] - ends[ANSWERED] >= len(lengths):
+            if len(address_lengths):
+                if request_counts[RECEIVED] - request_counts[ANSWERED] >= len(address_lengths):
                     return _FULL, at, count, at
-                place = ends[RECEIVED] % len(lengths)
-                _note_properties(data, payload + PROPERTIES_AT, size - PROPERTIES_AT, addresses, lengths, place)
+                place = request_counts[RECEIVED] % len(address_lengths)
+                _note_properties(data, payload + PROPERTIES_AT, size - PROPERTIES_AT, addresses, address_lengths, place)
             _expect_body(state, length, min(largest, len(aside)))
         else:
             if kind != BODY or size > state[_LEFT]:
@@ -232,7 +232,8 @@ def scan_frames(  # noqa: PLR0911, PLR0912, PLR0915
             if state[_KEEP]:
                 offsets[count + 1] = offsets[count] + state[_HAVE]
                 count += 1
-                ends[RECEIVED] += len(lengths) > 0
+                if len(address_lengths):
+                    request_counts[RECEIVED] += 1
     return _MORE, at, count, at
 
 
@@ -283,7 +284,7 @@ class Scanner:
             batch.count,
             self._returns.addresses,
             self._returns.lengths,
-            self._returns.ends,
+            self._returns.counts,
         )
         return _STOPS[why], int(at), int(frame)
 

@@ -22,13 +22,13 @@ BASIC = 60
 MANDATORY = 1
 PERSISTENT = 2
 
-# Flags that say which properties a message has.
+# Flags of the properties that a message has.
 DELIVERY_MODE = 0x1000
-"""It says whether it is persistent."""
+"""Whether the message is persistent: one octet."""
 CORRELATION_ID = 0x0400
-"""It is a request, or answers one."""
+"""The id of a request, or of the request that the message answers: a short string."""
 REPLY_TO = 0x0200
-"""It names the queue for its answer."""
+"""The queue for the answer to a request: a short string."""
 
 
 def short_string(text: str) -> bytes:
@@ -59,3 +59,24 @@ BODY_LENGTH_AT = HEAD_BYTES + 4
 """The offset of the message's length, u64, in a header frame."""
 PROPERTIES_AT = 12
 """The offset of the properties in a header frame's payload: flags, u16, then each property that is present."""
+FIRST_PROPERTY_AT = PROPERTIES_AT + 2
+"""The offset of the first property that is present, behind the flags."""
+
+
+KEY_NUMBER_BYTES = 2
+"""The bytes of its key's number, little-endian, with which a routed message begins."""
+
+
+def wrong_key_number(message: bytes, destinations: int) -> str:
+    """The sentence about a message that begins with a number that no destination has."""
+    if len(message) < KEY_NUMBER_BYTES:
+        return f"a message of {len(message)} bytes lacks its key number, which takes {KEY_NUMBER_BYTES}"
+    number = int.from_bytes(message[:KEY_NUMBER_BYTES], "little")
+    return f"a message begins with key number {number}; there are {destinations} destinations, numbered from 0"
+
+
+def correlation_id_at(persistent: bool) -> int:
+    """The offset of the correlation id's text in a header frame that `content_header` wrote."""
+    delivery_mode_bytes = 1 if persistent else 0
+    length_octet = 1
+    return HEAD_BYTES + FIRST_PROPERTY_AT + delivery_mode_bytes + length_octet

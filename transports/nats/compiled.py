@@ -1,7 +1,7 @@
 """The calls that a NATS link lends: receive, send and sleep in the connection's own buffers; see transports/lending.py.
 
-A block that is no frame stays where it is, and Python is asked for. So it is when the time of the link's next look at
-its peer has come.
+The calls ask for Python, by the notice, at a block that is no frame, and when the link's next check of its peers is
+due.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _sleep(numbers: Longs, _memory: Bytes, until_ns: int) -> None:
 
 
 def lent_calls(opened: Connection, timer_ns: int, settle: Callable[[], None]) -> Lent:
-    """The calls of a connection that has nothing unsent, until the time of the link's next look at its peer."""
+    """The calls of a connection that has nothing unsent; `timer_ns`: the time of the link's next check of its peers."""
     numbers = opened.numbers
     numbers[DESCRIPTOR], numbers[POLLFD] = opened.fd, pollfd(opened.fd)
     numbers[TIMER_NS] = timer_ns

@@ -33,22 +33,34 @@ INCOMING_BYTES = LONGEST_FRAME + (1 << 18)
 OUTGOING_BYTES = LONGEST_FRAME + (1 << 18)
 
 # Places in `numbers`. The first is transports.lending.NOTICE.
-BEGIN, END = 1, 2
-"""The bytes that came and are not taken: incoming[BEGIN:END]."""
-UNSENT, UNSENT_END = 3, 4
-"""The bytes to send: outgoing[UNSENT:UNSENT_END]."""
+BEGIN = 1
+"""The begin, in the incoming bytes, of those that are not taken."""
+END = 2
+"""The end of those bytes."""
+UNSENT = 3
+"""The begin, in the outgoing bytes, of those that are not sent."""
+UNSENT_END = 4
+"""The end of those bytes."""
 DESCRIPTOR = 5
+"""The socket's descriptor."""
 HEAD_BYTES = 6
+"""The length of the head of a PUB block."""
 TIMER_NS = 7
+"""The time of the link's next check of its peers."""
 TOO_LONG = 8
 """How many frames were dropped because they were longer than a batch's largest."""
 POLLFD = 9
+"""A struct pollfd."""
 TIMESPEC = 10
+"""A struct timespec, two numbers."""
 PLACES = 12
+"""The length of `numbers`."""
 
-# Places in `memory`.
+# Places in `memory`, whose first bytes are the incoming ones.
 OUTGOING = INCOMING_BYTES
+"""The bytes to send."""
 HEAD = INCOMING_BYTES + OUTGOING_BYTES
+"""The head of a PUB block: `PUB <subject> `."""
 MEMORY_BYTES = HEAD + LONGEST_LINE
 
 
@@ -87,7 +99,7 @@ class ServerAddress:
 
 
 class Control(NamedTuple):
-    """Something that the server said and that is no frame."""
+    """A block from the server that is no frame."""
 
     operation: str
     """MSG, HMSG, PING, PONG, +OK, -ERR or INFO."""
@@ -100,10 +112,11 @@ class Connection:
     """Bytes to and from one server. A connection that breaks raises PeerGone, whose sentence names the server."""
 
     def __init__(self, sock: socket.socket, server: ServerAddress, nodelay: bool) -> None:
-        self._socket, self._server = sock, server
+        self._socket = sock
+        self._server = server
         self.fd = sock.fileno()
         self.info: dict[str, Any] = {}
-        """What the server said of itself: server_name, version, max_payload, ..."""
+        """The server's facts about itself: server_name, version, max_payload, ..."""
         self.numbers = np.zeros(PLACES, np.int64)
         self.memory = np.zeros(MEMORY_BYTES, np.uint8)
         self._incoming = self.memory[:INCOMING_BYTES]
@@ -116,7 +129,7 @@ class Connection:
 
     @classmethod
     def open(cls, address: Address, until_ns: int) -> Connection:
-        """Connect and introduce ourselves, until the server has taken that.
+        """Connect, and return once the server has accepted our introduction.
 
         BadAddress if the server is no NATS server or refuses us; PeerGone if there is none in time.
         """
@@ -131,19 +144,21 @@ class Connection:
         return connection
 
     def ask(self, lines: bytes) -> list[Control]:
-        """Send control lines, and return what the server says until it has worked off all of them.
+        """Send control lines and a PING; return the answers that the server sent before the PONG.
 
-        It serves before the first subscription to frames. BadAddress if the server reports an error.
+        Use it only before the first subscription to frames. BadAddress if the server reports an error.
         """
         self.write(lines + b"PING\r\n")
-        answers = [self._awaited_control("an answer")]
-        while answers[-1].operation != "PONG":
-            answers.append(self._awaited_control("an answer"))
-        return answers[:-1]
+        answers: list[Control] = []
+        while True:
+            control = self._await_control("answer")
+            if control.operation == "PONG":
+                return answers
+            answers.append(control)
 
     def _greet(self) -> None:
         """Read the server's INFO, and send CONNECT."""
-        greeting = self._awaited_control("a greeting")
+        greeting = self._await_control("greeting")
         if greeting.operation != "INFO":
             raise BadAddress(f"{self._server.place} is no NATS server: it began with {greeting.operation[:20]!r}")
         self.info = json.loads(greeting.payload)
@@ -152,13 +167,27 @@ class Connection:
         password = os.environ.get(PASSWORD, "")
         if self._server.user:
             identity = {"user": self._server.user, "pass": password}
+        elif password:
+            identity = {"auth_token": password}
         else:
-            identity = {"auth_token": password} if password else {}
-        about_us = {"verbose": False, "pedantic": False, "headers": True, "no_responders": True, "echo": False}
-        self.write(b"CONNECT %s\r\n" % json.dumps({**about_us, "lang": "python", "version": "1", **identity}).encode())
+            identity = {}
+        options = {
+            "verbose": False,
+            "pedantic": False,
+            "headers": True,
+            "no_responders": True,
+            "echo": False,
+            "lang": "python",
+            "version": "1",
+            **identity,
+        }
+        self.write(b"CONNECT %s\r\n" % json.dumps(options).encode())
 
-    def _awaited_control(self, what: str) -> Control:
-        """The server's next control line. BadAddress if it reports an error or says nothing in time."""
+    def _await_control(self, expected: str) -> Control:
+        """Wait for the server's next control line. BadAddress if the line is an error, or none comes in time.
+
+        `expected` names the line in the error: greeting, answer.
+        """
         until_ns = time.monotonic_ns() + int(ANSWER_S * 1e9)
         while True:
             control = self.next_control()
@@ -167,7 +196,7 @@ class Connection:
             if control is not None:
                 return control
             if time.monotonic_ns() > until_ns:
-                raise BadAddress(f"{self._server.place} is no NATS server: it sent no {what.partition(' ')[2]} in time")
+                raise BadAddress(f"{self._server.place} is no NATS server: it sent no {expected} in time")
             self.sleep(time.monotonic_ns() + RETRY_NS, readable=True)
             self.fill()
 
@@ -182,7 +211,8 @@ class Connection:
 
     def fill(self) -> None:
         """Take in the bytes that have come, as far as there is room."""
-        numbers, incoming = self.numbers, self._incoming
+        numbers = self.numbers
+        incoming = self._incoming
         begin, end = int(numbers[BEGIN]), int(numbers[END])
         if begin == end:
             begin = end = 0
@@ -203,11 +233,13 @@ class Connection:
         numbers[END] = end + came
 
     def _gone(self, why: str) -> PeerGone:
-        """The error of a connection that ended. The server's last words, if there are any, say more than `why`."""
+        """The error of a connection that ended. An error that the server reported before its end replaces `why`."""
         with contextlib.suppress(PeerGone):
-            while (control := self.next_control()) is not None:
+            control = self.next_control()
+            while control is not None:
                 if control.operation == "-ERR":
                     why = self.in_words(control)
+                control = self.next_control()
         return PeerGone(f"the NATS server at {self._server.place} went away: {why}")
 
     def take_frames(self, batch: FrameBatch) -> int:

@@ -15,7 +15,7 @@ NATS keeps nothing for a subscriber that has not come yet, so two ends meet befo
 A pair's connector sends once it is welcome; a fan-in takes everybody, so its connectors send at once.
 
 The server tells a publisher at once when nobody has subscribed to a subject ("no responders", NATS 2.2). By that a
-listener finds that its place is taken, and each end finds that the other has left: it looks once a second.
+listener finds that its place is taken, and each end finds that the other has left: each end checks once a second.
 """
 
 from __future__ import annotations
@@ -29,24 +29,34 @@ from transports.base import Address, CannotListen, Link, PeerGone
 from transports.frames import FrameBatch
 from transports.lending import NOTICE, SOCKETS_ARE_COMPILED, Lent
 from transports.nats.connection import TOO_LONG, Connection, Control
-from transports.nats.protocol import FRAMES, FULL, OTHER
+from transports.nats.protocol import FRAME_SUBSCRIPTION, FULL, OTHER
 from transports.sockets import read_back
 from transports.waiting import HAS_PPOLL, Sleeper
 
-WORDS, NOBODY_THERE, ASKER = 2, 3, 4
-"""The numbers of the subscriptions to what the other end says beside frames, and to the server's word of its absence;
-and a listener's subscription to the answer whether its place is taken."""
+# The numbers of an end's subscriptions beside FRAME_SUBSCRIPTION.
+WORD_SUBSCRIPTION = 2
+"""The other end's words."""
+NOBODY_SUBSCRIPTION = 3
+"""The server's answers that the other end has no subscription."""
+PLACE_SUBSCRIPTION = 4
+"""The server's answer to a new listener: whether another listener has its place."""
 LISTENER = "listener"
 """The name of the end that is there first."""
-HELLO, WELCOME, FULL_ALREADY, ARE_YOU_THERE = b"hello", b"welcome", b"full", b"?"
+
+# The words that two ends exchange beside frames.
+HELLO = b"hello"
+WELCOME = b"welcome"
+FULL_ALREADY = b"full"
+ARE_YOU_THERE = b"?"
+"""Asked only for the server's answer, in case nobody is there."""
 HELLO_EVERY_NS = 20_000_000
-LOOK_EVERY_NS = 1_000_000_000
-NOBODY = b"NATS/1.0 503"
+CHECK_EVERY_NS = 1_000_000_000
+NO_RESPONDERS = b"NATS/1.0 503"
 """The beginning of the headers with which the server answers for a subject without subscribers."""
 
 
 class NatsLink(Link):
-    """What both ends have in common: frames, the look at the peers, waiting."""
+    """The parts that both ends have in common: frames, the check that the peers are there, waiting."""
 
     def __init__(self, address: Address, base: str, connection: Connection, name: str) -> None:
         self.url = address.url
@@ -56,11 +66,11 @@ class NatsLink(Link):
         """The subject for words to each peer that has been met, by its name."""
         self._problem: str | None = None
         """Why no peer is left; None while there is one, or none has come yet."""
-        self._next_look_ns = 0
+        self._next_check_ns = 0
 
     def receive(self, batch: FrameBatch) -> int:
         before = batch.count
-        self._look()
+        self._check_peers()
         self._connection.fill()
         why = self._connection.take_frames(batch)
         while why == OTHER and self._take_control():
@@ -79,39 +89,39 @@ class NatsLink(Link):
         elif control.operation == "-ERR":
             raise PeerGone(self._connection.in_words(control))
         elif control.operation in ("MSG", "HMSG"):
-            self._heard(control)
+            self._handle_message(control)
         return True
 
-    def _heard(self, control: Control) -> None:
-        """Handle what the other end says, or that nobody is there to hear us."""
+    def _handle_message(self, control: Control) -> None:
+        """Handle a word of the other end, or the server's answer that the other end has no subscription."""
         if control.operation == "HMSG":
-            if control.payload.startswith(NOBODY):
-                self._nobody_at(control.words[0].rpartition(".")[2])
+            if control.payload.startswith(NO_RESPONDERS):
+                self._handle_absence(control.words[0].rpartition(".")[2])
             return
         word, _, name = control.payload.partition(b" ")
-        self._word(word, name.decode("ascii", "replace"))
+        self._handle_word(word, name.decode("ascii", "replace"))
 
-    def _word(self, word: bytes, name: str) -> None:
-        """Handle a word of the other end's."""
+    def _handle_word(self, word: bytes, name: str) -> None:
+        """Handle a word of the other end; `name` is the connector that a HELLO names."""
         raise NotImplementedError
 
-    def _nobody_at(self, name: str) -> None:
-        """Handle the server's answer that a peer has no subscription any more."""
+    def _handle_absence(self, name: str) -> None:
+        """Handle the server's answer that the end with this name has no subscription any more."""
         raise NotImplementedError
 
-    def _say(self, subject: str, words: bytes, reply_to: str = "") -> None:
+    def _publish_words(self, subject: str, words: bytes, reply_to: str = "") -> None:
         """Publish words beside the frames; the server answers to `reply_to` if nobody has subscribed."""
         head = f"PUB {subject} {reply_to} {len(words)}" if reply_to else f"PUB {subject} {len(words)}"
         self._connection.write(head.encode() + b"\r\n" + words + b"\r\n")
 
-    def _look(self) -> None:
+    def _check_peers(self) -> None:
         """Ask once a second whether the peers are there; the server answers for those that are not."""
         now_ns = time.monotonic_ns()
-        if now_ns < self._next_look_ns:
+        if now_ns < self._next_check_ns:
             return
-        self._next_look_ns = now_ns + LOOK_EVERY_NS
+        self._next_check_ns = now_ns + CHECK_EVERY_NS
         for name, subject in self._peers.items():
-            self._say(subject, ARE_YOU_THERE, f"{self._base}.nobody.{self._name}.{name}")
+            self._publish_words(subject, ARE_YOU_THERE, f"{self._base}.nobody.{self._name}.{name}")
 
     def _raise_if_left(self) -> None:
         if self._problem is not None:
@@ -119,7 +129,7 @@ class NatsLink(Link):
 
     def send(self, batch: FrameBatch, first: int) -> int:
         if not self._may_send:
-            self._look()
+            self._check_peers()
             return first
         return self._connection.send_frames(batch, first)
 
@@ -129,7 +139,7 @@ class NatsLink(Link):
 
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
         connection = self._connection
-        self._look()
+        self._check_peers()
         connection.fill()
         while not connection.is_frame_next and self._take_control():
             pass
@@ -140,7 +150,7 @@ class NatsLink(Link):
         has_room = writable and self._may_send and not connection.has_unsent
         if (readable and (holds_frames or self._problem is not None)) or has_room:
             return
-        connection.sleep(min(until_ns, self._next_look_ns), readable=readable or not holds_frames)
+        connection.sleep(min(until_ns, self._next_check_ns), readable=readable or not holds_frames)
 
     def lend(self) -> Lent | None:
         """See lent_by. None while there is something that only Python can do."""
@@ -148,13 +158,13 @@ class NatsLink(Link):
             return None
         from transports.nats.compiled import lent_calls
 
-        return lent_calls(self._connection, self._next_look_ns, self._settle)
+        return lent_calls(self._connection, self._next_check_ns, self._settle)
 
     def _settle(self) -> None:
         """See Lent.settle. The next `receive` raises PeerGone."""
         self._connection.numbers[NOTICE] = 0
         self._connection.flush()
-        self._look()
+        self._check_peers()
 
     @property
     def junk(self) -> int:  # type: ignore[override]
@@ -190,23 +200,23 @@ class NatsListener(NatsLink):
         if address.fan_in:
             connection.publish_to(f"{base}.out")
 
-    def _word(self, word: bytes, name: str) -> None:
+    def _handle_word(self, word: bytes, name: str) -> None:
         if word != HELLO or not name.isalnum():
             return
         subject = f"{self._base}.words.{name}"
         if name not in self._peers:
             if self._peers and not self._address.fan_in:
                 self.refused += 1
-                self._say(subject, FULL_ALREADY)
-                self._next_look_ns = 0  # the peer that it has may be gone
+                self._publish_words(subject, FULL_ALREADY)
+                self._next_check_ns = 0  # the peer that it has may be gone
                 return
             self._peers[name] = subject
             self._problem = None
             if not self._address.fan_in:
                 self._connection.publish_to(f"{self._base}.out.{name}")
-        self._say(subject, WELCOME)
+        self._publish_words(subject, WELCOME)
 
-    def _nobody_at(self, name: str) -> None:
+    def _handle_absence(self, name: str) -> None:
         if self._peers.pop(name, None) is not None and not self._peers:
             self._problem = f"the peer at {self.url} has left the NATS server"
 
@@ -218,26 +228,26 @@ class NatsConnector(NatsLink):
         super().__init__(address, base, connection, name)
         connection.publish_to(f"{base}.in")
 
-    def _look(self) -> None:
+    def _check_peers(self) -> None:
         """Greet the listener until it answers; then as every link."""
         if self._peers or self._problem is not None:
-            super()._look()
-        elif time.monotonic_ns() >= self._next_look_ns:
-            self._next_look_ns = time.monotonic_ns() + HELLO_EVERY_NS
-            self._say(f"{self._base}.words", HELLO + b" " + self._name.encode())
+            super()._check_peers()
+        elif time.monotonic_ns() >= self._next_check_ns:
+            self._next_check_ns = time.monotonic_ns() + HELLO_EVERY_NS
+            self._publish_words(f"{self._base}.words", HELLO + b" " + self._name.encode())
 
     @property
     def _may_send(self) -> bool:
         return self._address.fan_in or super()._may_send
 
-    def _word(self, word: bytes, name: str) -> None:  # noqa: ARG002
+    def _handle_word(self, word: bytes, name: str) -> None:  # noqa: ARG002
         if word == WELCOME:
             self._peers[LISTENER] = f"{self._base}.words"
-            self._next_look_ns = time.monotonic_ns() + LOOK_EVERY_NS
+            self._next_check_ns = time.monotonic_ns() + CHECK_EVERY_NS
         elif word == FULL_ALREADY and not self._peers:
             self._problem = f"{self.url} has its one peer already"
 
-    def _nobody_at(self, name: str) -> None:
+    def _handle_absence(self, name: str) -> None:
         if name == LISTENER and self._peers:
             self._peers.clear()
             self._problem = f"the listener at {self.url} has left the NATS server"
@@ -263,10 +273,14 @@ def listen(address: Address) -> Link:
     connection = Connection.open(address, time.monotonic_ns())
     try:
         asker = secrets.token_hex(8)
-        connection.ask(_subscription(f"{base}.nobody.{asker}.*", ASKER))
-        if not _is_unheard(connection, base, asker, ARE_YOU_THERE):
+        connection.ask(_subscription(f"{base}.nobody.{asker}.*", PLACE_SUBSCRIPTION))
+        if not _has_no_listener(connection, base, asker, ARE_YOU_THERE):
             raise CannotListen(f"{address.shown} has a listener of this name already: choose another server or name")
-        subjects = {f"{base}.nobody.{LISTENER}.*": NOBODY_THERE, f"{base}.words": WORDS, f"{base}.in": FRAMES}
+        subjects = {
+            f"{base}.nobody.{LISTENER}.*": NOBODY_SUBSCRIPTION,
+            f"{base}.words": WORD_SUBSCRIPTION,
+            f"{base}.in": FRAME_SUBSCRIPTION,
+        }
         connection.write(b"".join(_subscription(subject, number) for subject, number in subjects.items()))
     except BaseException:
         connection.close()
@@ -276,25 +290,28 @@ def listen(address: Address) -> Link:
 
 def connect(address: Address, until_ns: int) -> Link:
     """Return once a listener has subscribed; it need not be served yet. PeerGone if none comes in time."""
-    base, name = _base(address), secrets.token_hex(8)
+    base = _base(address)
+    name = secrets.token_hex(8)
     connection = Connection.open(address, until_ns)
     try:
-        connection.ask(_subscription(f"{base}.nobody.{name}.*", NOBODY_THERE))
+        connection.ask(_subscription(f"{base}.nobody.{name}.*", NOBODY_SUBSCRIPTION))
         hello = HELLO + b" " + name.encode()
-        while _is_unheard(connection, base, name, hello):
+        while _has_no_listener(connection, base, name, hello):
             if time.monotonic_ns() >= until_ns:
                 raise PeerGone(f"nobody listens at the NATS server {address.shown}")
             Sleeper([]).sleep(time.monotonic_ns() + HELLO_EVERY_NS)
         frames = f"{base}.out" if address.fan_in else f"{base}.out.{name}"
-        connection.write(_subscription(f"{base}.words.{name}", WORDS) + _subscription(frames, FRAMES))
+        words_line = _subscription(f"{base}.words.{name}", WORD_SUBSCRIPTION)
+        frames_line = _subscription(frames, FRAME_SUBSCRIPTION)
+        connection.write(words_line + frames_line)
     except BaseException:
         connection.close()
         raise
     return NatsConnector(address, base, connection, name)
 
 
-def _is_unheard(connection: Connection, base: str, name: str, words: bytes) -> bool:
-    """Say something to the listener. True if the server answers that nobody has subscribed."""
+def _has_no_listener(connection: Connection, base: str, name: str, words: bytes) -> bool:
+    """Publish words to the listener. True if the server answers that nobody has subscribed."""
     line = f"PUB {base}.words {base}.nobody.{name}.{LISTENER} {len(words)}\r\n".encode()
     answers = connection.ask(line + words + b"\r\n")
-    return any(answer.operation == "HMSG" and answer.payload.startswith(NOBODY) for answer in answers)
+    return any(answer.operation == "HMSG" and answer.payload.startswith(NO_RESPONDERS) for answer in answers)

@@ -3,8 +3,8 @@
     MSG <subject> <subscription> [reply-to] <bytes>\\r\\n<payload>\\r\\n      from the server
     PUB <subject> <bytes>\\r\\n<payload>\\r\\n                               to the server
 
-Only messages of subscription FRAMES are frames. Everything else that the server says (INFO, PING, PONG, +OK, -ERR,
-HMSG, messages of other subscriptions) stops the scan, and Python handles it; see connection.py.
+Only messages of the subscription FRAME_SUBSCRIPTION are frames. Everything else that the server sends (INFO, PING,
+PONG, +OK, -ERR, HMSG, messages of other subscriptions) stops the scan, and Python handles it; see connection.py.
 Source: the NATS client protocol, docs.nats.io/reference/reference-protocols/nats-protocol.
 """
 
@@ -15,17 +15,29 @@ from numba import njit
 from transports.frames import Bytes, Longs
 from transports.lending import move_bytes
 
-FRAMES = 1
+FRAME_SUBSCRIPTION = 1
 """The number of the subscription whose messages are frames; it has one digit."""
-INCOMPLETE, FULL, OTHER = 0, 1, 2
-"""Why a scan ended: the next block has not come as a whole; the batch has no room; the next block is no frame."""
+
+# Why a scan ended.
+INCOMPLETE = 0
+"""The next block has not come as a whole."""
+FULL = 1
+"""The batch has no room for the next frame."""
+OTHER = 2
+"""The next block is no frame."""
 LONGEST_LINE = 4096
 """The longest control line that a server sends, in bytes."""
 MOST_DIGITS = 7
 """Digits of the size of the longest frame, 1 MiB."""
 
-_SPACE, _CARRIAGE_RETURN, _NEWLINE, _ZERO = ord(" "), ord("\r"), ord("\n"), ord("0")
-_M, _S, _G = ord("M"), ord("S"), ord("G")
+_SPACE = ord(" ")
+_CARRIAGE_RETURN = ord("\r")
+_NEWLINE = ord("\n")
+_ZERO = ord("0")
+_M = ord("M")
+_S = ord("S")
+_G = ord("G")
+_SHORTEST_FRAME_LINE = len("MSG a 1 ")
 _PUB_OVERHEAD = MOST_DIGITS + 4
 """Bytes of a PUB block beside its head and its payload, at most."""
 
@@ -41,15 +53,20 @@ def end_of_line(stream: Bytes, begin: int, end: int) -> int:
 
 @njit(cache=True, nogil=True)
 def is_frame_line(stream: Bytes, begin: int, newline: int) -> bool:
-    """Whether the line announces a message of subscription FRAMES."""
-    if newline - begin < 8 or stream[begin] != _M or stream[begin + 1] != _S or stream[begin + 2] != _G:
+    """True if the line announces a message of FRAME_SUBSCRIPTION."""
+    if (
+        newline - begin < _SHORTEST_FRAME_LINE
+        or stream[begin] != _M
+        or stream[begin + 1] != _S
+        or stream[begin + 2] != _G
+    ):
         return False
     if stream[begin + 3] != _SPACE:
         return False
     at = begin + 4
     while at < newline and stream[at] != _SPACE:
         at += 1
-    return at + 2 < newline and stream[at + 1] == _ZERO + FRAMES and stream[at + 2] == _SPACE
+    return at + 2 < newline and stream[at + 1] == _ZERO + FRAME_SUBSCRIPTION and stream[at + 2] == _SPACE
 
 
 @njit(cache=True, nogil=True)
@@ -58,7 +75,9 @@ def size_in_line(stream: Bytes, newline: int) -> int:
     at = newline - 1
     if stream[at] != _CARRIAGE_RETURN:
         return -1
-    size, factor, digits = 0, 1, 0
+    size = 0
+    factor = 1
+    digits = 0
     at -= 1
     while digits <= MOST_DIGITS and _ZERO <= stream[at] <= _ZERO + 9:
         size += (stream[at] - _ZERO) * factor

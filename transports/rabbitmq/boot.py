@@ -27,7 +27,7 @@ from typing import BinaryIO
 from transports.base import NotInstalled
 from transports.rabbitmq.settings import NodeSettings, RabbitMqError
 
-NAMED_BY = "EXCHANGE_RABBITMQ_SERVER"
+SERVER_VARIABLE = "EXCHANGE_RABBITMQ_SERVER"
 USUAL_PLACES = (
     "/usr/lib/rabbitmq/bin/rabbitmq-server",
     "/opt/homebrew/sbin/rabbitmq-server",
@@ -35,7 +35,8 @@ USUAL_PLACES = (
 )
 WRAPPER = "rabbitmq-script-wrapper"
 """Debian's /usr/sbin/rabbitmq-server: it changes to the user rabbitmq, who may not use our folder."""
-FOLDER = "rabbitmq_server-"
+VERSION_FOLDER = "rabbitmq_server-"
+"""The beginning of the name of the folder in which a version is installed."""
 NO_DISTRIBUTION = "-dist_listen false -start_epmd false -erl_epmd_port 1"
 ARGUMENTS = "-sname {name} +B i"
 OBEY_STDIN = """\
@@ -62,6 +63,7 @@ os:set_signal(sigterm, default).
 LOOPBACK_NAMES = '{lookup, [file]}.\n{host, {127,0,0,1}, ["localhost"]}.\n'
 """Makes the helpers for looking up names unnecessary."""
 LAST_LINES = 12
+"""How many lines of the node's log an error shows."""
 
 
 class RabbitMqMissing(RabbitMqError, NotInstalled):
@@ -75,23 +77,29 @@ class RabbitMqMissing(RabbitMqError, NotInstalled):
 
 def find_server() -> Path:
     """The start script, from EXCHANGE_RABBITMQ_SERVER, the usual places, or PATH. RabbitMqMissing if there is none."""
-    named = os.environ.get(NAMED_BY)
+    named = os.environ.get(SERVER_VARIABLE)
     if named:
         if not _is_program(named):
-            raise RabbitMqMissing(f"{NAMED_BY} names {named}, which is no program")
+            raise RabbitMqMissing(f"{SERVER_VARIABLE} names {named}, which is no program")
         return Path(named)
     on_path = shutil.which("rabbitmq-server")
-    for place in (*USUAL_PLACES, *([on_path] if on_path else [])):
-        if _is_program(place) and Path(place).resolve().name != WRAPPER:
-            return Path(place)
+    candidates = [*USUAL_PLACES, on_path] if on_path else list(USUAL_PLACES)
+    for candidate in candidates:
+        if _is_program(candidate) and Path(candidate).resolve().name != WRAPPER:
+            return Path(candidate)
     raise RabbitMqMissing()
 
 
 def server_in_words() -> str:
-    """`RabbitMQ 3.10.8, /usr/lib/...`, by the name of its folder; no Erlang machine is started."""
+    """The installed version and its script. The name of a folder tells the version, so no Erlang machine is started.
+
+    For example: `RabbitMQ 3.10.8, /usr/lib/rabbitmq/bin/rabbitmq-server`
+    """
     script = find_server()
-    version = next((part.partition("-")[2] for part in script.resolve().parts if part.startswith(FOLDER)), "")
-    return f"{f'RabbitMQ {version}'.strip()}, {script}"
+    for part in script.resolve().parts:
+        if part.startswith(VERSION_FOLDER):
+            return f"RabbitMQ {part.removeprefix(VERSION_FOLDER)}, {script}"
+    return f"RabbitMQ, {script}"
 
 
 def _is_program(place: str) -> bool:
@@ -176,8 +184,9 @@ class NodeFolder:
         """The last lines of the node's log, or of its output if it has no log yet."""
         for file in (self.path / "log" / "node.log", self.path / "log" / "output"):
             lines = file.read_text(errors="replace").splitlines() if file.exists() else []
-            if filled := [line for line in lines if line.strip()]:
-                return "\n".join(filled[-LAST_LINES:])
+            lines_with_text = [line for line in lines if line.strip()]
+            if lines_with_text:
+                return "\n".join(lines_with_text[-LAST_LINES:])
         return ""
 
 
@@ -187,6 +196,9 @@ def write_private(path: Path, text: str) -> None:
         file.write(text.encode())
 
 
-def _open_private(path: Path, how: int = os.O_EXCL) -> BinaryIO:
-    """Only the owner can read the file, from its first byte on."""
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | how, 0o600), "wb")
+def _open_private(path: Path, mode_flag: int = os.O_EXCL) -> BinaryIO:
+    """Open a file that only its owner can read, from its first byte on.
+
+    `mode_flag`: O_EXCL refuses a file that exists, O_APPEND writes to its end.
+    """
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | mode_flag, 0o600), "wb")

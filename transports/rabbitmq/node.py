@@ -19,7 +19,7 @@ import psutil
 from transports.declaration import Where
 from transports.keys import CONNECTOR, Keys
 from transports.rabbitmq.boot import NodeFolder, find_server
-from transports.rabbitmq.process import NodeAddress, end
+from transports.rabbitmq.process import NodeAddress, end_process
 from transports.rabbitmq.settings import NodeSettings, RabbitMqError, memory_term
 
 LOOPBACK = Where()
@@ -199,7 +199,7 @@ def _stop(process: subprocess.Popen[bytes], folder: Path) -> None:
 def _end(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(psutil.NoSuchProcess):
         if process.poll() is None:
-            end(psutil.Process(process.pid))
+            end_process(psutil.Process(process.pid))
     process.wait()
     if process.stdin:
         process.stdin.close()

@@ -22,18 +22,20 @@ LOOK_EVERY_S = 0.01
 
 @dataclass(frozen=True)
 class NodeUsage:
-    """Counters of a process since its start, without its children."""
+    """A process's use of CPU and memory since its start, without its children."""
 
     cpu_ns: int
     voluntary: int
+    """Context switches by which a thread began to wait."""
     involuntary: int
+    """Context switches by which the kernel took the CPU from a thread."""
     rss_bytes: int
     max_rss_bytes: int | None
     """None where the system does not report it."""
 
     @classmethod
     def of(cls, pid: int) -> NodeUsage:
-        """OSError if there is no such process."""
+        """Read the counters of a process. OSError if there is no such process."""
         return _from_proc(pid) if sys.platform == "linux" else _from_psutil(pid)
 
     def since(self, start: NodeUsage) -> dict[str, Any]:
@@ -49,8 +51,10 @@ class NodeUsage:
 
 def cpu_ns_of(pid: int) -> int:
     """CPU time of all threads of a process. OSError if there is no such process."""
-    clock = (~pid << 3) | 2  # of that process, as clock_getcpuclockid computes it
-    return time.clock_gettime_ns(clock) if sys.platform == "linux" else _from_psutil(pid).cpu_ns
+    if sys.platform != "linux":
+        return _from_psutil(pid).cpu_ns
+    process_clock = (~pid << 3) | 2  # as the C library's clock_getcpuclockid computes the number
+    return time.clock_gettime_ns(process_clock)
 
 
 def _from_proc(pid: int) -> NodeUsage:
@@ -60,11 +64,11 @@ def _from_proc(pid: int) -> NodeUsage:
         raise ProcessLookupError(f"process {pid} has ended")
     threads = [_status(task / "status") for task in Path(f"/proc/{pid}/task").iterdir()]
     return NodeUsage(
-        cpu_ns,
-        sum(thread.get("voluntary_ctxt_switches", 0) for thread in threads),
-        sum(thread.get("nonvoluntary_ctxt_switches", 0) for thread in threads),
-        memory["VmRSS"] * 1024,
-        memory["VmHWM"] * 1024,
+        cpu_ns=cpu_ns,
+        voluntary=sum(thread.get("voluntary_ctxt_switches", 0) for thread in threads),
+        involuntary=sum(thread.get("nonvoluntary_ctxt_switches", 0) for thread in threads),
+        rss_bytes=memory["VmRSS"] * 1024,
+        max_rss_bytes=memory["VmHWM"] * 1024,
     )
 
 
@@ -86,7 +90,13 @@ def _from_psutil(pid: int) -> NodeUsage:
     except psutil.Error as error:
         raise ProcessLookupError(f"no process {pid}") from error
     cpu_ns = int((times.user + times.system) * 1e9)
-    return NodeUsage(cpu_ns, switches.voluntary, switches.involuntary, rss_bytes, None)
+    return NodeUsage(
+        cpu_ns=cpu_ns,
+        voluntary=switches.voluntary,
+        involuntary=switches.involuntary,
+        rss_bytes=rss_bytes,
+        max_rss_bytes=None,
+    )
 
 
 def accepted_sockets(pid: int, port: int) -> list[dict[str, Any]]:
@@ -108,12 +118,15 @@ def _connection(pid: int, descriptor: int) -> dict[str, Any] | None:
         if not os.readlink(f"/proc/{pid}/fd/{descriptor}").startswith("socket:"):
             return None
         with borrowed(pid, descriptor) as sock, contextlib.suppress(OSError):
-            return described(sock) if sock.family in INTERNET else None
+            if sock.family in INTERNET:
+                return described(sock)
     return None
 
 
 @dataclass(frozen=True)
 class NodeAddress:
+    """Where a running node listens, who we are there, and its process; what other processes need to know of it."""
+
     host: str
     port: int
     user: str
@@ -145,19 +158,19 @@ class NodeAddress:
         return NodeUsage.of(self.pid)
 
 
-def end(node: psutil.Process) -> None:
+def end_process(node: psutil.Process) -> None:
     """Send SIGTERM, wait, then send SIGKILL; afterwards neither the process nor a child of it is left.
 
     A node's helpers (erl_child_setup, the shell that watches the disk) lead sessions of their own, so no signal to a
-    process group reaches them. They end by themselves once the node's end of their pipe closes; `end` waits for that.
+    process group reaches them. They end by themselves once the node's side of their pipe closes; we wait for that.
     """
-    family = [node]
+    node_and_helpers = [node]
     with contextlib.suppress(psutil.Error):
-        family += node.children(recursive=True)
+        node_and_helpers += node.children(recursive=True)
     _signal([node], signal.SIGTERM)
-    staying = _wait_for(family)
-    _signal(staying, signal.SIGKILL)
-    _wait_for(staying)
+    alive = _wait_for(node_and_helpers)
+    _signal(alive, signal.SIGKILL)
+    _wait_for(alive)
 
 
 def _signal(processes: list[psutil.Process], number: int) -> None:
@@ -168,21 +181,23 @@ def _signal(processes: list[psutil.Process], number: int) -> None:
 
 def _wait_for(processes: list[psutil.Process]) -> list[psutil.Process]:
     """Wait for the processes to end; return those that still live after GRACE_S."""
-    end_s = time.monotonic() + GRACE_S
-    while (staying := [process for process in processes if lives(process)]) and time.monotonic() < end_s:
+    deadline_s = time.monotonic() + GRACE_S
+    alive = [process for process in processes if is_alive(process)]
+    while alive and time.monotonic() < deadline_s:
         time.sleep(LOOK_EVERY_S)
-    return staying
+        alive = [process for process in processes if is_alive(process)]
+    return alive
 
 
-def lives(process: psutil.Process) -> bool:
-    """False for a zombie, which only waits for its parent; but a zombie with threads is still on its way out."""
+def is_alive(process: psutil.Process) -> bool:
+    """True if the process runs. A zombie does not, unless threads of it still run."""
     with contextlib.suppress(psutil.Error):
         return process.is_running() and (process.status() != psutil.STATUS_ZOMBIE or process.num_threads() > 1)
     return False
 
 
-def left_in(folder: Path) -> list[psutil.Process]:
-    """Our nodes that run in a folder, recognised by the home on their command line."""
+def nodes_left_in(folder: Path) -> list[psutil.Process]:
+    """The processes of our user whose command line has the home of a node in this folder."""
     home = str(folder / "home")
     return [process for process in psutil.process_iter() if _is_ours_with(process, home)]
 

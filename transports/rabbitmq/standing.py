@@ -20,20 +20,28 @@ import psutil
 
 from transports.rabbitmq.boot import write_private
 from transports.rabbitmq.node import Node
-from transports.rabbitmq.process import NodeAddress, end, left_in, lives
+from transports.rabbitmq.process import NodeAddress, end_process, is_alive, nodes_left_in
 from transports.rabbitmq.settings import NodeSettings, RabbitMqError
 
-NAMED_BY = "EXCHANGE_BROKER_DIR"
+FOLDER_VARIABLE = "EXCHANGE_BROKER_DIR"
 SAME_START_S = 2.0
 """Two readings of one process's start time differ by less than this, even if the clock was set in between."""
 
 
 def standing_folder() -> Path:
     """EXCHANGE_BROKER_DIR, or a folder below XDG_STATE_HOME."""
-    if named := os.environ.get(NAMED_BY):
+    named = os.environ.get(FOLDER_VARIABLE)
+    if named:
         return Path(named).absolute()
-    state = os.environ.get("XDG_STATE_HOME", "")
-    return (Path(state) if state.startswith("/") else Path.home() / ".local/state") / "exchange-simulation" / "broker"
+    return _state_home() / "exchange-simulation" / "broker"
+
+
+def _state_home() -> Path:
+    """XDG_STATE_HOME if it is an absolute path, as the XDG specification asks; else its default."""
+    given = os.environ.get("XDG_STATE_HOME", "")
+    if given.startswith("/"):
+        return Path(given)
+    return Path.home() / ".local/state"
 
 
 def running_node() -> NodeAddress | None:
@@ -41,8 +49,10 @@ def running_node() -> NodeAddress | None:
     try:
         state = json.loads((standing_folder() / "state.json").read_text())
         process = psutil.Process(state["address"]["pid"])
-        is_it = abs(process.create_time() - state["began_s"]) < SAME_START_S
-        return NodeAddress(**state["address"]) if is_it and lives(process) else None
+        is_same_process = abs(process.create_time() - state["began_s"]) < SAME_START_S
+        if is_same_process and is_alive(process):
+            return NodeAddress(**state["address"])
+        return None
     except (OSError, ValueError, KeyError, TypeError, psutil.Error):
         return None
 
@@ -50,8 +60,9 @@ def running_node() -> NodeAddress | None:
 def start_standing_node(settings: NodeSettings | None = None) -> tuple[NodeAddress, bool]:
     """Start the node, unless it runs; returns (the node, whether it was started). A dead node is cleared away."""
     with _locked(standing_folder()) as folder:
-        if up := running_node():
-            return up, False
+        running = running_node()
+        if running is not None:
+            return running, False
         _clear(folder)
         node = Node.start(folder / "node", settings, outlives_us=True)
         try:
@@ -81,31 +92,48 @@ def _write_state(folder: Path, node: Node) -> NodeAddress:
 
 
 def _clear(folder: Path) -> None:
+    """Remove the state and the node's folder, and end the processes of a node that still run there."""
     for name in ("state.json", "state.new"):
         (folder / name).unlink(missing_ok=True)
-    for node in left_in(folder / "node"):
-        end(node)
+    for node in nodes_left_in(folder / "node"):
+        end_process(node)
     shutil.rmtree(folder / "node", ignore_errors=True)
 
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[Path]:
-    """Lock the folder, for one command at a time; again if the folder was replaced while we waited for its lock."""
-    import fcntl  # some systems on which components run have none
+    """Hold the folder's lock inside the context, so that one command at a time changes the folder.
 
+    RabbitMqError in place of an OSError, also of the caller's block: the block works on files of this folder only.
+    """
     try:
-        while True:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor = os.open(folder, os.O_RDONLY)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-                if _is_open_as(descriptor, folder):
-                    yield folder
-                    return
-            finally:
-                os.close(descriptor)
+        descriptor = _lock(folder)
+        try:
+            yield folder
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise RabbitMqError(f"cannot use {folder}: {error.strerror or error}") from error
+
+
+def _lock(folder: Path) -> int:
+    """Make the folder and lock it. Retry if another command replaced the folder while we waited for the lock.
+
+    Returns a descriptor that holds the lock until it is closed.
+    """
+    import fcntl  # some systems on which components run have none
+
+    while True:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if _is_open_as(descriptor, folder):
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
 
 
 def _is_open_as(descriptor: int, folder: Path) -> bool:

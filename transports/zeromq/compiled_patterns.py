@@ -61,24 +61,31 @@ def topic_calls(socket: Socket, watched: list[int], prefix: bytes) -> CompiledCa
 
 @njit(cache=True, nogil=True)
 def _send_answers(
-    handle: int, buffer: Bytes, offsets: Longs, first: int, count: int, addresses: Bytes, lengths: Longs, ends: Longs
+    handle: int, buffer: Bytes, offsets: Longs, first: int, count: int, addresses: Bytes, lengths: Longs, counts: Longs
 ) -> tuple[int, int]:
     """Send each answer to its asker, or drop it if that has gone; returns (the first answer not taken, errno or 0)."""
     start = buffer.ctypes.data
     for i in range(first, count):
-        place = ends[ANSWERED] % len(lengths)
+        place = counts[ANSWERED] % len(lengths)
         taken, error = send_part(handle, addresses[place].ctypes.data, lengths[place], DONTWAIT | _SNDMORE)
         if taken:
             taken, error = send_part(handle, start + offsets[i], offsets[i + 1] - offsets[i], DONTWAIT)
         if not taken and error != _GONE:
             return i, error
-        ends[ANSWERED] += 1
+        counts[ANSWERED] += 1
     return count, 0
 
 
 @njit(cache=True, nogil=True)
 def _receive_requests(
-    handle: int, buffer: Bytes, offsets: Longs, count: int, largest: int, addresses: Bytes, lengths: Longs, ends: Longs
+    handle: int,
+    buffer: Bytes,
+    offsets: Longs,
+    count: int,
+    largest: int,
+    addresses: Bytes,
+    lengths: Longs,
+    counts: Longs,
 ) -> tuple[int, int, int]:
     """Append requests, and note their askers; returns (the new count, requests dropped as too long, errno or 0).
 
@@ -89,9 +96,9 @@ def _receive_requests(
     while (
         count + 1 < len(offsets)
         and offsets[count] + largest <= len(buffer)
-        and ends[RECEIVED] - ends[ANSWERED] < len(lengths)
+        and counts[RECEIVED] - counts[ANSWERED] < len(lengths)
     ):
-        place = ends[RECEIVED] % len(lengths)
+        place = counts[RECEIVED] % len(lengths)
         identity, error = receive_part(handle, addresses[place].ctypes.data, addresses.shape[1])
         if identity < 0:
             return count, dropped, error
@@ -102,7 +109,7 @@ def _receive_requests(
             dropped += 1
             continue
         lengths[place] = identity
-        ends[RECEIVED] += 1
+        counts[RECEIVED] += 1
         offsets[count + 1] = offsets[count] + length
         count += 1
     return count, dropped, 0
@@ -111,5 +118,5 @@ def _receive_requests(
 def answer_calls(socket: Socket, watched: list[int]) -> CompiledCalls:
     """A ROUTER's calls: each answer goes to the sender of its request."""
     returns = ReturnAddresses()
-    senders = (returns.addresses, returns.lengths, returns.ends)
+    senders = (returns.addresses, returns.lengths, returns.counts)
     return CompiledCalls(socket, watched, Kernels(_send_answers, _receive_requests, senders, senders))

@@ -79,7 +79,7 @@ def test_answers_go_where_their_requests_say(asked: list[tuple[pika.BasicPropert
     layout = AnswerLayout("run", "responses" if fixed else "", False, False, CHANNEL, FRAME_MAX, returns)
     out = np.zeros(1 << 18, np.uint8)
     last, end = layout.write(batch, 0, batch.count, out, 0)
-    assert last == len(asked) == returns.ends[RECEIVED] == returns.ends[ANSWERED]
+    assert last == len(asked) == returns.counts[RECEIVED] == returns.counts[ANSWERED]
     for (asking, body), (exchange, key, properties, answer) in zip(asked, read(out[:end].tobytes()), strict=True):
         assert (exchange, key) == ("run", "responses" if fixed else asking.reply_to or "")
         assert (properties.correlation_id, answer) == (asking.correlation_id, body)

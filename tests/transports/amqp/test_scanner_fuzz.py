@@ -144,6 +144,6 @@ def test_whatever_comes_addresses_are_kept_of_whole_messages_only(stream: bytes,
             stop, at, _ = scanner.scan(data, at, until, batch)
         received += batch.count
         batch.clear()
-        assert returns.ends[RECEIVED] == received <= capacity
+        assert returns.counts[RECEIVED] == received <= capacity
     assert all(0 <= length <= ADDRESS_BYTES for length in returns.lengths)
     assert sum(returns.lengths) <= len(stream)

@@ -1,4 +1,4 @@
-"""A NATS server that all tests of this folder share, and fake ones that say what a test gives them."""
+"""A NATS server that all tests of this folder share, and fake servers that send the lines that a test gives them."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def nats(brokers: Callable[[str], RunningBroker], monkeypatch: pytest.MonkeyPatc
 
 
 @contextlib.contextmanager
-def server_that_says(*lines: bytes) -> Iterator[str]:
-    """The URL of a server that says one line for each line that it hears, the first one at once, then hangs up."""
-    with socket.create_server(("127.0.0.1", 0)) as door:
+def server_that_sends(*lines: bytes) -> Iterator[str]:
+    """The URL of a server that sends the first line on connect, then one line after each line received, then closes."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
-            client, _ = door.accept()
-            with client, client.makefile("rb") as heard:
+            client, _ = listener.accept()
+            with client, client.makefile("rb") as received:
                 for line in lines:
                     client.sendall(line)
-                    heard.readline()
+                    received.readline()
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
-        yield f"nats://127.0.0.1:{door.getsockname()[1]}"
+        yield f"nats://127.0.0.1:{listener.getsockname()[1]}"
         thread.join(10)

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tests.transports.conftest import TOKEN, deadline_ns, greet, joined, until
-from tests.transports.nats.conftest import server_that_says
+from tests.transports.nats.conftest import server_that_sends
 from transports.base import BadAddress, Pattern, PeerGone
 from transports.declaration import RunningBroker
 from transports.frames import FrameBatch
@@ -77,14 +77,14 @@ def test_a_wrong_password_names_the_variable(nats: RunningBroker, monkeypatch: p
     ],
 )
 def test_another_server_at_the_port_is_named(first_line: bytes, sentence: str) -> None:
-    with server_that_says(first_line) as url, pytest.raises(BadAddress, match=sentence):
+    with server_that_sends(first_line) as url, pytest.raises(BadAddress, match=sentence):
         listen(url, TOKEN)
 
 
 def test_a_server_that_hangs_up_on_a_slow_consumer_is_quoted() -> None:
     nobody = b"HMSG exchange.nobody 4 16 16\r\nNATS/1.0 503\r\n\r\n\r\nPONG\r\n"
     answers = (INFO, b"", b"PONG\r\n", b"", b"PONG\r\n", b"", b"", nobody, b"", b"", b"-ERR 'Slow Consumer'\r\n")
-    with server_that_says(*answers) as url:
+    with server_that_sends(*answers) as url:
         link = listen(url, TOKEN)
         with pytest.raises(PeerGone, match=r"Slow Consumer: it had more for us than it keeps.*max_pending"):
             until(lambda: link.receive(FrameBatch()) > 0, link)
