@@ -8,12 +8,15 @@ from pathlib import Path
 
 from exchange import json_records
 from exchange.json_records import Record, UnusableRecord, decode
+from exchange.words import printable
 from exchange.workload import is_steady
 from spark.errors import RunUnfinishedError, RunUnreadableError
 
 TRIAL_MARKS = ("plan.json", "capacity.json")
 ALONE = "alone"
 """The experiment of runs that belong to no trial."""
+MOST_GATEWAYS = 2**31 - 1
+"""The largest number that the tables' column of gateways holds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,19 +71,44 @@ def experiment_of(folder: Path) -> str:
 
 
 def facts_of(folder: Path, record: Record) -> RunFacts:
-    """Take from run.json the facts that a summary needs."""
+    """Take from run.json the facts that a summary needs. RunUnreadableError if one is out of its range."""
     settings = record.get("settings") or {}
     rates = record.get("rates") or {}
     offered = rates.get("offered_orders_per_s", settings.get("orders_per_s"))
+    arrivals = settings.get("arrivals", "fixed")
+    gateways = max(len(record.get("pairs") or ()), settings.get("pairs") or 1)
+    experiment = experiment_of(folder)
+    run = folder.resolve().name
+    if not (_is_utf8(experiment) and _is_utf8(run)):
+        raise RunUnreadableError(f"{printable(str(folder))} has a name that is no UTF-8: rename it")
+    try:
+        steady = is_steady(arrivals)
+    except ValueError as error:
+        raise _damaged(folder, f"settings.arrivals is {arrivals!r}, and is one of: {error}") from error
+    if gateways > MOST_GATEWAYS:
+        raise _damaged(folder, f"settings.pairs is {gateways}, and is at most {MOST_GATEWAYS}")
     return RunFacts(
-        experiment=experiment_of(folder),
-        run=folder.resolve().name,
+        experiment=experiment,
+        run=run,
         status="recovered" if record.get("recovered") else record.get("status"),
         transport=settings.get("transport"),
         offered_orders_per_s=offered,
-        is_steady=is_steady(settings.get("arrivals", "fixed")),
+        is_steady=steady,
         orders_per_s=rates.get("orders_per_s"),
         warm_up_s=settings.get("warm_up_s") or 0.0,
         duration_s=record.get("duration_s"),
-        gateways=max(len(record.get("pairs") or ()), settings.get("pairs") or 1),
+        gateways=gateways,
     )
+
+
+def _damaged(folder: Path, why: str) -> RunUnreadableError:
+    return RunUnreadableError(printable(f"{folder / 'run.json'} is damaged: {why}"))
+
+
+def _is_utf8(name: str) -> bool:
+    """Whether a folder's name can stand in a table."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

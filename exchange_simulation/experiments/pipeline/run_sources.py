@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from exchange.settings import RunSettings
+from exchange.words import printable
 from exchange_simulation.experiments.trials.observations import is_warm_up, set_aside
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import run_folders
@@ -53,9 +54,15 @@ def find_runs(results: Path) -> RunSources:
 def source_of(folder: Path, is_set_aside: bool) -> RunSource:
     """Read a finished run's record. RunUnfinishedError, RunUnreadableError."""
     record, status = finished_record(folder), (folder / "run.json").stat()
-    measured = {name: READERS[name](record) for name in FACTS}
-    facts = {name: None if value is None else float(value) for name, value in measured.items()}
-    complete = replace(facts_of(folder, record), arm=_arm(record.get("settings") or {}), facts=facts)
+    run = facts_of(folder, record)
+    try:
+        measured = {name: READERS[name](record) for name in FACTS}
+        facts = {name: None if value is None else float(value) for name, value in measured.items()}
+        arm = _arm(record.get("settings") or {})
+    except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        why = f"is damaged: {type(error).__name__}: {error}"
+        raise RunUnreadableError(printable(f"{folder / 'run.json'} {why}")) from error
+    complete = replace(run, arm=arm, facts=facts)
     fingerprint = f"{status.st_size}-{status.st_mtime_ns}"
     if is_set_aside:  # a trial that goes on may change its mind
         complete, fingerprint = replace(complete, status="set aside"), f"{fingerprint}-aside"

@@ -1,0 +1,48 @@
+"""The runs that are found below a folder, beside records of strangers. No JVM is started."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exchange_simulation.experiments.pipeline.run_sources import find_runs
+
+
+def run_of(results: Path, name: str, **fields: Any) -> Path:
+    """A folder with a record and an empty spool."""
+    folder = results / name
+    (folder / "spool").mkdir(parents=True)
+    record = {"schema": 1, "name": "x", "status": "complete", "reasons": [], "settings": {"transport": "tcp"}}
+    (folder / "run.json").write_text(json.dumps(record | fields))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"settings": {"arrivals": "x\x1b"}}, "settings.arrivals is 'x\\x1b', and is one of: fixed, poisson"),
+        ({"settings": {"pairs": 10**12}}, "settings.pairs is 1000000000000"),
+    ],
+)
+def test_a_strange_record_is_left_out_and_the_run_beside_it_is_found(
+    tmp_path: Path, fields: dict[str, Any], named: str
+) -> None:
+    """It was a traceback, and neither went into the tables."""
+    good = run_of(tmp_path, "good")
+    strange = run_of(tmp_path, "strange", **fields)
+    found = find_runs(tmp_path)
+    assert [source.spool.parent for source in found.sources] == [good]
+    assert list(found.left_out) == [str(strange)]
+    assert f"{strange / 'run.json'} is damaged: {named}" in found.left_out[str(strange)]
+
+
+def test_a_run_whose_name_is_no_utf8_is_left_out(tmp_path: Path) -> None:
+    good = run_of(tmp_path, "good")
+    run_of(tmp_path, os.fsdecode(b"bad\xff"))
+    found = find_runs(tmp_path)
+    assert [source.spool.parent for source in found.sources] == [good]
+    assert ["is no UTF-8: rename it" in reason for reason in found.left_out.values()] == [True]
