@@ -16,7 +16,8 @@ from exchange_simulation.launching.options import json_option
 if TYPE_CHECKING:
     from exchange_simulation.launching.doctor.items import Item
 
-MARKS = {"good": ("good", "green"), "care": ("care", "yellow"), "no": ("no", "bold red"), "unknown": ("?", "")}
+SHOWN_VERDICTS = {"good": ("good", "green"), "care": ("care", "yellow"), "no": ("no", "bold red"), "unknown": ("?", "")}
+"""The word that is shown for each verdict, and its style."""
 
 
 @click.command()
@@ -44,39 +45,42 @@ def command(seconds: float, results: str, as_json: bool) -> None:
     """
     from exchange.json_records import SCHEMA
     from exchange_simulation.launching.doctor.examination import examine
-    from exchange_simulation.launching.doctor.items import answer
+    from exchange_simulation.launching.doctor.items import answer as summary_of
     from exchange_simulation.reports.exports import print_json
 
     if not as_json and sys.stderr.isatty():
         click.echo(f"listening for {seconds:g} s ...\r", err=True, nl=False)
     items = examine(seconds, Path(results))
+    summary = summary_of(items)
     if as_json:
-        print_json({"schema": SCHEMA, "answer": answer(items), "items": [asdict(item) for item in items]})
-        return
-    _show(answer(items), items)
+        print_json({"schema": SCHEMA, "answer": summary, "items": [asdict(item) for item in items]})
+    else:
+        _show(summary, items)
 
 
-def _show(sentence: str, items: Sequence[Item]) -> None:
+def _show(summary: str, items: Sequence[Item]) -> None:
+    """Print the summary, then a row for each item: its name, its verdict, and sentences about it."""
     from rich.text import Text
 
-    from exchange_simulation.reports.tables import key, plain_table, terminal, words
+    from exchange_simulation.reports import tables
 
-    table = plain_table(key(), key(), words(), header=False)
+    table = tables.plain_table(tables.key(), tables.key(), tables.words(), header=False)
     for item in items:
-        verdict, style = MARKS[item.verdict]
+        verdict, style = SHOWN_VERDICTS[item.verdict]
         lines = [item.found, *_histogram(item.figures)]
         if item.advice:
             lines.append(f"-> {item.advice}")
         table.add_row(item.name, Text(verdict, style), "\n".join(lines))
-    terminal().print(sentence, style="bold", markup=False)
-    terminal().print()
-    terminal().print(table)
+    terminal = tables.terminal()
+    terminal.print(summary, style="bold", markup=False)
+    terminal.print()
+    terminal.print(table)
 
 
 def _histogram(figures: Mapping[str, Any]) -> list[str]:
-    """A line with a bar for each octave of lateness, as tall as the logarithm of the number of sleeps in it.
+    """Return a line with a bar for each octave of lateness, as tall as the logarithm of the number of its sleeps.
 
-    Empty if the figures have no octaves.
+    The list is empty if the figures have no octaves.
     """
     from math import log
 
@@ -92,5 +96,6 @@ def _histogram(figures: Mapping[str, Any]) -> list[str]:
     for count in counts:
         height = round(log(count + 1) / tallest * (len(shapes) - 1))
         bars += shapes[height] if count else " "
-    last_octave_ms = 2 ** (len(counts) - 2) / 1000
+    last_octave_us = 2 ** (len(counts) - 2)  # bar 0 ends at 1 us, bar k at 2^k us; the last has no end
+    last_octave_ms = last_octave_us / 1000
     return [f"1 us |{bars}| over {last_octave_ms:.0f} ms; a bar an octave, log scale"]

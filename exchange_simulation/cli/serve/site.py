@@ -27,7 +27,7 @@ from exchange.settings import RunSettings
 from exchange_simulation.cli.results.difference import Part, shown_to
 from exchange_simulation.cli.results.kind import FolderKind, ListedFolder
 from exchange_simulation.cli.results.kinds import folders, kind_of, known_kind
-from exchange_simulation.cli.results.listing import ABSENT, figures_of, has_figures, moment_of, started_of, words_of
+from exchange_simulation.cli.results.row_cells import ABSENT, figures_of, has_figures, moment_of, started_of, words_of
 from exchange_simulation.cli.serve.runs import FORM, Runs
 from exchange_simulation.launching.command_line import exchange_command
 from exchange_simulation.launching.errors import UserError, reading
