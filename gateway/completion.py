@@ -1,8 +1,8 @@
-"""Completion time: receives answers, pairs each with its order by id, and counts it in log buckets.
+"""Completion times: receives answers, pairs each with its order by id, and counts the order's times in log buckets.
 
-There are three readings of the gateway's monotonic clock: when an order was due, when it was handed over (read just
-before the send call that took it) and when it was answered (read after the receive call that delivered its first
-answer). One reading, and one kernel call, serve a whole batch.
+An order has three times by the gateway's monotonic clock: when it was due; when it was handed over, read just before
+the send call that took it; and when it was answered, read after the receive call that delivered its first answer. The
+clock is read once for a whole batch, and one kernel call records it.
 """
 
 from __future__ import annotations
@@ -48,11 +48,13 @@ _MIN = 1
 _MAX = 2
 """Columns of `Tables.moments`."""
 _NONE_NS = 2**62
-"""Least value of an empty set of times."""
+"""The minimum where there are no times."""
 ANSWERS_AT_ONCE = 1 << 12
-"""Most frames received before new orders go: with four times as many, the engine ran out of orders meanwhile."""
+"""The most frames that are received before new orders go. With four times as many, the engine ran out of orders."""
 SAMPLED = 5
-"""Columns of `Tables.sampled`."""
+"""Number of columns of `Tables.sampled`."""
+ANSWERED_COLUMN = 3
+"""The column of `Tables.sampled` with the time at which the order was answered."""
 
 
 @njit(inline="always")
@@ -75,7 +77,7 @@ def _count(value_ns: int, clock: int, counts: Longs, moments: Longs) -> None:
 
 @njit(inline="always")
 def _total(counts: Longs) -> int:
-    """The sum of the counts. For `counts.sum()` numba would load linear algebra at each start."""
+    """Return the sum of the counts. With `counts.sum()` numba would load linear algebra at each start."""
     total = 0
     for count in counts:
         total += count
@@ -84,7 +86,7 @@ def _total(counts: Longs) -> int:
 
 @njit(inline="always")
 def _last_of_pack(order_id: int, packing: int, last_id: int) -> int:
-    """The last order of this order's pack: the pack cannot go before that one is due."""
+    """Return the last order of this order's pack, which cannot go before its last order is due."""
     last = order_id + (packing - order_id % packing) % packing
     return last_id if order_id <= last_id < last else last
 
@@ -93,17 +95,20 @@ class Tables(NamedTuple):
     """Orders that wait for their first answer, by slot (an id's low bits), and counts of those that got it."""
 
     handed: Longs
-    """When the order was handed over; 0 where none waits."""
+    """The time at which the slot's order was handed over; 0 if no order waits there."""
     due: Longs
-    """Not written without a schedule."""
+    """The time at which the slot's order was due; not written if there is no schedule."""
     counts: Longs
-    """Log buckets: a row for each clock, then a row for each clock with the last order's time alone."""
+    """Log buckets: a row for each clock, then a row for each clock with the run's last order alone."""
     moments: Longs
+    """Sum, minimum and maximum of the times in each row of `counts`."""
     by_type: Longs
-    """Answers by their type byte."""
+    """Number of answers by type byte."""
     sampled: Longs
-    """Sampled orders that were found answered: id, when handed over, when due (0 without a schedule), when answered,
-    and how many messages had come by then."""
+    """A row for each sampled order that was answered since the last report.
+
+    Its columns: the id; the times at which the order was handed over, due (0 without a schedule) and answered; and the
+    number of messages that had come by then."""
 
 
 class Rules(NamedTuple):
@@ -117,7 +122,7 @@ class Rules(NamedTuple):
 
 @njit(inline="always")
 def are_free(tables: Tables, first_id: int, count: int) -> bool:
-    """Whether there is a slot for each of these orders."""
+    """Return whether there is a free slot for each of these orders."""
     free = count <= len(tables.handed)
     for order_id in range(first_id, first_id + count):
         free &= tables.handed[order_id & (len(tables.handed) - 1)] == 0
@@ -136,7 +141,7 @@ def await_answers(tables: Tables, first_id: int, count: int, handed_ns: int, due
 
 @cached_kernel()
 def note_handed_over(tables: Tables, first_id: int, count: int, handed_ns: int, due: Longs) -> bool:
-    """Note orders that were handed over. False, and nothing is noted, if the tables lack room."""
+    """Note orders that were handed over. Returns False, and notes nothing, if the tables lack room."""
     if not are_free(tables, first_id, count):
         return False
     await_answers(tables, first_id, count, handed_ns, due)
@@ -156,9 +161,10 @@ def record_answers(
     now_ns: int,
     samples: int,
 ) -> tuple[int, int, int]:
-    """Record answer frames up to the first foreign one, after so many samples.
+    """Record the frames from `first` to `count` - 1, but stop at the first that does not hold answers alone.
 
-    Returns that frame, the orders answered, and the samples with those among them.
+    `samples` is the number of rows of `tables.sampled` that are filled already. Returns the frame at which it stopped,
+    the number of orders that got their first answer, and the number of filled rows.
     """
     handed, due, counts, moments, by_type, sampled = tables
     scheduled, packing, interval = rules
@@ -196,7 +202,7 @@ def record_answers(
 
 
 class Completion:
-    """Orders that wait for their first answer, and the buckets of those that have it."""
+    """Orders that wait for their first answer, and the completion times of those that have it, in log buckets."""
 
     def __init__(self, scheduled: bool, sampling_interval: int, capacity: int = 1 << 14, packing: int = 1) -> None:
         self._clocks = CLOCKS if scheduled else CLOCKS[:1]
@@ -209,8 +215,12 @@ class Completion:
             by_type=np.zeros(256, np.int64),
             sampled=np.zeros((1 << 16, SAMPLED), np.int64),
         )
-        self.newest = self.last_id = 0
+        self.newest = 0
+        """The id of the latest order that was handed over."""
+        self.last_id = 0
+        """The id of the run's last order."""
         self.answered = 0
+        """Orders that got their first answer."""
 
     @property
     def received(self) -> int:
@@ -218,7 +228,7 @@ class Completion:
         return int(self.tables.by_type.sum())
 
     def handed_over(self, count: int, now_ns: int, due: Longs = NO_DUE_TIMES) -> None:
-        """Note that the next `count` orders went at `now_ns`, and when they were due where there is a schedule."""
+        """Note that the next `count` orders were handed over at `now_ns`. `due` has their due times, if any."""
         while not note_handed_over(self.tables, self.newest + 1, count, now_ns, due):
             self._grow()
         self.newest += count
@@ -227,7 +237,8 @@ class Completion:
         """Double the tables, which are full of unanswered orders."""
         size = len(self.tables.handed)
         ids = np.arange(max(self.newest - size + 1, 0), self.newest + 1)
-        handed, due = (_spread(table, ids) for table in (self.tables.handed, self.tables.due))
+        handed = _doubled(self.tables.handed, ids)
+        due = _doubled(self.tables.due, ids)
         self.tables = self.tables._replace(handed=handed, due=due)
 
     def expect(self, answer_bytes: int) -> None:
@@ -237,7 +248,10 @@ class Completion:
             self.tables = self.tables._replace(sampled=sampled)
 
     def take(self, answers: FrameBatch, first: int, now_ns: int) -> tuple[int, Longs]:
-        """Record answer frames from `first` on. Returns the first foreign frame, and the sampled orders answered."""
+        """Record answer frames from `first` on, up to the first foreign frame.
+
+        Returns that frame, or the end of the batch, and the rows of the sampled orders that were answered.
+        """
         self.expect(answers.used_bytes)
         frame, answered, samples = record_answers(
             answers.buffer,
@@ -255,40 +269,47 @@ class Completion:
         return int(frame), self.tables.sampled[: int(samples)]
 
     def close_second(self, last: bool = False) -> list[tuple[str, LogBuckets]]:
-        """Times since the last call, by clock. The `last` order's are apart, since analysis leaves them out.
+        """Return the times since the last call, by clock, and begin anew.
 
-        The tables begin anew with other memory: to copy and to clear this one would take longer.
+        With `last`, these are the times of the run's last order, which analysis leaves out; else those of all others.
+        The tables get fresh memory, since to copy and to clear the old memory would take longer.
         """
-        rows = slice(len(CLOCKS), None) if last else slice(len(CLOCKS))
+        if last:
+            rows_to_close = slice(len(CLOCKS), None)
+            rows_to_keep = slice(len(CLOCKS))
+        else:
+            rows_to_close = slice(len(CLOCKS))
+            rows_to_keep = slice(len(CLOCKS), None)
         closed = self.tables
         self.tables = self.tables._replace(**_empty_buckets())
-        others = slice(len(CLOCKS)) if last else slice(len(CLOCKS), None)
-        if (closed.moments[others, _MIN] != _NONE_NS).any():
-            self.tables.counts[others] = closed.counts[others]
-            self.tables.moments[others] = closed.moments[others]
-        by_clock = zip(self._clocks, closed.counts[rows], closed.moments[rows].tolist(), strict=False)
+        if (closed.moments[rows_to_keep, _MIN] != _NONE_NS).any():
+            self.tables.counts[rows_to_keep] = closed.counts[rows_to_keep]
+            self.tables.moments[rows_to_keep] = closed.moments[rows_to_keep]
+        by_clock = zip(  # not strict: without a schedule, only the first clock has times
+            self._clocks, closed.counts[rows_to_close], closed.moments[rows_to_close].tolist(), strict=False
+        )
         return [
             (clock, LogBuckets(counts, *moments)) for clock, counts, moments in by_clock if moments[_MIN] != _NONE_NS
         ]
 
 
 def _empty_buckets() -> dict[str, Longs]:
-    """Empty counts and times."""
+    """Return the tables `counts` and `moments` without any time in them."""
     moments = np.zeros((2 * len(CLOCKS), 3), np.int64)
     moments[:, _MIN] = _NONE_NS
     counts = untouched(2 * len(CLOCKS) * BUCKETS * moments.itemsize).view(np.int64)
     return {"counts": counts.reshape(-1, BUCKETS), "moments": moments}
 
 
-def _spread(table: Longs, ids: Longs) -> Longs:
-    """A table of twice the size with the same values for these ids."""
+def _doubled(table: Longs, ids: Longs) -> Longs:
+    """Return a table of twice the size with the same values for these ids."""
     double = np.zeros(2 * len(table), np.int64)
     double[ids & (len(double) - 1)] = table[ids & (len(table) - 1)]
     return double
 
 
 class Intake:
-    """Takes what the link has. The engine's `hello` and `end` come once each; any other foreign frame is junk."""
+    """Receives answers and records them. The engine's hello and end come once each; other foreign frames are junk."""
 
     def __init__(self, link: Link, completion: Completion, stream: HashedStream) -> None:
         self._link = link
@@ -338,5 +359,5 @@ class Intake:
             case Hello() as hello if self.hello is None:
                 self.hello = hello
             case _:
-                if frame:  # an empty one only says that its sender is there
+                if frame:  # an empty frame only shows that the engine is there
                     self.junk += 1

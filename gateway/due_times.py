@@ -1,7 +1,7 @@
 """Due times of orders, in ns since the start: a class for each kind of arrivals. docs/workload.md has the formulas.
 
-Only whole numbers and correctly rounded arithmetic are used, so every machine has the same due times. GENERATORS has
-the class of each word of `--arrivals`.
+Only whole numbers and correctly rounded arithmetic are used, so every machine computes the same due times. GENERATORS
+names the class of each word of `--arrivals`.
 """
 
 from __future__ import annotations
@@ -20,28 +20,30 @@ from exchange.compiled import cached_kernel
 from exchange.settings import RunSettings
 from exchange.workload import ARRIVALS, LATEST_NS
 from gateway import seeds
-from gateway.seeds import STEP, key_beside, mix
+from gateway.seeds import STEP, mix, purpose_key
 from transports.frames import Longs
 
 NEVER_NS = LATEST_NS
+"""The due time of an order that is never due."""
 NO_DUE_TIMES: Longs = np.zeros(0, np.int64)
-"""The due times of any orders without a schedule."""
+"""Stands for the due times of orders if the run has no schedule."""
 FRACTION_BITS = 24
+"""Logarithms are whole numbers in units of 2^-FRACTION_BITS."""
 ONE = 1 << FRACTION_BITS
 
 
 class DueTimes(Protocol):
-    """Due times, asked for in order."""
+    """Generates due times, block after block."""
 
     at_once: int
     """The most orders that are due at the same time."""
 
     def write(self, due: Longs, earlier: int) -> None:
-        """Write the due times behind the `earlier` ones; they never decrease."""
+        """Fill `due` with the due times of the orders after the first `earlier` ones. Due times never decrease."""
 
 
 class Periodic:
-    """Bursts of `burst` orders, `burst` periods apart: in bursts of 1, order i is due after i - 1 periods."""
+    """Bursts of `burst` orders, due at once, every `burst` periods. With 1, order i is due after i - 1 periods."""
 
     def __init__(self, period_ns: float, burst: int = 1) -> None:
         self._period_ns = period_ns
@@ -55,9 +57,10 @@ class Periodic:
 
 
 class Ramp:
-    """A rate that rises, or falls, by the same amount every second, from the first share of it to the last.
+    """A rate that rises or falls by the same amount every second.
 
-    With x = (i - 1) / orders, order i is due at length * (a + b) * x / (a + sqrt(a^2 + (b^2 - a^2) * x)).
+    It begins at a share a of the run's rate, and ends at a share b. With x = (i - 1) / orders, order i is due at
+    length * (a + b) * x / (a + sqrt(a^2 + (b^2 - a^2) * x)).
     """
 
     at_once = 1
@@ -70,19 +73,20 @@ class Ramp:
     def write(self, due: Longs, earlier: int) -> None:
         x = np.arange(earlier, earlier + len(due)) / self._orders
         a, b = self._first, self._last
-        under_root = np.maximum(a * a + (b * b - a * a) * x, 0)  # below 0 behind the last order only
+        under_root = np.maximum(a * a + (b * b - a * a) * x, 0)  # only beyond the run's last order it would be below 0
         due[:] = whole_ns(self._length_ns * ((a + b) * x / (a + np.sqrt(under_root))))
 
 
 class Poisson:
-    """Independent exponential gaps with a mean of one period; another rate only scales the gaps of a seed."""
+    """Independent exponential gaps with a mean of one period. At another rate, the gaps of a seed are only scaled."""
 
     at_once = 1
 
     def __init__(self, period_ns: float, seed: int) -> None:
-        self._key = uint64(key_beside(uint64(seed), uint64(seeds.ARRIVALS)))
+        self._key = uint64(purpose_key(uint64(seed), uint64(seeds.ARRIVALS)))
         self._scale_ns = period_ns * math.log(2) / ONE
         self._sum = 0
+        """The sum of all gaps so far, as a logarithm."""
 
     def write(self, due: Longs, earlier: int) -> None:
         self._sum = int(write_poisson(self._key, earlier, self._sum, self._scale_ns, due))
@@ -90,7 +94,7 @@ class Poisson:
 
 @njit(inline="always")
 def minus_log2(z: int) -> int:
-    """-log2(z / 2^64) in units of 2^-24, at least 1. With z normalized, each squaring gives a bit of the fraction."""
+    """Return -log2(z / 2^64) in units of 2^-24, at least 1. After z is normalized, each squaring gives one bit."""
     z = z | uint64(1)
     zeros = uint64(0)
     while z >> uint64(63) == 0:
@@ -125,9 +129,9 @@ class Recorded:
 
     @classmethod
     def of(cls, tape: Path, orders: int, speed: float) -> Recorded:
-        from gateway.tape import due_path, mapped
+        from gateway.tape import due_path, map_file
 
-        return cls(mapped(due_path(tape)).view("<i8")[:orders], speed)
+        return cls(map_file(due_path(tape)).view("<i8")[:orders], speed)
 
     def write(self, due: Longs, earlier: int) -> None:
         part = self._due_ns[earlier : earlier + len(due)]
@@ -136,20 +140,22 @@ class Recorded:
 
 
 def most_at_once(due: Longs) -> int:
-    """The most orders with the same due time."""
+    """Return the length of the longest run of equal due times. It reads the array in parts, since it may be a file."""
     from gateway.tape import CHUNK_ORDERS
 
-    longest = start = 0
+    longest = 0
+    start = 0  # of the run of equal times that the parts so far end with
     for first in range(0, len(due), CHUNK_ORDERS):
         part = due[first : first + CHUNK_ORDERS + 1]
-        starts = np.concatenate(([start], first + 1 + np.flatnonzero(part[1:] != part[:-1])))
+        new_starts = first + 1 + np.flatnonzero(part[1:] != part[:-1])
+        starts = np.concatenate(([start], new_starts))
         longest = max(longest, int(np.diff(starts).max(initial=0)))
         start = int(starts[-1])
     return max(longest, len(due) - start)
 
 
 def whole_ns(times_ns: npt.NDArray[np.floating[Any]]) -> Longs:
-    """The times rounded down, NEVER_NS at most."""
+    """Round the times down. Times beyond NEVER_NS become NEVER_NS."""
     return np.minimum(times_ns, float(NEVER_NS)).astype(np.int64)
 
 
@@ -160,12 +166,12 @@ GENERATORS: dict[str, Callable[[RunSettings, float], DueTimes]] = {
     "ramp": lambda settings, period_ns: Ramp(period_ns, settings.arriving.shares, settings.order_limit),
     "recorded": lambda settings, _: Recorded.of(Path(str(settings.tape)), settings.order_limit, settings.speed or 1.0),
 }
-"""The due times of each kind of arrivals, of a run's settings and its mean period in ns."""
+"""Makes the due times of each kind of arrivals from a run's settings and its mean period in ns."""
 check_registry("GENERATORS of gateway/due_times.py", GENERATORS, ARRIVALS)
 
 
 def due_times_of(settings: RunSettings) -> DueTimes | None:
-    """A run's due times; None where there is no rate, so that nothing is due."""
+    """Return a run's due times; None if the run has no rate, so that no order has a due time."""
     if settings.orders_per_s is None:
         return None
     return GENERATORS[settings.arriving.kind](settings, 1e9 / settings.orders_per_s)

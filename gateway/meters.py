@@ -1,4 +1,4 @@
-"""The gateway's meters and its reports of them: sampled orders, rates, and every second its log buckets."""
+"""The gateway's meters, and its reports of them: sampled orders, rates, and each second's log buckets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from exchange.measurements import LogBuckets, Meter, RateMeter
 from exchange.messages import Timestamp
 from exchange.records import COMPLETION, TRAFFIC
 from exchange.session import Reporting
-from gateway.completion import Completion
+from gateway.completion import ANSWERED_COLUMN, Completion
 from gateway.pacer import Pacer
 
 
@@ -37,12 +37,13 @@ class Meters:
         self._completion = completion
         self._pacer = pacer
         self._counts_before = TrafficCounts(0, 0, 0)
-        """The counts at the end of the second before."""
+        """The counts at the end of the previous second."""
         self._sampled = 0
-        """The newest sample in a rate of orders sent."""
+        """The newest sampled order that a rate of orders sent has counted."""
         self._sampled_ns = 0
-        """When that sample was handed over."""
+        """When that order was handed over."""
         self.samples = 0
+        """Sampled orders that were reported."""
 
     def start(self, now_ns: int, start_ns: int) -> None:
         """Start the clock: usage counts from now on, seconds and rates count from `start_ns`."""
@@ -51,13 +52,13 @@ class Meters:
         self._messages_received = RateMeter(Meter.GATEWAY_MESSAGES_RECEIVED, start_ns)
 
     def note_answered(self, sampled: npt.NDArray[np.int64]) -> None:
-        """Report sampled orders that got their first answer, a row each, as `Tables.sampled` has them.
+        """Report sampled orders that got their first answer, rows of `Tables.sampled`.
 
-        All of their readings go now: work between hand-over and answer would delay the answer.
+        All of an order's readings are reported only now: work between hand-over and answer would delay the answer.
         """
-        for answered_ns, together in groupby(sampled.tolist(), itemgetter(3)):
-            rows = list(together)
-            for order_id, handed_ns, due_ns, *_ in rows:
+        for answered_ns, rows in groupby(sampled.tolist(), itemgetter(ANSWERED_COLUMN)):
+            received = 0
+            for order_id, handed_ns, due_ns, _, received in rows:  # noqa: B007 - the last row's is the batch's
                 if order_id > self._sampled and handed_ns > self._sampled_ns:
                     self._sampled = order_id
                     self._sampled_ns = handed_ns
@@ -66,7 +67,7 @@ class Meters:
                 if self._pacer.scheduled:
                     self._reporting.message(Timestamp(Meter.ORDER_DUE, order_id, due_ns))
                 self._reporting.message(Timestamp(Meter.ORDER_ANSWERED, order_id, answered_ns))
-            self._reporting.message(self._messages_received.sample(rows[-1][-1], answered_ns))
+            self._reporting.message(self._messages_received.sample(received, answered_ns))
         self.samples += len(sampled)
 
     def close(self) -> None:
@@ -76,8 +77,8 @@ class Meters:
 
     def _report_completion(self, last: bool) -> None:
         for clock, buckets in self._completion.close_second(last):
-            about = {"second": self._reporting.second, "clock": clock, "last_order": last}
-            self._reporting.record_later(COMPLETION, partial(_completion, about, buckets))
+            fields = {"second": self._reporting.second, "clock": clock, "last_order": last}
+            self._reporting.record_later(COMPLETION, partial(_completion_payload, fields, buckets))
 
     def close_second(self) -> None:
         """Report the current second; its records are written later, one by one."""
@@ -97,6 +98,6 @@ class Meters:
         return TrafficCounts(self._completion.newest, self._completion.answered, self._completion.received)
 
 
-def _completion(about: dict[str, Any], buckets: LogBuckets) -> dict[str, Any]:
-    """The payload of a record of completion times."""
-    return {**about, **buckets.sparse()}
+def _completion_payload(fields: dict[str, Any], buckets: LogBuckets) -> dict[str, Any]:
+    """Return the payload of a record of completion times."""
+    return {**fields, **buckets.sparse()}

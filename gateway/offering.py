@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -19,11 +20,11 @@ from transports.frames import Bytes, FrameBatch, Longs
 
 BATCH_ORDERS = LOOK_AHEAD
 AHEAD_ORDERS = 8 * BATCH_ORDERS
-"""Orders that lie ready for compiled turns; new ones come once fewer than half of them are left."""
+"""The most orders that are prepared for compiled turns. New ones are prepared once fewer than half are left."""
 
 
-class Ahead(NamedTuple):
-    """Orders that go next, in frames of `packing` orders; the last frame may be shorter."""
+class OrdersAhead(NamedTuple):
+    """Prepared orders that go next, in frames of `packing` orders; the last frame may be shorter."""
 
     buffer: Bytes
     offsets: Longs
@@ -33,11 +34,11 @@ class Ahead(NamedTuple):
     first_id: int
     packing: int
     window: int
-    """Most unanswered orders."""
+    """The most orders that may be unanswered."""
 
 
 class Offering:
-    """Hands over `limit` orders in all, `sent` so far. A window bounds the unanswered ones."""
+    """Hands over `limit` orders in all, of which `sent` have gone. A window bounds the number of unanswered orders."""
 
     def __init__(
         self, settings: RunSettings, link: Link, completion: Completion, pacer: Pacer, stream: HashedStream
@@ -52,26 +53,32 @@ class Offering:
         self._ahead_orders = AHEAD_ORDERS - AHEAD_ORDERS % self._packing
         self._batch = FrameBatch(BATCH_ORDERS)
         """Orders on their way to the link."""
-        self._first = 0
-        """The first frame of that batch which the link has not taken."""
+        self._first_unsent = 0
+        """The first frame of `_batch` that the link has not taken."""
         self._prepared = 0
-        """Orders that were put into a batch so far."""
+        """Orders that were put into `_batch` so far, or were sent ahead."""
         self._ahead = FrameBatch(AHEAD_ORDERS, AHEAD_ORDERS * ORDER_BYTES)
-        self._ahead_after = self._ahead_until = 0
-        """`_ahead` holds the orders whose numbers are above the first of these, up to and with the second."""
+        """Orders that are prepared for compiled turns."""
+        self._ahead_after = 0
+        """The id of the order before the first one in `_ahead`."""
+        self._ahead_until = 0
+        """The id of the last order in `_ahead`."""
         self._is_stopped = False
         self.sent = 0
         """Orders that the link has taken."""
         self.first_handed_ns = 0
+        """When the first order was handed over."""
         self.last_handed_ns = 0
+        """When the latest order was handed over."""
         self.limit = settings.order_limit
+        """Orders in all."""
         completion.last_id = self.limit
         self.stream = stream
 
     @property
     def pending(self) -> bool:
         """Whether prepared orders wait for room on the link."""
-        return self._first < self._batch.count
+        return self._first_unsent < self._batch.count
 
     @property
     def done(self) -> bool:
@@ -79,48 +86,52 @@ class Offering:
         return self.sent >= self.limit
 
     def stop(self) -> None:
-        """Offer no order beyond those prepared."""
+        """Offer no orders beyond those that are prepared."""
         self._is_stopped = True
-        self.limit = self._completion.last_id = self._prepared
+        self.limit = self._prepared
+        self._completion.last_id = self._prepared
 
     def next_due_ns(self) -> int:
-        """The time to offer again; earlier, if an answer opens the window or the link has room again."""
+        """Return the time to offer again. Offer earlier if an answer opens the window, or the link has room again."""
         if self.done or self.pending or self._allowed() <= 0:
             return NEVER_NS
         return self._pacer.next_due_ns(self._prepared)
 
     def offer(self, now_ns: int) -> int:
-        """Hand over what is due and allowed. Returns how many orders the link took."""
+        """Hand over the orders that are due and allowed. Returns how many orders the link took."""
         if not self.pending and not self._prepare(now_ns):
             return 0
         handed_ns = time.monotonic_ns()
-        first = self._first
-        self._first = self._link.send(self._batch, first)
-        if self._first == first:
+        first = self._first_unsent
+        self._first_unsent = self._link.send(self._batch, first)
+        if self._first_unsent == first:
             return 0
         return self._note(first, handed_ns)
 
     def _allowed(self) -> int:
-        """How many more orders may be prepared: whole packs within the window and the limit."""
+        """Return how many more orders may be prepared: whole packs within the window, up to the limit."""
         left = self.limit - self._prepared
         if self._window is None:
             return left
         in_window = self._window - (self._prepared - self._completion.answered)
-        return left if left <= in_window else in_window - in_window % self._packing
+        if left <= in_window:
+            return left
+        return in_window - in_window % self._packing
 
     def _prepare(self, now_ns: int) -> int:
-        """Fill the batch with orders that are due and allowed. Returns how many these are."""
-        count = min(self._pacer.due_by(now_ns, self._prepared) - self._prepared, self._allowed(), self._batch_orders)
+        """Fill the batch with orders that are due and allowed. Returns how many orders these are."""
+        due = self._pacer.due_by(now_ns, self._prepared) - self._prepared
+        count = min(due, self._allowed(), self._batch_orders)
         if count <= 0:
             return 0
         self._flow.fill(self._batch, self._prepared + 1, count)
         self._prepared += count
-        self._first = 0
+        self._first_unsent = 0
         return count
 
     def _note(self, first: int, handed_ns: int) -> int:
-        """Note that the link took the frames from `first` on; their orders now wait for an answer."""
-        span = self._batch.span(first, self._first)
+        """Note that the link took the frames from `first` on: their orders now wait for answers. Returns how many."""
+        span = self._batch.span(first, self._first_unsent)
         count = len(span) // ORDER_BYTES
         self._completion.handed_over(count, handed_ns, self._pacer.due_times(self.sent + 1, count))
         self._note_sent(span, handed_ns, handed_ns)
@@ -135,56 +146,63 @@ class Offering:
         self.last_handed_ns = last_handed_ns
         self.sent += count
 
-    def look_ahead(self) -> Ahead | None:
-        """The orders that go next; None if some wait for the link.
+    def look_ahead(self) -> OrdersAhead | None:
+        """Return the orders that go next in compiled turns; None if orders wait for the link, or without a schedule.
 
-        They end where Python has something to do: at three quarters of the run, at its end, or at the last that lies
-        ready.
+        They end where Python has something to do: at three quarters of the run, at its end, or at the last order that
+        is prepared.
         """
         if self.pending or not self._pacer.scheduled:
             return None
-        three_quarters = -(-3 * self.limit // 4)
+        three_quarters = math.ceil(3 * self.limit / 4)
         stop = three_quarters if three_quarters > self.sent else self.limit
-        packs = -(-(stop - self.sent) // self._packing)
+        packs = math.ceil((stop - self.sent) / self._packing)
         wanted = min(packs * self._packing, self.limit - self.sent)
-        return self.ahead(min(wanted, self._lay_ready(wanted)))
+        return self.orders_ahead(min(wanted, self._refill_ahead(wanted)))
 
-    def _lay_ready(self, wanted: int) -> int:
-        """Refill the room once fewer than half of its orders are left. Returns how many lie ready."""
-        gone = self.sent - self._ahead_after
+    def _refill_ahead(self, wanted: int) -> int:
+        """Prepare orders anew once fewer than half of them are left. Returns how many are prepared now."""
+        sent_from_ahead = self.sent - self._ahead_after
         left = self._ahead_until - self.sent
-        if left < min(wanted, self._ahead_orders // 2) or gone % self._packing:
+        is_within_frame = sent_from_ahead % self._packing > 0
+        if left < min(wanted, self._ahead_orders // 2) or is_within_frame:
             left = min(self.limit - self.sent, self._ahead_orders)
             self._flow.fill(self._ahead, self.sent + 1, left)
             self._ahead_after = self.sent
             self._ahead_until = self.sent + left
         return left
 
-    def ahead(self, count: int) -> Ahead:
-        """The next orders among those that lie ready."""
-        ready = self._ahead
-        frames = -(-count // self._packing)
-        due = self._pacer.due_times(self.sent + 1, count) if count else NO_DUE_TIMES
-        window = self.limit if self._window is None else self._window
-        return Ahead(ready.buffer, ready.offsets[self._ahead_gone :], frames, due, self.sent + 1, self._packing, window)
+    def orders_ahead(self, count: int) -> OrdersAhead:
+        """Return the next `count` of the prepared orders."""
+        return OrdersAhead(
+            buffer=self._ahead.buffer,
+            offsets=self._ahead.offsets[self._frames_sent_ahead :],
+            frames=math.ceil(count / self._packing),
+            due=self._pacer.due_times(self.sent + 1, count) if count else NO_DUE_TIMES,
+            first_id=self.sent + 1,
+            packing=self._packing,
+            window=self.limit if self._window is None else self._window,
+        )
 
     @property
-    def _ahead_gone(self) -> int:
-        """Frames of this batch that were sent."""
+    def _frames_sent_ahead(self) -> int:
+        """Frames of `_ahead` that were sent."""
         return (self.sent - self._ahead_after) // self._packing
 
-    def note_ahead(self, frames: int, first_handed_ns: int, last_handed_ns: int) -> None:
-        """Note that so many frames of `look_ahead` went, which a stream that keeps no bytes has hashed already."""
+    def note_sent_ahead(self, frames: int, first_handed_ns: int, last_handed_ns: int) -> None:
+        """Note that so many frames of `look_ahead` were sent. If the stream keeps no bytes, they are hashed already."""
         if frames:
-            span = self._ahead.span(self._ahead_gone, self._ahead_gone + frames)
+            first = self._frames_sent_ahead
+            span = self._ahead.span(first, first + frames)
             self._completion.newest += len(span) // ORDER_BYTES
             self._note_sent(span, first_handed_ns, last_handed_ns, is_hashed=not self.stream.keeps_bytes)
         self._prepared = self.sent
-        if self._is_stopped:  # while these went
+        if self._is_stopped:  # during the turns: the limit follows what they sent
             self.stop()
 
 
-LONGEST_BATCH = 1 << 16  # frames
+LONGEST_BATCH = 1 << 16
+"""The most frames of a batch."""
 
 
 class Orders(Protocol):
@@ -195,7 +213,7 @@ class Orders(Protocol):
 
 
 class OrderFlow:
-    """Fills batches with the same bytes whatever the batches' sizes."""
+    """Fills batches with orders. The orders are the same bytes, however they are divided into batches."""
 
     def __init__(self, orders: Orders, packing: int = 1) -> None:
         self._orders = orders
@@ -204,6 +222,7 @@ class OrderFlow:
 
     @classmethod
     def of(cls, settings: RunSettings) -> OrderFlow:
+        """Return the flow of a run's orders: those of its tape, or else those of its seed."""
         if settings.tape is None:
             return cls(SeededOrders.of(settings), settings.packing)
         from gateway.tape import TapedOrders
@@ -211,9 +230,9 @@ class OrderFlow:
         return cls(TapedOrders(Path(settings.tape)), settings.packing)
 
     def fill(self, batch: FrameBatch, first_id: int, count: int) -> None:
-        """Make the batch hold orders first_id .. first_id + count - 1; the last frame may be shorter."""
+        """Fill the batch with orders first_id .. first_id + count - 1. The last frame may be shorter."""
         self._orders.write(batch.buffer, first_id, count)
-        frames = -(-count // self._packing)
+        frames = math.ceil(count / self._packing)
         batch.offsets[1 : frames + 1] = self._ends[:frames]
         batch.offsets[frames] = count * ORDER_BYTES
         batch.count = frames

@@ -34,7 +34,7 @@ from exchange.messages import LAYOUTS, Order
 from exchange.settings import RunSettings
 from exchange.workload import PRICE_MODELS
 from gateway import seeds
-from gateway.seeds import MID, NOISE, STEP, key_beside, mix, stream_key
+from gateway.seeds import MID, NOISE, STEP, mix, purpose_key, stream_key
 from transports.frames import Bytes
 
 ORDER_BYTES = LAYOUTS[Order].size
@@ -118,8 +118,8 @@ def uniform(seed: int) -> Write:
 def around_mid(seed: int) -> Write:
     """Return `write_around_mid` with the keys of this seed."""
     key = uint64(stream_key(uint64(seed)))
-    mid_key = uint64(key_beside(uint64(seed), uint64(MID)))
-    noise_key = uint64(key_beside(uint64(seed), uint64(NOISE)))
+    mid_key = uint64(purpose_key(uint64(seed), uint64(MID)))
+    noise_key = uint64(purpose_key(uint64(seed), uint64(NOISE)))
     return partial(write_around_mid, key, mid_key, noise_key)
 
 

@@ -1,13 +1,13 @@
 """Random bits by counting, and the seeds of instruments: functions of a seed and a number alone.
 
-So they are the same on every machine, in any order; all is modulo 2^64.
+The bits are the same on every machine, in whatever order they are computed. All arithmetic is modulo 2^64.
 
-    key         = mix(seed + STEP)                  of the orders themselves
-    bits        = mix(key + number * STEP)
-    key_beside  = the bits of number 2^32 + purpose, which no order has: for what is drawn beside the orders
+    key          = mix(seed + STEP)                  the key of the orders themselves
+    bits         = mix(key + number * STEP)          the bits of an order, by its id
+    purpose_key  = the bits of number 2^32 + purpose, which is no order's id: the key of other random numbers
 
-`mix` is the finalizer of SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014), STEP
-its golden gamma. Many instruments of one seed each have the order stream of a seed of their own:
+`mix` is the finalizer of SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014), and
+STEP is its golden gamma. If a seed has several instruments, each has a seed of its own, and the orders of that seed:
 
     seed of instrument k     bits(INSTRUMENTS, k) >> 1, which fits a signed 64-bit column (docs/order-stream.md)
     orders of instrument k   orders // instruments, and one more of the first orders % instruments
@@ -24,7 +24,7 @@ from numba import njit, uint64
 from exchange.settings import RunSettings
 
 STEP = uint64(0x9E3779B97F4A7C15)
-# The purposes of the bits that are drawn beside the orders.
+# The purposes of random numbers besides the orders themselves.
 ARRIVALS = 1
 """Gaps between arrivals."""
 MID = 2
@@ -37,6 +37,7 @@ INSTRUMENTS = 4
 
 @njit(inline="always")
 def mix(z: int) -> int:
+    """Mix the bits of z: the finalizer of SplitMix64."""
     z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> uint64(27))) * uint64(0x94D049BB133111EB)
     return z ^ (z >> uint64(31))
@@ -44,30 +45,35 @@ def mix(z: int) -> int:
 
 @njit(cache=True)
 def stream_key(seed: int) -> int:
+    """Return the key of a seed's orders."""
     return mix(uint64(seed) + STEP)
 
 
 @njit(cache=True)
-def key_beside(seed: int, purpose: int) -> int:
+def purpose_key(seed: int, purpose: int) -> int:
+    """Return the key of a seed's random numbers for another purpose than orders."""
     return mix(stream_key(seed) + (uint64(1 << 32) + uint64(purpose)) * STEP)
 
 
 @njit(cache=True)
-def bits_beside(seed: int, purpose: int, number: int) -> int:
-    return mix(key_beside(seed, purpose) + uint64(number) * STEP)
+def purpose_bits(seed: int, purpose: int, number: int) -> int:
+    """Return the bits of this number for this purpose."""
+    return mix(purpose_key(seed, purpose) + uint64(number) * STEP)
 
 
 def instrument_seed(seed: int, instrument: int) -> int:
-    return int(bits_beside(uint64(seed), uint64(INSTRUMENTS), uint64(instrument))) >> 1
+    return int(purpose_bits(uint64(seed), uint64(INSTRUMENTS), uint64(instrument))) >> 1
 
 
 def settings_of_pair(settings: RunSettings, pair: int) -> RunSettings:
-    """A run's settings with the seed of this pair: pair 1 has the run's seed, pair k that of instrument k."""
-    return settings if pair == 1 else replace(settings, seed=instrument_seed(settings.seed, pair))
+    """Return a run's settings with the seed of this pair: the run's seed for pair 1, instrument k's for pair k."""
+    if pair == 1:
+        return settings
+    return replace(settings, seed=instrument_seed(settings.seed, pair))
 
 
 def instrument_orders(orders: int, instruments: int, instrument: int) -> int:
-    """The instrument's share of all orders; the shares of all instruments add up to `orders`."""
+    """Return how many of all orders are the instrument's. The numbers of all instruments add up to `orders`."""
     share = orders // instruments
     if instrument <= orders % instruments:
         share += 1

@@ -27,7 +27,7 @@ from transports.sockets import counted_since
 STOPPED_TIMEOUT_NS = 2_000_000_000
 """The longest wait for a silent peer once the gateway was asked to stop."""
 STILL_HERE_NS = 1_000_000_000
-"""An idle gateway sends an empty frame this often."""
+"""The time between two empty frames of an idle gateway."""
 
 
 class Gateway:
@@ -80,14 +80,15 @@ class Gateway:
         self._received_ns = 0
         """The time from which a silence of the engine counts."""
         self._deadline_ns = NEVER_NS
-        """When to offer no more orders, because the run's duration is over."""
+        """When the run's duration is over, so that no more orders are offered."""
         self._still_here_ns = 0
-        """When to look again whether any order was sent."""
+        """When to check next whether any order was sent since the last check."""
         self._sent_before = 0
-        """Orders sent at the last such look."""
+        """Orders that were sent by the last check."""
         self._late_backlog: list[int] = []
+        """The first and the latest number of unanswered orders in the last quarter of the run."""
         self._sockets_before: list[dict[str, Any]] = []
-        self._wall_less_monotonic_ns = 0
+        self._wall_minus_monotonic_ns = 0
         self.on_second: Callable[[int, int], None] = lambda sent, answered: None
         """Called at the end of each second, with the numbers of orders sent and answered so far."""
 
@@ -117,7 +118,7 @@ class Gateway:
         return self._finish()
 
     def _greet(self) -> bool:
-        """Exchange hellos with the engine, whose terms must be the same. Returns False if stopped before."""
+        """Exchange hellos with the engine, which must have the same terms. Returns False if stopped before."""
         deadline_ns = time.monotonic_ns() + self._timeout_ns
         hello = FrameBatch.of(encode(self._terms.hello(Source.GATEWAY)))
         while not self._stop_asked and self._engine.send(hello, 0) == 0 and time.monotonic_ns() < deadline_ns:
@@ -126,24 +127,24 @@ class Gateway:
             if self._stop_asked:
                 return False
             if time.monotonic_ns() > deadline_ns and is_silent(self._engine, self._intake.take):
-                nobody = f"no engine answered at {self._engine.url} within {self._settings.timeout_s:g} s"
-                raise PeerGone(nobody + self._engine.excuse())
+                reason = f"no engine answered at {self._engine.url} within {self._settings.timeout_s:g} s"
+                raise PeerGone(reason + self._engine.excuse())
             if not self._intake.take():
                 self._engine.wait(deadline_ns)
         self._terms.agree(self._intake.hello)
         return True
 
     def _start_clock(self, start_ns: int) -> None:
-        """Start what counts from the run's start: due times, seconds, duration."""
+        """Start the clocks that count from the run's start: due times, seconds, duration."""
         now_ns = time.monotonic_ns()
         self._received_ns = now_ns
         self._still_here_ns = now_ns + STILL_HERE_NS
-        self._wall_less_monotonic_ns = time.time_ns() - now_ns
+        self._wall_minus_monotonic_ns = time.time_ns() - now_ns
         self._pacer.start(start_ns)
         self._meters.start(now_ns, start_ns)
-        self._intake.on_received = self._turn_second
+        self._intake.on_received = self._close_second_if_over
         duration_s = self._settings.duration_s
-        if duration_s is not None and not self._pacer.scheduled:  # a schedule ends with its last order
+        if duration_s is not None and not self._pacer.scheduled:  # with a schedule, the run ends with its last order
             self._deadline_ns = start_ns + int(duration_s * 1e9)
 
     def _serve_to_the_end(self) -> None:
@@ -160,7 +161,7 @@ class Gateway:
             self._step()
 
     def _take_leave(self) -> None:
-        """Note an end that came too early, and let the link send the rest."""
+        """Note a reason if the engine's end came too early, and let the link send the rest."""
         if self._intake.end is not None and not self._end_sent:
             self._stopped = self._stopped or "the engine ended the session before the gateway did"
         self._engine.drain(time.monotonic_ns() + self._timeout_ns)
@@ -170,7 +171,7 @@ class Gateway:
         frames = self._intake.take()
         now_ns = time.monotonic_ns()
         self._keep_time(now_ns)
-        if frames or not self._awaiting:
+        if frames or not self._awaits_answer:
             self._received_ns = now_ns
         self._offer(now_ns)
         self._report(now_ns)
@@ -178,7 +179,7 @@ class Gateway:
             self._wait()
 
     def _offer(self, now_ns: int) -> None:
-        """Hand over the orders that are due; behind the last one, send the end."""
+        """Hand over the orders that are due. After the last order, send the end."""
         if self._offering.offer(now_ns):
             self._note_backlog()
         if self._offering.done and not self._end_sent and self._intake.end is None:
@@ -187,25 +188,25 @@ class Gateway:
 
     def _keep_time(self, now_ns: int) -> None:
         """Do what is due by the clock: close the second, show that the gateway lives, end after the duration."""
-        self._turn_second(now_ns)
+        self._close_second_if_over(now_ns)
         self._say_still_here(now_ns)
         if now_ns >= self._deadline_ns:
             self._deadline_ns = NEVER_NS
             self._offering.stop()
 
     def _report(self, now_ns: int) -> None:
-        """Write one record of the second that ended; once none is left, send what was written."""
+        """Write one record of the second that ended. Once none is left, send the written records."""
         if not self._reporting.write_next(now_ns):
             self._outbox.flush()
 
     @property
-    def _awaiting(self) -> bool:
+    def _awaits_answer(self) -> bool:
         """Whether the engine owes an answer."""
         return self._offering.done or self._offering.pending or self._completion.answered < self._offering.sent
 
     def _is_answered_in_time(self) -> bool:
         """Return False, and note why the run ends, if the engine owes an answer and was silent for the timeout."""
-        if not self._awaiting or time.monotonic_ns() - self._received_ns < self._timeout_ns:
+        if not self._awaits_answer or time.monotonic_ns() - self._received_ns < self._timeout_ns:
             return True
         if not is_silent(self._engine, self._intake.take):
             self._received_ns = time.monotonic_ns()
@@ -215,7 +216,7 @@ class Gateway:
         return False
 
     def _wait(self) -> None:
-        """Sleep until there is something to do; over a link that lends its calls, compiled code does most of it."""
+        """Sleep until there is something to do. Over a link that lends its calls, take compiled turns instead."""
         unsent = self._offering.pending or (self._offering.done and not self._end_sent)
         if not unsent and self._take_turns():
             return
@@ -229,7 +230,7 @@ class Gateway:
         return min(self._reporting.next_ns, self._deadline_ns)
 
     def _take_turns(self) -> bool:
-        """Take turns in compiled code, and report in between. False where the link lends nothing now."""
+        """Take turns in compiled code, and report in between. Returns False if the link lends nothing now."""
         while taken := self._turns.take(min(self._next_ns, self._received_ns + self._timeout_ns), self._received_ns):
             self._received_ns = taken.heard_ns
             if taken.sent:
@@ -244,7 +245,7 @@ class Gateway:
         return taken is not None
 
     def _goes_on(self, taken: GatewayTurnsTaken, now_ns: int) -> bool:
-        """Return whether compiled code takes the next turn, too; else the loop in Python does."""
+        """Return whether compiled code takes the next turn, too. If not, the loop in Python takes it."""
         is_over = self._offering.done or self._intake.end is not None
         return taken.goes_on and not is_over and now_ns < self._received_ns + self._timeout_ns
 
@@ -258,12 +259,13 @@ class Gateway:
         if is_idle and not self._offering.pending and not self._end_sent:
             self._engine.send(FrameBatch.of(b""), 0)
 
-    def _turn_second(self, now_ns: int) -> None:
-        """Close the second if it has passed, before the next one counts anything."""
+    def _close_second_if_over(self, now_ns: int) -> None:
+        """Close the second if it is over, before anything is counted in the next second."""
         if now_ns >= self._reporting.next_second_ns:
             self._close_second(now_ns)
 
     def _close_second(self, now_ns: int) -> None:
+        """Report the second, and begin the next one."""
         self._meters.close_second()
         self._reporting.next_second(now_ns)
         self.on_second(self._offering.sent, self._completion.answered)
@@ -309,7 +311,7 @@ class Gateway:
             rejections=count[Rejection],
             junk_frames=self._intake.junk + self._engine.junk,
             samples=self._meters.samples,
-            began_wall_ns=self._offering.first_handed_ns + self._wall_less_monotonic_ns,
+            began_wall_ns=self._offering.first_handed_ns + self._wall_minus_monotonic_ns,
             duration_s=_seconds(self._offering.first_handed_ns, self._intake.last_answer_ns),
             handing_over_s=_seconds(self._offering.first_handed_ns, self._offering.last_handed_ns),
             schedule_s=self._pacer.length_s(self._offering.sent),

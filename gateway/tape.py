@@ -1,7 +1,7 @@
 """Tapes: order records one after the other in a file, and beside it their due times, u64 ns, little-endian.
 
-Both files are mapped, not read: a tape may be larger than the memory. A check goes through the whole file, once, before
-a run; the run then trusts what it maps.
+Both files are mapped, not read: a tape may be larger than the memory. Before a run, a check reads the whole file once;
+the run then trusts the file.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ def due_path(tape: Path) -> Path:
 
 
 def check_orders(path: Path) -> int:
-    """Check a tape, and count its orders. MalformedMessage, with the offset, where a gateway cannot replay it."""
-    tape = mapped(path)
+    """Check a tape, and count its orders. MalformedMessage, with the offset, if a gateway cannot replay the tape."""
+    tape = map_file(path)
     whole = len(tape) // ORDER.size
     table = tape[: whole * ORDER.size].view(ORDER.dtype)
     for first in range(0, whole, CHUNK_ORDERS):
         _check_part(table[first : first + CHUNK_ORDERS], first)
-    if (end := whole * ORDER.size) < len(tape):
-        _refuse_type(int(tape[end]), end)
+    end = whole * ORDER.size
+    if end < len(tape):
+        _check_type(int(tape[end]), end)
         raise MalformedMessage(f"truncated: {len(tape) - end} of {ORDER.size} bytes", end)
     if whole == 0:
         raise MalformedMessage("the tape is empty")
@@ -42,20 +43,22 @@ def check_orders(path: Path) -> int:
 
 
 def _check_part(part: npt.NDArray[np.void], before: int) -> None:
+    """Check the orders of a part of the tape, which has `before` orders before it. MalformedMessage for a wrong one."""
     ids = np.arange(before + 1, before + 1 + len(part))
     wrong = (part["type"] != ORDER.code) | (part["id"] != ids)
     if not wrong.any():
         return
     index = int(wrong.argmax())
     offset = (before + index) * ORDER.size
-    _refuse_type(int(part["type"][index]), offset)
+    _check_type(int(part["type"][index]), offset)
     order_id = int(part["id"][index])
     place = before + index + 1
     reason = "answers are paired with orders by id, so ids count 1, 2, 3, ...: number the orders anew"
     raise MalformedMessage(f"{reason}; id {order_id} stands where {place} goes,", offset)
 
 
-def _refuse_type(code: int, offset: int) -> None:
+def _check_type(code: int, offset: int) -> None:
+    """Raise MalformedMessage unless this is the type byte of an order."""
     if code == CANCEL.code:
         reason = "a gateway sends no cancels: leave them out, or replay the tape with exchange match; the first is"
         raise MalformedMessage(reason, offset)
@@ -64,11 +67,11 @@ def _refuse_type(code: int, offset: int) -> None:
 
 
 def check_due(path: Path, orders: int) -> None:
-    """Check the due times of a tape of so many orders. ValueError, as a sentence, where they are none."""
+    """Check the due times of a tape of so many orders. ValueError, with a sentence, if the file holds no such times."""
     size = path.stat().st_size
     if size != orders * DUE_BYTES:
         raise ValueError(f"{size:,} bytes, where {orders:,} orders take {orders * DUE_BYTES:,}: 8 bytes each")
-    due = mapped(path).view("<u8")
+    due = map_file(path).view("<u8")
     for first in range(0, orders, CHUNK_ORDERS):
         part = due[first : first + CHUNK_ORDERS + 1]
         falls = part[1:] < part[:-1]
@@ -79,16 +82,18 @@ def check_due(path: Path, orders: int) -> None:
         raise ValueError(f"the last order is due at {due[-1]} ns, beyond {LATEST_NS}, the latest that there is")
 
 
-def mapped(path: Path) -> Bytes:
-    """The file's bytes; an empty array for an empty file, which cannot be mapped."""
-    return np.memmap(path, np.uint8, "r") if path.stat().st_size else np.zeros(0, np.uint8)
+def map_file(path: Path) -> Bytes:
+    """Map the file's bytes into an array. An empty file cannot be mapped, and becomes an empty array."""
+    if path.stat().st_size == 0:
+        return np.zeros(0, np.uint8)
+    return np.memmap(path, np.uint8, "r")
 
 
 class TapedOrders:
-    """A tape's orders as they stand; an order's id is its place on the tape."""
+    """The orders of a tape, unchanged. An order's id is its place on the tape."""
 
     def __init__(self, tape: Path) -> None:
-        self._records = mapped(tape)
+        self._records = map_file(tape)
 
     def write(self, buffer: Bytes, first_id: int, count: int) -> None:
         """Write the records of `count` orders from `first_id` on, from the buffer's start on."""

@@ -1,8 +1,8 @@
 """The gateway's turns as one compiled call, over a link that lends its calls.
 
 A turn receives answers, records them, hands over the orders that are due, and sleeps until the next answer or due
-time. Python is needed once a second, and for whatever is no plain answer or order: the call then returns, and the
-loop of `service.py`, which can do everything, takes the next turn itself.
+time. Python is needed once a second, and for everything besides plain answers and orders. Then the call returns, and
+the loop of `service.py`, which can do everything, takes the next turn.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from exchange.checksum import State, hash_into
 from exchange.compiled import cached_kernel, inlined
 from gateway import completion, offering
 from gateway.completion import Completion, Intake, Rules, Tables, are_free, await_answers, record_answers
-from gateway.offering import Ahead, Offering
+from gateway.offering import Offering, OrdersAhead
 from transports import lending
 from transports.base import Link
 from transports.frames import Bytes, Longs
 from transports.lending import NOTICE, Lent, idle_calls, lent_by, monotonic_ns
 
 MANY_SAMPLES = 16
-"""Sampled orders that do not wait for the second's end to be reported."""
+"""With so many sampled orders the call returns, so that Python reports them before the second ends."""
 
 
 class GatewayTurnsTaken(NamedTuple):
@@ -48,22 +48,22 @@ class GatewayTurnsTaken(NamedTuple):
     heard_ns: int
     """The time from which a silence of the engine counts."""
     goes_on: bool
-    """Whether the next turn may be compiled too; else it is the Python loop's, which can do everything."""
+    """Whether the next turn may be compiled, too; if not, the loop in Python takes it."""
 
 
 @inlined
-def last_order(ahead: Ahead, frame: int) -> int:
-    """The number of orders up to and with this frame."""
+def orders_through(ahead: OrdersAhead, frame: int) -> int:
+    """Return the number of orders up to the end of this frame."""
     return min((frame + 1) * ahead.packing, len(ahead.due))
 
 
 @inlined
-def frames_that_may_go(ahead: Ahead, sent: int, unanswered: int, now_ns: int) -> int:
-    """The end of the frames from `sent` on whose orders are all due and fit into the window."""
+def frames_that_may_go(ahead: OrdersAhead, sent: int, unanswered: int, now_ns: int) -> int:
+    """Return the end of the frames from `sent` on that may go: their orders are all due, and fit into the window."""
     gone = sent * ahead.packing
     end = sent
     while end < ahead.frames:
-        orders = last_order(ahead, end)
+        orders = orders_through(ahead, end)
         if ahead.due[orders - 1] > now_ns or unanswered + orders - gone > ahead.window:
             break
         end += 1
@@ -71,21 +71,21 @@ def frames_that_may_go(ahead: Ahead, sent: int, unanswered: int, now_ns: int) ->
 
 
 @inlined
-def next_due_ns(ahead: Ahead, sent: int, unanswered: int, never_ns: int) -> int:
-    """When the next frame may go; never, if all have gone or the window is closed."""
-    if sent == ahead.frames or unanswered + last_order(ahead, sent) - sent * ahead.packing > ahead.window:
+def next_due_ns(ahead: OrdersAhead, sent: int, unanswered: int, never_ns: int) -> int:
+    """Return when the next frame may go; `never_ns` if all frames have gone, or the window is closed."""
+    if sent == ahead.frames or unanswered + orders_through(ahead, sent) - sent * ahead.packing > ahead.window:
         return never_ns
-    return ahead.due[last_order(ahead, sent) - 1]
+    return ahead.due[orders_through(ahead, sent) - 1]
 
 
 @cached_kernel(checksum, completion, offering, log_buckets, measurements, messages, lending)
-def take_turns(  # noqa: PLR0915 - a turn is one compiled call
+def take_turns(  # noqa: PLR0912, PLR0915 - a turn is one compiled call
     receive: Any,
     send: Any,
     sleep: Any,
     numbers: Longs,
     memory: Bytes,
-    ahead: Ahead,
+    ahead: OrdersAhead,
     answers: Bytes,
     offsets: Longs,
     largest: int,
@@ -102,7 +102,8 @@ def take_turns(  # noqa: PLR0915 - a turn is one compiled call
 ) -> GatewayTurnsTaken:
     """Take turns until `until_ns`, or until Python is needed.
 
-    Where it `forgets`, the bytes that went and came are only hashed; else they stay, and Python hashes them.
+    If it `forgets`, the bytes that were sent and received are hashed here, and overwritten later. If not, they stay in
+    memory, and Python hashes them.
     """
     timespec = np.empty(2, np.int64)
     sent = answered = read = samples = 0
@@ -123,7 +124,8 @@ def take_turns(  # noqa: PLR0915 - a turn is one compiled call
             )
             answered = answered + fresh
             unanswered = unanswered - fresh
-            answer_ns = now_ns if read > before else answer_ns
+            if read > before:
+                answer_ns = now_ns
             if forgets and read == came:
                 hash_into(answers_sum, answers, 0, offsets[read])
                 came = read = 0
@@ -134,17 +136,19 @@ def take_turns(  # noqa: PLR0915 - a turn is one compiled call
         end = frames_that_may_go(ahead, sent, unanswered, now_ns)
         if end > sent:
             gone = sent * ahead.packing
-            orders = last_order(ahead, end - 1)
+            orders = orders_through(ahead, end - 1)
             if not are_free(tables, ahead.first_id + gone, orders - gone):
                 is_stuck = True
                 break
             handed_ns = monotonic_ns(timespec)
             taken = send(numbers, memory, ahead.buffer, ahead.offsets, sent, end)
             if taken > sent:
-                orders = last_order(ahead, taken - 1)
+                orders = orders_through(ahead, taken - 1)
                 await_answers(tables, ahead.first_id + gone, orders - gone, handed_ns, ahead.due[gone:orders])
-                first_handed_ns = handed_ns if first_handed_ns == 0 else first_handed_ns
-                heard_ns = handed_ns if unanswered == 0 else heard_ns
+                if first_handed_ns == 0:
+                    first_handed_ns = handed_ns
+                if unanswered == 0:  # the engine owed nothing, so its silence counts from here
+                    heard_ns = handed_ns
                 unanswered += orders - gone
                 if forgets:
                     hash_into(orders_sum, ahead.buffer, ahead.offsets[sent], ahead.offsets[taken])
@@ -152,7 +156,7 @@ def take_turns(  # noqa: PLR0915 - a turn is one compiled call
             if taken < end or sent == ahead.frames:
                 is_stuck = taken < end
                 break
-            continue  # the send may have consumed an answer's event, so look again
+            continue  # the send may have consumed the event of an answer, so receive before sleeping
 
         wake_ns = min(next_due_ns(ahead, sent, unanswered, until_ns + spin_ns) - spin_ns, until_ns)
         if wake_ns > now_ns:
@@ -166,19 +170,21 @@ def take_turns(  # noqa: PLR0915 - a turn is one compiled call
 class GatewayTurns:
     """Takes the gateway's turns by compiled code while nothing needs Python."""
 
-    def __init__(self, link: Link, offers: Offering, intake: Intake, waiting: Completion, spin_ns: int = 0) -> None:
+    def __init__(
+        self, link: Link, offering: Offering, intake: Intake, completion: Completion, spin_ns: int = 0
+    ) -> None:
         self._link = link
-        self._offering = offers
+        self._offering = offering
         self._intake = intake
-        self._completion = waiting
+        self._completion = completion
         self._spin_ns = spin_ns
 
     def warm(self) -> None:
         """Load the kernel, and take no turn."""
-        self._run(idle_calls(), self._offering.ahead(0), 0, 0)
+        self._run(idle_calls(), self._offering.orders_ahead(0), 0, 0)
 
     def take(self, until_ns: int, heard_ns: int) -> GatewayTurnsTaken | None:
-        """Take turns until `until_ns` at most. None, at once, if the link lends nothing or has no room for orders."""
+        """Take turns, until `until_ns` at most. Returns None at once if the link lends nothing, or has no room."""
         lent = lent_by(self._link)
         ahead = self._offering.look_ahead() if lent else None
         if lent is None or ahead is None:
@@ -194,9 +200,9 @@ class GatewayTurns:
         if lent := lent_by(self._link):
             lent.settle()
 
-    def _run(self, lent: Lent, ahead: Ahead, heard_ns: int, until_ns: int) -> GatewayTurnsTaken:
+    def _run(self, lent: Lent, ahead: OrdersAhead, heard_ns: int, until_ns: int) -> GatewayTurnsTaken:
         batch = self._intake.batch
-        waiting = self._completion
+        orders = self._completion
         return take_turns(
             lent.receive,
             lent.send,
@@ -207,10 +213,10 @@ class GatewayTurns:
             batch.buffer,
             batch.offsets,
             batch.largest_frame,
-            waiting.tables,
-            waiting.rules,
-            waiting.last_id,
-            waiting.newest - waiting.answered,
+            orders.tables,
+            orders.rules,
+            orders.last_id,
+            orders.newest - orders.answered,
             heard_ns,
             until_ns,
             self._spin_ns,
@@ -220,8 +226,8 @@ class GatewayTurns:
         )
 
     def _note(self, taken: GatewayTurnsTaken) -> None:
-        """Hash and report sent and received messages, and read those that the kernel could not."""
-        self._offering.note_ahead(taken.sent, taken.first_handed_ns, taken.last_handed_ns)
+        """Hash and report what was sent and received, and read the frames that the kernel could not read."""
+        self._offering.note_sent_ahead(taken.sent, taken.first_handed_ns, taken.last_handed_ns)
         self._completion.answered += taken.answered
         batch = self._intake.batch
         intake = self._intake

@@ -15,7 +15,7 @@ from exchange.words import counted
 from exchange.workload import settled_speed
 from exchange_simulation.launching.errors import UserError, reading, writing
 from exchange_simulation.launching.files import whole_file
-from gateway.tape import CHUNK_ORDERS, check_due, check_orders, due_path, mapped
+from gateway.tape import CHUNK_ORDERS, check_due, check_orders, due_path, map_file
 
 
 def settled_by_tape(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def _recorded_orders_per_s(due: Path, on_tape: int, orders: int) -> float:
     """The mean rate of the first `orders` due times."""
     with reading(due, ValueError):
         check_due(due, on_tape)
-    times_ns = mapped(due).view("<u8")
+    times_ns = map_file(due).view("<u8")
     length_ns = int(times_ns[orders - 1]) - int(times_ns[0])
     if length_ns == 0:
         raise UserError(

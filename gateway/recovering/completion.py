@@ -12,7 +12,7 @@ from transports.frames import Longs
 
 
 class RecoveringCompletion(Completion):
-    """Completion times that may go on with the orders of a killed gateway."""
+    """Completion times of a gateway that may take over the orders of a killed one."""
 
     def take_over(self, handed: Longs, due: Longs) -> None:
         """Note when the killed gateway handed over each of the next orders, and when they were due."""
@@ -21,7 +21,7 @@ class RecoveringCompletion(Completion):
         self.tables.handed[slots & (len(self.tables.handed) - 1)] = handed
 
     def skip(self, answered: int) -> None:
-        """Leave out the first orders, whose times the killed gateway has reported."""
+        """Leave out the first orders, whose completion times the killed gateway has reported."""
         self.newest = answered
         self.answered = answered
 

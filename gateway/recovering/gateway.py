@@ -1,8 +1,10 @@
 """A gateway whose session survives a break: of the link, of the engine, or of the gateway itself.
 
-It runs the loop of `gateway/service.py`, and adds three things. It begins with a resumed session in place of a plain
-hello, and resumes it again after each break. It looks for another engine before it offers orders. And it tells the
-launcher each second how far it is, so that another gateway can take its place.
+The gateway runs the loop of `gateway/service.py`, and adds three things:
+
+- It begins with a resumed session in place of a plain hello, and resumes the session after each break.
+- Before it offers orders, it checks whether an engine that was started again asks to resume.
+- It tells the launcher its progress each second, so that another gateway can take its place.
 """
 
 from __future__ import annotations
@@ -50,37 +52,37 @@ class RecoveringGateway(Gateway):
     ) -> None:
         super().__init__(settings, run, engine, reporter, streams, reports_thread_usage, instance)
         self._resumer = SessionResumer(engine, self._terms, self._offering, self._intake, self._completion)
-        self._before: GatewayProgress | None = None
-        """How far the killed gateway was whose place this one takes; None for the first gateway of a run."""
+        self._predecessor: GatewayProgress | None = None
+        """Progress of the killed gateway that this one replaces; None for the first gateway of a run."""
         self._progress: GatewayProgress | None = None
         """Progress up to the last whole second; None once the launcher knows it."""
         self._start_ns = 0
         self.on_progress: Callable[[GatewayProgress], None] | None = None
-        """Called each second, if another gateway could go on from this progress."""
+        """Called each second with the progress from which another gateway could go on."""
         self.unrecorded: Callable[[], Iterable[bytes]] = lambda: ()
-        """The frames that were sent to the reporter, and may not be in its spool."""
+        """Returns the frames that were sent to the reporter but may not be in its spool."""
         self.on_end: Callable[[End], None] = lambda end: None
         """Called once this gateway has every answer: an engine that is started again may then end without a gateway."""
 
-    def go_on_from(self, before: GatewayProgress) -> None:
-        """Take the place of a gateway that was killed. Its records go again: the reporter may have been killed, too."""
-        for record in before.records:
+    def go_on_from(self, predecessor: GatewayProgress) -> None:
+        """Take the place of a gateway that was killed. Send its records again, since the reporter may lack them."""
+        for record in predecessor.records:
             self._outbox.post(record.encode("latin-1"))
         self._outbox.flush()  # so that no later report repeats them
-        self._before = before
-        self._meters.go_on_from(before)
-        progress = self._resumer.go_on_from(before)
+        self._predecessor = predecessor
+        self._meters.go_on_from(predecessor)
+        progress = self._resumer.go_on_from(predecessor)
         if self.on_progress:
             self.on_progress(progress)
 
     def run(self) -> GatewayResult:
-        """Run the session to the reporter's confirmation. PeerGone if no engine comes at the start."""
-        if self._before is not None:
+        """Run the session until the reporter has confirmed the statistics. PeerGone if no engine comes at the start."""
+        if self._predecessor is not None:
             self._sockets_before = self._engine.sockets()
-            self._start_clock(self._before.start_ns)
+            self._start_clock(self._predecessor.start_ns)
         if not self._resume(None, lambda: not self._stop_asked):
             return self._finish()
-        if self._before is None:
+        if self._predecessor is None:
             self._sockets_before = self._engine.sockets()
             self._start_clock(time.monotonic_ns())
         try:
@@ -106,17 +108,17 @@ class RecoveringGateway(Gateway):
             except PeerGone as lost:
                 is_under_way = self._resume(lost, self._keep_reporting)
 
-    def _resume(self, lost: PeerGone | None, go_on: Callable[[], bool]) -> bool:
-        """Agree with the engine, or its successor, on where to go on. False if the gateway is to end instead."""
-        is_resumed = self._resumer.resume(lost, go_on, self._timeout_ns)
+    def _resume(self, lost: PeerGone | None, may_go_on: Callable[[], bool]) -> bool:
+        """Agree with the engine, or its successor, on where to go on. Returns False if the gateway has to end."""
+        is_resumed = self._resumer.resume(lost, may_go_on, self._timeout_ns)
         self._end_sent = False
         self._received_ns = time.monotonic_ns()
         return is_resumed
 
     def _keep_reporting(self) -> bool:
-        """Report each second while there is no engine. False once the gateway was asked to stop."""
+        """Report each second while there is no engine. Returns False once the gateway was asked to stop."""
         now_ns = time.monotonic_ns()
-        self._turn_second(now_ns)
+        self._close_second_if_over(now_ns)
         self._report(now_ns)
         return not self._stop_asked
 
@@ -129,11 +131,11 @@ class RecoveringGateway(Gateway):
 
     def _offer(self, now_ns: int) -> None:
         """Offer orders, unless another engine asks to resume the session first."""
-        self._resumer.look()
+        self._resumer.check_engine()
         super()._offer(now_ns)
 
     def _take_turns(self) -> bool:
-        """Take compiled turns, but not before the first answer after a break, whose time `look` has to note."""
+        """Take compiled turns, but not before the first answer after a break, whose time `check_engine` has to note."""
         return not self._resumer.awaits_answer and super()._take_turns()
 
     def _goes_on(self, taken: GatewayTurnsTaken, now_ns: int) -> bool:  # noqa: ARG002
@@ -145,12 +147,12 @@ class RecoveringGateway(Gateway):
         self._note_progress(now_ns)
 
     def _note_progress(self, now_ns: int) -> None:
-        """Note progress for the next report. A gateway that still has to take over has none of its own."""
-        if self._resumer.before is None:
+        """Note progress for the next report. A gateway that has yet to take over the killed one's orders has none."""
+        if self._resumer.predecessor is None:
             self._progress = self._resumer.progress(self._start_ns, now_ns)
 
     def _report(self, now_ns: int) -> None:
-        """Write one record; once none is left, tell the launcher the progress, and then send what was written."""
+        """Write one record. Once none is left, tell the launcher the progress, then send the written records."""
         if self._reporting.write_next(now_ns):
             return
         if self._progress is not None and self.on_progress:

@@ -10,11 +10,11 @@ class RecoveringMeters(Meters):
     """Meters whose counts may begin with those that a killed gateway has reported."""
 
     def go_on_from(self, before: GatewayProgress) -> None:
-        """Report only what goes beyond this. Call it before `start`."""
+        """Report only what goes beyond these counts. Call this before `start`."""
         self._counts_before = TrafficCounts(before.sent, before.answered, before.received)
 
     def _counts(self) -> TrafficCounts:
-        """Return the counts, or those reported last as long as this gateway has not caught up with them."""
+        """Return the counts. Until this gateway has caught up with the reported counts, return those."""
         now = super()._counts()
         before = self._counts_before
         return TrafficCounts(

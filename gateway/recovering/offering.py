@@ -8,7 +8,7 @@ import numpy as np
 
 from exchange.results import HashedStream
 from exchange.settings import RunSettings
-from gateway.offering import Ahead, Offering
+from gateway.offering import Offering, OrdersAhead
 from gateway.pacer import Pacer
 from gateway.recovering.completion import RecoveringCompletion
 from gateway.seeded_orders import ORDER_BYTES
@@ -16,7 +16,7 @@ from transports.base import Link
 
 
 class ResendingOffering(Offering):
-    """An offering that goes back to the first order that the engine lacks. Orders are made again from seed or tape."""
+    """An offering that can go back to the first order that the engine lacks. It makes the orders from seed or tape."""
 
     _completion: RecoveringCompletion
 
@@ -24,16 +24,16 @@ class ResendingOffering(Offering):
         self, settings: RunSettings, link: Link, completion: RecoveringCompletion, pacer: Pacer, stream: HashedStream
     ) -> None:
         super().__init__(settings, link, completion, pacer, stream)
-        self._again = 1
-        """The next order to send again."""
+        self._next_again = 1
+        """The id of the next order to send again."""
         self._last_again = 0
-        """The last order to send again."""
+        """The id of the last order to send again."""
         self.resent = 0
-        """Orders that were to be sent again, over the whole run."""
+        """Orders that had to be sent again, over the whole run."""
 
     @property
     def _sends_again(self) -> bool:
-        return self._again <= self._last_again
+        return self._next_again <= self._last_again
 
     @property
     def done(self) -> bool:
@@ -41,39 +41,41 @@ class ResendingOffering(Offering):
 
     @property
     def unsure(self) -> int:
-        """Orders that a link which broke may have taken."""
+        """Number of orders that a broken link may have taken without confirming them."""
         return self._prepared - self.sent
 
     def resume(self, received: int) -> None:
-        """Send every order behind the first `received` again, before any new one."""
+        """Prepare to send every order after the first `received` again, before any new order."""
         now_ns = time.monotonic_ns()
-        if received > self.sent:  # the link took orders, and broke before it confirmed them
+        if received > self.sent:  # the link took these orders, but broke before it confirmed them
             self._flow.fill(self._batch, self.sent + 1, received - self.sent)
-            self._first = self._batch.count
+            self._first_unsent = self._batch.count
             self._note(0, now_ns)
         self._batch.clear()
-        self._first = 0
+        self._first_unsent = 0
         self._prepared = self.sent
         if self._is_stopped:
             self.stop()
-        self._again = received + 1
+        self._next_again = received + 1
         self._last_again = self.sent
         self.resent += self._last_again - received
 
     def take_over(self, orders: int, reported: int, first_handed_ns: int, since_ns: int) -> None:
-        """Count a killed gateway's orders as this one's own. It has reported the times of the first `reported`.
+        """Count the orders that a killed gateway sent as sent by this gateway.
 
-        When it handed over the others is not known: their due times stand for that, or `since_ns` without a schedule.
+        The killed gateway reported the completion times of the first `reported` orders. It is unknown when it handed
+        over the others: their due times are taken for that, or `since_ns` if there is no schedule.
         """
         self.first_handed_ns = first_handed_ns
         self._completion.skip(min(reported, orders))
         while self.sent < orders:
-            until = orders if self.sent >= reported else min(reported, orders)
+            is_reported = self.sent < reported
+            until = min(reported, orders) if is_reported else orders  # no batch holds orders of both kinds
             count = min(until - self.sent, self._batch_orders)
             self._flow.fill(self._batch, self.sent + 1, count)
             due = self._pacer.due_times(self.sent + 1, count)
             handed = due if len(due) else np.full(count, since_ns)
-            if self.sent >= reported:
+            if not is_reported:
                 self._completion.take_over(handed, due)
             self._note_sent(self._batch.span(0, self._batch.count), int(handed[0]), int(handed[-1]))
 
@@ -89,18 +91,18 @@ class ResendingOffering(Offering):
             return 0
         return super().offer(now_ns)
 
-    def look_ahead(self) -> Ahead | None:
+    def look_ahead(self) -> OrdersAhead | None:
         return None if self._sends_again else super().look_ahead()
 
     def _offer_again(self) -> None:
-        """Send some of the orders that went before; they keep the time of their first hand-over."""
+        """Send some orders again. The time of their first hand-over stays."""
         if not self.pending:
-            count = min(self._batch_orders, self._last_again - self._again + 1)
-            self._flow.fill(self._batch, self._again, count)
-            self._first = 0
-        first = self._first
-        self._first = self._link.send(self._batch, first)
-        self._again += len(self._batch.span(first, self._first)) // ORDER_BYTES
+            count = min(self._batch_orders, self._last_again - self._next_again + 1)
+            self._flow.fill(self._batch, self._next_again, count)
+            self._first_unsent = 0
+        first = self._first_unsent
+        self._first_unsent = self._link.send(self._batch, first)
+        self._next_again += len(self._batch.span(first, self._first_unsent)) // ORDER_BYTES
         if not self.pending:
             self._batch.clear()
-            self._first = 0
+            self._first_unsent = 0

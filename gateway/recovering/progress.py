@@ -1,4 +1,4 @@
-"""How far a gateway is, as it tells its launcher each second. If it is killed, another one goes on from there."""
+"""A gateway's progress, which it tells its launcher each second. If it is killed, its successor goes on from there."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class GatewayProgress(NamedTuple):
     start_ns: int
     """When its clock started, on the host's monotonic clock."""
     at_ns: int
-    """When it reported this."""
+    """When it reported this progress."""
     first_handed_ns: int
     sent: int
     answered: int
-    """Orders whose completion times are reported: those with the lowest ids, since first answers come in order."""
+    """Orders whose completion times are reported. They have the lowest ids, since first answers come in order."""
     received: int
     """Answers of every kind."""
     session: int
@@ -29,6 +29,6 @@ class GatewayProgress(NamedTuple):
     """Frames of records, as Latin-1, that may not be in the spool."""
 
     def with_records(self, frames: Iterable[bytes]) -> GatewayProgress:
-        """Return the same, with the records among these frames."""
+        """Return a copy that holds the records among these frames."""
         records = [frame.decode("latin-1") for frame in frames if isinstance(read(frame), Statistics)]
         return self._replace(records=records)

@@ -1,11 +1,11 @@
-"""Resumes the session after the engine went away: find it again, agree on what each end has, send the rest again.
+"""Resumes the session after the engine went away: find the engine, agree on what each end has, send the rest again.
 
-    gateway ── hello, resume(session, answers that it has) ──▶ engine, which matches its journal again
-    gateway ◀── resume(session, orders that it has), the answers that the gateway lacks ── engine
+    gateway ── hello, resume(session, number of its answers) ──▶ engine, which matches its journal again
+    gateway ◀── resume(session, number of its orders), then the answers that the gateway lacks ── engine
     gateway ── the orders that the engine lacks, then new ones ──▶ engine
 
-Orders need not be kept: they are made again from seed or tape. Whatever comes before the engine's resume is of an
-earlier session and is dropped, so no answer counts twice.
+Orders need not be kept, since they can be made again from seed or tape. Frames that come before the engine's resume
+belong to an earlier session and are dropped, so no answer counts twice.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from transports.frames import FrameBatch
 from transports.renewable import RenewableLink
 
 LOOK_NS = 10_000_000
-"""Between two attempts to find the engine."""
+"""The time between two attempts to find the engine."""
 ASK_AGAIN_NS = 5_000_000_000
-"""Longest wait for a hello on an open link. Then another link is opened, since this one may have lost messages."""
+"""The longest wait for a hello on an open link. Then the link is opened again, since it may have lost messages."""
 SESSIONS_SINCE_S = 1_700_000_000
 """Session numbers count tenths of a second from here, so they fit until 2037."""
 FURTHER_SESSIONS = 1000
-"""A gateway resumes less often than this between two reports: one that adds it has higher numbers."""
+"""A gateway resumes fewer sessions than this between two reports. Its successor adds this, to have higher numbers."""
 
 
 class EngineIsBack(PeerGone):
@@ -56,52 +56,53 @@ class SessionResumer:
         self._offering = offering
         self._intake = intake
         self._completion = completion
-        self._words = FrameBatch()
+        self._handshake = FrameBatch()
         """The hello and the resume of this session."""
-        self._first = 0
-        """The first frame of `_words` that the link has not taken."""
+        self._first_unsent = 0
+        """The first frame of `_handshake` that the link has not taken."""
         self._asked_ns = 0
-        """When these were said; 0 once the engine's hello has come."""
+        """When the handshake began; 0 once the engine's hello has come."""
         self._silent_since_ns = 0
         """The last answer before the break; 0 if an answer has come since."""
         self._without_service_ns = 0
         self.sessions = 0
         self._session = max(int((time.time() - SESSIONS_SINCE_S) * 10), 1)
         """The number of the session, higher than that of any gateway before: no process starts within 0.1 s."""
-        self.before: GatewayProgress | None = None
+        self.predecessor: GatewayProgress | None = None
         """Progress of the killed gateway that this one replaces."""
 
-    def go_on_from(self, before: GatewayProgress) -> GatewayProgress:
-        """Take the place of a gateway that was killed. Which answers it had is not known: all of them come again.
+    def go_on_from(self, predecessor: GatewayProgress) -> GatewayProgress:
+        """Take the place of a gateway that was killed. All answers come again, since it is unknown which ones it had.
 
-        Returns what a gateway has to know that takes the place of this one before it reports.
+        Returns the progress from which a successor goes on if this gateway is killed before its first report.
         """
-        self.before = before
-        self.sessions = before.sessions
-        self._without_service_ns = before.without_service_ns
-        self._session = max(self._session, before.session + FURTHER_SESSIONS)
-        self._silent_since_ns = before.at_ns
-        return before._replace(session=self._session)
+        self.predecessor = predecessor
+        self.sessions = predecessor.sessions
+        self._without_service_ns = predecessor.without_service_ns
+        self._session = max(self._session, predecessor.session + FURTHER_SESSIONS)
+        self._silent_since_ns = predecessor.at_ns
+        return predecessor._replace(session=self._session)
 
     def progress(self, start_ns: int, at_ns: int) -> GatewayProgress:
-        """Progress of this gateway."""
+        """Return the progress of this gateway, whose clock started at `start_ns`, as of `at_ns`."""
         return GatewayProgress(
-            start_ns,
-            at_ns,
-            self._offering.first_handed_ns,
-            self._offering.sent,
-            self._completion.answered,
-            self._completion.received,
-            self._session,
-            self.sessions,
-            self._offering.resent,
-            self._without_service_ns,
+            start_ns=start_ns,
+            at_ns=at_ns,
+            first_handed_ns=self._offering.first_handed_ns,
+            sent=self._offering.sent,
+            answered=self._completion.answered,
+            received=self._completion.received,
+            session=self._session,
+            sessions=self.sessions,
+            resent=self._offering.resent,
+            without_service_ns=self._without_service_ns,
         )
 
-    def resume(self, lost: PeerGone | None, go_on: Callable[[], bool], timeout_ns: int) -> bool:
-        """Return True once the session goes on; False once `go_on`, which is called all the while, returns False.
+    def resume(self, lost: PeerGone | None, may_go_on: Callable[[], bool], timeout_ns: int) -> bool:
+        """Resume the session. Returns True once it is resumed, and False once `may_go_on` returns False.
 
-        `lost` is why it broke, None for the first session. PeerGone if no engine comes within `timeout_ns`.
+        `lost` is the reason why the session broke, None for the first session. `may_go_on` is called often meanwhile.
+        PeerGone if no engine comes within `timeout_ns`.
         """
         until_ns = time.monotonic_ns() + timeout_ns
         if lost is not None:
@@ -109,18 +110,20 @@ class SessionResumer:
         is_open = lost is None or isinstance(lost, EngineIsBack)
         if is_open:
             self._ask()
-        while go_on():
+        while may_go_on():
             is_late = time.monotonic_ns() > until_ns
             try:
                 if not is_open:
                     self._link.renew()
                     is_open = True
                     self._ask()
-                if self._is_resumed() or (is_late and not is_silent(self._link, self._is_resumed)):
+                if self._try_resume() or (is_late and not is_silent(self._link, self._try_resume)):
                     return True
-                is_open = not 0 < self._asked_ns < time.monotonic_ns() - ASK_AGAIN_NS
-                if is_open:
-                    self._link.wait(time.monotonic_ns() + LOOK_NS, writable=self._first < self._words.count)
+                awaits_hello = self._asked_ns > 0
+                if awaits_hello and time.monotonic_ns() - self._asked_ns > ASK_AGAIN_NS:
+                    is_open = False  # the next round opens the link again
+                else:
+                    self._link.wait(time.monotonic_ns() + LOOK_NS, writable=self._first_unsent < self._handshake.count)
             except TransportError:
                 is_open = False
                 time.sleep(LOOK_NS / 1e9)
@@ -132,22 +135,25 @@ class SessionResumer:
     def _ask(self) -> None:
         """Say hello and resume, in a new session."""
         self._session += 1
-        self._words = FrameBatch.of(encode(self._terms.hello(Source.GATEWAY)), encode(self._has()))
-        self._first = 0
+        self._handshake = FrameBatch.of(encode(self._terms.hello(Source.GATEWAY)), encode(self._resume_message()))
+        self._first_unsent = 0
         self._asked_ns = time.monotonic_ns()
 
     def take_leave(self) -> None:
-        """Let the engine end: this gateway has its end. An engine that does not hear it waits for some time."""
+        """Tell the engine that this gateway has its end, so that it may end, too, without waiting for some time."""
         with contextlib.suppress(PeerGone):
-            self._link.send(FrameBatch.of(encode(self._has())), 0)
+            self._link.send(FrameBatch.of(encode(self._resume_message())), 0)
 
-    def _has(self) -> Resume:
-        """Say which answers this gateway has."""
+    def _resume_message(self) -> Resume:
+        """Return the message that says which answers this gateway has."""
         return Resume(self._session, self._completion.received, self._intake.stream.value)
 
-    def _is_resumed(self) -> bool:
-        """Send the rest of hello and resume, and look for the engine's resume. Answers behind that are read."""
-        self._first = self._link.send(self._words, self._first)
+    def _try_resume(self) -> bool:
+        """Send the rest of the handshake, and look for the engine's resume. Returns True once it has come.
+
+        The answers behind the engine's resume are read, too.
+        """
+        self._first_unsent = self._link.send(self._handshake, self._first_unsent)
         batch = self._intake.batch
         batch.clear()
         self._link.receive(batch)
@@ -157,20 +163,25 @@ class SessionResumer:
                     self._terms.agree(hello)
                     self._asked_ns = 0
                 case Resume(session, orders) if session == self._session:
-                    self._go_on(orders)
+                    self._continue_after(orders)
                     self._intake.read(index + 1, time.monotonic_ns())
                     return True
-                case Resume(session=0):
+                case Resume(session=0):  # an engine that was started again asks for the handshake
                     self._ask()
         return False
 
-    def _go_on(self, orders: int) -> None:
+    def _continue_after(self, orders: int) -> None:
         """Go on with an engine that has so many orders. Disagreement if it has more than were sent."""
         self.sessions += 1
-        if self.before is not None:
-            self._offering.take_over(orders, self.before.answered, self.before.first_handed_ns, self.before.at_ns)
-            self._offering.resent = self.before.resent
-            self.before = None
+        if self.predecessor is not None:
+            self._offering.take_over(
+                orders,
+                reported=self.predecessor.answered,
+                first_handed_ns=self.predecessor.first_handed_ns,
+                since_ns=self.predecessor.at_ns,
+            )
+            self._offering.resent = self.predecessor.resent
+            self.predecessor = None
         elif orders > self._offering.sent + self._offering.unsure:
             raise Disagreement(
                 f"the engine's journal has {orders:,} orders, and this gateway sent {self._offering.sent:,}: "
@@ -185,8 +196,8 @@ class SessionResumer:
         """Whether the first answer after a break has not come yet."""
         return self._silent_since_ns > 0
 
-    def look(self) -> None:
-        """Note the first answers after a break. EngineIsBack if another engine asks to go on."""
+    def check_engine(self) -> None:
+        """Note when the first answers after a break have come. EngineIsBack if an engine asks to resume the session."""
         if self._intake.asked_to_resume:
             raise EngineIsBack("the engine was started again")
         if self.awaits_answer and self._intake.last_answer_ns > self._silent_since_ns:

@@ -17,7 +17,7 @@ def orders_key(seed: int) -> int:
     return mix((seed + STEP) % U64)
 
 
-def key_beside(seed: int, purpose: int) -> int:
+def purpose_key(seed: int, purpose: int) -> int:
     return bits(orders_key(seed), 2**32 + purpose)
 
 

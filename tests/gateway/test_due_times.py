@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plain_bits import U64, bits, key_beside
+from plain_bits import U64, bits, purpose_key
 from schedules import KINDS, PERIOD_NS, RATE, source, written
 
 from exchange.settings import RunSettings
@@ -102,7 +102,7 @@ def test_the_logarithm_in_whole_numbers_is_one(z):
 
 @given(st.integers(0, U64 - 1), st.floats(0.5, 1e7))
 def test_poisson_arrivals_follow_the_formula(seed, orders_per_s):
-    key = key_beside(seed, purpose=1)
+    key = purpose_key(seed, purpose=1)
     gaps = [minus_log2_by_formula(bits(key, order_id)) for order_id in range(1, 20)]
     scale_ns = 1e9 / orders_per_s * math.log(2) / 2**24
     expected = [int(total * scale_ns) for total in accumulate(gaps, initial=0)]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plain_bits import STEP, U64, bits, key_beside, mix, orders_key
+from plain_bits import STEP, U64, bits, mix, orders_key, purpose_key
 
 from exchange.messages import LAYOUTS, Order, decode_all
 from exchange.settings import RunSettings
@@ -109,7 +109,7 @@ def height(key: int, shift: int, corner: int) -> int:
 
 def price_by_formula(seed: int, order_id: int, low: int, high: int) -> int:
     """Around a mid that moves."""
-    mid_key, noise_key = (key_beside(seed, purpose) for purpose in (2, 3))
+    mid_key, noise_key = (purpose_key(seed, purpose) for purpose in (2, 3))
     lines = []
     for shift in (16, 12, 8):
         corner, way = divmod(order_id, 2**shift)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from plain_bits import U64, bits, key_beside
+from plain_bits import U64, bits, purpose_key
 
 from exchange.settings import RunSettings
 from gateway.seeds import instrument_orders, instrument_seed, settings_of_pair
@@ -14,7 +14,7 @@ INSTRUMENTS = 4
 
 @given(st.integers(0, U64 - 1), st.integers(1, 10**6))
 def test_the_seed_of_an_instrument_is_by_the_formula(seed: int, instrument: int) -> None:
-    assert instrument_seed(seed, instrument) == bits(key_beside(seed, INSTRUMENTS), instrument) >> 1
+    assert instrument_seed(seed, instrument) == bits(purpose_key(seed, INSTRUMENTS), instrument) >> 1
 
 
 def test_instruments_of_neighbouring_seeds_have_their_own_streams() -> None:

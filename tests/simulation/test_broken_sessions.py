@@ -87,8 +87,8 @@ def _writes_later(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _counts_one_order_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """A gateway that sends an order again that the engine has."""
-    go_on = SessionResumer._go_on
-    monkeypatch.setattr(SessionResumer, "_go_on", lambda resumer, orders: go_on(resumer, max(orders - 1, 0)))
+    go_on = SessionResumer._continue_after
+    monkeypatch.setattr(SessionResumer, "_continue_after", lambda resumer, orders: go_on(resumer, max(orders - 1, 0)))
 
 
 def _believes_every_resume(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ use_unpacked(); use_unpacked()
 sys.modules["scipy"] = None  # numba would import it for linear algebra
 import exchange.results, gateway.seeds
 print(exchange.__file__)
-print(gateway.seeds.bits_beside.stats.cache_path)
+print(gateway.seeds.purpose_bits.stats.cache_path)
 print(gateway.seeds.instrument_seed(1, 1))
 """
 
@@ -50,7 +50,7 @@ def test_an_executor_imports_from_a_folder_named_after_its_content(tmp_path: Pat
     (folder,) = (tmp_path / "cache" / "exchange-simulation").glob("package-*")
     assert printed[0] == printed[1]
     assert printed[0][:2] == [str(folder / "exchange" / "__init__.py"), str(folder / "gateway" / "__pycache__")]
-    assert list((folder / "gateway" / "__pycache__").glob("seeds.bits_beside*.nbi"))
+    assert list((folder / "gateway" / "__pycache__").glob("seeds.purpose_bits*.nbi"))
 
 
 def test_packages_that_nobody_has_used_for_a_week_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

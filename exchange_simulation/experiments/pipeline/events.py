@@ -25,7 +25,7 @@ from exchange_simulation.experiments.events import TABLES, Bytes, Longs, Market,
 from exchange_simulation.launching.errors import users_mistake, writing
 from exchange_simulation.launching.files import whole_file
 from exchange_simulation.launching.record.reading import read_record
-from gateway.tape import check_due, check_orders, due_path, mapped
+from gateway.tape import check_due, check_orders, due_path, map_file
 from matching_engine.engine import HandleStop, MatchingEngine
 from matching_engine.order_book import OrderBook
 from matching_engine.tape import ANSWER_BYTES, batches, cut
@@ -83,12 +83,12 @@ class RecordedRun:
         due_file = due_path(orders_file)
         try:
             count = check_orders(orders_file)
-            orders = mapped(orders_file)
-            answers = mapped(answers_file)
+            orders = map_file(orders_file)
+            answers = map_file(answers_file)
             due_ns = None
             if due_file.exists():
                 check_due(due_file, count)
-                due_ns = mapped(due_file).view("<u8").astype(np.int64)
+                due_ns = map_file(due_file).view("<u8").astype(np.int64)
             ends = self._ends(orders, answers)
         except (MalformedMessage, ValueError, OSError) as error:
             raise ValueError(f"the streams in {self.folder} give no events: {error}") from None
