@@ -28,7 +28,7 @@ cp -r "$1/tables" "$1/before"
 mount -t tmpfs -o size=2m none "$1/tables" || exit 77
 cp -r "$1/before/." "$1/tables"
 dd if=/dev/zero of="$1/tables/filler" bs=1024 2>/dev/null
-"$0" -m cli spark ingest "$1" --again; code=$?
+"$0" -P -m exchange_simulation.cli spark ingest "$1" --again; code=$?
 rm "$1/tables/filler"
 cp -r "$1/tables" "$1/after"
 exit $code
