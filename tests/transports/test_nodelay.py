@@ -65,7 +65,7 @@ def test_every_source_of_a_fan_in_has_what_the_listener_asks_for(scheme: str) ->
 def test_zeromq_has_it_on_a_connection_that_was_made_again() -> None:
     with joined("zeromq://127.0.0.1:0?nodelay=off", pattern=Pattern.FAN_IN) as (listener, connector):
         (first,) = connector.sockets()
-        cut(connector._doorman.connections[0])  # type: ignore[attr-defined]
+        cut(connector._inbound_doorman.connections[0])  # type: ignore[attr-defined]
 
         def made_again() -> bool:
             listener.sockets()  # admits who knocks

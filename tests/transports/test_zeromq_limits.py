@@ -73,7 +73,7 @@ def test_a_peer_that_went_and_came_back_between_two_looks_has_gone() -> None:
         listener.close(0)
         with closing(listen(listener.url, TOKEN)) as successor:
             # libzmq connects again by itself
-            until(lambda: successor._doorman._admitted == 1, successor)  # type: ignore[attr-defined]
+            until(lambda: successor._inbound_doorman._admitted == 1, successor)  # type: ignore[attr-defined]
             with pytest.raises(PeerGone):
                 connector.wait(time.monotonic_ns() + 10**9)
 
@@ -81,7 +81,7 @@ def test_a_peer_that_went_and_came_back_between_two_looks_has_gone() -> None:
 def test_a_peer_that_left_before_its_first_frame_has_gone() -> None:
     """Although another stays."""
     with closing(listen(ANYWHERE, TOKEN)) as listener, zmq.Context() as context:
-        doorman = listener._doorman  # type: ignore[attr-defined]
+        doorman = listener._inbound_doorman  # type: ignore[attr-defined]
         with context.socket(zmq.PAIR) as peer:
             peer.linger, peer.plain_username, peer.plain_password = 0, b"exchange", TOKEN.encode()
             peer.connect(listener.url.replace("zeromq", "tcp"))

@@ -14,7 +14,7 @@ from transports.frames import FrameBatch
 from transports.sockets import read_back
 from transports.waiting import HAS_PPOLL
 from transports.zeromq.calls import FanInCalls, FirstCalls, PlainAnswerCalls, PlainCalls, PlainTopicCalls, Socket
-from transports.zeromq.doorman import SECOND_DOOR, Audience, Context, Credentials, Doorman
+from transports.zeromq.doorman import DOOR, SECOND_DOOR, Audience, Context, Credentials, Doorman
 
 if TYPE_CHECKING:
     from transports.keys import Curve
@@ -41,30 +41,47 @@ class ZeroMqLink(Link):
         self._outbound = outbound
         self.bound: dict[Socket, str] = {}
         """The endpoint on which each socket listens."""
-        self._doorman = Doorman(context, inbound, address, credentials)
-        self._doormen = [self._doorman]
-        watched = []
-        if outbound is not inbound:
-            self._doormen.append(Doorman(context, outbound, address, None))
-            self._doorman.doors[SECOND_DOOR] = self._doormen[-1]
-            watched.append(int(outbound.get(zmq.FD)))
-        watched += [descriptor for doorman in self._doormen for descriptor in doorman.descriptors]
-        self._calls = _calls(address, inbound, watched, self._doorman)
-        self._out_calls = self._calls if outbound is inbound else _calls(address, outbound, [], self._doormen[-1])
+        self._is_simplex = outbound is not inbound
+        self._inbound_doorman = Doorman(context, inbound, address, credentials)
+        if self._is_simplex:
+            self._make_simplex(address)
+        else:
+            self._make_duplex(address)
         self._audience = Audience(outbound) if outbound.type == zmq.XPUB else None
         self._was_refused = False
         self._is_pair = address.pattern is Pattern.PAIR
+        self._has_first_frame = True
+        """False while FirstCalls receive, which find out the connection of the one peer."""
         self._lent: Lent | None = None
         self._receive = _receive_nothing if inbound.type == zmq.PUSH else self._calls.receive
 
-    @property
-    def _each_way(self) -> list[Socket]:
-        """The sockets: inbound, and outbound if that is another."""
-        return [self._inbound] if self._outbound is self._inbound else [self._inbound, self._outbound]
+    def _make_duplex(self, address: Address) -> None:
+        """Set up the parts of a link with one socket, which receives and sends."""
+        self._sockets = [self._inbound]
+        self._doormen = [self._inbound_doorman]
+        self._outbound_doorman = self._inbound_doorman
+        self._calls = _calls(address, self._inbound, self._inbound_doorman.descriptors, self._inbound_doorman)
+        self._out_calls = self._calls
+
+    def _make_simplex(self, address: Address) -> None:
+        """Set up the parts of a link with a socket each way. A sleep on the inbound socket watches the outbound one."""
+        self._sockets = [self._inbound, self._outbound]
+        self._outbound_doorman = Doorman(self._context, self._outbound, address, None)
+        # A context has one ZAP handler, which the inbound doorman serves for both sockets.
+        self._inbound_doorman.doors[SECOND_DOOR] = self._outbound_doorman
+        self._doormen = [self._inbound_doorman, self._outbound_doorman]
+        watched = [
+            int(self._outbound.get(zmq.FD)),
+            *self._inbound_doorman.descriptors,
+            *self._outbound_doorman.descriptors,
+        ]
+        self._calls = _calls(address, self._inbound, watched, self._inbound_doorman)
+        self._out_calls = _calls(address, self._outbound, [], self._outbound_doorman)
 
     def bind(self, endpoints: list[str], curve: Curve | None) -> None:
         """Bind the sockets, inbound first, as servers that ask for the token, or for the connector's key."""
-        for socket, endpoint, door in zip(self._each_way, endpoints, self._doorman.doors, strict=True):
+        doors = [DOOR, SECOND_DOOR] if self._is_simplex else [DOOR]
+        for socket, endpoint, door in zip(self._sockets, endpoints, doors, strict=True):
             socket.zap_domain = door
             if curve is None:
                 socket.plain_server = True
@@ -76,7 +93,7 @@ class ZeroMqLink(Link):
 
     def connect(self, endpoints: list[str], token: str, curve: Curve | None) -> None:
         """Connect the sockets, inbound first."""
-        for socket, endpoint in zip(self._each_way, endpoints, strict=True):
+        for socket, endpoint in zip(self._sockets, endpoints, strict=True):
             if curve is None:
                 socket.plain_username = b"exchange"
                 socket.plain_password = token.encode()
@@ -87,12 +104,14 @@ class ZeroMqLink(Link):
             socket.connect(endpoint)
 
     def await_first_frame(self) -> None:
-        """Receive by FirstCalls until a frame has shown which connection is the one peer's."""
+        """Use FirstCalls until the first frame shows which connection belongs to the peer."""
 
         def meet(descriptor: int) -> None:
-            self._doorman.meet(descriptor)
+            self._inbound_doorman.meet(descriptor)
             self._receive = self._calls.receive
+            self._has_first_frame = True
 
+        self._has_first_frame = False
         self._receive = FirstCalls(self._inbound, meet).receive
 
     def receive(self, batch: FrameBatch) -> int:
@@ -106,17 +125,18 @@ class ZeroMqLink(Link):
         return taken
 
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
-        wanted = IN if readable else 0
-        if self._out_calls is self._calls:
-            wanted |= OUT if writable else 0
-        elif writable and not self._is_full():
+        if self._is_simplex and writable and not self._is_full():
             return
+        wanted = IN if readable else 0
+        if writable and not self._is_simplex:
+            wanted |= OUT
         if self._calls.sleep(wanted, until_ns):
             self._serve()
         self._check_peer(wanted)
 
     def _check_peer(self, wanted: int) -> None:
-        if self._peer_left and not self._calls.events() & wanted:  # last: frames came before its end
+        """PeerGone if the peer has left, but only once every frame that it sent before its end has been read."""
+        if self._peer_left and not self._calls.events() & wanted:
             raise PeerGone(f"the peer at {self.url} closed the connection")
 
     def lend(self) -> Lent | None:
@@ -132,7 +152,7 @@ class ZeroMqLink(Link):
     @property
     def _has_compiled_pair(self) -> bool:
         """True if it is one end of a pair with compiled calls, and its first frame has come."""
-        return self._is_pair and self._receive == self._calls.receive and type(self._calls) is not PlainCalls
+        return self._is_pair and self._has_first_frame and type(self._calls) is not PlainCalls
 
     def _settle(self) -> None:
         """See Lent.settle."""
@@ -146,7 +166,11 @@ class ZeroMqLink(Link):
         self._check_peer(IN)
 
     def _is_full(self) -> bool:
-        """True if nothing can be sent. An XPUB always reports room, so only a refused frame shows, and only once."""
+        """True if nothing can be sent.
+
+        An XPUB always reports room, so only a refused frame shows that it is full. The refusal counts for one wait;
+        then `send` tries again.
+        """
         if self._audience is None:
             return not self._out_calls.events() & OUT
         was_refused = self._was_refused
@@ -156,13 +180,16 @@ class ZeroMqLink(Link):
     def _serve(self) -> None:
         for doorman in self._doormen:
             doorman.serve()
-        if self._out_calls is not self._calls:
+        if self._is_simplex:
             self._out_calls.events()  # unread events would keep its descriptor readable, and every sleep short
         if self._audience is not None:
             self._audience.serve()
 
     def await_peers(self, count: int, until_ns: int) -> None:
-        """Wait for subscribers; see CountsSubscribers of messaging/session.py."""
+        """Return once `count` subscribers have made all their subscriptions, so that they will miss no frame.
+
+        PeerGone if they do not come in time.
+        """
         audience = self._audience
         while audience is not None and audience.count < count:
             if time.monotonic_ns() >= until_ns:
@@ -173,8 +200,8 @@ class ZeroMqLink(Link):
     @property
     def _peer_left(self) -> bool:
         if self._audience is not None:  # replies of subscribers may come after their unsubscription
-            return self._doorman.peer_left
-        return self._doorman.peer_left or self._doormen[-1].peer_left
+            return self._inbound_doorman.peer_left
+        return self._inbound_doorman.peer_left or self._outbound_doorman.peer_left
 
     def sockets(self) -> list[dict[str, Any]]:
         self._serve()
@@ -194,7 +221,7 @@ class ZeroMqLink(Link):
         with contextlib.suppress(zmq.ZMQError):
             socket.unbind(endpoint)
         if endpoint.startswith("ipc://"):
-            Path(endpoint[6:]).unlink(missing_ok=True)
+            Path(endpoint.removeprefix("ipc://")).unlink(missing_ok=True)
 
     def _drop_unread(self) -> None:
         """Drop unread frames: libzmq stops reading once its pipe is full, and a connection not read never ends."""
@@ -208,12 +235,14 @@ class ZeroMqLink(Link):
         self._serve()
         for doorman in self._doormen:
             doorman.close()
-        for socket in self._each_way:  # an unbound listener takes the linger that is set by then
-            socket.linger = int(linger_s * 1000) if socket is self._outbound else 0  # a SUB's farewell may find nobody
+        # Set linger before unbinding: libzmq applies the value of that moment.
+        self._outbound.linger = int(linger_s * 1000)
+        if self._is_simplex:
+            self._inbound.linger = 0  # a SUB would wait to deliver its unsubscription to a peer that may be gone
         for socket, endpoint in self.bound.items():
             self._unbind(socket, endpoint)
         self._drop_unread()
-        for socket in self._each_way:
+        for socket in self._sockets:
             socket.close()
         if self._context is not zmq.Context.instance():
             self._context.term()
@@ -231,22 +260,28 @@ def _calls(address: Address, socket: Socket, watched: list[int], doorman: Doorma
     prefix = _key_prefix(address) if socket.type in (zmq.XPUB, zmq.SUB) else b""
     answers = address.pattern is Pattern.REQUESTS and socket.type == zmq.ROUTER
     if address.options.get("calls") != "plain":
-        with contextlib.suppress(ImportError):
+        try:
             return _compiled_calls(socket, watched, prefix, answers)
+        except ImportError:
+            pass  # the library hides its symbols: take plain calls
     if prefix:
         return PlainTopicCalls(socket, watched, prefix)
-    return (PlainAnswerCalls if answers else PlainCalls)(socket, watched)
+    if answers:
+        return PlainAnswerCalls(socket, watched)
+    return PlainCalls(socket, watched)
 
 
 def _compiled_calls(socket: Socket, watched: list[int], prefix: bytes, answers: bool) -> PlainCalls:
-    """ImportError if the library hides its symbols."""
+    """Compiled calls for a socket. ImportError if the library hides its symbols."""
     from transports.zeromq.compiled import CompiledCalls
 
     if not prefix and not answers:
         return CompiledCalls(socket, watched)
     from transports.zeromq.compiled_patterns import answer_calls, topic_calls
 
-    return topic_calls(socket, watched, prefix) if prefix else answer_calls(socket, watched)
+    if prefix:
+        return topic_calls(socket, watched, prefix)
+    return answer_calls(socket, watched)
 
 
 def _key_prefix(address: Address) -> bytes:
