@@ -22,7 +22,7 @@ from transports.keys import make_keys
 from transports.rabbitmq import Node
 from transports.rabbitmq.boot import find_server
 from transports.registry import transport_of
-from transports.sockets import borrowed
+from transports.sockets import borrowed_socket
 
 shares_the_broker = pytest.mark.xdist_group("broker")
 """Marks a parameter with which a test asks for the fixture `brokers` while it runs."""
@@ -134,7 +134,7 @@ def accepted_with_nodelay(pid: int, port: int) -> bool:
             found.fd for found in psutil.Process(pid).net_connections("tcp") if found.raddr == client.getsockname()
         )
         try:
-            with borrowed(pid, descriptor) as accepted:
+            with borrowed_socket(pid, descriptor) as accepted:
                 return bool(accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
         except OSError as error:
             pytest.skip(f"another process's sockets cannot be asked here: {error}")

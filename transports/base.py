@@ -2,11 +2,11 @@
 
 A link joins two components and moves frames in batches; it never knows what is in them. None of its calls
 blocks except `wait`, so a component is one thread with one loop: receive, handle, send, wait.
-transports/declaration.py holds what a transport says of itself; docs/adding-a-transport.md holds an example.
+A transport describes itself by a Transport of transports/declaration.py; docs/adding-a-transport.md has an example.
 
     TransportError
     ├── BadAddress      the URL is wrong: unknown scheme, missing port, unusable path
-    ├── CannotListen    the place is taken, or not ours
+    ├── CannotListen    another listener has the place, or we may not use it
     ├── NotInstalled    a client library or a broker is missing
     └── PeerGone        the other end, or the broker between the two, went away or never came
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # numpy takes longer to import than the commands that only de
     from transports.frames import FrameBatch
 
 LAST_LOOK_NS = 200_000_000
-"""The longest last look. A library's own thread, which was stalled too, needs a moment to bring what came."""
+"""The longest last look. A library's own thread, which was stalled too, needs a moment to pass on frames."""
 
 
 class TransportError(Exception):
@@ -37,15 +37,15 @@ class BadAddress(TransportError):
 
 
 class CannotListen(TransportError):
-    """A place that another listener has, or that we may not use."""
+    """Another listener has the place, or we may not use it."""
 
 
 class NotInstalled(TransportError):
-    """A client library, or the programs of a broker, that this machine lacks; the sentence says how to get them."""
+    """This machine lacks a client library, or the programs of a broker; the sentence says how to get them."""
 
 
 class PeerGone(TransportError):
-    """The other end has left, or did not come in time. Everything that it had sent before has been delivered."""
+    """The other end has left, or did not come in time. Every frame that it had sent before has been delivered."""
 
 
 class Pattern(Enum):
@@ -71,32 +71,35 @@ class Pattern(Enum):
     ROUTED = "routed"
 
 
-ASKED = frozenset({Pattern.REQUESTS, Pattern.SCAN})
-"""The listener sends one frame for each frame that it has received, in the same order."""
-TWO_ENDS = frozenset({Pattern.PAIR, Pattern.FAN_IN})
-"""The patterns of every transport; a run of the exchange needs no others."""
+REQUEST_PATTERNS = frozenset({Pattern.REQUESTS, Pattern.SCAN})
+"""Patterns in which the listener sends one frame for each frame that it has received, in the same order."""
+BASIC_PATTERNS = frozenset({Pattern.PAIR, Pattern.FAN_IN})
+"""The patterns that every transport has; a run of the exchange needs no others."""
 PUBLISHED = frozenset({Pattern.FANOUT, Pattern.TOPIC})
-"""Listeners publish; the replies of subscribers come back another way."""
-CONSUMED = "<"
-"""Begins the key of a queue that is consumed: `<orders` consumes the queue `orders`."""
-AS = "@"
-"""Precedes a subscriber: `<prices@shop` consumes what is sent to `prices`, in a queue for the subscriber `shop`."""
-MANY_LISTENERS = PUBLISHED | {Pattern.QUEUE}
-"""Without a broker, a connector connects to each of the listeners."""
+"""Patterns in which listeners publish; the replies of subscribers come back another way."""
+CONSUMED_PREFIX = "<"
+"""The beginning of the key of a queue that this end consumes: `<orders` consumes the queue `orders`."""
+SUBSCRIBER_MARK = "@"
+"""Stands before a subscriber: `<prices@shop` consumes the messages to `prices`, in a queue of the subscriber `shop`."""
+MANY_LISTENER_PATTERNS = PUBLISHED | {Pattern.QUEUE}
+"""Patterns in which a connector connects to each of several listeners, if there is no broker."""
 
 SWITCHES = {"nodelay": ("on", "off"), "topology": ("duplex", "simplex")}
 """Options that mean the same to every transport that takes them; the first value is the default."""
 
 
-LEFT_AS_THEY_ARE = "/:,*@<>()[]"
-"""Characters that options have, besides letters and digits, and that mean nothing in a query."""
+UNQUOTED_CHARACTERS = "/:,*@<>()[]"
+"""Characters that the values of options may have, besides letters and digits, and that mean nothing in a query."""
 
 
 def mask(url: str) -> str:
     """The URL with stars in place of a password."""
-    credentials, at, rest = url.rpartition("@")
-    scheme, slashes, user = credentials.partition("://")
-    return f"{scheme}{slashes}{user.partition(':')[0]}:***@{rest}" if at and ":" in user else url
+    before_host, at_sign, host_and_path = url.rpartition("@")
+    scheme, slashes, credentials = before_host.partition("://")
+    user, colon, _ = credentials.partition(":")
+    if not at_sign or not colon:
+        return url
+    return f"{scheme}{slashes}{user}:***@{host_and_path}"
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,7 @@ class Address:
 
     @classmethod
     def parse(cls, url: str, token: str, pattern: Pattern = Pattern.PAIR, keys: tuple[str, ...] = ()) -> Address:
+        """The address of a URL. BadAddress if it does not have the form scheme://place?option=value."""
         try:
             parts = urlsplit(url, allow_fragments=False)
         except ValueError as error:
@@ -130,18 +134,21 @@ class Address:
 
     @property
     def url(self) -> str:
-        options = "&".join(f"{name}={quote(value, safe=LEFT_AS_THEY_ARE)}" for name, value in self.options.items())
+        """The address in the form that `parse` takes."""
+        options = "&".join(f"{name}={quote(value, safe=UNQUOTED_CHARACTERS)}" for name, value in self.options.items())
         return f"{self.scheme}://{self.place}" + (f"?{options}" if options else "")
 
     @property
-    def shown(self) -> str:
-        """The URL in sentences, without a password."""
+    def masked_url(self) -> str:
+        """The URL for sentences, with stars in place of a password."""
         return mask(self.url)
 
     def __post_init__(self) -> None:
         for name, allowed in SWITCHES.items():
             if self.options.get(name, allowed[0]) not in allowed:
-                raise BadAddress(f"{self.shown}: {name} is {self.options[name]!r}; it takes {' or '.join(allowed)}")
+                raise BadAddress(
+                    f"{self.masked_url}: {name} is {self.options[name]!r}; it takes {' or '.join(allowed)}"
+                )
 
     @property
     def simplex(self) -> bool:
@@ -150,12 +157,12 @@ class Address:
 
     @property
     def fan_in(self) -> bool:
-        """True if many connect to one listener: its `receive` merges them, and its `send` reaches each of them."""
+        """True if many connect to one listener: `receive` merges their frames, and `send` reaches each of them."""
         return self.pattern is Pattern.FAN_IN
 
     @property
     def nodelay(self) -> bool:
-        """TCP_NODELAY of its sockets. It is on, and so Nagle's algorithm off, unless the address says `nodelay=off`."""
+        """True if the sockets get TCP_NODELAY, which turns Nagle's algorithm off; False only with `nodelay=off`."""
         return self.options.get("nodelay", "on") == "on"
 
     def host_and_port(self) -> tuple[str, int]:
@@ -163,7 +170,7 @@ class Address:
         host, _, port = self.place.rpartition(":")
         if not host or not port.isdecimal() or int(port) > 65535:
             raise BadAddress(
-                f"{self.shown!r} lacks host:port with a port of 0..65535, as in {self.scheme}://127.0.0.1:7000"
+                f"{self.masked_url!r} lacks host:port with a port of 0..65535, as in {self.scheme}://127.0.0.1:7000"
             )
         return host.strip("[]"), int(port)
 
@@ -176,11 +183,11 @@ class Link(ABC):
     """
 
     url: str
-    """The address on which it listens, with the port that it got, or to which it connects."""
+    """The address to which this end connects, or on which it listens, then with the port that it got."""
     refused: int = 0
     """Peers turned away since the start, because they sent garbage or showed another token."""
     junk: int = 0
-    """Frames dropped because they were longer than the batch's largest. TCP drops none: it ends the connection."""
+    """Frames dropped because they were longer than the batch's largest. TCP ends the connection instead."""
 
     @abstractmethod
     def receive(self, batch: FrameBatch) -> int:
@@ -192,9 +199,9 @@ class Link(ABC):
 
     @abstractmethod
     def send(self, batch: FrameBatch, first: int) -> int:
-        """Take frames from `first` on, each as a message of its own, and return the index of the first one not taken.
+        """Take frames from `first` on, each as one message, and return the index of the first frame not taken.
 
-        It takes nothing while nobody is connected. PeerGone may be raised here, or by the next `receive` or `wait`.
+        No frame is taken while nobody is connected. PeerGone may be raised here, or by the next `receive` or `wait`.
         """
 
     @abstractmethod
@@ -209,14 +216,14 @@ class Link(ABC):
         return []
 
     def drain(self, until_ns: int) -> bool:  # noqa: ARG002
-        """Let frames that `send` took leave, and be confirmed where that was asked for. False if time ran out.
+        """Wait until all frames that `send` took have left, and are confirmed if the address asks for confirms.
 
-        It is called before a long time without `wait`, since some transports move nothing in between.
+        False if time ran out. Call it before a long time without `wait`: some transports move nothing in between.
         """
         return True
 
     def facts(self) -> dict[str, Any]:
-        """Counts of what else this end has noticed: confirms, pauses, redeliveries. Empty without a broker."""
+        """Further counts of this end: confirms, pauses, redeliveries. Empty without a broker."""
         return {}
 
     def excuse(self) -> str:
@@ -229,9 +236,9 @@ class Link(ABC):
 
 
 def is_silent(link: Link, take: Callable[[], int]) -> bool:
-    """Whether nothing came in a last brief wait, after which `take` receives once.
+    """Wait briefly once more, then receive by `take`. True if no frame has come.
 
-    Frames may have come while this process itself was stalled.
+    Call it before giving a peer up: frames may have come while this process itself was stalled.
     """
     link.wait(time.monotonic_ns() + LAST_LOOK_NS)
     return not take()

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from transports.base import TWO_ENDS, Address, BadAddress, Link, NotInstalled, Pattern
+from transports.base import BASIC_PATTERNS, Address, BadAddress, Link, NotInstalled, Pattern
 
 if TYPE_CHECKING:
     import socket
@@ -29,7 +29,7 @@ def open_socket() -> socket.socket:
 
 
 def later(name: str) -> Callable[..., Any]:
-    """The function module:name. The module, which takes long to import, is imported at the first call."""
+    """A function that calls the function module:name, and imports that module, which takes long, at its first call."""
 
     def call(*arguments: Any) -> Any:
         return pkgutil.resolve_name(name)(*arguments)
@@ -42,13 +42,13 @@ class Where:
     """The place where a broker is started: loopback of this host, or another network namespace of this host."""
 
     host: str = "127.0.0.1"
-    """The address on which it listens."""
+    """The address on which the broker listens."""
     prefix: tuple[str, ...] = ()
-    """The words before its command that start it in its place."""
+    """Words to put before the broker's command, so that it starts in that place."""
     open_socket: Callable[[], socket.socket] = open_socket
-    """Makes a TCP socket in that place, while our process stays where it is."""
+    """Makes a TCP socket in that place; our process stays where it is."""
     keys: Path | None = None
-    """The folder of keys by which it and its clients know each other, over TLS; None if it speaks without."""
+    """The folder of the TLS keys by which the broker and its clients know each other; None for a broker without TLS."""
 
 
 class ServerUsage(Protocol):
@@ -64,16 +64,17 @@ class ServerUsage(Protocol):
 class BrokerServer(Protocol):
     """A broker's processes on this host, so that a run can measure them. OSError from any call if they are gone."""
 
-    def usage(self) -> ServerUsage: ...
+    def usage(self) -> ServerUsage:
+        """The counters of the processes now."""
 
     def cpu_ns(self) -> int:
-        """CPU time since its start, cheaper than `usage`."""
+        """CPU time since the broker's start; cheaper to read than `usage`."""
 
     def facts(self) -> dict[str, Any]:
         """The `broker` of run.json: product, version, pid, port, ..."""
 
     def accepted(self) -> list[dict[str, Any]]:
-        """Local, peer and tcp_nodelay of each connection that it has accepted. OSError if we may not look."""
+        """Local, peer and tcp_nodelay of each connection that the broker has accepted. OSError if we may not look."""
 
 
 @runtime_checkable
@@ -81,12 +82,13 @@ class BreakableServer(BrokerServer, Protocol):
     """A server into which `exchange faults` can inject faults; each call is an OSError if the server is gone."""
 
     def restart(self) -> None:
-        """End it and start it again over its own files, at the same address."""
+        """End the server and start it again over its own files, at the same address."""
 
     def block_publishers(self) -> None:
-        """Take nothing from publishers any more, as when memory runs out."""
+        """Make the server take nothing from publishers, as when memory runs out."""
 
-    def unblock_publishers(self) -> None: ...
+    def unblock_publishers(self) -> None:
+        """End what `block_publishers` began."""
 
     def close_connections(self) -> None:
         """Close every client's connection, by the broker's own command."""
@@ -94,68 +96,75 @@ class BreakableServer(BrokerServer, Protocol):
 
 @dataclass(frozen=True)
 class RunningBroker:
+    """A broker to which links can connect."""
+
     url: str
-    """Its address, without options."""
+    """The broker's address, without options."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """Variables that its clients need besides, for instance a password."""
+    """Environment variables that clients need in addition to the address, for instance a password."""
     server: BrokerServer | None = None
-    """Its processes; None if somebody else started it, perhaps on another host."""
+    """The broker's processes; None if somebody else started them, perhaps on another host."""
     is_reachable: bool = True
-    """False if only its clients, in their own network namespaces, can connect to it."""
+    """False if only clients in their own network namespaces can connect, and this process cannot."""
 
 
 class BrokerProbe(Protocol):
-    """A connection beside those of a run, to what the run has at the broker."""
+    """A connection of our own to a broker, beside those of a run's links; it counts and deletes the run's queues."""
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The broker's own words about itself: product, version, platform."""
+        """Facts that the broker reports about itself: product, version, platform."""
 
     def depth(self) -> dict[str, int]:
-        """The number of messages that lie in each queue of the run, by the queue's name."""
+        """The number of messages in each queue of the run, by the queue's name."""
 
     def take_down(self) -> None:
-        """Delete what the run left there."""
+        """Delete the queues and exchanges that the run left at the broker."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Close the connection."""
 
 
 class Broker(ABC):
     """How a transport starts, finds and inspects the server between its links.
 
-    A transport without this object takes the address of a broker from the user, and knows nothing else of it.
+    A transport without a Broker takes the address of its broker from the user, and can neither start nor inspect one.
     """
 
     starts: frozenset[str] = frozenset()
-    """The schemes for which one can be started here; the others need an address."""
+    """The schemes for which this host can start a broker; the others need an address."""
     place: str = "host:port"
-    """The form of its address, for the user."""
+    """The form of a broker's address, for the user."""
 
     def check(self, address: Address) -> None:  # noqa: B027
-        """BadAddress if a broker's address, as the user gave it, has a mistake. Nothing has been started yet."""
+        """BadAddress if a broker's address, as the user gave it, has a mistake; called before anything is started."""
 
     def installed(self) -> str:
-        """The product and version that `start` would start, or where it is; NotInstalled if there is none."""
+        """The product, with version or path, that `start` would start. NotInstalled if there is none."""
         raise NotInstalled("it is not started here: give an address")
 
     @abstractmethod
     def start(
         self, folder: Path, process_group: int | None, nodelay: bool, where: Where
     ) -> AbstractContextManager[RunningBroker]:
-        """Start one that lives as long as the context, and leave nothing behind.
+        """Start a broker that lives as long as the context, and leave nothing behind.
 
-        folder         a path that does not exist yet, for its files
+        folder         a path that does not exist yet, for the broker's files
         process_group  the group to join, which ends with the run; None for a session of its own
-        nodelay        TCP_NODELAY of the sockets that it accepts
-        NotInstalled, or another TransportError, if it does not start.
+        nodelay        TCP_NODELAY of the sockets that the broker accepts
+        where          loopback, or another network namespace
+        NotInstalled, or another TransportError, if the broker does not start.
         """
 
     def standing(self, nodelay: bool) -> RunningBroker | None:  # noqa: ARG002
-        """One that the user has started for several runs, with these sockets; None if there is none."""
+        """The broker that the user has started for several runs; None if none runs with this TCP_NODELAY."""
         return None
 
-    def probe(self, url: str, meetings: Sequence[Address]) -> BrokerProbe | None:  # noqa: ARG002
-        """Look into a broker. `meetings` are the addresses of all links of a run, whose token is the run's name."""
+    def probe(self, url: str, link_addresses: Sequence[Address]) -> BrokerProbe | None:  # noqa: ARG002
+        """Connect a probe to a broker; None if this transport has no probe.
+
+        `link_addresses` are those of all links of a run; their token is the run's name.
+        """
         return None
 
 
@@ -167,10 +176,10 @@ class WholeNumberOption:
     least: int
     most: int
     limit: Path | None = None
-    """A file of the system, whose number is the most that it gives."""
+    """A file of the system that holds a number: the most that the system allows."""
 
-    def wrong(self, value: str) -> str | None:
-        """A sentence's end if the value is none of them; None if it is right."""
+    def problem_of(self, value: str) -> str | None:
+        """The end of a sentence about a value that is none of these numbers; None if the value is right."""
         most = self.most
         why = ""
         with contextlib.suppress(OSError, ValueError):
@@ -205,7 +214,7 @@ class Transport:
     It returns before the listener is served: both ends may belong to one thread, which opens one after the other.
     """
     title: str = ""
-    """Its name in sentences, as `ZeroMQ`; a transport without one goes by its scheme."""
+    """The transport's name in sentences, as `ZeroMQ`; sentences use the scheme if the title is empty."""
     about: Mapping[str, str] = field(default_factory=dict)
     """One line for users, by scheme. The table of docs/transports.md has those of this repository."""
     one_process: frozenset[str] = frozenset()
@@ -213,31 +222,35 @@ class Transport:
     variants: tuple[str, ...] = ()
     """Options that deserve a contract test of their own, as the query of a URL."""
     options: Mapping[str, tuple[str, ...] | WholeNumberOption] = field(default_factory=dict)
-    """The options of an address: the words that it takes, its default first; no words: any value; or its numbers."""
+    """The values that each option of an address takes: numbers, words (the default first), or any value: ()."""
     run_settings: Mapping[str, str] = field(default_factory=dict)
     """Settings of a run that this transport knows, each with the option that carries it: {"delivery": "delivery"}."""
     over_tcp: frozenset[str] = frozenset()
     """Schemes that have TCP sockets: their addresses take `nodelay` as well."""
     simplex: frozenset[str] = frozenset()
     """Schemes that can have a connection for each direction: their addresses take `topology` as well."""
-    patterns: frozenset[Pattern] = TWO_ENDS
+    patterns: frozenset[Pattern] = BASIC_PATTERNS
     needs: Mapping[str, str] = field(default_factory=dict)
     """The modules of client libraries, each with how to get it: {"pika": "`pip install pika`"}."""
     broker: Callable[[], Broker] | None = None
-    """Makes the object that starts and inspects its broker; it imports what that needs only when called."""
+    """Makes the object that starts and inspects the transport's broker; its modules are imported at the call only."""
 
     def has_broker(self, scheme: str) -> bool:
         """True if a third process stands between the two ends.
 
-        Such a link takes whatever comes until the broker is full, does not notice when a peer leaves, and
-        refuses nobody: a peer without the token never meets it.
+        A link through a broker takes frames until the broker is full, does not notice when a peer leaves, and refuses
+        nobody: a peer without the token uses other queues.
         """
         return self.places[scheme] == BROKER
 
     def takes(self, scheme: str) -> list[str]:
         """The names of the options that an address of the scheme may have."""
-        switches = {"nodelay": self.over_tcp, "topology": self.simplex}
-        return sorted({*self.options, *(name for name, schemes in switches.items() if scheme in schemes)})
+        names = set(self.options)
+        if scheme in self.over_tcp:
+            names.add("nodelay")
+        if scheme in self.simplex:
+            names.add("topology")
+        return sorted(names)
 
     def words(self, option: str | None) -> tuple[str, ...]:
         """The words that an option takes; empty if it takes numbers, or any value."""
@@ -245,21 +258,28 @@ class Transport:
         return allowed if isinstance(allowed, tuple) else ()
 
     def check(self, address: Address) -> None:
-        """BadAddress for an option, its word, or a pattern that this transport lacks; NotInstalled."""
+        """BadAddress if this transport lacks the address's pattern, an option, or the option's value.
+
+        NotInstalled if a client library is missing.
+        """
         if address.pattern not in self.patterns:
             has = ", ".join(pattern.value for pattern in Pattern if pattern in self.patterns)
             raise BadAddress(f"{address.scheme} has no pattern {address.pattern.value!r}; it has {has}")
         known = self.takes(address.scheme)
         for name in sorted(address.options.keys() - set(known)):
             known_words = ", ".join(known) or "none"
-            raise BadAddress(f"{address.shown}: {name!r} is no option of {address.scheme}, which takes {known_words}")
+            raise BadAddress(
+                f"{address.masked_url}: {name!r} is no option of {address.scheme}, which takes {known_words}"
+            )
         for name, value in address.options.items():
             takes = self.options.get(name)
-            wrong = takes.wrong(value) if isinstance(takes, WholeNumberOption) else None
-            if isinstance(takes, tuple) and takes and value not in takes:
-                wrong = f"it takes {', '.join(takes)}"
-            if wrong:
-                raise BadAddress(f"{address.shown}: {name} is {value!r}; {wrong}")
+            problem = None
+            if isinstance(takes, WholeNumberOption):
+                problem = takes.problem_of(value)
+            elif takes and value not in takes:
+                problem = f"it takes {', '.join(takes)}"
+            if problem is not None:
+                raise BadAddress(f"{address.masked_url}: {name} is {value!r}; {problem}")
         self.check_installed(address.scheme)
 
     def check_installed(self, scheme: str) -> None:

@@ -1,12 +1,12 @@
-"""Keys of one's own runs, in a folder: whoever has the folder can take part, and nobody else can.
+"""The keys of a user's runs, in a folder: a component that has the folder can take part in them, others cannot.
 
 ca.pem                         signs the two certificates below; its own key is thrown away
 listener.pem, listener.key     TLS of engine and reporter, which listen, and of a private broker
 connector.pem, connector.key   TLS of those that connect to them
-listener.curve, connector.curve   the same two for ZeroMQ's CURVE: public and secret key, a line each, in Z85
+listener.curve, connector.curve   the keys of both for ZeroMQ's CURVE: public and secret key, a line each, in Z85
 
-Each end proves that it has its key. The CA has signed these two certificates only, so no host name is checked. The
-certificates say until when all of it is valid. openssl makes them: Python's ssl reads certificates and makes none.
+Each end proves that it has its key. The CA has signed these two certificates only, so no host name is checked. All keys
+expire with the certificates. openssl makes the certificates: Python's ssl reads certificates and makes none.
 """
 
 from __future__ import annotations
@@ -67,21 +67,24 @@ class Keys:
 
     @classmethod
     def checked(cls, folder: Path, now_s: float | None = None) -> Keys:
-        """BadAddress if a file is missing, is for others to read, or is no key; or if the keys have expired."""
+        """The keys of a folder. BadAddress if a file is missing, others may read it, it is no key, or has expired."""
         for name in FILES:
             _check_file(folder / name, name in SECRETS)
         keys = cls(folder)
         for end in USAGE:
             keys.tls(end)
             keys.curve(end)
-        if (expiry_s := keys.expiry_s) <= (time.time() if now_s is None else now_s):
+        expiry_s = keys.expiry_s
+        if now_s is None:
+            now_s = time.time()
+        if expiry_s <= now_s:
             day = time.strftime("%Y-%m-%d", time.localtime(expiry_s))
             raise BadAddress(f"the keys in {folder} expired on {day}: {MAKE}")
         return keys
 
     @property
     def expiry_s(self) -> float:
-        """When the certificates expire, in seconds of the epoch."""
+        """The time at which the certificates expire, in seconds of the epoch."""
         context = self._certificate("ca.pem")
         try:
             (authority,) = context.get_ca_certs()
@@ -90,14 +93,16 @@ class Keys:
             raise BadAddress(f"{self.folder / 'ca.pem'} is no certificate of an authority: {MAKE}") from error
 
     def tls(self, end: str) -> ssl.SSLContext:
-        """The TLS of one end: both show certificates, and no version below 1.3 is spoken."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if end == LISTENER else ssl.PROTOCOL_TLS_CLIENT)
+        """The TLS settings of one end: both ends show certificates, and use version 1.3 or later."""
+        protocol = ssl.PROTOCOL_TLS_SERVER if end == LISTENER else ssl.PROTOCOL_TLS_CLIENT
+        context = ssl.SSLContext(protocol)
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         context.check_hostname = False
         context.verify_mode = ssl.CERT_REQUIRED
         if end == LISTENER:
             context.num_tickets = 0  # no session is resumed
-        certificate, key = (self.folder / f"{end}.{kind}" for kind in ("pem", "key"))
+        certificate = self.folder / f"{end}.pem"
+        key = self.folder / f"{end}.key"
         self._load(lambda: context.load_verify_locations(self.folder / "ca.pem"), "ca.pem")
         self._certificate(certificate.name)
         self._load(lambda: context.load_cert_chain(certificate, key), key.name)
@@ -110,6 +115,7 @@ class Keys:
         return context
 
     def _load(self, load: Callable[[], object], name: str) -> None:
+        """Call `load`. BadAddress, which names the file, if it fails."""
         try:
             load()
         except (ssl.SSLError, OSError) as error:
@@ -143,7 +149,10 @@ def _check_file(path: Path, is_secret: bool) -> None:
 
 
 def make_keys(folder: Path, days: int) -> Keys:
-    """Make the folder with new keys, or nothing. TransportError if it exists; OSError if it cannot be made."""
+    """Make the folder with new keys; after an error nothing is left of it.
+
+    TransportError if the folder exists or openssl fails; OSError if the folder cannot be made.
+    """
     if shutil.which("openssl") is None:
         raise NotInstalled("keys are made with openssl, which is not installed: sudo apt-get install openssl")
     if os.path.exists(folder):
@@ -156,8 +165,8 @@ def make_keys(folder: Path, days: int) -> Keys:
 
 
 def _make_in(scratch: Path, days: int) -> None:
-    """Make the folder `keys`. The CA's own key stays in the scratch folder, and goes with it."""
-    import zmq  # only those who make keys or speak ZeroMQ need it
+    """Make the folder `keys` in the scratch folder. The CA's own key is deleted with the scratch folder."""
+    import zmq  # only commands that make keys, and ZeroMQ links, need it
 
     keys = scratch / "keys"
     keys.mkdir(mode=0o700)

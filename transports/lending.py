@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from transports.base import Link
 
 NOTICE = 0
-"""The place in `numbers` that is not 0 if Python must look at the link."""
+"""The index in `numbers` of the notice: not 0 if Python must settle something at the link."""
 
 _NUMBERS = types.int64[::1]
 _BYTES = types.uint8[::1]
@@ -42,10 +42,11 @@ RECEIVE = types.int64(_NUMBERS, _BYTES, _BYTES, _NUMBERS, _LONG, _LONG)
 SEND = types.int64(_NUMBERS, _BYTES, _BYTES, _NUMBERS, _LONG, _LONG)
 SLEEP = types.void(_NUMBERS, _BYTES, _LONG)
 
-# Reasons for the end of a sleep.
+# Reasons for the end of a sleep; 0 if the first descriptor is ready, or the time is over.
 SIGNAL = 1
+"""A signal came."""
 OTHERS = 2
-"""News of a descriptor after the first, or trouble with the first."""
+"""A descriptor after the first one is ready, or the first one has an error."""
 
 _ppoll = types.ExternalFunction("ppoll", types.int32(types.voidptr, types.uintp, types.voidptr, types.voidptr))
 _clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.voidptr))
@@ -56,7 +57,7 @@ receive_bytes = types.ExternalFunction("recv", types.intp(types.int32, types.voi
 move_bytes = types.ExternalFunction("memmove", types.voidptr(types.voidptr, types.voidptr, types.uintp))
 """memmove(to, from, bytes), several times as fast as a slice that is assigned to a slice."""
 AT_ONCE = int(getattr(socket, "MSG_DONTWAIT", 0)) | int(getattr(socket, "MSG_NOSIGNAL", 0))
-"""The flags with which both return at once, and without a signal where the peer has left."""
+"""Flags of `send_bytes` and `receive_bytes`: return at once, and send no signal if the peer has left."""
 SOCKETS_ARE_COMPILED = hasattr(ctypes.CDLL(None), "send") and hasattr(socket, "MSG_DONTWAIT")
 
 
@@ -69,7 +70,7 @@ def monotonic_ns(timespec: Longs) -> int:
 
 @njit(inline="always")
 def poll(pollfds: Longs, timespec: Longs, until_ns: int) -> int:
-    """Sleep until a descriptor is ready, a signal, or `until_ns`; SIGNAL, or OTHERS if it was not the first one's news.
+    """Sleep until a descriptor is ready, a signal, or `until_ns`; returns 0, SIGNAL or OTHERS.
 
     `pollfds` holds a struct pollfd in each number; see `pollfd`.
     """
@@ -79,13 +80,13 @@ def poll(pollfds: Longs, timespec: Longs, until_ns: int) -> int:
     ready = _ppoll(pollfds.ctypes, len(pollfds), timespec.ctypes, 0)
     if ready < 0:
         return SIGNAL
-    news = 0
+    reason = 0
     if ready > 0:
         for i in range(len(pollfds)):
-            came = pollfds[i] >> 48
-            if came and (i > 0 or came != READABLE):
-                news = OTHERS
-    return news
+            events = pollfds[i] >> 48  # the field `revents`, the last two bytes
+            if events and (i > 0 or events != READABLE):
+                reason = OTHERS
+    return reason
 
 
 def pollfd(descriptor: int) -> int:
@@ -112,13 +113,15 @@ class Lendable(types.WrapperAddressProtocol):  # type: ignore[misc]
 def lendable(signature: Any, *frozen: ModuleType) -> Callable[[Callable[..., Any]], Lendable]:
     """A decorator that compiles a function, or loads it from disk, with this signature.
 
-    numba notices an edit of the function's own file only; an edit of this one, or of a `frozen` module, whose kernels
-    the function calls, gives the file on disk another name.
+    `frozen`: the modules whose kernels the function calls. numba itself notices edits of the function's own file only,
+    so the name of the compiled file has a checksum of this file and the frozen modules: an edit gives a new name.
     """
-    sources = b"".join(Path(file).read_bytes() for file in (__file__, *(str(module.__file__) for module in frozen)))
+    checksum = crc32(Path(__file__).read_bytes())
+    for module in frozen:
+        checksum = crc32(Path(str(module.__file__)).read_bytes(), checksum)
 
     def decorate(function: Callable[..., Any]) -> Lendable:
-        function.__qualname__ += f"_{crc32(sources):08x}"
+        function.__qualname__ += f"_{checksum:08x}"
         return Lendable(function, signature)
 
     return decorate
@@ -133,18 +136,20 @@ class Lent(NamedTuple):
     numbers: Longs
     memory: Bytes
     settle: Callable[[], None]
-    """Does in Python what the compiled calls left: raises what `receive`, `send` or `wait` of the link would raise."""
+    """Does in Python the work that the compiled calls left; raises the errors of the link's receive, send and wait."""
     receive_one: Lendable | None = None
-    """Receives one frame, and waits a moment for it; None if this transport is as fast by `receive` and `sleep`."""
+    """Waits a moment for one frame and receives it; None if `receive` and `sleep` are as fast over this transport."""
 
 
 def lent_by(link: Link) -> Lent | None:
-    """The compiled calls of a link, to use until they ask for Python; None if it has other things to do now.
+    """The compiled calls of a link, to use until they set the notice; None if Python has to serve the link now.
 
-    Links of `zeromq`, `tcp` and `amqp` have a `lend`; others have none.
+    Links of `zeromq`, `tcp`, `amqp` and `nats` have a method `lend`; others lend nothing.
     """
     lend: Callable[[], Lent | None] | None = getattr(link, "lend", None)
-    return lend() if lend else None
+    if lend is None:
+        return None
+    return lend()
 
 
 NO_MEMORY: Bytes = np.zeros(1, np.uint8)

@@ -27,25 +27,18 @@ class Pipe:
         self.writers = 0
 
     @property
-    def half_empty(self) -> bool:
+    def is_half_empty(self) -> bool:
         """True if there is enough room to wake a sender."""
         return self.batch.count < CAPACITY_FRAMES // 2 and self.batch.used_bytes < CAPACITY_BYTES // 2
-
-    def room_for(self, source: FrameBatch, first: int) -> int:
-        """The first frame of `source`, from `first` on, that does not fit."""
-        free_bytes = len(self.batch.buffer) - self.batch.used_bytes
-        fits = int(source.offsets[: source.count + 1].searchsorted(source.offsets[first] + free_bytes, "right")) - 1
-        return min(fits, first + self.batch.capacity_frames - self.batch.count)
 
     def take(self, target: FrameBatch) -> int:
         """Move the frames that fit to `target`, up to one that is too long for `target`; return how many."""
         batch = self.batch
-        free_bytes = len(target.buffer) - target.used_bytes
-        end = int(batch.offsets[: batch.count + 1].searchsorted(free_bytes, "right")) - 1
-        end = min(end, target.capacity_frames - target.count)
+        end = _first_without_room(batch, 0, target)
         too_long = np.flatnonzero(np.diff(batch.offsets[: end + 1]) > target.largest_frame)
-        end = int(too_long[0]) if len(too_long) else end
-        _move(batch, 0, end, target)
+        if len(too_long):
+            end = int(too_long[0])
+        _append(batch, 0, end, target)
         batch.drop(end)
         return end
 
@@ -58,7 +51,17 @@ class Pipe:
         return dropped
 
 
-def _move(source: FrameBatch, first: int, end: int, target: FrameBatch) -> None:
+def _first_without_room(source: FrameBatch, first: int, target: FrameBatch) -> int:
+    """The index of the first frame of `source`, from `first` on, that does not fit into `target`."""
+    free_bytes = len(target.buffer) - target.used_bytes
+    free_frames = target.capacity_frames - target.count
+    ends = source.offsets[: source.count + 1]
+    end_by_bytes = int(ends.searchsorted(source.offsets[first] + free_bytes, "right")) - 1
+    return min(end_by_bytes, first + free_frames)
+
+
+def _append(source: FrameBatch, first: int, end: int, target: FrameBatch) -> None:
+    """Copy frames first..end-1 to the end of `target`, which has room for them."""
     start = target.used_bytes
     span = source.span(first, end)
     target.buffer[start : start + len(span)] = span
@@ -68,7 +71,7 @@ def _move(source: FrameBatch, first: int, end: int, target: FrameBatch) -> None:
 
 
 class MemoryLink(Link):
-    """One end: reads one pipe and writes one, or several if it is a listener with many peers."""
+    """One end: reads one pipe, and writes one; a listener with many peers writes one pipe for each."""
 
     def __init__(self, url: str, token: str, inbound: Pipe, outbound: list[Pipe]) -> None:
         self.url = url
@@ -81,7 +84,7 @@ class MemoryLink(Link):
         with CHANGED:
             self.junk += self._inbound.drop_too_long(batch.largest_frame)
             taken = self._inbound.take(batch)
-            if not taken and self._left:
+            if not taken and self._has_left:
                 raise PeerGone(f"the peer at {self.url} closed its end")
             if taken:
                 CHANGED.notify_all()
@@ -91,26 +94,27 @@ class MemoryLink(Link):
         with CHANGED:
             if not self._outbound:
                 return first
-            end = min(pipe.room_for(batch, first) for pipe in self._outbound)
+            end = min(_first_without_room(batch, first, pipe.batch) for pipe in self._outbound)
             for pipe in self._outbound:
-                _move(batch, first, end, pipe.batch)
+                _append(batch, first, end, pipe.batch)
             CHANGED.notify_all()
             return end
 
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
-        def ready() -> bool:
-            something = readable and self._inbound.batch.count > 0
-            has_room = bool(self._outbound) and all(pipe.half_empty for pipe in self._outbound)
-            return something or self._left or (writable and has_room)
+        def is_ready() -> bool:
+            has_frames = self._inbound.batch.count > 0
+            has_room = bool(self._outbound) and all(pipe.is_half_empty for pipe in self._outbound)
+            return self._has_left or (readable and has_frames) or (writable and has_room)
 
+        left_ns = max(until_ns - time.monotonic_ns(), 0)
         with CHANGED:
-            CHANGED.wait_for(ready, min(max(until_ns - time.monotonic_ns(), 0), LONGEST_SLEEP_NS) / 1e9)
-            if self._left and not readable:
+            CHANGED.wait_for(is_ready, min(left_ns, LONGEST_SLEEP_NS) / 1e9)
+            if self._has_left and not readable:
                 raise PeerGone(f"the peer at {self.url} closed its end")
 
     @property
-    def _left(self) -> bool:
-        """True if there was a peer, and none is left."""
+    def _has_left(self) -> bool:
+        """True if there was a peer, and none is here any more."""
         return self._inbound.writers == 0 and bool(self._outbound)
 
     def close(self, linger_s: float = 1.0) -> None:  # noqa: ARG002

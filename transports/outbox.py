@@ -16,7 +16,11 @@ LAST_WORDS_NS = 1_000_000_000
 
 
 class Outbox:
-    """Posts frames to a link in order. `checksum` is the sum of their XXH64 modulo 2^64, so order does not matter."""
+    """Posts frames to a link in order.
+
+    `posted` and `checksum` cover the counted frames. The checksum is the sum of their XXH64 modulo 2^64, so it does not
+    depend on their order.
+    """
 
     def __init__(self, link: Link) -> None:
         self._link = link
@@ -35,6 +39,7 @@ class Outbox:
         return list(self._batch)[self._first :]
 
     def post(self, frame: bytes, counted: bool = True) -> None:
+        """Take a frame; `flush` sends it."""
         self._batch.append(frame)
         if counted:
             self.posted += 1
@@ -50,31 +55,36 @@ class Outbox:
         return not self.pending
 
     def settle(self, patience_ns: int, stopped: Callable[[], bool] = lambda: False) -> bytes | None:
-        """Send everything, then wait for the peer's closing frame; None after `patience_ns` without any frame.
+        """Send all frames, then wait for the peer's closing frame, and return it.
 
-        An empty frame means that the peer itself has to wait. Once `stopped()` is True, LAST_WORDS_NS are left.
+        None if no frame came for `patience_ns`. An empty frame extends the time: the peer itself has to wait. Once
+        `stopped()` is True, LAST_WORDS_NS are left, and no frame extends them.
         """
         until_ns = time.monotonic_ns() + patience_ns
-        hurried = False
+        is_stopping = False
         with contextlib.suppress(PeerGone):
             while self._closing is None:
-                if not hurried and stopped():
-                    hurried = True
+                if not is_stopping and stopped():
+                    is_stopping = True
                     until_ns = min(until_ns, time.monotonic_ns() + LAST_WORDS_NS)
                 sent = self.flush()
                 if self._take():
-                    until_ns = until_ns if hurried else time.monotonic_ns() + patience_ns
+                    if not is_stopping:
+                        until_ns = time.monotonic_ns() + patience_ns
                 elif time.monotonic_ns() < until_ns:
                     self._link.wait(until_ns, writable=not sent)
-                elif hurried or is_silent(self._link, self._take):
+                elif is_stopping or is_silent(self._link, self._take):
                     break
         return self._closing
 
     def _take(self) -> int:
-        """Receive once, and note the peer's closing frame; the number of frames."""
+        """Receive once, and note the peer's closing frame, which is not empty. Returns the number of frames."""
         frames = FrameBatch(16)
         self._link.receive(frames)
-        self._closing = next(filter(None, frames), self._closing)
+        for frame in frames:
+            if frame:
+                self._closing = frame
+                break
         return frames.count
 
 

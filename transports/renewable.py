@@ -1,4 +1,4 @@
-"""A link that can be opened again after its peer has gone, so that a component keeps it for the whole session."""
+"""A link that can be opened again after its peer has gone, so that a component has one link for the whole session."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ATTEMPT_NS = 100_000_000
 
 
 class RenewableLink(Link):
-    """Passes every call on to the link that is open now; `open_link(until_ns)` opens another."""
+    """Passes every call on to the link that is open now. `open_link(until_ns)` opens another link."""
 
     def __init__(self, link: Link, open_link: Callable[[int], Link]) -> None:
         self._link = link
@@ -23,7 +23,7 @@ class RenewableLink(Link):
         self._junk_before = self._refused_before = 0
 
     def renew(self) -> None:
-        """Close the link and open another one. TransportError if that cannot be done now: try again."""
+        """Close the link and open another one. TransportError if that fails: call `renew` again."""
         self._junk_before = self.junk
         self._refused_before = self.refused
         self._link.close(0)

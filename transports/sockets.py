@@ -1,6 +1,6 @@
 """The kernel's view of live TCP sockets: addresses, TCP_NODELAY, and the counters of struct tcp_info (linux/tcp.h).
 
-Everything is asked of a descriptor: one of ours, or one borrowed from another process.
+Each function takes a descriptor or a socket: one of ours, or one borrowed from another process.
 """
 
 from __future__ import annotations
@@ -42,17 +42,20 @@ BUFFER_OPTIONS = {"sndbuf": socket.SO_SNDBUF, "rcvbuf": socket.SO_RCVBUF}
 
 
 def set_buffers(sock: socket.socket, address: Address) -> None:
-    """Give a socket the kernel's buffers that its address asks for, doubled by the kernel.
+    """Set the sizes of a socket's kernel buffers that its address asks for; the kernel doubles them.
 
-    It is not connected yet: a peer that was told of a larger window would fill it, and its bytes would be dropped.
+    Call it before the socket is connected: a peer that knows a larger window would fill it, and bytes would be dropped.
     """
     for name, option in BUFFER_OPTIONS.items():
         if name in address.options:
             sock.setsockopt(socket.SOL_SOCKET, option, int(address.options[name]))
 
 
-def connected(host: str, port: int, timeout_s: float, address: Address | None = None) -> socket.socket:
-    """Connect to the first of a host's addresses that takes us, with the buffers that `address` asks for. OSError."""
+def connect_socket(host: str, port: int, timeout_s: float, address: Address | None = None) -> socket.socket:
+    """Connect to the first of a host's addresses that accepts, with the buffers that `address` asks for.
+
+    Returns the socket, or raises the OSError of the last attempt. BadAddress if `host` can be no name.
+    """
     problem = OSError(f"{host} has no address")
     try:
         places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -73,14 +76,15 @@ def connected(host: str, port: int, timeout_s: float, address: Address | None = 
 
 
 def peer_of(descriptor: int) -> str | None:
-    """The address of the peer; None if it is no connected TCP socket."""
+    """The address of the peer; None if the descriptor is no connected TCP socket."""
     with contextlib.suppress(OSError), _duplicate(descriptor) as sock:
-        return _name(sock.getpeername()) if sock.family in INTERNET else None
+        if sock.family in INTERNET:
+            return _name(sock.getpeername())
     return None
 
 
 def end_connection(descriptor: int, peer: str | None) -> None:
-    """Shut the connection down for its owner to close it, if it is still the connection of that peer."""
+    """Shut a connection down, so that its owner will close it, if the descriptor still leads to that peer."""
     with contextlib.suppress(OSError), _duplicate(descriptor) as sock:
         if sock.family in INTERNET and _name(sock.getpeername()) == peer:
             sock.shutdown(socket.SHUT_RDWR)
@@ -92,22 +96,30 @@ def read_back(descriptors: list[int], nodelay_asked: bool) -> list[dict[str, Any
     for descriptor in descriptors:
         with contextlib.suppress(OSError), _duplicate(descriptor) as sock:
             if sock.family in INTERNET:
-                connections.append({**described(sock), "tcp_nodelay_asked": nodelay_asked, **counters(sock)})
+                connections.append({**describe(sock), "tcp_nodelay_asked": nodelay_asked, **counters(sock)})
     return connections
 
 
 def counted_since(now: list[dict[str, Any]], before: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The later of two readings of a link's sockets, with its counters as differences to the earlier one."""
-    earlier = {(end["local"], end["peer"]): end for end in before}
-    return [since(end, earlier.get((end["local"], end["peer"]), {})) for end in now]
+    """The reading `now` of a link's sockets, with counters as differences to the reading `before`."""
+    earlier = {(connection["local"], connection["peer"]): connection for connection in before}
+    differences = []
+    for connection in now:
+        same_before = earlier.get((connection["local"], connection["peer"]), {})
+        differences.append(_counted_since(connection, same_before))
+    return differences
 
 
-def since(now: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
-    """The later of two readings of one connection: counters as differences, other facts as they are."""
-    return {name: value - before.get(name, 0) if name in COUNTERS else value for name, value in now.items()}
+def _counted_since(now: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
+    """The reading `now` of one connection: counters as differences to `before`, other facts as they are."""
+    difference = dict(now)
+    for name in COUNTERS:
+        if name in now:
+            difference[name] = now[name] - before.get(name, 0)
+    return difference
 
 
-def described(sock: socket.socket) -> dict[str, Any]:
+def describe(sock: socket.socket) -> dict[str, Any]:
     """Local, peer, tcp_nodelay and the kernel's buffers in bytes. OSError if the socket is not connected."""
     nodelay = bool(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
     names = {"local": _name(sock.getsockname()), "peer": _name(sock.getpeername())}
@@ -116,23 +128,23 @@ def described(sock: socket.socket) -> dict[str, Any]:
 
 
 def counters(sock: socket.socket) -> dict[str, int]:
-    """Counters since the connection was made; those that this kernel does not know are left out.
+    """Counters since the connection was made, without those that this kernel does not know.
 
     segments_out, segments_in (pure acknowledgements included), bytes_out, bytes_in (payload), retransmits.
     """
     try:
-        return parse(sock.getsockopt(socket.IPPROTO_TCP, TCP_INFO, TCP_INFO_BYTES))
+        return parse_tcp_info(sock.getsockopt(socket.IPPROTO_TCP, TCP_INFO, TCP_INFO_BYTES))
     except OSError:
         return {}
 
 
-def parse(info: bytes) -> dict[str, int]:
-    """The counters in a struct tcp_info, which may be cut short."""
-    return {
-        name: struct.unpack_from(f"={kind}", info, offset)[0]
-        for name, (offset, kind) in _OFFSETS.items()
-        if offset + struct.calcsize(f"={kind}") <= len(info)
-    }
+def parse_tcp_info(info: bytes) -> dict[str, int]:
+    """The counters in a struct tcp_info, without those behind its end: an older kernel's struct is shorter."""
+    values = {}
+    for name, (offset, kind) in _OFFSETS.items():
+        if offset + struct.calcsize(f"={kind}") <= len(info):
+            (values[name],) = struct.unpack_from(f"={kind}", info, offset)
+    return values
 
 
 def _name(address: tuple[Any, ...]) -> str:
@@ -142,22 +154,23 @@ def _name(address: tuple[Any, ...]) -> str:
 
 
 def address_name(address: bytes, port: int) -> str:
-    """The same from an address in network order: 127.0.0.1:4711 or [::1]:4711.
+    """host:port of an address in network order: 127.0.0.1:4711 or [::1]:4711.
 
-    A link-local address has no zone (%eth0), since the bytes do not hold it.
+    A link-local address has no zone (%eth0), since the bytes hold none.
     """
-    return _name((socket.inet_ntop(socket.AF_INET if len(address) == 4 else socket.AF_INET6, address), port))
+    family = socket.AF_INET if len(address) == 4 else socket.AF_INET6
+    return _name((socket.inet_ntop(family, address), port))
 
 
 @contextlib.contextmanager
 def _duplicate(descriptor: int) -> Iterator[socket.socket]:
-    """A duplicate, closed at the end of the block: left open, it would keep the connection alive."""
+    """A duplicate of a descriptor, as a socket. The end of the block closes it: it keeps the connection alive."""
     with socket.socket(fileno=os.dup(descriptor)) as sock:
         yield sock
 
 
 @contextlib.contextmanager
-def borrowed(pid: int, descriptor: int) -> Iterator[socket.socket]:
+def borrowed_socket(pid: int, descriptor: int) -> Iterator[socket.socket]:
     """A duplicate of another process's socket, by pidfd_getfd (Linux 5.6).
 
     OSError if the socket is gone, if we may not trace that process, or if the system has no such call.
@@ -166,10 +179,10 @@ def borrowed(pid: int, descriptor: int) -> Iterator[socket.socket]:
         raise OSError("this system lends no descriptors: pidfd_getfd is Linux's")
     pidfd = os.pidfd_open(pid)
     try:
-        ours = ctypes.CDLL(None, use_errno=True).syscall(PIDFD_GETFD, pidfd, descriptor, 0)
+        duplicate = ctypes.CDLL(None, use_errno=True).syscall(PIDFD_GETFD, pidfd, descriptor, 0)
     finally:
         os.close(pidfd)
-    if ours < 0:
+    if duplicate < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    with socket.socket(fileno=ours) as sock:
+    with socket.socket(fileno=duplicate) as sock:
         yield sock

@@ -9,7 +9,7 @@ import time
 READABLE = select.POLLIN
 WRITABLE = select.POLLOUT
 LONGEST_SLEEP_NS = 1_000_000_000
-"""The longest sleep, after which a signal that arrived just before it is seen."""
+"""The longest sleep. A signal that arrived just before a sleep is handled after it, so within this time."""
 
 
 class _PollFd(ctypes.Structure):
@@ -25,7 +25,7 @@ HAS_PPOLL = _PPOLL is not None
 
 
 class Sleeper:
-    """Waits on a few (descriptor, events). Make it once for descriptors that stay, since a loop sleeps often."""
+    """Sleeps until one of a few (descriptor, events) is ready. Make one for many sleeps: making it takes long."""
 
     def __init__(self, fds: list[tuple[int, int]]) -> None:
         self._descriptors = fds
@@ -42,9 +42,11 @@ class Sleeper:
         ready: int = _PPOLL(*self._arguments)
         return ready > 0
 
-    def woke(self, index: int) -> bool:
-        """True if that descriptor was ready when the sleep ended; without ppoll, if it may have been."""
-        return _PPOLL is None or bool(self._fds[index].revents)
+    def may_have_woken(self, index: int) -> bool:
+        """True if the descriptor at `index` was ready when the sleep ended. Without ppoll always True: nobody knows."""
+        if _PPOLL is None:
+            return True
+        return bool(self._fds[index].revents)
 
 
 def _select(fds: list[tuple[int, int]], left_ns: int) -> bool:

@@ -16,7 +16,7 @@ from exchange.allowed import BadSetting, one_of
 from exchange.settings import ROLES, TRANSPORT_SETTINGS, RunSettings
 from exchange_simulation.launching.errors import UserError, users_mistake
 from exchange_simulation.launching.notices import say
-from transports.base import LEFT_AS_THEY_ARE, Address, Pattern, TransportError, mask
+from transports.base import UNQUOTED_CHARACTERS, Address, Pattern, TransportError, mask
 from transports.declaration import Transport
 from transports.registry import known_schemes, scheme_of, transport_of
 
@@ -235,7 +235,7 @@ def with_keys(url: str, secure: str | None) -> str:
 
 
 def _keys_option(folder: str) -> str:
-    return f"keys={quote(folder, safe=LEFT_AS_THEY_ARE)}"
+    return f"keys={quote(folder, safe=UNQUOTED_CHARACTERS)}"
 
 
 def check_exposure(url: str, insecure: bool) -> None:

@@ -21,7 +21,7 @@ from transports.sockets import (
     address_name,
     counted_since,
     counters,
-    parse,
+    parse_tcp_info,
     read_back,
     set_nodelay,
 )
@@ -120,14 +120,14 @@ def test_counters_are_where_linux_keeps_them() -> None:
     for offset, kind, value in ((100, "I", 1), (128, "Q", 2), (136, "I", 3), (140, "I", 4), (200, "Q", 5)):
         struct.pack_into(f"={kind}", info, offset, value)
     expected = {"retransmits": 1, "bytes_in": 2, "segments_out": 3, "segments_in": 4, "bytes_out": 5}
-    assert parse(bytes(info)) == expected
+    assert parse_tcp_info(bytes(info)) == expected
     assert set(expected) == set(COUNTERS)
 
 
 @given(st.binary(max_size=2 * TCP_INFO_BYTES))
 def test_an_older_kernel_s_shorter_struct_has_fewer_counters(info: bytes) -> None:
-    assert set(parse(info)) <= set(COUNTERS)
-    assert ("bytes_out" in parse(info)) == (len(info) >= 208)
+    assert set(parse_tcp_info(info)) <= set(COUNTERS)
+    assert ("bytes_out" in parse_tcp_info(info)) == (len(info) >= 208)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from transports.base import PUBLISHED, TWO_ENDS, Address, BadAddress, Pattern
+from transports.base import BASIC_PATTERNS, PUBLISHED, Address, BadAddress, Pattern
 
 CLIENTS = ("compiled", "pika")
 PORTS = {"amqp": 5672, "amqps": 5671}
@@ -76,15 +76,15 @@ class BrokerAddress:
         """BadAddress if a part is missing or wrong, or if the URL has a password. `Transport.check` goes before it."""
         parts = urlsplit(address.url)
         if parts.password is not None:
-            raise BadAddress(f"{address.shown}: a URL takes no password: set {PASSWORD}, or {PASSWORD_FILE}")
+            raise BadAddress(f"{address.masked_url}: a URL takes no password: set {PASSWORD}, or {PASSWORD_FILE}")
         try:
             port = parts.port
         except ValueError:
             port = 0
         if port == 0:
-            raise BadAddress(f"{address.shown}: the port is to be 1..65535")
+            raise BadAddress(f"{address.masked_url}: the port is to be 1..65535")
         if not parts.hostname:
-            raise BadAddress(f"{address.shown!r} lacks a host: it takes the form amqp://user@host:port/vhost")
+            raise BadAddress(f"{address.masked_url!r} lacks a host: it takes the form amqp://user@host:port/vhost")
         return cls(
             url=address.url,
             host=parts.hostname,
@@ -111,7 +111,7 @@ def _delivery(address: Address) -> Delivery:
         if not getattr(delivery, field):
             allowed = " or ".join(other.name for other in DELIVERIES.values() if getattr(other, field))
             raise BadAddress(
-                f"{address.shown}: {name} is of {needed}, and delivery {delivery.name} has none: take {allowed}"
+                f"{address.masked_url}: {name} is of {needed}, and delivery {delivery.name} has none: take {allowed}"
             )
     prefetch = given.get("prefetch", PREFETCH)
     delivery = delivery._replace(
@@ -121,11 +121,11 @@ def _delivery(address: Address) -> Delivery:
     )
     if delivery.ack_batch > prefetch:
         raise BadAddress(
-            f"{address.shown}: ack_batch is {delivery.ack_batch:,}, and only {prefetch:,} deliveries may be "
+            f"{address.masked_url}: ack_batch is {delivery.ack_batch:,}, and only {prefetch:,} deliveries may be "
             "unacknowledged: raise prefetch"
         )
     if {"sndbuf", "rcvbuf"} & address.options.keys() and address.options.get("client") == "pika":
-        raise BadAddress(f"{address.shown}: pika opens its sockets itself: buffers need client compiled")
+        raise BadAddress(f"{address.masked_url}: pika opens its sockets itself: buffers need client compiled")
     if kind == STREAM:
         _check_stream(address, delivery)
     return delivery._replace(queue=CLASSIC if address.pattern is Pattern.FAN_IN else kind)
@@ -141,10 +141,10 @@ ACTS_UPON = {
 
 def _check_stream(address: Address, delivery: Delivery) -> None:
     if not delivery.acks:
-        raise BadAddress(f"{address.shown}: a stream needs acknowledgements: take acked, confirmed or durable")
-    if address.pattern not in TWO_ENDS | PUBLISHED:
+        raise BadAddress(f"{address.masked_url}: a stream needs acknowledgements: take acked, confirmed or durable")
+    if address.pattern not in BASIC_PATTERNS | PUBLISHED:
         raise BadAddress(
-            f"{address.shown}: a stream gives each consumer every message, so none can share it: "
+            f"{address.masked_url}: a stream gives each consumer every message, so none can share it: "
             "take queue classic or quorum"
         )
 
@@ -153,7 +153,7 @@ def _keys(address: Address) -> Path | None:
     if "keys" not in address.options:
         return None
     if address.scheme != "amqps":
-        raise BadAddress(f"{address.shown}: keys are for TLS: say amqps, and the broker's port for it")
+        raise BadAddress(f"{address.masked_url}: keys are for TLS: say amqps, and the broker's port for it")
     return Path(address.options["keys"])
 
 

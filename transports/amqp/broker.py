@@ -57,10 +57,12 @@ class RabbitMq(Broker):
         node = running_node()
         return _running(node) if node is not None and node.facts()["settings"]["nodelay"] == nodelay else None
 
-    def probe(self, url: str, meetings: Sequence[Address]) -> RabbitMqProbe:
-        run = meetings[0].token
+    def probe(self, url: str, link_addresses: Sequence[Address]) -> RabbitMqProbe:
+        run = link_addresses[0].token
         queues = {
-            queue.name.removeprefix(f"{run}.") for address in meetings for queue in LinkSide.of(address, True).declares
+            queue.name.removeprefix(f"{run}.")
+            for address in link_addresses
+            for queue in LinkSide.of(address, True).declares
         }
         return RabbitMqProbe(url, run, sorted(queues - set(NAMES)))
 

@@ -21,7 +21,7 @@ from pika.connection import Connection, Parameters
 
 from transports.base import Address
 from transports.frames import LONGEST_FRAME, Bytes, Longs, untouched
-from transports.sockets import connected, set_nodelay
+from transports.sockets import connect_socket, set_nodelay
 
 NEVER_NS = 2**62
 INCOMING_BYTES = 1 << 21
@@ -230,7 +230,7 @@ class OwnConnection(Connection):
 
     def _connected(self) -> socket.socket:
         """A new socket, connected, and under TLS if the parameters ask for it."""
-        sock = connected(self.params.host, self.params.port, self._left_s(), self._buffers)
+        sock = connect_socket(self.params.host, self.params.port, self._left_s(), self._buffers)
         try:
             set_nodelay(sock.fileno(), True)
             if tls := self.params.ssl_options:

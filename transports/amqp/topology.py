@@ -25,7 +25,16 @@ from typing import Any, NamedTuple
 
 from transports.amqp.address import CLASSIC, QUEUES, STREAM, BrokerAddress, Delivery
 from transports.amqp.session import BrokerSession
-from transports.base import AS, ASKED, CONSUMED, PUBLISHED, Address, BadAddress, Pattern, mask
+from transports.base import (
+    CONSUMED_PREFIX,
+    PUBLISHED,
+    REQUEST_PATTERNS,
+    SUBSCRIBER_MARK,
+    Address,
+    BadAddress,
+    Pattern,
+    mask,
+)
 
 SINCE = {"classic": (0,), "quorum": (3, 8), "stream": (3, 9)}
 """The version of RabbitMQ that first had a kind of queue."""
@@ -91,7 +100,7 @@ class LinkSide(NamedTuple):
         """The listener's end or the connector's."""
         if address.pattern in PUBLISHED:
             return cls._of_publishing(address, listens)
-        if address.pattern in ASKED:
+        if address.pattern in REQUEST_PATTERNS:
             return cls._of_asking(address.token, address.pattern is Pattern.SCAN, listens)
         if address.pattern is Pattern.ROUTED:
             return cls._of_routed(address.token, address.keys)
@@ -130,9 +139,9 @@ class LinkSide(NamedTuple):
     @classmethod
     def _of_routed(cls, run: str, keys: Sequence[str]) -> LinkSide:
         exchange = Exchange(run)
-        consumed = [key.removeprefix(CONSUMED) for key in keys if key.startswith(CONSUMED)]
-        queues = tuple(Queue(f"{run}.{name}", exchange, name.partition(AS)[0]) for name in consumed)
-        sent_to = tuple(key for key in keys if not key.startswith(CONSUMED))
+        consumed = [key.removeprefix(CONSUMED_PREFIX) for key in keys if key.startswith(CONSUMED_PREFIX)]
+        queues = tuple(Queue(f"{run}.{name}", exchange, name.partition(SUBSCRIBER_MARK)[0]) for name in consumed)
+        sent_to = tuple(key for key in keys if not key.startswith(CONSUMED_PREFIX))
         return cls(queues, Queue("", exchange, "") if sent_to else None, keys=sent_to)
 
     @property

@@ -20,7 +20,7 @@ import numpy as np
 from transports.base import Address, BadAddress, PeerGone
 from transports.frames import LONGEST_FRAME, FrameBatch
 from transports.nats.protocol import FULL, INCOMPLETE, LONGEST_LINE, OTHER, lay_out, scan_frames
-from transports.sockets import connected, set_nodelay
+from transports.sockets import connect_socket, set_nodelay
 from transports.waiting import READABLE, WRITABLE, Sleeper
 
 PORT = 4222
@@ -78,20 +78,20 @@ class ServerAddress:
         """BadAddress if a part is missing or wrong, or if the URL has a password."""
         parts = urlsplit(address.url)
         if parts.password is not None:
-            raise BadAddress(f"{address.shown}: a URL takes no password: set {PASSWORD}")
+            raise BadAddress(f"{address.masked_url}: a URL takes no password: set {PASSWORD}")
         try:
             port = parts.port
         except ValueError:
             port = 0
         if port == 0:
-            raise BadAddress(f"{address.shown}: the port is to be 1..65535")
+            raise BadAddress(f"{address.masked_url}: the port is to be 1..65535")
         if not parts.hostname:
-            raise BadAddress(f"{address.shown!r} lacks a host: it takes the form nats://host:port")
+            raise BadAddress(f"{address.masked_url!r} lacks a host: it takes the form nats://host:port")
         if parts.path not in ("", "/"):
             raise BadAddress(
-                f"{address.shown}: {parts.path!r} means nothing to NATS: it takes the form nats://host:port"
+                f"{address.masked_url}: {parts.path!r} means nothing to NATS: it takes the form nats://host:port"
             )
-        return cls(address.shown, parts.hostname, port or PORT, unquote(parts.username or ""))
+        return cls(address.masked_url, parts.hostname, port or PORT, unquote(parts.username or ""))
 
     @property
     def place(self) -> str:
@@ -360,7 +360,7 @@ def _connected(server: ServerAddress, address: Address, until_ns: int) -> socket
     """Connect, again and again until there is a server. PeerGone if there is none in time."""
     while True:
         try:
-            return connected(server.host, server.port, max((until_ns - time.monotonic_ns()) / 1e9, 0.01), address)
+            return connect_socket(server.host, server.port, max((until_ns - time.monotonic_ns()) / 1e9, 0.01), address)
         except OSError as error:
             if time.monotonic_ns() >= until_ns:
                 why = error.strerror or str(error)

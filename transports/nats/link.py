@@ -253,7 +253,7 @@ class NatsConnector(NatsLink):
             self._problem = f"the listener at {self.url} has left the NATS server"
 
     def excuse(self) -> str:
-        return "" if self._peers else f" (nobody listens at the NATS server {self._address.shown})"
+        return "" if self._peers else f" (nobody listens at the NATS server {self._address.masked_url})"
 
 
 def _base(address: Address) -> str:
@@ -275,7 +275,9 @@ def listen(address: Address) -> Link:
         asker = secrets.token_hex(8)
         connection.ask(_subscription(f"{base}.nobody.{asker}.*", PLACE_SUBSCRIPTION))
         if not _has_no_listener(connection, base, asker, ARE_YOU_THERE):
-            raise CannotListen(f"{address.shown} has a listener of this name already: choose another server or name")
+            raise CannotListen(
+                f"{address.masked_url} has a listener of this name already: choose another server or name"
+            )
         subjects = {
             f"{base}.nobody.{LISTENER}.*": NOBODY_SUBSCRIPTION,
             f"{base}.words": WORD_SUBSCRIPTION,
@@ -298,7 +300,7 @@ def connect(address: Address, until_ns: int) -> Link:
         hello = HELLO + b" " + name.encode()
         while _has_no_listener(connection, base, name, hello):
             if time.monotonic_ns() >= until_ns:
-                raise PeerGone(f"nobody listens at the NATS server {address.shown}")
+                raise PeerGone(f"nobody listens at the NATS server {address.masked_url}")
             Sleeper([]).sleep(time.monotonic_ns() + HELLO_EVERY_NS)
         frames = f"{base}.out" if address.fan_in else f"{base}.out.{name}"
         words_line = _subscription(f"{base}.words.{name}", WORD_SUBSCRIPTION)

@@ -50,8 +50,8 @@ class Nats(Broker):
         finally:
             server.stop()
 
-    def probe(self, url: str, meetings: Sequence[Address]) -> NatsProbe:
-        return NatsProbe(url, meetings[0].token)
+    def probe(self, url: str, link_addresses: Sequence[Address]) -> NatsProbe:
+        return NatsProbe(url, link_addresses[0].token)
 
 
 class NatsProbe:

@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from transports.sockets import INTERNET, borrowed, described
+from transports.sockets import INTERNET, borrowed_socket, describe
 
 GRACE_S = 3.0
 LOOK_EVERY_S = 0.01
@@ -117,9 +117,9 @@ def _connection(pid: int, descriptor: int) -> dict[str, Any] | None:
     with contextlib.suppress(FileNotFoundError):
         if not os.readlink(f"/proc/{pid}/fd/{descriptor}").startswith("socket:"):
             return None
-        with borrowed(pid, descriptor) as sock, contextlib.suppress(OSError):
+        with borrowed_socket(pid, descriptor) as sock, contextlib.suppress(OSError):
             if sock.family in INTERNET:
-                return described(sock)
+                return describe(sock)
     return None
 
 

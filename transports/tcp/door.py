@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from transports.tcp.tls import Tls
 
 MOST_CANDIDATES = 64
+"""The most newcomers that are waited for; with more, the oldest one has its last chance."""
 CANDIDATE_NS = 5_000_000_000
 """The time that a newcomer has to show the token."""
 DEAF_NS = 10_000_000
-"""The time for which the listener is ignored after no descriptor was free for a newcomer."""
+"""The time for which the listener is ignored once this process has no descriptor left for a newcomer."""
 
 
 class Candidate(NamedTuple):
@@ -25,9 +26,9 @@ class Candidate(NamedTuple):
 
 
 class Door:
-    """Admits newcomers that show one of the `expected` preambles, of one length; `turned_away` counts the others.
+    """Admits newcomers that show one of the `expected` preambles, which have the same length.
 
-    `tls`: puts a newcomer's connection under TLS, whose handshake then goes before the preamble.
+    `turned_away` counts the others. With `tls` a newcomer's connection is put under TLS before it shows a preamble.
     """
 
     def __init__(self, listener: socket.socket, *expected: bytes, tls: Tls | None = None) -> None:
@@ -48,8 +49,10 @@ class Door:
     @property
     def sockets(self) -> list[socket.socket]:
         """The sockets to watch for newcomers."""
-        deaf = self._deaf_until_ns and time.monotonic_ns() < self._deaf_until_ns
-        return [*self.candidates] if deaf else [self._listener, *self.candidates]
+        is_deaf = self._deaf_until_ns and time.monotonic_ns() < self._deaf_until_ns
+        if is_deaf:
+            return [*self.candidates]
+        return [self._listener, *self.candidates]
 
     def admit(self) -> Iterator[tuple[socket.socket, bytes]]:
         """The newcomers whose preamble is complete, with the preamble. Wrong or slow ones are refused."""
@@ -90,18 +93,22 @@ class Door:
         return True
 
     def _judge(self, candidate: socket.socket, last_chance: bool = False) -> Iterator[tuple[socket.socket, bytes]]:
-        """Read what is there of a newcomer's preamble, and decide."""
+        """Read the part of a newcomer's preamble that has come, and admit the newcomer, refuse it, or let it wait.
+
+        With `last_chance` a newcomer is refused if its preamble is not complete now.
+        """
         shown, until_ns = self.candidates[candidate]
-        last_chance |= time.monotonic_ns() > until_ns
+        if time.monotonic_ns() > until_ns:
+            last_chance = True
         try:
             more = candidate.recv(len(self._expected[0]) - len(shown))
+            if not more:  # the newcomer has closed its end
+                last_chance = True
         except self._later:
             more = b""
         except OSError:
             more = b""
             last_chance = True
-        else:
-            last_chance |= not more
         shown += more
         if shown in self._expected:
             del self.candidates[candidate]
@@ -112,6 +119,7 @@ class Door:
             self.candidates[candidate] = Candidate(shown, until_ns)
 
     def refuse(self, candidate: socket.socket) -> None:
+        """Close a newcomer's connection, and count the newcomer as turned away."""
         self.turned_away += 1
         self.candidates.pop(candidate, None)
         candidate.close()

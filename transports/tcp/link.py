@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from transports.base import Address, BadAddress, CannotListen, Link, PeerGone
 from transports.frames import FrameBatch
 from transports.lending import NOTICE, Lent
-from transports.sockets import connected, read_back, set_buffers
+from transports.sockets import connect_socket, read_back, set_buffers
 from transports.tcp.door import Door
 from transports.tcp.stream import TcpStream, lent_calls, warm
 from transports.waiting import READABLE, Sleeper
@@ -24,20 +24,19 @@ from transports.waiting import READABLE, Sleeper
 if TYPE_CHECKING:
     from transports.tcp.tls import Tls
 
-# How a preamble begins.
-DUPLEX = b"exchange"
-"""The connection is for both directions."""
-THERE = b"exchang>"
-"""It is for the direction from connector to listener."""
-BACK = b"exchang<"
-"""It is for the direction from listener to connector."""
+# The beginnings of a preamble: the direction of the frames on its connection.
+BOTH_WAYS = b"exchange"
+TO_LISTENER = b"exchang>"
+TO_CONNECTOR = b"exchang<"
 RETRY_NS = 10_000_000
+LEAST_ATTEMPT_S = 0.01
+"""The time that an attempt to connect gets at least, even if the time for all attempts has run out."""
 BACKLOG = 4096
-"""Connections that the kernel holds until the listener looks; further attempts are lost for a second or more."""
+"""Connections that the kernel holds until the listener accepts them; further attempts are lost for a second or more."""
 
 
 class TcpLink(Link):
-    """One end: one stream, one each way (simplex), or (a listener that fans in) one for each peer."""
+    """One end. It has one stream; simplex: a stream each way; a fan-in's listener: a stream for each peer."""
 
     def __init__(self, url: str, address: Address, door: Door | None = None, tls: Tls | None = None) -> None:
         self.url = url
@@ -48,7 +47,7 @@ class TcpLink(Link):
         self._door = door
         self._streams: list[TcpStream] = []
         self._outbound: TcpStream | None = None
-        """The one of `_streams` on which this end sends; a fan-in sends on all."""
+        """The stream on which this end sends, one of `_streams`; None for a fan-in, which sends on all of them."""
         self._is_open = True
         warm()
 
@@ -75,29 +74,39 @@ class TcpLink(Link):
     def send(self, batch: FrameBatch, first: int) -> int:
         if self._fan_in and self._streams:
             for stream in self._streams:
-                with contextlib.suppress(PeerGone):  # the others are to have it; `receive` drops a stream that broke
+                # The other peers get the frames even if one stream broke; `receive` drops that one.
+                with contextlib.suppress(PeerGone):
                     stream.send_all(batch, first)
             return batch.count
-        return first if self._outbound is None else self._outbound.send(batch, first)
+        if self._outbound is None:
+            return first
+        return self._outbound.send(batch, first)
 
     def lend(self) -> Lent | None:
         """The compiled calls of a pair, once both ways are connected."""
         if self._outbound is None or self._fan_in or len(self._streams) > 2:
             return None
-        inbound = next((stream for stream in self._streams if stream is not self._outbound), self._outbound)
         newcomers = [sock.fileno() for sock in self._door.sockets] if self._door else []
-        return lent_calls(inbound, self._outbound, newcomers, self._settle)
+        return lent_calls(self._inbound or self._outbound, self._outbound, newcomers, self._settle)
+
+    @property
+    def _inbound(self) -> TcpStream | None:
+        """The stream on which this end only receives; None before it is there, and on a duplex link."""
+        for stream in self._streams:
+            if stream is not self._outbound:
+                return stream
+        return None
 
     def _settle(self) -> None:
-        """See Lent.settle. The next `receive` raises PeerGone."""
+        """Do what lent calls left to Python; see Lent.settle. The next `receive` raises PeerGone if that is due."""
         for stream in self._streams:
             stream.numbers[NOTICE] = 0
         if self._door:
             self._admit(self._door)
 
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
-        if readable and any(stream.holds_a_frame for stream in self._streams):  # which no descriptor shows
-            until_ns = 0
+        if readable and any(stream.holds_a_frame for stream in self._streams):
+            until_ns = 0  # do not sleep: the frame has been read already, so no descriptor becomes ready for it
         fds = [(stream.fd, self._events(stream, readable, writable)) for stream in self._streams]
         newcomers = [(sock.fileno(), READABLE) for sock in self._door.sockets] if self._door else []
         woken = Sleeper(fds + newcomers).sleep(until_ns)
@@ -113,12 +122,12 @@ class TcpLink(Link):
     def _admit(self, door: Door) -> None:
         """Let newcomers in. Only a fan-in takes more than one peer."""
         for newcomer, shown in door.admit():
-            way = shown[: len(DUPLEX)]
-            taken = self._outbound is not None if way != THERE else any(s is not self._outbound for s in self._streams)
-            if taken and not self._fan_in:
+            is_to_listener = shown.startswith(TO_LISTENER)
+            occupant = self._inbound if is_to_listener else self._outbound
+            if occupant is not None and not self._fan_in:
                 door.refuse(newcomer)
             else:
-                self.adopt(newcomer, sends=way != THERE)
+                self.adopt(newcomer, sends=not is_to_listener)
 
     def drain(self, until_ns: int) -> bool:
         try:
@@ -162,10 +171,11 @@ class TcpLink(Link):
 
 
 def _quickack(address: Address) -> bool:
-    chosen = address.options.get("quickack", "off")
-    if chosen == "on" and not hasattr(socket, "TCP_QUICKACK"):
+    """True if the address asks for TCP_QUICKACK. BadAddress if this system lacks it."""
+    is_on = address.options.get("quickack", "off") == "on"
+    if is_on and not hasattr(socket, "TCP_QUICKACK"):
         raise BadAddress(f"{address.url}: this system has no TCP_QUICKACK; Linux has")
-    return chosen == "on"
+    return is_on
 
 
 def _tls(address: Address, listens: bool) -> Tls | None:
@@ -178,6 +188,7 @@ def _tls(address: Address, listens: bool) -> Tls | None:
 
 
 def listen(address: Address) -> Link:
+    """Open a listener's link. CannotListen if the address cannot be had."""
     host, port = address.host_and_port()
     _quickack(address)
     tls = _tls(address, listens=True)
@@ -198,11 +209,12 @@ def listen(address: Address) -> Link:
 
 
 def connect(address: Address, until_ns: int) -> Link:
+    """Open a connector's link. PeerGone if nobody listens in time."""
     tls = _tls(address, listens=False)
     link = TcpLink(address.url, address, tls=tls)
     try:
         for way in _ways(address):
-            link.adopt(_connected(address, tls, until_ns), way != BACK, _preamble(address, way))
+            link.adopt(_connected(address, tls, until_ns), way != TO_CONNECTOR, _preamble(address, way))
     except BaseException:
         link.close(0)
         raise
@@ -210,11 +222,12 @@ def connect(address: Address, until_ns: int) -> Link:
 
 
 def _connected(address: Address, tls: Tls | None, until_ns: int) -> socket.socket:
-    """Connect, again and again until there is a listener. PeerGone if there is none in time."""
+    """Try to connect until there is a listener. PeerGone if there is none in time."""
     host, port = address.host_and_port()
     while True:
+        left_s = (until_ns - time.monotonic_ns()) / 1e9
         try:
-            sock = connected(host, port, max((until_ns - time.monotonic_ns()) / 1e9, 0.01), address)
+            sock = connect_socket(host, port, max(left_s, LEAST_ATTEMPT_S), address)
             return tls.wrap(sock) if tls else sock
         except OSError as error:
             if time.monotonic_ns() >= until_ns:
@@ -223,9 +236,13 @@ def _connected(address: Address, tls: Tls | None, until_ns: int) -> socket.socke
 
 
 def _ways(address: Address) -> tuple[bytes, ...]:
-    return (THERE, BACK) if address.simplex else (DUPLEX,)
+    """The directions of the link's connections, in the order in which a connector makes them."""
+    if address.simplex:
+        return (TO_LISTENER, TO_CONNECTOR)
+    return (BOTH_WAYS,)
 
 
 def _preamble(address: Address, way: bytes) -> bytes:
+    """The first bytes on a connection: its direction, the length of the token as u16, little-endian, the token."""
     token = address.token.encode()
     return way + struct.pack("<H", len(token)) + token

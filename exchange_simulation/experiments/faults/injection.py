@@ -22,7 +22,7 @@ from typing import NamedTuple
 import psutil
 
 from transports.declaration import BreakableServer, BrokerServer
-from transports.sockets import borrowed
+from transports.sockets import borrowed_socket
 
 SO_ATTACH_FILTER = 26
 SO_DETACH_FILTER = 27
@@ -77,8 +77,8 @@ class Target:
             connections = []
             for end in gateway.net_connections("tcp"):
                 if end.laddr in fd_by_remote_address:
-                    gateways_end = stack.enter_context(borrowed(gateway.pid, end.fd))
-                    peers_end = stack.enter_context(borrowed(peer.pid, fd_by_remote_address[end.laddr]))
+                    gateways_end = stack.enter_context(borrowed_socket(gateway.pid, end.fd))
+                    peers_end = stack.enter_context(borrowed_socket(peer.pid, fd_by_remote_address[end.laddr]))
                     connections.append((gateways_end, peers_end))
             if not connections:
                 raise OSError("no TCP connection joins the gateway and its peer")

@@ -24,7 +24,7 @@ from exchange_simulation.messaging.roles import LinkEnd, Links, Role, Sharing
 from exchange_simulation.messaging.supply_chain.agent import ROUTES, ChainAgent
 from exchange_simulation.messaging.supply_chain.chain import NUMBER_OF, Chain, ChainTimes, Location
 from exchange_simulation.messaging.supply_chain.messages import MESSAGES, AgentKind, Message, To
-from transports.base import AS, CONSUMED, Pattern, TransportError
+from transports.base import CONSUMED_PREFIX, SUBSCRIBER_MARK, Pattern, TransportError
 from transports.declaration import BreakableServer, BrokerServer
 
 BROKERLESS = (5, 6, 7)
@@ -127,7 +127,10 @@ def _at_a_broker(chain: Chain, locations: Sequence[Location], links: Links) -> _
         sent = _sent_to(chain, locations, messages)
         if not consumed and not sent:
             continue
-        keys = (*(CONSUMED + each for each in consumed), *(_destination(MESSAGES[m], number) for m, number in sent))
+        keys = (
+            *(CONSUMED_PREFIX + each for each in consumed),
+            *(_destination(MESSAGES[m], number) for m, number in sent),
+        )
         (end,), _ = links.many(LARGEST_MESSAGE, Pattern.ROUTED, [keys], name=name, options={"delivery": delivery})
         routes |= {to: (len(ends), number) for number, to in enumerate(sent)}
         if consumed:
@@ -149,7 +152,7 @@ def _consumed(chain: Chain, locations: Sequence[Location], messages: Sequence[Me
 def _consumed_by(chain: Chain, location: Location, message: Message) -> list[str]:
     if not message.group.is_published:
         return [_destination(message, location.number)]
-    subscriber = f"{AS}{location.kind.name}.{location.number + 1}"
+    subscriber = f"{SUBSCRIBER_MARK}{location.kind.name}.{location.number + 1}"
     families = [
         topic
         for topic in chain.destinations(message)

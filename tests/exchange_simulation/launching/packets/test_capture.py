@@ -21,7 +21,7 @@ from exchange_simulation.launching.packets.capture import Capture, Captured
 from exchange_simulation.launching.packets.pcap import compare_with_counters, counts
 from exchange_simulation.launching.packets.rows import packet_rows
 from tests.machine import until
-from transports.sockets import counted_since, counters, described
+from transports.sockets import counted_since, counters, describe
 
 ROUNDS = 3_000
 ORDER, ANSWER = bytes(40), bytes(70)
@@ -69,7 +69,7 @@ def name(end: socket.socket) -> str:
 
 
 def reading(end: socket.socket) -> dict[str, Any]:
-    return described(end) | counters(end)
+    return describe(end) | counters(end)
 
 
 def as_record(ends: tuple[socket.socket, socket.socket], before: list[dict[str, Any]]) -> dict[str, object]:
