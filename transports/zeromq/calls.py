@@ -28,6 +28,7 @@ class PlainCalls:
     def __init__(self, socket: Socket, watched: Sequence[int] = ()) -> None:
         self._socket = socket
         self._watched = range(1, len(watched) + 1)
+        """The places of the further descriptors in the sleeper, behind libzmq's own."""
         self._sleeper = Sleeper([(descriptor, READABLE) for descriptor in (int(socket.get(zmq.FD)), *watched)])
 
     def send(self, batch: FrameBatch, first: int) -> int:
@@ -72,7 +73,7 @@ class PlainCalls:
         """
         if self.events() & wanted or not self._sleeper.sleep(until_ns):
             return False
-        return any(map(self._sleeper.woke, self._watched))
+        return any(self._sleeper.may_have_woken(index) for index in self._watched)
 
 
 class PlainTopicCalls(PlainCalls):

@@ -150,6 +150,7 @@ _DESCRIPTORS = 8
 
 @njit(inline="always")
 def _noted(numbers: Longs, received: tuple[int, int, int]) -> int:
+    """Note frames dropped and an error for Python; returns the batch's new count."""
     count, dropped, error = received
     if dropped or error:
         numbers[_DROPPED] += dropped
@@ -165,9 +166,9 @@ def _lent_receive(numbers: Longs, _memory: Bytes, buffer: Bytes, offsets: Longs,
 
 @lendable(RECEIVE)
 def _lent_receive_one(numbers: Longs, _memory: Bytes, buffer: Bytes, offsets: Longs, count: int, largest: int) -> int:
-    """Block, as a C program does: it takes fewer system calls than to look, sleep and look again."""
-    one = offsets[: count + 2]
-    return _noted(numbers, _receive_frames(numbers[_IN], buffer, one, count, largest, _WAIT))
+    """Block for one frame, as a C program does: fewer system calls than receiving, sleeping and receiving again."""
+    offsets_of_one = offsets[: count + 2]
+    return _noted(numbers, _receive_frames(numbers[_IN], buffer, offsets_of_one, count, largest, _WAIT))
 
 
 @lendable(SEND)
@@ -181,15 +182,18 @@ def _lent_send(numbers: Longs, _memory: Bytes, buffer: Bytes, offsets: Longs, fi
 
 @lendable(SLEEP)
 def _lent_sleep(numbers: Longs, _memory: Bytes, until_ns: int) -> None:
-    """The descriptor is edge-triggered: the preceding `receive` took all up to its edge, and ppoll tells the rest."""
-    news = poll(numbers[_DESCRIPTORS:], numbers[_TIMESPEC:_DESCRIPTORS], until_ns)
-    if news:
+    """Sleep until the socket or a watched descriptor has news.
+
+    libzmq's descriptor is edge-triggered. The preceding `receive` took all frames, so the next frame is a new edge.
+    """
+    reason = poll(numbers[_DESCRIPTORS:], numbers[_TIMESPEC:_DESCRIPTORS], until_ns)
+    if reason:
         numbers[NOTICE] = 1
-        numbers[_WOKEN] = news == OTHERS
+        numbers[_WOKEN] = reason == OTHERS
 
 
 class Kernels(NamedTuple):
-    """The kernels of a pattern, and the arguments that each takes besides."""
+    """The kernels of a pattern, and the arguments that each takes after the common ones."""
 
     send: Callable[..., tuple[int, int]]
     receive: Callable[..., tuple[int, int, int]]
@@ -262,7 +266,9 @@ def left_by(lent: Lent) -> tuple[int, bool]:
     ZMQError if a call failed.
     """
     numbers = lent.numbers
-    error, dropped, woken = (int(numbers[place]) for place in (_ERROR, _DROPPED, _WOKEN))
+    error = int(numbers[_ERROR])
+    dropped = int(numbers[_DROPPED])
+    woken = int(numbers[_WOKEN])
     numbers[[NOTICE, _ERROR, _DROPPED, _WOKEN]] = 0
     if error:
         raise zmq.ZMQError(error)

@@ -1,10 +1,11 @@
-"""The peers of a socket: who is admitted, refused or gone, and who has subscribed.
+"""The peers of a socket: which are admitted, refused or gone, and how many have subscribed.
 
 Doorman uses ZeroMQ's authentication (ZAP, RFC 27) and its socket monitor, which also gives each connection's
 descriptor, for TCP_NODELAY. The link's own loop serves both; there is no further thread. Neither tells which connection
 a handshake was on, so a listener knows its peers' connections by the frames that come through them: see `meet`.
 
-libzmq has no limit of connections. So a doorman ends the oldest one that brought no frame, once there are too many.
+libzmq does not limit the number of connections. So a doorman ends the oldest connection without a frame, once there
+are too many.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 import zmq
 from zmq.utils import z85
 
-from transports.base import TWO_ENDS, Address, Pattern
+from transports.base import BASIC_PATTERNS, Address, Pattern
 from transports.sockets import end_connection, peer_of, set_nodelay
 from transports.zeromq.calls import Socket
 
@@ -31,12 +32,12 @@ DOOR = b"in"
 SECOND_DOOR = b"out"
 ZAP_ENDPOINT = "inproc://zeromq.zap.01"
 JOINED = b"\0joined"
-"""The last subscription of every subscriber."""
+"""The last subscription of every subscriber: it shows that the publisher has the earlier ones."""
 SUBSCRIBED = b"\1"
 MOST_STRANGERS = 64
-"""Open connections of a listener through which no frame came."""
+"""The most open connections of a listener through which no frame came."""
 MONITORED = struct.Struct("=hi")
-"""The first frame of a monitor's message: event and descriptor. zmq.utils.monitor reads it, too, but loads asyncio."""
+"""The first frame of a monitor's message: event and descriptor. zmq.utils.monitor would load asyncio to read it."""
 WATCHED = zmq.EVENT_ACCEPTED | zmq.EVENT_CONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
 
 
@@ -45,7 +46,10 @@ Credentials = tuple[bytes, tuple[bytes, ...]]
 
 
 def credentials_of(token: str, curve: Curve | None) -> Credentials:
-    return (b"PLAIN", (b"exchange", token.encode())) if curve is None else (b"CURVE", (z85.decode(curve.theirs),))
+    """The credentials that a listener's peers have to show: the token, or with keys the connector's public key."""
+    if curve is None:
+        return (b"PLAIN", (b"exchange", token.encode()))
+    return (b"CURVE", (z85.decode(curve.theirs),))
 
 
 class Doorman:
@@ -55,11 +59,17 @@ class Doorman:
     """
 
     def __init__(self, context: Context, socket: Socket, address: Address, credentials: Credentials | None) -> None:
-        """`credentials`: what peers have to show; None if another doorman of the context checks it for all sockets."""
-        crowd = address.pattern not in TWO_ENDS  # many peers, which cannot be told apart
+        """`credentials`: those that peers have to show; None if another doorman of the context checks them for both."""
+        self._has_crowd = address.pattern not in BASIC_PATTERNS
+        """True for many peers, whose connections cannot be told apart."""
         self._credentials = credentials
         self._nodelay = address.nodelay
-        self._accepted = self._admitted = self._met = 0
+        self._accepted = 0
+        """How many connections were accepted."""
+        self._admitted = 0
+        """How many handshakes succeeded."""
+        self._met = 0
+        """How many connections were noted as peers'."""
         self._takes_one = address.pattern is Pattern.PAIR
         self.doors = {DOOR: self}
         """The doormen of the context by the ZAP domain of their sockets."""
@@ -68,12 +78,15 @@ class Doorman:
         self._may_be_admitted: set[int] = set()
         """Open connections that may be an admitted peer's; one that came after a pair's peer was admitted is not."""
         self._heard: set[int] = set()
+        """Connections through which a frame came."""
         self._peers: set[int] = set()
+        """Open connections of peers."""
         self._has_left = False
         self._connected: int | None = None
+        """The descriptor of a connector's newest connection."""
         self._socket = socket
-        self._crowd = crowd
-        self._hears_nothing = crowd or socket.type == zmq.PUSH
+        self._no_frame_tells = self._has_crowd or socket.type == zmq.PUSH
+        """True if no frame tells which connections are peers'."""
         self._monitor = socket.get_monitor_socket(WATCHED)
         self._zap = self._open_zap(context) if credentials is not None else None
         watched = [self._monitor] if self._zap is None else [self._monitor, self._zap]
@@ -98,9 +111,11 @@ class Doorman:
     @property
     def connections(self) -> list[int]:
         """Descriptors of the open connections to peers; of all connections if no frame can tell which are peers'."""
-        if self._peers and not self._crowd:
+        if self._peers and not self._has_crowd:
             return sorted(self._peers)
-        return sorted(self._open) if self._hears_nothing else []
+        if self._no_frame_tells:
+            return sorted(self._open)
+        return []
 
     @property
     def peer_left(self) -> bool:
@@ -109,11 +124,14 @@ class Doorman:
         A pair's peer, and a listener, has left for good once its connection broke: libzmq connects again by itself,
         perhaps to a successor, and what was under way is lost.
         """
-        if self._crowd:
+        if self._has_crowd:
             return self._admitted > 0 and not self._open
-        return self._has_left or (
-            self._admitted > 0 and not self._peers and (self._met >= self._admitted or not self._may_be_admitted)
-        )
+        if self._has_left:
+            return True
+        if self._admitted == 0 or self._peers:
+            return False
+        has_met_all = self._met >= self._admitted
+        return has_met_all or not self._may_be_admitted
 
     def meet(self, descriptor: int) -> None:
         """Note a connection as a peer's, since a frame came through it."""
@@ -140,9 +158,9 @@ class Doorman:
     def _keep_room(self) -> None:
         """End the oldest connections that brought no frame, if there are too many.
 
-        A peer among them comes again; one of a pair is refused then, and gets PeerGone.
+        A peer that is among them connects again; a pair's peer is refused then, and gets PeerGone.
         """
-        if self._hears_nothing or len(self._open) - len(self._peers) <= MOST_STRANGERS:
+        if self._no_frame_tells or len(self._open) - len(self._peers) <= MOST_STRANGERS:
             return
         strangers = [descriptor for descriptor in self._open if descriptor not in self._peers]
         for descriptor in strangers[:-MOST_STRANGERS]:
@@ -150,11 +168,14 @@ class Doorman:
 
     def _verdict(self, request: Sequence[bytes]) -> list[bytes]:
         """ZAP's reply: version, request id, status, text, user id, metadata. A pair's door takes no second peer."""
-        version, request_id, domain, *_, mechanism = request[:6]
+        version, request_id, domain, _address, _identity, mechanism, *credentials = request
         door = self.doors[domain]
-        is_free = not (door._takes_one and door._admitted)
-        welcome = is_free and (mechanism, tuple(request[6:])) == self._credentials
-        status, text = (b"200", b"OK") if welcome else (b"400", b"unknown run")
+        is_occupied = door._takes_one and door._admitted > 0
+        has_credentials = (mechanism, tuple(credentials)) == self._credentials
+        if has_credentials and not is_occupied:
+            status, text = b"200", b"OK"
+        else:
+            status, text = b"400", b"unknown run"
         return [version, request_id, status, text, b"", b""]
 
     def _note(self, event: int, descriptor: int) -> None:
@@ -172,8 +193,9 @@ class Doorman:
             case zmq.EVENT_DISCONNECTED:
                 self._open.pop(descriptor, None)
                 self._may_be_admitted.discard(descriptor)
-                has_one_peer = self._takes_one or (self._connected is not None and not self._crowd)
-                self._has_left |= has_one_peer and descriptor in self._peers
+                has_one_peer = self._takes_one or (self._connected is not None and not self._has_crowd)
+                if has_one_peer and descriptor in self._peers:
+                    self._has_left = True
                 self._peers.discard(descriptor)
 
     def _opened(self, descriptor: int) -> None:

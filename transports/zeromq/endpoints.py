@@ -3,14 +3,14 @@
 pair      PAIR and PAIR, which takes one peer, so no stranger ever gets an answer; with `?topology=simplex` two
           connections of PUSH and PULL, the second on the port that `back` names
 fan-in    a ROUTER, and DEALERs
-queue     a PULL at each listener; each PUSH connects to all listeners and deals its messages round-robin, since there
-          is nothing in the middle from which the fastest listener could take more
+queue     a PULL at each listener; each PUSH connects to all listeners and deals its messages round-robin: without a
+          broker the fastest listener cannot take more than the others
 fanout,   publishers have an XPUB, which waits for its slowest subscriber, and a PULL for replies; subscribers have
 topic     a SUB and a PUSH, which connect to every publisher
 requests  a ROUTER, which knows the sender of each request, and DEALERs
 
 Subscriptions take time to reach a publisher, which drops messages that match none. So the last subscription of each
-subscriber is JOINED, with which no frame begins: once a publisher has it, it has the earlier ones too.
+subscriber is JOINED, with which no frame begins: a publisher that has JOINED has the subscriber's other ones too.
 
 A listener is a PLAIN server whose password is the token: libzmq turns away a peer without the token, or that does not
 speak ZMTP, before it reads a message. With keys it is a CURVE server, which admits the connector's key only, and needs
@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import zmq
 
-from transports.base import MANY_LISTENERS, Address, BadAddress, CannotListen, Link, Pattern, TransportError
+from transports.base import MANY_LISTENER_PATTERNS, Address, BadAddress, CannotListen, Link, Pattern, TransportError
 from transports.zeromq.calls import Socket
 from transports.zeromq.doorman import JOINED, Context, credentials_of
 from transports.zeromq.link import HIGH_WATER_MARK, ZeroMqLink
@@ -39,7 +39,7 @@ RECONNECT_MS = 10
 HANDSHAKE_MS = 60_000
 LINGER_MS = 1000
 MAX_MESSAGE_BYTES = 2 << 20
-"""libzmq drops a peer that announces a longer message, before it takes memory for it. Benchmarks send up to 1 MiB."""
+"""libzmq drops a peer that announces a longer message, before it allocates memory. Benchmarks send up to 1 MiB."""
 
 
 class Kinds(NamedTuple):
@@ -79,14 +79,17 @@ def _curve(address: Address, end: str) -> Curve | None:
     return Keys.of(address).curve(end)
 
 
-def _open(address: Address, of_pattern: dict[Pattern, Kinds], curve: Curve | None) -> ZeroMqLink:
+def _open(address: Address, kinds_of_patterns: dict[Pattern, Kinds], curve: Curve | None) -> ZeroMqLink:
     """A link on new sockets."""
-    kinds = SIMPLEX if address.simplex else of_pattern[address.pattern]
+    kinds = SIMPLEX if address.simplex else kinds_of_patterns[address.pattern]
+    # Only sockets of one context meet over inproc.
     context = zmq.Context.instance() if address.scheme == "zeromq+inproc" else zmq.Context()
-    first = _socket(context, address, kinds.inbound)
-    second = first if kinds.outbound is None else _socket(context, address, kinds.outbound)
-    _prepare(second if second.type == zmq.XPUB else first, address)
-    return ZeroMqLink(address, context, first, second, credentials_of(address.token, curve))
+    inbound = _socket(context, address, kinds.inbound)
+    outbound = inbound
+    if kinds.outbound is not None:
+        outbound = _socket(context, address, kinds.outbound)
+    _prepare(outbound if outbound.type == zmq.XPUB else inbound, address)
+    return ZeroMqLink(address, context, inbound, outbound, credentials_of(address.token, curve))
 
 
 def _socket(context: Context, address: Address, kind: int) -> Socket:
@@ -95,7 +98,7 @@ def _socket(context: Context, address: Address, kind: int) -> Socket:
     for name, option in (("sndbuf", zmq.SNDBUF), ("rcvbuf", zmq.RCVBUF)):
         if name in address.options:
             socket.setsockopt(option, int(address.options[name]))
-    socket.linger = LINGER_MS  # a listener copies it when it is made; libzmq's default is for ever
+    socket.linger = LINGER_MS  # `bind` copies the value into the listener; libzmq's default is infinite
     socket.setsockopt(zmq.RECONNECT_IVL, RECONNECT_MS)
     socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
     socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
@@ -104,7 +107,7 @@ def _socket(context: Context, address: Address, kind: int) -> Socket:
 
 
 def _prepare(socket: Socket, address: Address) -> None:
-    """Refuse frames without room instead of dropping them (XPUB_NODROP, ROUTER_MANDATORY), and subscribe."""
+    """Make a ROUTER for requests and an XPUB refuse frames without room instead of dropping them; subscribe a SUB."""
     if address.pattern is Pattern.REQUESTS and socket.type == zmq.ROUTER:
         socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
     if socket.type == zmq.XPUB:
@@ -116,12 +119,15 @@ def _prepare(socket: Socket, address: Address) -> None:
 
 
 def _subscriptions(address: Address) -> list[bytes]:
-    """The prefixes of the frames that a subscriber is to get."""
+    """The prefixes of the frames that a subscriber asks for. BadAddress for a pattern that prefixes cannot express."""
     if address.pattern is not Pattern.TOPIC:
         return [b""]
     from transports.topics import check_key, prefixes
 
-    return [prefix for key in address.keys for prefix in prefixes(check_key(key))]
+    subscriptions: list[bytes] = []
+    for key in address.keys:
+        subscriptions += prefixes(check_key(key))
+    return subscriptions
 
 
 def _endpoint(address: Address) -> str:
@@ -131,20 +137,23 @@ def _endpoint(address: Address) -> str:
         address.host_and_port()
     if not address.place:
         raise BadAddress(f"{address.url!r} lacks a place behind {address.scheme}://")
-    if "back" in address.options and not _has_way_back(address):
+    if "back" in address.options and not _has_second_connection(address):
         raise BadAddress(f"{address.url}: back is the second port of topology=simplex, fanout or topic")
     _subscriptions(address)
     return f"{kind}://{address.place}"
 
 
-def _has_way_back(address: Address) -> bool:
+def _has_second_connection(address: Address) -> bool:
+    """True if a link has a connection for each direction."""
     return address.simplex or LISTENER[address.pattern].outbound is not None
 
 
 def _endpoints(address: Address) -> list[str]:
     """The endpoint at which the listener receives, and the one at which it sends if that is another."""
     endpoint = _endpoint(address)
-    return [endpoint, _back_endpoint(address)] if _has_way_back(address) else [endpoint]
+    if _has_second_connection(address):
+        return [endpoint, _back_endpoint(address)]
+    return [endpoint]
 
 
 def _back_endpoint(address: Address) -> str:
@@ -159,8 +168,11 @@ def _back_endpoint(address: Address) -> str:
 
 
 def _places(address: Address) -> list[Address]:
-    """The addresses of the listeners, which may be several: `host:1,host:2`, with a way back also `back=3,4`."""
-    if address.pattern not in MANY_LISTENERS:
+    """The addresses of the listeners to which a connector connects, each with its own place and `back`.
+
+    For example: the place `host:1,host:2` with `back=3,4` names two listeners.
+    """
+    if address.pattern not in MANY_LISTENER_PATTERNS:
         return [address]
     places = [replace(address, place=place) for place in address.place.split(",")]
     if "back" not in address.options:
@@ -176,8 +188,10 @@ def _places(address: Address) -> list[Address]:
 def listen(address: Address) -> Link:
     endpoints = _endpoints(address)
     endpoint = endpoints[0]
-    if endpoint.startswith("ipc://") and Path(endpoint[6:]).exists() and not _is_orphan(endpoint[6:]):
-        raise CannotListen(f"cannot listen on {address.url}: {endpoint[6:]} exists; choose another path")
+    if endpoint.startswith("ipc://"):
+        path = endpoint.removeprefix("ipc://")
+        if Path(path).exists() and not _is_orphan(path):
+            raise CannotListen(f"cannot listen on {address.url}: {path} exists; choose another path")
     curve = _curve(address, "listener")
     link = _open(address, LISTENER, curve)
     if address.pattern is Pattern.PAIR and address.scheme != "zeromq+inproc":
@@ -193,7 +207,7 @@ def listen(address: Address) -> Link:
 
 
 def _is_orphan(path: str) -> bool:
-    """Whether it is the socket of a process that died: nobody listens. libzmq replaces the file."""
+    """True for the socket of a process that died, at which nobody listens. libzmq replaces such a file."""
     if not Path(path).is_socket():
         return False
     with socket.socket(socket.AF_UNIX) as caller:
@@ -202,19 +216,23 @@ def _is_orphan(path: str) -> bool:
 
 def _with_ports(address: Address, bound: list[str]) -> str:
     """The URL with the ports that the sockets got."""
-    port, *back = (endpoint.rpartition(":")[2] for endpoint in bound)
-    place = f"{address.place.rpartition(':')[0]}:{port}"
-    return replace(address, place=place, options={**address.options, **({"back": back[0]} if back else {})}).url
+    ports = [endpoint.rpartition(":")[2] for endpoint in bound]
+    place = f"{address.place.rpartition(':')[0]}:{ports[0]}"
+    options = dict(address.options)
+    if len(ports) > 1:
+        options["back"] = ports[1]
+    return replace(address, place=place, options=options).url
 
 
 def connect(address: Address, _until_ns: int) -> Link:
-    """Returns at once; libzmq connects when it can."""
-    places = [_endpoints(place) for place in _places(address)]
+    """Open a connector's link. It returns at once; libzmq connects as soon as a listener is there."""
+    listeners = [_endpoints(place) for place in _places(address)]
     curve = _curve(address, "connector")
     link = _open(address, CONNECTOR, curve)
     try:
-        for place in places:
-            link.connect(place[::-1], address.token, curve)
+        for endpoints in listeners:
+            # A listener's endpoints are its inbound and its outbound; the connector receives at the latter.
+            link.connect(endpoints[::-1], address.token, curve)
     except zmq.ZMQError as error:
         link.close(0)
         raise TransportError(f"cannot connect to {address.url}: {error.strerror}") from error
