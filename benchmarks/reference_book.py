@@ -15,7 +15,7 @@ from exchange.messages import ASK, BID, Cancel, Cancelled, Confirmation, Message
 
 
 @dataclass
-class RestingOrder:
+class ReferenceOrder:
     id: int
     side: int
     price: int  # ticks
@@ -30,7 +30,7 @@ class ReferenceBook:
     ) -> None:
         self.max_price, self.policy, self.capacity, self.with_ids = max_price, policy, capacity, with_ids
         self.levels: dict[int, SortedDict] = {ASK: SortedDict(), BID: SortedDict()}
-        self.by_id: dict[int, RestingOrder] = {}
+        self.by_id: dict[int, ReferenceOrder] = {}
         self.resting_count = 0
 
     def handle(self, message: Order | Cancel) -> list[Message]:
@@ -48,7 +48,7 @@ class ReferenceBook:
     def quote(self) -> Quote:
         return Quote(bid=self.best_bid, ask=self.best_ask)
 
-    def resting(self, side: int) -> list[RestingOrder]:
+    def resting(self, side: int) -> list[ReferenceOrder]:
         """Best price first, oldest first within a price."""
         levels = self.levels[side]
         prices = levels if side == ASK else reversed(levels)
@@ -112,13 +112,13 @@ class ReferenceBook:
         return traded
 
     def _rest(self, order: Order, volume: int) -> None:
-        resting = RestingOrder(order.id, order.side, order.price, volume)
+        resting = ReferenceOrder(order.id, order.side, order.price, volume)
         self.levels[order.side].setdefault(order.price, deque()).append(resting)
         self.resting_count += 1
         if self.with_ids:
             self.by_id[order.id] = resting
 
-    def _take_out(self, resting: RestingOrder) -> None:
+    def _take_out(self, resting: ReferenceOrder) -> None:
         queue = self.levels[resting.side][resting.price]
         queue.remove(resting)
         if not queue:

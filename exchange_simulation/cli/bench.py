@@ -10,7 +10,7 @@ from exchange_simulation.cli.command import Command
 from exchange_simulation.cli.main import LoadingGroup
 
 if TYPE_CHECKING:
-    from exchange_simulation.messaging.benchmark import Benchmark
+    from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 
 
 class BenchCommand(Command):
@@ -58,7 +58,7 @@ def command(ctx: click.Context) -> None:
         terminal().print(table)
 
 
-def command_of(benchmark: Benchmark | None) -> click.Command:
+def command_of(benchmark: BenchmarkDefinition | None) -> click.Command:
     """The command `exchange bench NAME`; for None the command `exchange bench suite`."""
     from exchange_simulation.messaging.options import parameters
 

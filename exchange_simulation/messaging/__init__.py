@@ -10,7 +10,7 @@ answer, figures, columns, plots, and what its paper printed. The rig has for it:
 
 | file | what |
 |---|---|
-| benchmark.py | Benchmark, Cell, Counts, Column, Plot, Published; by_size and `by_size_and(option)`: points |
+| benchmark.py | BenchmarkDefinition, Cell, Counts, Column, Plot, Published; by_size and `by_size_and(option)`: points |
 | options.py | SIZES, COUNT, `numbers(...)`; any click.Option may be a benchmark's; see `cell.settings` |
 | roles.py | Role, RoleResult; Links makes ends of links: `pair(size)`, `many(size, pattern)`; check_descriptors |
 | flow.py, requests.py | tasks of roles: Publish, Consume, ConsumeShared; Ask, Answer, AskOwn, AnswerAll |

@@ -224,7 +224,7 @@ def by_size_and(name: str) -> Callable[[Settings], list[Point]]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Benchmark:
+class BenchmarkDefinition:
     name: str = ""
     """The file's name, filled in by `benchmark_of`."""
     about: str

@@ -14,7 +14,7 @@ from exchange_simulation.launching.errors import sentence
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.record.machine import host_facts, now, versions
-from exchange_simulation.messaging.benchmark import Benchmark, Settings, known_s
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition, Settings, known_s
 from exchange_simulation.messaging.cell_turns import measure_in_turns
 from exchange_simulation.messaging.measurements import Measurements
 from exchange_simulation.messaging.setup import BenchmarkPlan, Setup, check_cells, plan_of
@@ -56,7 +56,9 @@ def why_it_ended(error: BaseException) -> str:
     return sentence(error) if isinstance(error, Exception) else INTERRUPTED
 
 
-def record_of(benchmark: Benchmark, settings: Settings, name: str, brokers: Brokers, on_growth: OnGrowth) -> Record:
+def record_of(
+    benchmark: BenchmarkDefinition, settings: Settings, name: str, brokers: Brokers, on_growth: OnGrowth
+) -> Record:
     """Measure; returns bench.json's content. An error is raised if nothing was measured before it."""
     head = head_of(name, benchmark.name, benchmark.about, benchmark.paper)
     began_s = time.monotonic()
@@ -89,7 +91,7 @@ def record_of(benchmark: Benchmark, settings: Settings, name: str, brokers: Brok
 
 
 def _announce(
-    benchmark: Benchmark, plan: BenchmarkPlan, role_counts: Sequence[int], repeats: int, rule: RedoRule | None
+    benchmark: BenchmarkDefinition, plan: BenchmarkPlan, role_counts: Sequence[int], repeats: int, rule: RedoRule | None
 ) -> None:
     """Say how much is measured, how long that takes at least (the length of a flood is not known), and what is not.
 

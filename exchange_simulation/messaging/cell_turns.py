@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from exchange.json_records import Record
 from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.record.noise import noise_words
-from exchange_simulation.messaging.benchmark import Benchmark, Cell, Figures
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition, Cell, Figures
 from exchange_simulation.messaging.measurements import Measurements
 from exchange_simulation.messaging.measuring import COMPLETE, INVALID, PARTIAL, is_timed, measure
 from exchange_simulation.messaging.report import reasons_in_words
@@ -49,7 +49,7 @@ def steps_of(cells: Sequence[Cell], repeats: int) -> list[CellStep]:
 
 
 def measure_in_turns(
-    benchmark: Benchmark, repeats: int, setup: Setup, measurements: Measurements, on_each: Callable[[], None]
+    benchmark: BenchmarkDefinition, repeats: int, setup: Setup, measurements: Measurements, on_each: Callable[[], None]
 ) -> str | None:
     """Measure every cell once, then every cell again, since a machine's speed drifts; returns why it ended early.
 
@@ -76,7 +76,7 @@ def measure_in_turns(
     return None
 
 
-def _long_enough(benchmark: Benchmark, cell: Cell, setup: Setup) -> tuple[Cell, Record]:
+def _long_enough(benchmark: BenchmarkDefinition, cell: Cell, setup: Setup) -> tuple[Cell, Record]:
     """Measure; if that was too short to be timed, measure again with more messages or a longer sample, if that may be.
 
     Returns the cell that was measured at last, with which the next repeat begins. Too short to the end is invalid.
@@ -100,7 +100,7 @@ def _may_be_longer(cell: Cell, has_count: bool) -> bool:
 
 
 def _report_progress(
-    benchmark: Benchmark, cell: Cell, repeat: int, record: Record, left_s: float, is_made_again: bool
+    benchmark: BenchmarkDefinition, cell: Cell, repeat: int, record: Record, left_s: float, is_made_again: bool
 ) -> None:
     """Say what came of a measurement, whether noise sets it aside, and how long the others take if that is long."""
     outcome = _figures_in_words(benchmark, record["figures"]) or "; ".join(reasons_in_words(record["reasons"]))
@@ -111,7 +111,7 @@ def _report_progress(
     say(f"{benchmark.name} {repeat}: {cell}: {outcome}")
 
 
-def _figures_in_words(benchmark: Benchmark, figures: Figures) -> str:
+def _figures_in_words(benchmark: BenchmarkDefinition, figures: Figures) -> str:
     """The main figures; the table has all."""
     columns = [column for column in benchmark.columns if column.with_interval and column.name in figures]
     return ", ".join(f"{number(figures[column.name])} {column.title}" for column in columns)

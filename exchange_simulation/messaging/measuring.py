@@ -16,7 +16,7 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.record.noise import NoiseMeter
 from exchange_simulation.launching.record.status import sockets_differ
 from exchange_simulation.launching.transport_settings import runs_in_one_process
-from exchange_simulation.messaging.benchmark import Benchmark, Cell, Figures
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition, Cell, Figures
 from exchange_simulation.messaging.machine import Reading, figures_of, read, read_every_second, seconds_of
 from exchange_simulation.messaging.role_process import Forked, Threaded, fork, start_thread
 from exchange_simulation.messaging.roles import Role, RoleResult
@@ -195,7 +195,7 @@ def progress_of(what: str, roles: Iterable[Role]) -> Iterator[OnCount]:
         yield now_and_then(on_count, lambda: COUNT_EVERY_S)
 
 
-def measure(benchmark: Benchmark, cell: Cell, setup: Setup) -> Record:
+def measure(benchmark: BenchmarkDefinition, cell: Cell, setup: Setup) -> Record:
     """The repeat's record; its `status` is partial if a role was lost, invalid if the answer is wrong."""
     broker = setup.brokers.get(cell.transport)
     noise = NoiseMeter()
@@ -254,7 +254,7 @@ def usage_of(server: BrokerServer) -> ServerUsage:
 
 
 def _judged(
-    benchmark: Benchmark,
+    benchmark: BenchmarkDefinition,
     cell: Cell,
     outcome: CellOutcome,
     at_broker: list[dict[str, Any]],
@@ -279,7 +279,7 @@ def _judged(
     }
 
 
-def is_timed(benchmark: Benchmark, figures: Figures) -> bool:
+def is_timed(benchmark: BenchmarkDefinition, figures: Figures) -> bool:
     """Whether a repeat has the benchmark's main figure: the clock ran for long enough."""
     return any(column.with_interval and column.name in figures for column in benchmark.columns)
 

@@ -13,7 +13,7 @@ from exchange_simulation.launching.option_types import Count, Cpus, Listed, Nagl
 from exchange_simulation.launching.options import broker_options, json_option, network_option, results_option, together
 from exchange_simulation.launching.transport_settings import ignored
 from exchange_simulation.launching.typed_settings import was_typed
-from exchange_simulation.messaging.benchmark import QUICK_HELP, Benchmark, Settings
+from exchange_simulation.messaging.benchmark import QUICK_HELP, BenchmarkDefinition, Settings
 from exchange_simulation.messaging.roles import HOSTS
 
 LARGEST = 1 << 20
@@ -189,7 +189,7 @@ cpus_option = click.option(
 )
 
 
-def parameters(benchmark: Benchmark | None) -> list[click.Parameter]:
+def parameters(benchmark: BenchmarkDefinition | None) -> list[click.Parameter]:
     """All options of a benchmark's command, its own among them; None for the suite, in which defaults differ."""
     transports, repeats = (benchmark.transports, benchmark.repeats) if benchmark else (None, None)
     own, lacks = (benchmark.options, benchmark.lacks) if benchmark else ((), ())
@@ -226,13 +226,13 @@ def parameters(benchmark: Benchmark | None) -> list[click.Parameter]:
     return [transport, *own, *(option for option in shared if option.name not in lacks)]
 
 
-def settings_of(benchmark: Benchmark, typed: Mapping[str, Any]) -> Settings:
+def settings_of(benchmark: BenchmarkDefinition, typed: Mapping[str, Any]) -> Settings:
     """The options' values, with those of `--quick`."""
     quick = {"repeats": QUICK_REPEATS, **benchmark.quick} if typed["quick"] else {}
     return {**typed, **{name: value for name, value in quick.items() if not was_typed(name)}}
 
 
-def settings_in_words(benchmark: Benchmark, words: Sequence[str]) -> tuple[Settings, set[str]]:
+def settings_in_words(benchmark: BenchmarkDefinition, words: Sequence[str]) -> tuple[Settings, set[str]]:
     """(the settings that these words make after `exchange bench NAME`, the names of those that the words give)."""
     command = click.Command(benchmark.name, params=parameters(benchmark))
     with command.make_context(benchmark.name, [*words]) as context:
@@ -240,7 +240,7 @@ def settings_in_words(benchmark: Benchmark, words: Sequence[str]) -> tuple[Setti
         return settings_of(benchmark, values), set(filter(was_typed, values))
 
 
-def settings_again(record: Mapping[str, Any], benchmark: Benchmark | None) -> Settings:
+def settings_again(record: Mapping[str, Any], benchmark: BenchmarkDefinition | None) -> Settings:
     """The settings of a record of a benchmark, or of a suite: lists become tuples, and options left open defaults.
 
     A setting that all of its transports ignored is left out: it is refused now.

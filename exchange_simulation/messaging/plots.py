@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from exchange_simulation.messaging.benchmark import Benchmark, Plot, Published, size_in_words, value_in_words
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition, Plot, Published, size_in_words, value_in_words
 from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.reports.drawing.canvas import empty_axes, linear_x, linear_y, log_x, log_y, time_x
 from exchange_simulation.reports.drawing.chart import (
@@ -44,7 +44,7 @@ def figures_of(record: Mapping[str, Any]) -> Iterator[Figure]:
         yield from _figures(benchmark_of(part["benchmark"]), part["rows"])
 
 
-def _figures(benchmark: Benchmark, rows: Sequence[Row]) -> Iterator[Figure]:
+def _figures(benchmark: BenchmarkDefinition, rows: Sequence[Row]) -> Iterator[Figure]:
     over_time = list(_seconds_as_rows(rows)) if benchmark.series else []
     rows = [*rows, *benchmark.derived(rows)]
     for plot in (*benchmark.plots, *benchmark.series):

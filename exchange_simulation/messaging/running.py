@@ -16,7 +16,7 @@ from exchange_simulation.launching.files import dated_name
 from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.transport_settings import check_some_have
-from exchange_simulation.messaging.benchmark import Benchmark, Settings
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition, Settings
 from exchange_simulation.messaging.benchmark_record import FAULTS, INTERRUPTED, OnGrowth, record_of
 from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.measurements import lacks_intervals
@@ -44,12 +44,14 @@ class MeasuredBenchmark(NamedTuple):
     record: Record
 
 
-def run_benchmark(benchmark: Benchmark, settings: Settings, output: BenchmarkOutput) -> int:
+def run_benchmark(benchmark: BenchmarkDefinition, settings: Settings, output: BenchmarkOutput) -> int:
     """Measure one benchmark and show it; returns the exit code: 0 if every answer was right."""
     return _show(measured_benchmark(benchmark, settings, output.results, output.name), output)
 
 
-def measured_benchmark(benchmark: Benchmark, settings: Settings, results: str, name: str | None) -> MeasuredBenchmark:
+def measured_benchmark(
+    benchmark: BenchmarkDefinition, settings: Settings, results: str, name: str | None
+) -> MeasuredBenchmark:
     """Measure one benchmark in a new folder of `results`."""
     check_some_have(settings, settings["transport"])
     return _measured(benchmark.name, partial(record_of, benchmark, settings), results, name)

@@ -30,7 +30,7 @@ from exchange_simulation.launching.priority import processors_of
 from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.launching.transport_settings import network_fits, runs_in_one_process, settled, those_that
 from exchange_simulation.messaging import round_trips
-from exchange_simulation.messaging.benchmark import Benchmark, Cell, Settings, size_in_words
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition, Cell, Settings, size_in_words
 from exchange_simulation.messaging.flow import ceiling_per_s
 from exchange_simulation.messaging.payload import MessageSource, Receipt
 from exchange_simulation.messaging.roles import CONSUMER, HOSTS, PUBLISHER, Links, Role, check_descriptors, open_links
@@ -55,7 +55,7 @@ class BenchmarkPlan:
     cells: Sequence[Cell]
     left_out: Sequence[str]
 
-    def patterns(self, benchmark: Benchmark) -> dict[str, list[Pattern]]:
+    def patterns(self, benchmark: BenchmarkDefinition) -> dict[str, list[Pattern]]:
         """Patterns of each transport's links besides pairs, each once."""
         found: dict[str, dict[Pattern, None]] = {}
         for cell in self.cells:
@@ -63,7 +63,7 @@ class BenchmarkPlan:
         return {transport: list(patterns) for transport, patterns in found.items()}
 
 
-def plan_of(benchmark: Benchmark, settings: Settings) -> BenchmarkPlan:
+def plan_of(benchmark: BenchmarkDefinition, settings: Settings) -> BenchmarkPlan:
     """A cell for each point over each transport. UserError if nothing can be measured over one of them.
 
     One that cannot have the network, or Nagle's algorithm, is left out if another one can.
@@ -130,7 +130,7 @@ def carried_per_s(cell: Cell) -> float:
     return rate_bit_per_s / 8 / cell.size if rate_bit_per_s else math.inf
 
 
-def check_cells(benchmark: Benchmark, cells: Iterable[Cell]) -> list[int]:
+def check_cells(benchmark: BenchmarkDefinition, cells: Iterable[Cell]) -> list[int]:
     """Count each cell's roles. UserError if its rate is too high, or the launcher has too few descriptors for it.
 
     They are a pipe to each role, and ports that are kept free for it.

@@ -14,7 +14,7 @@ from exchange_simulation.launching.record.status import Offered
 from exchange_simulation.messaging.benchmark import (
     MAX,
     RATE,
-    Benchmark,
+    BenchmarkDefinition,
     Cell,
     Column,
     Figures,
@@ -229,7 +229,7 @@ RATE_SCALE = Scale(
 )
 
 
-def with_rates(declared: Benchmark) -> Benchmark:
+def with_rates(declared: BenchmarkDefinition) -> BenchmarkDefinition:
     """The benchmark with `--rate`: each point at each rate; latency from due, and the publishers' own lag."""
     return replace(
         declared,

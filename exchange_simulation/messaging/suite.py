@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from exchange.json_records import Record
 from exchange_simulation.launching.errors import users_mistake
 from exchange_simulation.launching.launch.brokers import Brokers
-from exchange_simulation.messaging.benchmark import Benchmark, Cell, Settings
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition, Cell, Settings
 from exchange_simulation.messaging.benchmark_record import (
     FAULTS,
     INTERRUPTED,
@@ -38,7 +38,7 @@ SHARED = (
 )
 """Options of the suite that hold for every benchmark."""
 
-Job = tuple[Benchmark, Settings]
+Job = tuple[BenchmarkDefinition, Settings]
 
 
 def jobs_of_suite(settings: Settings) -> Iterator[Job]:
@@ -59,7 +59,7 @@ def jobs_of_suite(settings: Settings) -> Iterator[Job]:
             yield benchmark, own
 
 
-def _able(benchmark: Benchmark, settings: Settings, transports: Iterable[str]) -> tuple[str, ...]:
+def _able(benchmark: BenchmarkDefinition, settings: Settings, transports: Iterable[str]) -> tuple[str, ...]:
     """Choose the transports that support every pattern of their cells."""
 
     def is_able(transport: str) -> bool:

@@ -21,7 +21,15 @@ from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.notices import heard_by
 from exchange_simulation.launching.record.noise import noise_share
 from exchange_simulation.launching.transport_settings import check_some_have
-from exchange_simulation.messaging.benchmark import RATE, Benchmark, Cell, Scale, Settings, messages_at, value_in_words
+from exchange_simulation.messaging.benchmark import (
+    RATE,
+    BenchmarkDefinition,
+    Cell,
+    Scale,
+    Settings,
+    messages_at,
+    value_in_words,
+)
 from exchange_simulation.messaging.benchmark_record import record_of
 from exchange_simulation.messaging.benchmarks import benchmark_of, names
 from exchange_simulation.messaging.flow import ceiling_per_s
@@ -58,7 +66,7 @@ class Objective(Protocol):
 class BenchmarkLoad:
     """A benchmark with its settings; the value of its scale's option is the load."""
 
-    benchmark: Benchmark
+    benchmark: BenchmarkDefinition
     settings: Settings
     start: float | None = None
     """The value at which the search begins; None for that of the scale."""
@@ -236,7 +244,7 @@ def load_of(text: str, start: float | None, objective: Objective | None = None) 
     return BenchmarkLoad(benchmark, {**settings, **_one_of_each(benchmark, settings, typed)}, start, objective)
 
 
-def _one_of_each(benchmark: Benchmark, settings: Settings, typed: set[str]) -> Settings:
+def _one_of_each(benchmark: BenchmarkDefinition, settings: Settings, typed: set[str]) -> Settings:
     """The first transport, 64 bytes, and the largest value of each other list, since a capacity is of one cell.
 
     Lists that the user gave stay, and so does a list that makes no points, as the supply chain's interactions.

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from exchange_simulation.messaging.benchmark import Benchmark
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.streams import with_rates
 
 AMQP, MRG, ZEROMQ = "AMQP over InfiniBand", "Red Hat and Intel, MRG Messaging", "ZeroMQ 0.2 tests"
@@ -62,8 +62,8 @@ def names() -> list[str]:
     return [module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__)]
 
 
-def benchmark_of(name: str) -> Benchmark:
-    declared: Benchmark = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").BENCHMARK
+def benchmark_of(name: str) -> BenchmarkDefinition:
+    declared: BenchmarkDefinition = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").BENCHMARK
     return replace(with_rates(declared) if declared.paced else declared, name=name)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.messaging.benchmark import (
-    Benchmark,
+    BenchmarkDefinition,
     Cell,
     Column,
     Counts,
@@ -60,7 +60,7 @@ def figures(cell: Cell, results: Results) -> Figures:
     return {**stream_figures, "frames_per_s": frames_per_s, "messages_per_s": frames_per_s * packed(cell)}
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = BenchmarkDefinition(
     about="6-byte messages, packed into frames by the application: messages/s by the frame's size",
     paper="ZeroMQ 0.2 tests, impact of buffer size",
     points=points,

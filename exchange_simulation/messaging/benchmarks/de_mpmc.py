@@ -10,7 +10,15 @@ Brokerless: k connections, PUSH to PULL, that have nothing in common but the mac
 
 from __future__ import annotations
 
-from exchange_simulation.messaging.benchmark import Benchmark, Column, Counts, Makes, Plot, by_size_and, on_gige
+from exchange_simulation.messaging.benchmark import (
+    BenchmarkDefinition,
+    Column,
+    Counts,
+    Makes,
+    Plot,
+    by_size_and,
+    on_gige,
+)
 from exchange_simulation.messaging.options import COUNT, numbers, sizes
 from exchange_simulation.messaging.streams import Streams
 
@@ -19,7 +27,7 @@ STREAMS = Streams(lambda cell: cell.count(COUNTS), "pairs", of_each="pair_messag
 CPU = {"broker_cores": "broker", "consumer_cores": "consumers", "publisher_cores": "publishers"}
 PAIRS = numbers("--pairs", "pairs", 256, "1,2,4,8", "K", "How many pairs at the same time.")
 
-BENCHMARK = Benchmark(
+BENCHMARK = BenchmarkDefinition(
     about="k pairs at once on one direct exchange: rate in all and of a pair, CPU, by k",
     paper="AMQP over InfiniBand, 3.2 and figures 4a, 4b",
     points=by_size_and("pairs"),

@@ -8,13 +8,13 @@ Brokerless: PAIR to PAIR, one connection. The round trip ends with the reply, by
 
 from __future__ import annotations
 
-from exchange_simulation.messaging.benchmark import Benchmark, Column, Counts, Plot, on_gige
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition, Column, Counts, Plot, on_gige
 from exchange_simulation.messaging.options import COUNT, SIZES
 from exchange_simulation.messaging.requests import PingPong
 
 PING_PONG = PingPong("publisher", "consumer", Counts(broker=2_000, brokerless=10_000, total_bytes=1 << 27))
 
-BENCHMARK = Benchmark(
+BENCHMARK = BenchmarkDefinition(
     about="one message at a time through a direct exchange, and a reply of its size: round trip by size",
     paper="AMQP over InfiniBand, 3.3 and figures 4c, 4d",
     roles=PING_PONG.roles,

@@ -9,7 +9,7 @@ Brokerless: PUSH to PULL, and another pair for the reply. Over plain TCP, and in
 from __future__ import annotations
 
 from exchange_simulation.messaging.benchmark import (
-    Benchmark,
+    BenchmarkDefinition,
     Cell,
     Column,
     Counts,
@@ -35,7 +35,7 @@ def figures(cell: Cell, results: Results) -> Figures:
 
 PLATEAU = Published("bandwidth over IPoIB, the plateau", "350 MB/s", level=350.0)
 
-BENCHMARK = Benchmark(
+BENCHMARK = BenchmarkDefinition(
     about="one publisher, a direct exchange, one consumer: rate and bandwidth by size",
     paper="AMQP over InfiniBand, 3.1 and figure 3",
     roles=STREAM.roles,

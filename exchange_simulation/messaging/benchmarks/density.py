@@ -8,7 +8,16 @@ came after the first. ZeroMQ's authors prefer it to messages/s, since costs of a
 
 from __future__ import annotations
 
-from exchange_simulation.messaging.benchmark import Benchmark, Cell, Column, Figures, Makes, Plot, Published, Results
+from exchange_simulation.messaging.benchmark import (
+    BenchmarkDefinition,
+    Cell,
+    Column,
+    Figures,
+    Makes,
+    Plot,
+    Published,
+    Results,
+)
 from exchange_simulation.messaging.benchmarks import throughput
 from exchange_simulation.messaging.benchmarks.throughput import STREAM
 from exchange_simulation.messaging.options import COUNT, sizes
@@ -23,7 +32,7 @@ def figures(cell: Cell, results: Results) -> Figures:
     return {**throughput_figures, "between_arrivals_ns": 1e9 / throughput_figures["messages_per_s"]}
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = BenchmarkDefinition(
     about="the mean time between two arrivals, in ns, by size",
     paper="ZeroMQ 0.2 tests, density",
     roles=STREAM.roles,

@@ -11,7 +11,7 @@ Brokerless: an XPUB and c SUBs; PUSHes to a PULL for the replies.
 from __future__ import annotations
 
 from exchange_simulation.messaging.benchmark import (
-    Benchmark,
+    BenchmarkDefinition,
     Cell,
     Column,
     Counts,
@@ -65,7 +65,7 @@ def figures(cell: Cell, results: Results) -> Figures:
     }
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = BenchmarkDefinition(
     about="one publisher, a fanout exchange, c consumers: rates published and delivered, by c",
     paper="AMQP over InfiniBand, 3.4 and figures 5a to 5d",
     points=points,

@@ -8,13 +8,13 @@ One way is the time of all bounces over 2n, as ZeroMQ reckons it; percentiles ar
 
 from __future__ import annotations
 
-from exchange_simulation.messaging.benchmark import Benchmark, Column, Counts, Makes, Plot, Published
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition, Column, Counts, Makes, Plot, Published
 from exchange_simulation.messaging.options import COUNT, sizes
 from exchange_simulation.messaging.requests import PingPong
 
 PING_PONG = PingPong("here", "there", Counts(broker=5_000, brokerless=20_000, total_bytes=1 << 29))
 
-BENCHMARK = Benchmark(
+BENCHMARK = BenchmarkDefinition(
     about="one message bounced, with raw TCP beside: one way by size",
     paper="ZeroMQ 0.2 tests, latency",
     roles=PING_PONG.roles,

@@ -23,7 +23,7 @@ import click
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.option_types import Count, OneOf
 from exchange_simulation.messaging.benchmark import (
-    Benchmark,
+    BenchmarkDefinition,
     Cell,
     Column,
     Figures,
@@ -277,7 +277,7 @@ SERIES = (
     _over_time("Packets over time (figures 13, 18)", "packets/s", packets_per_s="all interfaces"),
     _over_time("Bytes over time (figures 14, 19)", "B/s", bytes_per_s="all interfaces"),
 )
-BENCHMARK = Benchmark(
+BENCHMARK = BenchmarkDefinition(
     about="publishers and subscribers on shared queues, or exchanges: transfers a second",
     paper="Red Hat and Intel, MRG Messaging, chapters 3 and 5",
     points=points,

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import click
 
 from exchange_simulation.launching.option_types import OneOf
-from exchange_simulation.messaging.benchmark import Benchmark, Cell, Column, Figures, Point, Results, Settings
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition, Cell, Column, Figures, Point, Results, Settings
 from exchange_simulation.messaging.options import SAMPLE_SECONDS, EachOnce, numbers, sizes
 from exchange_simulation.messaging.peaks import CURVE, MAKES, PLOTS, PUBLISHED, in_words, peaks_by_size
 from exchange_simulation.messaging.requests import AnswerAll, AskOwn, reply_figures, wrong_with_asking
@@ -117,7 +117,7 @@ def figures(cell: Cell, results: Results) -> Figures:
     return {**reply_rates, **looks} if reply_rates else {}
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = BenchmarkDefinition(
     about="clients' threads wait for their own reply: rate by clients, threads, and other replies in the queue",
     paper="IBM MQSeries and MSMQ (2000), figures 2 to 8, tables 1 to 5",
     points=points,

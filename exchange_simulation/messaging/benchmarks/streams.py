@@ -9,7 +9,7 @@ publisher s  ══▶  consumer s
 from __future__ import annotations
 
 from exchange_simulation.messaging.benchmark import (
-    Benchmark,
+    BenchmarkDefinition,
     Cell,
     Column,
     Counts,
@@ -38,7 +38,7 @@ def figures(cell: Cell, results: Results) -> Figures:
     return {**figures_of_streams, "stream_between_arrivals_ns": 1e9 / figures_of_streams[ONE]}
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = BenchmarkDefinition(
     about="several independent streams at once: rate in all, and of a stream",
     paper="ZeroMQ 0.2 tests, scaling on multiple cores",
     points=by_size_and("streams"),

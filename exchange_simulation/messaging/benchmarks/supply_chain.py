@@ -15,7 +15,16 @@ import click
 
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.option_types import OneOf
-from exchange_simulation.messaging.benchmark import Benchmark, Cell, Column, Figures, Point, Results, Scale, Settings
+from exchange_simulation.messaging.benchmark import (
+    BenchmarkDefinition,
+    Cell,
+    Column,
+    Figures,
+    Point,
+    Results,
+    Scale,
+    Settings,
+)
 from exchange_simulation.messaging.options import SAMPLE_SECONDS, EachOnce, Seconds, numbers
 from exchange_simulation.messaging.roles import Links, Role, check_descriptors
 from exchange_simulation.messaging.supply_chain.chain import Chain, ChainTimes
@@ -179,7 +188,7 @@ def plan_instead(settings: Settings) -> bool:
     return True
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = BenchmarkDefinition(
     about="a supermarket company's supply chain: seven interactions at planned rates, judged",
     paper="Sachs, Kounev, Bacon and Buchmann, a supply chain workload, tables 1 to 5, figures 3 to 9",
     points=points,

@@ -17,7 +17,7 @@ import click
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.option_types import OneOf
 from exchange_simulation.messaging.benchmark import (
-    Benchmark,
+    BenchmarkDefinition,
     Cell,
     Column,
     Counts,
@@ -99,7 +99,7 @@ def roles(cell: Cell, links: Links) -> list[Role]:
     return published_roles(cell, cell.count(COUNTS), publisher, [subscriber], idle)
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = BenchmarkDefinition(
     about="one publisher, a topic exchange with b patterns, of which one matches: rate by b",
     paper="AMQP over InfiniBand, 3.5 and figures 6a to 6d",
     points=points,

@@ -8,7 +8,7 @@ The rate is the consumer's, from its first message to its last, so whatever is s
 from __future__ import annotations
 
 from exchange_simulation.messaging.benchmark import (
-    Benchmark,
+    BenchmarkDefinition,
     Cell,
     Column,
     Counts,
@@ -30,7 +30,7 @@ def figures(cell: Cell, results: Results) -> Figures:
     return with_megabits(STREAM.figures(cell, results))
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = BenchmarkDefinition(
     about="messages blasted one way, timed where they arrive: messages/s and Mb/s by size",
     paper="ZeroMQ 0.2 tests, throughput",
     roles=STREAM.roles,

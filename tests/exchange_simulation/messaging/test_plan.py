@@ -12,7 +12,7 @@ import pytest
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.messaging import suite as suite_module
-from exchange_simulation.messaging.benchmark import Benchmark
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.benchmark_record import settings_given
 from exchange_simulation.messaging.benchmarks import benchmark_of, de_spsc, names
 from exchange_simulation.messaging.options import settings_again, settings_in_words
@@ -24,7 +24,7 @@ NO_PAIRS = {"perftest", "fe-spmc", "te-spsc", "request-reply", "supply-chain"}
 """Benchmarks whose links join more than two."""
 
 
-def settings(benchmark: Benchmark, words: str) -> dict[str, object]:
+def settings(benchmark: BenchmarkDefinition, words: str) -> dict[str, object]:
     return dict(settings_in_words(benchmark, words.split())[0])
 
 
