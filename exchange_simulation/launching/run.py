@@ -23,6 +23,7 @@ from exchange_simulation.launching.record.machine import host_facts, now, versio
 from exchange_simulation.launching.record.outcome import RunOutcome, outcome_of, read_results
 from exchange_simulation.launching.record.reading import Spool, read_spool
 from exchange_simulation.launching.record.record import Conditions, exit_code, make_record, write_record
+from exchange_simulation.launching.record.streams import stream_counts
 from exchange_simulation.launching.transport_settings import runs_in_one_process, settled
 from transports.base import TransportError
 from transports.registry import scheme_of
@@ -72,6 +73,8 @@ def measured_run(
     note_begun(folder, conditions)
     with contextlib.ExitStack() as until_recorded:
         url, outcome = _finished(folder, settings, showing, brokers, until_recorded)
+        if len(outcome.gateways) < len(outcome.lineup.pairs):
+            outcome = replace(outcome, streams=stream_counts(folder, outcome.lineup))
         spool = read_spool(folder)
         record = make_record(spool, replace(conditions, url=url), outcome)
         if outcome.capture:

@@ -25,6 +25,7 @@ from exchange_simulation.launching.record.machine import text_of
 from exchange_simulation.launching.record.outcome import RunOutcome
 from exchange_simulation.launching.record.reading import Unusable, damage_named, read_record, read_spool
 from exchange_simulation.launching.record.record import Conditions, make_record, write_record
+from exchange_simulation.launching.record.streams import stream_counts
 
 FILE = "begun.json"
 BOOT_ID = "proc/sys/kernel/random/boot_id"
@@ -134,7 +135,7 @@ def _outcome(folder: Path, begun: dict[str, Any]) -> RunOutcome:
         writer = "reporter"
         lineup = lineup.part_of(number)
     failure = f"the {writer} ended without writing run.json; this one was made from the spool"
-    return RunOutcome(lineup=lineup, failures=(failure,))
+    return RunOutcome(lineup=lineup, failures=(failure,), streams=stream_counts(folder, lineup))
 
 
 def settings_under_way(folder: Path) -> dict[str, Any] | None:

@@ -27,6 +27,8 @@ class RunOutcome:
     failures: tuple[str, ...] = ()
     traffic: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
     """Sums of the traffic records of gateways that left no result, by pair."""
+    streams: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+    """Counts from the recorded streams of gateways that left no result, by pair."""
     broker: dict[str, Any] | None = None
     """Facts about the broker and the depth of its queues; None without a broker."""
     broker_usage: dict[str, Any] | None = None
@@ -55,8 +57,29 @@ class RunOutcome:
             gateways={pair: self.gateways[pair]} if pair in self.gateways else {},
             engines={pair: self.engines[pair]} if pair in self.engines else {},
             traffic=self.traffic,
+            streams=self.streams,
             timed=self.timed,
         )
+
+    @property
+    def with_lower_bounds(self) -> list[int]:
+        """The pairs whose gateway left no result, so that their counts are only what reached the disk."""
+        return [pair for pair in self.lineup.pairs if pair not in self.gateways and self.reported(pair)]
+
+    def reported(self, pair: int) -> dict[str, int]:
+        """Counts of a pair from its traffic records and its recorded streams, whichever tell of more."""
+        traffic = self.traffic.get(pair)
+        by_source = [self.streams.get(pair, {})]
+        if traffic:
+            by_source.append(
+                {
+                    "orders_sent": traffic["orders_sent"],
+                    "orders_answered": traffic["orders_answered"],
+                    "answers_received": traffic["messages_received"],
+                }
+            )
+        names = dict.fromkeys(name for counted in by_source for name in counted)
+        return {name: max(counted.get(name, 0) for counted in by_source) for name in names}
 
     @property
     def results(self) -> dict[str, Result]:
@@ -161,9 +184,8 @@ def counts(outcome: RunOutcome) -> dict[str, int]:
     for gateway in gateways:
         sums.update(orders_sent=gateway.orders.messages, answers_received=gateway.answers.messages)
         sums.update({name: getattr(gateway, name) for name in OF_GATEWAYS})
-    for pair in outcome.lineup.pairs:
-        if pair not in outcome.gateways and outcome.traffic.get(pair):
-            sums.update(_last_reported(outcome.traffic[pair], outcome.engines.get(pair)))
+    for pair in outcome.with_lower_bounds:
+        sums.update(_last_reported(outcome.reported(pair), outcome.engines.get(pair)))
     for engine in engines:
         sums.update(orders_received=engine.orders.messages, answers_sent=engine.answers.messages)
     for reporter in reporters:
@@ -184,14 +206,10 @@ def _has_broker(outcome: RunOutcome) -> bool:
     return bool(outcome.broker) or any(end.link for end in ends)
 
 
-def _last_reported(traffic: Mapping[str, int], engine: EngineResult | None) -> dict[str, int]:
-    """Counts of a gateway without a result: up to its last whole second, and at least what its engine received."""
+def _last_reported(reported: Mapping[str, int], engine: EngineResult | None) -> dict[str, int]:
+    """Counts of a gateway without a result: those that it reported, and at least what its engine received."""
     received = engine.orders.messages if engine else 0
-    return {
-        "orders_sent": max(traffic["orders_sent"], received),
-        "orders_answered": traffic["orders_answered"],
-        "answers_received": traffic["messages_received"],
-    }
+    return {**reported, "orders_sent": max(reported["orders_sent"], received)}
 
 
 def checksums(outcome: RunOutcome) -> dict[str, str]:

@@ -41,10 +41,15 @@ def judge(
 
 
 def _with_orders(outcome: RunOutcome, reasons: list[str]) -> list[str]:
-    """The reasons. If orders were sent of which no answer is known, their numbers come first."""
+    """The reasons. If orders were sent of which no answer is known, their numbers come first.
+
+    The numbers of a gateway that left no result are lower bounds, and always come first.
+    """
     of_run = counts(outcome)
     sent = of_run.get("orders_sent", 0)
     answered = of_run.get("orders_answered", 0)
+    if outcome.with_lower_bounds:
+        return [f"orders sent at least {sent:,}, answered at least {answered:,}", *reasons]
     if sent <= answered:
         return reasons
     return [f"orders sent {sent:,}, answered {answered:,}, unknown {sent - answered:,}", *reasons]
@@ -53,8 +58,11 @@ def _with_orders(outcome: RunOutcome, reasons: list[str]) -> list[str]:
 def _partial(outcome: RunOutcome) -> Iterator[str]:
     yield from outcome.failures
     for name in outcome.missing:
-        has_counts = role_of(name) == "gateway" and instance_of(name) in outcome.traffic
-        counts_end = "; its counts end with the last second that it reported" if has_counts else ""
+        counts_end = ""
+        if role_of(name) == "gateway" and instance_of(name) in outcome.streams:
+            counts_end = "; its counts end with its recorded streams"
+        elif role_of(name) == "gateway" and instance_of(name) in outcome.traffic:
+            counts_end = "; its counts end with the last second that it reported"
         yield f"the {name} left no result{counts_end}"
     for name, result in outcome.results.items():
         if result.stopped:
