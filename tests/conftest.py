@@ -23,10 +23,10 @@ from hypothesis import settings
 
 from tests.broker import at_broker, brokers, keys, need_rabbitmq, no_standing_broker, rabbitmq_node
 from tests.browser import browser
-from tests.exchange_command import Running, command, exchange, matched, measured, running
+from tests.exchange_command import Running, command, exchange, match_record, run_exchange, running
 from tests.machine import EXAMPLES
 
-__all__ = ["at_broker", "brokers", "browser", "keys", "matched", "no_standing_broker", "rabbitmq_node", "running"]
+__all__ = ["at_broker", "brokers", "browser", "keys", "match_record", "no_standing_broker", "rabbitmq_node", "running"]
 
 GROUP_OF_FIXTURE = {"brokers": "broker", "browser": "browser", "spark": "spark"}
 """Fixtures that last for a whole process, with the group of the tests that use them."""
@@ -34,7 +34,7 @@ GROUP_OF_FIXTURE = {"brokers": "broker", "browser": "browser", "spark": "spark"}
 MARK_OF_FIXTURE = {"browser": pytest.mark.browser, "spark": pytest.mark.jvm}
 """Fixtures, with the mark by which `make` selects the tests that use them."""
 
-STARTERS = (subprocess, exchange, measured, command, Running, need_rabbitmq)
+STARTERS = (subprocess, exchange, run_exchange, command, Running, need_rabbitmq)
 STARTING_FIXTURES = {"running", "no_standing_broker"}
 """Names and fixtures by which a test starts a process, so that it is not for `make test-fast`."""
 

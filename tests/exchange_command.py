@@ -22,8 +22,8 @@ from tests.machine import PATIENCE_S, until
 
 
 @dataclass(frozen=True)
-class Said:
-    """The exit code and output of a finished command."""
+class FinishedCommand:
+    """The exit code and output of a command that has ended."""
 
     code: int
     out: str
@@ -31,65 +31,70 @@ class Said:
 
     @property
     def record(self) -> dict[str, Any]:
+        """The JSON object on stdout."""
         return json.loads(self.out)
 
 
 READERS = {"results", "report", "tape", "match"}
-"""Commands that start no process."""
+"""Commands that start no process of their own; `results rerun` does."""
 
 
 def command(*words: object) -> list[str]:
     return [sys.executable, "-m", "exchange_simulation.cli", *map(str, words)]
 
 
-def exchange(*words: object, **env: str) -> Said:
-    """Run it to its end; one that only reads what is there, in this process."""
+def exchange(*words: object, **env: str) -> FinishedCommand:
+    """Run a command to its end in a process of its own; commands in READERS run in this process."""
     if words[0] in READERS and "rerun" not in words and not env:
-        return exchange_here(*words)
+        return exchange_in_process(*words)
     done = subprocess.run(
         command(*words), capture_output=True, text=True, timeout=PATIENCE_S, env={**os.environ, **env}, check=False
     )
-    return Said(done.returncode, done.stdout, done.stderr)
+    return FinishedCommand(done.returncode, done.stdout, done.stderr)
 
 
-def measured(results: Path, *words: object) -> Said:
-    """`exchange run`, with nothing but its record."""
+def run_exchange(results: Path, *words: object) -> FinishedCommand:
+    """Run `exchange run --json` without a page and without Spark's tables."""
     return exchange("run", "--json", "--no-spark", "--no-page", "--results", results, *words)
 
 
-def measured_here(results: Path, *words: object) -> Said:
-    """The same in this process, for what runs in threads of one: `--transport memory`."""
-    given = () if "--transport" in words else ("--transport", "memory")
-    return exchange_here("run", "--json", "--no-spark", "--no-page", "--results", results, *given, *words)
+def run_exchange_in_process(results: Path, *words: object) -> FinishedCommand:
+    """Run `exchange run --json` in this process, by default over memory, whose components are threads.
+
+    Use it for a transport whose components are threads of one process.
+    """
+    transport = () if "--transport" in words else ("--transport", "memory")
+    return exchange_in_process("run", "--json", "--no-spark", "--no-page", "--results", results, *transport, *words)
 
 
-def matched_here(tape: Path, answers: Path) -> dict[str, Any]:
-    """The record of `exchange match`, in this process."""
-    return exchange_here("match", tape, "--answers", answers, "--json").record
+def match_in_process(tape: Path, answers: Path) -> dict[str, Any]:
+    """Run `exchange match` in this process; return its record."""
+    return exchange_in_process("match", tape, "--answers", answers, "--json").record
 
 
-def exchange_here(*words: object, **env: str) -> Said:
-    """Run it in this process: for what is refused, or runs in threads of one, where a new process adds nothing."""
+def exchange_in_process(*words: object, **env: str) -> FinishedCommand:
+    """Run a command in this process. Use it for commands that are refused, or that run all components as threads."""
     done = CliRunner().invoke(main, list(map(str, words)), env=env)
     if done.exception and not isinstance(done.exception, SystemExit):
         raise done.exception
-    return Said(done.exit_code, done.stdout, done.stderr)
+    return FinishedCommand(done.exit_code, done.stdout, done.stderr)
 
 
-VALID = {"complete", "saturated"}
-"""A busy machine falls behind a rate, and loses nothing."""
+VALID_STATUSES = {"complete", "saturated"}
+"""Statuses that a test accepts: on a busy machine a run may be saturated without losing anything."""
 
 ORDERS = 10_000
-STREAM = ("--rate", "max", "--orders", ORDERS, "--seed", 7)
-"""The run whose checksums `matched` knows."""
+ORDER_STREAM = ("--orders", ORDERS, "--seed", 7)
+REFERENCE_RUN = ("--rate", "max", *ORDER_STREAM)
+"""Options of the run whose checksums are in the fixture `match_record`."""
 
 
 @pytest.fixture(scope="session")
-def matched(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """The record that `exchange match` prints about STREAM's tape."""
+def match_record(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    """The record that `exchange match` prints about a tape of ORDER_STREAM."""
     tape = tmp_path_factory.mktemp("tape") / "tape.bin"
-    assert exchange_here("tape", *STREAM[2:], "--output", tape).code == 0
-    return matched_here(tape, tape.with_name("answers.bin"))
+    assert exchange_in_process("tape", *ORDER_STREAM, "--output", tape).code == 0
+    return match_in_process(tape, tape.with_name("answers.bin"))
 
 
 class Running:
@@ -107,8 +112,8 @@ class Running:
             env={**os.environ, "TMPDIR": str(self.scratch)},
         )
 
-    def under_way(self) -> Running:
-        """Once orders flow: the first second is in the spool."""
+    def wait_until_under_way(self) -> Running:
+        """Wait for the first file in the spool; orders flow by then. Returns the run."""
         until(lambda: list(self.results.glob("*/spool/*.jsonl")), "a spool file")
         return self
 
@@ -118,6 +123,7 @@ class Running:
         return next(self.results.glob("*"))
 
     def component(self, role: str) -> psutil.Process:
+        """Wait for the process of the component; return it."""
         return until(lambda: self._find(role), f"the {role}'s process")
 
     def _find(self, role: str) -> psutil.Process | None:
@@ -128,18 +134,18 @@ class Running:
         return None
 
     def family(self) -> list[psutil.Process]:
-        """Its children: the watchdog and the components."""
+        """Return the run's child processes: the watchdog and the components."""
         return psutil.Process(self._process.pid).children(recursive=True)
 
     def signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 
-    def finish(self) -> Said:
+    def finish(self) -> FinishedCommand:
         out, err = self._process.communicate(timeout=PATIENCE_S)
-        return Said(self._process.returncode, out, err)
+        return FinishedCommand(self._process.returncode, out, err)
 
     def clear_up(self) -> None:
-        """End it, where its test did not."""
+        """Kill the run if its test has not ended it."""
         if self._process.poll() is None:
             self._process.kill()
             self.finish()
@@ -147,7 +153,7 @@ class Running:
 
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[Callable[..., Running]]:
-    """Start runs; none outlives its test."""
+    """Yield a function that starts a run. Every run ends with its test."""
     started: list[Running] = []
 
     def start(*words: object) -> Running:
@@ -160,6 +166,6 @@ def running(tmp_path: Path) -> Iterator[Callable[..., Running]]:
 
 
 def listening_port(process: psutil.Process) -> int:
-    """The TCP port that a component listens on."""
+    """Return the TCP port that a component listens on; 0 if there is none."""
     ports = [c.laddr.port for c in process.net_connections("tcp") if c.status == psutil.CONN_LISTEN]
     return ports[0] if ports else 0

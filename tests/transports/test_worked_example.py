@@ -14,7 +14,7 @@ import pytest
 
 from exchange_simulation.messaging import running, suite
 from exchange_simulation.messaging.benchmarks import benchmark_of
-from tests.exchange_command import STREAM, VALID, exchange
+from tests.exchange_command import REFERENCE_RUN, VALID_STATUSES, exchange
 from tests.transports.distributions import add_distribution, installed
 from tests.transports.test_contract import *  # noqa: F403 - every claim, over the `url` of this module
 from tests.transports.test_contract_of_peers import *  # noqa: F403
@@ -122,11 +122,11 @@ def url(distribution: Path, tmp_path: Path) -> Iterator[str]:
 
 
 def test_a_run_goes_over_a_transport_of_another_distribution(
-    distribution: Path, tmp_path: Path, matched: dict[str, object]
+    distribution: Path, tmp_path: Path, match_record: dict[str, object]
 ) -> None:
     """The relay's frames go over the example's links."""
     path = os.pathsep.join([str(distribution), *filter(None, [os.environ.get("PYTHONPATH")])])
-    words = ("--transport", "relay", "--delivery", "acked", "--pairs", 2, *STREAM)
+    words = ("--transport", "relay", "--delivery", "acked", "--pairs", 2, *REFERENCE_RUN)
     said = exchange(
         "run",
         "--json",
@@ -140,8 +140,8 @@ def test_a_run_goes_over_a_transport_of_another_distribution(
     )
     assert said.code == 0, said.err
     record = said.record
-    assert record["status"] in VALID
-    assert record["pairs"][0]["checksums"] == matched["checksums"]
+    assert record["status"] in VALID_STATUSES
+    assert record["pairs"][0]["checksums"] == match_record["checksums"]
     assert record["components"]["broker"]["cpu_s"] > 0
     assert record["settings"]["delivery"] == "acked"
     assert "a library has connected" in next(tmp_path.glob("*/gateway.log")).read_text()

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from tests.broker import accepted_with_nodelay, family, is_gone, is_listening, need_rabbitmq
-from tests.exchange_command import Said, exchange, exchange_here
+from tests.exchange_command import FinishedCommand, exchange, exchange_in_process
 from tests.machine import PATIENCE_S, until
 from transports.rabbitmq import running_node
 
@@ -24,28 +24,28 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = tmp_path / "a folder, whose name has blänks"
     monkeypatch.setenv("EXCHANGE_BROKER_DIR", str(folder))
     yield folder
-    exchange_here("broker", "stop")
+    exchange_in_process("broker", "stop")
 
 
-def broker(*words: str) -> Said:
+def broker(*words: str) -> FinishedCommand:
     """Only a start of a node needs a process of its own, which the node outlives."""
-    said = (exchange if words[0] == "start" else exchange_here)("broker", *words)
-    assert "Traceback" not in said.err
-    return said
+    outcome = (exchange if words[0] == "start" else exchange_in_process)("broker", *words)
+    assert "Traceback" not in outcome.err
+    return outcome
 
 
 def status() -> dict:
-    said = broker("status", "--json")
-    assert said.code == 0, said.err
-    return said.record
+    outcome = broker("status", "--json")
+    assert outcome.code == 0, outcome.err
+    return outcome.record
 
 
 def test_it_starts_once_serves_several_runs_and_leaves_nothing(folder: Path) -> None:
     need_rabbitmq()
     with ThreadPoolExecutor(2) as two:
         both = list(two.map(lambda _: broker("start", "--no-nodelay", "--memory-mark", "0.3"), range(2)))
-    assert [said.code for said in both] == [0, 0]
-    assert sorted("already" in said.out for said in both) == [False, True]
+    assert [outcome.code for outcome in both] == [0, 0]
+    assert sorted("already" in outcome.out for outcome in both) == [False, True]
 
     figures = status()
     node = running_node()
@@ -69,8 +69,8 @@ def test_it_starts_once_serves_several_runs_and_leaves_nothing(folder: Path) -> 
     )
     assert stat.S_IMODE((folder / "state.json").stat().st_mode) == 0o600
 
-    assert exchange_here("broker", "start").code == 0
-    refused = exchange_here("broker", "start", "--nodelay")
+    assert exchange_in_process("broker", "start").code == 0
+    refused = exchange_in_process("broker", "start", "--nodelay")
     assert refused.code == 2
     assert "a broker is up with nodelay False" in refused.err
     assert status()["pid"] == node.pid
@@ -108,9 +108,9 @@ def test_start_reclaims_a_node_that_was_killed_and_one_that_was_lost(folder: Pat
 
 
 def test_with_none_up_status_exits_with_1_and_stop_does_nothing(folder: Path) -> None:
-    said = broker("status")
-    assert (said.code, said.out) == (1, "")
-    assert "`exchange broker start`" in said.err
+    outcome = broker("status")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "`exchange broker start`" in outcome.err
     as_json = broker("status", "--json")
     assert (as_json.code, as_json.record) == (1, None)
     stopped = broker("stop")
@@ -142,15 +142,15 @@ def test_a_state_file_that_names_a_recycled_pid_or_is_no_state_is_nobody(folder:
 
 
 def test_what_cannot_be_is_one_sentence_and_exit_code_2(folder: Path) -> None:
-    missing = exchange_here("broker", "start", EXCHANGE_RABBITMQ_SERVER="/nowhere/rabbitmq-server")
+    missing = exchange_in_process("broker", "start", EXCHANGE_RABBITMQ_SERVER="/nowhere/rabbitmq-server")
     assert (missing.code, missing.out) == (2, "")
     assert "`sudo apt-get install rabbitmq-server`" in missing.err
     assert not (folder / "node").exists()
 
-    unusable = exchange_here("broker", "start", EXCHANGE_BROKER_DIR="/proc/nowhere")
+    unusable = exchange_in_process("broker", "start", EXCHANGE_BROKER_DIR="/proc/nowhere")
     assert unusable.code == 2
     assert "cannot use /proc/nowhere" in unusable.err
 
-    nonsense = exchange_here("broker", "start", "--memory-mark", "-1")
+    nonsense = exchange_in_process("broker", "start", "--memory-mark", "-1")
     assert nonsense.code == 2
     assert "memory_mark is -1.0" in nonsense.err

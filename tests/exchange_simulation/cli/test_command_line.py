@@ -21,7 +21,7 @@ from exchange_simulation.launching.option_types import Count, Listed, Number, Ra
 from exchange_simulation.launching.typed_settings import run_settings, without_default_rate
 
 
-def said(*words: str) -> str:
+def output(*words: str) -> str:
     return CliRunner().invoke(main, list(words)).output
 
 
@@ -34,7 +34,7 @@ def settings_of(*words: str) -> RunSettings:
 
 
 def test_help_names_every_command_once_under_what_one_wants():
-    lines = said("--help").splitlines()
+    lines = output("--help").splitlines()
     headings = [line.rstrip(":") for line in lines if line.endswith(":")]
     assert headings == ["Options", "Measure", "Compare", "Look", "Spark", "By hand"]
     assert [name for name in COMMANDS if sum(line.startswith(f"  {name} ") for line in lines) != 1] == []
@@ -60,7 +60,7 @@ def test_seconds_and_duration_are_two_names_of_one_option(name: str):
 
 @pytest.mark.parametrize("name", ["run", "compare", "sweep", "capacity", "nagle"])
 def test_options_stand_under_headings(name: str):
-    help_text = said(name, "--help")
+    help_text = output(name, "--help")
     assert [heading for heading in HEADINGS if f"{heading} options:" not in help_text] == []
     assert help_text.index("Load options:") < help_text.index("--seed") < help_text.index("Transport options:")
     others = help_text.partition("Other options:")[2].split()
@@ -110,7 +110,7 @@ def test_a_transport_goes_by_its_product_s_name_too(typed: str, transport: str):
 
 
 def test_a_sweep_names_an_arm_by_its_transport_not_by_what_was_typed():
-    assert "zeromq at 1,000" in said("sweep", "--transports", "zmq,tcp", "--rates", "1k", "--dry-run")
+    assert "zeromq at 1,000" in output("sweep", "--transports", "zmq,tcp", "--rates", "1k", "--dry-run")
 
 
 @pytest.mark.parametrize(

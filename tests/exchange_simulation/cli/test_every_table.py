@@ -52,7 +52,7 @@ def fail_probes(record: Any) -> None:
 
 
 @cache
-def said(width: int, *words: str) -> str:
+def output(width: int, *words: str) -> str:
     done = CliRunner().invoke(main, words, env={"COLUMNS": str(width)})
     assert done.exit_code == 0, done.output
     return done.stdout
@@ -65,9 +65,9 @@ def numbers(text: str) -> Counter[str]:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_figure_of_a_wide_terminal_is_in_a_narrow_one(name: str, results: Path):
     words = ("results", "show", name, "--results", str(results))
-    wide = said(500, *words)
+    wide = output(500, *words)
     assert sum(numbers(wide).values()) > 5
-    for narrow in (said(width, *words) for width in (60, 80, 120)):
+    for narrow in (output(width, *words) for width in (60, 80, 120)):
         assert not numbers(wide) - numbers(narrow)
         assert "…" not in narrow
 
@@ -75,14 +75,14 @@ def test_every_figure_of_a_wide_terminal_is_in_a_narrow_one(name: str, results: 
 @pytest.mark.parametrize("pair", [("run-zeromq", "run-amqp"), ("compare", "sweep")])
 def test_every_figure_of_a_difference_is_in_a_narrow_terminal(pair: tuple[str, str], results: Path):
     words = ("results", "diff", *pair, "--results", str(results))
-    wide = numbers(said(500, *words))
-    assert [width for width in (60, 80, 120) if wide - numbers(said(width, *words))] == []
+    wide = numbers(output(500, *words))
+    assert [width for width in (60, 80, 120) if wide - numbers(output(width, *words))] == []
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_a_table_keeps_within_the_terminal(width: int, results: Path):
     for name in ("run-pairs", "compare", "nagle", "sweep", "bench-request-reply", "suite"):
-        lines = said(width, "results", "show", name, "--results", str(results)).splitlines()
+        lines = output(width, "results", "show", name, "--results", str(results)).splitlines()
         too_long = [line for line in lines if cell_len(line.rstrip()) > width and " " in line.strip()]
         assert [line for line in too_long if not line.startswith(("page:", "tables:", "record:"))] == []
 

@@ -33,16 +33,16 @@ def without(tmp_path: Path) -> str:
 def test_a_command_that_needs_an_extra_names_it_before_it_measures(
     words: tuple[str, ...], extra: str, without: str
 ) -> None:
-    said = exchange(*words, PYTHONPATH=without)
-    assert said.code == 1
-    assert f"pip install 'exchange-simulation[{extra}]'" in said.err
+    outcome = exchange(*words, PYTHONPATH=without)
+    assert outcome.code == 1
+    assert f"pip install 'exchange-simulation[{extra}]'" in outcome.err
 
 
 def test_the_doctor_without_spark_says_so_and_shows_the_rest(without: str) -> None:
-    said = exchange("doctor", "--seconds", 0.5, PYTHONPATH=without)
-    assert said.code == 0, said.err
-    assert "-> pip install 'exchange-simulation[spark]'" in said.out
-    assert "Spark's tables (no Spark)" in " ".join(said.out.split())
+    outcome = exchange("doctor", "--seconds", 0.5, PYTHONPATH=without)
+    assert outcome.code == 0, outcome.err
+    assert "-> pip install 'exchange-simulation[spark]'" in outcome.out
+    assert "Spark's tables (no Spark)" in " ".join(outcome.out.split())
 
 
 def test_the_extras_are_those_of_the_project() -> None:
@@ -54,24 +54,24 @@ def test_the_extras_are_those_of_the_project() -> None:
 
 def test_a_run_without_the_drawing_library_leaves_out_the_page(tmp_path: Path, without: str) -> None:
     """It prints its outcome."""
-    said = exchange(
+    outcome = exchange(
         "run", "--transport", "memory", "--orders", 100, "--results", tmp_path / "results", PYTHONPATH=without
     )
-    assert said.code == 0, said.err
-    assert "100 orders sent and received" in said.out
-    assert "no page: this needs matplotlib: pip install 'exchange-simulation[report]'" in said.err
-    assert "no tables: this needs" in said.err
+    assert outcome.code == 0, outcome.err
+    assert "100 orders sent and received" in outcome.out
+    assert "no page: this needs matplotlib: pip install 'exchange-simulation[report]'" in outcome.err
+    assert "no tables: this needs" in outcome.err
 
 
 @pytest.mark.parametrize("repeats", [1, 2])
 def test_a_benchmark_without_the_extra_says_what_it_leaves_out(tmp_path: Path, without: str, repeats: int) -> None:
     """It prints its outcome."""
     words = ("--transport", "memory", "--count", 9, "--sizes", 8, "--name", "b", "--results", tmp_path)
-    said = exchange("bench", "de-pp", *words, "--repeats", repeats, PYTHONPATH=without)
-    assert said.code == 0, said.err
-    assert "de-pp" in said.out
-    assert "no page: this needs matplotlib: pip install 'exchange-simulation[report]'" in said.err
-    has_sentence = "no intervals of medians: this needs scipy: pip install 'exchange-simulation[report]'" in said.err
+    outcome = exchange("bench", "de-pp", *words, "--repeats", repeats, PYTHONPATH=without)
+    assert outcome.code == 0, outcome.err
+    assert "de-pp" in outcome.out
+    assert "no page: this needs matplotlib: pip install 'exchange-simulation[report]'" in outcome.err
+    has_sentence = "no intervals of medians: this needs scipy: pip install 'exchange-simulation[report]'" in outcome.err
     assert has_sentence is (repeats > 1)  # a single repeat has no interval, whatever is installed
-    assert "page: " not in said.out
+    assert "page: " not in outcome.out
     assert (tmp_path / "b" / "bench.json").exists()

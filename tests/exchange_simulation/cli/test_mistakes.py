@@ -13,15 +13,15 @@ from exchange.messages import Order, encode
 from exchange_simulation.cli.main import main
 from exchange_simulation.launching.option_table import MAX_CAPACITY
 from matching_engine.order_book import HIGHEST_CAPACITY
-from tests.exchange_command import exchange, exchange_here
+from tests.exchange_command import exchange, exchange_in_process
 
 
 def refused(*words: object) -> str:
     """The error of a command that must end with exit code 2 and no traceback."""
-    said = CliRunner().invoke(main, [str(word) for word in words])
-    assert said.exit_code == 2, said.output
-    assert "Traceback" not in said.output
-    return " ".join(said.output.split())
+    outcome = CliRunner().invoke(main, [str(word) for word in words])
+    assert outcome.exit_code == 2, outcome.output
+    assert "Traceback" not in outcome.output
+    return " ".join(outcome.output.split())
 
 
 @pytest.mark.parametrize("rate", ["0", "-5", "fast", "1e12", "1e999999k", "nan", ""])
@@ -109,10 +109,10 @@ def test_an_engine_salvages_no_journal_that_it_was_not_given() -> None:
 
 
 def test_an_option_of_a_transport_in_threads_is_named_too(tmp_path: Path) -> None:
-    said = exchange_here("run", "--transport", "zeromq+inproc?calls=slow", "--no-spark", "--results", tmp_path)
-    assert said.code == 2
-    assert said.err.startswith("Error: zeromq+inproc?calls=slow: ")
-    assert "compiled, plain" in said.err
+    outcome = exchange_in_process("run", "--transport", "zeromq+inproc?calls=slow", "--no-spark", "--results", tmp_path)
+    assert outcome.code == 2
+    assert outcome.err.startswith("Error: zeromq+inproc?calls=slow: ")
+    assert "compiled, plain" in outcome.err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -188,12 +188,12 @@ def test_an_unknown_subcommand_is_no_traceback() -> None:
 
 
 def test_a_peer_that_never_comes_is_named_when_the_time_is_up() -> None:
-    said = exchange(
+    outcome = exchange(
         "engine", "--listen", "tcp://127.0.0.1:0", "--reporter", "tcp://127.0.0.1:1", "--run", "x", "--timeout", 0.3
     )
-    assert said.code == 1
-    assert "nobody listens on tcp://127.0.0.1:1" in said.err
-    assert "Traceback" not in said.err
+    assert outcome.code == 1
+    assert "nobody listens on tcp://127.0.0.1:1" in outcome.err
+    assert "Traceback" not in outcome.err
 
 
 LISTEN = ["--listen", "tcp://127.0.0.1:0", "--run", "x"]
@@ -227,17 +227,17 @@ def test_the_book_s_largest_capacity_is_the_option_s() -> None:
 
 def test_prices_beyond_the_book_are_warned_of(tmp_path: Path) -> None:
     words = ["run", "--transport", "memory", "--rate", "1000", "--orders", "10", "--no-spark", "--results", tmp_path]
-    said = CliRunner().invoke(main, [*map(str, words), "--prices", "600..1200"])
-    assert said.exit_code == 0, said.output
-    assert "--prices 600..1200 leave the book's 1..999: such orders will be rejected" in said.stderr
+    outcome = CliRunner().invoke(main, [*map(str, words), "--prices", "600..1200"])
+    assert outcome.exit_code == 0, outcome.output
+    assert "--prices 600..1200 leave the book's 1..999: such orders will be rejected" in outcome.stderr
 
 
 def test_a_gateway_that_spins_on_one_processor_is_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0})
     words = ["run", "--transport", "memory", "--rate", "1000", "--orders", "10", "--no-spark", "--results", tmp_path]
-    said = CliRunner().invoke(main, [*map(str, words), "--pace", "spin:20"])
-    assert said.exit_code == 0, said.output
-    assert "--pace spin:20 with one processor" in said.stderr
+    outcome = CliRunner().invoke(main, [*map(str, words), "--pace", "spin:20"])
+    assert outcome.exit_code == 0, outcome.output
+    assert "--pace spin:20 with one processor" in outcome.stderr
     planned = CliRunner().invoke(main, ["sweep", "--vary", "pace=sleep,spin:30", "--transports", "memory", "--dry-run"])
     assert planned.exit_code == 0, planned.output
     assert "--pace spin:30 with one processor" in planned.stderr
@@ -270,8 +270,8 @@ def test_a_damaged_tape_leaves_the_answers_that_were_there(tmp_path: Path) -> No
 
 
 def test_what_is_no_file_is_written_as_it_is(tmp_path: Path) -> None:
-    said = exchange("tape", "--orders", 10, "--output", "/dev/null")
-    assert said.code == 0, said.err
+    outcome = exchange("tape", "--orders", 10, "--output", "/dev/null")
+    assert outcome.code == 0, outcome.err
     assert not Path("/dev/null").is_file()
 
 
@@ -323,7 +323,7 @@ def test_a_report_of_a_folder_that_cannot_be_searched_is_refused(
 
 def test_a_folder_whose_spool_is_a_file_is_no_run(tmp_path: Path) -> None:
     (tmp_path / "spool").touch()
-    said = CliRunner().invoke(main, ["report", str(tmp_path)])
-    assert said.exit_code == 2
-    assert "is not a run's folder" in said.output
+    outcome = CliRunner().invoke(main, ["report", str(tmp_path)])
+    assert outcome.exit_code == 2
+    assert "is not a run's folder" in outcome.output
     assert not (tmp_path / "report.html").exists()

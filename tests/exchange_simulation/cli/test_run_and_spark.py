@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.exchange_command import command, exchange_here
+from tests.exchange_command import command, exchange_in_process
 from tests.spark.fake_java import java_that, leaves_its_pipe_open
 
 WORDS = ("run", "--transport", "memory", "--rate", "1000", "--orders", "500", "--name", "first")
@@ -21,40 +21,40 @@ NO_MEMORY = "echo no memory >&2; exit 1"
 def test_a_failure_of_spark_comes_after_the_page_and_changes_no_exit_code(
     tmp_path: Path, given: tuple[str, ...]
 ) -> None:
-    said = exchange_here(*WORDS, *given, "--results", tmp_path, **java_that(NO_MEMORY, tmp_path / "java"))
-    assert said.code == 0, said
-    assert "no tables: Spark's JVM did not start (no memory)" in said.err
-    assert "page: " in (said.err if given else said.out)
+    outcome = exchange_in_process(*WORDS, *given, "--results", tmp_path, **java_that(NO_MEMORY, tmp_path / "java"))
+    assert outcome.code == 0, outcome
+    assert "no tables: Spark's JVM did not start (no memory)" in outcome.err
+    assert "page: " in (outcome.err if given else outcome.out)
     assert (tmp_path / "first" / "report.html").exists()
-    assert "Traceback" not in said.err
+    assert "Traceback" not in outcome.err
 
 
 @leaves_its_pipe_open
 def test_quiet_says_nothing_of_spark_but_what_went_wrong(tmp_path: Path) -> None:
-    said = exchange_here(*WORDS, "-q", "--results", tmp_path, **java_that(NO_MEMORY, tmp_path / "java"))
-    assert said.code == 0, said
-    assert [line for line in said.err.splitlines() if "no tables: " not in line] == []
+    outcome = exchange_in_process(*WORDS, "-q", "--results", tmp_path, **java_that(NO_MEMORY, tmp_path / "java"))
+    assert outcome.code == 0, outcome
+    assert [line for line in outcome.err.splitlines() if "no tables: " not in line] == []
 
 
 def test_ctrl_c_leaves_out_the_tables_of_a_run_whose_page_is_there(tmp_path: Path) -> None:
     environ = {**os.environ, **java_that("exec sleep 60", tmp_path / "java")}
-    said = ""
+    outcome = ""
     with subprocess.Popen(
         command(*WORDS, "--results", tmp_path), env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as run:
         assert run.stdout is not None
-        while "Spark makes the tables of first" not in said:
+        while "Spark makes the tables of first" not in outcome:
             line = run.stdout.readline()
-            assert line, said
-            said += line
-        assert f"page: {tmp_path / 'first' / 'report.html'}" in said
+            assert line, outcome
+            outcome += line
+        assert f"page: {tmp_path / 'first' / 'report.html'}" in outcome
         run.send_signal(signal.SIGINT)
-        said += run.stdout.read()
-    assert run.returncode == 0, said
-    assert f"no tables: interrupted; make them with: exchange report {tmp_path / 'first'}" in said
-    assert "Traceback" not in said
+        outcome += run.stdout.read()
+    assert run.returncode == 0, outcome
+    assert f"no tables: interrupted; make them with: exchange report {tmp_path / 'first'}" in outcome
+    assert "Traceback" not in outcome
 
 
 def test_a_setting_leaves_spark_out_for_good(tmp_path: Path) -> None:
-    said = exchange_here(*WORDS, "--results", tmp_path, EXCHANGE_NO_SPARK="1")
-    assert (said.code, said.err.count("tables")) == (0, 0)
+    outcome = exchange_in_process(*WORDS, "--results", tmp_path, EXCHANGE_NO_SPARK="1")
+    assert (outcome.code, outcome.err.count("tables")) == (0, 0)

@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from exchange_simulation.cli.serve.server import Server
-from tests.exchange_command import exchange_here
+from tests.exchange_command import exchange_in_process
 from tests.exchange_simulation.cli.serving import Serving
 from tests.machine import PATIENCE_S, until
 
@@ -111,7 +111,7 @@ def test_a_second_run_is_refused_while_one_is_under_way(fresh: Serving, number: 
 
 
 def test_what_it_cannot_do_is_said(recorded: Serving, tmp_path: Path) -> None:
-    absent = exchange_here("serve", "--results", tmp_path / "absent")
+    absent = exchange_in_process("serve", "--results", tmp_path / "absent")
     assert (absent.code, "is no folder" in absent.err) == (2, True)
-    taken = exchange_here("serve", "--results", tmp_path, "--port", recorded.url.port)
+    taken = exchange_in_process("serve", "--results", tmp_path, "--port", recorded.url.port)
     assert (taken.code, "choose another --port" in taken.err) == (2, True)

@@ -164,7 +164,7 @@ def shown_live(page: Page) -> str:
 def test_a_run_that_was_started_elsewhere_is_followed_but_not_stopped(tmp_path: Path, browser: Browser) -> None:
     run = Running(tmp_path / "results", "--duration", 600, "--rate", 500)
     try:
-        run.under_way()
+        run.wait_until_under_way()
         with serving(run.results) as served, opened(browser, served.address) as page:
             page.get_by_role("link", name="is under way: watch it").click()
             page.get_by_role("img", name="cores in use: engine").locator("polyline").wait_for()

@@ -13,7 +13,7 @@ from exchange.settings import RunSettings
 from exchange_simulation.launching import run as launching_run
 from exchange_simulation.launching import transport_settings
 from exchange_simulation.launching.record import reading
-from tests.exchange_command import exchange_here
+from tests.exchange_command import exchange_in_process
 
 WORDS: tuple[Any, ...] = ("run", "--transport", "memory", "--orders", 200, "--rate", "max", "--no-spark")
 
@@ -26,8 +26,8 @@ def test_a_spool_is_parsed_once_for_record_table_and_page(tmp_path: Path, monkey
         return decode_line(line)
 
     monkeypatch.setattr(reading, "decode_line", noted)
-    said = exchange_here(*WORDS, "--results", tmp_path, "--name", "first")
-    assert said.code == 0, said.err
+    outcome = exchange_in_process(*WORDS, "--results", tmp_path, "--name", "first")
+    assert outcome.code == 0, outcome.err
     assert (tmp_path / "first" / "report.html").exists()
     files = sorted((tmp_path / "first" / "spool").glob("*.jsonl"))
     lines = [line for file in files for line in file.read_bytes().splitlines()]
@@ -45,6 +45,6 @@ def test_a_transport_is_checked_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     for module in (transport_settings, launching_run):  # wherever it may be called
         monkeypatch.setattr(module, "check_transport", noted, raising=False)
-    said = exchange_here(*WORDS, "--results", tmp_path)
-    assert said.code == 0, said.err
+    outcome = exchange_in_process(*WORDS, "--results", tmp_path)
+    assert outcome.code == 0, outcome.err
     assert len(checked) == 1

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from exchange_simulation.cli.main import main
-from tests.exchange_command import Said, command, exchange, exchange_here
+from tests.exchange_command import FinishedCommand, command, exchange, exchange_in_process
 from tests.machine import PATIENCE_S, until
 from tests.spark.fake_java import java_that, leaves_its_pipe_open
 
@@ -35,14 +35,14 @@ FAST = (
 """In threads of one process, against itself: what is tested is the comparing."""
 
 
-def compare(results: Path, *words: object) -> Said:
+def compare(results: Path, *words: object) -> FinishedCommand:
     """In this process: its runs are threads of one."""
     done = CliRunner().invoke(main, list(map(str, ("compare", "--results", results, *words))))
-    return Said(done.exit_code, done.stdout, done.stderr)
+    return FinishedCommand(done.exit_code, done.stdout, done.stderr)
 
 
 @pytest.fixture(scope="session")
-def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Said]:
+def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, FinishedCommand]:
     results = tmp_path_factory.mktemp("results")
     words = (
         "--transports",
@@ -59,7 +59,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Said]:
     return results / "small", compare(results, *words, "--name", "small", "--json")
 
 
-def test_a_comparison_leaves_every_run_its_record_and_its_page(small: tuple[Path, Said]) -> None:
+def test_a_comparison_leaves_every_run_its_record_and_its_page(small: tuple[Path, FinishedCommand]) -> None:
     folder, said = small
     assert said.code == 0, said.err
     assert said.out.encode() == (folder / "comparison.json").read_bytes()
@@ -75,19 +75,21 @@ def test_a_comparison_leaves_every_run_its_record_and_its_page(small: tuple[Path
 
 
 @leaves_its_pipe_open
-def test_a_failure_of_spark_changes_no_exit_code_of_a_comparison(small: tuple[Path, Said], tmp_path: Path) -> None:
+def test_a_failure_of_spark_changes_no_exit_code_of_a_comparison(
+    small: tuple[Path, FinishedCommand], tmp_path: Path
+) -> None:
     """Spark follows the whole comparison."""
     words = ("compare", "--resume", "small", "--results", small[0].parent)
-    said = exchange_here(*words, **java_that("echo no memory >&2; exit 1", tmp_path / "java"))
+    said = exchange_in_process(*words, **java_that("echo no memory >&2; exit 1", tmp_path / "java"))
     assert said.code == 0, said
     assert "Spark makes the tables of small; Ctrl-C leaves them out" in said.err
     assert "no tables: Spark's JVM did not start (no memory)" in said.err
     assert "page: " in said.out
-    assert not exchange_here(*words, EXCHANGE_NO_SPARK="1").err.count("tables")
+    assert not exchange_in_process(*words, EXCHANGE_NO_SPARK="1").err.count("tables")
 
 
 @pytest.mark.jvm
-def test_the_tables_of_a_comparison_hold_each_of_its_runs_but_warm_ups(small: tuple[Path, Said]) -> None:
+def test_the_tables_of_a_comparison_hold_each_of_its_runs_but_warm_ups(small: tuple[Path, FinishedCommand]) -> None:
     folder, first = small
     said = exchange("compare", "--resume", "small", "--results", folder.parent, "--json")
     assert (said.code, said.out) == (0, first.out), said.err
@@ -97,7 +99,7 @@ def test_the_tables_of_a_comparison_hold_each_of_its_runs_but_warm_ups(small: tu
     assert sorted(runs["run"]) == sorted(run["run"] for arm in first.record["arms"] for run in arm["runs"])
 
 
-def test_every_number_is_that_of_the_run_it_names(small: tuple[Path, Said]) -> None:
+def test_every_number_is_that_of_the_run_it_names(small: tuple[Path, FinishedCommand]) -> None:
     folder, said = small
     for arm in said.record["arms"]:
         runs = {run["repeat"]: orjson.loads((folder / run["run"] / "run.json").read_bytes()) for run in arm["runs"]}
@@ -111,7 +113,7 @@ def test_every_number_is_that_of_the_run_it_names(small: tuple[Path, Said]) -> N
             assert arm["metrics"]["cpu_s_per_million"]["by_repeat"][str(repeat)] == pytest.approx(expected)
 
 
-def test_arms_at_one_rate_have_the_same_orders_in_a_repeat(small: tuple[Path, Said]) -> None:
+def test_arms_at_one_rate_have_the_same_orders_in_a_repeat(small: tuple[Path, FinishedCommand]) -> None:
     """The next repeat has other orders."""
     folder, said = small
     for block in said.record["blocks"]:
@@ -123,13 +125,13 @@ def test_arms_at_one_rate_have_the_same_orders_in_a_repeat(small: tuple[Path, Sa
         assert sums[1] != sums[2]
 
 
-def test_a_plan_that_can_reach_no_verdict_says_so_first_and_runs(small: tuple[Path, Said]) -> None:
+def test_a_plan_that_can_reach_no_verdict_says_so_first_and_runs(small: tuple[Path, FinishedCommand]) -> None:
     _, said = small
     assert "2 repeats cannot reach a verdict: 6 are needed" in said.err.partition("run 1 of")[0]
     assert {verdict["outcome"] for verdict in said.record["verdicts"]} <= {"cannot tell", "not compared"}
 
 
-def test_the_page_is_one_file_whose_links_lead_to_the_runs(small: tuple[Path, Said]) -> None:
+def test_the_page_is_one_file_whose_links_lead_to_the_runs(small: tuple[Path, FinishedCommand]) -> None:
     folder, said = small
     page = (folder / "comparison.html").read_text()
     links = re.findall(r'href="(?!data:)([^"#]+)"', page)
@@ -140,7 +142,7 @@ def test_the_page_is_one_file_whose_links_lead_to_the_runs(small: tuple[Path, Sa
     assert [verdict["sentence"] for verdict in said.record["verdicts"] if verdict["sentence"] not in page] == []
 
 
-def test_the_table_fits_80_columns(small: tuple[Path, Said]) -> None:
+def test_the_table_fits_80_columns(small: tuple[Path, FinishedCommand]) -> None:
     folder, _ = small
     shown = compare(folder.parent, "--resume", "small", "--no-spark")
     assert shown.code == 0, shown.err

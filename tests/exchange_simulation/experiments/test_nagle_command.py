@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from exchange_simulation.cli.main import main
 from exchange_simulation.reports.comparison.table import show_nagle
-from tests.exchange_command import exchange_here
+from tests.exchange_command import exchange_in_process
 
 pytestmark = pytest.mark.xdist_group("nagle")
 
@@ -22,7 +22,7 @@ SMALL = ("--transports", "tcp", "--rates", "1000", "--seconds", "0.5", "--repeat
 def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The results folder, and what the command printed."""
     folder = tmp_path_factory.mktemp("results")
-    said = exchange_here("nagle", *SMALL, "--results", folder, "--name", "small")
+    said = exchange_in_process("nagle", *SMALL, "--results", folder, "--name", "small")
     assert said.code == 0, said.err
     return folder, said.out
 

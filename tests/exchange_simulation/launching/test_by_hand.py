@@ -22,7 +22,7 @@ from exchange_simulation.cli.main import main
 from exchange_simulation.launching.run import conditions_here, record_by_hand
 from exchange_simulation.launching.services import TOKEN, link_token
 from tests.broker import shares_the_broker
-from tests.exchange_command import VALID, Said, command, exchange, measured_here
+from tests.exchange_command import VALID_STATUSES, FinishedCommand, command, exchange, run_exchange_in_process
 from tests.machine import PATIENCE_S, until
 
 
@@ -52,11 +52,11 @@ class ByHand:
         typed = command(role, *places[role], "--run", "first", *words)
         self._started[name] = subprocess.Popen(typed, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
-    def end(self) -> dict[str, Said]:
+    def end(self) -> dict[str, FinishedCommand]:
         said = {}
         for role, process in self._started.items():
             out, err = process.communicate(timeout=PATIENCE_S)
-            said[role] = Said(process.returncode, out, err)
+            said[role] = FinishedCommand(process.returncode, out, err)
             assert "Traceback" not in err
         return said
 
@@ -168,8 +168,10 @@ def test_a_gateway_that_falls_silent_ends_engine_and_reporter(
 
 def test_a_gateway_without_orders_for_long_is_not_silent(tmp_path: Path) -> None:
     """It has none for longer than the timeout."""
-    said = measured_here(tmp_path, "--rate", 0.15, "--orders", 2, "--timeout", 3)
-    assert (said.code, said.record["status"] in VALID, said.record["counts"]["junk_frames"]) == (0, True, 0), said.err
+    said = run_exchange_in_process(tmp_path, "--rate", 0.15, "--orders", 2, "--timeout", 3)
+    assert (said.code, said.record["status"] in VALID_STATUSES, said.record["counts"]["junk_frames"]) == (0, True, 0), (
+        said.err
+    )
 
 
 def test_a_result_that_cannot_be_read_is_named_and_the_others_count(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from exchange.messages import Order, encode
-from tests.exchange_command import VALID, Running, listening_port
+from tests.exchange_command import VALID_STATUSES, Running, listening_port
 from tests.exchange_simulation.launching.strangers import speak_garbage
 from tests.machine import until
 
@@ -39,7 +39,7 @@ def gone(processes: list[psutil.Process]) -> bool:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, *(pytest.param(n, marks=pytest.mark.long) for n in LIKE_CTRL_C)])
 def test_a_signal_ends_in_band_and_leaves_a_readable_partial_run(number: signal.Signals, running: Start) -> None:
-    run = running(*FOREVER).under_way()
+    run = running(*FOREVER).wait_until_under_way()
     family = run.family()
     run.signal(number)
     said = run.finish()
@@ -52,7 +52,7 @@ def test_a_signal_ends_in_band_and_leaves_a_readable_partial_run(number: signal.
 
 
 def test_a_second_ctrl_c_does_not_wait_and_keeps_what_was_measured(running: Start) -> None:
-    run = running(*ENDLESS, "--timeout", 100, "--record").under_way()
+    run = running(*ENDLESS, "--timeout", 100, "--record").wait_until_under_way()
     run.component("engine").suspend()
     run.signal(signal.SIGINT)
     time.sleep(0.5)  # two at once are one
@@ -80,7 +80,7 @@ def test_ctrl_c_before_the_start_says_so_and_nothing_else(running: Start) -> Non
 @pytest.mark.parametrize("role", ["engine", "gateway", "reporter"])
 @pytest.mark.long
 def test_a_killed_component_ends_the_run_as_partial(role: str, transport: str, running: Start) -> None:
-    run = running("--transport", transport, *(ENDLESS if role == "engine" else FOREVER)).under_way()
+    run = running("--transport", transport, *(ENDLESS if role == "engine" else FOREVER)).wait_until_under_way()
     family = run.family()
     run.component(role).kill()
     said = run.finish()
@@ -93,7 +93,7 @@ def test_a_killed_component_ends_the_run_as_partial(role: str, transport: str, r
 
 @pytest.mark.long
 def test_a_killed_component_of_a_second_pair_ends_the_run_and_is_named(running: Start) -> None:
-    run = running("--pairs", 2, "--reporters", 2, *ENDLESS).under_way()
+    run = running("--pairs", 2, "--reporters", 2, *ENDLESS).wait_until_under_way()
     family = run.family()
     next(child for child in family if "gateway" in child.cmdline() and child.cmdline()[-1] == "2").kill()
     said = run.finish()
@@ -105,7 +105,7 @@ def test_a_killed_component_of_a_second_pair_ends_the_run_and_is_named(running: 
 
 
 def test_an_engine_that_stops_answering_is_noticed(running: Start) -> None:
-    run = running(*FOREVER, "--timeout", 4).under_way()
+    run = running(*FOREVER, "--timeout", 4).wait_until_under_way()
     engine = run.component("engine")
     engine.suspend()
     said = run.finish()
@@ -118,28 +118,28 @@ def test_an_engine_that_stops_answering_is_noticed(running: Start) -> None:
 @pytest.mark.parametrize("transport", ["zeromq", "tcp"])
 @pytest.mark.parametrize("role", ["engine", "reporter"])
 def test_garbage_at_any_port_is_counted_and_the_run_stays_valid(role: str, transport: str, running: Start) -> None:
-    run = running("--transport", transport, *SHORT).under_way()
+    run = running("--transport", transport, *SHORT).wait_until_under_way()
     speak_garbage(listening_port(run.component(role)))
     record = run.finish().record
-    assert record["status"] in VALID, record["reasons"]
+    assert record["status"] in VALID_STATUSES, record["reasons"]
     assert record["counts"]["handshakes_refused"] >= 3
 
 
 @pytest.mark.long
 def test_a_stranger_with_valid_orders_over_tcp_is_refused(running: Start) -> None:
-    run = running("--transport", "tcp", *SHORT).under_way()
+    run = running("--transport", "tcp", *SHORT).wait_until_under_way()
     order = encode(Order(1, 1, 500, 10))
     with socket.create_connection(("127.0.0.1", listening_port(run.component("engine")))) as stranger:
         stranger.sendall((len(order).to_bytes(4, "little") + order) * 10)
         with contextlib.suppress(ConnectionResetError):
             assert stranger.recv(100) == b""
     record = run.finish().record
-    assert record["status"] in VALID
+    assert record["status"] in VALID_STATUSES
     assert record["counts"]["handshakes_refused"] == 1
 
 
 def test_a_full_disk_ends_the_run_with_a_sentence(running: Start, tmp_path: Path) -> None:
-    run = running(*FOREVER).under_way()
+    run = running(*FOREVER).wait_until_under_way()
     spool = next(run.results.glob("*/spool"))
     spool.rename(tmp_path / "moved")  # a write that fails, as on a disk that filled up
     said = run.finish()

@@ -18,7 +18,7 @@ from exchange_simulation.launching.files import new_run_folder, write_json
 from exchange_simulation.launching.recorded_streams import RecordedStream
 from exchange_simulation.reports.run.page import write_page
 from matching_engine.recovering.journal import InputJournal
-from tests.exchange_command import exchange, exchange_here, measured, measured_here
+from tests.exchange_command import exchange, exchange_in_process, run_exchange, run_exchange_in_process
 
 FULL = "No space left on device"
 
@@ -59,7 +59,7 @@ def test_a_tape_and_answers_that_do_not_fit_leave_nothing(disk: Path, tmp_path: 
 @pytest.mark.parametrize("transport", ["memory", pytest.param("zeromq", marks=pytest.mark.long)])
 def test_recorded_streams_that_do_not_fit_make_a_partial_run(transport: str, disk: Path) -> None:
     words = ("--transport", transport, "--rate", "max", "--orders", 75_000, "--record", "--no-spark", "--name", "x")
-    said = (exchange_here if transport == "memory" else exchange)("run", *words, "--results", disk)
+    said = (exchange_in_process if transport == "memory" else exchange)("run", *words, "--results", disk)
     assert said.code == 1
     assert FULL in said.err + said.out
     assert "Traceback" not in said.err
@@ -67,7 +67,7 @@ def test_recorded_streams_that_do_not_fit_make_a_partial_run(transport: str, dis
 
 
 def test_orders_that_a_full_journal_refuses_get_no_answer(disk: Path, tmp_path: Path) -> None:
-    said = measured(tmp_path, "--rate", "max", "--orders", 40_000, "--recover", "--journal", disk, "--timeout", 400)
+    said = run_exchange(tmp_path, "--rate", "max", "--orders", 40_000, "--recover", "--journal", disk, "--timeout", 400)
     record = said.record
     assert (said.code, record["status"]) == (1, "partial")
     assert any(f"cannot write {disk / 'engine.journal'}: {FULL}; orders behind" in each for each in record["reasons"])
@@ -99,7 +99,7 @@ def test_a_run_that_finds_the_disk_full_makes_no_folder(disk: Path) -> None:
 @pytest.mark.parametrize("master", ["none", pytest.param("local[2]", marks=pytest.mark.long)])
 def test_a_simulation_s_trades_that_do_not_fit_leave_nothing(master: str, disk: Path) -> None:
     words = ("--instruments", 4, "--orders", 250_000, "--trades", "--master", master, "--name", "x")
-    said = (exchange_here if master == "none" else exchange)("simulate", *words, "--results", disk)
+    said = (exchange_in_process if master == "none" else exchange)("simulate", *words, "--results", disk)
     assert said.code == 1
     assert FULL in said.err.splitlines()[-1]
     assert str(disk / "x" / "market") in said.err.splitlines()[-1]
@@ -134,7 +134,7 @@ def test_a_disk_that_is_full_at_the_end_costs_the_file_and_not_the_figures(
         raise click.ClickException(f"cannot write {folder / 'run.json'}: No space left on device")
 
     monkeypatch.setattr("exchange_simulation.launching.run.write_record", full)
-    said = measured_here(tmp_path, "--rate", "max", "--orders", 100, "--name", "here")
+    said = run_exchange_in_process(tmp_path, "--rate", "max", "--orders", 100, "--name", "here")
     assert (said.code, said.record["counts"]["orders_answered"]) == (1, 100)
     assert "No space left on device; make room, then: exchange results repair" in said.err
     assert (tmp_path / "here" / "begun.json").exists()

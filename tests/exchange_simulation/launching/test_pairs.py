@@ -15,7 +15,14 @@ from exchange_simulation.cli.main import main
 from exchange_simulation.launching.launch.watch import GatewayTotals
 from gateway.seeded_orders import SeededOrders
 from gateway.seeds import instrument_seed
-from tests.exchange_command import ORDERS, STREAM, VALID, matched_here, measured, measured_here
+from tests.exchange_command import (
+    ORDERS,
+    REFERENCE_RUN,
+    VALID_STATUSES,
+    match_in_process,
+    run_exchange,
+    run_exchange_in_process,
+)
 
 pytestmark = pytest.mark.xdist_group("pairs")
 
@@ -44,14 +51,14 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any
     """Three pairs that report to two reporters: the folder, and its record."""
     results = tmp_path_factory.mktemp("three")
     words = ("--pairs", 3, "--reporters", 2, "--rate", 3000, "--orders", 4000, "--sampling-interval", 500)
-    said = measured_here(results, *words, "--name", "run")
+    said = run_exchange_in_process(results, *words, "--name", "run")
     assert said.code == 0, said.err
     return results / "run", said.record
 
 
 def test_totals_are_the_sums_of_the_pairs_each_of_which_has_all_orders(three: tuple[Path, dict[str, Any]]) -> None:
     _, record = three
-    assert record["status"] in VALID, record["reasons"]
+    assert record["status"] in VALID_STATUSES, record["reasons"]
     assert [pair["counts"]["orders_answered"] for pair in record["pairs"]] == [4000] * 3
     for name in COUNTED:
         assert record["counts"][name] == sum(pair["counts"][name] for pair in record["pairs"])
@@ -124,14 +131,14 @@ def test_page_and_terminal_show_all_pairs_together_and_each_apart(
 
 
 def test_pairs_are_processes_of_their_own_whose_recorded_streams_replay(
-    tmp_path: Path, matched: dict[str, object]
+    tmp_path: Path, match_record: dict[str, object]
 ) -> None:
-    said = measured(tmp_path, *STREAM, "--pairs", 2, "--reporters", 2, "--record", "--name", "taped")
+    said = run_exchange(tmp_path, *REFERENCE_RUN, "--pairs", 2, "--reporters", 2, "--record", "--name", "taped")
     record, folder = said.record, tmp_path / "taped"
     assert (said.code, record["status"]) == (0, "complete"), said.err
     first, second = record["pairs"]
-    assert first["checksums"] == matched["checksums"]
-    again = matched_here(folder / "orders.2.bin", tmp_path / "again.bin")
+    assert first["checksums"] == match_record["checksums"]
+    again = match_in_process(folder / "orders.2.bin", tmp_path / "again.bin")
     assert again["checksums"] == second["checksums"]
     assert (tmp_path / "again.bin").read_bytes() == (folder / "answers.2.bin").read_bytes()
     assert (folder / "orders.2.bin").stat().st_size == 10 * ORDERS
@@ -173,13 +180,13 @@ def test_while_one_of_three_is_silent_seconds_are_told_once_each() -> None:
     ],
 )
 def test_what_cannot_be_is_told_in_a_sentence(words: tuple[object, ...], told: str, tmp_path: Path) -> None:
-    said = measured_here(tmp_path / "results", *words)
+    said = run_exchange_in_process(tmp_path / "results", *words)
     assert (said.code, told in said.err) == (2, True), said.err
     assert not (tmp_path / "results").exists() or not list((tmp_path / "results").iterdir())
 
 
 def test_a_tape_is_one_pair_s(tmp_path: Path) -> None:
     (tmp_path / "tape.bin").write_bytes(SeededOrders(1, (450, 549)).records(1, 10))
-    said = measured_here(tmp_path / "results", "--tape", tmp_path / "tape.bin", "--pairs", 2)
+    said = run_exchange_in_process(tmp_path / "results", "--tape", tmp_path / "tape.bin", "--pairs", 2)
     assert said.code == 2
     assert "--pairs is 2; allowed is 1, where a tape is replayed" in said.err

@@ -20,7 +20,7 @@ from exchange_simulation.launching.component import Events, serve
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.priority import SLICE_NS, going_first, yielding
-from tests.exchange_command import Running, measured_here
+from tests.exchange_command import Running, run_exchange_in_process
 from tests.machine import until
 from transports.declaration import Broker, RunningBroker
 
@@ -110,7 +110,7 @@ def test_a_private_broker_goes_first_and_another_is_left_alone(scheduler: Schedu
 
 
 def test_the_record_has_the_priority_and_threads_of_one_process_get_it(scheduler: Scheduler, tmp_path: Path) -> None:
-    said = measured_here(tmp_path, "--orders", "10", "--rate", "max", "--priority", "real-time")
+    said = run_exchange_in_process(tmp_path, "--orders", "10", "--rate", "max", "--priority", "real-time")
     assert said.code == 0, said.err
     assert said.record["settings"]["priority"] == "real-time"
     assert scheduler.asked.count(os.SCHED_RR) == 3, "the command tries it; then a gateway and an engine have it"
@@ -180,7 +180,7 @@ def test_only_threads_that_carry_orders_have_short_slices(monkeypatch: pytest.Mo
         "exchange_simulation.launching.priority._ask_for_slices",
         lambda _: asked.append(threading.current_thread().name),
     )
-    assert measured_here(tmp_path, "--orders", "10", "--rate", "max").code == 0
+    assert run_exchange_in_process(tmp_path, "--orders", "10", "--rate", "max").code == 0
     assert set(asked) == {"MainThread", "gateway", "engine"}, "the command tries it first"
 
 
@@ -205,7 +205,7 @@ def test_a_restarted_component_is_scheduled_as_the_first_one_was(
     if not is_permitted(priority):
         pytest.skip("this system permits no real-time priority")
     words = ("--rate", 1000, "--orders", 60_000, "--recover", "--timeout", 60, "--priority", priority, "--no-page")
-    run = running(*words).under_way()
+    run = running(*words).wait_until_under_way()
     for role in ("engine", "gateway", "reporter"):
         first = run.component(role)
         wanted = schedulings(first)

@@ -26,7 +26,7 @@ from matching_engine.recovering.pulse import Pulse
 from matching_engine.recovering.snapshots import EVERY_ORDERS
 from matching_engine.tape import match_tape
 from tests.broker import need_rabbitmq, shares_the_broker
-from tests.exchange_command import VALID, Running
+from tests.exchange_command import VALID_STATUSES, Running
 from tests.machine import PATIENCE_S, until
 
 Start = Callable[..., Running]
@@ -70,7 +70,7 @@ def test_twenty_kills_in_a_million_orders_leave_the_checksums_as_they_were(
         need_rabbitmq()
     orders = 1_000_000
     words = ("--transport", transport, "--rate", rate_per_s, "--orders", orders, "--recover", "--timeout", 60)
-    run = running(*words, "--no-page").under_way()
+    run = running(*words, "--no-page").wait_until_under_way()
     kill_some(run, 20, orders, seed=20)
     assert answered_once(run, orders)["restarts"] == 20
 
@@ -86,7 +86,7 @@ def test_an_engine_that_is_killed_loses_no_order_and_answers_none_twice(
         need_rabbitmq()
     orders = 2 * RATE_PER_S
     words = ("--transport", transport, "--rate", RATE_PER_S, "--orders", orders, "--recover", "--timeout", 60)
-    run = running(*words, "--no-page").under_way()
+    run = running(*words, "--no-page").wait_until_under_way()
     kill_some(run, kills, orders, seed=1)
     recovered = answered_once(run, orders)
     assert recovered["restarts"] == kills
@@ -97,7 +97,7 @@ def test_an_engine_that_is_killed_loses_no_order_and_answers_none_twice(
 def test_an_engine_killed_after_a_snapshot_matches_only_later_orders(running: Start) -> None:
     orders = 5_500_000
     words = ("--rate", "max", "--orders", orders, "--prices", "500..500", "--recover", "--timeout", 60)
-    run = running(*words, "--no-page").under_way()
+    run = running(*words, "--no-page").wait_until_under_way()
     until(snapshot_path(run.folder / "journal" / "engine.journal").exists, "a snapshot")
     next(engines_of(run, set())).kill()
     recovered = answered_once(run, orders, prices=(500, 500))
@@ -114,7 +114,7 @@ def test_a_gateway_that_is_killed_goes_on_where_it_was(transport: str, kills: in
         need_rabbitmq()
     orders = 3 * RATE_PER_S
     words = ("--transport", transport, "--rate", RATE_PER_S, "--orders", orders, "--recover", "--timeout", 60)
-    run = running(*words, "--record", "--sampling-interval", 100, "--no-page").under_way()
+    run = running(*words, "--record", "--sampling-interval", 100, "--no-page").wait_until_under_way()
     kill_some(run, kills, orders, seed=3, role="gateway")
     recovered = answered_once(run, orders)
     assert recovered["restarts"] == kills
@@ -140,7 +140,7 @@ def test_a_reporter_that_is_killed_has_every_second_in_the_end(
         transport = request.getfixturevalue("at_broker")
     orders, interval = 3 * RATE_PER_S, 100
     words = ("--transport", transport, "--rate", RATE_PER_S, "--orders", orders, "--recover", "--timeout", 60)
-    run = running(*words, "--sampling-interval", interval, "--no-page").under_way()
+    run = running(*words, "--sampling-interval", interval, "--no-page").wait_until_under_way()
     until((run.folder / "spool" / "000001.jsonl").exists, "a spool file")
     run.component("reporter").kill()
     recovered = answered_once(run, orders)
@@ -171,7 +171,7 @@ def test_a_gateway_killed_with_its_reporter_loses_no_completion_time(transport: 
         need_rabbitmq()
     orders, chance = 4 * RATE_PER_S, random.Random(seed)
     words = ("--transport", transport, "--rate", RATE_PER_S, "--orders", orders, "--recover")
-    run = running(*words, "--timeout", 2 * PATIENCE_S, "--no-page").under_way()
+    run = running(*words, "--timeout", 2 * PATIENCE_S, "--no-page").wait_until_under_way()
     journal, roles = run.folder / "journal" / "engine.journal", ("reporter", "gateway")
     processes = [run.component(role) for role in roles]
     first = chance.uniform(0.25, 0.35)
@@ -187,7 +187,7 @@ def test_a_gateway_killed_with_its_reporter_loses_no_completion_time(transport: 
 
 def test_a_frozen_engine_without_a_standby_ends_the_run_with_a_sentence(running: Start) -> None:
     words = ("--transport", "tcp", "--rate", 1000, "--orders", 60_000, "--recover", "--timeout", 3)
-    run = running(*words, "--no-page").under_way()
+    run = running(*words, "--no-page").wait_until_under_way()
     run.component("engine").suspend()
     said = run.finish()
     assert (said.code, said.record["status"]) == (1, "partial")
@@ -202,7 +202,7 @@ def answered_once(run: Running, orders: int, **settings: Any) -> dict[str, Any]:
     """The run's `recovered`; AssertionError if an order was lost, or answered twice."""
     said = run.finish()
     record = said.record
-    assert (said.code, record["status"] in VALID) == (0, True), (record["reasons"], said.err)
+    assert (said.code, record["status"] in VALID_STATUSES) == (0, True), (record["reasons"], said.err)
     assert record["checksums"] == matched(orders, **settings)
     assert record["counts"]["orders_answered"] == orders
     recovered = record["recovered"]
@@ -225,7 +225,7 @@ def test_a_standby_takes_the_place_of_an_engine_that_died_or_froze(
         transport = request.getfixturevalue("at_broker")
     orders = 3 * RATE_PER_S
     words = ("--transport", transport, "--rate", RATE_PER_S, "--orders", orders, "--standby", "--timeout", 60)
-    run = running(*words, "--no-page").under_way()
+    run = running(*words, "--no-page").wait_until_under_way()
     pulse, seen = run.folder / "journal" / "engine.pulse", 0
     for number in signals:
         until(lambda seen=seen: Pulse(pulse).pid != seen and Pulse(pulse).beats, "an engine that serves")
@@ -252,7 +252,7 @@ def test_an_engine_killed_after_its_last_answer_leaves_a_complete_run(
         transport = request.getfixturevalue("at_broker")
     orders = 2 * RATE_PER_S
     asked = ("--transport", transport, "--rate", RATE_PER_S, "--orders", orders, mode, "--timeout", 60)
-    run = running(*asked, "--no-page").under_way()
+    run = running(*asked, "--no-page").wait_until_under_way()
     pulse, reporter = Pulse(run.folder / "journal" / "engine.pulse"), run.component("reporter")
     until(lambda: pulse.beats, "an engine that serves")
     reporter.suspend()

@@ -15,7 +15,7 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.tape import settled_by_tape
 from exchange_simulation.launching.typed_settings import run_settings, without_default_rate
 from gateway.seeded_orders import SeededOrders
-from tests.exchange_command import VALID, exchange, measured_here
+from tests.exchange_command import VALID_STATUSES, exchange, run_exchange_in_process
 
 DUE_NS = [0, 0, 1_000_000, 3_000_000, 4_000_000]
 """Five orders in 4 ms: 1000/s."""
@@ -163,13 +163,13 @@ def test_a_tape_has_due_times_where_a_rate_is_given(tmp_path: Path) -> None:
 
 
 def test_a_recorded_run_can_be_offered_again_faster_over_another_transport(tmp_path: Path) -> None:
-    first = measured_here(
+    first = run_exchange_in_process(
         tmp_path, "--arrivals", "poisson", "--rate", 4000, "--orders", 800, "--record", "--name", "first"
     ).record
     tape = tmp_path / "first" / "orders.bin"
     words = ("--tape", tape, "--speed", 2, "--packing", 3, "--record", "--name", "again")
-    again = measured_here(tmp_path, "--transport", "zeromq+inproc", *words).record
-    assert {first["status"], again["status"]} <= VALID
+    again = run_exchange_in_process(tmp_path, "--transport", "zeromq+inproc", *words).record
+    assert {first["status"], again["status"]} <= VALID_STATUSES
     assert again["checksums"] == first["checksums"] == exchange("match", tape, "--json").record["checksums"]
     due = [np.fromfile(tmp_path / name / "orders.due", "<u8") for name in ("first", "again")]
     assert (due[0] // 2 == due[1]).all()

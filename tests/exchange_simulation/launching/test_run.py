@@ -13,7 +13,15 @@ from exchange.settings import RunSettings
 from exchange_simulation.launching.lineup import READY_S
 from exchange_simulation.launching.recorded_streams import open_streams
 from exchange_simulation.launching.services import open_gateway
-from tests.exchange_command import ORDERS, STREAM, VALID, exchange, matched_here, measured, measured_here
+from tests.exchange_command import (
+    ORDERS,
+    REFERENCE_RUN,
+    VALID_STATUSES,
+    exchange,
+    match_in_process,
+    run_exchange,
+    run_exchange_in_process,
+)
 from transports.registry import listen
 from transports.tcp import link
 
@@ -26,26 +34,26 @@ TRANSPORTS = [ZEROMQ, IPC, "zeromq+inproc", TCP, "memory", PLAIN]
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_the_same_seed_gives_the_same_streams_on_every_transport(
-    transport: str, tmp_path: Path, matched: dict[str, object]
+    transport: str, tmp_path: Path, match_record: dict[str, object]
 ) -> None:
-    record = record_of(tmp_path, "--transport", transport, *STREAM)
-    assert record["checksums"] == matched["checksums"]
+    record = record_of(tmp_path, "--transport", transport, *REFERENCE_RUN)
+    assert record["checksums"] == match_record["checksums"]
 
 
 def record_of(results: Path, *words: object) -> dict[str, Any]:
     """Run to a complete end and return the record; a run in threads is one of this process."""
     here = "memory" in words or "zeromq+inproc" in words
-    said = (measured_here if here else measured)(results, *words)
+    said = (run_exchange_in_process if here else run_exchange)(results, *words)
     assert said.code == 0, said.err
     assert said.record["status"] == "complete"
     return said.record
 
 
 def test_nagle_at_all_ends_is_at_whoever_there_is_and_changes_no_stream(
-    tmp_path: Path, matched: dict[str, object]
+    tmp_path: Path, match_record: dict[str, object]
 ) -> None:
-    record = record_of(tmp_path, "--transport", "tcp", "--nagle", "all", *STREAM)
-    assert record["checksums"] == matched["checksums"]
+    record = record_of(tmp_path, "--transport", "tcp", "--nagle", "all", *REFERENCE_RUN)
+    assert record["checksums"] == match_record["checksums"]
     assert record["settings"]["nagle"] == ["gateway", "engine", "reporter"]
     assert {end["tcp_nodelay"] for end in record["sockets"]} == {False}
 
@@ -54,13 +62,13 @@ def test_nagle_at_all_ends_is_at_whoever_there_is_and_changes_no_stream(
     "transport", ["zeromq", *(pytest.param(each, marks=pytest.mark.long) for each in ("tcp", "amqp"))]
 )
 def test_keys_and_simplex_connections_leave_the_streams_the_same(
-    transport: str, keys: Path, tmp_path: Path, matched: dict[str, object]
+    transport: str, keys: Path, tmp_path: Path, match_record: dict[str, object]
 ) -> None:
     """The run says that it had them."""
-    said = measured(tmp_path, "--transport", transport, "--secure", keys, "--topology", "simplex", *STREAM)
+    said = run_exchange(tmp_path, "--transport", transport, "--secure", keys, "--topology", "simplex", *REFERENCE_RUN)
     assert said.code == 0, said.err
     record = said.record
-    assert (record["status"], record["checksums"]) == ("complete", matched["checksums"])
+    assert (record["status"], record["checksums"]) == ("complete", match_record["checksums"])
     assert f"keys={keys}" in record["settings"]["url"]
     assert record["settings"]["topology"] == "simplex"
     ends = [end for end in record["sockets"] if end["component"] == "gateway"]
@@ -72,14 +80,14 @@ def test_keys_and_simplex_connections_leave_the_streams_the_same(
 
 @pytest.mark.parametrize("packing", [3, pytest.param(64, marks=pytest.mark.long)])
 def test_packing_changes_the_messages_and_not_the_streams(
-    packing: int, tmp_path: Path, matched: dict[str, object]
+    packing: int, tmp_path: Path, match_record: dict[str, object]
 ) -> None:
-    said = measured_here(tmp_path, *STREAM, "--packing", packing)
-    assert (said.record["status"], said.record["checksums"]) == ("complete", matched["checksums"])
+    said = run_exchange_in_process(tmp_path, *REFERENCE_RUN, "--packing", packing)
+    assert (said.record["status"], said.record["checksums"]) == ("complete", match_record["checksums"])
 
 
 def test_a_record_counts_what_was_sent_and_received(tmp_path: Path) -> None:
-    record = measured_here(tmp_path, "--rate", 8000, "--orders", 8000, "--sampling-interval", 1000).record
+    record = run_exchange_in_process(tmp_path, "--rate", 8000, "--orders", 8000, "--sampling-interval", 1000).record
     counts = record["counts"]
     assert counts["orders_sent"] == counts["orders_received"] == counts["orders_answered"] == 8000
     assert counts["answers_sent"] == counts["answers_received"]
@@ -89,19 +97,19 @@ def test_a_record_counts_what_was_sent_and_received(tmp_path: Path) -> None:
 
 
 def test_analysis_leaves_the_last_order_out_and_says_so(tmp_path: Path) -> None:
-    record = measured_here(tmp_path, "--rate", 8000, "--orders", 4000).record
+    record = run_exchange_in_process(tmp_path, "--rate", 8000, "--orders", 4000).record
     assert [record["completion_us"][clock]["count"] for clock in ("handed_over", "due")] == [3999, 3999]
     assert "the last order" in record["analysis"]["left_out"]
 
 
 def test_a_warm_up_is_left_out_of_the_figures_and_kept_in_the_counts(tmp_path: Path) -> None:
-    record = measured_here(tmp_path, "--rate", 2000, "--orders", 4000, "--warm-up", 1).record
+    record = run_exchange_in_process(tmp_path, "--rate", 2000, "--orders", 4000, "--warm-up", 1).record
     assert 1900 <= record["completion_us"]["due"]["count"] < 3999  # 2000, and what the first second left unanswered
     assert record["counts"]["orders_answered"] == 4000
 
 
 def test_rate_max_has_no_schedule_and_so_no_lag_and_is_never_saturated(tmp_path: Path) -> None:
-    record = measured_here(tmp_path, "--rate", "max", "--orders", 50_000).record
+    record = run_exchange_in_process(tmp_path, "--rate", "max", "--orders", 50_000).record
     assert record["status"] == "complete"
     assert record["settings"]["window"] == 16_384
     assert (record["rates"]["offered_orders_per_s"], record["lag_us"]) == (None, {})
@@ -110,35 +118,39 @@ def test_rate_max_has_no_schedule_and_so_no_lag_and_is_never_saturated(tmp_path:
 
 def test_a_rate_too_high_to_hold_is_saturated_and_exits_0(tmp_path: Path) -> None:
     """The reason is printed."""
-    said = measured_here(tmp_path, "--rate", 50_000_000, "--orders", 500_000)
+    said = run_exchange_in_process(tmp_path, "--rate", 50_000_000, "--orders", 500_000)
     assert (said.code, said.record["status"]) == (0, "saturated")
     assert "offered orders/s were achieved" in said.record["reasons"][0]
 
 
 def test_a_duration_ends_a_run_in_band(tmp_path: Path) -> None:
     for rate in (2000, "max"):
-        record = measured_here(tmp_path, "--rate", rate, "--duration", 0.5).record
-        assert record["status"] in VALID, "neither is an end that was forced"
+        record = run_exchange_in_process(tmp_path, "--rate", rate, "--duration", 0.5).record
+        assert record["status"] in VALID_STATUSES, "neither is an end that was forced"
         assert record["counts"]["orders_sent"] == (1000 if rate == 2000 else record["counts"]["orders_received"])
 
 
 def test_recorded_streams_replay_to_the_same_answers(tmp_path: Path) -> None:
-    record = measured_here(tmp_path, "--rate", "max", "--orders", ORDERS, "--record", "--name", "taped").record
+    record = run_exchange_in_process(
+        tmp_path, "--rate", "max", "--orders", ORDERS, "--record", "--name", "taped"
+    ).record
     taped = tmp_path / "taped"
-    again = matched_here(taped / "orders.bin", tmp_path / "again.bin")
+    again = match_in_process(taped / "orders.bin", tmp_path / "again.bin")
     assert again["checksums"] == record["checksums"]
     assert (tmp_path / "again.bin").read_bytes() == (taped / "answers.bin").read_bytes()
 
 
 def test_orders_that_the_book_cannot_take_are_rejected_one_by_one(tmp_path: Path) -> None:
-    counts = measured_here(tmp_path, "--rate", "max", "--orders", 5000, "--prices", "990..1009").record["counts"]
+    counts = run_exchange_in_process(tmp_path, "--rate", "max", "--orders", 5000, "--prices", "990..1009").record[
+        "counts"
+    ]
     assert 2000 < counts["rejections"] < 3000
     assert counts["orders_answered"] == 5000
 
 
 def test_policies_and_price_ranges_reach_the_engine(tmp_path: Path) -> None:
-    exact = measured_here(tmp_path, "--rate", "max", "--orders", 20_000, "--policy", "exact-price").record
-    wide = measured_here(
+    exact = run_exchange_in_process(tmp_path, "--rate", "max", "--orders", 20_000, "--policy", "exact-price").record
+    wide = run_exchange_in_process(
         tmp_path, "--rate", "max", "--orders", 20_000, "--prices", "1..65534", "--max-price", 65534
     ).record
     assert exact["counts"]["answers_sent"] / 20_000 == pytest.approx(1.92, rel=0.01)  # 1.98 over 1,000,000
@@ -146,7 +158,7 @@ def test_policies_and_price_ranges_reach_the_engine(tmp_path: Path) -> None:
 
 
 def test_one_order_is_a_run(tmp_path: Path) -> None:
-    said = measured_here(tmp_path, "--rate", 0.5, "--orders", 1)
+    said = run_exchange_in_process(tmp_path, "--rate", 0.5, "--orders", 1)
     assert (said.code, said.record["counts"]["orders_answered"]) == (0, 1)
 
 
@@ -160,7 +172,7 @@ def test_a_run_leaves_record_spool_and_page_with_settings_as_given(transport: st
     assert all(path.suffix == ".jsonl" for path in (tmp_path / "here" / "spool").iterdir())
     assert said.out.encode() == (tmp_path / "here" / "run.json").read_bytes()
     record = said.record
-    assert record["status"] in VALID
+    assert record["status"] in VALID_STATUSES
     assert record["settings"]["cpus"] == {"gateway": 0, "engine": 0, "reporter": 0}
     assert "127.0.0.1" in record["settings"]["url"]
     assert record["settings"]["nagle"] == ["engine"]

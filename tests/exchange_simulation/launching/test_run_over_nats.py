@@ -6,15 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.broker import is_gone
-from tests.exchange_command import ORDERS, STREAM, Running, measured
+from tests.exchange_command import ORDERS, REFERENCE_RUN, Running, run_exchange
 from tests.machine import until
 
 
-def test_the_same_seed_gives_the_same_streams_over_nats(tmp_path: Path, matched: dict[str, object]) -> None:
-    said = measured(tmp_path, "--transport", "nats", *STREAM)
+def test_the_same_seed_gives_the_same_streams_over_nats(tmp_path: Path, match_record: dict[str, object]) -> None:
+    said = run_exchange(tmp_path, "--transport", "nats", *REFERENCE_RUN)
     assert said.code == 0, said.err
     record = said.record
-    assert record["checksums"] == matched["checksums"]
+    assert record["checksums"] == match_record["checksums"]
     assert record["counts"]["orders_received"] == ORDERS
     assert (record["broker"]["product"], record["broker"]["is_private"]) == ("NATS", True)
     assert record["components"]["broker"]["cpu_s"] > 0
@@ -23,7 +23,7 @@ def test_the_same_seed_gives_the_same_streams_over_nats(tmp_path: Path, matched:
 def test_a_killed_nats_server_ends_the_run_with_a_record_that_names_it(
     running: Callable[..., Running], tmp_path: Path
 ) -> None:
-    run = running("--no-page", "--transport", "nats", "--rate", 2000, "--orders", 40_000).under_way()
+    run = running("--no-page", "--transport", "nats", "--rate", 2000, "--orders", 40_000).wait_until_under_way()
     servers = [process for process in run.family() if process.name() == "nats-server"]
     servers[0].kill()
     said = run.finish()

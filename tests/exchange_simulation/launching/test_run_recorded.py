@@ -18,7 +18,7 @@ from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.launching.record.begun import note_begun
 from exchange_simulation.launching.run import conditions_here
 from tests.broker import is_gone
-from tests.exchange_command import Running, exchange, measured_here
+from tests.exchange_command import Running, exchange, run_exchange_in_process
 from tests.machine import until
 
 Start = Callable[..., Running]
@@ -47,7 +47,7 @@ def kill_launcher(run: Running) -> Path:
 
 
 def test_orders_of_a_killed_gateway_are_counted_unknown_ones_first(running: Start) -> None:
-    run = running(*ENDLESS).under_way()
+    run = running(*ENDLESS).wait_until_under_way()
     until(lambda: is_idle(only_run(run)), "two seconds in the spool")
     family = run.family()
     run.component("gateway").kill()
@@ -65,7 +65,7 @@ def test_orders_of_a_killed_gateway_are_counted_unknown_ones_first(running: Star
 
 
 def test_a_run_whose_launcher_was_killed_is_repaired(running: Start) -> None:
-    run = running(*ENDLESS, "--record").under_way()
+    run = running(*ENDLESS, "--record").wait_until_under_way()
     before = exchange("results", "repair", only_run(run))
     assert (before.code, "is under way: process" in before.err) == (2, True)
     folder = kill_launcher(run)
@@ -156,7 +156,7 @@ def test_a_folder_that_no_run_left_is_not_said_to_have_a_spool(tmp_path: Path) -
 
 def test_the_next_run_repairs_what_the_last_one_left(tmp_path: Path) -> None:
     left = left_by_a_dead_launcher(tmp_path / "left")
-    said = measured_here(tmp_path, "--rate", "max", "--orders", 10)
+    said = run_exchange_in_process(tmp_path, "--rate", "max", "--orders", 10)
     assert said.code == 0
     assert f"repaired {left}: partial" in said.err
     assert {path.name for path in left.iterdir()} == {"run.json"}
@@ -200,7 +200,7 @@ def test_an_engine_asked_to_end_loses_no_result(transport: str, running: Start, 
     """A killed watchdog leaves no scratch folder."""
     if transport == "amqp":
         request.getfixturevalue("no_standing_broker")
-    run = running("--transport", transport, *ENDLESS).under_way()
+    run = running("--transport", transport, *ENDLESS).wait_until_under_way()
     next(each for each in run.family() if any("watchdog" in word for word in each.cmdline())).kill()
     run.component("engine").terminate()
     record = run.finish().record
@@ -213,7 +213,9 @@ def test_an_engine_asked_to_end_loses_no_result(transport: str, running: Start, 
 @pytest.mark.long
 @pytest.mark.usefixtures("no_standing_broker")
 def test_a_broker_that_is_paused_for_longer_than_a_look_ends_nothing(running: Start) -> None:
-    run = running("--transport", "amqp", "--rate", 500, "--duration", 12, "--timeout", 60, "--no-page").under_way()
+    run = running(
+        "--transport", "amqp", "--rate", 500, "--duration", 12, "--timeout", 60, "--no-page"
+    ).wait_until_under_way()
     broker = next(process for process in run.family() if "beam" in process.name())
     broker.suspend()
     with pytest.raises(psutil.TimeoutExpired):

@@ -18,7 +18,7 @@ from zmq.utils.monitor import recv_monitor_message
 
 from exchange.messages import Order, encode
 from exchange_simulation.launching.services import TOKEN
-from tests.exchange_command import VALID, Running, Said, listening_port
+from tests.exchange_command import VALID_STATUSES, FinishedCommand, Running, listening_port
 from tests.exchange_simulation.launching.strangers import speak_garbage
 from tests.machine import until
 
@@ -34,7 +34,7 @@ class Visited:
     """A run that is over, with what strangers met at it."""
 
     folder: Path
-    said: Said
+    said: FinishedCommand
     secrets: set[str]
     arguments: str
     verdict: int
@@ -46,7 +46,7 @@ class Visited:
 @pytest.fixture(scope="module")
 def visited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visited]:
     results = tmp_path_factory.mktemp("visited") / "results"
-    run = Running(results, "--rate", 1000, "--duration", 5, "--record").under_way()
+    run = Running(results, "--rate", 1000, "--duration", 5, "--record").wait_until_under_way()
     with contextlib.ExitStack() as closing:
         closing.callback(run.clear_up)
         context = closing.enter_context(zmq.Context())
@@ -85,7 +85,7 @@ def introduce(port: int, context: zmq.Context[zmq.Socket[bytes]], name: str) -> 
 
 def test_strangers_are_refused_and_counted_and_swallow_no_answer(visited: Visited) -> None:
     record = visited.said.record
-    assert record["status"] in VALID, record["reasons"]
+    assert record["status"] in VALID_STATUSES, record["reasons"]
     assert record["counts"]["handshakes_refused"] >= 3 + 4 + 1
     assert record["counts"]["junk_frames"] == 0
     assert visited.heard == [0, 0, 0, 0]

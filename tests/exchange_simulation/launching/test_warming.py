@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.exchange_command import VALID, exchange
+from tests.exchange_command import VALID_STATUSES, exchange
 
 WITNESS = """
 import os, traceback
@@ -76,5 +76,5 @@ def assert_nothing_locks(tmp_path: Path, transport: str, *words: object, **env: 
     env |= {"PYTHONPATH": str(tmp_path), "LOCKED": str(locked)}
     said = exchange("run", "--json", "--no-spark", "--no-page", "--results", tmp_path, *load, **env)
     assert said.code == 0, said.err
-    assert said.record["status"] in VALID
+    assert said.record["status"] in VALID_STATUSES
     assert not locked.exists(), locked.read_text()

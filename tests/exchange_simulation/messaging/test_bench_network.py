@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from exchange_simulation.launching.network.probe import probe
-from tests.exchange_command import exchange, exchange_here
+from tests.exchange_command import exchange, exchange_in_process
 
 WORDS = ("--sizes", 64, "--count", 50, "--repeats", 1, "--rate", 500)
 
@@ -50,7 +50,7 @@ NEEDED = {"tools", "namespace", "veth", "bridge"}
 def test_what_cannot_be_there_is_a_sentence_before_the_start(words: tuple[str, ...], told: str, tmp_path: Path) -> None:
     if "publisher=4095" in words and 4095 in os.sched_getaffinity(0):
         pytest.skip("a machine with 4,096 processors")
-    refused = exchange_here("bench", "de-spsc", *WORDS, *words, "--results", tmp_path)
+    refused = exchange_in_process("bench", "de-spsc", *WORDS, *words, "--results", tmp_path)
     assert refused.code == 2, refused.err
     assert told in " ".join(refused.err.split())
     assert list(tmp_path.iterdir()) == []

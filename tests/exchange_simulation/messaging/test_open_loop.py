@@ -14,7 +14,7 @@ from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.flow import Consume, Lags, OpenLoop
 from exchange_simulation.messaging.payload import MessageSource
 from exchange_simulation.messaging.roles import RoleResult
-from tests.exchange_command import exchange_here
+from tests.exchange_command import exchange_in_process
 from transports.frames import FrameBatch
 
 MS = 1_000_000
@@ -109,7 +109,7 @@ def test_a_tail_that_a_buffer_holds_is_no_growing_backlog() -> None:
 
 def test_each_point_is_at_each_rate_and_its_time_is_from_due(tmp_path: Path) -> None:
     words = ("--transport", "zeromq+inproc", "--sizes", 64, "--rate", "2000,max", "--quick", "--repeats", 1)
-    said = exchange_here("bench", "fe-spmc", "--consumers", 2, *words, "--results", tmp_path, "--json")
+    said = exchange_in_process("bench", "fe-spmc", "--consumers", 2, *words, "--results", tmp_path, "--json")
     assert said.code == 0, said.err
     paced, flood = said.record["rows"]
     assert (paced["words"], flood["words"]) == (

@@ -22,7 +22,7 @@ from exchange_simulation.messaging.streams import (
     latency_figures,
     published_figures,
 )
-from tests.exchange_command import exchange_here
+from tests.exchange_command import exchange_in_process
 
 DE_SPSC = benchmark_of("de-spsc")
 
@@ -97,7 +97,7 @@ def test_a_longer_cell_has_more_messages() -> None:
 
 def test_a_drained_buffer_is_no_rate_but_invalid(tmp_path: Path) -> None:
     words = ("--transport", "memory", "--sizes", 8, "--count", 10, "--repeats", 1, "--results", tmp_path)
-    said = exchange_here("bench", "throughput", *words)
+    said = exchange_in_process("bench", "throughput", *words)
     assert said.code == 1
     assert "invalid: memory, 8 B, repeat 1: too short to be timed: give a larger --count" in " ".join(said.out.split())
     assert "messages/s" not in said.err

@@ -11,7 +11,7 @@ from rich.console import Console
 from exchange.settings import RunSettings
 from exchange_simulation.launching.launch.watch import Moment
 from exchange_simulation.reports import progress
-from tests.exchange_command import exchange, exchange_here
+from tests.exchange_command import exchange, exchange_in_process
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_a_run_bounded_by_time_has_no_number_to_reach() -> None:
 
 
 def test_a_run_prints_the_checksums_that_match_prints_and_one_order_is_one(tmp_path: Path) -> None:
-    run = exchange_here(
+    run = exchange_in_process(
         "run", "--orders", 1, "--rate", 100, "--transport", "memory", "--no-spark", "--results", tmp_path
     )
     exchange("tape", "--orders", 1, "--output", tmp_path / "tape")
@@ -52,7 +52,7 @@ def test_a_run_prints_the_checksums_that_match_prints_and_one_order_is_one(tmp_p
 
 def test_a_killed_run_has_a_page_of_what_its_spool_holds(tmp_path: Path) -> None:
     words = ("--orders", 1, "--rate", 100, "--transport", "memory", "--no-spark", "--results", tmp_path, "--name", "x")
-    exchange_here("run", *words)
+    exchange_in_process("run", *words)
     for name in ("run.json", "report.html"):
         (tmp_path / "x" / name).unlink()
     result = exchange("report", tmp_path / "x")

@@ -31,9 +31,9 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def diff(there: Path, *words: object) -> dict[str, Any]:
-    said = results(there, "diff", *words, "--json")
-    assert said.exit_code == 0, said.output
-    return orjson.loads(said.stdout)
+    outcome = results(there, "diff", *words, "--json")
+    assert outcome.exit_code == 0, outcome.output
+    return orjson.loads(outcome.stdout)
 
 
 def test_differing_settings_host_and_versions_come_before_figures(there: Path) -> None:
@@ -42,9 +42,9 @@ def test_differing_settings_host_and_versions_come_before_figures(there: Path) -
         {"field": "settings.packing", "first": 1, "second": 8},
         {"field": "versions.python", "first": "3.11.7", "second": "3.12.1"},
     ]  # neither the free port nor the load
-    said = results(there, "diff", "first", "second").stdout
-    assert said.index("settings.packing") < said.index("versions.python") < said.index("completion p50")
-    assert max(map(len, said.splitlines())) <= 80
+    output = results(there, "diff", "first", "second").stdout
+    assert output.index("settings.packing") < output.index("versions.python") < output.index("completion p50")
+    assert max(map(len, output.splitlines())) <= 80
 
 
 def test_a_run_that_its_quota_stopped_differs_from_one_that_it_did_not(there: Path, tmp_path: Path) -> None:
@@ -54,9 +54,9 @@ def test_a_run_that_its_quota_stopped_differs_from_one_that_it_did_not(there: Pa
 
 
 def test_runs_of_the_same_conditions_are_said_to_be(there: Path) -> None:
-    said = " ".join(results(there, "diff", "first", "first").stdout.split())
-    assert "settings, host and versions are the same" in said
-    assert "all counts are the same; orders are the same, answers are the same (by their checksums)" in said
+    output = " ".join(results(there, "diff", "first", "first").stdout.split())
+    assert "settings, host and versions are the same" in output
+    assert "all counts are the same; orders are the same, answers are the same (by their checksums)" in output
 
 
 def test_a_figure_stands_beside_the_other_s_with_its_ratio(there: Path) -> None:
@@ -71,9 +71,9 @@ def test_a_figure_stands_beside_the_other_s_with_its_ratio(there: Path) -> None:
 
 
 def test_one_run_each_carries_no_verdict(there: Path) -> None:
-    said = " ".join(results(there, "diff", "first", "second").stdout.split())
-    assert "One run each carries no verdict" in said
-    assert "Use exchange compare." in said
+    output = " ".join(results(there, "diff", "first", "second").stdout.split())
+    assert "One run each carries no verdict" in output
+    assert "Use exchange compare." in output
 
 
 def test_a_run_that_is_no_good_says_so_at_the_top_and_lacks_what_it_lacks(there: Path) -> None:
@@ -106,10 +106,10 @@ def test_trials_show_differing_plans_and_medians_of_shared_arms(there: Path) -> 
         "first": ["b at 1,000 orders/s", "a at 2,000 orders/s", "b at 2,000 orders/s"],
         "second": [],
     }
-    said = results(there, "diff", "trial", "later").stdout
-    assert "a at 1,000 orders/s  100 (100..100)  120 (120..120)" in said
-    assert "only in A: b at 1,000 orders/s" in said
-    assert "only arms of one trial are held against each other" in " ".join(said.split())
+    output = results(there, "diff", "trial", "later").stdout
+    assert "a at 1,000 orders/s  100 (100..100)  120 (120..120)" in output
+    assert "only in A: b at 1,000 orders/s" in output
+    assert "only arms of one trial are held against each other" in " ".join(output.split())
 
 
 def test_arms_of_one_label_with_other_settings_are_said_to_differ(there: Path, tmp_path: Path) -> None:
@@ -117,6 +117,6 @@ def test_arms_of_one_label_with_other_settings_are_said_to_differ(there: Path, t
     found = orjson.loads((trial / "comparison.json").read_bytes())
     found["arms"][0]["settings"]["timeout_s"], found["arms"][0]["held"] = 20.0, False
     (trial / "comparison.json").write_bytes(orjson.dumps(found))
-    said = results(there, "diff", "trial", str(trial)).stdout
-    assert "settings.timeout_s of a at 1,000 orders/s  10 s  20 s" in said
-    assert "in B the rate was not held by: a at 1,000 orders/s" in said
+    output = results(there, "diff", "trial", str(trial)).stdout
+    assert "settings.timeout_s of a at 1,000 orders/s  10 s  20 s" in output
+    assert "in B the rate was not held by: a at 1,000 orders/s" in output

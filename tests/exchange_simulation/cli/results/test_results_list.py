@@ -46,9 +46,9 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rows(there: Path, *words: object) -> dict[str, dict[str, object]]:
-    said = results(there, "list", "--json", *words)
-    assert said.exit_code == 0, said.output
-    return {row["name"]: row for row in orjson.loads(said.stdout)}
+    outcome = results(there, "list", "--json", *words)
+    assert outcome.exit_code == 0, outcome.output
+    return {row["name"]: row for row in orjson.loads(outcome.stdout)}
 
 
 def test_a_folder_is_one_line_of_80_columns_and_the_newest_is_last(there: Path) -> None:
@@ -121,10 +121,10 @@ def test_a_record_that_cannot_be_read_is_listed_as_what_it_is(there: Path, name:
 
 
 def test_folders_that_no_run_left_are_counted_and_not_listed(there: Path) -> None:
-    said = results(there, "list")
-    assert "not listed: 1 folder in" in said.stderr
-    assert "tables" not in said.stdout + said.stderr, "Spark's own folder is no stranger"
-    assert "notes" not in said.stdout + said.stderr
+    outcome = results(there, "list")
+    assert "not listed: 1 folder in" in outcome.stderr
+    assert "tables" not in outcome.stdout + outcome.stderr, "Spark's own folder is no stranger"
+    assert "notes" not in outcome.stdout + outcome.stderr
     assert {"notes", ".hidden", "run.json"}.isdisjoint(rows(there))
 
 

@@ -37,25 +37,25 @@ def put_capacity(there: Path, name: str, orders_per_s: float | None = 61_234.0, 
 
 def test_it_is_listed_with_what_was_found(tmp_path: Path) -> None:
     put_capacity(tmp_path, "first")
-    said = results(tmp_path, "list")
-    assert "capacity" in said.output
-    assert "tcp 61.23k" in said.output
+    output = results(tmp_path, "list").output
+    assert "capacity" in output
+    assert "tcp 61.23k" in output
 
 
 def test_it_is_shown_as_its_command_did(tmp_path: Path) -> None:
     put_capacity(tmp_path, "first", flags=["interrupted: the figures are those found until then"])
-    said = results(tmp_path, "show", "first").output
-    assert "tcp holds p99 <= 1ms up to 61,234 orders/s (55,111..67,357)" in said
-    assert "interrupted" in said
+    output = results(tmp_path, "show", "first").output
+    assert "tcp holds p99 <= 1ms up to 61,234 orders/s (55,111..67,357)" in output
+    assert "interrupted" in output
 
 
 def test_two_are_held_side_by_side_after_what_differs_in_them(tmp_path: Path) -> None:
     put_capacity(tmp_path, "first")
     put_capacity(tmp_path, "second", 122_468.0, objective="p99 <= 2ms")
-    said = results(tmp_path, "diff", "first", "second").output
-    assert said.index("p99 <= 2ms") < said.index("122,468")
-    assert "2.00" in said
-    assert "made at different times" in " ".join(said.split())
+    output = results(tmp_path, "diff", "first", "second").output
+    assert output.index("p99 <= 2ms") < output.index("122,468")
+    assert "2.00" in output
+    assert "made at different times" in " ".join(output.split())
 
 
 def test_one_without_an_edge_can_be_held_against_one_that_has_it(tmp_path: Path) -> None:
@@ -69,9 +69,9 @@ def test_a_capacity_beyond_a_search_is_said_beside_another(tmp_path: Path) -> No
     put_capacity(tmp_path, "first")
     bounds = {"kind": "above", "highest_held_orders_per_s": 16_000.0, "lowest_failed_orders_per_s": None}
     put_capacity(tmp_path, "second", None, answer=bounds)
-    said = " ".join(results(tmp_path, "diff", "first", "second").output.split())
-    assert "B: tcp's capacity for p99 <= 1ms is above 16,000 orders/s" in said
-    assert said.index("B: tcp's") < said.index("no edge")
+    output = " ".join(results(tmp_path, "diff", "first", "second").output.split())
+    assert "B: tcp's capacity for p99 <= 1ms is above 16,000 orders/s" in output
+    assert output.index("B: tcp's") < output.index("no edge")
 
 
 @pytest.mark.parametrize(("content", "told"), [(b"{", "is no JSON"), (b'{"schema": 2}', "has schema 2")])

@@ -15,9 +15,9 @@ MARKET = ("--instruments", 3, "--orders", 3_000)
 
 def test_it_is_listed_with_how_much_it_matched(tmp_path: Path) -> None:
     simulated(tmp_path, *MARKET, "--name", "first")
-    said = results(tmp_path, "list").output
-    assert "complete simulation 3,000 orders, 3 instruments, " in said
-    assert "not listed" not in said
+    output = results(tmp_path, "list").output
+    assert "complete simulation 3,000 orders, 3 instruments, " in output
+    assert "not listed" not in output
 
 
 def test_one_that_was_killed_is_unfinished_and_not_taken_for_a_run(tmp_path: Path) -> None:
@@ -29,20 +29,20 @@ def test_one_that_was_killed_is_unfinished_and_not_taken_for_a_run(tmp_path: Pat
 
 def test_it_is_shown_as_its_command_did(tmp_path: Path) -> None:
     record = simulated(tmp_path, *MARKET, "--name", "first").record
-    said = results(tmp_path, "show", "first").output
-    speed, how = said.splitlines()[:2]
+    output = results(tmp_path, "show", "first").output
+    speed, how = output.splitlines()[:2]
     assert f" orders/s: {record['totals']['orders']:,} orders of 3 instruments in " in speed
     assert how.startswith("  one process, 3 partitions, seed 1; start-up took another ")
-    assert f"sum of xxh64: orders {record['checksums']['orders']}" in said
+    assert f"sum of xxh64: orders {record['checksums']['orders']}" in output
 
 
 @pytest.mark.parametrize(("seed", "told"), [(1, "the same checksums of orders and of answers"), (2, "settings.seed")])
 def test_two_are_held_side_by_side(seed: int, told: str, tmp_path: Path) -> None:
     simulated(tmp_path, *MARKET, "--name", "first")
     simulated(tmp_path, *MARKET, "--seed", seed, "--partitions", 1, "--name", "second")
-    said = results(tmp_path, "diff", "first", "second").output
-    assert told in said
-    assert said.index("partitions") < said.index("orders/s")
+    output = results(tmp_path, "diff", "first", "second").output
+    assert told in output
+    assert output.index("partitions") < output.index("orders/s")
 
 
 def test_a_rerun_is_the_same_market_once_more(tmp_path: Path) -> None:

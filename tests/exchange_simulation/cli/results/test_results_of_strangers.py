@@ -12,7 +12,7 @@ import pytest
 from exchange.words import printable
 from exchange_simulation.launching.files import write_whole
 from exchange_simulation.reports.exports import print_json
-from tests.exchange_command import exchange, exchange_here
+from tests.exchange_command import exchange, exchange_in_process
 
 CLEAR_SCREEN = "\x1b[2J"
 RECORD = {
@@ -40,9 +40,9 @@ def run_in(folder: Path) -> Path:
 def test_control_characters_are_shown_and_not_sent(words: tuple[str, ...], tmp_path: Path) -> None:
     run_in(tmp_path / "evil")
     run_in(tmp_path / f"named{CLEAR_SCREEN}")
-    said = exchange_here("results", *words, "--results", tmp_path, FORCE_COLOR="1", TERM="dumb")
-    assert "Traceback" not in said.err
-    assert not [c for c in said.out + said.err if c in "\x07\x1b\x9b"]
+    outcome = exchange_in_process("results", *words, "--results", tmp_path, FORCE_COLOR="1", TERM="dumb")
+    assert "Traceback" not in outcome.err
+    assert not [c for c in outcome.out + outcome.err if c in "\x07\x1b\x9b"]
 
 
 def test_what_is_printable_stays_as_it_is() -> None:
@@ -53,19 +53,19 @@ def test_what_is_printable_stays_as_it_is() -> None:
 @pytest.mark.parametrize("form", [(), ("--json",)])
 def test_a_name_that_is_no_utf_8_is_listed(form: tuple[str, ...], tmp_path: Path) -> None:
     run_in(tmp_path / os.fsdecode(b"n\xffame"))
-    said = exchange("results", "list", *form, "--results", tmp_path)
-    assert (said.code, said.err) == (0, "")
-    assert "udcffame" in said.out
+    outcome = exchange("results", "list", *form, "--results", tmp_path)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "udcffame" in outcome.out
 
 
 def test_a_line_break_in_a_name_or_a_value_breaks_no_line_of_the_list(tmp_path: Path) -> None:
     run_in(tmp_path / "two\nlines")
     broken = {**RECORD, "settings": {**RECORD["settings"], "transport": "amqp\nlossy"}}  # type: ignore[dict-item]
     (run_in(tmp_path / "other") / "run.json").write_text(json.dumps(broken))
-    said = exchange("results", "list", "--results", tmp_path)
-    assert len(said.out.splitlines()) == 3
-    assert "two\\nlines" in said.out
-    assert "amqp\\nlossy" in said.out
+    outcome = exchange("results", "list", "--results", tmp_path)
+    assert len(outcome.out.splitlines()) == 3
+    assert "two\\nlines" in outcome.out
+    assert "amqp\\nlossy" in outcome.out
 
 
 def test_a_record_with_a_path_that_is_no_utf_8_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,8 +75,8 @@ def test_a_record_with_a_path_that_is_no_utf_8_is_printed_as_json(capsys: pytest
 
 @pytest.mark.parametrize("name", [os.fsdecode(b"n\xff"), CLEAR_SCREEN, "two\nlines"])
 def test_no_run_is_given_such_a_name(name: str, tmp_path: Path) -> None:
-    said = exchange_here("run", "--orders", 1, "--name", name, "--results", tmp_path)
-    assert (said.code, "is no name for a run" in said.err) == (2, True)
+    outcome = exchange_in_process("run", "--orders", 1, "--name", name, "--results", tmp_path)
+    assert (outcome.code, "is no name for a run" in outcome.err) == (2, True)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -93,8 +93,8 @@ def test_a_pipe_in_place_of_a_record_is_not_waited_for(tmp_path: Path) -> None:
 def test_toml_that_is_nested_too_deeply_is_refused(command: tuple[str, ...], tmp_path: Path) -> None:
     deep = tmp_path / "deep.toml"
     deep.write_text("a=" + "[" * 100_000)
-    said = exchange_here(*command, deep)
-    assert (said.code, "Traceback" not in said.err, "deep.toml" in said.err) == (2, True, True)
+    outcome = exchange_in_process(*command, deep)
+    assert (outcome.code, "Traceback" not in outcome.err, "deep.toml" in outcome.err) == (2, True, True)
 
 
 def test_a_record_behind_a_link_is_not_read(tmp_path: Path) -> None:
@@ -102,9 +102,9 @@ def test_a_record_behind_a_link_is_not_read(tmp_path: Path) -> None:
     secret.write_text(json.dumps(RECORD))
     (tmp_path / "results" / "evil").mkdir(parents=True)
     (tmp_path / "results" / "evil" / "run.json").symlink_to(secret)
-    said = exchange_here("results", "show", "evil", "--results", tmp_path / "results")
-    assert said.code == 1
-    assert "it is a symbolic link, which is not followed" in said.err
+    outcome = exchange_in_process("results", "show", "evil", "--results", tmp_path / "results")
+    assert outcome.code == 1
+    assert "it is a symbolic link, which is not followed" in outcome.err
 
 
 def test_a_page_or_record_that_is_a_link_is_replaced_and_what_it_leads_to_stays(tmp_path: Path) -> None:
@@ -127,6 +127,6 @@ def test_a_page_that_is_a_pipe_is_refused(tmp_path: Path) -> None:
 def test_a_record_longer_than_any_of_ours_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("exchange_simulation.launching.files.MOST_RECORD_BYTES", 100)
     run_in(tmp_path / "long")
-    said = exchange_here("results", "show", "long", "--results", tmp_path)
-    assert said.code == 1
-    assert "bytes, and a record has at most 100" in said.err
+    outcome = exchange_in_process("results", "show", "long", "--results", tmp_path)
+    assert outcome.code == 1
+    assert "bytes, and a record has at most 100" in outcome.err

@@ -14,7 +14,7 @@ from exchange.settings import RunSettings
 from exchange_simulation.experiments.trials import trial
 from exchange_simulation.experiments.trials.plan import TrialPlan
 from exchange_simulation.launching.record.machine import host_facts, versions
-from tests.exchange_command import exchange_here, measured_here
+from tests.exchange_command import exchange_in_process, run_exchange_in_process
 from tests.exchange_simulation.experiments.trials.sample_trials import plan
 
 HERE = {"host": {**host_facts(), "load_before": [99.0, 98.0, 97.0]}, "versions": versions()}
@@ -24,41 +24,43 @@ HERE = {"host": {**host_facts(), "load_before": [99.0, 98.0, 97.0]}, "versions":
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The arguments of the run that would have started."""
-    said: dict[str, Any] = {}
+    output: dict[str, Any] = {}
 
     def run(settings: RunSettings, results: str, name: str | None, **how: bool) -> int:
-        said.update(settings=settings, results=results, name=name, **how)
+        output.update(settings=settings, results=results, name=name, **how)
         return 0
 
     def run_trial(planned: TrialPlan, results: str, name: str | None, *_: object) -> None:
-        said.update(plan=planned, results=results, name=name)
+        output.update(plan=planned, results=results, name=name)
 
     def follow_up(_trial: object, no_spark: bool, _as_json: bool) -> int:
-        said.update(with_spark=not no_spark)
+        output.update(with_spark=not no_spark)
         return 0
 
     monkeypatch.setattr("exchange_simulation.cli.run.run", run)
     monkeypatch.setattr(trial, "run_trial", run_trial)
     monkeypatch.setattr("exchange_simulation.cli.results.trial.follow_up", follow_up)
-    return said
+    return output
 
 
 def test_a_rerun_has_the_same_settings_and_streams(tmp_path: Path) -> None:
     words = ("--transport", "memory", "--rate", 20_000, "--orders", 400, "--seed", 7, "--packing", 3, "--name", "first")
-    first = measured_here(tmp_path, *words).record
-    said = exchange_here("results", "rerun", "first", "--name", "second", "--results", tmp_path, "--no-spark", "--json")
-    assert said.code == 0, said.err
-    assert said.out.encode() == (tmp_path / "second" / "run.json").read_bytes()
-    assert said.record["checksums"] == first["checksums"]
-    assert {**said.record["settings"], "url": 0} == {**first["settings"], "url": 0}
-    assert "unlike then" not in said.err
+    first = run_exchange_in_process(tmp_path, *words).record
+    outcome = exchange_in_process(
+        "results", "rerun", "first", "--name", "second", "--results", tmp_path, "--no-spark", "--json"
+    )
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.encode() == (tmp_path / "second" / "run.json").read_bytes()
+    assert outcome.record["checksums"] == first["checksums"]
+    assert {**outcome.record["settings"], "url": 0} == {**first["settings"], "url": 0}
+    assert "unlike then" not in outcome.err
 
 
 def test_settings_are_those_of_the_record_and_places_are_found_anew(asked: dict[str, Any], tmp_path: Path) -> None:
     own = {"transport": "tcp", "orders_per_s": None, "window": 5, "nagle": ("engine",), "cpus": {"gateway": 1}}
     put_run(tmp_path, "first", settings=own, **HERE)
-    said = results(tmp_path, "rerun", "first", "--name", "again")
-    assert (said.exit_code, said.output) == (0, "")
+    outcome = results(tmp_path, "rerun", "first", "--name", "again")
+    assert (outcome.exit_code, outcome.output) == (0, "")
     assert asked["settings"] == RunSettings(**own)
     assert (asked["name"], asked["with_spark"], asked["as_json"]) == ("again", True, False)
 
@@ -82,9 +84,9 @@ def test_what_is_unlike_then_is_said_in_one_line(asked: dict[str, Any], tmp_path
     then = {"host": {**HERE["host"], "cpu": "Z80"}, "versions": {**HERE["versions"], "numba": "0.1"}}
     by_hand = record("by-hand")["settings"] | {"url": "zeromq+tcp://hostb:7000"}
     put_bytes(tmp_path, "by-hand", orjson.dumps(record("by-hand", **then) | {"settings": by_hand}))
-    said = results(tmp_path, "rerun", "by-hand")
-    assert said.stdout == ""
-    [line] = said.stderr.splitlines()
+    outcome = results(tmp_path, "rerun", "by-hand")
+    assert outcome.stdout == ""
+    [line] = outcome.stderr.splitlines()
     assert f"host.cpu was Z80, is {HERE['host']['cpu']}" in line
     assert f"versions.numba was 0.1, is {HERE['versions']['numba']}" in line
     assert "the components met at hostb:7000, and now do on this machine" in line

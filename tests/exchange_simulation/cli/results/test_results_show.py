@@ -28,14 +28,14 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_run_is_shown_as_exchange_run_shows_it_with_its_conditions(
     there: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = results(there, "show", "first")
+    outcome = results(there, "show", "first")
     show_record(record("first", settings={"packing": 8}))
-    assert said.exit_code == 0
-    assert said.output.startswith(capsys.readouterr().out)
-    words = " ".join(said.output.split())
+    assert outcome.exit_code == 0
+    assert outcome.output.startswith(capsys.readouterr().out)
+    words = " ".join(outcome.output.split())
     assert "settings packing 8 host cpu AMD EPYC, cores 2" in words
     assert "exchange 0.1.0 TCP_NODELAY gateway on network none emulated" in words
-    assert max(map(len, said.output.splitlines())) <= 80
+    assert max(map(len, outcome.output.splitlines())) <= 80
 
 
 def test_a_trial_is_shown_as_its_command_shows_it(there: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,7 +60,7 @@ def test_json_is_the_record_s_own_bytes(there: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("frist", "no run or trial called frist (did you mean first?)"),
         ("bb01", "2 names in"),
@@ -68,18 +68,18 @@ def test_json_is_the_record_s_own_bytes(there: Path) -> None:
         ("x" * 300, "no run or trial"),
     ],
 )
-def test_a_name_that_means_nothing_or_several_is_a_mistake(there: Path, name: str, said: str) -> None:
+def test_a_name_that_means_nothing_or_several_is_a_mistake(there: Path, name: str, message: str) -> None:
     refused = results(there, "show", name)
     assert refused.exit_code == 2
-    assert said in refused.output
+    assert message in refused.output
 
 
 def test_a_newer_record_is_never_interpreted(tmp_path: Path) -> None:
     put_run(tmp_path, "tomorrow", schema=2)
     for words in (["show", "tomorrow"], ["diff", "tomorrow", "tomorrow"], ["rerun", "tomorrow"]):
-        said = results(tmp_path, *words)
-        assert (said.exit_code, said.stdout) == (1, "")
-        assert "schema 2, and this version of exchange reads 1" in said.stderr
+        outcome = results(tmp_path, *words)
+        assert (outcome.exit_code, outcome.stdout) == (1, "")
+        assert "schema 2, and this version of exchange reads 1" in outcome.stderr
 
 
 def test_a_trial_of_a_command_that_this_version_lacks_is_said_to_be_one(tmp_path: Path) -> None:
@@ -88,8 +88,8 @@ def test_a_trial_of_a_command_that_this_version_lacks_is_said_to_be_one(tmp_path
         found = orjson.loads((trial / name).read_bytes())
         (trial / name).write_bytes(orjson.dumps({**found, "study": "capacity"}))
     for word in ("show", "rerun"):
-        said = results(tmp_path, word, "trial").stderr
-        assert "made by exchange capacity, which this version does not have" in said
+        output = results(tmp_path, word, "trial").stderr
+        assert "made by exchange capacity, which this version does not have" in output
 
 
 def spoilt(good: Any, depth: int = 0) -> Iterator[Any]:
@@ -111,8 +111,8 @@ def test_no_damage_to_a_record_leads_to_a_traceback(tmp_path: Path) -> None:
     for content in spoilt(small):
         (tmp_path / "bad" / "run.json").write_bytes(orjson.dumps(content))
         for words in (["list"], ["show", "bad"], ["diff", "good", "bad"]):
-            said = results(tmp_path, *words)
-            assert said.exception is None or isinstance(said.exception, SystemExit), (words, content)
+            outcome = results(tmp_path, *words)
+            assert outcome.exception is None or isinstance(outcome.exception, SystemExit), (words, content)
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,12 @@ from exchange_simulation.experiments.capacity.exchange_rates import ExchangeRate
 from exchange_simulation.experiments.capacity.search import SearchSettings
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.transport_settings import check_transport
-from tests.exchange_command import exchange_here
+from tests.exchange_command import exchange_in_process
 
 
 def test_a_search_of_real_runs_leaves_them_its_record_and_its_page(tmp_path: Path) -> None:
     words = ("--transport", "memory", "--slo", "p50 <= 9s", "--from", 200_000, "--seconds", 0.1, "--probes", 4)
-    said = exchange_here("capacity", *words, "--pause", 0, "--results", tmp_path, "--name", "it", "--json")
+    said = exchange_in_process("capacity", *words, "--pause", 0, "--results", tmp_path, "--name", "it", "--json")
     assert said.code == 0, said.err
     folder, record = tmp_path / "it", said.record
     assert record["ceiling_orders_per_s"] > 10_000
@@ -34,7 +34,7 @@ def test_a_search_of_real_runs_leaves_them_its_record_and_its_page(tmp_path: Pat
     assert all("noise_share" in probe for probe in record["probes"])
     page = (folder / "capacity.html").read_text()
     (folder / "capacity.html").unlink()
-    assert exchange_here("report", folder).code == 0
+    assert exchange_in_process("report", folder).code == 0
     assert (folder / "capacity.html").read_text() == page
 
 
@@ -84,17 +84,17 @@ def test_the_usual_start_has_enough_orders_for_every_percentile(arrivals: str) -
 
 def test_a_tape_with_too_few_orders_starts_nothing(tmp_path: Path) -> None:
     tape, results = tmp_path / "short.bin", tmp_path / "results"
-    assert exchange_here("tape", "--orders", 500, "--output", tape).code == 0
-    refused = exchange_here("capacity", "--tape", tape, "--results", results)
+    assert exchange_in_process("tape", "--orders", 500, "--output", tape).code == 0
+    refused = exchange_in_process("capacity", "--tape", tape, "--results", results)
     assert (refused.code, results.exists()) == (2, False)
     assert "has 500 orders; p99 <= 1ms needs 1,000" in refused.err
 
 
 def test_a_tape_s_orders_are_probed_below_the_ceiling_of_seeded_ones(tmp_path: Path) -> None:
     tape = tmp_path / "tape.bin"
-    assert exchange_here("tape", "--orders", 2_000, "--output", tape).code == 0
+    assert exchange_in_process("tape", "--orders", 2_000, "--output", tape).code == 0
     words = ("--transport", "memory", "--slo", "p99 <= 9s", "--from", 100_000, "--seconds", 0.1, "--probes", 3)
-    said = exchange_here("capacity", *words, "--tape", tape, "--pause", 0, "--results", tmp_path, "--json")
+    said = exchange_in_process("capacity", *words, "--tape", tape, "--pause", 0, "--results", tmp_path, "--json")
     assert said.code == 0, said.err
     assert said.record["ceiling_orders_per_s"] > 0
     assert said.record["probes"]

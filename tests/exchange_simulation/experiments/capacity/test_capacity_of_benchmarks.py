@@ -17,7 +17,7 @@ from exchange_simulation.experiments.capacity.search import CapacitySearch, Sear
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.messaging.supply_chain.topologies import EXAMPLE
 from exchange_simulation.messaging.turned_up import load_again, load_of
-from tests.exchange_command import exchange, exchange_here
+from tests.exchange_command import exchange, exchange_in_process
 
 pytestmark = pytest.mark.xdist_group("capacity of benchmarks")
 
@@ -30,7 +30,7 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
     """The folder of a search, and its record."""
     results = tmp_path_factory.mktemp("results")
     words = ("--bench", WORKLOAD, "--from", 2, "--probes", 3, "--pause", 0, "--results", results)
-    said = exchange_here("capacity", *words, "--name", "it", "--json")
+    said = exchange_in_process("capacity", *words, "--name", "it", "--json")
     assert said.code == 0, said.err
     return results / "it", said.record
 
@@ -75,7 +75,7 @@ def test_an_objective_without_messages_is_refused_before_the_start() -> None:
 def test_a_benchmark_with_a_rate_is_held_against_the_user_s_objective(tmp_path: Path) -> None:
     words = ("--slo", "p99 <= 30s", "--from", 500, "--probes", 3, "--pause", 0, "--keep-noisy")
     bench = "de-spsc --transport memory --sizes 64 --seconds 0.1"
-    said = exchange_here("capacity", "--bench", bench, *words, "--results", tmp_path, "--json")
+    said = exchange_in_process("capacity", "--bench", bench, *words, "--results", tmp_path, "--json")
     assert said.code == 0, said.err
     record = said.record
     assert (record["objective"], record["subject"]) == ("p99 <= 30s", "de-spsc over memory (64 B)")

@@ -14,7 +14,7 @@ from exchange_simulation.experiments.faults.matrix import planned
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.reports.faults.table import answer, cell_of, fails, in_short, measured, show
 from tests.broker import need_rabbitmq
-from tests.exchange_command import exchange, exchange_here
+from tests.exchange_command import exchange, exchange_in_process
 from tests.machine import PATIENCE_S, lacks
 from transports.sockets import counters
 
@@ -47,7 +47,7 @@ def test_a_socket_that_dropped_packets_gets_them_later() -> None:
 
 def test_a_matrix_says_first_that_no_order_was_lost_unreported(tmp_path: Path) -> None:
     words = ("--transports", "zeromq", "--faults", "engine-kill,connection-reset", "--results", tmp_path)
-    said = exchange_here(*QUICK, *words)
+    said = exchange_in_process(*QUICK, *words)
     assert said.code == 0, said.err
     record = said.record
     assert record["status"] == "complete"
@@ -85,7 +85,7 @@ def test_a_socket_that_drops_a_tenth_gets_all_in_the_end() -> None:
 
 def test_any_transport_can_be_broken_and_what_it_lacks_is_said(tmp_path: Path) -> None:
     words = ("--transports", "zeromq+ipc", "--faults", "connection-reset", "--results", tmp_path)
-    said = exchange_here(*QUICK, *words)
+    said = exchange_in_process(*QUICK, *words)
     (reset,) = said.record["cells"]
     assert reset["skipped"] == "zeromq+ipc has no TCP connection to break"
     assert cell_of(said.record, "connection-reset", "zeromq+ipc") == reset
@@ -94,7 +94,7 @@ def test_any_transport_can_be_broken_and_what_it_lacks_is_said(tmp_path: Path) -
 
 def test_a_run_that_does_not_start_says_why(tmp_path: Path) -> None:
     words = ("--transports", "tcp", "--faults", "engine-kill", "--results", tmp_path, "--", "--cpus", "gateway=4000")
-    (cell,) = exchange_here(*QUICK, *words).record["cells"]
+    (cell,) = exchange_in_process(*QUICK, *words).record["cells"]
     assert "the run did not start: " in cell["skipped"]
     assert "cannot stay on processor 4000" in cell["skipped"]
 
@@ -197,13 +197,15 @@ def test_a_load_in_which_no_fault_has_its_time_is_refused(words: list[str], said
 
 
 def test_a_guarantee_that_no_transport_has_is_refused_where_it_is_typed(tmp_path: Path) -> None:
-    said = exchange_here("faults", "--transports", "tcp,zeromq", "--delivery", "durable,acked", "--results", tmp_path)
+    said = exchange_in_process(
+        "faults", "--transports", "tcp,zeromq", "--delivery", "durable,acked", "--results", tmp_path
+    )
     assert said.code == 2
     assert "--delivery is durable,acked, which tcp, zeromq cannot have: use amqp or amqps" in said.err
 
 
 def test_the_list_has_every_fault_with_what_it_does() -> None:
-    said = exchange_here("faults", "--list").out.splitlines()
+    said = exchange_in_process("faults", "--list").out.splitlines()
     assert [line.split()[0] for line in said] == list(FAULTS)
 
 

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from exchange_simulation.launching.files import whole_file
-from tests.exchange_command import command, exchange_here, measured_here
+from tests.exchange_command import command, exchange_in_process, run_exchange_in_process
 from tests.machine import PATIENCE_S, until
 from tests.spark.fake_java import JAVA_17, fake_java
 
@@ -67,7 +67,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Started]]:
 @pytest.mark.jvm
 def test_runs_are_followed_as_they_come_until_ctrl_c(tmp_path: Path, start: Callable[..., Started]) -> None:
     results = tmp_path / "results"
-    measured_here(results, "--name", "first", "--rate", "2000", "--orders", "1000")
+    run_exchange_in_process(results, "--name", "first", "--rate", "2000", "--orders", "1000")
     spool = sorted((results / "first" / "spool").iterdir())
     said_by_first = b"".join(file.read_bytes() for file in spool).splitlines(keepends=True)
     looking = start("spark", "live", results)
@@ -112,7 +112,7 @@ def test_without_spark_the_run_goes_on(tmp_path: Path, capfd: pytest.CaptureFixt
     java = fake_java(tmp_path / "java", JAVA_17)
     java.write_text(f"#!/bin/sh\n[ \"$1\" = -version ] && echo '{JAVA_17}' >&2 && exit\necho no memory >&2\nexit 1\n")
     words = ("--rate", "1000", "--orders", "500", "--no-spark", "--no-page", "--results", tmp_path / "results")
-    said = exchange_here("run", "--live-spark", "--transport", "memory", *words, JAVA_HOME=str(tmp_path / "java"))
+    said = exchange_in_process("run", "--live-spark", "--transport", "memory", *words, JAVA_HOME=str(tmp_path / "java"))
     assert said.code == 0, said
     assert "Spark's JVM did not start (no memory)" in capfd.readouterr().err, "the process with the query says so"
     assert "the run goes on without" in said.err
@@ -120,6 +120,6 @@ def test_without_spark_the_run_goes_on(tmp_path: Path, capfd: pytest.CaptureFixt
 
 
 def test_a_folder_without_runs_is_nothing_to_look_at_once(tmp_path: Path) -> None:
-    said = exchange_here("spark", "live", tmp_path, "--once")
+    said = exchange_in_process("spark", "live", tmp_path, "--once")
     assert said.code == 2
     assert "holds no run that has begun" in said.err

@@ -11,14 +11,14 @@ import pyarrow.parquet as pq
 from click.testing import CliRunner
 
 from exchange_simulation.cli.main import main
-from tests.exchange_command import Said
+from tests.exchange_command import FinishedCommand
 
 
-def simulated(results: Path, *words: object) -> Said:
+def simulated(results: Path, *words: object) -> FinishedCommand:
     """`exchange simulate` in this process, without Spark unless it is asked for; its record."""
     given = ("simulate", "--json", "--results", results, "--master", "none", *words)
     done = CliRunner().invoke(main, list(map(str, given)))
-    return Said(done.exit_code, done.stdout, done.stderr)
+    return FinishedCommand(done.exit_code, done.stdout, done.stderr)
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:

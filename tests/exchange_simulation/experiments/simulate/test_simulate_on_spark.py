@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from exchange_simulation.experiments.simulate import on_spark
-from tests.exchange_command import Said, command, exchange
+from tests.exchange_command import FinishedCommand, command, exchange
 from tests.exchange_simulation.experiments.simulate.sample_simulations import events, rows, same, simulated
 from tests.machine import PATIENCE_S, until
 
@@ -21,10 +21,10 @@ MARKET = ("--instruments", 6, "--orders", 20_001, "--seed", 11, "--trades", "--q
 ENDLESS = ("--instruments", 1000, "--orders", "1e11", "--trades", "--name", "x")
 
 
-def on_master(master: str, results: Path, *words: object) -> Said:
+def on_master(master: str, results: Path, *words: object) -> FinishedCommand:
     asked = command("simulate", "--json", "--results", results, "--master", master, *words)
     done = subprocess.run(asked, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-    return Said(done.returncode, done.stdout, done.stderr)
+    return FinishedCommand(done.returncode, done.stdout, done.stderr)
 
 
 def as_here(master: str, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import orjson
 
-from tests.exchange_command import exchange_here
+from tests.exchange_command import exchange_in_process
 
 SMALL = """
 repeats = 2
@@ -22,7 +22,7 @@ orders = 300
 
 def test_a_sweep_of_a_file_runs_every_arm_every_repeat_and_leaves_its_page(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(SMALL)
-    said = exchange_here(
+    said = exchange_in_process(
         "sweep",
         tmp_path / "small.toml",
         "--results",
@@ -41,7 +41,7 @@ def test_a_sweep_of_a_file_runs_every_arm_every_repeat_and_leaves_its_page(tmp_p
         ("packing 1", {"packing": 1}, 2),
         ("packing 10", {"packing": 10}, 2),
     ]
-    assert "packing 10" in exchange_here("results", "show", "small", "--results", tmp_path).out
+    assert "packing 10" in exchange_in_process("results", "show", "small", "--results", tmp_path).out
     assert (folder / "comparison.html").exists()
     runs = [orjson.loads(path.read_bytes()) for path in folder.glob("0[12]-*/run.json")]
     assert sorted(run["settings"]["packing"] for run in runs) == [1, 1, 10, 10]

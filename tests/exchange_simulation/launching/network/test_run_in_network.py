@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker import need_rabbitmq
-from tests.exchange_command import measured, measured_here
+from tests.exchange_command import run_exchange, run_exchange_in_process
 
 SMALL = ("--rate", 1000, "--orders", 500, "--seed", 7)
 
@@ -24,9 +24,9 @@ def namespaces(available: Callable[[str], str]) -> None:
 def test_the_same_orders_have_the_same_answers_wherever_the_components_are(transport: str, tmp_path: Path) -> None:
     if transport == "amqp":
         need_rabbitmq()
-    said = measured(tmp_path, "--transport", transport, "--network", "veth", *SMALL)
+    said = run_exchange(tmp_path, "--transport", transport, "--network", "veth", *SMALL)
     assert said.code == 0, said.err
-    here = measured_here(tmp_path, *SMALL)
+    here = run_exchange_in_process(tmp_path, *SMALL)
     assert said.record["checksums"] == here.record["checksums"]
     assert said.record["network"]["mechanism"] == "veth"
     addresses = {end["component"]: end["local"].partition(":")[0] for end in said.record["sockets"]}
@@ -36,6 +36,6 @@ def test_the_same_orders_have_the_same_answers_wherever_the_components_are(trans
 
 @pytest.mark.long
 def test_nagle_is_switched_and_read_back_there_too(tmp_path: Path) -> None:
-    record = measured(tmp_path, "--transport", "tcp", "--network", "veth", "--nagle", "all", *SMALL).record
+    record = run_exchange(tmp_path, "--transport", "tcp", "--network", "veth", "--nagle", "all", *SMALL).record
     assert {end["tcp_nodelay"] for end in record["sockets"]} == {False}
     assert record["settings"]["network"] == "veth"

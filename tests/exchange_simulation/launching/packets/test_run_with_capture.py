@@ -15,7 +15,7 @@ from exchange_simulation.launching.launch.places import Places
 from exchange_simulation.launching.packets.capture import FILE, ports_of
 from exchange_simulation.launching.packets.pcap import compare_with_counters
 from exchange_simulation.reports.run.terminal import capture_sentences
-from tests.exchange_command import VALID, measured
+from tests.exchange_command import VALID_STATUSES, run_exchange
 from transports.declaration import RunningBroker
 
 SAID = {"captured": 9, "received": 18, "dropped": 0}
@@ -23,9 +23,9 @@ SAID = {"captured": 9, "received": 18, "dropped": 0}
 
 @pytest.mark.usefixtures("pcap")
 def test_a_captured_run_s_counters_are_what_tcpdump_saw(tmp_path: Path) -> None:
-    said = measured(tmp_path, "--transport", "tcp", "--rate", 4000, "--orders", 4000, "--capture", "--name", "it")
+    said = run_exchange(tmp_path, "--transport", "tcp", "--rate", 4000, "--orders", 4000, "--capture", "--name", "it")
     capture = said.record["capture"]
-    assert said.record["status"] in VALID
+    assert said.record["status"] in VALID_STATUSES
     assert (tmp_path / "it" / FILE).stat().st_size > 10_000
     assert [(each["from"], each["to"]) for each in capture["directions"]] == [
         ("gateway", "engine"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.broker import need_rabbitmq
-from tests.exchange_command import exchange_here
+from tests.exchange_command import exchange_in_process
 from tests.exchange_simulation.messaging.bench_commands import bench
 from transports.rabbitmq import Node
 
@@ -33,6 +33,6 @@ def test_what_is_persistent_survives_the_broker_s_restart(tmp_path: Path) -> Non
 
 def test_a_broker_that_is_not_ours_is_not_restarted(rabbitmq_node: Node, tmp_path: Path) -> None:
     words = ("supply-chain", *SHORT.split(), "--transport", rabbitmq_node.url, "--results", tmp_path)
-    said = exchange_here("bench", *words, EXCHANGE_AMQP_PASSWORD=rabbitmq_node.password)
+    said = exchange_in_process("bench", *words, EXCHANGE_AMQP_PASSWORD=rabbitmq_node.password)
     assert (said.code, list(tmp_path.iterdir())) == (2, [])
     assert "--restart-after needs a broker of its own" in said.err
