@@ -1,16 +1,18 @@
-"""The memory of an order book: one array, since each further one costs the kernels a register and a check.
+"""The memory of an order book: one array, since each further array costs the kernels a register and a check.
 
 The array, the arena, holds the state, then the bitmap of occupied price levels, then the levels, then the orders'
 records.
 
-A record is four 4-byte words: id, volume, next, previous. A link is the index of a record's first word. A price
-level closes the ring of its resting orders, oldest first, so it needs the last two words only. The word where its
-volume would be belongs to the level before it and holds a link. Links are larger than any order's volume
-(`FIRST_LEVEL`), so a walk along the ring ends at the level by the same test that ends a fill.
+A record is four 4-byte words: id, volume, next, previous. A link is the index of a record's first word. The resting
+orders of a price level form a ring, oldest first, which the level itself closes. A level needs only the words next and
+previous, so levels overlap: where a level's volume would be, the previous level has a link. Links are larger than any
+order's volume (`FIRST_LEVEL`). So a walk along the ring that fills an incoming order ends at the level by the same
+test by which it ends at an order that is too large.
 
-A second array, the index, finds resting orders by id, where a book keeps ids: buckets by the id's low bits, chains in
-each bucket. It holds the buckets, then two words for each record: the next record in its bucket and its price level.
-Four buckets or more for each order, and ids that count up, make chains rare.
+A book that keeps ids has a second array, the index, which finds resting orders by id. It has buckets by the id's low
+bits, and a chain of records in each bucket. The index holds the buckets, then two words for each record: the next
+record in its bucket, and its price level. Chains are rare, since there are four buckets or more for each order, and
+ids count up.
 """
 
 from __future__ import annotations
@@ -27,9 +29,11 @@ Words = npt.NDArray[np.uint32]
 Arena = npt.NDArray[np.uint64]
 Offsets = npt.NDArray[np.int64]
 
-ASK, BID = 0, 1  # a side within the book; on the wire the number is one higher
+# A side within the book; on the wire the number is one higher.
+ASK = 0
+BID = 1
 
-# State, in 8-byte words: one, or one for each side.
+# State, in 8-byte words: one word for each quantity, or one for each side (BEST, VOLUME_IN, VOLUME_CANCELLED).
 BEST = 0  # for each side, the lowest occupied key
 LIMIT = 2  # max price + 1
 FREE = 3  # the link to the first free record
@@ -42,12 +46,12 @@ QUOTES = 11
 REJECTIONS = 12
 CANCELS = 13
 CANCELLED = 14
-COUNTERS = CANCELLED + 1 - ORDERS
+COUNTERS = CANCELLED + 1 - ORDERS  # number of words from ORDERS to CANCELLED
 VOLUME_IN = 16
 VOLUME_CANCELLED = 18
 STATE_WORDS = 32
 
-# The bitmap, in 8-byte words, those of the two sides alternating.
+# The bitmap, in 8-byte words: asks and bids take turns.
 BITMAP = STATE_WORDS  # a bit for each level that holds orders
 SUMMARY = BITMAP + 2 * 1024  # a bit for each word of the bitmap that is not 0
 
@@ -58,15 +62,15 @@ ID = 0
 VOLUME = 1
 NEXT = 2
 PREVIOUS = 3
-RECORD = 4
+RECORD = 4  # words of a record
 LEVEL_WORDS = 2
-ENDLESS = 0xFFFFFFFF  # the volume in front of the first level
+ENDLESS = 0xFFFFFFFF  # stands where the first level's volume would be
 NOTHING = 0  # the link to no record
-LEVEL = 1  # the word of an index entry with the order's price level
+LEVEL = 1  # the word of an index entry that holds the order's price level
 
 
 class EngineKind(NamedTuple):
-    """Facts of an engine that never change; its kernels are compiled for them."""
+    """Facts of an engine that never change. Its kernels are compiled for these facts."""
 
     exact: bool
     keeps_ids: bool
@@ -100,6 +104,7 @@ def bit(number: int) -> Any:
 
 @inlined
 def link(book: Book, earlier: int, later: int) -> None:
+    """Make two records, or a record and its level, neighbours in a ring."""
     book.records[earlier + NEXT] = later
     book.records[later + PREVIOUS] = earlier
 
@@ -111,7 +116,7 @@ def first_order(limit: int) -> int:
 
 @kernel
 def lay_out(arena: Arena, limit: int, bounded: bool) -> None:
-    """Make an empty book: every level a ring of itself, the sentinels' bits set, no record free yet."""
+    """Make an empty book: each level a ring without orders, the bits of key `limit` set, no record free yet."""
     records = arena.view(np.uint32)
     state = arena.view(np.int64)
     state[BEST + ASK] = state[BEST + BID] = state[LIMIT] = limit
@@ -126,7 +131,7 @@ def lay_out(arena: Arena, limit: int, bounded: bool) -> None:
 
 @kernel
 def free_records(arena: Arena, first: int) -> None:
-    """Chain the records from `first` to the arena's end in front of the free ones, lowest first."""
+    """Put the records from `first` to the arena's end before the other free records, lowest first."""
     records = arena.view(np.uint32)
     state = arena.view(np.int64)
     last = len(records) - RECORD
@@ -141,11 +146,13 @@ def free_records(arena: Arena, first: int) -> None:
 
 @inlined
 def bucket_of(book: Book, order_id: int) -> int:
+    """The place in the index of the bucket for this id."""
     return order_id & (book.state[BUCKETS] - 1)
 
 
 @inlined
 def entry_of(book: Book, order: int) -> int:
+    """The place in the index of the two words for this order's record."""
     return book.state[BUCKETS] + order // 2
 
 
@@ -160,6 +167,7 @@ def find(book: Book, order_id: int) -> int:
 
 @inlined
 def remember(book: Book, order_id: int, order: int, level: int) -> None:
+    """Put a resting order at the front of its bucket's chain."""
     bucket = bucket_of(book, order_id)
     entry = entry_of(book, order)
     book.ids[entry] = book.ids[bucket]
@@ -169,6 +177,7 @@ def remember(book: Book, order_id: int, order: int, level: int) -> None:
 
 @inlined
 def forget(book: Book, order: int) -> None:
+    """Take an order out of its bucket's chain."""
     at = bucket_of(book, book.records[order + ID])
     while book.ids[at] != order:
         at = entry_of(book, book.ids[at])

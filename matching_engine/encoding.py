@@ -30,9 +30,11 @@ _put_confirmation = record_writer(Confirmation, "id")
 _put_rejection = record_writer(Rejection, "id", "reason")
 _put_cancelled = record_writer(Cancelled, "id", "volume")
 
-SLACK_BYTES = 64  # besides trades: a quote and a confirmation
+# Room for the answers to an order besides its trades: a quote and a confirmation.
+SLACK_BYTES = 64
 SLACK_FRAMES = 4
-MOST_BYTES = 2 * LARGEST_VOLUME * TRADE_BYTES + SLACK_BYTES  # answers to one order: two trades a lot, at most
+# The most that the answers to one order take: two trades a lot, and the slack.
+MOST_BYTES = 2 * LARGEST_VOLUME * TRADE_BYTES + SLACK_BYTES
 MOST_FRAMES = 2 * LARGEST_VOLUME + SLACK_FRAMES
 
 
@@ -41,13 +43,13 @@ class AnswerMemory(NamedTuple):
 
     buffer: Bytes
     offsets: Offsets
-    packed: bool  # all answers to a frame in one frame, else one answer a frame
-    room_bytes: int
+    packed: bool  # whether all answers to a frame go into one frame; if not, each answer has its own
+    room_bytes: int  # trades must end here at the latest; the slack behind it is for other answers
     room_frames: int
 
 
 class AnswersEnd(NamedTuple):
-    """End of the written answers."""
+    """The place behind the answers written so far: the next byte, and the number of frames."""
 
     byte: int
     frame: int
@@ -55,7 +57,10 @@ class AnswersEnd(NamedTuple):
 
 @inlined
 def answers_in(buffer: Bytes, offsets: Offsets, end: AnswersEnd, packed: bool) -> AnswerMemory:
-    """Count every answer as a trade, the largest answer: room for frames is then room for their bytes."""
+    """Return the memory, with the room that is left in it.
+
+    Every answer counts as a trade, the largest answer: where there is room for frames, there is room for their bytes.
+    """
     room_bytes = len(buffer) - SLACK_BYTES
     room_frames = len(offsets) - SLACK_FRAMES
     if not packed:
@@ -65,7 +70,7 @@ def answers_in(buffer: Bytes, offsets: Offsets, end: AnswersEnd, packed: bool) -
 
 @inlined
 def has_room(answers: AnswerMemory, end: AnswersEnd, volume: int) -> bool:
-    """Whether the answers to an order of this volume fit: two trades a lot are the most."""
+    """Return whether the answers to an order of this volume fit: there are at most two trades a lot."""
     if answers.packed:
         return (end.byte + 2 * volume * TRADE_BYTES <= answers.room_bytes) & (end.frame < answers.room_frames)
     return end.frame + 2 * volume <= answers.room_frames
@@ -73,7 +78,7 @@ def has_room(answers: AnswerMemory, end: AnswersEnd, volume: int) -> bool:
 
 @inlined
 def _end_at(answers: AnswerMemory, end: AnswersEnd, byte: int) -> AnswersEnd:
-    """The end behind a record that ends at this byte."""
+    """Return the end after writing a record that ends at this byte."""
     if answers.packed:
         return AnswersEnd(byte, end.frame)
     answers.offsets[end.frame + 1] = byte
@@ -88,7 +93,8 @@ def write_trade(answers: AnswerMemory, end: AnswersEnd, order_id: int, price: in
 @inlined
 def write_quote(book: Book, answers: AnswerMemory, end: AnswersEnd) -> AnswersEnd:
     book.state[QUOTES] += 1
-    ask, bid = book.state[BEST + ASK], book.limit - book.state[BEST + BID]
+    ask = book.state[BEST + ASK]
+    bid = book.limit - book.state[BEST + BID]
     return _end_at(answers, end, _put_quote(answers.buffer, end.byte, (bid, ask)))
 
 

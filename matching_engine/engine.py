@@ -24,23 +24,30 @@ HIGHEST_PACKING = 0xFFFF  # packing travels as u16
 
 
 class HandleStop(Enum):
-    """Reason for which `handle` returned."""
+    """The reason for which `handle` returned."""
 
     DONE = k.DONE
-    ROOM = k.ROOM  # the answers may lack room for the next frame's: send them, clear, go on at `next`
-    FOREIGN = k.FOREIGN  # frame `next` is no order or cancel for this engine: look at it, go on at next + 1
+    """Every frame was matched."""
+    ROOM = k.ROOM
+    """There may be no room for the answers to frame `next`: send the answers, clear them, go on at `next`."""
+    FOREIGN = k.FOREIGN
+    """Frame `next` is no order or cancel for this engine: read it otherwise, go on at `next` + 1."""
 
 
-_STOPS = {stop.value: stop for stop in HandleStop}  # a look-up costs less than HandleStop(value)
+_STOPS = {stop.value: stop for stop in HandleStop}
+"""A look-up in this dictionary costs less than HandleStop(value)."""
 
 
 class Handled(NamedTuple):
+    """Progress of `handle`."""
+
     next: int
+    """The first frame that was not matched."""
     stop: HandleStop
 
 
 class EngineCounts(NamedTuple):
-    """Messages since the book was opened; orders and cancels count also where they are rejected."""
+    """Messages since the book was opened. Rejected orders and cancels count, too."""
 
     orders: int
     trades: int
@@ -48,7 +55,9 @@ class EngineCounts(NamedTuple):
     quotes: int
     rejections: int
     cancels: int
+    """Requests to cancel."""
     cancelled: int
+    """Answers that an order was cancelled."""
 
     @property
     def records(self) -> int:
@@ -57,15 +66,23 @@ class EngineCounts(NamedTuple):
 
     @property
     def answers(self) -> int:
+        """Answers of every kind."""
         return self.trades + self.confirmations + self.quotes + self.rejections + self.cancelled
 
 
 def counts_in(counters: npt.NDArray[np.int64]) -> EngineCounts:
-    """The counts of a book's state, shape (COUNTERS,)."""
+    """Return the counts in the counters of a book's state, shape (COUNTERS,).
+
+    Kernels do not count trades: trades are the bytes of answers that no other kind of answer accounts for.
+    """
     orders, answer_bytes, confirmations, quotes, rejections, cancels, cancelled = counters.tolist()
-    others = CONFIRMATION_BYTES * confirmations + QUOTE_BYTES * quotes
-    others += REJECTION_BYTES * rejections + CANCELLED_BYTES * cancelled
-    trades = (answer_bytes - others) // encoding.TRADE_BYTES
+    other_bytes = (
+        CONFIRMATION_BYTES * confirmations
+        + QUOTE_BYTES * quotes
+        + REJECTION_BYTES * rejections
+        + CANCELLED_BYTES * cancelled
+    )
+    trades = (answer_bytes - other_bytes) // encoding.TRADE_BYTES
     return EngineCounts(orders, trades, confirmations, quotes, rejections, cancels, cancelled)
 
 
@@ -79,7 +96,7 @@ class MatchingEngine:
         self.kernel = k.handler(exact=IS_EXACT[book.policy], keeps_ids=book.with_ids, packed=packing > 1)
 
     def renewed(self) -> MatchingEngine:
-        """The same engine before its first order."""
+        """Return an engine with the same rules and an empty book."""
         return MatchingEngine(self.book.renewed(), self.packing)
 
     def warm(self) -> None:
@@ -91,9 +108,9 @@ class MatchingEngine:
     def handle(self, orders: FrameBatch, answers: FrameBatch, first: int = 0, at: int = 0, byte: int = 0) -> Handled:
         """Match the order frames from `first` on and append their answers: all answers to a frame, or none.
 
-        Returns early where `answers` may lack room for those to the next frame. If it lacks room though it is empty,
-        its arrays are replaced by larger ones, so every call makes progress. IndexError where `first` is no frame.
-        After a call of `kernel` that stopped within a frame, `at` and `byte` say where.
+        Returns early if `answers` may lack room for the answers to the next frame. If `answers` is empty and still has
+        too little room, its arrays are replaced by larger ones, so every call makes progress. `at` and `byte` say where
+        to go on after a call of `kernel` that stopped within a frame. IndexError if there is no frame `first`.
         """
         if not 0 <= first <= orders.count:
             raise IndexError(f"first is {first}: the batch holds {orders.count} frames")
@@ -116,23 +133,25 @@ class MatchingEngine:
             )
             if why == k.GROW:
                 book.grow()
-            elif why == k.ROOM and (at > orders.offsets[first] or answers.count == 0):
+            elif why == k.ROOM and (at > orders.offsets[first] or answers.count == 0):  # within a frame, or empty
                 _enlarge(answers, byte)
             else:
                 return Handled(first, _STOPS[why])
 
     @property
     def counts(self) -> EngineCounts:
+        """Messages so far."""
         return counts_in(self.book.state[a.ORDERS : a.ORDERS + a.COUNTERS])
 
 
 def _enlarge(answers: FrameBatch, byte: int) -> None:
-    """Double the room; behind `byte` there is then at least room for the answers to the largest order."""
+    """Double the memory, or more: after it, the answers to the largest order fit behind `byte`."""
     answers.buffer = _resized(answers.buffer, byte + encoding.MOST_BYTES)
     answers.offsets = _resized(answers.offsets, answers.count + encoding.MOST_FRAMES)
 
 
 def _resized(array: npt.NDArray[Number], least: int) -> npt.NDArray[Number]:
+    """Return a copy of the array of twice the length, and of length `least` at least."""
     larger = np.zeros(max(2 * len(array), least), array.dtype)
     larger[: len(array)] = array
     return larger

@@ -47,13 +47,13 @@ from matching_engine.encoding import (
 from matching_engine.levels import first_crossing, key_of
 from matching_engine.rule import take_order, take_out
 
-# The reasons for which `handle` comes back.
+# The reasons for which `handle` returns.
 DONE = 0  # every frame was taken
 ROOM = 1  # the answers lack room
 FOREIGN = 2  # a frame that is no order for this engine
 GROW = 3  # the book lacks a free record
 
-# The reasons of rejections, as they travel.
+# The reasons of rejections, as numbers on the wire.
 BAD_SIDE = 1
 BAD_PRICE = 2
 BAD_VOLUME = 3
@@ -71,7 +71,10 @@ _cancel_id = field_reader("id", Cancel)
 
 @inlined
 def enter_order(book: Book, answers: AnswerMemory, end: AnswersEnd, source: Any, at: int) -> tuple[int, AnswersEnd]:
-    """Match the order at `at`, or reject it; ROOM or GROW, with nothing done, where it needs memory first."""
+    """Match the order at byte `at`, or reject it. Returns DONE; ROOM or GROW, with nothing done, if memory is lacking.
+
+    `end` is the end of the answers so far; the new end is returned, too. All functions below do the same.
+    """
     order_id = signed(_order_id(source, at))
     side = signed(_side(source, at))
     price = signed(_price(source, at))
@@ -91,7 +94,7 @@ def enter_order(book: Book, answers: AnswerMemory, end: AnswersEnd, source: Any,
 
 @inlined
 def within(value: int, first: int, last: int) -> bool:
-    """Whether first <= value <= last, in one comparison: a value below `first` wraps around to a huge difference."""
+    """Return whether first <= value <= last, by one comparison: a negative difference wraps to a huge number."""
     return unsigned(value - first) <= unsigned(last - first)
 
 
@@ -99,7 +102,7 @@ def within(value: int, first: int, last: int) -> bool:
 def is_plain(
     book: Book, answers: AnswerMemory, end: AnswersEnd, order_id: int, side: int, price: int, volume: int
 ) -> bool:
-    """True in the usual case: the order is valid and there is memory for it."""
+    """Return whether this is the usual case: the order is valid, and there is memory for it and for its answers."""
     return (
         within(side, 1, 2)
         & within(price, 1, book.limit - 1)
@@ -112,7 +115,7 @@ def is_plain(
 
 @inlined
 def objection(book: Book, order_id: int, side: int, price: int, volume: int) -> int:
-    """The reason to reject an order, or 0."""
+    """Return the reason to reject an order; 0 if there is none."""
     if not within(side, 1, 2):
         return BAD_SIDE
     if not within(price, 1, book.limit - 1):
@@ -126,7 +129,10 @@ def objection(book: Book, order_id: int, side: int, price: int, volume: int) -> 
 
 @inlined
 def is_full_for(book: Book, side: int, price: int) -> bool:
-    """Whether no record is free and the order crosses nothing. An order that crosses ends, or frees a record."""
+    """Return whether no record is free and the order crosses nothing.
+
+    An order that crosses needs no free record: either nothing of it is left, or it frees the record of another order.
+    """
     opposite = side ^ 1
     reach = key_of(book, opposite, price)
     return book.state[FREE] == NOTHING and first_crossing(book, opposite, reach) > reach
@@ -134,6 +140,7 @@ def is_full_for(book: Book, side: int, price: int) -> bool:
 
 @inlined
 def enter_cancel(book: Book, answers: AnswerMemory, end: AnswersEnd, source: Any, at: int) -> tuple[int, AnswersEnd]:
+    """Cancel the order that the cancel at byte `at` names, or reject the cancel. Returns DONE, or ROOM."""
     if not has_room(answers, end, 0):
         return ROOM, end
     book.state[CANCELS] += 1
@@ -154,7 +161,7 @@ BYTES_OF_CANCEL = LAYOUTS[Cancel].size
 
 @inlined
 def order_bytes(code: int) -> int:
-    """Bytes of a record of ORDER_TYPES by its type byte, 0 for a type of no order."""
+    """Return the bytes of an order or a cancel, by its type byte; 0 for any other type."""
     if code == ORDER:
         return BYTES_OF_ORDER
     return BYTES_OF_CANCEL if code == CANCEL else 0
@@ -162,6 +169,7 @@ def order_bytes(code: int) -> int:
 
 @inlined
 def enter_record(book: Book, answers: AnswerMemory, end: AnswersEnd, source: Any, at: int) -> tuple[int, AnswersEnd]:
+    """Enter the order or cancel at byte `at`; FOREIGN for a record of another type."""
     if source[at] == ORDER:
         return enter_order(book, answers, end, source, at)
     if source[at] == CANCEL:
@@ -186,7 +194,10 @@ def take_record(
 def take_pack(
     book: Book, answers: AnswerMemory, end: AnswersEnd, source: Any, at: int, stop: int, largest_frame: int
 ) -> tuple[int, int, AnswersEnd]:
-    """Enter a well-formed frame's records from `at` on, answers in one frame. Returns why it stopped, and where."""
+    """Enter the records of a well-formed frame from byte `at` on. Returns why it stopped, and where.
+
+    The answers go into one frame, or into several if one would be larger than `largest_frame`.
+    """
     while at < stop:
         why, end = enter_record(book, answers, end, source, at)
         if why != DONE:
@@ -199,7 +210,7 @@ def take_pack(
 
 @inlined
 def is_pack(source: Any, start: int, stop: int, packing: int) -> bool:
-    """Whether the frame is one to `packing` whole records, and nothing else."""
+    """Return whether the frame consists of one to `packing` whole records."""
     at = start
     count = 0
     while at < stop and order_bytes(source[at]) > 0:
@@ -210,7 +221,7 @@ def is_pack(source: Any, start: int, stop: int, packing: int) -> bool:
 
 @inlined
 def frames_needed(answers: AnswerMemory, end: AnswersEnd, largest_frame: int) -> int:
-    """The most frames that the answers so far may take: one, or where that is too large one for each answer."""
+    """Return the most frames that the answers so far may take: one; if that is too large, one for each answer."""
     size = end.byte - answers.offsets[end.frame]
     if size <= largest_frame:
         return 1
@@ -219,7 +230,7 @@ def frames_needed(answers: AnswerMemory, end: AnswersEnd, largest_frame: int) ->
 
 @inlined
 def close_frame(answers: AnswerMemory, end: AnswersEnd, largest_frame: int) -> AnswersEnd:
-    """End the frame of all answers to one order frame; where it is too large, cut it behind each answer that fits."""
+    """End the frame of all answers to one order frame. If it is too large, cut it into the longest frames possible."""
     frame = end.frame
     at = answers.offsets[end.frame]
     while end.byte - answers.offsets[frame] > largest_frame and at < end.byte:
@@ -237,7 +248,7 @@ def close_frame(answers: AnswerMemory, end: AnswersEnd, largest_frame: int) -> A
 
 @cache
 def handler(*, exact: bool, keeps_ids: bool, packed: bool) -> Callable[..., tuple[int, int, int, int, int]]:
-    """The kernel for one kind of engine."""
+    """Return the kernel for one kind of engine."""
     kind = EngineKind(exact, keeps_ids, packed, SOURCES)
 
     def handle(
@@ -255,9 +266,10 @@ def handler(*, exact: bool, keeps_ids: bool, packed: bool) -> Callable[..., tupl
         arena: Arena,
         index: Words,
     ) -> tuple[int, int, int, int, int]:
-        """Match order frames first..count-1: why it stopped, the frame and byte to go on at, the answers' end.
+        """Match the order frames from `first` to `count` - 1.
 
-        After a call that stopped within a frame, `resume_at` is the byte to go on at, `resume_to` its answers' end.
+        Returns why it stopped, the frame and byte to go on at, and the end of the answers as frame and byte. After a
+        call that stopped within a frame, `resume_at` is the byte to go on at, and `resume_to` the end of its answers.
         """
         book = book_in(arena, index, kind)
         source = as_u8(orders)
@@ -293,7 +305,7 @@ def handler(*, exact: bool, keeps_ids: bool, packed: bool) -> Callable[..., tupl
 
 @cache
 def indexer() -> Callable[[Arena, Words], None]:
-    """The kernel that enters every resting order in an empty index."""
+    """Return the kernel that enters every resting order into an empty index."""
     kind = EngineKind(exact=False, keeps_ids=True, packed=False, sources=SOURCES)
 
     @kernel

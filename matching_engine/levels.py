@@ -2,7 +2,7 @@
 
 An ask's key is its price; a bid's key is `limit - price`, where limit = max price + 1. On either side the lowest key is
 the best price, and an incoming order reaches every opposite key up to the key of its own price. Key `limit` stands for
-"none": its bit is always set, so every search ends, and its price is the one that a quote has for an empty side.
+"no order": its bit is always set, so every search ends, and its price is what a quote says for an empty side.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from matching_engine.arena import BEST, BITMAP, FIRST_LEVEL, LEVEL_WORDS, SUMMAR
 
 @inlined
 def key_of(book: Book, side: int, price: int) -> int:
-    """The key of a price, and the price of a key: the function is its own inverse."""
+    """Return the key of a price, or the price of a key: the function is its own inverse."""
     return book.limit - price if side else price
 
 
 @inlined
 def level_of(side: int, key: int) -> int:
+    """The link to a price level."""
     return FIRST_LEVEL + LEVEL_WORDS * (2 * key + side)
 
 
@@ -34,7 +35,7 @@ def side_and_key_of(level: int) -> tuple[int, int]:
 
 @inlined
 def mark_occupied(book: Book, side: int, key: int) -> None:
-    """Set both bits, whether they are set or not: a test would cost more."""
+    """Set the level's bit, and that of its word in the summary. To test first whether they are set would cost more."""
     word = key >> 6
     book.bitmap[BITMAP + 2 * word + side] |= bit(key)
     book.bitmap[SUMMARY + 2 * (word >> 6) + side] |= bit(word)
@@ -42,6 +43,7 @@ def mark_occupied(book: Book, side: int, key: int) -> None:
 
 @inlined
 def mark_empty(book: Book, side: int, key: int) -> None:
+    """Clear the level's bit, and that of its word in the summary if the word becomes 0."""
     word = key >> 6
     left = book.bitmap[BITMAP + 2 * word + side] & ~bit(key)
     book.bitmap[BITMAP + 2 * word + side] = left
@@ -51,12 +53,13 @@ def mark_empty(book: Book, side: int, key: int) -> None:
 
 @inlined
 def _bits_from(words: Any, at: int, first: int) -> Any:
+    """The bits of word `at` from number `first` on, shifted down to bit 0."""
     return words[at] >> np.uint64(first & 63)
 
 
 @inlined
 def first_occupied(book: Book, side: int, key: int) -> int:
-    """The lowest occupied key from `key` on; `limit` where there is none."""
+    """Return the lowest occupied key from `key` on; `limit` if no such level holds orders."""
     word = key >> 6
     bits = _bits_from(book.bitmap, BITMAP + 2 * word + side, key)
     if bits:
@@ -67,7 +70,7 @@ def first_occupied(book: Book, side: int, key: int) -> int:
 
 @inlined
 def _first_word(book: Book, side: int, word: int) -> int:
-    """The first word from `word` on that is not 0."""
+    """Return the number of the first word of the bitmap from `word` on that is not 0."""
     group = word >> 6
     bits = _bits_from(book.bitmap, SUMMARY + 2 * group + side, word)
     if bits:
@@ -80,7 +83,7 @@ def _first_word(book: Book, side: int, word: int) -> int:
 
 @inlined
 def first_crossing(book: Book, side: int, reach: int) -> int:
-    """The key at which an incoming order trades first on this side; beyond `reach` it does not trade."""
+    """Return the key at which an incoming order trades first on this side; a key beyond `reach` if there is none."""
     return first_occupied(book, side, reach) if book.exact else book.state[BEST + side]
 
 

@@ -1,4 +1,4 @@
-"""The order book: it owns the memory that the kernels work in, and answers questions about what rests in it."""
+"""The order book: it owns the memory in which the kernels work, and lists the orders that rest in it."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ class Resting(NamedTuple):
 
 @cached_kernel(a)
 def _count_resting(records: a.Words, limit: int, side: int) -> tuple[int, int]:
+    """Count the orders that rest on a side, and their lots."""
     orders = 0
     volume = 0
     for key in range(limit + 1):
@@ -52,11 +53,12 @@ class OrderBook:
 
     `policy`: "price-time" trades with every price that crosses, "exact-price" with the order's own price only.
     `capacity`: None lets a full book double; with a number, a full book rejects an order that crosses nothing.
-    `with_ids`: the book keeps ids, which costs about a tenth of the speed. Then resting orders can be cancelled, and an
-    order with the id of a resting one is rejected; else every cancel is of an unknown order.
+    `with_ids`: the book keeps ids, which costs about a tenth of the speed. Resting orders can then be cancelled, and an
+    order with the id of a resting order is rejected. Without ids every cancel is rejected: its order is unknown.
     """
 
-    first_capacity = 1 << 18  # of a book that grows: a default run of 1,000,000 orders fits
+    first_capacity = 1 << 18
+    """The first capacity of a book that grows. A default run of 1,000,000 orders fits."""
 
     def __init__(
         self, max_price: int = 999, policy: str = "price-time", capacity: int | None = None, with_ids: bool = False
@@ -77,7 +79,7 @@ class OrderBook:
         self._index()
 
     def renewed(self) -> OrderBook:
-        """An empty book of the same rules."""
+        """Return an empty book with the same rules."""
         return OrderBook(self.max_price, self.policy, self.capacity if self.bounded else None, self.with_ids)
 
     def _arena(self) -> a.Arena:
@@ -85,7 +87,7 @@ class OrderBook:
         return np.zeros((self.first_order + a.RECORD * self.capacity) // 2, np.uint64)
 
     def _index(self) -> None:
-        """Make the index of the resting orders, with four buckets or more for each; without ids it stays empty."""
+        """Make the index of the resting orders, with four buckets or more for each order; without ids, an empty one."""
         buckets = 1 << (4 * self.capacity - 1).bit_length() if self.with_ids else 0
         self.state[a.BUCKETS] = buckets
         self.index: a.Words = np.zeros(buckets + len(self.arena) if buckets else 1, np.uint32)
@@ -104,7 +106,7 @@ class OrderBook:
         self._index()
 
     def load(self, arena: a.Arena) -> None:
-        """Take over the memory of a book of the same rules. ValueError if it is no such memory."""
+        """Take over the memory of a book with the same rules. ValueError if the arena is of another book."""
         capacity, rest = divmod(2 * len(arena) - self.first_order, a.RECORD)
         if rest or capacity < 1 or (self.bounded and capacity != self.capacity):
             raise ValueError(f"an arena of {len(arena)} words is of another book")
@@ -133,7 +135,7 @@ class OrderBook:
         return int(self.state[a.BEST + a.ASK])
 
     def resting(self, side: int) -> list[RestingOrder]:
-        """The orders of a side (ASK or BID), best price first, oldest first within a price. O(levels + orders)."""
+        """Return the orders of a side (ASK or BID): best price first, then oldest first. O(levels + orders)."""
         keys = np.arange(self.max_price + 2)
         places = a.FIRST_LEVEL + a.LEVEL_WORDS * (2 * keys + side - 1)
         occupied = keys[self.records[places + a.NEXT] != places]
@@ -143,15 +145,20 @@ class OrderBook:
         return orders
 
     def total_resting(self, side: int) -> Resting:
-        """Totals of the orders that rest on a side, without an object for each order. O(levels + orders)."""
+        """Return the totals of a side without making an object for each order. O(levels + orders)."""
         return Resting(*_count_resting(self.records, self.max_price + 1, side - 1))
 
-    def volume_traded(self, side: int, left: Resting) -> int:
-        """Lots that came in on a side less those cancelled and those that rest (`left`): the same on both sides."""
-        state = self.state
-        return int(state[a.VOLUME_IN + side - 1] - state[a.VOLUME_CANCELLED + side - 1]) - left.volume
+    def volume_traded(self, side: int, resting: Resting) -> int:
+        """Return the lots of a side that were traded, which must be equal on both sides.
+
+        These are the lots that came in, less the cancelled ones and those that still rest.
+        """
+        volume_in = int(self.state[a.VOLUME_IN + side - 1])
+        volume_cancelled = int(self.state[a.VOLUME_CANCELLED + side - 1])
+        return volume_in - volume_cancelled - resting.volume
 
     def _level(self, side: int, key: int) -> Iterator[RestingOrder]:
+        """Yield the orders of a price level, oldest first. `side` is a side within the book."""
         level = a.FIRST_LEVEL + a.LEVEL_WORDS * (2 * key + side)
         price = key if side == a.ASK else self.max_price + 1 - key
         records = self.records

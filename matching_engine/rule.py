@@ -34,7 +34,10 @@ from matching_engine.levels import first_crossing, key_of, level_of, mark_occupi
 def take_order(
     book: Book, answers: AnswerMemory, end: AnswersEnd, order_id: int, side: int, price: int, volume: int
 ) -> AnswersEnd:
-    """Match an incoming order, rest what is left of it, and answer: trades, quote, confirmation."""
+    """Match an incoming order, rest what is left of it, and answer.
+
+    The answers are its trades, a quote if the best price moved, and a confirmation if it did not trade.
+    """
     book.state[VOLUME_IN + side] += volume
     remaining, moved, end = match(book, answers, end, order_id, side, price, volume)
     if remaining > 0:
@@ -75,9 +78,9 @@ def match(
 def fill_whole(
     book: Book, answers: AnswerMemory, end: AnswersEnd, level: int, price: int, remaining: int
 ) -> tuple[int, int, AnswersEnd]:
-    """Trade with the level's orders that the volume fills whole, oldest first.
+    """Trade with the level's resting orders, oldest first, as long as the remaining volume fills an order whole.
 
-    Returns the order behind them, or the level itself, then the volume that remains, and the end.
+    Returns the next order, or the level itself if no order is left there; the volume that remains; and the end.
     """
     resting = book.records[level + NEXT]
     while book.records[resting + VOLUME] <= remaining:
@@ -93,7 +96,7 @@ def fill_whole(
 
 @inlined
 def release(book: Book, order: int) -> None:
-    """Free the record of an order that is traded whole or cancelled."""
+    """Free the record of an order that was filled whole or cancelled."""
     if book.keeps_ids:
         forget(book, order)
     book.records[order + NEXT] = book.state[FREE]
@@ -102,7 +105,7 @@ def release(book: Book, order: int) -> None:
 
 @inlined
 def rest(book: Book, order_id: int, side: int, price: int, volume: int) -> bool:
-    """Put what is left of an order last in time at its price level. Returns whether that is a new best price."""
+    """Rest what is left of an order, as the newest of its price level. Returns whether its price is a new best one."""
     order = book.state[FREE]
     book.state[FREE] = book.records[order + NEXT]
     book.records[order + ID] = order_id
@@ -122,7 +125,7 @@ def rest(book: Book, order_id: int, side: int, price: int, volume: int) -> bool:
 
 @inlined
 def take_out(book: Book, answers: AnswerMemory, end: AnswersEnd, order: int) -> AnswersEnd:
-    """Cancel a resting order, and answer: a quote if the best price moves, then what was cancelled."""
+    """Cancel a resting order, and answer: a quote if the best price moves, then the cancelled volume."""
     level = signed(book.ids[entry_of(book, order) + LEVEL])
     moved = False
     side, key = side_and_key_of(level)

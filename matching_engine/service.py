@@ -21,7 +21,7 @@ from transports.sockets import counted_since
 
 ANSWER_BYTES = 1 << 21
 BETWEEN_FRAMES_S = 2.0
-"""A gateway sends a frame every second, an empty one where no order is due."""
+"""The longest time between two frames of a live gateway: it sends one every second, empty if no order is due."""
 
 
 class EngineService:
@@ -52,7 +52,7 @@ class EngineService:
         self._meters = EngineMeters(self._reporting, sampling_interval)
         self._sums = Sums()
         self._orders = FrameBatch(1 << 14)
-        """Frames as they came: orders, and others."""
+        """Received frames: orders, and others."""
         self._answers = FrameBatch(ANSWER_BYTES // 5, ANSWER_BYTES)
         self._greeted = False
         self._started = False
@@ -60,7 +60,7 @@ class EngineService:
         self._heard_ns = 0
         """When the last frame came."""
         self._deadline_ns = 0
-        """When a gateway that has not said hello is given up."""
+        """When to give up waiting for the gateway's hello."""
         self._gateway_end: End | None = None
         self._stopped: str | None = None
         """Why the session ends early."""
@@ -70,7 +70,7 @@ class EngineService:
         self._sockets_before: list[dict[str, Any]] = []
 
     def stop(self, reason: str) -> None:
-        """End the session early; what was measured still goes to the reporter."""
+        """End the session early. What was measured until now still goes to the reporter."""
         self._stopped = self._stopped or reason
         self._stop_asked = True
 
@@ -117,7 +117,7 @@ class EngineService:
         return self._gateway_end is not None
 
     def _receive(self) -> int:
-        """Receive once and take what came. Returns the number of frames."""
+        """Receive once, and match or read the frames that came. Returns their number."""
         self._orders.clear()
         frames = self._gateway.receive(self._orders)
         if frames:
@@ -126,9 +126,9 @@ class EngineService:
         return frames
 
     def _take(self, first: int = 0, at: int = 0, byte: int = 0) -> None:
-        """Match the frames that came, from `first` on; a frame that is no order goes to `_read_foreign`.
+        """Match the frames that came, from `first` on. Frames that are no orders go to `_read_foreign`.
 
-        `at` and `byte` are where the compiled turns stopped within the first frame.
+        `at` and `byte` say where the compiled turns stopped within the first frame, as in EngineTurnsTaken.
         """
         while first < self._orders.count and not self._is_over:
             if self._is_in_session:
@@ -146,7 +146,10 @@ class EngineService:
         return self._greeted
 
     def _match(self, first: int, at: int, byte: int) -> int:
-        """Match frames from `first` on, up to the first foreign one, and send their answers. Returns the next frame."""
+        """Match frames from `first` on and send their answers. A foreign frame ends this, and is read.
+
+        Returns the next frame.
+        """
         if not self._started:
             self._start_clock(time.monotonic_ns())
         if not at:
@@ -160,7 +163,10 @@ class EngineService:
         return end
 
     def _answer(self, first: int, end: int, answered: int) -> None:
-        """Send the answers to the orders of these frames, the answers' frames from `answered` on; then hash both."""
+        """Send the answers to the orders in frames `first` to `end`, then hash orders and answers.
+
+        The answers are the frames of `_answers` from `answered` on.
+        """
         self._send_answers(answered, answered)
         self._sums.orders.update(self._orders.span(first, end))
 
@@ -170,7 +176,7 @@ class EngineService:
         self._sums.answers.update(self._answers.span(first, self._answers.count))
 
     def _hand_over(self, first: int = 0) -> None:
-        """Send `_answers` from `first` on; the session ends if the gateway takes none for as long as the timeout."""
+        """Send `_answers` from `first` on. The session ends if the gateway takes no answer for the timeout."""
         if first == self._answers.count:
             return
         first = self._gateway.send(self._answers, first)
@@ -186,7 +192,7 @@ class EngineService:
                 self._stopped = f"the gateway took no answer for {self._timeout_s:g} s"
 
     def _start_clock(self, start_ns: int) -> None:
-        """Start the clock, with the first frame after the hello. Its seconds count from `start_ns`."""
+        """Start the clock, at the first frame after the hello. Seconds count from `start_ns`."""
         self._started = True
         self._meters.start(time.monotonic_ns(), start_ns, self._engine.counts)
 
@@ -204,7 +210,7 @@ class EngineService:
                 self._junk += 1
 
     def _greet(self, hello: Hello) -> None:
-        """Answer a hello with ours, so that the gateway, too, sees where the terms differ."""
+        """Answer a hello with this engine's hello, so that the gateway, too, sees which terms differ."""
         self._send_message(self._terms.hello(Source.ENGINE))
         try:
             self._terms.agree(hello)
@@ -225,7 +231,7 @@ class EngineService:
 
     @property
     def _patience_ends_ns(self) -> int:
-        """When a gateway from which nothing has come is given up."""
+        """When to give up on a gateway from which nothing has come."""
         if not self._greeted:
             return self._deadline_ns
         return self._heard_ns + int((self._timeout_s + BETWEEN_FRAMES_S) * 1e9)
@@ -239,7 +245,7 @@ class EngineService:
             self._stopped = f"no gateway came to {self._gateway.url} within {self._timeout_s:g} s"
 
     def _report(self) -> None:
-        """Close the second that has passed, and write one record, or send what was written."""
+        """Close the second if it is over. Then write one record, or send the written records."""
         now_ns = time.monotonic_ns()
         if self._started and now_ns >= self._reporting.next_second_ns:
             self._reporting.next_second(now_ns)
@@ -247,39 +253,44 @@ class EngineService:
             self._outbox.flush()
 
     def _wait(self) -> None:
-        """Sleep until there is something to do; over a link that lends its calls, compiled code does most of it."""
+        """Sleep until there is something to do. Over a link that lends its calls, take compiled turns instead."""
         if self._may_take_turns and self._take_turns():
             return
         self._gateway.wait(self._next_ns)
 
     @property
     def _next_ns(self) -> int:
-        """Time of the next work that is no order."""
+        """Time of the next work besides orders."""
         return self._reporting.next_ns if self._started else self._deadline_ns
 
     @property
     def _may_take_turns(self) -> bool:
-        """Whether compiled code may match and answer every order as it comes."""
+        """Whether compiled code may match and answer the orders."""
         return self._started
 
     def _take_turns(self) -> bool:
-        """Take turns in compiled code, and report in between. False where the link lends nothing now."""
+        """Take turns in compiled code, and report in between. Returns False if the link lends nothing now."""
         while taken := self._take_some():
             is_over = self._gateway_end is not None or self._stopped is not None
-            is_unheard = time.monotonic_ns() > self._patience_ends_ns
-            if is_over or is_unheard or not taken.goes_on or not self._may_take_turns:
+            is_silent_for_too_long = time.monotonic_ns() > self._patience_ends_ns
+            if is_over or is_silent_for_too_long or not taken.goes_on or not self._may_take_turns:
                 break
             self._report()
-        if taken and self._gateway_end is None and (lent := lent_by(self._gateway)):
-            lent.settle()
-        return taken is not None
+        if taken is None:
+            return False
+        if self._gateway_end is None:
+            lent = lent_by(self._gateway)
+            if lent is not None:
+                lent.settle()
+        return True
 
     def _take_some(self) -> EngineTurnsTaken | None:
-        """Take turns in compiled code until Python is needed, and do what they left to do.
+        """Take turns in compiled code until Python is needed, and do what the turns left to Python.
 
-        None, at once, where the link lends nothing now.
+        Returns None at once if the link lends nothing now.
         """
-        if (lent := lent_by(self._gateway)) is None:
+        lent = lent_by(self._gateway)
+        if lent is None:
             return None
         self._orders.clear()
         self._answers.clear()

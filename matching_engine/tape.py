@@ -1,4 +1,4 @@
-"""Matches a tape: orders and cancels, one after the other in a file, as frames of one record, batch by batch."""
+"""Matches a tape: a file of orders and cancels, one after the other, which become frames of one record each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SIZE_OF_ORDER = sizes_by_code(ORDER_TYPES)
 
 @cached_kernel(messages)
 def _cut(records: Bytes, sizes: Longs, offsets: Longs) -> int:
-    """Write where each whole record ends. Returns how many there are."""
+    """Write where each whole record ends. Returns how many whole records there are."""
     count = at = 0
     while at < len(records):
         size = sizes[records[at]]
@@ -34,29 +34,32 @@ def _cut(records: Bytes, sizes: Longs, offsets: Longs) -> int:
 
 
 def offsets_of(records: Bytes, sizes: Longs) -> Longs:
-    """Offsets of the records, and the end of the last whole one that has one of these sizes by type byte."""
+    """Return the offsets of the whole records, and the end of the last one. `sizes` are record sizes by type byte."""
     offsets = np.zeros(len(records) // int(sizes[sizes > 0].min()) + 2, np.int64)
     return offsets[: _cut(records, sizes, offsets) + 1]
 
 
 def cut(tape: Bytes) -> Longs:
-    """Offsets of the tape's records and its end, shape (records + 1,). MalformedMessage, with offset, if no tape."""
+    """Return the offsets of the tape's records and its end, shape (records + 1,).
+
+    MalformedMessage, with the offset, if the bytes are no tape.
+    """
     if len(tape) == 0:
         raise MalformedMessage("the tape is empty")
     offsets = offsets_of(tape, _SIZE_OF_ORDER)
     end = int(offsets[-1])
     if end < len(tape):
         kind = int(tape[end])
-        left = len(tape) - end
-        known = _SIZE_OF_ORDER[kind]
-        takes = " or ".join(f"{LAYOUTS[order].code} ({order.__name__.lower()})" for order in ORDER_TYPES)
-        reason = f"truncated: {left} of {known} bytes" if known else f"type byte {kind}, where {takes} goes"
-        raise MalformedMessage(reason, end)
+        size = _SIZE_OF_ORDER[kind]
+        if size > 0:
+            raise MalformedMessage(f"truncated: {len(tape) - end} of {size} bytes", end)
+        allowed = " or ".join(f"{LAYOUTS[order].code} ({order.__name__.lower()})" for order in ORDER_TYPES)
+        raise MalformedMessage(f"type byte {kind}, where {allowed} goes", end)
     return offsets
 
 
 def batches(tape: Bytes, offsets: Longs) -> Iterator[FrameBatch]:
-    """The tape as batches of frames that share its memory."""
+    """Yield the tape as batches of frames that share its memory."""
     for first in range(0, len(offsets) - 1, BATCH_ORDERS):
         part = offsets[first : first + BATCH_ORDERS + 1]
         batch = FrameBatch(1, LARGEST_FRAME)
@@ -67,7 +70,10 @@ def batches(tape: Bytes, offsets: Longs) -> Iterator[FrameBatch]:
 
 
 def match_tape(engine: MatchingEngine, tape: Bytes, take: Callable[[Bytes], None]) -> float:
-    """Match the whole tape, and give the answers' bytes to `take`. Returns seconds of decode, match and encode."""
+    """Match the whole tape, and give the answers' bytes to `take`.
+
+    Returns the seconds that decoding, matching and encoding took.
+    """
     answers = FrameBatch(ANSWER_BYTES // 5, ANSWER_BYTES)
     elapsed_ns = 0
     for orders in batches(tape, cut(tape)):

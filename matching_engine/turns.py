@@ -1,8 +1,8 @@
 """The engine's turns as one compiled call, over a link that lends its calls.
 
-A turn receives orders, matches them, stores them if somebody wants that, sends their answers and sleeps until the next
-order comes. Python is needed once a second, 20 ms after a sampled order, and for whatever the engine's kernel
-does not take: the call then returns, and the loop of `service.py` goes on.
+A turn receives orders, matches them, stores them if the engine keeps a journal, sends their answers, and sleeps until
+the next order comes. Python is needed once a second, 20 ms after a sampled order, and for frames that the engine's
+kernel does not match. Then the call returns, and the loop of `service.py` goes on.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ROWS = types.int64[:, ::1]
 HANDLE = types.UniTuple(_LONG, 5)(
     _BYTES, _LONGS, _LONG, _LONG, _LONG, _LONG, _BYTES, _LONGS, _LONG, _LONG, _LONG, _ARENA, _INDEX
 )
-"""The type of every engine's kernel, so that the turn is compiled once for all."""
+"""The type of every engine's kernel, so that `take_turns` is compiled once for all of them."""
 STORE = types.boolean(_LONGS, _BYTES, _BYTES, _LONG, _LONG)
 """The type of a function that stores frames of orders before their answers are sent; `recovering/` has one."""
 TURNS = types.UniTuple(_LONG, 10)(
@@ -68,14 +68,14 @@ def _store_nowhere(_numbers: Longs, _record: Bytes, _frames: Bytes, _begin: int,
 
 MOST_SAMPLES = 32
 LONGEST_WAIT_NS = 20_000_000
-"""Samples are reported together: once there are MOST_SAMPLES, LONGEST_WAIT_NS after the first, or at a second's end."""
+"""Samples are reported together: at MOST_SAMPLES, LONGEST_WAIT_NS after the first of them, or when the second ends."""
 OrderStore = tuple[Any, Longs, Bytes]
 """A compiled function of the type STORE, and its first two arguments."""
 NO_STORE: OrderStore = (kernel(_store_nowhere, STORE), np.zeros(1, np.int64), NO_MEMORY)
 
 
 class EngineSamples:
-    """Room for what is noted after frames with a sampled order: when, and the counts of the book's state by then."""
+    """Memory for samples: after a frame with a sampled order, a row gets the time and the book's counts."""
 
     def __init__(self, interval: int) -> None:
         self.interval = interval
@@ -92,27 +92,28 @@ class Sums:
 
 
 class EngineTurnsTaken(NamedTuple):
-    """Progress of the turns."""
+    """Result of a call of `take_turns`."""
 
     came: int
     """Received frames in memory. A frame is forgotten once all its answers were sent."""
     matched: int
-    """Received frames that were matched whole; the loop in Python goes on with the next one."""
+    """Received frames that were matched whole. The loop in Python goes on with the next frame."""
     at: int
-    """The byte of that frame to go on at, where some of its orders were matched; its answers end at `byte`."""
+    """The byte of the next frame to go on at, if some of its orders are matched already."""
     byte: int
+    """The end of the answers to these orders."""
     answers: int
     """Frames of answers."""
     sent: int
     """Frames of answers that were sent."""
     stored: int
-    """Frames of orders that were stored; fewer than `matched` if that failed."""
+    """Frames of orders that were stored; fewer than `matched` if storing failed."""
     samples: int
-    """Samples that were noted; see `EngineSamples`."""
+    """Rows of `EngineSamples` that were filled."""
     heard: int
     """1 if any frame came."""
     goes_on: int
-    """1 if the next turn may be compiled too; 0 if it is the Python loop's, which can do everything."""
+    """1 if the next turn may be compiled, too; 0 if the loop in Python has to take it."""
 
 
 @cached_kernel(checksum, book_arena, lending, signature=TURNS)
@@ -141,11 +142,11 @@ def take_turns(
     orders_sum: State,
     answers_sum: State,
 ) -> tuple[int, int, int, int, int, int, int, int, int, int]:
-    """Take turns until `until_ns`, or until Python is needed: 20 ms after a sampled order, too.
+    """Take turns until `until_ns`, or until Python is needed, which includes 20 ms after a sampled order.
 
     Orders whose answers were all sent are hashed and forgotten, and so are these answers. After a frame with a sampled
-    order, `samples` gets a row: the time, then the counts of the book's state. Python reports it later: if it did so at
-    once, that order's answers would wait in libzmq's thread for the processor.
+    order, `samples` gets a row: the time, then the counts of the book's state. Python reports the sample only later: at
+    once, it would keep libzmq's thread, which sends that order's answers, from the processor.
     """
     timespec = np.empty(2, np.int64)
     state = as_i64(arena)
@@ -210,7 +211,7 @@ def take_lent(
     samples: EngineSamples,
     until_ns: int,
 ) -> EngineTurnsTaken:
-    """Take turns with the calls of a link; both batches are empty before."""
+    """Take turns with the calls of a link. Both batches must be empty."""
     store, store_numbers, record = order_store
     taken = EngineTurnsTaken(
         *take_turns(

@@ -1,13 +1,13 @@
-"""The engine's input journal: every order, in a file, before its answers leave.
+"""The engine's input journal: a file that gets every order before its answers leave.
 
-An engine is a function of its orders, so a new one that matches the journal again makes the same book and the same
-answers, byte by byte. The file begins with MAGIC and a JSON document that says whose orders they are; records follow,
-see `journal_records.py`. What `append` wrote survives the death of the process; `sync` says when it survives that of
-the machine:
+An engine's book and answers follow from its orders. So a new engine that matches the journal again makes the same book
+and the same answers, byte by byte. The file begins with MAGIC and a JSON document that says to which run and engine the
+orders belong. The records follow; see `journal_records.py`. What `append` has written survives the death of the
+process. `sync` says when it also survives the death of the machine:
 
-    always   before the answers leave; one fdatasync for all orders that came together
-    batch    within 10 ms and the time of a sync; a thread does it, so that no order waits for the disk
-    none     when the system writes it
+    always   before the answers leave: one fdatasync for all orders that came together
+    batch    within 10 ms and the time of a sync: a thread syncs, so that no order waits for the disk
+    none     when the system writes the file
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ class JournalRefused(Exception):
 
 
 class JournalIsOthers(JournalRefused):
-    """Another engine has the journal, and lives."""
+    """Another engine, which is alive, has the journal."""
 
 
 class JournalFailed(OSError):
     """The journal cannot be written or synced; a sentence for the user."""
 
 
-def _opened(path: Path) -> int:
-    """A descriptor of the journal's file, made where it is missing. JournalRefused for a link, or no regular file."""
+def _open(path: Path) -> int:
+    """Open the journal's file, or make it, and return its descriptor. JournalRefused unless it is a regular file."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
     except OSError as error:
@@ -76,10 +76,11 @@ def _opened(path: Path) -> int:
 
 
 class InputJournal:
-    """One engine's journal, which it alone may write. `session` began last.
+    """One engine's journal, which no other process may write meanwhile.
 
-    `identity` must be the same whenever the file is opened. `on_cut` takes a sentence where the file's end was damaged.
-    A `reader` that has read it before this reads the rest, and `on_orders` takes what that finds.
+    `identity` must be the same whenever the file is opened. `on_cut` is called with a sentence if a damaged end was cut
+    off. If a `reader` has read a part of the journal already, it reads the rest, and `on_orders` is called with batches
+    of the orders in the rest.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class InputJournal:
         self._sync = sync
         self._record: Bytes = np.zeros(1 << 18, np.uint8)
         self.numbers: Longs = np.zeros(NUMBERS, np.int64)
-        """See journal_records.py."""
+        """Numbers that the kernels share; journal_records.py names their places."""
         self.session = 0
         """The number of the last session that began."""
         self.cut_bytes = 0
@@ -107,7 +108,7 @@ class InputJournal:
         self._thread: threading.Thread | None = None
         self._trouble: JournalFailed | None = None
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._descriptor = _opened(path)
+        self._descriptor = _open(path)
         self.numbers[DESCRIPTOR] = self._descriptor
         try:
             self._lock()
@@ -128,6 +129,7 @@ class InputJournal:
         return self._sync != "always"
 
     def _lock(self) -> None:
+        """Lock the file. JournalIsOthers if another engine has the lock."""
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -138,7 +140,7 @@ class InputJournal:
         document = orjson.dumps(dict(identity))
         head = HEAD.pack(MAGIC, len(document), crc32c(np.frombuffer(document, np.uint8))) + document
         beginning = os.pread(self._descriptor, len(head) + 4096, 0)
-        if len(beginning) < len(head) and head.startswith(beginning):  # new, or its engine died while it began
+        if len(beginning) < len(head) and head.startswith(beginning):  # a new file, or its engine died as it began it
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, head, 0)
             self._sync_now(and_folder=True)
@@ -146,7 +148,7 @@ class InputJournal:
         return self._check(beginning, identity)
 
     def _check(self, beginning: bytes, identity: Mapping[str, Any]) -> int:
-        """Check the file's beginning. Returns where its head ends; JournalRefused if it is of another run."""
+        """Check the file's beginning. Returns where its head ends. JournalRefused if the journal is of another run."""
         if len(beginning) < HEAD.size or not beginning.startswith(MAGIC[:6]):
             raise JournalRefused(f"{self.path} is no journal: choose another folder")
         magic, size, checksum = HEAD.unpack_from(beginning)
@@ -157,9 +159,10 @@ class InputJournal:
         if crc32c(np.frombuffer(document, np.uint8)) != checksum:
             raise JournalRefused(f"{self.path} is damaged at offset {HEAD.size}: its head cannot be read")
         theirs = orjson.loads(document)
-        differences = [
-            f"{name} {theirs.get(name)} (here {value})" for name, value in identity.items() if theirs.get(name) != value
-        ]
+        differences: list[str] = []
+        for name, value in identity.items():
+            if theirs.get(name) != value:
+                differences.append(f"{name} {theirs.get(name)} (here {value})")
         if differences:
             raise JournalRefused(f"{self.path} is of another run, with {', '.join(differences)}: choose another folder")
         return HEAD.size + len(document)
@@ -171,49 +174,59 @@ class InputJournal:
         salvage: bool,
         on_cut: Callable[[str], None],
     ) -> int:
-        """Read the rest; cut a torn tail. JournalRefused, with the offset, where damage has orders behind it."""
+        """Read the records, and cut off a torn end. Returns where the records end.
+
+        JournalRefused, with the offset, if there are whole records behind a damaged one, unless told to `salvage`: then
+        the records behind the damage go into a file of their own.
+        """
         reader.at = max(reader.at, self._first)
         data = self._map()
-        before = reader.orders
+        has_snapshot = reader.orders > 0
         for orders in reader.batches(data):
             on_orders(orders)
         self.numbers[ORDERS] = reader.orders
         self.session = reader.session
-        good = reader.at
-        if not before:  # no snapshot was of use, so none must be of use to the next engine
+        end = reader.at
+        if not has_snapshot:  # the snapshot, if there is one, did not fit, and must not fit by chance later
             snapshot_path(self.path).unlink(missing_ok=True)
-        if good == len(data):
-            return good
-        behind = find_record(data, good + 1, self.orders)
-        rest = len(data) - good
-        if behind >= 0 and not salvage:
+        if end == len(data):
+            return end
+        next_record = find_record(data, end + 1, self.orders)
+        has_orders_behind = next_record >= 0
+        rest_bytes = len(data) - end
+        if has_orders_behind and not salvage:
             raise JournalRefused(
-                f"{self.path} is damaged at offset {good:,}, behind order {self.orders:,}, and has orders again at "
-                f"{behind:,}: --salvage goes on with the {self.orders:,} orders, and keeps the rest in a file"
+                f"{self.path} is damaged at offset {end:,}, behind order {self.orders:,}, and has orders again at "
+                f"{next_record:,}: --salvage goes on with the {self.orders:,} orders, and keeps the rest in a file"
             )
-        rest_path = self._new_rest_path()
-        if behind >= 0:
-            rest_path.write_bytes(data[good:].tobytes())
-        del data
-        os.ftruncate(self._descriptor, good)
-        self.cut_bytes = rest
-        where = f", which are in {rest_path.name}" if behind >= 0 else ""
-        on_cut(f"{self.path}: cut {rest:,} bytes behind order {self.orders:,}{where}")
-        return good
+        sentence = f"{self.path}: cut {rest_bytes:,} bytes behind order {self.orders:,}"
+        if has_orders_behind:
+            rest_path = self._new_rest_path()
+            rest_path.write_bytes(data[end:].tobytes())
+            sentence += f", which are in {rest_path.name}"
+        del data  # unmap the file before it is cut
+        os.ftruncate(self._descriptor, end)
+        self.cut_bytes = rest_bytes
+        on_cut(sentence)
+        return end
 
     def _new_rest_path(self) -> Path:
-        """A file that is not there yet, for what is cut off."""
-        names = (f"{self.path.name}.rest{number}" for number in ("", *range(2, 1000)))
-        return next(path for path in map(self.path.with_name, names) if not path.exists())
+        """Return a file that does not exist yet, for the part that is cut off: journal.rest, journal.rest2, ..."""
+        path = self.path.with_name(f"{self.path.name}.rest")
+        number = 2
+        while path.exists():
+            path = self.path.with_name(f"{self.path.name}.rest{number}")
+            number += 1
+        return path
 
     def _map(self) -> Bytes:
         """The file's bytes as they are now."""
         return np.memmap(self.path, np.uint8, "r")
 
     def batches(self) -> Iterator[FrameBatch]:
-        """All orders from the first, as frames; a batch holds until the next one is asked for.
+        """Yield all orders from the first on, as frames. A batch is valid until the next one is taken.
 
-        JournalRefused, with the offset, if they are damaged where nobody read since a snapshot.
+        JournalRefused, with the offset, if records are damaged in the part before a snapshot, which was not read yet.
         """
         if self.orders:
             reader = JournalReader(self._packing)
@@ -231,18 +244,19 @@ class InputJournal:
         return append_record, self.numbers, self._record
 
     def append(self, orders: Bytes) -> None:
-        """Keep frames of orders. JournalFailed where the disk is full: none of them is kept."""
+        """Write frames of orders. JournalFailed if they cannot be written; then none of them is in the journal."""
         self._append(orders)
         if self._sync == "always":
             self._sync_now()
 
     def begin(self, theirs: Resume) -> None:
-        """Note that a session begins, on the disk whatever `sync` says: a broker may deliver its start once more."""
+        """Write that a session begins, and sync whatever `sync` says: a broker may deliver the start again."""
         self._append(np.frombuffer(bytearray(encode(theirs)), np.uint8))
         self.session = theirs.session
         self._sync_now()
 
     def _append(self, orders: Bytes) -> None:
+        """Write a record. JournalFailed if it cannot be written."""
         size = HEADER_BYTES + len(orders)
         if size > len(self._record):
             self._record = np.zeros(2 * size, np.uint8)
@@ -250,10 +264,10 @@ class InputJournal:
             self._refuse(size)
 
     def _refuse(self, size: int) -> NoReturn:
-        """Leave nothing of a record that could not be written. JournalFailed, with the reason."""
+        """Remove the remains of a record that could not be written. Raises JournalFailed, with the reason."""
         self.check()
         number = errno.ENOSPC
-        try:
+        try:  # write again, since the kernel's call does not tell its error
             os.pwrite(self._descriptor, self._record[:size].data, self.numbers[SIZE])
         except OSError as error:
             number = error.errno or number
@@ -262,18 +276,21 @@ class InputJournal:
         raise JournalFailed(f"cannot write {self.path}: {reason}; orders behind {self.orders:,} are refused")
 
     def start_syncing(self, spawn: Callable[[Callable[[], None]], Any] | None = None) -> None:
-        """From now on sync within 10 ms, if that is asked for; `spawn` runs a function beside the engine."""
-        if self._sync == "batch":
-            (spawn or self._start_thread)(self._keep_synced)
+        """Sync within 10 ms from now on, if `sync` is batch. `spawn` runs a function aside: in a thread by default."""
+        if self._sync != "batch":
+            return
+        if spawn is None:
+            spawn = self._start_thread
+        spawn(self._keep_synced)
 
     def _start_thread(self, run: Callable[[], None]) -> None:
         self._thread = threading.Thread(target=run, name="journal", daemon=True)
         self._thread.start()
 
     def _keep_synced(self) -> None:
-        """Sync until the journal is closed, or cannot be synced."""
+        """Sync again and again, until the journal is closed or cannot be synced."""
         if self._thread and sys.platform == "linux":
-            with contextlib.suppress(OSError):  # where it is allowed: it takes no processor from an order
+            with contextlib.suppress(OSError):  # if it is allowed: a batch thread takes no processor from an order
                 os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
         while self._descriptor >= 0:
             time.sleep(SYNC_EVERY_S)
@@ -304,7 +321,7 @@ class InputJournal:
             os.close(folder)
 
     def facts(self) -> dict[str, Any]:
-        """The journal in a result."""
+        """Return the journal's part of a result."""
         return {
             "orders": self.orders,
             "bytes": int(self.numbers[SIZE]),
@@ -314,7 +331,7 @@ class InputJournal:
         }
 
     def close(self) -> None:
-        """Write what is unwritten, and release the file for another engine."""
+        """Sync the file unless `sync` is none, and release it for another engine."""
         if self._descriptor >= 0:
             if self._sync != "none":
                 self._sync_now()

@@ -1,8 +1,8 @@
 """Journal records as bytes: kernels write and read them, and JournalReader makes batches of frames of them.
 
 A record is `sequence u64 | bytes u32 | CRC32C u32 | orders`, little-endian. `sequence` is the number of orders in the
-journal before it; the checksum is of everything else in the record. The orders are frames as they came, one after the
-other; in their place stands a `Resume` where a session begins.
+journal before this record. The checksum covers everything else in the record. The orders are the received frames, one
+after the other. Where a session begins, a record has a `Resume` in place of orders.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from matching_engine.turns import STORE
 from transports.frames import Bytes, FrameBatch, Longs
 
 HEAD = struct.Struct("<8sII")
-"""The head of the file: a magic word, the bytes of the document behind it, and their CRC32C."""
+"""The head of the file: a magic word, the size of the document behind the head, and the document's CRC32C."""
 HEADER_BYTES = 16
 CHECKED_BYTES = 12
 """Bytes of the header before its checksum."""
@@ -40,22 +40,25 @@ MOST_BYTES = 1 << 22
 """Bytes of orders in a record; a longer one is damaged."""
 REPLAY_BYTES = 1 << 23
 REPLAY_FRAMES = 1 << 21
+# The reasons for which `read_records` returns.
 DONE = 0
-"""A reader came back at the end of the data."""
+"""It has read all of the data."""
 ROOM = 1
-"""A reader came back because its batch is full."""
+"""Its batch is full."""
 BAD = 2
-"""A reader came back because no whole record follows."""
+"""The next record is not whole."""
+
+# The places in the numbers of an open journal.
 DESCRIPTOR = 0
-"""The place of the file's descriptor in the numbers of an open journal."""
+"""The file's descriptor."""
 ORDERS = 1
-"""The place of the number of orders in it."""
+"""The number of orders in the journal."""
 SIZE = 2
-"""The place of the number of its bytes."""
+"""The number of bytes in the file."""
 TROUBLE = 3
-"""The place of 1 once it cannot be synced, else 0."""
+"""1 once the file cannot be synced, else 0."""
 NUMBERS = 4
-"""How many numbers an open journal has."""
+"""How many numbers there are."""
 _pwrite = types.ExternalFunction("pwrite", types.intp(types.int32, types.voidptr, types.uintp, types.int64))
 
 RESUME = LAYOUTS[Resume].code
@@ -66,12 +69,15 @@ _POLYNOMIAL = 0x82F63B78  # CRC32C, bits reversed
 
 
 def snapshot_path(journal: Path) -> Path:
-    """The snapshot of the engine that has this journal."""
+    """Return the file of the snapshot that belongs to this journal."""
     return journal.with_suffix(".snapshot")
 
 
 def _tables() -> Longs:
-    """`[k, byte]`: a byte's part of the checksum if k of the eight bytes that are taken at once come after it."""
+    """Return the tables of a CRC32C that takes eight bytes at once.
+
+    `[k, byte]` is what a byte adds to the checksum if k more of the eight bytes follow it.
+    """
     tables = np.zeros((8, 256), np.int64)
     for byte in range(256):
         crc = byte
@@ -88,10 +94,11 @@ _TABLES = _tables()
 
 @inlined
 def _crc(data: Bytes, at: int, end: int, crc: int) -> int:
-    """Go on with a CRC32C, which begins with 0, over data[at:end]: eight bytes at a time, then one by one."""
+    """Continue a CRC32C, whose first value is 0, over data[at:end]: eight bytes at a time, then one by one."""
     crc ^= 0xFFFFFFFF
     while at + 8 <= end:
-        low, high = crc ^ signed(load_u32(data, at)), signed(load_u32(data, at + 4))
+        low = crc ^ signed(load_u32(data, at))
+        high = signed(load_u32(data, at + 4))
         crc = _TABLES[7, low & 255] ^ _TABLES[6, low >> 8 & 255] ^ _TABLES[5, low >> 16 & 255] ^ _TABLES[4, low >> 24]
         crc ^= _TABLES[3, high & 255] ^ _TABLES[2, high >> 8 & 255] ^ _TABLES[1, high >> 16 & 255]
         crc ^= _TABLES[0, high >> 24]
@@ -104,18 +111,23 @@ def _crc(data: Bytes, at: int, end: int, crc: int) -> int:
 
 @inlined
 def _record_crc(data: Bytes, at: int, size: int) -> int:
+    """The checksum of the record at byte `at`, over everything but the checksum itself."""
     body = at + HEADER_BYTES
     return _crc(data, body, body + size, _crc(data, at, at + CHECKED_BYTES, 0))
 
 
 @cached_kernel()
 def crc32c(data: Bytes) -> int:
+    """Return the CRC32C of all bytes."""
     return _crc(data, 0, len(data), 0)
 
 
 @cached_kernel(messages, signature=STORE)
 def append_record(numbers: Longs, record: Bytes, frames: Bytes, begin: int, end: int) -> bool:
-    """Write frames[begin:end] as a record into the file, by way of `record`. False, and none counts, if it failed."""
+    """Write frames[begin:end] into the file as a record, which is put together in the memory `record`.
+
+    Returns False if writing fails: the record then does not count.
+    """
     size = HEADER_BYTES + end - begin
     if size > len(record) or numbers[TROUBLE]:
         return False
@@ -134,6 +146,7 @@ def append_record(numbers: Longs, record: Bytes, frames: Bytes, begin: int, end:
 
 @inlined
 def _whole_record(data: Bytes, at: int, size: int) -> bool:
+    """Return whether a whole record, with so many bytes of orders, begins at byte `at`."""
     is_possible = (size >= _SHORTEST) & (size <= MOST_BYTES) & (at + HEADER_BYTES + size <= len(data))
     return is_possible and _record_crc(data, at, size) == signed(load_u32(data, at + CHECKED_BYTES))
 
@@ -142,10 +155,10 @@ def _whole_record(data: Bytes, at: int, size: int) -> bool:
 def read_records(
     data: Bytes, at: int, sequence: int, session: int, packing: int, buffer: Bytes, offsets: Longs
 ) -> tuple[int, int, int, int, int]:
-    """Copy orders out of the records from byte `at` on, as frames of `packing` orders; a record's last may be shorter.
+    """Copy orders out of the records from byte `at` on, as frames of `packing` orders. A record's last may be shorter.
 
-    Returns where the next record begins, the numbers of orders before it, of the last session that began, and of the
-    frames; and DONE, ROOM or BAD.
+    Returns where the next record begins, how many orders are before it, the number of the session that began last, the
+    number of frames, and DONE, ROOM or BAD.
     """
     frames = 0
     while at < len(data):
@@ -182,7 +195,10 @@ def read_records(
 
 @cached_kernel()
 def find_record(data: Bytes, at: int, sequence: int) -> int:
-    """Find a whole record with at least `sequence` orders before it, from byte `at` on; where it begins, -1 if none."""
+    """Find the first whole record from byte `at` on that has `sequence` or more orders before it.
+
+    Returns where the record begins; -1 if there is none.
+    """
     while at + HEADER_BYTES < len(data):
         number = signed(load_u64(data, at))
         if sequence <= number < 1 << 32 and _whole_record(data, at, signed(load_u32(data, at + 8))):
@@ -192,14 +208,19 @@ def find_record(data: Bytes, at: int, sequence: int) -> int:
 
 
 class JournalReader:
-    """Reads records one after the other. It stands at byte `at`, behind so many `orders`; `session` began last."""
+    """Reads the records of a journal one after the other."""
 
     def __init__(self, packing: int) -> None:
         self._packing = packing
-        self.at = self.orders = self.session = 0
+        self.at = 0
+        """The byte of the file at which the next record begins; 0 before the head was read."""
+        self.orders = 0
+        """Orders that were read so far."""
+        self.session = 0
+        """The number of the session that began last."""
 
     def has_begun(self, path: Path) -> bool:
-        """Whether the journal is there with its head; the reader then stands behind that, or further on."""
+        """Return whether the journal exists, with its head. The reader then is behind the head, or further on."""
         if self.at == 0 and path.exists():
             with path.open("rb") as file:
                 head = file.read(HEAD.size)
@@ -208,9 +229,9 @@ class JournalReader:
         return self.at > 0
 
     def batches(self, data: Bytes, data_at: int = 0) -> Iterator[FrameBatch]:
-        """The orders behind `at` as frames, up to what is no whole record; `data_at` is where in the file data begins.
+        """Yield the orders behind `at` as frames, up to the first record that is not whole.
 
-        A batch holds until the next one is asked for.
+        `data_at` is the byte of the file at which the data begins. A batch is valid until the next one is taken.
         """
         why = ROOM
         while why == ROOM and self.at < data_at + len(data):
@@ -224,5 +245,5 @@ class JournalReader:
 
     @cached_property
     def _batch(self) -> FrameBatch:
-        """Made once: a standby looks 200 times a second, and to make it takes a millisecond."""
+        """The batch for all orders, made once: a standby reads 200 times a second, and a new batch takes 1 ms."""
         return FrameBatch(REPLAY_FRAMES, REPLAY_BYTES)

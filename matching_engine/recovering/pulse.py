@@ -1,4 +1,4 @@
-"""The pulse of an engine: a standby sees by it that the engine lives, and kills an engine that shows none."""
+"""The pulse of an engine: it shows a standby that the engine lives. The standby kills an engine without a pulse."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Pulse:
         return journal.with_suffix(".pulse")
 
     def begin(self, goes_on: bool) -> None:
-        """Note that this process is the engine now. If it goes on with a session, the clock of that stays."""
+        """Note that this process is the engine now. If it goes on with a session, the session's clock stays."""
         self._numbers[_PROCESS] = os.getpid()
         self._numbers[_BEATS] = 0
         self._numbers[_ENDED] = 0
@@ -46,9 +46,9 @@ class Pulse:
             self._numbers[_CLOCK_START_NS] = 0
 
     def clock_start_ns(self, now_ns: int) -> int:
-        """Return when the clock of the session's first engine started: now, if there was none since the host started.
+        """Return when the clock of the session's first engine started, which all later engines share.
 
-        Later engines get the same time.
+        The clock starts now if there is no such time, or if it is from before the host's last start.
         """
         if not 0 < self._numbers[_CLOCK_START_NS] <= now_ns:
             self._numbers[_CLOCK_START_NS] = now_ns
@@ -59,7 +59,7 @@ class Pulse:
         self._numbers[_BEATS] += 1
 
     def rest(self) -> None:
-        """Stop the pulse; a missing pulse means nothing from now on."""
+        """Stop the pulse without being taken for frozen: with 0 beats, an engine need not show a pulse."""
         self._numbers[_BEATS] = 0
 
     def end(self) -> None:

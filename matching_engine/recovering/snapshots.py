@@ -1,9 +1,9 @@
-"""Snapshots: an engine as it was behind some order of its journal, in a file beside that.
+"""Snapshots: the state of an engine after some order of its journal, in a file beside the journal.
 
-An engine that is started again begins with the snapshot, and matches only the orders behind it, however long the
-journal is. So does a standby. Nothing depends on a snapshot: one that is torn, damaged, of another journal, or further
-on than the journal is passed over, and the journal is matched from its first order. The file holds a head, numbers of
-the journal, the states of both checksums, and the book's arena.
+An engine that is started again begins with the snapshot, and so does a standby. Then they match only the orders after
+the snapshot, however long the journal is. Nothing depends on a snapshot. If it is torn, damaged, of another journal, or
+newer than the end of the journal, it is ignored, and the journal is matched from its first order. The file holds a
+head, numbers of the journal, the states of both checksums, and the book's arena.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ HEAD = struct.Struct("<8sQ")
 OF_JOURNAL = struct.Struct("<QQQQ")
 """The journal's bytes, orders, last session, and fingerprint when the snapshot was taken."""
 TAIL_BYTES = 26
-"""Bytes of the shortest record: so many before the snapshot's place are in the journal's fingerprint."""
+"""The size of the shortest record. The journal's fingerprint covers this many bytes before the snapshot's place."""
 EVERY_ORDERS = 1 << 22
-"""Orders from one snapshot to the next: they are matched again in a fifth of a second."""
+"""Orders from one snapshot to the next. To match them again takes a fifth of a second."""
 LARGEST_BYTES = 1 << 23
-"""A book that had over a quarter of a million resting orders is larger. Its snapshot would delay orders by 12 ms."""
+"""A larger book gets no snapshot, which would delay orders by 12 ms: one with over 250,000 resting orders is larger."""
 
 
 def write_snapshot(journal: InputJournal, engine: MatchingEngine, sums: Sums) -> None:
-    """Replace the journal's snapshot by the engine as it is now, behind the last order. OSError where that fails.
+    """Replace the journal's snapshot by the engine's state now, after the last order. OSError if it cannot be written.
 
-    The file is not synced: what a power failure takes from it, its checksum finds missing.
+    The file is not synced: if a power failure takes a part of it, the checksum shows that.
     """
     place = int(journal.numbers[SIZE])
     of_journal = OF_JOURNAL.pack(place, journal.orders, journal.session, _fingerprint(journal.path, place))
@@ -57,7 +57,7 @@ def write_snapshot(journal: InputJournal, engine: MatchingEngine, sums: Sums) ->
 
 
 def go_on_from_snapshot(journal: Path, reader: JournalReader, engine: MatchingEngine, sums: Sums) -> None:
-    """Bring reader, engine and checksums to where the snapshot was taken. Without one that fits they stay as is."""
+    """Set reader, engine and checksums to the state in the snapshot. If no snapshot fits, they stay as they are."""
     try:
         data = np.fromfile(snapshot_path(journal), np.uint8)
         journal_bytes = journal.stat().st_size
@@ -72,17 +72,19 @@ def go_on_from_snapshot(journal: Path, reader: JournalReader, engine: MatchingEn
     if place > journal_bytes or _fingerprint(journal, place) != fingerprint:
         return
     state = data[HEAD.size + OF_JOURNAL.size :]
-    ends = len(sums.orders.state), len(sums.orders.state) + len(sums.answers.state)
-    with contextlib.suppress(ValueError):  # of a book with other room
-        engine.book.load(state[ends[1] :].view(np.uint64).copy())
-        sums.orders.state[:], sums.answers.state[:], _ = np.split(state, ends)
+    orders_end = len(sums.orders.state)
+    answers_end = orders_end + len(sums.answers.state)
+    with contextlib.suppress(ValueError):  # the arena is of a book with another capacity
+        engine.book.load(state[answers_end:].view(np.uint64).copy())
+        sums.orders.state[:] = state[:orders_end]
+        sums.answers.state[:] = state[orders_end:answers_end]
         reader.at = place
         reader.orders = orders
         reader.session = session
 
 
 def _fingerprint(journal: Path, place: int) -> int:
-    """Return a checksum of the journal's head and of its last bytes before a place. OSError if it cannot be read."""
+    """Return a checksum of the journal's head and of its last bytes before `place`. OSError if it cannot be read."""
     with journal.open("rb") as file:
         head = file.read(JOURNAL_HEAD.size)
         document_bytes = JOURNAL_HEAD.unpack(head)[1] if len(head) == JOURNAL_HEAD.size else 0

@@ -1,10 +1,11 @@
-"""A standby: a second engine that follows the journal of the first, and takes its place once that is gone.
+"""A standby: a second engine that follows the journal of the first, and takes its place once the first is gone.
 
-    gateway ── orders ──▶ engine ── journal ──▶ standby, which matches them too and sends nothing
+    gateway ── orders ──▶ engine ── journal ──▶ standby, which matches the orders, too, and sends nothing
 
-The journal's lock decides which process is the engine: only one has it, and none answers without it. The kernel takes
-the lock from a process that dies. A process that lives but shows no pulse is killed for it, so whatever it was about
-to send stays unsent. Then the gateway resumes its session with the standby, as with an engine that was started again.
+The journal's lock decides which process is the engine: only one process has the lock, and none answers without it. The
+kernel takes the lock from a process that dies. A process that lives but shows no pulse is killed by the standby, so
+that it sends nothing more. Then the gateway resumes its session with the standby, as with an engine that was started
+again.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from matching_engine.recovering.resumed_session import ResumedSession
 from matching_engine.turns import warm_turns
 
 LOOK_S = 0.005
-"""Between two looks at the journal and its lock."""
+"""The time between two looks at the journal and its lock."""
 SILENT_LOOKS = 200
-"""Looks without a pulse after which an engine is taken for frozen: 1 s or more. The standby's stalls do not count."""
+"""After so many looks without a pulse an engine is taken for frozen: 1 s, without time in which the standby stalled."""
 
 
 class Standby:
@@ -42,15 +43,20 @@ class Standby:
         open_service: Callable[[InputJournal], RecoveringEngine],
         on_takeover: Callable[[RecoveringEngine], None],
     ) -> None:
-        """`take_journal` lets the follower match the rest; JournalIsOthers as long as the first engine lives."""
+        """`take_journal` opens the journal, and lets the follower match the rest of it.
+
+        It raises JournalIsOthers as long as the first engine lives. `on_takeover` is called before the service runs.
+        """
         self._follower = follower
         self._take_journal = take_journal
         self._open_service = open_service
         self._on_takeover = on_takeover
         self._service: RecoveringEngine | None = None
         self._is_stopped = False
-        self._seen = (0, 0)
-        self._looks = 0
+        self._last_pulse = (0, 0)
+        """The process and its beats at the last look."""
+        self._silent_looks = 0
+        """Looks since the last beat."""
 
     def warm(self) -> None:
         """Load every kernel, so that taking over compiles nothing."""
@@ -64,18 +70,24 @@ class Standby:
             self._service.stop(reason)
 
     def run(self) -> EngineResult | None:
-        """None if the first engine ended its session, or this one was stopped before."""
+        """Follow until the first engine is gone, then serve in its place, and return the result.
+
+        None if the first engine ended its session, or this standby was stopped before.
+        """
         while not self._is_stopped:
             self._follower.follow()
-            if journal := self._try_journal():
-                if Pulse(Pulse.path(journal.path)).is_ended:
-                    journal.abandon()
-                    return None
-                return self._serve(journal)
-            time.sleep(LOOK_S)
+            journal = self._try_journal()
+            if journal is None:
+                time.sleep(LOOK_S)
+                continue
+            if Pulse(Pulse.path(journal.path)).is_ended:
+                journal.abandon()
+                return None
+            return self._serve(journal)
         return None
 
     def _try_journal(self) -> InputJournal | None:
+        """Return the journal; None if another engine has it, which is killed if it shows no pulse."""
         try:
             return self._take_journal()
         except JournalIsOthers:
@@ -83,6 +95,7 @@ class Standby:
             return None
 
     def _serve(self, journal: InputJournal) -> EngineResult:
+        """Serve as the engine to the end of the session."""
         self._service = self._open_service(journal)
         journal.start_syncing()
         self._on_takeover(self._service)
@@ -91,17 +104,18 @@ class Standby:
         return self._service.run()
 
     def _end_silent_engine(self) -> None:
-        """Kill the process that has the lock, if it served once and shows no pulse now."""
+        """Kill the process that has the lock, if it has served and shows no pulse now."""
         path = Pulse.path(self._follower.path)
         pulse = Pulse(path)
-        is_alive = pulse.beats == 0 or (pulse.pid, pulse.beats) != self._seen
-        self._seen = (pulse.pid, pulse.beats)
-        if is_alive:
-            self._looks = 0
+        need_not_beat = pulse.beats == 0
+        has_beaten = (pulse.pid, pulse.beats) != self._last_pulse
+        self._last_pulse = (pulse.pid, pulse.beats)
+        if need_not_beat or has_beaten:
+            self._silent_looks = 0
         else:
-            self._looks += 1
-        if self._looks >= SILENT_LOOKS and _has_open(pulse.pid, path):
-            self._looks = 0
+            self._silent_looks += 1
+        if self._silent_looks >= SILENT_LOOKS and _has_open(pulse.pid, path):
+            self._silent_looks = 0
             with contextlib.suppress(ProcessLookupError):  # it has just died
                 os.kill(pulse.pid, signal.SIGKILL)
 
@@ -111,7 +125,7 @@ class Standby:
 
 
 def _has_open(pid: int, pulse: Path) -> bool:
-    """Whether the process is the engine that has this pulse, and no later one with the same number."""
+    """Return whether this process is the engine that has this pulse, not a later process with the same number."""
     try:
         return any(Path(mapped.path) == pulse.resolve() for mapped in psutil.Process(pid).memory_maps())
     except psutil.Error:
