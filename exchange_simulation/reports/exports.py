@@ -38,7 +38,7 @@ class ReportOptions:
 
 
 def page_writer(file: str, page_html: Callable[[Row], str]) -> Callable[[Path, Row], Path]:
-    """A function that writes a record's page into its folder, and returns the page's path."""
+    """Return a function that writes a record's page into its folder, and returns the page's path."""
 
     @heeded_at_the_end()
     def write_page(folder: Path, record: Row) -> Path:
@@ -91,7 +91,7 @@ def print_json(value: object) -> None:
 
 
 def grouped(records: Iterable[Some], name_of: Callable[[Some], str]) -> dict[str, list[Some]]:
-    """The records of each name; names and records stay in their order."""
+    """Return the records of each name; names and records stay in their order."""
     named: dict[str, list[Some]] = {}
     for record in records:
         named.setdefault(name_of(record), []).append(record)
@@ -99,27 +99,32 @@ def grouped(records: Iterable[Some], name_of: Callable[[Some], str]) -> dict[str
 
 
 def trial_rows(record: Row) -> list[Row]:
-    """A row for each arm: its name, the settings in which arms differ, and every metric, null where unmeasured."""
+    """Return a row for each arm: its name, the settings in which arms differ, every metric, null where unmeasured."""
     settings = [orjson.loads(json_bytes(arm["settings"])) for arm in record["arms"]]
     varying = [name for name in settings[0] if any(other.get(name) != settings[0][name] for other in settings)]
-    return [
-        {
-            "contender": arm["contender"],
-            "block": arm["block"],
-            "settings": {name: own.get(name) for name in varying},
-            "runs": len(arm["runs"]),
-            "saturated": arm["saturated"],
-            "held": arm["held"],
-            "metrics": {
-                name: {end: arm["metrics"].get(name, {}).get(end) for end in ENDS} for name in record["metrics"]
-            },
-        }
-        for arm, own in zip(record["arms"], settings, strict=True)
-    ]
+    rows: list[Row] = []
+    for arm, settings_of_arm in zip(record["arms"], settings, strict=True):
+        rows.append(
+            {
+                "contender": arm["contender"],
+                "block": arm["block"],
+                "settings": {name: settings_of_arm.get(name) for name in varying},
+                "runs": len(arm["runs"]),
+                "saturated": arm["saturated"],
+                "held": arm["held"],
+                "metrics": {name: _median_and_ends(arm["metrics"].get(name, {})) for name in record["metrics"]},
+            }
+        )
+    return rows
+
+
+def _median_and_ends(estimate: Row) -> Row:
+    """Return an estimate's median and interval; every value is None if it was not measured."""
+    return {end: estimate.get(end) for end in ENDS}
 
 
 def flat(row: Row) -> Row:
-    """Every single value of the record; names of nested values are joined by dots, lists are JSON."""
+    """Return every single value of the record; names of nested values are joined by dots, lists are JSON."""
     return dict(_leaves(row, ""))
 
 

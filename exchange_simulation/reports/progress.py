@@ -24,28 +24,28 @@ OnCount = Callable[[int], None]
 
 @contextlib.contextmanager
 def progress_bar(settings: RunSettings) -> Iterator[OnSecond]:
-    """A bar for one run; its value is called once a second."""
-    each = settings.order_limit if settings.orders_per_s is not None else settings.orders
-    total = None if each is None else settings.pairs * each
+    """Show a bar for one run; the context's value is to be called once a second."""
+    orders_a_pair = settings.order_limit if settings.orders_per_s is not None else settings.orders
+    total = None if orders_a_pair is None else settings.pairs * orders_a_pair
     of_total = " orders" if total is None else f" of {total:,} orders"
     with counting(scheme_of(settings.transport), total, of_total, "answered") as on_count:
         yield lambda moment: on_count(moment.answered)
 
 
 @contextlib.contextmanager
-def counting(what: str, total: int | None, of_total: str, done: str) -> Iterator[OnCount]:
-    """A bar, or lines, for any work that is counted; its value is called now and then with the number done."""
+def counting(work: str, total: int | None, of_total: str, done: str) -> Iterator[OnCount]:
+    """Show a bar, or print lines, for work named `work`; the context's value is to be called with the number done."""
     console = screen()
     if console.is_terminal and not has_listener():
-        with _bar(console, what, total, of_total) as on_count:
+        with _bar(console, work, total, of_total) as on_count:
             yield on_count
     else:
-        yield _lines(what, of_total, done)
+        yield _lines(work, of_total, done)
 
 
 @contextlib.contextmanager
-def _bar(console: Console, what: str, total: int | None, of_total: str) -> Iterator[OnCount]:
-    """Redrawn only when called: a livelier bar would take CPU from the run that is measured."""
+def _bar(console: Console, work: str, total: int | None, of_total: str) -> Iterator[OnCount]:
+    """Show a bar that is redrawn only when called: a livelier bar would take CPU from the run that is measured."""
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -56,19 +56,19 @@ def _bar(console: Console, what: str, total: int | None, of_total: str) -> Itera
         transient=True,
     )
     with bar:
-        task = bar.add_task(what, total=total)
+        task = bar.add_task(work, total=total)
         yield lambda count: bar.update(task, completed=count, refresh=True)
 
 
-def _lines(what: str, of_total: str, done: str) -> OnCount:
+def _lines(work: str, of_total: str, done: str) -> OnCount:
     return now_and_then(
-        lambda count: say(f"{what}: {count:,}{of_total} {done}"),
+        lambda count: say(f"{work}: {count:,}{of_total} {done}"),
         lambda: HEARD_EVERY_S if has_listener() else SAY_EVERY_S,
     )
 
 
 def now_and_then(on_count: OnCount, every_s: Callable[[], float]) -> OnCount:
-    """Pass a count on once the time since the one before is over."""
+    """Return a function that passes a count on once the time since the one before is over."""
     passed_s = time.monotonic()
 
     def on_each(count: int) -> None:
@@ -81,12 +81,12 @@ def now_and_then(on_count: OnCount, every_s: Callable[[], float]) -> OnCount:
 
 
 def screen(file: IO[str] | None = None) -> Console:
-    """A console on stderr, or on `file`, that outlives its terminal."""
+    """Return a console on stderr, or on `file`, that outlives its terminal."""
     return Console(file=cast(IO[str], Lasting(file or sys.stderr)), highlight=False)
 
 
 class Lasting:
-    """A file that drops what cannot be written: a terminal that is closed in the middle does not end the run."""
+    """A file that ignores failed writes: a terminal that is closed in the middle does not end the run."""
 
     def __init__(self, file: IO[str]) -> None:
         self._file = file

@@ -28,22 +28,22 @@ ORDER: tuple[Kind, ...] = ("key", "figure", "words")
 
 
 def columns() -> int:
-    """The terminal's width: COLUMNS if that is set, 80 in a pipe."""
+    """Return the terminal's width: COLUMNS if that is set, 80 in a pipe."""
     return max(shutil.get_terminal_size((PIPE_COLUMNS, 24)).columns, LEAST_COLUMNS)
 
 
 def terminal() -> Console:
-    """Stdout, as wide as its terminal."""
+    """Return a console on stdout, as wide as its terminal."""
     return Console(width=columns(), highlight=False)
 
 
 def indented(line: str, style: str = "") -> Padding:
-    """A line below the one that it explains; what wraps is indented too."""
+    """Return a line to stand below the one that it explains; wrapped lines are indented too."""
     return Padding(Text(line, style), (0, 0, 0, INDENT), expand=False)
 
 
 def warning(sentence: str) -> Text:
-    """A line that a reader must know."""
+    """Return a line that a reader must know."""
     return Text.assemble(("!", "bold red"), f" {sentence}")
 
 
@@ -55,29 +55,31 @@ class TableColumn:
 
 
 def key(title: str = "", *, from_right: bool = False) -> TableColumn:
-    """A column that names the row."""
+    """Return a column that names the row."""
     return TableColumn(title, "key", from_right)
 
 
 def figure(title: str = "") -> TableColumn:
-    """A column of numbers. Its values stay on one line."""
+    """Return a column of numbers. Its values stay on one line."""
     return TableColumn(title, "figure", from_right=True)
 
 
 def words(title: str = "") -> TableColumn:
-    """A column of sentences."""
+    """Return a column of sentences."""
     return TableColumn(title, "words", from_right=False)
 
 
-def plain_table(*titles: TableColumn | str, gap: int = 2, header: bool = True, what: str = "") -> FoldingTable:
-    """A table with `gap` blanks between columns; a column given as a plain title holds figures.
+def plain_table(
+    *titles: TableColumn | str, gap: int = 2, header: bool = True, title_of_later_blocks: str = ""
+) -> FoldingTable:
+    """Return a table with `gap` blanks between columns; a column given as a plain title holds figures.
 
-    `what` they are stands above each block after the first, whose first title should say it.
+    `title_of_later_blocks` stands above each block after the first, whose first title should say the same.
     """
     shaped = [title if isinstance(title, TableColumn) else figure(title) for title in titles]
     if shaped != sorted(shaped, key=lambda column: ORDER.index(column.kind)):
         raise ValueError(f"columns are in another order than {', '.join(ORDER)}: {titles}")
-    return FoldingTable(shaped, gap, header, what)
+    return FoldingTable(shaped, gap, header, title_of_later_blocks)
 
 
 @dataclass
@@ -87,11 +89,11 @@ class FoldingTable:
     columns: Sequence[TableColumn]
     gap: int
     header: bool
-    what: str
+    title_of_later_blocks: str
     _rows: list[tuple[list[Text], str]] = field(default_factory=list)
 
     def add_row(self, *cells: str | Text, style: str | None = None) -> None:
-        """Cells from the left; those that are left out are empty."""
+        """Add a row of cells from the left; those that are left out are empty."""
         given = [cell if isinstance(cell, Text) else Text(cell) for cell in cells]
         self._rows.append(([*given, *(Text() for _ in self.columns[len(given) :])], style or ""))
 
@@ -106,21 +108,21 @@ class FoldingTable:
             return
         for number, block in enumerate(self._blocks(others, widths, space)):
             if number:
-                yield Text(f"\n{self.what}" if self.what else "", "bold")
+                yield Text(f"\n{self.title_of_later_blocks}" if self.title_of_later_blocks else "", "bold")
             yield self._table(keys, block, widths, space)
 
     def _blocks(self, places: Sequence[int], widths: Sequence[int], space: int) -> Iterator[list[int]]:
-        """The columns in groups that fit into the room beside each other."""
+        """Yield the columns in groups that fit beside each other into `space` characters."""
         block: list[int] = []
         for place in places:
-            if block and space < sum(self._least(each, widths) + self.gap for each in (*block, place)) - self.gap:
+            if block and space < sum(self._least(column, widths) + self.gap for column in (*block, place)) - self.gap:
                 yield block
                 block = []
             block.append(place)
         yield block
 
     def _stacked(self, keys: list[int], blocks: list[list[int]], widths: Sequence[int]) -> Iterator[Text | Padding]:
-        """Each row's keys on a line, its figures indented below; for a terminal narrower than a key and a figure."""
+        """Yield each row's keys on a line, its figures indented below: key and figure are wider than the terminal."""
         rows = list(self._rows)
         if self.header:
             titles = [Text(column.title.replace("\n", " ")) for column in self.columns]
@@ -152,7 +154,7 @@ class FoldingTable:
         return keys, [place for place in places if place not in keys]
 
     def _least(self, place: int, widths: Sequence[int]) -> int:
-        """The room that a column needs to stand beside others."""
+        """Return the width that a column needs to stand beside others."""
         return min(widths[place], LEAST_WORDS) if self.columns[place].kind == "words" else widths[place]
 
     def _natural_width(self, place: int) -> int:
@@ -161,7 +163,7 @@ class FoldingTable:
         return max(cell_len(line) for text in (title, *cells) for line in (text.splitlines() or [""]))
 
     def _table(self, keys: list[int], block: list[int], widths: list[int], space: int) -> Table:
-        """One block. A block of words alone leaves out the rows that have none."""
+        """Return the table of one block. A block of words alone leaves out the rows that have none."""
         wrapping = [place for place in block if self.columns[place].kind == "words"]
         figures = [place for place in block if place not in wrapping]
         _narrow(widths, wrapping, block, space - self.gap * (len(block) - 1))
@@ -179,6 +181,6 @@ class FoldingTable:
 
 
 def _narrow(widths: list[int], wrapping: Sequence[int], block: Sequence[int], space: int) -> None:
-    """Make the widest of the columns that wrap narrower until the block fits into the room."""
+    """Make the widest of the columns that wrap narrower until the block fits into `space` characters."""
     while wrapping and sum(widths[place] for place in block) > space:
         widths[max(wrapping, key=widths.__getitem__)] -= 1

@@ -216,7 +216,7 @@ def _by(record: dict[str, Any]) -> str:
 
 def _totals(record: dict[str, Any]) -> FoldingTable:
     """Return the table of totals, with their spread over instruments."""
-    table = plain_table(key(), "total", "an instrument: least", "median", "most", what="an instrument")
+    table = plain_table(key(), "total", "an instrument: least", "median", "most", title_of_later_blocks="an instrument")
     for name, title in TITLES.items():
         figures = [record["totals"][name], *record["per_instrument"][name].values()]
         table.add_row(title, *(f"{figure:,.0f}" for figure in figures))

@@ -39,7 +39,7 @@ TEMPLATES = templates(Path(__file__).parent, percent=share_words, rounded_rate=r
 
 
 def page_html(record: Record) -> str:
-    """Equal records give equal pages."""
+    """Return the page. Equal records give equal pages."""
     return TEMPLATES.get_template("capacity.html").render(
         record=record,
         title=headline(record),
@@ -56,7 +56,7 @@ FEW_TICKS = 20
 
 
 def capacity_figures(record: Record) -> Iterator[Figure]:
-    """The figures that have something to show; the style of page or files must be set."""
+    """Yield the figures that have something to show; the style of page or files must be set."""
     if not record["probes"]:
         return
     yield Figure("The chance that a probe holds", _chance(record), CURVE if record.get("curve") else DOTS, "chance")
@@ -118,23 +118,23 @@ def _outcome(holds: bool) -> str:
 
 
 def _ratio(probe: Record) -> float:
-    """Figure / bound, as far as the axis goes."""
+    """Return figure / bound, as far as the axis goes."""
     return min(max(exp(probe["log_ratio"]), SMALLEST_RATIO), 1 / SMALLEST_RATIO)
 
 
 def _axes(record: Record, y_unit: str) -> Axes:
-    """Axes over the rates that were probed, with the capacity as a line and its interval as a band."""
+    """Return axes over the rates that were probed, with the capacity as a line and its interval as a band."""
     axis = LoadAxis.of(record)
     axes = empty_axes(y_unit, axis.unit)
     _log_rates(axes, [probe[axis.name] for probe in record["probes"]])
-    if found := axis.capacity(record):
-        if found["low"] is not None:
-            axes.axvspan(found["low"], found["high"], color=MUTED, alpha=BAND_OPACITY, linewidth=0)
-        axes.axvline(found["value"], color=MUTED, linewidth=1.3)
+    if capacity := axis.capacity(record):
+        if capacity["low"] is not None:
+            axes.axvspan(capacity["low"], capacity["high"], color=MUTED, alpha=BAND_OPACITY, linewidth=0)
+        axes.axvline(capacity["value"], color=MUTED, linewidth=1.3)
         axes.text(
-            found["value"],
+            capacity["value"],
             1.03,
-            rounded_rate(found["value"]),
+            rounded_rate(capacity["value"]),
             color=MUTED,
             ha="center",
             va="bottom",

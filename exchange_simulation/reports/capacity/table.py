@@ -119,14 +119,16 @@ def _one_sided(record: Record, decided: float, extreme: Callable[[list[float]], 
 
 def _of_searches(record: Record) -> str:
     """Return the sentence of an older version's record, whose interval is that of its searches' median."""
-    found = record["capacity_orders_per_s"]
+    capacity = record["capacity_orders_per_s"]
     transport = record["settings"]["transport"]
-    if found is None:
+    if capacity is None:
         return f"{transport}: no edge found where {record['objective']} begins to fail"
-    interval = "" if found["low"] is None else f" ({found['low']:,.0f}..{found['high']:,.0f})"
+    interval = "" if capacity["low"] is None else f" ({capacity['low']:,.0f}..{capacity['high']:,.0f})"
     searches = "1 search" if len(record["searches"]) == 1 else f"{len(record['searches'])} searches"
     runs = counted(len(record["probes"]), "runs")
-    return f"{transport} holds {record['objective']} up to {found['value']:,.0f} orders/s{interval}: {searches}, {runs}"
+    return (
+        f"{transport} holds {record['objective']} up to {capacity['value']:,.0f} orders/s{interval}: {searches}, {runs}"
+    )
 
 
 def rounded_rate(rate_per_s: float) -> str:

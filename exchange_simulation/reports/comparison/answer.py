@@ -199,7 +199,7 @@ class Mark:
     label: str
     words: str
     agree: str
-    """In how many repeats the ratio was on the estimate's side of 1."""
+    """The number of repeats in which the ratio was on the estimate's side of 1."""
     outcome: str
     sentence: str
     at: float | None = None
@@ -216,7 +216,7 @@ class RatioPlot:
 
     @property
     def first_groups(self) -> dict[str, list[Mark]]:
-        """The groups that a page shows at once: all, or those of the first metric if there are too many rows."""
+        """Return the groups that a page shows at once: all, or those of the first metric if there are too many rows."""
         if sum(map(len, self.groups.values())) <= MOST_ROWS:
             return self.groups
         first_metric, _, _ = next(iter(self.groups)).partition(": ")

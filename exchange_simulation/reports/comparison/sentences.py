@@ -50,7 +50,7 @@ def circumstances(record: Record) -> list[str]:
 
 
 def how_tested(record: Record) -> str:
-    """The test behind the verdicts, and how it is corrected for their number."""
+    """Return a sentence on the test behind the verdicts, and how it is corrected for their number."""
     tests = record["statistics"]
     return f"Test: {tests['test']}; {tests['correction']}."
 

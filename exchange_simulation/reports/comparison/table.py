@@ -78,7 +78,7 @@ def show_nagle(record: Record) -> None:
 
 
 def _show_answer(console: Console, record: Record) -> None:
-    """Print what was found in a sentence, then by how much and how sure."""
+    """Print the answer in a sentence, then by how much arms differ and how sure that is."""
     console.print()
     console.print(Text(headline(record), "bold"))
     for sentence in other_answers(record):
@@ -97,12 +97,12 @@ def show_ratios(console: Console, record: Record) -> None:
                     console.print(Text(f"{mark.label}: {mark.sentence}"))
         console.print(f"[dim]{KEY} {sureness(record)}[/dim]")
     else:
-        for sentence in dict.fromkeys(f"{each['block']}: {each['sentence']}" for each in record["verdicts"]):
+        for sentence in dict.fromkeys(f"{verdict['block']}: {verdict['sentence']}" for verdict in record["verdicts"]):
             console.print(Text(sentence))
 
 
 def _ratios(plot: RatioPlot, marks: list[Mark]) -> FoldingTable:
-    """The ratio plot of one metric and pair of contenders."""
+    """Return the ratio plot of one metric and pair of contenders."""
     strips = TableColumn(scale_of_strips(plot.ticks, STRIP), "figure", from_right=False)
     table = plain_table(key(from_right=True), strips, "ratio", "repeats")
     for mark in marks:
@@ -113,7 +113,7 @@ def _ratios(plot: RatioPlot, marks: list[Mark]) -> FoldingTable:
 
 
 def _completion(record: Record) -> FoldingTable:
-    """Medians over repeats, with the middle half of the repeats in brackets."""
+    """Return the medians over repeats, with the middle half of the repeats in brackets."""
     p50 = "p50 us" if any(map(_has_no_due_times, record["arms"])) else "p50 us from due"
     titles = [p50, "p99 us", "achieved/s"]
     is_any_saturated = any(arm["saturated"] for arm in record["arms"])
@@ -135,14 +135,14 @@ def _has_no_due_times(arm: Record) -> bool:
 
 
 def _cpu(record: Record) -> FoldingTable:
-    """CPU seconds for a million orders: in all, beyond the first arm of the block, and by component."""
+    """Return the CPU seconds for a million orders: in all, beyond the first arm of the block, and by component."""
     components = [name for name in COMPONENTS if any(cpu_metric(name) in arm["metrics"] for arm in record["arms"])]
     is_compared = bool(record["verdicts"])
     in_all = "CPU s per million"
     titles = [in_all]
     if is_compared:
         titles.append(f"more than {record['contenders'][0]}")
-    table = plain_table(key("orders/s", from_right=True), key(), *titles, *components, what=in_all)
+    table = plain_table(key("orders/s", from_right=True), key(), *titles, *components, title_of_later_blocks=in_all)
     for arm in record["arms"]:
         figures = [with_middle_half(arm["metrics"].get("cpu_s_per_million"))]
         if is_compared:
@@ -154,7 +154,7 @@ def _cpu(record: Record) -> FoldingTable:
 
 
 def _nagle_table(record: Record, metrics: Mapping[str, str]) -> FoldingTable:
-    """A row for each arm, with these metrics by their titles."""
+    """Return a table with a row for each arm, and these metrics by their titles."""
     table = plain_table(key("orders/s", from_right=True), key(), key(), *metrics)
     for arm in record["arms"]:
         figures = [_figure(arm, metric) for metric in metrics.values()]

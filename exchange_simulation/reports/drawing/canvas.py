@@ -77,7 +77,7 @@ def page_style(palette: Mapping[str, str] = STAND_INS) -> Iterator[None]:
 
 
 def empty_axes(y_unit: str, x_unit: str) -> Axes:
-    """Axes with their units above and beside them, not rotated."""
+    """Return axes with their units above and beside them, not rotated."""
     figure = Figure(figsize=(WIDTH / 72, HEIGHT / 72))
     box = (LEFT / WIDTH, BOTTOM / HEIGHT, 1 - (LEFT + RIGHT) / WIDTH, 1 - (TOP + BOTTOM) / HEIGHT)
     axes = figure.add_axes(box)
@@ -93,7 +93,7 @@ def time_x(axes: Axes, length_s: float) -> None:
 
 
 def linear_x(axes: Axes, values: Sequence[float], in_words: Write = axis_number) -> None:
-    """An axis from zero, with a number at every value that is far enough from its neighbours, the last one first."""
+    """Set an axis from zero, with a number at every value far enough from its neighbours, the last one first."""
     axes.set_xlim(0.0, values[-1] * 1.04)
     shown = [0.0]
     for value in reversed(values):
@@ -103,7 +103,7 @@ def linear_x(axes: Axes, values: Sequence[float], in_words: Write = axis_number)
 
 
 def log_x(axes: Axes, values: Sequence[float], in_words: Write = axis_number) -> None:
-    """A log axis with a number at every value that is far enough from the one before."""
+    """Set a log axis with a number at every value that is far enough from the one before."""
     axes.set_xscale("log")
     axes.set_xlim(values[0] / 1.15, values[-1] * 1.15)
     least = (values[-1] / values[0]) ** (1 / MOST_NUMBERS)
@@ -128,7 +128,7 @@ def linear_y(axes: Axes) -> None:
 
 
 def log_y(axes: Axes) -> None:
-    """A log axis from grid line to grid line; lines at whole decades, or, for few decades, at 1, 2, 5, 10 ..."""
+    """Set a log axis from grid line to grid line; lines at whole decades, or, for few decades, at 1, 2, 5, 10 ..."""
     axes.set_yscale("log")
     low, high = axes.dataLim.intervaly
     steps = (1.0, 2.0, 5.0) if high / low < 50 else (1.0,)

@@ -30,7 +30,7 @@ Cell = str | int | float | None
 
 @dataclass(frozen=True)
 class Numbers:
-    """A table of what is drawn; a cell of None has no value."""
+    """A table of the drawn values; a cell of None has no value."""
 
     columns: tuple[str, ...]
     rows: list[tuple[Cell, ...]]
@@ -73,19 +73,18 @@ class Line:
 
 
 def level(y: float) -> Line:
-    """A line for one number of the whole run; it has no x."""
+    """Return a line for one number of the whole run; it has no x."""
     return Line(np.array([np.nan]), np.array([y]))
 
 
 def numbers_of(x: str, y: str, lines: Mapping[str, Line]) -> Numbers:
-    """The points of each line by its name. A gap makes no row; a level has no x."""
-    points = [
-        (name, at if isfinite(at) else None, value)
-        for name, line in lines.items()
-        for at, value in zip(line.x.tolist(), line.y.tolist(), strict=True)
-        if isfinite(value)
-    ]
-    return Numbers(("series", x, y), list(points))
+    """Return the points of each line by its name. A gap makes no row; a level has no x."""
+    points: list[tuple[Cell, ...]] = []
+    for name, line in lines.items():
+        for at, value in zip(line.x.tolist(), line.y.tolist(), strict=True):
+            if isfinite(value):
+                points.append((name, at if isfinite(at) else None, value))
+    return Numbers(("series", x, y), points)
 
 
 @dataclass(frozen=True)
@@ -109,9 +108,9 @@ def draw(axes: Axes, line: Line, *, text: str, colour: str) -> EndLabel:
     return EndLabel(float(measured[-1]), text, colour)
 
 
-def series_id(what: str, text: str) -> str:
-    """The id of a series' line or label in the drawing, by which the page's script finds both."""
-    return f"{what}-{re.sub(r'[^a-zA-Z0-9]+', '-', text).strip('-')}"
+def series_id(part: str, text: str) -> str:
+    """Return the id of a series' line or label in the drawing, by which the page's script finds both."""
+    return f"{part}-{re.sub(r'[^a-zA-Z0-9]+', '-', text).strip('-')}"
 
 
 def name_parts(text: str, line: Artist, others: Iterable[Artist]) -> None:

@@ -62,22 +62,22 @@ CSS_COLOURS = {
 
 
 def transport_colour(transport: str) -> str | None:
-    """The colour of a transport, given its name or URL; its variants share it. None for one that has none."""
+    """Return the colour of a transport, given its name or URL; its variants share it. None for one that has none."""
     return TRANSPORT_COLOURS.get(re.split(r"[:?+]", transport, maxsplit=1)[0])
 
 
 def line_colours(transports: Mapping[str, str]) -> dict[str, str]:
-    """A colour for each line of a chart, given the transport of each.
+    """Return a colour for each line of a chart, given the transport of each.
 
     The first line of a transport has the transport's colour; each other line has the next spare colour that is free.
     """
-    found: dict[str, str] = {}
+    colours: dict[str, str] = {}
     for name, transport in transports.items():
         colour = transport_colour(transport)
-        if colour and colour not in found.values():
-            found[name] = colour
-    spare = cycle([colour for colour in SPARE if colour not in found.values()] or [MUTED])
-    return {name: found.get(name) or next(spare) for name in transports}
+        if colour and colour not in colours.values():
+            colours[name] = colour
+    spare = cycle([colour for colour in SPARE if colour not in colours.values()] or [MUTED])
+    return {name: colours.get(name) or next(spare) for name in transports}
 
 
 def css_variables(palette: Mapping[str, str]) -> dict[str, str]:

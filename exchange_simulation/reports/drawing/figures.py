@@ -33,7 +33,7 @@ class Figure:
 
     @property
     def name(self) -> str:
-        """The name of its files, and the prefix of its ids on the page; made of the title if there is no short one."""
+        """Return the name of its files and the prefix of its ids on the page; from the title if it has no short one."""
         return self.short_name or re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
 
 
@@ -48,18 +48,18 @@ class Drawing:
 
 
 def drawings(figures: Iterable[Figure]) -> list[Drawing]:
-    """The figures as a page has them. `figures` is iterated in the page's style, so it may draw as it goes."""
+    """Return the figures as a page has them. `figures` is iterated in the page's style, so it may draw as it goes."""
     with page_style():
         return [drawing_of(figure) for figure in figures]
 
 
 def drawing_of(figure: Figure) -> Drawing:
-    """One figure; the page's style must be set."""
+    """Return one figure's drawing; the page's style must be set."""
     return Drawing(figure.name, figure.title, inline_svg(figure.chart, figure.name, figure.title), figure.caption)
 
 
 def inline_svg(chart: Chart, name: str, title: str) -> Markup:
-    """SVG for the middle of an HTML page: text in the page's font, every id prefixed with a short hash of `name`."""
+    """Return SVG for the middle of a page: text in the page's font, every id prefixed with a short hash of `name`."""
     svg = io.StringIO()
     chart.figure.savefig(svg, format="svg", transparent=True, metadata={"Date": None})
     tint = STAND_INS.get(chart.tint, STAND_INS[MUTED])
@@ -73,7 +73,7 @@ def inline_svg(chart: Chart, name: str, title: str) -> Markup:
 
 
 def _data(name: str, value: Mapping[str, Any] | None) -> str:
-    """An attribute for the page's script, in single quotes, since JSON is full of double ones; empty for None."""
+    """Return an attribute for the page's script, empty for None; in single quotes, since JSON has double ones."""
     text = json.dumps(value, separators=(",", ":"))
     for character in "&<'":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -81,19 +81,19 @@ def _data(name: str, value: Mapping[str, Any] | None) -> str:
 
 
 def _values(chart: Chart, hover: Numbers) -> dict[str, list[list[float]]]:
-    """By series, its points for the page's script: the place in the drawing, then the numbers to show."""
+    """Return each series' points for the page's script: the place in the drawing, then the numbers to show."""
     places = chart.x_places or {}
-    found: dict[str, list[list[float]]] = {}
+    points: dict[str, list[list[float]]] = {}
     for series, x, *numbers in hover.rows:
         assert isinstance(x, float | int)
         in_drawing = float(chart.axes.transData.transform((places.get(x, x), 1.0))[0]) * 72 / chart.figure.dpi
         shown = [float(f"{number:.5g}") for number in numbers if isinstance(number, float | int)]
-        found.setdefault(str(series), []).append([round(in_drawing, 1), x, *shown])
-    return found
+        points.setdefault(str(series), []).append([round(in_drawing, 1), x, *shown])
+    return points
 
 
 def _scales(chart: Chart) -> dict[str, str]:
-    """For the page's script: each axis' scale, the values at its ends, and their places in the drawing."""
+    """Return for the page's script each axis' scale, the values at its ends, and their places in the drawing."""
     axes = chart.axes
     box = chart.axes.get_position()
     places = {"x": (box.x0 * WIDTH, box.x1 * WIDTH), "y": ((1 - box.y0) * HEIGHT, (1 - box.y1) * HEIGHT)}
@@ -122,7 +122,7 @@ USUAL_TEXT = "font-size: 11.5px; ", "; fill: var(--muted)"
 
 
 def _slim(svg: str) -> str:
-    """The same picture in half of the bytes: without ids that nothing looks for, repeated styles, needless digits."""
+    """Return the picture in half of the bytes: without ids that nothing looks for, repeated styles, needless digits."""
     needless = rf' id="(?!\w+-(?:{LOOKED_FOR}))[^"]*"| font-family: [^;]*;| transform="rotate\(-0 [^"]*"'
     svg = re.sub(r'(\d+\.\d{2})\d+(?![^<>"]{0,40}</text>)', r"\1", re.sub(needless, "", svg))
     svg = re.sub(r'(\d\.[1-9]?)0+(?=[ "])', lambda number: number[1].removesuffix("."), svg)
@@ -138,7 +138,7 @@ def _slim(svg: str) -> str:
 
 
 def _one_style(marks: re.Match[str]) -> str:
-    """Marks that look alike have their style once, on the group around them; none is outside of the axes."""
+    """Move the style of marks that look alike to the group around them; none is outside of the axes."""
     styles = set(re.findall(r' style="[^"]*"', marks[2]))
     if len(styles) != 1:
         return marks[0]
@@ -148,7 +148,7 @@ def _one_style(marks: re.Match[str]) -> str:
 
 
 def _one_path(lines: re.Match[str]) -> str:
-    """Open lines beside each other that look alike, as whiskers do, are one path."""
+    """Join open lines beside each other that look alike, as whiskers do, into one path."""
     looks = set(re.findall(r'" (clip-path[^>]*)/>', lines[0]))
     if len(looks) != 1:
         return lines[0]
@@ -157,7 +157,7 @@ def _one_path(lines: re.Match[str]) -> str:
 
 
 def _masking(svg: str, tint: str) -> str:
-    """Replace each image by its tint with the image's opacity: an image has fixed colours of its own."""
+    """Replace each image by its tint with the image's opacity: an image has fixed colours."""
     masked = (
         r'<mask id="mask\1" style="mask-type: alpha" maskUnits="userSpaceOnUse" x="0" y="0" width="100%" height="100%">'
         rf'\g<0></mask><rect width="100%" height="100%" fill="{tint}" mask="url(#mask\1)"/>'
@@ -194,7 +194,7 @@ def _write(path: Path, title: str, chart: Chart) -> None:
 
 
 def csv_of(numbers: Numbers) -> str:
-    """A cell without a value is empty."""
+    """Return the table as CSV; a cell without a value is empty."""
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(numbers.columns)

@@ -23,7 +23,7 @@ SCRIPT_HASH = f"sha256-{base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest(
 
 
 def templates(folder: Path, **filters: Callable[..., Any]) -> Environment:
-    """The templates of a folder; a value that is absent at any depth is undefined, and written as "not measured"."""
+    """Return the templates of a folder; a value absent at any depth is undefined, and written as "not measured"."""
     environment = Environment(
         loader=FileSystemLoader([folder, SHARED]),
         autoescape=True,

@@ -23,7 +23,7 @@ FILE = "faults.json"
 
 
 def page_html(record: Record) -> str:
-    """Equal records give equal pages."""
+    """Return the page. Equal records give equal pages."""
     head, *others = answer(record)
     return TEMPLATES.get_template("faults.html").render(
         record=record,
@@ -40,14 +40,14 @@ write_page = page_writer("faults.html", page_html)
 
 
 def faults_figures(record: Record) -> Iterator[Figure]:
-    """A time line for each cell; the style of page or files must be set."""
+    """Yield a time line for each cell; the style of page or files must be set."""
     for cell in measured(record):
         if cell["timeline"]:
             yield Figure(f"{cell['fault']} over {cell['over']}", _time_line(cell), cell["said"], cell["run"])
 
 
 def _time_line(cell: Record) -> Chart:
-    """Orders handed over and answered in every tenth of a second, the fault's time shaded."""
+    """Draw orders handed over and answered in every tenth of a second, the fault's time shaded."""
     axes = empty_axes("orders/s", "s")
     at, handed, answered = (np.array(column, float) for column in zip(*cell["timeline"], strict=True))
     lines = {"handed over": (Line(at, handed), ORANGE), "answered": (Line(at, answered), BLUE)}

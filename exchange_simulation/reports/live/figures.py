@@ -38,7 +38,7 @@ class Figures:
 
     @property
     def newest(self) -> int:
-        """The last second that every running gateway has reported; -1 before there is one."""
+        """Return the last second that every running gateway has reported; -1 before there is one."""
         if len(self._newest) < self._gateways:
             return -1
         front = max(self._newest.values())
@@ -86,11 +86,11 @@ class Minute:
         self._values: dict[int, float] = {}
 
     def put(self, second: int, value: float) -> None:
-        """A newer value of a second replaces the older one."""
+        """Set a second's value; a newer value replaces the older one."""
         self._values[second] = value
         for old in [known for known in self._values if known <= second - SECONDS]:
             del self._values[old]
 
     def until(self, newest: int, seconds: int = SECONDS) -> list[float | None]:
-        """The values of the given number of seconds; the last is second `newest`."""
+        """Return the values of the given number of seconds; the last is second `newest`."""
         return [self._values.get(second) for second in range(newest - seconds + 1, newest + 1)]

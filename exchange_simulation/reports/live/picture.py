@@ -52,27 +52,27 @@ class Headline:
     def __init__(self, settings: RunSettings) -> None:
         self._settings = settings
         per_s = settings.orders_per_s
-        each = settings.orders if per_s is None else settings.order_limit
-        self._of_total = " orders" if each is None else f" of {settings.pairs * each:,} orders"
+        orders_a_pair = settings.orders if per_s is None else settings.order_limit
+        self._of_total = " orders" if orders_a_pair is None else f" of {settings.pairs * orders_a_pair:,} orders"
         offered = "as fast as it goes" if per_s is None else f"at {rate(per_s)} orders/s"
-        self._what = f"{scheme_of(settings.transport)}{each_of(settings.pairs)} {offered}"
+        self._load = f"{scheme_of(settings.transport)}{each_of(settings.pairs)} {offered}"
 
     @property
     def before(self) -> str:
-        return f"{self._what}: the components get ready"
+        return f"{self._load}: the components get ready"
 
     def at(self, answered: int, elapsed_s: float) -> str:
         left = left_s(self._settings, answered, elapsed_s)
         until_end = "" if left is None else f", {duration_in_words(left)} left"
-        return f"{self._what}: {answered:,}{self._of_total} answered{until_end}"
+        return f"{self._load}: {answered:,}{self._of_total} answered{until_end}"
 
     @property
     def at_the_end(self) -> str:
-        return f"{self._what}: ended"
+        return f"{self._load}: ended"
 
 
 def left_s(settings: RunSettings, answered: int, elapsed_s: float) -> float | None:
-    """Seconds until the end, at the pace so far or by the clock if that ends the run first; None if not known yet."""
+    """Return the seconds until the end, at the pace so far, or by the clock if that is earlier; None if not known."""
     ends: list[float] = []
     if answered and elapsed_s > 0:
         ends.append((settings.pairs * settings.order_limit - answered) * elapsed_s / answered)
@@ -82,7 +82,7 @@ def left_s(settings: RunSettings, answered: int, elapsed_s: float) -> float | No
 
 
 def picture(headline: str, figures: Figures, is_scheduled: bool, columns: int = WIDTH, blocks: str = BLOCKS) -> Text:
-    """At most `columns` wide: a narrow terminal shows fewer seconds, the newest ones."""
+    """Return the picture, at most `columns` wide: a narrow terminal shows fewer seconds, the newest ones."""
     seconds = min(max(columns - (WIDTH - SECONDS), 1), SECONDS)
     text = Text(headline, no_wrap=True, overflow="crop")
     for title, rows in groups(is_scheduled).items():
@@ -95,7 +95,7 @@ def picture(headline: str, figures: Figures, is_scheduled: bool, columns: int = 
 
 
 def _rows(rows: Rows, figures: Figures, seconds: int, blocks: str) -> Iterator[list[tuple[str, str | None]]]:
-    """The tokens of each row. A broker has one only if it was measured."""
+    """Yield the tokens of each row. A broker has one only if it was measured."""
     for name, label in rows.items():
         if label == "broker" and name not in figures.minutes:
             continue
@@ -110,7 +110,7 @@ def _rows(rows: Rows, figures: Figures, seconds: int, blocks: str) -> Iterator[l
 
 
 def graph(values: Sequence[float | None], top: float, blocks: str = BLOCKS) -> str:
-    """A block for each value, from 0, the lowest, to `top`; a blank for None, which was not measured."""
+    """Return a block for each value, from 0, the lowest, to `top`; a blank for None, which was not measured."""
     return "".join(" " if value is None else blocks[_height(value, top)] for value in values)
 
 
@@ -119,7 +119,10 @@ def _height(value: float, top: float) -> int:
 
 
 def short(value: float, characters: int) -> str:
-    """A number in four characters or more: whole if it fits, else three digits at most: 0.69, 8,000, 19.4k, 2.01M"""
+    """Return a number in four characters or more: whole if it fits, else with three digits at most.
+
+    For example: 0.69, 8,000, 19.4k, 2.01M
+    """
     rounded = float(f"{value:.3g}")
     whole = f"{value:,.0f}"
     if rounded >= 100 and len(whole) <= characters:

@@ -19,9 +19,9 @@ from spark.live.table import Totals
 FOLLOWED = [column for column in COLUMNS if column.followed]
 TITLES = ["second", *(column.followed for column in FOLLOWED)]
 NEWEST = 10
-"""How many seconds of a run a terminal shows."""
+"""The number of seconds of a run that a terminal shows."""
 MOST_TABLES = 3
-"""How many runs a terminal shows."""
+"""The number of runs that a terminal shows."""
 
 Row = Mapping[str, Any]
 
@@ -88,7 +88,7 @@ class SecondsOnScreen:
 
 
 def newest(name: str, rows: Iterable[Row]) -> Group:
-    """A table of these seconds, newest last; a second that is not final is dim."""
+    """Return a table of these seconds, newest last; a second that is not final is dim."""
     shown = sorted(rows, key=lambda row: row["second"])
     clock = clock_of(shown)
     table = plain_table(key(TITLES[0], from_right=True), *TITLES[1:], gap=1)
@@ -98,19 +98,19 @@ def newest(name: str, rows: Iterable[Row]) -> Group:
 
 
 def clock_of(rows: Iterable[Row]) -> str:
-    """The clock of the completion times: from due time, or from handing over if the run has no schedule."""
+    """Return the clock of the completion times: from due time, or from handing over if the run has no schedule."""
     return "due" if any(row["due_count"] for row in rows) else "handed_over"
 
 
 def line(name: str, row: Row) -> str:
-    """A second in one line, for output that is no terminal."""
+    """Return a second in one line, for output that is no terminal."""
     clock = clock_of([row])
     figures = zip(TITLES, second_cells(row, FOLLOWED, clock), strict=True)
     return f"{name}: {', '.join(f'{title} {cell}' for title, cell in figures)}"
 
 
 def ending(name: str, seconds: int, totals: Totals, is_closed: bool) -> list[str]:
-    """Closing sentences of a run: its totals, then the lines that could not be read."""
+    """Return the closing sentences of a run: its totals, then the lines that could not be read."""
     figures = f"{counted(seconds, 'seconds')}, {counted(totals.records, 'records')}, {totals.late:,} of them late"
     still = "" if is_closed else "; the closing record has not come"
     sentences = [

@@ -25,7 +25,7 @@ from exchange_simulation.reports.progress import screen
 
 
 def terminal() -> Console:
-    """The terminal on stderr. UserError if stderr is not a terminal."""
+    """Return the terminal on stderr. UserError if stderr is not a terminal."""
     console = screen()
     if not console.is_interactive:
         raise UserError(
@@ -65,7 +65,7 @@ class Window:
         return Text(self._headline.before, no_wrap=True, overflow="crop")
 
     def at(self, moment: Moment) -> Text:
-        """The picture when a second is over; the newest second that it shows is the one before."""
+        """Return the picture when a second is over; the newest second that it shows is the one before."""
         now_ns = time.monotonic_ns()
         self._start_ns = self._start_ns or now_ns - 1_000_000_000
         elapsed_s = (now_ns - self._start_ns) / 1e9
@@ -75,7 +75,7 @@ class Window:
         return self._picture(self._headline.at(moment.answered, elapsed_s))
 
     def at_the_end(self) -> Text:
-        """The last picture, of the whole spool."""
+        """Return the last picture, of the whole spool."""
         return self._picture(self._headline.at_the_end)
 
     def _picture(self, headline: str) -> Text:
@@ -95,7 +95,7 @@ class Feed:
         self._answered = 0
 
     def has_grown(self) -> bool:
-        """Read what the spool has since the last call; True if a second more is over."""
+        """Read the spool's new records; return whether one more second is over."""
         before = self._figures.newest
         fresh = list(self._spool.fresh())
         self._answered += sum(record["payload"]["orders_answered"] for record in fresh if record["kind"] == TRAFFIC)
@@ -103,7 +103,7 @@ class Feed:
         return self._figures.newest > before
 
     def minute(self) -> dict[str, Any]:
-        """The headline, and for each figure its label and last values; None where nothing was measured."""
+        """Return the headline, and for each figure its label and last values; None where nothing was measured."""
         newest = self._figures.newest
         return {
             "headline": self._headline.at(self._answered, newest + 1.0) if newest >= 0 else self._headline.before,
@@ -131,7 +131,7 @@ class GrowingSpool:
         self._read = dict.fromkeys(range(1, reporters + 1), 0)
 
     def fresh(self) -> Iterator[dict[str, Any]]:
-        """The records that have appeared since the last call, each once."""
+        """Yield the records that have appeared since the last call, each once."""
         for reporter in self._read:
             while (path := self._folder / spool_file(self._read[reporter] + 1, reporter)).exists():
                 self._read[reporter] += 1

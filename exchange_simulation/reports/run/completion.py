@@ -37,7 +37,7 @@ TICK_SHARE, LAST_TICK_SHARE = 0.11, 0.13  # of the axis, that a tick's number ne
 
 
 def over_time(folder: RunFolder) -> Chart | None:
-    """p50, p99 and max of every second, on the axes of the heat map beside it."""
+    """Draw p50, p99 and max of every second, on the axes of the heat map beside it."""
     clock = completion_clock(folder)
     lines = completion_lines(folder.spool["completion"], seconds_per_point(folder.spool), clock)
     if not lines or not is_long_enough(folder):
@@ -53,7 +53,7 @@ def over_time(folder: RunFolder) -> Chart | None:
 
 
 def limits_us(completions: list[Record], clock: str) -> tuple[float, float]:
-    """The edges of the heat map's cells that hold the fastest and the slowest order."""
+    """Return the edges of the heat map's cells that hold the fastest and the slowest order."""
     analysed = of_clock(completions, clock)
     fastest = min(p["min_ns"] for p in analysed)
     slowest = max(p["max_ns"] for p in analysed)
@@ -62,7 +62,7 @@ def limits_us(completions: list[Record], clock: str) -> tuple[float, float]:
 
 
 def by_percentile(folder: RunFolder) -> Chart | None:
-    """Every clock over the nines: 90, 99, 99.9 % are equally far apart."""
+    """Draw every clock over the nines: 90, 99, 99.9 % are equally far apart."""
     curves = percentile_curves(folder.spool["completion"], warm_up_s(folder.run))
     if not curves:
         return None
@@ -81,7 +81,7 @@ def by_percentile(folder: RunFolder) -> Chart | None:
 
 
 def completion_lines(completions: list[Record], point_s: int, clock: str) -> dict[str, Line]:
-    """p50, p99 and max of the completion time by this clock, in us, over time; the warm-up included."""
+    """Return p50, p99 and max of the completion time by this clock, in us, over time; the warm-up included."""
     points = merged_by((int(payload["second"]) // point_s, payload) for payload in of_clock(completions, clock))
     if not points:
         return {}
@@ -94,14 +94,14 @@ def completion_lines(completions: list[Record], point_s: int, clock: str) -> dic
 
 
 def percentile_curves(completions: list[Record], warm_up_s: float) -> dict[str, Line]:
-    """Each clock's time in us over the nines, -log10(1 - p), up to where one order is left."""
+    """Return each clock's time in us over the nines, -log10(1 - p), up to where one order is left."""
     warm = [record for record in completions if record["payload"]["second"] >= warm_up_s]
     histograms = {clock: merged(of_clock(warm, clock)) for clock in CLOCKS}
     return {clock: _percentile_curve(buckets) for clock, buckets in histograms.items() if buckets.count > 1}
 
 
 def of_clock(completions: list[Record], clock: str) -> list[Record]:
-    """The payloads of this clock that are analysed."""
+    """Return the payloads of this clock that are analysed."""
     payloads = (record["payload"] for record in completions)
     return [payload for payload in payloads if payload["clock"] == clock and is_analysed(payload)]
 
@@ -119,13 +119,13 @@ def _percents(nines: Floats) -> Floats:
 
 
 def _percentiles_us(buckets: LogBuckets, percents: Floats) -> Floats:
-    """The maximum is exact, so it is no bucket's middle; a log axis cannot show less than 1 ns."""
+    """Return the percentiles. The maximum is exact, no bucket's middle; a log axis cannot show less than 1 ns."""
     values_ns = np.where(percents >= 100.0, buckets.max_ns, buckets.percentiles_ns(percents))
     return np.maximum(values_ns, 1.0) / 1e3
 
 
 def _nines_x(axes: Axes) -> None:
-    """From the fastest to the slowest order, as far as the number of orders carries."""
+    """Set the axis from the fastest to the slowest order, as far as the number of orders carries."""
     right = axes.dataLim.x1
     ticks = nines_ticks(right)
     axes.set_xlim(0.0, right)
@@ -133,7 +133,7 @@ def _nines_x(axes: Axes) -> None:
 
 
 def nines_ticks(right: float) -> dict[float, str]:
-    """50, 90, 99, 99.9 ... and the slowest, by their place in nines; those whose numbers do not overlap."""
+    """Return 50, 90, 99, 99.9 ... and the slowest, by their place in nines; those whose numbers do not overlap."""
     nines = {HALF: 50.0} | {float(n): 100.0 - 100.0 / 10**n for n in range(1, int(right) + 1)}
     ticks: dict[float, str] = {}
     for nine, percent in nines.items():

@@ -89,7 +89,7 @@ OVER_TIME = (
 
 
 def run_figures(folder: RunFolder) -> Iterator[Figure]:
-    """The figures of what was measured; the style of page or files must be set."""
+    """Yield the figures for which something was measured; the style of page or files must be set."""
     for plan in (CURVE, *OVER_TIME):
         if figure := plan.figure_of(folder):
             yield figure
@@ -117,7 +117,7 @@ def run_drawings(folder: RunFolder) -> RunDrawings:
 
 
 def _too_short(folder: RunFolder) -> str:
-    """The sentence in place of charts over time; empty if they are drawn, or if nothing was measured."""
+    """Return the sentence in place of charts over time; empty if they are drawn, or if nothing was measured."""
     if is_long_enough(folder) or not seconds_begun(folder.spool):
         return ""
     length = three_digits(length_s(folder))

@@ -41,27 +41,27 @@ class HeatMap:
 
     @property
     def edges_us(self) -> Floats:
-        """The edges of the rows, one more than there are rows."""
+        """Return the edges of the rows, one more than there are rows."""
         steps = self.lowest + np.arange(len(self.counts) + 1)
         return np.asarray(np.exp2(steps / CELLS_PER_OCTAVE) / 1e3, np.float64)
 
 
 def heat(folder: RunFolder) -> Chart | None:
-    found = heat_map(folder.spool["completion"], seconds_per_point(folder.spool, MOST_COLUMNS))
-    if found is None or not is_long_enough(folder):
+    grid = heat_map(folder.spool["completion"], seconds_per_point(folder.spool, MOST_COLUMNS))
+    if grid is None or not is_long_enough(folder):
         return None
     axes = empty_axes("µs", "seconds")
     tint = run_colour(folder.run)
     axes.grid(visible=False)
-    _draw_cells(axes, found, tint)
-    _log_ticks(axes, found.edges_us)
+    _draw_cells(axes, grid, tint)
+    _log_ticks(axes, grid.edges_us)
     time_x(axes, span_s(folder))
-    _draw_scale(axes, int(found.counts.max()), tint)
-    return Chart(axes, _numbers(found), tint, cells=_cells(found))
+    _draw_scale(axes, int(grid.counts.max()), tint)
+    return Chart(axes, _numbers(grid), tint, cells=_cells(grid))
 
 
 def heat_map(completions: list[Record], point_s: int) -> HeatMap | None:
-    """Completion times from due, or from handing over if nothing was due; the warm-up included, the last order not."""
+    """Count completion times from due, or from handing over if nothing was due; with the warm-up, but no last order."""
     chosen = of_clock(completions, "due") or of_clock(completions, "handed_over")
     if not chosen:
         return None
@@ -74,18 +74,18 @@ def heat_map(completions: list[Record], point_s: int) -> HeatMap | None:
     return HeatMap(counts[used[0] : used[-1] + 1], int(used[0]), point_s)
 
 
-def _draw_cells(axes: Axes, found: HeatMap, tint: str) -> None:
+def _draw_cells(axes: Axes, grid: HeatMap, tint: str) -> None:
     """Draw an image with a pixel for each cell: thousands of rectangles would outweigh the page."""
-    rgba = np.empty((*found.counts.shape, 4))
+    rgba = np.empty((*grid.counts.shape, 4))
     rgba[..., :3] = to_rgb(tint)
-    rgba[..., 3] = opacity(found.counts, int(found.counts.max()))
-    low, high = np.log10(found.edges_us[[0, -1]])
-    extent = (0.0, float(found.counts.shape[1] * found.point_s), float(low), float(high))
+    rgba[..., 3] = opacity(grid.counts, int(grid.counts.max()))
+    low, high = np.log10(grid.edges_us[[0, -1]])
+    extent = (0.0, float(grid.counts.shape[1] * grid.point_s), float(low), float(high))
     axes.imshow(rgba, origin="lower", extent=extent, aspect="auto", interpolation="none")
 
 
 def opacity(counts: npt.ArrayLike, most: int) -> Floats:
-    """Proportional to the logarithm of the count; 0 for no order."""
+    """Return an opacity proportional to the logarithm of the count; 0 for no order."""
     shares = np.log(np.maximum(counts, 1)) / np.log(max(most, 2))
     return np.asarray(np.where(np.asarray(counts) > 0, FAINTEST + (1 - FAINTEST) * shares, 0.0), np.float64)
 
@@ -112,25 +112,22 @@ def _draw_scale(axes: Axes, most: int, tint: str) -> None:
         axes.text(1.1, foot + SWATCH / 2, axis_number(count), color=MUTED, transform=axes.transAxes, va="center")
 
 
-def _cells(found: HeatMap) -> dict[str, Any]:
-    """For the pointer: each column's first row that holds an order, and its counts from there on."""
-    low, high = np.log10(found.edges_us[[0, -1]]).tolist()
+def _cells(grid: HeatMap) -> dict[str, Any]:
+    """Return for the pointer each column's first row that holds an order, and its counts from there on."""
+    low, high = np.log10(grid.edges_us[[0, -1]]).tolist()
     columns = []
-    for counts in found.counts.T:
+    for counts in grid.counts.T:
         used = np.flatnonzero(counts)
         columns.append([int(used[0]), *counts[used[0] : used[-1] + 1].tolist()] if len(used) else [])
-    return {"step": found.point_s, "low": low, "high": high, "rows": len(found.counts), "columns": columns}
+    return {"step": grid.point_s, "low": low, "high": high, "rows": len(grid.counts), "columns": columns}
 
 
-def _numbers(found: HeatMap) -> Numbers:
-    """A row for every cell that holds an order."""
-    edges = found.edges_us.tolist()
-    rows, columns = np.nonzero(found.counts)
+def _numbers(grid: HeatMap) -> Numbers:
+    """Return a row for every cell that holds an order."""
+    edges = grid.edges_us.tolist()
+    rows, columns = np.nonzero(grid.counts)
     cells = sorted(zip(columns.tolist(), rows.tolist(), strict=True))
     return Numbers(
         ("from_second", "to_second", "from_us", "to_us", "orders"),
-        [
-            (x * found.point_s, (x + 1) * found.point_s, edges[y], edges[y + 1], int(found.counts[y, x]))
-            for x, y in cells
-        ],
+        [(x * grid.point_s, (x + 1) * grid.point_s, edges[y], edges[y + 1], int(grid.counts[y, x])) for x, y in cells],
     )

@@ -10,6 +10,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from exchange.json_records import Record
 from exchange.measurements import CLOCKS, OCTAVES, LogBuckets, bucket_middle_ns
 from exchange.seconds import is_analysed, merged_by
 from exchange_simulation.launching.errors import UserError, writing
@@ -42,12 +43,15 @@ def write_hlog(path: Path, folder: RunFolder) -> Path:
 
 
 def _seconds(folder: RunFolder) -> list[tuple[int, str, LogBuckets]]:
-    """(second, clock, buckets) in the order of time, without warm-up and last order."""
+    """Return (second, clock, buckets) in the order of time, without warm-up and last order."""
     from_s = warm_up_s(folder.run)
-    payloads = (record["payload"] for record in folder.spool["completion"])
-    logged = (each for each in payloads if is_analysed(each) and each["clock"] in CLOCKS and each["second"] >= from_s)
-    found = merged_by(((each["second"], CLOCKS.index(each["clock"])), each) for each in logged)
-    return [(second, CLOCKS[clock], found[second, clock]) for second, clock in sorted(found)]
+    keyed: list[tuple[tuple[int, int], Record]] = []
+    for record in folder.spool["completion"]:
+        payload = record["payload"]
+        if is_analysed(payload) and payload["clock"] in CLOCKS and payload["second"] >= from_s:
+            keyed.append(((payload["second"], CLOCKS.index(payload["clock"])), payload))
+    histograms = merged_by(keyed)
+    return [(second, CLOCKS[clock], histograms[second, clock]) for second, clock in sorted(histograms)]
 
 
 def _write(file: TextIO, folder: RunFolder, seconds: list[tuple[int, str, LogBuckets]]) -> None:
@@ -69,7 +73,7 @@ def _write(file: TextIO, folder: RunFolder, seconds: list[tuple[int, str, LogBuc
 
 
 def values_of(buckets: LogBuckets) -> Iterator[tuple[int, int]]:
-    """(ns, how often): the middle of each bucket, but the least and the greatest value as they are."""
+    """Yield (ns, how often): the middle of each bucket, but the least and the greatest value as they are."""
     index = np.flatnonzero(buckets.counts)
     counts = buckets.counts[index]
     counts[-1] -= 1
@@ -82,7 +86,7 @@ def values_of(buckets: LogBuckets) -> Iterator[tuple[int, int]]:
 
 
 def _started(folder: RunFolder) -> datetime:
-    """The run's start; if it was killed, the start of its first second, which was reported at that second's end."""
+    """Return the run's start; if it was killed, the start of its first second, which is reported when it ends."""
     at = folder.run.get("started_at")
     if isinstance(at, str):
         try:
@@ -94,7 +98,7 @@ def _started(folder: RunFolder) -> datetime:
 
 
 def _library() -> Any:
-    """The package hdrh, which has no wheel for Linux on ARM, so it is not installed there."""
+    """Return the package hdrh, which has no wheel for Linux on ARM, so it is not installed there."""
     try:
         import hdrh.histogram
         import hdrh.log

@@ -54,7 +54,7 @@ MAX_DOTS = 30  # of a meter
 
 
 def rates(folder: RunFolder) -> Chart | None:
-    """Orders and answers a second beside the offered rate; meter readings as dots."""
+    """Draw orders and answers a second beside the offered rate; meter readings as dots."""
     seconds = RunSeconds(folder)
     point_s = seconds_per_point(folder.spool)
     dots = _meters(folder)
@@ -74,7 +74,7 @@ def rates(folder: RunFolder) -> Chart | None:
 
 
 def line_of(seconds: RunSeconds, name: str, point_s: int) -> Line | None:
-    """A figure of the seconds over time; a second that does not have it is a gap. None if no second has it."""
+    """Return a figure of the seconds over time; a second that does not have it is a gap. None if no second has it."""
     means = seconds.means(name, point_s)
     points = 1 + max(means, default=-1)
     y = np.array([means.get(point, np.nan) for point in range(points)], np.float64)
@@ -87,8 +87,11 @@ def _meters(folder: RunFolder) -> dict[Meter, Line]:
 
 
 def meter_dots(throughput: list[Record], sampling_interval: float) -> dict[Meter, Line]:
-    """Each meter's rate at the moment its reading came to the reporter, by the reporter's clock."""
-    by_meter = {meter: [r for r in throughput if r["payload"]["meter"] == meter] for meter in METER_STYLES}
+    """Return each meter's rate at the moment its reading came to the reporter, by the reporter's clock."""
+    by_meter: dict[Meter, list[Record]] = {meter: [] for meter in METER_STYLES}
+    for record in throughput:
+        if record["payload"]["meter"] in by_meter:
+            by_meter[record["payload"]["meter"]].append(record)
     first = next(iter(by_meter[Meter.GATEWAY_ORDERS_SENT]), None)
     if first is None or not first["payload"]["rate_per_s"]:
         return {}
@@ -109,24 +112,28 @@ def _dots(records: list[Record], start_ns: float) -> Line:
 
 
 def _offered(folder: RunFolder) -> dict[str, Line]:
-    """The offered rate by its label. The rate of a ramp or a tape changes, so only its mean is known."""
+    """Return the offered rate by its label. The rate of a ramp or a tape changes, so only its mean is known."""
     offered = section(folder.run, "rates").get("offered_orders_per_s")
     text = "offered" if is_steady(section(folder.run, "settings").get("arrivals", "fixed")) else "mean offered"
     return {text: level(offered)} if is_number(offered) else {}
 
 
 def cpu(folder: RunFolder) -> Chart | None:
-    """Cores over time if a component reported each second, else its mean over the run."""
+    """Draw cores over time if a component reported each second, else its mean over the run."""
     if not is_long_enough(folder):
         return None
     axes = empty_axes("cores", "seconds")
     seconds = RunSeconds(folder)
-    found = {name: line for name in ROLE_COLOURS if (line := _cores(folder, seconds, name))}
-    if not found:
+    lines: dict[str, Line] = {}
+    for name in ROLE_COLOURS:
+        cores = _cores(folder, seconds, name)
+        if cores:
+            lines[name] = cores
+    if not lines:
         return None
-    labels = [draw(axes, line, text=name, colour=ROLE_COLOURS[name]) for name, line in found.items()]
+    labels = [draw(axes, line, text=name, colour=ROLE_COLOURS[name]) for name, line in lines.items()]
     _finish(axes, folder, labels)
-    return Chart(axes, numbers_of("second", "cores", found))
+    return Chart(axes, numbers_of("second", "cores", lines))
 
 
 def _cores(folder: RunFolder, seconds: RunSeconds, role: str) -> Line | None:

@@ -31,7 +31,7 @@ def write_page(run_folder: Path, known: RunFolder | None = None) -> Path:
 
 
 def page_html(folder: RunFolder) -> str:
-    """Equal folders give equal pages, to the byte."""
+    """Return the page. Equal folders give equal pages, to the byte."""
     return TEMPLATES.get_template("page.html").render(
         page_words(folder.run), drawings=run_drawings(folder), seconds=seconds_table(folder)
     )
@@ -46,8 +46,8 @@ def report_run(folder: Path, options: ReportOptions) -> int:
     _show(folder, known.run if finished else {}, options)
     if not options.quiet:
         show_seconds(known)
-    for what, path in _written(folder, known, options).items():
-        click.echo(f"{what}: {path}", err=options.quiet)
+    for title, path in _written(folder, known, options).items():
+        click.echo(f"{title}: {path}", err=options.quiet)
     if not finished or not options.with_spark:
         return 0
     from exchange_simulation.reports.run.spark_tables import are_made, make_tables
@@ -70,7 +70,7 @@ def _show(folder: Path, record: dict[str, Any], options: ReportOptions) -> None:
 
 
 def _written(folder: Path, known: RunFolder, options: ReportOptions) -> dict[str, Path]:
-    """The paths of the files, by their titles."""
+    """Write the files that were asked for; return their paths by their titles."""
     written = {"page": write_page(folder, known)}
     if options.hlog:
         from exchange_simulation.reports.run.hlog import FILE, write_hlog

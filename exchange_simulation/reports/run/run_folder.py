@@ -47,17 +47,17 @@ def read_run_folder(folder: Path, spool: Spool | None = None) -> RunFolder:
 
 
 def is_scheduled(run: Record) -> bool:
-    """True if orders had due times. A run as fast as possible has an offered rate of null, no due times and no lag."""
+    """Return whether orders had due times. A run as fast as possible has an offered rate of null, and no lag."""
     return section(run, "settings").get("orders_per_s", 0) is not None
 
 
 def warm_up_s(run: Record) -> float:
-    found = section(run, "settings").get("warm_up_s")
-    return found if is_number(found) else 0.0
+    seconds = section(run, "settings").get("warm_up_s")
+    return seconds if is_number(seconds) else 0.0
 
 
 def mean_cores(run: Record) -> dict[str, float]:
-    """CPU time over the length of the run, by component."""
+    """Return the CPU time over the length of the run, by component."""
     duration_s = run.get("duration_s")
     if not is_number(duration_s) or duration_s <= 0:
         return {}
@@ -66,24 +66,24 @@ def mean_cores(run: Record) -> dict[str, float]:
 
 
 def seconds_begun(spool: Spool) -> int:
-    """The number of seconds that the run reached into."""
+    """Return the number of seconds that the run reached into."""
     per_second = [*spool["completion"], *spool["traffic"], *spool["process"]]
     return 1 + max((int(record["payload"]["second"]) for record in per_second), default=-1)
 
 
 def seconds_per_point(spool: Spool, most: int = MAX_POINTS) -> int:
-    """1, unless the run is so long that single seconds would make its page large."""
+    """Return 1, unless the run is so long that single seconds would make its page large."""
     return 1 + seconds_begun(spool) // most
 
 
 def length_s(folder: RunFolder) -> float:
-    """Time from the first order to the last answer; the seconds begun if no last answer came."""
+    """Return the time from the first order to the last answer; the seconds begun if no last answer came."""
     duration_s = folder.run.get("duration_s")
     return duration_s if is_number(duration_s) else seconds_begun(folder.spool)
 
 
 def is_long_enough(folder: RunFolder) -> bool:
-    """Whether the run has enough seconds for a chart over time."""
+    """Return whether the run has enough seconds for a chart over time."""
     return seconds_begun(folder.spool) >= LEAST_SECONDS
 
 
@@ -93,12 +93,12 @@ def lasts_a_second(folder: RunFolder) -> bool:
 
 
 def span_s(folder: RunFolder) -> float:
-    """The time that charts over the run show: all of it, to the end of its last second."""
+    """Return the time that charts over the run show: all of it, to the end of its last second."""
     return max(length_s(folder), float(seconds_begun(folder.spool)))
 
 
 def completion_clock(folder: RunFolder) -> str:
-    """The clock of the completion times: from due, or from handing over if nothing was due."""
+    """Return the clock of the completion times: from due, or from handing over if nothing was due."""
     is_due = any(record["payload"]["clock"] == "due" for record in folder.spool["completion"])
     return "due" if is_due else "handed_over"
 
@@ -108,5 +108,5 @@ def run_colour(run: Record) -> str:
 
 
 def middles_s(points: int, point_s: int) -> Floats:
-    """The x of a line's points: the middle of the seconds that each stands for."""
+    """Return the x of a line's points: the middle of the seconds that each stands for."""
     return np.asarray((np.arange(points) + 0.5) * point_s, np.float64)

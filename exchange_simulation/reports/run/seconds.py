@@ -32,18 +32,18 @@ class RunSeconds:
         self.numbers = sorted(counted | self._completions.keys())
 
     def facts(self, second: int) -> Row:
-        """Counts, rates and cores."""
+        """Return counts, rates and cores of a second."""
         return {"second": second, "offered_orders_per_s": self._offered, **self._facts.row(second)}
 
     def row(self, second: int) -> Row:
-        """Counts, rates, cores, and completion times by clock."""
+        """Return counts, rates, cores, and completion times by clock."""
         row = self.facts(second)
         for clock, payloads in self._completions[second].items():
             row |= {f"{clock}_{name}": value for name, value in _figures(merged(payloads)).items()}
         return row
 
     def means(self, name: str, point_s: int) -> dict[int, float]:
-        """A rate's or a core count's mean over every `point_s` seconds, by point; only where it is known."""
+        """Return a rate's or a core count's mean over every `point_s` seconds, by point; only where it is known."""
         values: defaultdict[int, list[float]] = defaultdict(list)
         for second in self.numbers:
             if (value := self._facts.row(second).get(name)) is not None:
@@ -51,7 +51,7 @@ class RunSeconds:
         return {point: sum(known) / len(known) for point, known in values.items()}
 
     def shown(self, most: int) -> list[Row | None]:
-        """The rows of a table, without a last second of which neither a rate nor a time is known.
+        """Return the rows of a table, without a last second of which neither a rate nor a time is known.
 
         None stands for the seconds in the middle, if there are more than `most`.
         """
@@ -67,7 +67,7 @@ class RunSeconds:
         return row.get("orders_per_s") is None and "handed_over_count" not in row
 
     def shown_row(self, second: int) -> Row:
-        """The row of a second; the times of a thin end are left out."""
+        """Return the row of a second; the times of a thin end are left out."""
         is_thin = second == self.numbers[-1] and self.ends_thin
         return self.facts(second) if is_thin else self.row(second)
 
@@ -80,7 +80,7 @@ class RunSeconds:
 
 
 def _offered_orders_per_s(run: Record) -> float | None:
-    """The rate that every second was offered; None where it changes, or if there is no schedule."""
+    """Return the rate that every second was offered; None where it changes, or if there is no schedule."""
     settings = section(run, "settings")
     offered = section(run, "rates").get("offered_orders_per_s", settings.get("orders_per_s"))
     return offered if is_number(offered) and is_steady(settings.get("arrivals", "fixed")) else None

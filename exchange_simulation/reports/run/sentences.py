@@ -126,7 +126,7 @@ def _transport(settings: Record) -> str:
 
 
 def _title(scheme: str) -> str:
-    """The transport's name in sentences; the scheme itself if this version does not know it."""
+    """Return the transport's name in sentences; the scheme itself if this version does not know it."""
     try:
         return transport_of(scheme).title or scheme
     except TransportError:

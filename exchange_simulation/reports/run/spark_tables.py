@@ -21,19 +21,19 @@ SAY_EVERY_S = 10.0
 
 
 def make_tables(folder: Path, quiet: bool) -> bool:
-    """Have Spark make a run's tables. False if it did not: a run without them is still a run."""
+    """Have Spark make a run's tables; return False if it did not: a run without them is still a run."""
     return hand_over(folder, "spark.jobs:summarize", str(folder / "tables"), f"exchange report {folder}", quiet)
 
 
 def are_made(folder: Path) -> bool:
-    """True if the last of a run's tables is there, and newer than the files that they are made of."""
+    """Return whether the last of a run's tables is there, and newer than the files that they are made of."""
     last = folder / "tables" / "seconds.parquet"
     read = (folder / "run.json", folder / "spool", *(folder / "spool").glob("*.jsonl"))
     return last.exists() and all(path.exists() and path.stat().st_mtime_ns < last.stat().st_mtime_ns for path in read)
 
 
 def hand_over(folder: Path, job: str, tables: str, again: str, quiet: bool) -> bool:
-    """Have Spark make tables of what is in `folder`. False if it did not.
+    """Have Spark make tables of the contents of `folder`; return False if it did not.
 
     `job` names a function, as module:name, which returns a note for the user; its module takes long to import. `tables`
     is where they will be; `again` is the command that makes them later.
@@ -59,7 +59,7 @@ def hand_over(folder: Path, job: str, tables: str, again: str, quiet: bool) -> b
 
 @contextmanager
 def waiting(sentence: str) -> Iterator[None]:
-    """Say on stderr what is being waited for: in a terminal with a clock, elsewhere once, and again every 10 s."""
+    """Print `sentence` on stderr meanwhile: in a terminal with a clock, elsewhere once, then a reminder every 10 s."""
     if has_listener():
         say(sentence)
         yield

@@ -40,7 +40,7 @@ def show_record(record: dict[str, Any]) -> None:
 
 
 def _warnings(record: dict[str, Any]) -> Iterator[str]:
-    """The reasons of the status, and what spoilt the figures."""
+    """Yield the reasons of the status, and the disturbances that spoilt the figures."""
     yield from record["reasons"]
     yield from (f"the network: {flag}" for flag in record.get("network", {}).get("flags", ()))
     if words := noise_words(record, MOST_SHARE):
@@ -108,7 +108,7 @@ def _origin(settings: dict[str, Any]) -> str:
 
 
 def _traffic(record: dict[str, Any]) -> Iterator[str]:
-    """Yield sentences on orders, answers, checksums, and on what was turned away."""
+    """Yield sentences on orders, answers, checksums, and on handshakes and frames that were turned away."""
     counts = record.get("counts", {})
     rates = record.get("rates", {})
     sums = record.get("checksums", {})
