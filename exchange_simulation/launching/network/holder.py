@@ -1,9 +1,10 @@
-"""The process that holds a network: it makes the namespaces, keeps them, and is the wire if that is the mechanism.
+"""The process that holds a network: it makes the namespaces, keeps them open, and is the wire if that is the mechanism.
 
 `python -m exchange_simulation.launching.network.holder PLAN` runs in a network namespace of its own, which is the hub.
-It writes lines of JSON: the namespaces' descriptors once all is up, and its figures for each line `figures` on stdin.
-A line `delay_us 20000` sets the delay of every link from then on. It ends at end of file.
-Nothing has a name or another holder, so everything disappears with the process.
+The holder writes lines of JSON: the namespaces' descriptors once all is up, then its figures for each line `figures` on
+stdin. A line `delay_us 20000` sets the delay of every link from then on. The holder ends at end of file.
+
+No other process holds the namespaces, and they have no names, so they disappear with the holder.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
+    """Make the network, then carry frames and follow commands until end of file on stdin."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         plan = NetworkPlan(**json.loads(sys.argv[1]))
@@ -41,15 +43,17 @@ def main() -> None:
         if not commands:
             return
         for line in commands.splitlines():
-            if line.startswith("delay_us "):
-                _delay(plan, namespaces, wire, float(line.split()[1]))
+            command, _, argument = line.partition(" ")
+            if command == "delay_us":
+                _set_delay(plan, namespaces, wire, float(argument))
             else:
                 _answer({"event": "figures", "wire": wire.figures() if wire else None})
 
 
-def _delay(plan: NetworkPlan, namespaces: dict[str, int], wire: UserSpaceWire | None, delay_us: float) -> None:
+def _set_delay(plan: NetworkPlan, namespaces: dict[str, int], wire: UserSpaceWire | None, delay_us: float) -> None:
+    """Set the delay of every shaped link; a network without delays stays as it is."""
     if wire:
-        wire.delay(delay_us)
+        wire.set_delay(delay_us)
     elif plan.rate_bit_per_s is not None and plan.mechanism == "netem":
         for seat in plan.seats:
             if seat.is_shaped:
@@ -59,13 +63,13 @@ def _delay(plan: NetworkPlan, namespaces: dict[str, int], wire: UserSpaceWire | 
 
 def build(plan: NetworkPlan) -> dict[str, int]:
     """Make the network. Returns each role's namespace, as a descriptor of this process."""
-    links.without_ipv6()
+    links.turn_ipv6_off()
     seats = plan.seats
     namespaces = {seat.role: links.new_namespace() for seat in seats}
     paths = {role: f"/proc/self/fd/{fd}" for role, fd in namespaces.items()}
     for namespace in namespaces.values():
         with links.inside(namespace):
-            links.without_ipv6()
+            links.turn_ipv6_off()
     links.ip(hub_lines(seats, paths, bridged=plan.mechanism != "wire"), namespaces.values())
     for seat in seats:
         with links.inside(namespaces[seat.role]):
@@ -79,12 +83,13 @@ def _shape(plan: NetworkPlan) -> None:
     """Give the current namespace's link its rate and delay, if netem does that."""
     if plan.rate_bit_per_s is None or plan.delay_us is None:
         return
-    links.whole_frames("orders")
+    links.send_whole_frames("orders")
     if plan.mechanism == "netem":
         links.netem("orders", plan.rate_bit_per_s, plan.delay_us)
 
 
 def _wire(plan: NetworkPlan) -> UserSpaceWire:
+    """The wire of a plan whose mechanism it is, with a port for each shaped role; commands on stdin interrupt it."""
     from exchange_simulation.launching.network.wire import UserSpaceWire  # takes a second to import
 
     assert plan.rate_bit_per_s is not None
@@ -94,6 +99,7 @@ def _wire(plan: NetworkPlan) -> UserSpaceWire:
 
 
 def _answer(event: dict[str, Any]) -> None:
+    """Write an event for the launcher."""
     print(json.dumps(event), flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Network namespaces as descriptors, and their interfaces: ip, tc, and what neither of them can.
+"""Network namespaces as descriptors, and their interfaces: by ip, by tc, and by system calls where both lack an option.
 
 A namespace exists as long as a process has it open, or is in it.
 """
@@ -37,17 +37,22 @@ def new_namespace() -> int:
 
 
 def move_into(user: str | None, net: str) -> None:
-    """Move this process, which has one thread, into the namespaces of these files; into the user's first, if any."""
+    """Move this process, which has one thread, into the user namespace and the network namespace of these files.
+
+    `user` is None if the user namespace stays.
+    """
     with contextlib.ExitStack() as opened:
-        kinds = {_NEWUSER: user, _NEWNET: net}
-        files = {kind: opened.enter_context(open(path)) for kind, path in kinds.items() if path}
-        for kind, file in files.items():
-            _checked(_libc.setns(file.fileno(), kind))
+        # Open both files first: entering the user namespace changes our rights.
+        user_file = opened.enter_context(open(user)) if user else None
+        net_file = opened.enter_context(open(net))
+        if user_file is not None:
+            _checked(_libc.setns(user_file.fileno(), _NEWUSER))
+        _checked(_libc.setns(net_file.fileno(), _NEWNET))
 
 
 @contextlib.contextmanager
 def inside(namespace: int) -> Iterator[None]:
-    """Sockets and processes that are opened or started inside the context are in that namespace."""
+    """Be in a namespace inside the context: sockets opened and processes started there are in that namespace."""
     with _back_afterwards():
         _checked(_libc.setns(namespace, _NEWNET))
         yield
@@ -65,22 +70,23 @@ def _back_afterwards() -> Iterator[None]:
 
 
 def _checked(result: int) -> None:
+    """Raise the OSError of a C call that failed."""
     if result < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 def ip(lines: Iterable[str], fds: Iterable[int] = ()) -> None:
-    """Run the lines in a process that inherits `fds`. OSError with ip's own words at the first line that fails."""
+    """Run lines of `ip -batch` in a process that inherits `fds`. OSError, with ip's message, at the first failure."""
     _run(["ip", "-batch", "-"], "".join(f"{line}\n" for line in lines), fds)
 
 
 def netem(interface: str, rate_bit_per_s: int, delay_us: float) -> None:
-    """Frames that leave the interface pass a link of that rate, then wait."""
+    """Make frames that leave the interface pass a link of that rate, then wait for the delay."""
     shape = ["delay", f"{delay_us:g}us", "rate", f"{rate_bit_per_s}bit", "limit", str(_QUEUE)]
     _run(["tc", "qdisc", "replace", "dev", interface, "root", "netem", *shape])
 
 
-def whole_frames(interface: str) -> None:
+def send_whole_frames(interface: str) -> None:
     """Turn checksum offload off: the kernel then sends frames as on a cable, none larger than the MTU."""
     value = ctypes.create_string_buffer(struct.pack("II", _ETHTOOL_STXCSUM, 0))
     request = struct.pack("16sQ16x", interface.encode(), ctypes.addressof(value))
@@ -88,16 +94,17 @@ def whole_frames(interface: str) -> None:
         fcntl.ioctl(any_socket, _SIOCETHTOOL, request)
 
 
-def without_ipv6() -> None:
+def turn_ipv6_off() -> None:
     """Turn IPv6 off: its router solicitations and neighbour discovery would use measured links."""
     for scope in ("all", "default"):
         with contextlib.suppress(OSError):
             Path(f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6").write_text("1")
 
 
-def _run(command: list[str], given: str = "", fds: Iterable[int] = ()) -> None:
+def _run(command: list[str], stdin: str = "", fds: Iterable[int] = ()) -> None:
+    """Run a command. OSError, with its message, if it fails."""
     done = subprocess.run(
-        command, input=given, capture_output=True, text=True, pass_fds=tuple(fds), env=ENVIRONMENT, check=False
+        command, input=stdin, capture_output=True, text=True, pass_fds=tuple(fds), env=ENVIRONMENT, check=False
     )
     if done.returncode:
         raise OSError(f"{' '.join(command)}: {done.stderr.strip()}")

@@ -44,7 +44,10 @@ ALLOWED_US = 50.0
 
 
 class Network:
-    """`address` has the address at which the other roles reach each one; none works from here."""
+    """A network that is up. `address` has each role's address, at which the other roles reach it.
+
+    This process is outside of the network, and reaches none of them.
+    """
 
     def __init__(self, profile: Profile, mechanism: str, seats: list[Seat]) -> None:
         self.profile = profile
@@ -76,12 +79,12 @@ class Network:
         net = cls(profile, mechanism, plan.seats)
         with _holder(machine, plan, process_group) as holder:
             net._enter(machine, holder)
-            net._round_trips = net._measured(plan.seats, process_group)
-            net._figures(holder)  # reset: the frames so far were not the user's
+            net._round_trips = net._measure_round_trips(plan.seats, process_group)
+            net._take_wire_figures(holder)  # leave out the frames so far, which were not the run's
             try:
                 yield net
             finally:
-                net._wire = net._figures(holder)
+                net._wire = net._take_wire_figures(holder)
 
     def prefix(self, role: str) -> list[str]:
         """Words before a command that run it in the role's namespace, with our files and user."""
@@ -97,17 +100,17 @@ class Network:
 
     def socket(self, role: str) -> socket.socket:
         """A new TCP socket in the role's namespace: to reserve a port there, or to connect from there."""
-        ours, theirs = socket.socketpair()
-        with ours, theirs:
-            command = self._visitor(role, "lend", str(theirs.fileno()))
-            if subprocess.run(command, pass_fds=[theirs.fileno()], check=False).returncode:
+        our_end, visitors_end = socket.socketpair()
+        with our_end, visitors_end:
+            command = self._visitor(role, "lend", str(visitors_end.fileno()))
+            if subprocess.run(command, pass_fds=[visitors_end.fileno()], check=False).returncode:
                 raise click.ClickException(f"the network is gone: its {role} has no socket")
-            _, fds, _, _ = socket.recv_fds(ours, 1, 1)
-        return socket.socket(fileno=fds[0])
+            _, (descriptor,), _, _ = socket.recv_fds(our_end, 1, 1)
+        return socket.socket(fileno=descriptor)
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The record's `network`. `wire` covers the network's time up and is None before it goes down."""
+        """The record's `network`. `wire` covers all the time that the network was up; None while the network is up."""
         flags = list(self._flags())
         return {
             "profile": self.profile.name,
@@ -123,10 +126,12 @@ class Network:
 
     def _flags(self) -> Iterator[str]:
         """Reasons why results are not those of the requested network."""
-        off = {roles: figures for roles, figures in self._round_trips.items() if is_off(figures)}
-        if off:
-            trips = (f"{roles} {trip['median']:g} us, not {trip['expected']:g} us" for roles, trip in off.items())
-            yield f"round trips took: {'; '.join(trips)}"
+        wrong_trips = []
+        for roles, trip in self._round_trips.items():
+            if is_off(trip):
+                wrong_trips.append(f"{roles} {trip['median']:g} us, not {trip['expected']:g} us")
+        if wrong_trips:
+            yield f"round trips took: {'; '.join(wrong_trips)}"
         if self._holder_died:
             yield "the network went down before the run was over"
         if self._wire is None or self.profile.delay_us is None:
@@ -148,7 +153,7 @@ class Network:
             self._nets[role] = f"/proc/{holder.pid}/fd/{fd}"
             self._prefixes[role] = ["nsenter", "--preserve-credentials", *users, f"--net={self._nets[role]}", "--"]
 
-    def _measured(self, seats: list[Seat], process_group: int) -> dict[str, dict[str, Any]]:
+    def _measure_round_trips(self, seats: list[Seat], process_group: int) -> dict[str, dict[str, Any]]:
         """Round trips by two roles, in us: min, median and, between two shaped links, expected time and error.
 
         ClickException if a namespace runs nothing, or a role does not answer.
@@ -173,7 +178,8 @@ class Network:
             figures["error"] = round(figures["median"] - figures["expected"], 1)
         return figures
 
-    def _figures(self, holder: subprocess.Popen[str]) -> dict[str, Any] | None:
+    def _take_wire_figures(self, holder: subprocess.Popen[str]) -> dict[str, Any] | None:
+        """The wire's figures since the last call; None if there is no wire, or the holder has died, which is noted."""
         assert holder.stdin is not None
         try:
             holder.stdin.write("figures\n")
@@ -188,6 +194,7 @@ class Network:
 
 
 def is_off(figures: dict[str, Any]) -> bool:
+    """True if a round trip's median is farther from the expected time than is allowed."""
     if "expected" not in figures:
         return False
     return bool(abs(figures["error"]) > figures["expected"] * ALLOWED_SHARE + ALLOWED_US)
@@ -195,7 +202,7 @@ def is_off(figures: dict[str, Any]) -> bool:
 
 @contextlib.contextmanager
 def _served(command: list[str], process_group: int) -> Iterator[None]:
-    """Inside, the command answers the questions of others. ClickException if it cannot be started."""
+    """Run a visitor that answers round trips inside the context. ClickException if it cannot be started."""
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, process_group=process_group) as server:
         assert server.stdout is not None
@@ -206,7 +213,7 @@ def _served(command: list[str], process_group: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _holder(machine: Machine, plan: NetworkPlan, process_group: int) -> Iterator[subprocess.Popen[str]]:
-    """The holder's process, which also ends if this process dies: its stdin then is at end of file."""
+    """The holder's process inside the context. It ends with this process too, by the end of file on its stdin."""
     holder = python_module("exchange_simulation.launching.network.holder")
     command = [*machine.enter, *holder, json.dumps(asdict(plan))]
     pipe = subprocess.PIPE
@@ -221,6 +228,7 @@ def _holder(machine: Machine, plan: NetworkPlan, process_group: int) -> Iterator
 
 
 def _last_words(holder: subprocess.Popen[str]) -> str:
+    """End the holder; returns the last line of its errors."""
     holder.kill()
     assert holder.stderr is not None
     return last_line(holder.stderr.read(), "its process ended")

@@ -1,4 +1,4 @@
-"""Tries what this machine can emulate, in a namespace that is thrown away."""
+"""Tries which networks this machine can emulate, in a namespace that is thrown away."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SYSCTLS = {
 
 @dataclass(frozen=True)
 class ProbeFinding:
-    """Whether something works here; if not, `reason` is the refusal in its own words, and `remedy` may help."""
+    """The result of one try: `reason` is empty if it worked, else the message of the failure; `remedy` may help."""
 
     name: str
     reason: str = ""
@@ -42,23 +42,26 @@ class ProbeFinding:
         return not self.reason
 
     def __str__(self) -> str:
-        return f"{self.name}: " + (f"{self.reason.rstrip('.')}; try: {self.remedy}" if self.remedy else self.reason)
+        if not self.remedy:
+            return f"{self.name}: {self.reason}"
+        return f"{self.name}: {self.reason.rstrip('.')}; try: {self.remedy}"
 
 
 @dataclass(frozen=True)
 class Machine:
-    """How this machine can make a network, and whether each thing that takes works here."""
+    """The way into a network namespace on this machine, and the results of all tries."""
 
     enter: tuple[str, ...]
     """Words before a command that runs it in a network namespace of its own."""
     findings: dict[str, ProbeFinding]
 
     def mechanism(self, profile: Profile) -> str:
-        """loopback, veth, netem or wire. UserError says what is lacking."""
+        """The mechanism of a profile's network here: loopback, veth, netem or wire. UserError names what is lacking."""
         if profile.is_local:
             return "loopback"
-        for lacking in self._lacking("tools", "namespace", "veth", "bridge"):
-            raise UserError(f"network {profile.name} cannot be had here: {lacking}")
+        lacking = self._lacking("tools", "namespace", "veth", "bridge")
+        if lacking:
+            raise UserError(f"network {profile.name} cannot be had here: {lacking[0]}")
         if not profile.is_shaped:
             return "veth"
         if self.findings["netem"].works:
@@ -78,22 +81,24 @@ def probe() -> Machine:
     enter = _enter()
     findings = (
         _tools(),
-        _tried("namespace", enter, ["true"], _how_to_get_namespaces()),
-        _tried("veth", enter, _link("veth"), "sudo modprobe veth"),
-        _tried("bridge", enter, _link("bridge"), "sudo modprobe bridge"),
-        _tried("netem", enter, _DELAY, _netem_remedy()),
-        _tried("packet socket", enter, _PACKET_SOCKET, "a kernel with CONFIG_PACKET"),
+        _try("namespace", enter, ["true"], _how_to_get_namespaces()),
+        _try("veth", enter, _link("veth"), "sudo modprobe veth"),
+        _try("bridge", enter, _link("bridge"), "sudo modprobe bridge"),
+        _try("netem", enter, _DELAY, _netem_remedy()),
+        _try("packet socket", enter, _PACKET_SOCKET, "a kernel with CONFIG_PACKET"),
     )
     return Machine(enter, {finding.name: finding for finding in findings})
 
 
 def _enter() -> tuple[str, ...]:
     """The way into a new namespace. Root needs no user namespace, unless it lacks the rights, as in a container."""
-    return AS_ROOT if os.geteuid() == 0 and _tried("", AS_ROOT, ["true"], "").works else AS_USER
+    if os.geteuid() == 0 and _try("", AS_ROOT, ["true"], "").works:
+        return AS_ROOT
+    return AS_USER
 
 
 def _tools() -> ProbeFinding:
-    """Whether the programs are there that make a network."""
+    """Look for the programs that make a network."""
     packages = {"ip": "iproute2", "unshare": "util-linux", "nsenter": "util-linux"}
     missing = [tool for tool in packages if shutil.which(tool, path=ENVIRONMENT["PATH"]) is None]
     lacking = " ".join(sorted({packages[tool] for tool in missing}))
@@ -105,7 +110,8 @@ def _link(kind: str) -> list[str]:
     return ["ip", "link", "add", "probe", "type", kind]
 
 
-def _tried(name: str, enter: Sequence[str], command: list[str], remedy: str) -> ProbeFinding:
+def _try(name: str, enter: Sequence[str], command: list[str], remedy: str) -> ProbeFinding:
+    """Run a command in a new namespace, and return whether it worked."""
     try:
         done = subprocess.run(
             [*enter, *command], capture_output=True, text=True, timeout=10, env=ENVIRONMENT, check=False

@@ -14,12 +14,12 @@ LARGEST_FRAME = 1514
 SMALLEST_FRAME = 60
 """Bytes to which shorter frames are padded."""
 FRAMING = 24
-"""Bytes that a frame takes on the cable beside itself: preamble 8, checksum 4, gap 12."""
+"""Bytes on the cable in addition to a frame: preamble 8, checksum 4, gap 12."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """`rate_bit_per_s` of each link in each direction, and `delay_us` one way; None leaves it as it is."""
+    """`rate_bit_per_s` of each link in each direction, and `delay_us` one way; None leaves rate or delay as it is."""
 
     name: str
     rate_bit_per_s: int | None = None
@@ -55,7 +55,7 @@ LIMITS = {"delay_us": (1.0, 100_000.0), "rate_mbit": (1.0, 10_000.0)}
 
 
 def parse(text: str) -> Profile:
-    """The profile of a user's words, which are its name. UserError says which part is wrong, and what is allowed."""
+    """The profile that a user typed, with the text as its name. UserError names the wrong part and what is allowed."""
     name, question_mark, options = text.partition("?")
     if name not in PROFILES:
         raise UserError(f"no network is called {name!r}; there are {', '.join(PROFILES)}{meant(name, PROFILES)}")

@@ -11,14 +11,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 NET = "10.77"
-"""How the addresses of both networks begin; their third numbers follow."""
+"""The beginning of the addresses of both networks."""
+
+# The third number of the addresses of a network.
 ORDERS = 1
 REPORTS = 2
 
 
 @dataclass(frozen=True)
 class Seat:
-    """A role's place: `index` is its host number on both networks, and its port in the wire."""
+    """A role's place: `index` + 1 is its host number on both networks, `index` its port in the wire."""
 
     role: str
     index: int
@@ -26,10 +28,11 @@ class Seat:
 
     @property
     def address(self) -> str:
-        """The address at which the others reach it."""
+        """The address at which the other roles reach this one."""
         return self.on(ORDERS if self.is_shaped else REPORTS)
 
     def on(self, lan: int) -> str:
+        """The address on one of the two networks."""
         return f"{NET}.{lan}.{self.index + 1}"
 
     def mac(self, lan: int) -> str:
@@ -51,15 +54,23 @@ class NetworkPlan:
 
     @property
     def seats(self) -> list[Seat]:
-        """Shaped roles first, so that the ports of the wire are 0, 1, .."""
-        in_order = sorted(self.roles, key=lambda role: role in self.unshaped)
-        return [Seat(role, index, role not in self.unshaped) for index, role in enumerate(in_order)]
+        """The roles' seats, shaped roles first, so that the ports of the wire are 0, 1, .."""
+        shaped_roles = [role for role in self.roles if role not in self.unshaped]
+        unshaped_roles = [role for role in self.roles if role in self.unshaped]
+        seats = []
+        for index, role in enumerate([*shaped_roles, *unshaped_roles]):
+            seats.append(Seat(role, index, is_shaped=role in shaped_roles))
+        return seats
 
 
 def hub_lines(seats: list[Seat], paths: dict[str, str], bridged: bool) -> Iterator[str]:
-    """Lines for the hub; `paths` are the roles' namespaces. The wire joins the links that are not bridged."""
+    """Lines for the hub; `paths` are the roles' namespaces.
+
+    The links `orders` get a bridge if they are `bridged`; otherwise the wire joins them.
+    """
+    bridges = ["reports", "orders"] if bridged else ["reports"]
     yield "link set lo up"
-    for bridge in ("reports", "orders") if bridged else ("reports",):
+    for bridge in bridges:
         yield f"link add {bridge} type bridge"
         yield f"link set {bridge} up"
     for seat in seats:
@@ -82,8 +93,10 @@ def role_lines(seat: Seat, seats: list[Seat]) -> Iterator[str]:
             yield f"addr add {seat.on(lan)}/24 dev {name}"
             yield f"link set {name} up"
             yield from _neighbours(seat, seats, lan, name)
-    if not seat.is_shaped:  # it reaches the others' common address by its own link
-        yield from (f"route add {other.on(ORDERS)}/32 via {other.on(REPORTS)}" for other in seats if other.is_shaped)
+    if not seat.is_shaped:  # this role has no link `orders`: it reaches the shaped roles' addresses there by `reports`
+        for other in seats:
+            if other.is_shaped:
+                yield f"route add {other.on(ORDERS)}/32 via {other.on(REPORTS)}"
 
 
 def _neighbours(seat: Seat, seats: list[Seat], lan: int, name: str) -> Iterator[str]:

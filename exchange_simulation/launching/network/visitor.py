@@ -23,44 +23,51 @@ PORT = 7007
 BYTES = 18
 """Payload; with UDP, IP and Ethernet headers the smallest frame there is."""
 UNCOUNTED = 3
-"""The first round trips find the caches cold."""
+"""Round trips that are not counted, since the first ones meet cold caches."""
 PATIENCE_S = 0.5
 TRIES = 10
-"""A datagram may get lost while links come up or on a busy machine. Only the answered one is timed."""
+"""Attempts of a round trip: a datagram may get lost while links come up or on a busy machine. The last one is timed."""
 
 
 def serve() -> None:
     """Echo datagrams until end of file on stdin."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as door:
-        door.bind(("0.0.0.0", PORT))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(("0.0.0.0", PORT))
         print("ready", flush=True)
-        while sys.stdin not in (ready := select.select([door, sys.stdin], [], [])[0]):
-            for _ in ready:
-                door.sendto(*door.recvfrom(BYTES))
+        while True:
+            ready, _, _ = select.select([server, sys.stdin], [], [])
+            if sys.stdin in ready:
+                return
+            datagram, sender = server.recvfrom(BYTES)
+            server.sendto(datagram, sender)
 
 
 def ask(address: str, count: int) -> list[int]:
     """The duration of each round trip, ns. TimeoutError if nobody answers."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ours:
-        ours.connect((address, PORT))
-        ours.settimeout(PATIENCE_S)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.connect((address, PORT))
+        client.settimeout(PATIENCE_S)
         numbers = itertools.count()
-        return [_round_trip_ns(ours, numbers) for _ in range(UNCOUNTED + count)][UNCOUNTED:]
+        for _ in range(UNCOUNTED):
+            _round_trip_ns(client, numbers)
+        return [_round_trip_ns(client, numbers) for _ in range(count)]
 
 
-def _round_trip_ns(ours: socket.socket, numbers: Iterator[int]) -> int:
+def _round_trip_ns(client: socket.socket, numbers: Iterator[int]) -> int:
+    """The duration of one round trip. Each datagram has a number of its own, to know its answer."""
     for number in itertools.islice(numbers, TRIES):
         question = number.to_bytes(BYTES, "little")
         sent_ns = time.monotonic_ns()
-        ours.send(question)
+        client.send(question)
         with contextlib.suppress(TimeoutError):
-            while ours.recv(BYTES) != question:
+            while client.recv(BYTES) != question:
                 pass  # a late answer to an earlier question
             return time.monotonic_ns() - sent_ns
     raise TimeoutError(f"{TRIES} questions were not answered")
 
 
 def lend(descriptor: int) -> None:
+    """Open a TCP socket here, and send it over the Unix socket of this descriptor."""
     with socket.socket(fileno=descriptor) as borrower, socket.socket() as lent:
         socket.send_fds(borrower, [b"."], [lent.fileno()])
 

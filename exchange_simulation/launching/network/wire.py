@@ -3,9 +3,9 @@
 It needs neither netem nor a device file, only a namespace of our own. Each frame passes one more process, which takes
 CPU time (`cpu_s`) and may be late; the lateness is measured.
 
-The kernel takes frames, waits, and sends them on. A frame leaves when its bits have passed the sender's link, which
-carries one frame at a time, and the delay is over. The kernel stamps its arrival, so the delay does not grow by the
-time that waking up takes.
+The compiled kernel takes frames, waits, and sends them on. A frame leaves when its bits have passed the sender's link,
+which carries one frame at a time, and the delay is over. Linux stamps a frame's arrival, so the delay does not grow by
+the time that waking up takes.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ Integers = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 
 SLOT = 1536
+"""Bytes of memory for a frame under way."""
 QUEUE = 8_192
 """The most frames under way from a port; more wait in the kernel's ring."""
 RING_FRAME = 2048
@@ -45,7 +46,7 @@ FRAMES = 0
 FAILED = 1
 """Frames that the kernel refused."""
 STRAY = 2
-"""Frames for no role here."""
+"""Frames whose destination is no role of this network."""
 LATEST_NS = 3
 """The greatest lateness."""
 COUNTS = 4
@@ -84,14 +85,21 @@ class Wire(NamedTuple):
     places: Integers
     """The next frame of each ring."""
     frames: Bytes
+    """The bytes of the frames under way, by port and place."""
     lengths: Integers
+    """The lengths of these frames."""
     due_ns: Integers
+    """The times at which these frames leave."""
     heads: Integers
+    """By port: how many frames have left."""
     tails: Integers
+    """By port: how many frames have been taken."""
     free_ns: Integers
     """The times at which the ports' links are free again."""
     lateness: Integers
+    """How many frames left late, by us."""
     counts: Integers
+    """FRAMES, FAILED, STRAY, LATEST_NS."""
     clock: Integers
     """Scratch memory: a struct timespec."""
 
@@ -128,7 +136,7 @@ def _take(wire: Wire, port: int, bit_ps: int, delay_ns: int) -> None:
     words = ring.view(np.uint32)
     halves = ring.view(np.uint16)
     now_ns = _now_ns(_MONOTONIC, wire.clock)
-    behind_ns = _now_ns(_REALTIME, wire.clock) - now_ns
+    realtime_ahead_ns = _now_ns(_REALTIME, wire.clock) - now_ns  # Linux stamps frames by the realtime clock
     for _ in range(_TURN):
         header = wire.places[port] * RING_FRAME
         word = header // 4
@@ -142,7 +150,7 @@ def _take(wire: Wire, port: int, bit_ps: int, delay_ns: int) -> None:
             wire.frames[port, place, :length] = ring[start : start + length]
             stamp_ns = np.int64(words[word + _SECONDS]) * 1_000_000_000 + np.int64(words[word + _NS])
             due_ns, free_ns = departure_ns(
-                min(stamp_ns - behind_ns, now_ns), wire.free_ns[port], length, bit_ps, delay_ns
+                min(stamp_ns - realtime_ahead_ns, now_ns), wire.free_ns[port], length, bit_ps, delay_ns
             )
             wire.lengths[port, place] = length
             wire.due_ns[port, place] = due_ns
@@ -157,7 +165,7 @@ def _take(wire: Wire, port: int, bit_ps: int, delay_ns: int) -> None:
 
 @njit(cache=True)
 def _put(wire: Wire, port: int) -> int:
-    """Send a port's due frames on. The time at which the next one is due."""
+    """Send a port's due frames on. Returns the time at which the next frame is due."""
     now_ns = _now_ns(_MONOTONIC, wire.clock)
     while wire.heads[port] < wire.tails[port]:
         place = wire.heads[port] % QUEUE
@@ -219,7 +227,8 @@ class Port:
 
     def lost(self) -> int:
         """The number of frames that found the ring full since the last call."""
-        return struct.unpack("II", self.socket.getsockopt(_SOL_PACKET, _STATISTICS, 8))[1]
+        _received, dropped = struct.unpack("II", self.socket.getsockopt(_SOL_PACKET, _STATISTICS, 8))
+        return int(dropped)
 
 
 class UserSpaceWire:
@@ -228,7 +237,9 @@ class UserSpaceWire:
     def __init__(self, interfaces: list[str], rate_bit_per_s: int, delay_us: float, interrupt: int) -> None:
         wake_on_time()
         self._ports = [Port(interface) for interface in interfaces]
-        self._shape = round(1e12 / rate_bit_per_s), round(delay_us * 1000)
+        self._bit_ps = round(1e12 / rate_bit_per_s)
+        """The time of a bit on a link."""
+        self._delay_ns = round(delay_us * 1000)
         self._wire = _wire(self._ports, interrupt)
         self._compile()
         self._is_realtime = _become_realtime()
@@ -237,21 +248,23 @@ class UserSpaceWire:
     def _compile(self) -> None:
         """Compile or load the kernel: with the interrupt marked as readable it returns at once."""
         self._wire.polls[-1] |= select.POLLIN << 16
-        carry(self._wire, *self._shape)
+        carry(self._wire, self._bit_ps, self._delay_ns)
 
     def carry(self) -> None:
+        """Carry frames until `interrupt` is readable."""
         self._wire.polls[-1] = select.POLLIN
-        carry(self._wire, *self._shape)
+        carry(self._wire, self._bit_ps, self._delay_ns)
 
-    def delay(self, delay_us: float) -> None:
-        """Take another delay for the frames that come from now on; they stay in order."""
-        self._shape = self._shape[0], round(delay_us * 1000)
+    def set_delay(self, delay_us: float) -> None:
+        """Set the delay of the frames that arrive from now on; frames stay in order."""
+        self._delay_ns = round(delay_us * 1000)
 
     def figures(self) -> dict[str, Any]:
         """The number of frames since the last call, and how late they left."""
         counts = self._wire.counts
         frames_up_to = np.cumsum(self._wire.lateness)
-        p50, p99 = (int(np.searchsorted(frames_up_to, frames_up_to[-1] * share)) for share in (0.5, 0.99))
+        p50 = int(np.searchsorted(frames_up_to, frames_up_to[-1] * 0.5))
+        p99 = int(np.searchsorted(frames_up_to, frames_up_to[-1] * 0.99))
         figures = {
             "frames": int(counts[FRAMES]),
             "lateness_us": {"p50": p50, "p99": p99, "max": int(counts[LATEST_NS]) // 1000},
@@ -279,7 +292,7 @@ def _become_realtime() -> bool:
 
 
 def _wire(ports: list[Port], interrupt: int) -> Wire:
-    """An idle wire. Ones fill its arrays, so that the memory is mapped now and not while a frame waits."""
+    """An idle wire. Ones fill its large arrays, so that their memory is mapped now and not while a frame waits."""
     count = len(ports)
     descriptors = [port.socket.fileno() for port in ports] + [interrupt]
     return Wire(

@@ -21,7 +21,8 @@ from exchange_simulation.launching.errors import UserError, last_line, writing
 from exchange_simulation.launching.process_group import end
 from transports.base import mask
 
-SNAPLEN = 96  # bytes of a frame: the headers of link, IPv6 and TCP with its options
+SNAPLEN = 96
+"""Bytes of a frame that are captured: the headers of link, IPv6 and TCP with its options."""
 BUFFER_KIB = 1 << 16
 OFTEN_NOT_IN_PATH = "/usr/sbin:/sbin"
 FILE = "capture.pcap"
@@ -38,15 +39,16 @@ DRAIN_S = 5.0
 
 @dataclass(frozen=True)
 class Captured:
-    """tcpdump's own counts of packets. `dropped` were lost because it was too slow."""
+    """tcpdump's own counts of packets. `dropped` counts packets that were lost because tcpdump was too slow."""
 
     captured: int
     received: int
     dropped: int
 
     def missing(self, received: int, interface: str) -> int:
-        """Packets of `received` that were not captured; loopback receives a packet twice and captures it once."""
-        return received - self.dropped - self.captured * (2 if interface == LOOPBACK else 1)
+        """The number of packets among `received` that tcpdump has not captured."""
+        received_for_each = 2 if interface == LOOPBACK else 1  # loopback receives a packet twice, and captures it once
+        return received - self.dropped - self.captured * received_for_each
 
 
 def program() -> str:
@@ -63,35 +65,38 @@ def program() -> str:
 
 
 def capture_of(urls: Iterable[str], folder: Path, process_group: int, prefix: Sequence[str] | None) -> Capture:
-    """tcpdump beside a run. `urls` are the engines', or the broker's; `prefix` is that of their network, if any."""
+    """The capture of a run's packets, not started yet.
+
+    `urls` are those of the engines, or of the broker; `prefix` runs a command in their network, None on this host.
+    """
     ports: set[int] = set()
     for url in urls:
         ports_of_url = ports_of(url)
         if not ports_of_url:
-            raise UserError(f"--capture needs the port in {mask(url)}: which packets are the run's is told by it")
+            raise UserError(f"--capture needs the port in {mask(url)}: the port tells which packets are the run's")
         ports.update(ports_of_url)
     interface = LOOPBACK if prefix is None else EVERY_INTERFACE
     return Capture(sorted(ports), folder / FILE, process_group=process_group, prefix=prefix or (), interface=interface)
 
 
 def ports_of(url: str) -> list[int]:
-    """The port on which peers meet, and the second one if each direction has its own."""
+    """The listener's port, and the second port if each direction has its own."""
     parts = urlsplit(url)
     second = int(dict(parse_qsl(parts.query)).get("back", 0))
     return [port for port in (parts.port, second) if port]
 
 
 class Capture:
-    """A context, inside which the TCP packets of these ports on this interface go to a pcap file.
+    """A context that writes the TCP packets of some ports on an interface to a pcap file.
 
-    `prefix` are words before tcpdump's command that run it in another network namespace. tcpdump joins the process
-    group, which ends with this process. After leaving, `captured` is known, or `problem` says why it is not.
+    `prefix`: the words before tcpdump's command that run it in another network namespace. tcpdump joins the process
+    group, which ends with this process. After the context, `captured` has the counts, or `problem` a sentence.
 
     UserError if tcpdump is missing, has no permission or does not know the interface. ClickException if it is silent.
     """
 
     _never_coming: int
-    """Packets that the kernel received before the filter was in place; `_drain` does not wait for that many."""
+    """Packets that the kernel received before the filter was in place; `_drain` does not wait for them."""
 
     def __init__(
         self, ports: list[int], path: Path, *, process_group: int, prefix: Sequence[str] = (), interface: str = LOOPBACK
@@ -128,9 +133,10 @@ class Capture:
             self._end()
 
     def _start(self, tcpdump: str) -> subprocess.Popen[bytes]:
-        """tcpdump writes to stdout: started by root, it becomes another user, who may not open our files.
+        """Start tcpdump, which writes to our file.
 
-        --immediate-mode: else the kernel hands packets over by the buffer, and the last buffer's packets are lost.
+        tcpdump writes to stdout: started by root, it becomes another user, who may not open our files. Without
+        --immediate-mode the kernel hands packets over by the buffer, and the packets of the last buffer are lost.
         """
         interface = ["-i", self._interface, "--immediate-mode", "-p", "-n"]
         sizes = ["-s", str(SNAPLEN), "-B", str(BUFFER_KIB)]
@@ -155,12 +161,12 @@ class Capture:
         return UserError(f"tcpdump cannot capture on {self._interface}: {self._last_words()}")
 
     def _last_words(self) -> str:
-        """tcpdump's latest complaint, else its latest line."""
-        complaints = re.findall("^tcpdump: (.*)", self._stderr, re.MULTILINE)
-        return complaints[-1] if complaints else last_line(self._stderr)
+        """tcpdump's latest error message, or its latest line if there is no error message."""
+        messages = re.findall("^tcpdump: (.*)", self._stderr, re.MULTILINE)
+        return messages[-1] if messages else last_line(self._stderr)
 
     def _drain(self) -> None:
-        """Wait until tcpdump has taken every packet that the kernel has received; its end would lose the rest."""
+        """Wait until tcpdump has taken every packet that the kernel has received; its end would lose the others."""
         now = self._counts(signal.SIGUSR1)
         received = now.received
         end_s = time.monotonic() + DRAIN_S
@@ -168,24 +174,31 @@ class Capture:
             now = self._counts(signal.SIGUSR1)
 
     def _counts(self, request: signal.Signals) -> Captured:
-        """tcpdump prints its counts on SIGUSR1; on SIGINT it prints them and ends."""
+        """Ask tcpdump for its counts: on SIGUSR1 it prints them, on SIGINT it prints them and ends."""
         self._process.send_signal(request)
-        if words := self._read(COUNTS):
-            return Captured(*map(int, words.groups()))
-        raise click.ClickException(f"the capture is not whole, tcpdump ended: {self._last_words()}")
+        counts = self._read(COUNTS)
+        if counts is None:
+            raise click.ClickException(f"the capture is not whole, tcpdump ended: {self._last_words()}")
+        captured, received, dropped = map(int, counts.groups())
+        return Captured(captured=captured, received=received, dropped=dropped)
 
     def _read(self, expected: re.Pattern[str]) -> re.Match[str] | None:
         """Read stderr up to the next match; None if tcpdump ended without one. ClickException if it is silent."""
         assert self._process.stderr
-        end_s = time.monotonic() + PATIENCE_S
-        while not (words := expected.search(self._stderr)):
-            if not select.select([self._process.stderr], [], [], max(0.0, end_s - time.monotonic()))[0]:
+        deadline_s = time.monotonic() + PATIENCE_S
+        match = expected.search(self._stderr)
+        while match is None:
+            left_s = max(0.0, deadline_s - time.monotonic())
+            readable, _, _ = select.select([self._process.stderr], [], [], left_s)
+            if not readable:
                 raise click.ClickException(f"tcpdump said nothing for {PATIENCE_S:g} s")
-            if not (more := os.read(self._process.stderr.fileno(), 4096)):
+            more = os.read(self._process.stderr.fileno(), 4096)
+            if not more:
                 return None
             self._stderr += more.decode(errors="replace")
-        self._stderr = self._stderr[words.end() :]
-        return words
+            match = expected.search(self._stderr)
+        self._stderr = self._stderr[match.end() :]
+        return match
 
     def _end(self) -> None:
         """Let tcpdump write its remaining packets if it has printed its last counts, else kill it at once."""

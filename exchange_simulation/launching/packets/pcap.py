@@ -53,14 +53,14 @@ Ends = tuple[bytes, int, bytes, int]
 
 @dataclass
 class Traffic:
-    """One end's segments to the other."""
+    """The segments that one end of a connection sent to the other."""
 
     segments: int = 0
     payload_bytes: int = 0
 
 
 class BadCapture(ValueError):
-    """A sentence about a damaged or unknown capture."""
+    """The capture is damaged, or of an unknown kind; the message is a sentence."""
 
 
 class Segment(NamedTuple):
@@ -78,9 +78,12 @@ def compare_with_counters(
     `off_by` is a share, 0 to 1, of the larger count. A capture also has handshakes and goodbyes, which a run's counters
     leave out, so a short run is off by more. Segments that leave in one piece are captured as one.
     """
-    seen, problem = _traffic(capture)
-    rows = [row for row in packet_rows(record) if (row.source, row.destination) in seen]
-    directions = [_both(row, seen[row.source, row.destination]) for row in rows]
+    traffic_by_direction, problem = _traffic_or_problem(capture)
+    directions = []
+    for row in packet_rows(record):
+        captured = traffic_by_direction.get((row.source, row.destination))
+        if captured is not None:
+            directions.append(_both_counts(row, captured))
     off_by = {kind: _off_by(directions, kind) for kind in ("segments", "bytes")}
     return {"file": capture.name, **tcpdump_counts, "problem": problem, "off_by": off_by, "directions": directions}
 
@@ -94,23 +97,25 @@ def _off_by(directions: Sequence[Mapping[str, Any]], kind: str) -> float | None:
     return abs(counted_by_kernel - captured) / max(counted_by_kernel, captured, 1)
 
 
-def _traffic(capture: Path) -> tuple[dict[Direction, Traffic], str | None]:
+def _traffic_or_problem(capture: Path) -> tuple[dict[Direction, Traffic], str | None]:
+    """The traffic of each direction, or the sentence why the capture cannot be read."""
     try:
         return counts(capture), None
     except (BadCapture, OSError) as error:
         return {}, str(error)
 
 
-def _both(row: PacketRow, seen: Traffic) -> dict[str, Any]:
+def _both_counts(row: PacketRow, captured: Traffic) -> dict[str, Any]:
+    """One of run.json's `directions`: the kernel's counts and the captured ones."""
     return {
         "from": row.sender,
         "to": row.receiver,
         "source": row.source,
         "destination": row.destination,
         "segments": row.segments,
-        "segments_captured": seen.segments,
+        "segments_captured": captured.segments,
         "bytes": row.bytes,
-        "bytes_captured": seen.payload_bytes,
+        "bytes_captured": captured.payload_bytes,
     }
 
 
@@ -124,7 +129,7 @@ def counts(path: Path) -> dict[Direction, Traffic]:
 
 
 def counted(content: bytes) -> dict[Direction, Traffic]:
-    """The same for a capture in memory."""
+    """The traffic of each direction of a capture in memory. BadCapture as from `counts`."""
     return _counts(io.BytesIO(content))
 
 
@@ -140,7 +145,7 @@ def _counts(file: BinaryIO) -> dict[Direction, Traffic]:
 
 
 def _format(file: BinaryIO) -> tuple[type[PktHdr], int]:
-    """Read the file's header. Returns the class of its frames' headers, by their byte order, and the link type."""
+    """Read the file's header. Returns the class of the frames' headers, by their byte order, and the link type."""
     content = file.read(FileHdr.__hdr_len__)
     frame_header = MAGIC_TO_PKT_HDR.get(int.from_bytes(content[:4], "big"))
     if len(content) < FileHdr.__hdr_len__ or frame_header not in (PktHdr, LEPktHdr):
@@ -153,8 +158,11 @@ def _format(file: BinaryIO) -> tuple[type[PktHdr], int]:
 
 
 def _frames(file: BinaryIO, frame_header: type[PktHdr]) -> Iterator[tuple[bytes, int]]:
-    """Captured bytes of each frame, and its length on the wire. dpkt's own Reader keeps that length to itself."""
-    while content := file.read(frame_header.__hdr_len__):
+    """The captured bytes of each frame, and the frame's length on the wire, which dpkt's own Reader does not return."""
+    while True:
+        content = file.read(frame_header.__hdr_len__)
+        if not content:
+            return
         if len(content) < frame_header.__hdr_len__:
             raise BadCapture(f"the capture ends inside a frame's header, at byte {file.tell()}")
         header = frame_header(content)
@@ -173,7 +181,7 @@ def _direction(ends: Ends) -> Direction:
 
 
 def segment(frame: bytes, link_type: int, bytes_on_wire: int) -> Segment | None:
-    """The TCP segment in a captured frame; None if it is no TCP over IP, or a later fragment.
+    """The TCP segment in a captured frame; None if the frame has none, or a fragment that is not the first.
 
     BadCapture if the capture has too few bytes of the frame, or lengths in it that cannot be.
     """
@@ -185,9 +193,15 @@ def segment(frame: bytes, link_type: int, bytes_on_wire: int) -> Segment | None:
     if version not in (None, 4, 6):
         return None
     try:
-        ip = _ip6(packet) if version == 6 else IP(packet)
-        is_tcp = _is_tcp_over_ip6(ip) if version == 6 else ip.p == IP_PROTO_TCP and ip.offset == 0
-        return _segment(ip, ip.data, bytes_on_wire - link.header_bytes) if is_tcp else None
+        if version == 6:
+            ip = _ip6(packet)
+            is_tcp = _is_tcp_over_ip6(ip)
+        else:
+            ip = IP(packet)
+            is_tcp = ip.p == IP_PROTO_TCP and ip.offset == 0
+        if not is_tcp:
+            return None
+        return _segment(ip, ip.data, bytes_on_wire - link.header_bytes)
     except NeedData as error:
         raise BadCapture(f"a frame is cut short after {len(frame)} bytes: capture at least 96 of each") from error
     except Error as error:
@@ -202,16 +216,16 @@ def _ip6(packet: bytes) -> IP6:
 
 
 def _is_tcp_over_ip6(ip: IP6) -> bool:
-    """True unless another protocol is behind the headers, or a fragment that is not the first."""
+    """True if TCP is behind the headers, and the packet is no fragment, or the first one."""
     fragments = [header for header in ip.all_extension_headers if hasattr(header, "frag_off")]
     protocol = getattr(ip, "p", None)  # an encrypted packet has none
     return protocol == IP_PROTO_TCP and not any(header.frag_off for header in fragments)
 
 
 def _segment(ip: IP | IP6, tcp: TCP | bytes, bytes_on_wire: int) -> Segment:
-    """The segment in an IP packet, whose length field is 0 if offloading made the packet too long for it."""
+    """The segment in an IP packet. The packet's length field is 0 if offloading made the packet too long for it."""
     if not isinstance(tcp, TCP):
-        tcp = TCP(tcp)  # dpkt leaves what it cannot decode as it is: this says why
+        tcp = TCP(tcp)  # dpkt could not decode these bytes, and hid the reason: this raises it
     if isinstance(ip, IP6):
         headers_bytes = ip.__hdr_len__ + sum(header.length for header in ip.all_extension_headers)
         packet_bytes = ip.__hdr_len__ + ip.plen if ip.plen else bytes_on_wire

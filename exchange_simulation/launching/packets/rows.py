@@ -23,7 +23,7 @@ Socket = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Packets:
-    """Packets of a run; `bytes` are TCP payload. Means are None without packets, and where the record lacks a part."""
+    """Packets of a run; `bytes` are TCP payload. A mean is None without packets, or if the record lacks a part."""
 
     segments: int
     bytes: int
@@ -36,8 +36,9 @@ class Packets:
 
     @property
     def mean_gap_us(self) -> float | None:
-        """The mean time between two of them."""
-        return _ratio(self.duration_s and self.duration_s * 1e6, self.segments)
+        """The mean time between two packets."""
+        duration_us = None if self.duration_s is None else self.duration_s * 1e6
+        return _ratio(duration_us, self.segments)
 
     @property
     def per_order(self) -> float | None:
@@ -49,7 +50,8 @@ class PacketRow(Packets):
     """One direction of one connection.
 
     source, destination   addresses, as 127.0.0.1:4711
-    retransmits           the sender's, as tcp_nodelay; both None if the sender is no component of ours
+    retransmits           of the sender; None if the sender is no component of ours
+    tcp_nodelay           of the sender; None if the sender is no component of ours
     orders_per_s          offered load; None without a schedule
     """
 
@@ -69,8 +71,11 @@ class PacketRow(Packets):
 
 
 def packet_rows(record: Mapping[str, Any]) -> list[PacketRow]:
-    """Each direction of each connection once, from run.json's content; counted by the sender, if that is ours."""
-    ends = {(end["local"], end["peer"]): end for end in record.get("sockets") or () if _counted(end)}
+    """Each direction of each connection once, from run.json's content.
+
+    The counts are the sender's, or the receiver's if the sender is no component of ours.
+    """
+    ends = {(end["local"], end["peer"]): end for end in record.get("sockets") or () if _has_counters(end)}
     rows: list[PacketRow] = []
     for end in ends.values():
         far_end = ends.get((end["peer"], end["local"]))
@@ -79,25 +84,31 @@ def packet_rows(record: Mapping[str, Any]) -> list[PacketRow]:
 
 
 def exchange_total(record: Mapping[str, Any]) -> Packets | None:
-    """All packets of orders and answers, as the paper counts those to and from its broker; None if none was counted."""
+    """All packets of orders and answers, counted as the paper counts packets to and from its broker.
+
+    None if no connection has counters.
+    """
     ends = [end for end in record.get("sockets") or () if role_of(str(end.get("component"))) in EXCHANGE_ROLES]
     rows = packet_rows({**record, "sockets": ends})
     segments = sum(row.segments for row in rows)
     payload = sum(row.bytes for row in rows)
-    return Packets(segments=segments, bytes=payload, **_span(record)) if rows else None
+    if not rows:
+        return None
+    return Packets(segments=segments, bytes=payload, **_duration_and_orders(record))
 
 
-def _span(record: Mapping[str, Any]) -> dict[str, Any]:
+def _duration_and_orders(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of Packets that are the same for all packets of a run."""
     return {"duration_s": record.get("duration_s"), "orders_sent": record.get("counts", {}).get("orders_sent")}
 
 
-def _counted(end: Socket) -> bool:
-    """True if the system has counters."""
+def _has_counters(end: Socket) -> bool:
+    """True if the system that recorded the socket has counters of packets."""
     return all(isinstance(end.get(name), int) for name in ("segments_out", "bytes_out", "segments_in", "bytes_in"))
 
 
 def _directions(record: Mapping[str, Any], end: Socket, far: Socket | None) -> Iterator[PacketRow]:
-    """The direction that `end` sent, and the one it received unless the far end counts that."""
+    """The direction in which `end` sent, and the one in which it received unless the far end counts that one."""
     other = far["component"] if far else _stranger(record)
     yield _row(record, end, "out", end["component"], other)
     if far is None:
@@ -111,7 +122,7 @@ def _stranger(record: Mapping[str, Any]) -> str:
 
 
 def _row(record: Mapping[str, Any], end: Socket, way: str, sender: str, receiver: str) -> PacketRow:
-    """The direction that `end` sent, for the way `out`, or received, for the way `in`, by its counters."""
+    """The counters of `end` for one direction: `way` is `out` for its own packets, `in` for those it received."""
     is_sender = way == "out"
     return PacketRow(
         sender=sender,
@@ -123,7 +134,7 @@ def _row(record: Mapping[str, Any], end: Socket, way: str, sender: str, receiver
         retransmits=end.get("retransmits") if is_sender else None,
         tcp_nodelay=end.get("tcp_nodelay") if is_sender else None,
         orders_per_s=record.get("settings", {}).get("orders_per_s"),
-        **_span(record),
+        **_duration_and_orders(record),
     )
 
 
