@@ -1,7 +1,7 @@
 """AMQP 0-9-1 through a broker. The modules with pika and numba load when the first link is made.
 
-docs/transports.md has the options that can be turned. Beside them `?pair=` names one of several pairs that share a
-direct exchange; under `?subscriber=` a durable subscriber of fanout or topic finds its queue again.
+docs/transports.md has the options for users. Two further options are for this program: `?pair=` names one of several
+pairs that share a direct exchange; by `?subscriber=` a durable subscriber of fanout or topic finds its queue again.
 """
 
 import time
@@ -11,9 +11,9 @@ from transports.base import Address, Link, Pattern
 from transports.declaration import BUFFERS, Transport, WholeNumberOption, later
 
 OPEN_S = 60.0
-"""The seconds that a broker may take for a link."""
+"""The seconds that a broker may take to set up a link."""
 QUEUE_S = 0.02
-"""The seconds that it may take for each further queue."""
+"""The further seconds that a broker may take for each queue."""
 
 
 def listen(address: Address) -> Link:
@@ -21,7 +21,7 @@ def listen(address: Address) -> Link:
 
 
 def connect(address: Address, _until_ns: int) -> Link:
-    """The broker must be there. The listener may come later: its queue takes what is sent until then."""
+    """Open a connector's link. The broker must be there; the listener may come later: its queue keeps messages."""
     return _open(address, listens=False)
 
 
@@ -33,7 +33,9 @@ def _open(address: Address, listens: bool) -> Link:
     until_ns = time.monotonic_ns() + int((OPEN_S + len(address.keys) * QUEUE_S) * 1e9)
     if address.pattern is Pattern.SCAN and not listens:
         return ScanningLink(address, until_ns)
-    return (TwoConnections if address.simplex else AmqpLink)(address, listens, until_ns)
+    if address.simplex:
+        return TwoConnections(address, listens, until_ns)
+    return AmqpLink(address, listens, until_ns)
 
 
 TRANSPORT = Transport(

@@ -29,25 +29,25 @@ class Delivery(NamedTuple):
 
     name: str
     acks: bool
-    """The consumer acknowledges in batches; the broker gives what a dead consumer did not acknowledge to the next."""
+    """The consumer acknowledges in batches; the broker gives a dead consumer's unacknowledged messages to the next."""
     confirms: bool
     """The broker confirms each publish, and returns a message that no queue takes."""
     durable: bool
     """Queues and messages outlive the broker."""
     prefetch: int = PREFETCH
-    """At most this many deliveries are unacknowledged: they are set aside while a publisher waits for confirms."""
+    """The most deliveries without an acknowledgement; they are set aside while a publisher waits for confirms."""
     ack_batch: int = ACK_BATCH
     """Deliveries that one acknowledgement settles while they keep coming."""
     confirm_window: int = CONFIRM_WINDOW
-    """At most this many publishes wait for the broker's confirm."""
+    """The most publishes that wait for the broker's confirm."""
     queue: str = CLASSIC
-    """The kind of the queues that have a name."""
+    """The kind of the queues that have a name: classic, quorum or stream."""
 
 
 DELIVERIES = {
     delivery.name: delivery
     for delivery in (
-        Delivery("lossy", acks=False, confirms=False, durable=False),  # the paper's
+        Delivery("lossy", acks=False, confirms=False, durable=False),  # as in the paper
         Delivery("acked", acks=True, confirms=False, durable=False),
         Delivery("confirmed", acks=True, confirms=True, durable=False),
         Delivery("durable", acks=True, confirms=True, durable=True),
@@ -73,7 +73,10 @@ class BrokerAddress:
 
     @classmethod
     def of(cls, address: Address) -> BrokerAddress:
-        """BadAddress if a part is missing or wrong, or if the URL has a password. `Transport.check` goes before it."""
+        """The parts of an address that `Transport.check` has accepted. BadAddress if a part is missing or wrong.
+
+        BadAddress, too, if the URL has a password.
+        """
         parts = urlsplit(address.url)
         if parts.password is not None:
             raise BadAddress(f"{address.masked_url}: a URL takes no password: set {PASSWORD}, or {PASSWORD_FILE}")
@@ -100,14 +103,15 @@ class BrokerAddress:
 
 
 def _delivery(address: Address) -> Delivery:
-    """The guarantee with the numbers that the address gives. BadAddress for one that has nothing to act upon."""
+    """The delivery guarantee with the numbers that the address gives. BadAddress for an option without effect."""
     delivery = DELIVERIES[address.options.get("delivery", "lossy")]
-    given = {name: int(address.options[name]) for name in ACTS_UPON if name in address.options}
+    given = {name: int(address.options[name]) for name in NEEDS_OF_OPTIONS if name in address.options}
     kind = address.options.get("queue", CLASSIC)
-    if address.pattern is Pattern.ROUTED:  # links of several guarantees have one address
-        given = {name: value for name, value in given.items() if getattr(delivery, ACTS_UPON[name][0])}
+    if address.pattern is Pattern.ROUTED:
+        # Links of several guarantees share one address, so its options may be for another link: leave those out.
+        given = {name: value for name, value in given.items() if getattr(delivery, NEEDS_OF_OPTIONS[name][0])}
     for name in given:
-        field, needed = ACTS_UPON[name]
+        field, needed = NEEDS_OF_OPTIONS[name]
         if not getattr(delivery, field):
             allowed = " or ".join(other.name for other in DELIVERIES.values() if getattr(other, field))
             raise BadAddress(
@@ -131,12 +135,12 @@ def _delivery(address: Address) -> Delivery:
     return delivery._replace(queue=CLASSIC if address.pattern is Pattern.FAN_IN else kind)
 
 
-ACTS_UPON = {
+NEEDS_OF_OPTIONS = {
     "prefetch": ("acks", "acknowledgements"),
     "ack_batch": ("acks", "acknowledgements"),
     "confirm_window": ("confirms", "confirms"),
 }
-"""Options with a number, each with the field of Delivery that it needs, and what that is."""
+"""Options with a number: each with the field of Delivery without which it has no effect, and that field in words."""
 
 
 def _check_stream(address: Address, delivery: Delivery) -> None:
@@ -158,7 +162,10 @@ def _keys(address: Address) -> Path | None:
 
 
 def password() -> str:
-    """The password from the environment, or from a file that only its owner can read; else RabbitMQ's default."""
+    """The password from the environment, or from a file that only its owner can read; else RabbitMQ's default.
+
+    BadAddress if the file cannot be read, or others can read it.
+    """
     if PASSWORD in os.environ:
         return os.environ[PASSWORD]
     if PASSWORD_FILE not in os.environ:

@@ -1,7 +1,7 @@
 """RabbitMQ as the broker of a run, and short connections of our own to a run's queues.
 
-A run meets a private node, the user's standing node, or a broker at a given address. The connections count a run's
-messages, delete its queues, or leave messages in them; they use AMQP only, and none of the broker's tools.
+A run uses a private node, the user's standing node, or a broker at a given address. The connections count a run's
+messages, delete its queues, or leave messages in them. They speak AMQP, so they need none of the broker's tools.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ class RabbitMq(Broker):
     def standing(self, nodelay: bool) -> RunningBroker | None:
         """The node of `exchange broker start`, if its sockets have this TCP_NODELAY."""
         node = running_node()
-        return _running(node) if node is not None and node.facts()["settings"]["nodelay"] == nodelay else None
+        if node is None or node.facts()["settings"]["nodelay"] != nodelay:
+            return None
+        return _running(node)
 
     def probe(self, url: str, link_addresses: Sequence[Address]) -> RabbitMqProbe:
         run = link_addresses[0].token
@@ -201,7 +203,10 @@ def _leave(session: BrokerSession, broker: BrokerAddress, queue: Queue, body: by
     for number in range(count):
         properties = pika.BasicProperties(delivery_mode=mode, correlation_id=f"{absent}{number:016x}")
         session.channel.basic_publish(queue.exchange.name, queue.key, body, properties)
-    # A queue may report its length before it has seen all that came.
-    while (length := queue_length(session, queue.name, until_ns)) != count:
+    # A queue may report its length before it has handled all messages that came.
+    while True:
+        length = queue_length(session, queue.name, until_ns)
+        if length == count:
+            return
         if time.monotonic_ns() > until_ns:
             raise TransportError(f"{length} of {count} messages lie in {queue.name}")

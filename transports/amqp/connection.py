@@ -70,10 +70,13 @@ class AmqpStream:
     """A connected socket and its buffers; no call blocks. pika writes here too, so all frames keep their order.
 
     incoming[begin:end] has come and is not consumed; outgoing[_first:last] is written and has not left.
-    `receive` takes bytes for pika. `lost` is called once, with the reason if it is not ours, when the connection ends.
+    `receive` takes bytes for pika. `lost` is called once, at the connection's end: with the reason, None if we end it.
     """
 
-    begin, end, _first, last = (_number(place) for place in (BEGIN, END, FIRST, LAST))
+    begin = _number(BEGIN)
+    end = _number(END)
+    _first = _number(FIRST)
+    last = _number(LAST)
 
     def __init__(
         self, sock: socket.socket, receive: Callable[[bytes], None], lost: Callable[[Exception | None], None]
@@ -85,7 +88,7 @@ class AmqpStream:
         self.numbers: Longs = np.zeros(NUMBERS, np.int64)
         self._marks = memoryview(self.numbers.data)  # gives Python's own integers, which are faster
         self.memory: Bytes = untouched(INCOMING_BYTES + OUTGOING_BYTES + OTHER_BYTES)
-        """The bytes that came, those to go, and room for others that compiled code needs."""
+        """The incoming bytes, the outgoing ones, and OTHER_BYTES for compiled code."""
         self.incoming = self.memory[:INCOMING_BYTES]
         self.outgoing = self.memory[INCOMING_BYTES : INCOMING_BYTES + OUTGOING_BYTES]
         self._is_open = True
@@ -162,11 +165,12 @@ class AmqpStream:
             self._lost(error)
 
     def abort(self) -> None:
+        """Send what the socket takes at once, then end the connection."""
         self.flush()
         self._lose(None)
 
     def close(self) -> None:
-        """Close without a word to pika."""
+        """Close the socket without telling pika."""
         if self._is_open:
             self._is_open = False
             self._socket.close()
@@ -218,7 +222,7 @@ class OwnConnection(Connection):
     stream: AmqpStream
 
     def __init__(self, parameters: Parameters, callbacks: Callbacks, until_ns: int, buffers: Address | None) -> None:
-        """Connect; `buffers` is the address whose options are those of the socket. OSError if that fails."""
+        """Connect. `buffers`: the address whose options set the buffers of the socket. OSError if that fails."""
         self.timers = Timers()
         self._until_ns = until_ns
         self._buffers = buffers
@@ -233,7 +237,8 @@ class OwnConnection(Connection):
         sock = connect_socket(self.params.host, self.params.port, self._left_s(), self._buffers)
         try:
             set_nodelay(sock.fileno(), True)
-            if tls := self.params.ssl_options:
+            tls = self.params.ssl_options
+            if tls:
                 sock.settimeout(self._left_s())
                 sock = tls.context.wrap_socket(sock, server_hostname=tls.server_hostname)
         except OSError:

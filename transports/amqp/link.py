@@ -34,6 +34,7 @@ messages, and a connection of pika's over a stream of ours for everything else, 
 """
 MOST_UNSENT_BYTES = 1 << 20
 ANY_NUMBER = 1 << 30
+"""Stands for no limit of the messages that may be published."""
 ACK_AFTER_NS = 10_000_000
 """Deliveries wait no longer than this for their acknowledgement, if the link is called by then."""
 
@@ -45,11 +46,13 @@ def warm(address: Address, listens: bool) -> None:
     client.warm(LinkSide.of(address, listens).route(broker.delivery))
 
 
-class _Caused(NamedTuple):
-    """Deliveries that may be acknowledged: `taken` now, `next_taken` once `published` publishes are confirmed."""
+class _Commit(NamedTuple):
+    """How many deliveries may be acknowledged, since all messages sent because of them are confirmed."""
 
     taken: int = 0
+    """Deliveries that may be acknowledged now."""
     next_taken: int = 0
+    """Deliveries that may be acknowledged once `published` publishes are confirmed."""
     published: int = 0
 
 
@@ -73,7 +76,7 @@ class AmqpLink(Link):
         self._loop = loop = self._session.loop
         self._client = client(loop, self._side.route(self._delivery), self._delivery)
         self._acknowledged = self._acknowledged_ns = self._returned = 0
-        self._caused = _Caused()
+        self._commit = _Commit()
         self._has_looked = False
         try:
             self._session.open(until_ns)
@@ -121,7 +124,7 @@ class AmqpLink(Link):
         return batch.count - before
 
     def _acknowledge(self, at_once: bool = False) -> None:
-        """Acknowledge earlier messages, which are dealt with by now, once there are many or some time has passed."""
+        """Acknowledge the messages of earlier calls of `receive`, once there are many or some time has passed."""
         if not self._delivery.acks:
             return
         taken = self._client.taken + self._client.too_long
@@ -140,10 +143,10 @@ class AmqpLink(Link):
             self._acknowledged_ns = now_ns
 
     def _committed(self, taken: int) -> int:
-        """How many deliveries were handled so early that the broker has confirmed everything sent because of them."""
-        if self._client.confirmed >= self._caused.published:
-            self._caused = _Caused(self._caused.next_taken, taken, self._client.published)
-        return self._caused.taken
+        """The number of deliveries for which the broker has confirmed all messages sent because of them."""
+        if self._client.confirmed >= self._commit.published:
+            self._commit = _Commit(self._commit.next_taken, taken, self._client.published)
+        return self._commit.taken
 
     def send(self, batch: FrameBatch, first: int) -> int:
         if self.free_places <= 0:
@@ -158,8 +161,11 @@ class AmqpLink(Link):
 
     def lend(self) -> Lent | None:
         """The compiled calls; None if the link has one way only, acknowledges, waits for confirms, or is blocked."""
-        is_plain = self._consumes and self._publishes and not (self._delivery.acks or self._delivery.confirms)
-        return None if not is_plain or self._session.blocked_since_ns else self._client.lend(self._settle_lent)
+        has_both_ways = self._consumes and self._publishes
+        is_lossy = not self._delivery.acks and not self._delivery.confirms
+        if not has_both_ways or not is_lossy or self._session.blocked_since_ns:
+            return None
+        return self._client.lend(self._settle_lent)
 
     def _settle_lent(self) -> None:
         self._client.settle()
@@ -168,7 +174,7 @@ class AmqpLink(Link):
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
         self._check()
         if not (readable and self._has_looked):
-            self._client.serve()  # a frame that is no message would end each sleep at once
+            self._client.serve()  # read frames that are no messages: unread, they would end each sleep at once
         self._has_looked = False
         if (readable and self._client.has_more) or (writable and self.free_places > 0):
             return
@@ -176,7 +182,7 @@ class AmqpLink(Link):
         self._loop.sleep(until_ns)
 
     def serve(self) -> None:
-        """Read what came and send what was written, without waiting: the other connection waits for both."""
+        """Read the bytes that came and send those that were written, without waiting; the other connection waits."""
         self._client.serve()
         self._loop.flush()
         self._session.check()
@@ -197,14 +203,15 @@ class AmqpLink(Link):
         return self._delivery.confirm_window - self._client.published + self._client.confirmed
 
     def left(self, until_ns: int) -> int:
-        """The number of messages that lie in the queues that this end consumes."""
-        return sum(queue_length(self._session, queue, until_ns) for queue in self._queues[: len(self._side.consumes)])
+        """The number of messages in the queues that this end consumes."""
+        consumed = self._queues[: len(self._side.consumes)]  # `declares` has them first
+        return sum(queue_length(self._session, queue, until_ns) for queue in consumed)
 
     def sockets(self) -> list[dict[str, Any]]:
         return read_back([self._loop.descriptor], self._nodelay)
 
     def drain(self, until_ns: int) -> bool:
-        """Wait until the broker has taken everything: its confirms show it, or its answer to a last request."""
+        """Wait until the broker has taken every message. Its confirms show that, or its answer to a last request."""
         channel = self._session.channel
         try:
             self._settle(until_ns)
@@ -236,25 +243,32 @@ class AmqpLink(Link):
         }
 
     def _knobs(self) -> dict[str, Any]:
-        """The values of the address's options, without those that had nothing to act upon."""
+        """The values of the address's options, without those that have no effect with this guarantee."""
         delivery = self._delivery
-        acks = {"prefetch": delivery.prefetch, "ack_batch": delivery.ack_batch} if delivery.acks else {}
-        confirms = {"confirm_window": delivery.confirm_window} if delivery.confirms else {}
-        return {"queue": delivery.queue, **acks, **confirms, "heartbeat_s": self._heartbeat_s}
+        knobs: dict[str, Any] = {"queue": delivery.queue}
+        if delivery.acks:
+            knobs["prefetch"] = delivery.prefetch
+            knobs["ack_batch"] = delivery.ack_batch
+        if delivery.confirms:
+            knobs["confirm_window"] = delivery.confirm_window
+        knobs["heartbeat_s"] = self._heartbeat_s
+        return knobs
 
     def excuse(self) -> str:
-        is_blocked = self._session.blocked_since_ns
-        return ": the broker takes no messages, it is in alarm for want of memory or disk" if is_blocked else ""
+        if not self._session.blocked_since_ns:
+            return ""
+        return ": the broker takes no messages, it is in alarm for want of memory or disk"
 
     def close(self, linger_s: float = 1.0) -> None:
-        """Send everything written, wait for confirms, acknowledge what was received; then Close and CloseOk."""
+        """Send all messages, wait for confirms, acknowledge received messages; then Close and CloseOk."""
         until_ns = time.monotonic_ns() + int(linger_s * 1e9)
         with contextlib.suppress(TransportError):
             self._session.check()
             self._settle(until_ns)
             self._acknowledge(at_once=True)
-            for queue in self._side.deletes if self._consumes else ():
-                self._delete(queue, until_ns)
+            if self._consumes:
+                for queue in self._side.deletes:
+                    self._delete(queue, until_ns)
         self._session.close(until_ns)
 
     def _delete(self, queue: str, until_ns: int) -> None:
@@ -262,17 +276,18 @@ class AmqpLink(Link):
         self._session.ask(lambda done: delete(queue, callback=done), until_ns)
 
     def _settle(self, until_ns: int) -> None:
-        """Wait until all is sent and confirmed. TransportError if it cannot be: a lost stream has nothing unsent."""
+        """Wait until all messages are sent and confirmed. TransportError if the connection is lost before."""
         self._session.wait_for(self._is_settled, until_ns)
-        self._session.check()
+        self._session.check()  # a lost stream has nothing unsent, so it looks settled
 
     def _is_settled(self) -> bool:
-        confirmed = not self._delivery.confirms or self._client.confirmed >= self._client.published
-        return self._loop.flush() and confirmed
+        has_left = self._loop.flush()
+        is_confirmed = not self._delivery.confirms or self._client.confirmed >= self._client.published
+        return has_left and is_confirmed
 
 
 class TwoConnections(Link):
-    """Simplex: one connection to publish on, and one to consume on, which waits for both."""
+    """A simplex link: one connection publishes, the other consumes; sleeps are on the latter, and watch both."""
 
     def __init__(self, address: Address, listens: bool, until_ns: int) -> None:
         self.url = address.url
@@ -311,6 +326,6 @@ class TwoConnections(Link):
         return self._outbound.excuse()
 
     def close(self, linger_s: float = 1.0) -> None:
-        """Close the publishing connection first, so that everything leaves."""
+        """Close both connections, the publishing one first, so that all messages leave."""
         self._outbound.close(linger_s)
         self._inbound.close(linger_s)

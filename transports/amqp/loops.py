@@ -50,7 +50,7 @@ class OwnLoop:
         self.connection = OwnConnection(parameters, callbacks, until_ns, buffers)
         self.stream = self.connection.stream
         self.timers = self.connection.timers
-        self._sleepers: dict[tuple[bool, bool], Sleeper] = {}
+        self._sleepers: dict[tuple[bool, ...], Sleeper] = {}
         self._beside: OwnLoop | None = None
         self.consume: Callable[[AmqpStream], None] = _give_pika_everything
 
@@ -67,25 +67,27 @@ class OwnLoop:
         self._sleepers.clear()  # earlier sleepers know one socket only
 
     @property
-    def _both(self) -> list[OwnLoop]:
+    def _loops(self) -> list[OwnLoop]:
+        """This loop, and the one beside it if there is one."""
         return [self] if self._beside is None else [self, self._beside]
 
     def sleep(self, until_ns: int) -> None:
-        unsent = [not loop.flush() for loop in self._both]
-        streams = [loop.stream for loop in self._both]
-        wake_ns = min(until_ns, *(loop.timers.next_due_ns for loop in self._both))
+        unsent = [not loop.flush() for loop in self._loops]
+        streams = [loop.stream for loop in self._loops]
+        wake_ns = min(until_ns, *(loop.timers.next_due_ns for loop in self._loops))
         if not any(stream.holds_back for stream in streams):
             self._sleeper(streams, unsent).sleep(wake_ns)
-        for loop in self._both:
+        for loop in self._loops:
             loop.timers.run_due()
 
     def _sleeper(self, streams: list[AmqpStream], unsent: list[bool]) -> Sleeper:
-        case = unsent[0], unsent[-1]
+        """The sleeper for these streams, which also waits for room on those that have unsent bytes."""
+        case = tuple(unsent)
         if case not in self._sleepers:
-            events = [READABLE | WRITABLE if waits else READABLE for waits in unsent]
-            self._sleepers[case] = Sleeper(
-                [(stream.fd, wanted) for stream, wanted in zip(streams, events, strict=True)]
-            )
+            watched = []
+            for stream, has_unsent in zip(streams, unsent, strict=True):
+                watched.append((stream.fd, READABLE | WRITABLE if has_unsent else READABLE))
+            self._sleepers[case] = Sleeper(watched)
         return self._sleepers[case]
 
     def serve(self) -> None:

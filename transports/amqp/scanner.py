@@ -1,8 +1,8 @@
 """A state machine that makes messages of bytes: the deliveries of our channel, and the broker's confirms.
 
-It points out every other whole frame, for pika. It takes whole frames only: the rest of a stream stays in place until
-more has come. A message whose body is split over frames is put together aside, so other frames and other batches may
-come in between.
+The scanner stops at every other frame, for pika. It takes whole frames only: the rest of a stream stays in place until
+more has come. A message whose body is split over frames is put together in the memory `aside`, so other frames and
+other batches may come in between.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from transports.amqp.wire import (
 )
 from transports.frames import ANSWERED, LONGEST_FRAME, RECEIVED, Bytes, FrameBatch, Longs, ReturnAddresses, untouched
 
-# Why a scan came back; see Stop.
+# The reasons for the end of a scan; see Stop.
 _MORE = 0
 _FOREIGN = 1
 _FULL = 2
@@ -39,7 +39,7 @@ _GET_EMPTY = int(Basic.GetEmpty.INDEX)
 _ACK = int(Basic.Ack.INDEX)
 _NACK = int(Basic.Nack.INDEX)
 
-# Which frame of a message comes next.
+# The frame of a message that comes next.
 _METHOD_NEXT = 0
 _HEADER_NEXT = 1
 _BODY_NEXT = 2
@@ -50,7 +50,7 @@ _CHANNEL = 0
 _FRAME_MAX = 1
 """The most bytes of a frame."""
 _STEP = 2
-"""Which frame of the message comes next."""
+"""The frame of the message that comes next."""
 _LEFT = 3
 """Bytes of the message's body that have not come."""
 _HAVE = 4
@@ -73,12 +73,12 @@ STATE_NUMBERS = 12
 
 
 class Stop(Enum):
-    """Why `scan` came back."""
+    """The reason for the end of a scan."""
 
     MORE = _MORE
-    """It needs bytes that have not come yet."""
+    """The next frame has not come as a whole."""
     FOREIGN = _FOREIGN
-    """The frame consumed last is none of ours: it is for pika."""
+    """The frame consumed last is for pika."""
     FULL = _FULL
     """The batch has no room for the next message."""
     BROKEN = _BROKEN
@@ -134,7 +134,7 @@ def _expect_body(state: Longs, length: int, longest: int) -> None:
 @njit(inline="always")
 def _note_properties(data: Bytes, begin: int, length: int, addresses: Bytes, lengths: Longs, place: int) -> None:
     """Keep a message's properties as its sender's address; keep nothing if they are too long."""
-    lengths[place] = length * (length <= addresses.shape[1])  # without a branch: see scan_frames
+    lengths[place] = length * (length <= addresses.shape[1])  # 0 if too long; no branch here, see scan_frames
     addresses[place, : lengths[place]] = data[begin : begin + lengths[place]]
 
 

@@ -21,7 +21,7 @@ from transports.base import Address, BadAddress, CannotListen, PeerGone, Transpo
 
 logging.getLogger("pika").setLevel(logging.CRITICAL)  # `explain` reports each problem, once
 RESOURCE_LOCKED = 405
-OF_ANOTHER_HOST = (62, 64)
+CERTIFICATE_OF_ANOTHER_HOST = (62, 64)
 """X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH, which Python does not name."""
 
 
@@ -53,7 +53,7 @@ def _tls(address: BrokerAddress) -> ssl.SSLContext:
 
 
 class BrokerSession:
-    """A connected socket at first; `open` makes it a connection with a channel.
+    """A connection with one channel. The constructor connects the socket; `open` opens connection and channel.
 
     `ask` waits for an answer of the broker; `check` raises once the connection has ended.
     """
@@ -61,7 +61,7 @@ class BrokerSession:
     def __init__(
         self, address: BrokerAddress, loop_of: Callable[..., Loop], until_ns: int, buffers: Address | None = None
     ) -> None:
-        """Connect over a new loop; `buffers` is the address whose options are those of its socket."""
+        """Connect over a new loop. `buffers`: the address whose options set the buffers of the socket."""
         self._address = address
         self._where = f"{address.host}:{address.port}"
         self._problem: BaseException | None = None
@@ -115,18 +115,24 @@ class BrokerSession:
             self._problem = self._problem or reason
 
     def _block(self, since_ns: int) -> None:
-        """Note how long the broker took no publishes (memory or disk alarm)."""
-        self.blocked_ns += time.monotonic_ns() - self.blocked_since_ns if self.blocked_since_ns else 0
+        """Note the time since which the broker takes no publishes (memory or disk alarm); 0 if it takes them."""
+        if self.blocked_since_ns:
+            self.blocked_ns += time.monotonic_ns() - self.blocked_since_ns
         self.blocked_since_ns = since_ns
 
     @property
     def blocked_s(self) -> float:
         """Seconds for which the broker has taken no publishes."""
-        now_ns = time.monotonic_ns() - self.blocked_since_ns if self.blocked_since_ns else 0
-        return (self.blocked_ns + now_ns) / 1e9
+        blocked_ns = self.blocked_ns
+        if self.blocked_since_ns:
+            blocked_ns += time.monotonic_ns() - self.blocked_since_ns
+        return blocked_ns / 1e9
 
     def ask(self, request: Callable[[Callable[..., None]], object], until_ns: int) -> tuple[Any, ...]:
-        """Make a request that takes a callback, and return the arguments of that call. TransportError without one."""
+        """Make a request of pika's that takes a callback, wait, and return the arguments with which pika calls it.
+
+        TransportError if the broker refuses the request, or does not answer in time.
+        """
         self.check()
         answers: list[tuple[Any, ...]] = []
         try:
@@ -183,7 +189,7 @@ def explain(problem: BaseException, address: BrokerAddress) -> NoReturn:
         case exceptions.StreamLostError() | exceptions.AMQPHeartbeatTimeout():
             raise PeerGone(f"{where} went away") from problem
         case ssl.SSLError() as error:
-            raise BadAddress(f"{where} {_without_tls(error, address)}") from problem
+            raise BadAddress(f"{where} {_tls_problem(error, address)}") from problem
         case OSError() as error:
             raise PeerGone(f"{where} cannot be reached: {error.strerror or error}") from problem
         case other:
@@ -191,16 +197,16 @@ def explain(problem: BaseException, address: BrokerAddress) -> NoReturn:
 
 
 def _is_exclusive(closed: exceptions.ChannelClosedByBroker) -> bool:
-    """Whether somebody else has the queue; a broker gives the same code to a user who lacks a permission."""
+    """True if another consumer has the queue. RESOURCE_LOCKED says so; ACCESS_REFUSED may also mean a permission."""
     return closed.reply_code == RESOURCE_LOCKED or "exclusive" in closed.reply_text
 
 
-def _without_tls(error: ssl.SSLError, address: BrokerAddress) -> str:
-    """The end of a sentence: why there is no TLS, and what to do."""
+def _tls_problem(error: ssl.SSLError, address: BrokerAddress) -> str:
+    """The end of a sentence about a failed TLS handshake: the reason, and what to do."""
     match error:
         case ssl.SSLError(reason=reason) if address.keys is not None and reason != "WRONG_VERSION_NUMBER":
             return f"and this end have no keys in common ({reason}): give both those of {address.keys}"
-        case ssl.SSLCertVerificationError(verify_code=code) if code in OF_ANOTHER_HOST:
+        case ssl.SSLCertVerificationError(verify_code=code) if code in CERTIFICATE_OF_ANOTHER_HOST:
             return f"has a certificate, but the certificate is not for {address.host!r}: use a name that is in it"
         case ssl.SSLCertVerificationError(verify_message=why):
             return f"has a certificate, but the certificate is not trusted ({why}): {CA_FILE} is to name the CA's file"
@@ -211,10 +217,19 @@ def _without_tls(error: ssl.SSLError, address: BrokerAddress) -> str:
 
 def _innermost(problem: BaseException) -> BaseException:
     """The exception under the layers in which pika's connection workflow wraps it."""
-    while True:
-        inner = getattr(problem, "exception", None) or (getattr(problem, "exceptions", None) or [None])[-1]
-        if inner is None and len(problem.args) == 1 and isinstance(problem.args[0], BaseException):
-            inner = problem.args[0]
-        if not isinstance(inner, BaseException):
-            return problem
+    inner = _wrapped(problem)
+    while inner is not None:
         problem = inner
+        inner = _wrapped(problem)
+    return problem
+
+
+def _wrapped(problem: BaseException) -> BaseException | None:
+    """The exception that one of pika's wraps: its `exception`, the last of its `exceptions`, or its one argument."""
+    inner = getattr(problem, "exception", None)
+    several = getattr(problem, "exceptions", None)
+    if not inner and several:
+        inner = several[-1]
+    if inner is None and len(problem.args) == 1:
+        inner = problem.args[0]
+    return inner if isinstance(inner, BaseException) else None

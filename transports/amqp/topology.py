@@ -68,7 +68,7 @@ class Queue(NamedTuple):
 class Route(NamedTuple):
     """The exchange and key of an end's messages; the broker returns a `mandatory` message that no queue takes.
 
-    tries     the first message is mandatory: it shows whether any queue takes the key, at no cost to the others
+    tries     only the first message is mandatory: it shows whether any queue takes the key
     asker     16 hexadecimal digits: the messages are requests, and their correlation ids begin with these digits
     reply_to  the queue for the answers to these requests; empty if the requests do not name one
     answers   the messages are answers: each has its request's correlation id, and goes to its reply-to without `key`
@@ -146,9 +146,11 @@ class LinkSide(NamedTuple):
 
     @property
     def declares(self) -> tuple[Queue, ...]:
-        """All queues of the link with a name, since either end may come first, and this end's own queues."""
-        others = self.publishes_to
-        return self.consumes + (() if others is None or not others.name else (others,))
+        """The queues to declare: this end's own, then the named one it publishes to: either end may come first."""
+        target = self.publishes_to
+        if target is None or not target.name:
+            return self.consumes
+        return (*self.consumes, target)
 
     def route(self, delivery: Delivery) -> Route:
         """The route of this end's messages; empty if it publishes nothing."""
@@ -173,9 +175,10 @@ class LinkSide(NamedTuple):
     @property
     def deletes(self) -> list[str]:
         """Named queues that nobody needs once this end has gone."""
-        scanned = [self.publishes_to] if self.answers and self.publishes_to is not None else []
-        alone = [queue for queue in self.consumes if not queue.shared]
-        return [queue.name for queue in (*alone, *scanned) if queue.name]
+        queues = [queue for queue in self.consumes if not queue.shared]
+        if self.answers and self.publishes_to is not None:
+            queues.append(self.publishes_to)  # a scan's responses
+        return [queue.name for queue in queues if queue.name]
 
     @property
     def exchanges(self) -> set[Exchange]:
@@ -210,7 +213,7 @@ def queue_arguments(queue: Queue, delivery: Delivery) -> dict[str, object]:
 
 
 def check_kind(kind: str, properties: Mapping[str, Any], broker: BrokerAddress) -> None:
-    """BadAddress if the broker, by its own words about itself, lacks this kind of queue."""
+    """BadAddress if the broker lacks this kind of queue, to judge by the product and version that it reports."""
     product = properties.get("product", "a broker of unknown make")
     version = str(properties.get("version", ""))
     numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
@@ -276,7 +279,7 @@ def consume(
         _lock(session, queues, until_ns)
 
     def start(name: str, queue: Queue, done: Callable[..., None] | None = None) -> None:
-        # A stream gives what comes from now on, unless it is asked for all.
+        # Without this argument a stream delivers only messages that come from now on.
         arguments = {"x-stream-offset": "first"} if queue.name and delivery.queue == STREAM else None
         channel.basic_consume(name, message, not delivery.acks, not queue.shared, arguments=arguments, callback=done)
 
@@ -287,9 +290,9 @@ def consume(
 
 
 def _lock(session: BrokerSession, queues: Sequence[tuple[str, Queue]], until_ns: int) -> None:
-    """Become the only consumer. A classic queue refuses a second one itself; quorum queues and streams do not.
+    """Become the only consumer of quorum queues and streams. Only a classic queue refuses a second consumer itself.
 
-    So an exclusive queue beside each of them is the lock: nobody else can declare it while we are connected.
+    An exclusive queue beside each of them is the lock: nobody else can declare it while we are connected.
     """
     for name, queue in queues:
         if not queue.name or queue.shared:
