@@ -1,4 +1,4 @@
-"""Two ends of one link, joined as two components would be, and a pump that moves frames until something holds."""
+"""Two ends of one link, joined as two components would be, and functions that move frames until a condition holds."""
 
 from __future__ import annotations
 
@@ -24,16 +24,20 @@ NAMES = itertools.count()
 
 
 def urls() -> list[str]:
-    """Every scheme that a transport serves, in each of its variants: a new transport is picked up unasked.
+    """URLs of every scheme that a transport serves, in each of its variants, so a new transport needs no entry here.
 
-    A broker that no test can start is left out, as that of amqps: tests/transports/amqp has its own.
+    Each has the kind of its place in braces, as in tcp://{port}. A scheme whose broker no test can start is left out,
+    as amqps: tests/transports/amqp has a broker for it.
     """
-    return [
-        f"{scheme}://{{{transport_of(scheme).places[scheme]}}}{'?' + variant if variant else ''}"
-        for scheme in known_schemes()
-        if not has_broker(scheme) or _can_start(scheme)
-        for variant in _variants(scheme)
-    ]
+    templates = []
+    for scheme in known_schemes():
+        if has_broker(scheme) and not _can_start(scheme):
+            continue
+        place = transport_of(scheme).places[scheme]
+        for variant in _variants(scheme):
+            query = f"?{variant}" if variant else ""
+            templates.append(f"{scheme}://{{{place}}}{query}")
+    return templates
 
 
 def _can_start(scheme: str) -> bool:
@@ -42,9 +46,12 @@ def _can_start(scheme: str) -> bool:
 
 
 def _variants(scheme: str) -> list[str]:
-    """The variants that a scheme declares, and a connection for each direction if it can have that."""
+    """The variants that a scheme declares, and one with a connection for each direction if the scheme can have that."""
     transport = transport_of(scheme)
-    return [*(transport.variants or ("",)), *(["topology=simplex"] if scheme in transport.simplex else [])]
+    variants = list(transport.variants or ("",))
+    if scheme in transport.simplex:
+        variants.append("topology=simplex")
+    return variants
 
 
 def deadline_ns(seconds: float = PATIENCE_S) -> int:
@@ -52,14 +59,17 @@ def deadline_ns(seconds: float = PATIENCE_S) -> int:
 
 
 def as_parameter(url: str, *marks: pytest.MarkDecorator) -> pytest.ParameterSet:
-    """Return a URL as a parameter of tests, marked as well if it is at the broker that all tests share."""
+    """Return a URL as a parameter of tests, with a mark if the URL is at the broker that all tests share."""
     if "{broker}" in url:
         return pytest.param(url, marks=[*marks, shares_the_broker])
     return pytest.param(url, marks=marks)
 
 
 def _as_parameter_of_contract(url: str) -> pytest.ParameterSet:
-    """Return the same, `long` where another URL shows the same: zeromq is zeromq+tcp, confirmed acks too."""
+    """Return a URL as a parameter, marked `long` if another URL tests the same.
+
+    zeromq is zeromq+tcp, and `confirmed` acknowledges as `acked` does.
+    """
     if url.startswith("zeromq+tcp:") or url.endswith("delivery=acked"):
         return as_parameter(url, pytest.mark.long)
     return as_parameter(url)
@@ -74,13 +84,18 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return placed(request, tmp_path)
 
 
-SAME = ("topology=", "zeromq+tcp:", "delivery=acked")
-"""No other ways for a pattern: it has connections of its own, zeromq is zeromq+tcp, confirmed has acks as well."""
+LEFT_OUT = ("topology=", "zeromq+tcp:", "delivery=acked")
+"""Parts of URLs that `urls_with` leaves out: only pairs have a topology, zeromq is zeromq+tcp, `confirmed` acks too."""
 
 
 def urls_with(pattern: Pattern) -> list[pytest.ParameterSet]:
     """Return the URLs whose transport has the pattern, as parameters of tests."""
-    return [as_parameter(url) for url in urls() if _has(url, pattern) and not any(same in url for same in SAME)]
+    parameters = []
+    for url in urls():
+        is_left_out = any(part in url for part in LEFT_OUT)
+        if _has(url, pattern) and not is_left_out:
+            parameters.append(as_parameter(url))
+    return parameters
 
 
 def _has(url: str, pattern: Pattern) -> bool:
@@ -89,7 +104,7 @@ def _has(url: str, pattern: Pattern) -> bool:
 
 
 def placed(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The URL of the parameter with a free place in it, and what a test left at a broker taken down behind it."""
+    """Return the URL of the test's parameter with a free place filled in. A broker is cleaned after the test."""
     template: str = request.param
     place = ""
     keys = request.getfixturevalue("keys") if "{keys}" in template else ""
@@ -103,21 +118,24 @@ def placed(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def broker_place_of(
     brokers: Callable[[str], RunningBroker], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[str], str]]:
-    """Gives the place of a scheme's broker, with what its clients need in the environment."""
+    """Return a function: the place of a scheme's broker, whose variables it sets in the environment.
+
+    After the test the queues that it left at the brokers are deleted.
+    """
     used: dict[str, RunningBroker] = {}
 
-    def environment(broker: RunningBroker) -> None:
+    def set_environment(broker: RunningBroker) -> None:
         for name, value in broker.environment.items():
             monkeypatch.setenv(name, value)
 
     def place_of(scheme: str) -> str:
         used[scheme] = brokers(scheme)
-        environment(used[scheme])
+        set_environment(used[scheme])
         return used[scheme].url.partition("://")[2]
 
     yield place_of
     for scheme, broker in used.items():
-        environment(broker)
+        set_environment(broker)
         declared = transport_of(scheme).broker
         probe = declared().probe(broker.url, [Address.parse(broker.url, TOKEN)]) if declared else None
         if probe is not None:
@@ -142,22 +160,24 @@ def until(condition: Callable[[], bool], *links: Link) -> None:
 
 @contextlib.contextmanager
 def publishing(
-    url: str, pattern: Pattern, keys: tuple[str, ...], *of_subscribers: tuple[str, ...]
+    url: str, pattern: Pattern, keys: tuple[str, ...], *keys_of_subscribers: tuple[str, ...]
 ) -> Iterator[tuple[Link, list[Link]]]:
-    """(publisher, a subscriber for each set of keys), all of them there."""
+    """Yield (publisher, a subscriber for each set of keys), once the publisher knows of all of them."""
     with contextlib.ExitStack() as closing:
         publisher = listen(url, TOKEN, pattern, keys)
         closing.callback(publisher.close)
-        subscribers = [connect(publisher.url, TOKEN, deadline_ns(), pattern, each) for each in of_subscribers]
-        for link in subscribers:
-            closing.callback(link.close)
+        subscribers = []
+        for subscriber_keys in keys_of_subscribers:
+            subscriber = connect(publisher.url, TOKEN, deadline_ns(), pattern, subscriber_keys)
+            closing.callback(subscriber.close)
+            subscribers.append(subscriber)
         await_subscribers(publisher, len(subscribers), deadline_ns())
         yield publisher, subscribers
 
 
 @contextlib.contextmanager
 def joined(url: str, token: str = TOKEN, pattern: Pattern = Pattern.PAIR) -> Iterator[tuple[Link, Link]]:
-    """(listener, connector), each with the other's greeting behind it."""
+    """Yield (listener, connector), after each has received a frame of the other."""
     with contextlib.ExitStack() as closing:
         listener = listen(url, TOKEN, pattern)
         closing.callback(listener.close)
@@ -168,6 +188,7 @@ def joined(url: str, token: str = TOKEN, pattern: Pattern = Pattern.PAIR) -> Ite
 
 
 def connect_while_serving(listener: Link, token: str = TOKEN, pattern: Pattern = Pattern.PAIR) -> Link:
+    """Connect in a thread, while this one serves the listener."""
     with ThreadPoolExecutor(1) as pool:
         connecting = pool.submit(connect, listener.url, token, deadline_ns(), pattern)
         until(connecting.done, listener)
@@ -175,7 +196,7 @@ def connect_while_serving(listener: Link, token: str = TOKEN, pattern: Pattern =
 
 
 def greet(connector: Link, listener: Link) -> None:
-    """One frame each way, so that both ends are through their handshake."""
+    """Send one frame each way, so that both ends have finished their handshake."""
     for source, target in ((connector, listener), (listener, connector)):
         assert list(carry(source, target, FrameBatch.of(b"hello"))) == [b"hello"]
 
@@ -185,19 +206,20 @@ def carry(source: Link, target: Link, frames: FrameBatch) -> FrameBatch:
     received = FrameBatch(max(frames.count, 1), frames.used_bytes + frames.largest_frame, frames.largest_frame)
     sent = 0
 
-    def arrived() -> bool:
+    def have_arrived() -> bool:
         nonlocal sent
-        sent = source.send(frames, sent) if sent < frames.count else sent
+        if sent < frames.count:
+            sent = source.send(frames, sent)
         target.receive(received)
         return received.count == frames.count
 
-    until(arrived, target, source)
+    until(have_arrived, target, source)
     return received
 
 
 @contextlib.contextmanager
 def in_thread(work: Callable[[], None]) -> Iterator[None]:
-    """Do it beside the test; what it raises fails the test."""
+    """Do the work in a thread inside the context; an exception of the work fails the test."""
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(work)
         yield

@@ -1,4 +1,4 @@
-"""What the tests of the contract share: who is left out, frames to send, and a link that takes no more."""
+"""Helpers of the tests of the contract: leaving out a transport, frames to send, and a link that takes no more."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ A_BROKER_HAS_ROOM = "a broker takes what nobody reads, until its memory is full"
 
 
 def without_broker(url: str, why: str) -> None:
-    """Leave the test out if the transport declares a broker between the two ends."""
+    """Skip the test if the transport declares a broker between the two ends; `why` is the reason."""
     if has_broker(url):
         pytest.skip(why)
 
 
 def frames(count: int, seed: int = 1) -> list[bytes]:
+    """Random frames of five sizes, the same for the same seed."""
     source = random.Random(seed)
     return [source.randbytes(source.choice((1, 5, 10, 100, 3000))) for _ in range(count)]
 
@@ -28,18 +29,27 @@ def frames(count: int, seed: int = 1) -> list[bytes]:
 def with_little_room(url: str) -> str:
     """Return the address with a high-water mark that is reached soon, if the transport takes one."""
     scheme = url.partition(":")[0]
-    return f"{url}{'&' if '?' in url else '?'}hwm=1000" if "hwm" in transport_of(scheme).takes(scheme) else url
+    if "hwm" not in transport_of(scheme).takes(scheme):
+        return url
+    separator = "&" if "?" in url else "?"
+    return f"{url}{separator}hwm=1000"
 
 
 def fill(link: Link) -> FrameBatch:
-    """Send until nothing more goes, since nobody reads at the other end; frames of which none goes."""
-    chunk, in_vain, chunks = FrameBatch.of(*[bytes(100)] * 1000), 0, 0
-    while in_vain < 5:
-        if link.send(chunk, 0):
-            in_vain, chunks = 0, chunks + 1
+    """Send until the link takes nothing more, since nobody reads at the other end; return frames that it does not take.
+
+    Skip the test if the link takes 1,000 batches.
+    """
+    batch = FrameBatch.of(*[bytes(100)] * 1000)
+    batches_taken = 0
+    refusals = 0
+    while refusals < 5:
+        if link.send(batch, 0):
+            refusals = 0
+            batches_taken += 1
         else:
             link.wait(time.monotonic_ns() + 10_000_000, readable=False, writable=True)
-            in_vain += 1
-        if chunks == 1000:
-            pytest.skip("somebody between takes whatever comes")
-    return chunk
+            refusals += 1
+        if batches_taken == 1000:
+            pytest.skip("a process between the two ends takes all frames")
+    return batch

@@ -1,4 +1,4 @@
-"""Makes distributions that bring a transport, as an installer would leave them in a folder of sys.path."""
+"""Makes distributions that bring a transport, as an installer would put them into a folder of sys.path."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from transports import registry
 
 
 def add_distribution(folder: Path, scheme: str, module: str, text: str) -> None:
-    """Put a module there, and the metadata that names it as the transport of a scheme."""
+    """Write a module into the folder, and the metadata that names it as the transport of a scheme."""
     info = folder / f"{module}-1.0.dist-info"
     info.mkdir(parents=True)
     (folder / f"{module}.py").write_text(text)

@@ -1,4 +1,4 @@
-"""A certificate authority of a test's own, and a broker's certificate by it: made with openssl, on elliptic curves."""
+"""A certificate authority for a test, and a broker's certificate signed by it, made with openssl."""
 
 from __future__ import annotations
 
@@ -18,16 +18,19 @@ class Certificate(NamedTuple):
 
 
 def make_authority(folder: Path, name: str = "ca") -> Certificate:
-    made = Certificate(folder / f"{name}.pem", folder / f"{name}.key")
-    _openssl("req", "-x509", *CURVE, "-subj", f"/CN={name}", "-keyout", made.key, "-out", made.certificate)
-    return made
+    """Make a certificate that signs itself."""
+    authority = Certificate(folder / f"{name}.pem", folder / f"{name}.key")
+    _openssl("req", "-x509", *CURVE, "-subj", f"/CN={name}", "-keyout", authority.key, "-out", authority.certificate)
+    return authority
 
 
 def make_certificate(folder: Path, authority: Certificate, subject: str = "IP:127.0.0.1") -> Certificate:
-    """For a server: an alternative name as openssl has it, which need not be true."""
-    made, request, extension = Certificate(folder / "server.pem", folder / "server.key"), folder / "csr", folder / "ext"
+    """Make a server's certificate. `subject` is its alternative name as openssl writes it, which may be a wrong one."""
+    server = Certificate(folder / "server.pem", folder / "server.key")
+    request = folder / "csr"
+    extension = folder / "ext"
     extension.write_text(f"subjectAltName={subject}\n")
-    _openssl("req", *CURVE, "-subj", "/CN=broker", "-keyout", made.key, "-out", request)
+    _openssl("req", *CURVE, "-subj", "/CN=broker", "-keyout", server.key, "-out", request)
     _openssl(
         "x509",
         "-req",
@@ -36,7 +39,7 @@ def make_certificate(folder: Path, authority: Certificate, subject: str = "IP:12
         "-in",
         request,
         "-out",
-        made.certificate,
+        server.certificate,
         "-extfile",
         extension,
         "-CA",
@@ -45,7 +48,7 @@ def make_certificate(folder: Path, authority: Certificate, subject: str = "IP:12
         authority.key,
         "-CAcreateserial",
     )
-    return made
+    return server
 
 
 def _openssl(*words: object) -> None:

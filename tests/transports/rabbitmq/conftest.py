@@ -1,4 +1,4 @@
-"""Programs that pretend to be RabbitMQ; the real one is the tests' `rabbitmq_node`."""
+"""Shell scripts in RabbitMQ's place; the fixture `rabbitmq_node` has a real node."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def pretender(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Put a shell script in RabbitMQ's place."""
+    """Return a function that puts a shell script in RabbitMQ's place."""
 
     def put(script: str) -> None:
         program = tmp_path / "rabbitmq-server"
