@@ -35,7 +35,7 @@ class RunFacts:
     """Whether every second was offered the same rate."""
     gateways: int = 1
     arm: str = ""
-    """The settings that repeats share: all but the seed and those with a column of their own."""
+    """The settings that repeats share: all but the seed and those that have a column."""
     facts: Mapping[str, float | None] = field(default_factory=dict)
     """Figures from run.json, by the names in spark.summary.FACTS."""
 

@@ -81,7 +81,7 @@ Row = dict[str, Any]
 COMPLETION_COLUMNS = (*OF_SECOND, "last_order", *EXACT, "bucket", "bucket_count")
 MERGED_COLUMNS = [*OF_SECOND, *EXACT, "bucket", "bucket_count"]
 RECORDS_AT_ONCE = 1_000
-"""How many records are read at once: rows are long, with some hundred buckets each."""
+"""The number of records that are read at once: rows are long, with some hundred buckets each."""
 WHOLE_RUN = -1
 """Stands for the second in the whole run's histogram."""
 READ: dict[str, tuple[str, ...]] = {
@@ -96,7 +96,7 @@ TASKS_A_PART = 4
 """More tasks than parts, so that two parts seldom fall into one task."""
 PART = "part"
 PART_PATTERN = "/(experiment=[^/]*/part-[^/]*)$"
-"""Finds what files of the same runs share in their paths; other files all belong to one run."""
+"""Finds the part of a path that files of the same runs share; other files all belong to one run."""
 TABLE = to_arrow_schema(ROWS)
 
 
@@ -165,7 +165,7 @@ class RunRecords:
 
 
 def _with_columns(figures: Row) -> Row:
-    """The figures that the tables have a column for."""
+    """Return the figures that the tables have a column for."""
     return {name: value for name, value in figures.items() if name in FIGURE_COLUMNS}
 
 
@@ -220,7 +220,7 @@ def summary_rows(spark: SparkSession, files: Mapping[str, RecordsFile], runs: Co
 
 
 def as_table(rows: Sequence[Row]) -> pa.Table:
-    """Return a table of the schema ROWS; what a row does not hold is null."""
+    """Return a table of the schema ROWS; figures that a row lacks are null."""
     return pa.Table.from_pylist(list(rows), TABLE)
 
 

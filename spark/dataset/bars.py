@@ -162,17 +162,17 @@ def _stretches(rows: pa.RecordBatch, table: str, every_ns: int) -> Columns:
 def stretch_starts(run: Places, instrument: Places, sequence: Places, time_ns: Places, every_ns: int) -> Places:
     """Find the row that begins each stretch. Numpy divides the time of every row, which takes it six times as long."""
     starts = np.empty(len(run), np.int64)
-    found = 0
+    count = 0
     begin_ns = end_ns = 0
     for row in range(len(run)):
         in_bar = begin_ns <= time_ns[row] < end_ns
         same = run[row] == run[row - 1] and instrument[row] == instrument[row - 1]
         if not (in_bar and same and sequence[row] > sequence[row - 1]):
-            starts[found] = row
-            found += 1
+            starts[count] = row
+            count += 1
             begin_ns = time_ns[row] - time_ns[row] % every_ns
             end_ns = begin_ns + every_ns
-    return starts[:found]
+    return starts[:count]
 
 
 def _traded(rows: pa.RecordBatch, starts: Places, ends: Places) -> Columns:

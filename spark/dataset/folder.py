@@ -94,7 +94,7 @@ class LocalFolder(DatasetFolder):
 
     def size(self, name: str) -> int:
         path = self.local / name
-        return sum(each.stat().st_size for each in (path, *path.rglob("*")) if each.is_file())
+        return sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file())
 
     def touch(self, name: str) -> None:
         (self.local / name).parent.mkdir(parents=True, exist_ok=True)
@@ -140,11 +140,11 @@ class HadoopFolder(DatasetFolder):
     def files(self, name: str) -> list[str]:
         if not self._files.exists(self._path(name)):
             return []
-        found = self._files.listFiles(self._path(name), True)
+        statuses = self._files.listFiles(self._path(name), True)
         below = []
         start = len(self._root_path) + 1
-        while found.hasNext():
-            path = found.next().getPath()
+        while statuses.hasNext():
+            path = statuses.next().getPath()
             if str(path.getName()).startswith("part-"):
                 below.append(str(path.toString())[start:])
         return sorted(below)

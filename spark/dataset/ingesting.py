@@ -1,4 +1,4 @@
-"""The spools of finished runs to a dataset; a line that is in no other table is counted and put in quarantine.
+"""Ingests the spools of finished runs; a line that is in no other table is counted and put in quarantine.
 
 spool files --parse--> records ─┬─▶ a file a kind and part ──replace──▶ tables
 rows of the parts' other runs  ─┘
@@ -53,7 +53,7 @@ class RunSource:
 
 @dataclass(frozen=True)
 class Ingested:
-    """The result of an ingest: how many records went in, and how many lines did not, by run and problem."""
+    """The result of an ingest: the number of records that went in, and of lines that did not, by run and problem."""
 
     runs: int
     new_runs: int = 0
@@ -160,7 +160,7 @@ class _Replacement:
         """Stage these tables without the runs' rows."""
         paths = {name: self._folder.pattern(name) for name in names if self._folder.files(name)}
         rows = {name: self._spark.read.parquet(path).limit(0) for name, path in paths.items()}
-        self.write({name: each.withColumns({KEYS[0]: fn.lit(""), PART: fn.lit(0)}) for name, each in rows.items()})
+        self.write({name: none.withColumns({KEYS[0]: fn.lit(""), PART: fn.lit(0)}) for name, none in rows.items()})
 
     def write(self, tables: Mapping[str, DataFrame]) -> None:
         """Write all tables at once, since Spark plans each for longer than it works on it."""

@@ -20,7 +20,7 @@ from spark.tables.schemas import BOOLEAN, DOUBLE, INT, TEXT
 RUNS = "runs"
 PART = "part"
 RUNS_A_FILE = 64
-"""A new run goes into a file that has room, and stays there; so few files are written anew, and none grows too large
+"""A new run goes into a file that is not full, and stays there; so few files are written anew, and none grows too large
 for a task."""
 
 TYPES = {"status": TEXT, "transport": TEXT, "arm": TEXT, "gateways": INT}
@@ -52,9 +52,9 @@ class IngestedRun:
 
     def row(self) -> dict[str, Any]:
         """Return a row of RUNS_SCHEMA, and PART."""
-        own = {name: getattr(self.record, name) for name in ("experiment", "run", *RUN_FIELDS)}
-        ours = {"fingerprint": self.fingerprint, "has_events": self.has_events, PART: self.part}
-        return {**own, **self.record.facts, **ours}
+        of_record = {name: getattr(self.record, name) for name in ("experiment", "run", *RUN_FIELDS)}
+        of_ingest = {"fingerprint": self.fingerprint, "has_events": self.has_events, PART: self.part}
+        return {**of_record, **self.record.facts, **of_ingest}
 
 
 def part_of_file() -> Column:
@@ -75,7 +75,7 @@ def _ingested(row: dict[str, Any], experiment: str, part: int) -> IngestedRun:
 
 
 def free_parts(there: Iterable[IngestedRun], names: Sequence[Name]) -> list[int]:
-    """Return the part of each named run: the one that has it, or the first of its experiment that has room."""
+    """Return the part of each named run: the one that has it, or the first of its experiment that is not full."""
     parts = {run.name: run.part for run in there}
     used = Counter((experiment, part) for (experiment, _), part in parts.items())
     for name in names:

@@ -1,4 +1,4 @@
-"""The tables of all runs to the summary's tables, which are small, however many orders there were.
+"""Makes the summary's tables of the tables of all runs; they are small, however many orders there were.
 
 The tables of arms hold the paper's figures and table over repeats, and arms that differ in one thing side by side:
 

@@ -37,7 +37,7 @@ def create_views(spark: SparkSession, folder: TablesFolder) -> list[str]:
     for name in tables:
         rows = spark.read.parquet(folder.pattern(name))
         keys = [key for key in KEYS if key in rows.columns]
-        rows.select(*keys, *(each for each in rows.columns if each not in keys)).createOrReplaceTempView(name)
+        rows.select(*keys, *(column for column in rows.columns if column not in keys)).createOrReplaceTempView(name)
     return tables
 
 

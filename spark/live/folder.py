@@ -90,10 +90,10 @@ class LiveFolder:
             self.replace(self._stamp, json.dumps(expected).encode())
             return
         try:
-            found: dict[str, str] = dict(json.loads(self._stamp.read_bytes()))
+            stamp: dict[str, str] = dict(json.loads(self._stamp.read_bytes()))
         except (OSError, ValueError, TypeError) as error:
             raise self.foreign("nothing tells which version began it") from error
-        if differing := [how for name, how in DIFFERENCES.items() if found.get(name) != expected[name]]:
+        if differing := [how for name, how in DIFFERENCES.items() if stamp.get(name) != expected[name]]:
             raise self.foreign(f"it was begun {' and '.join(differing)}")
 
     @contextmanager

@@ -19,7 +19,7 @@ from spark.live.records import growing_lines, identified_records
 from spark.live.table import LiveTable, Totals
 
 LOOK_EVERY = "200 milliseconds"
-"""How often Spark looks for new files. A look takes a few ms; a file waits half of this time on average."""
+"""The time between two looks for new files. A look takes a few ms; a file waits half of this time on average."""
 DISK_FAILURES = ("No space left on device", "Disk quota exceeded", "Permission denied", "Read-only file system")
 
 
@@ -107,7 +107,7 @@ class FollowedRun:
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
-        """Raise what failed in a batch, which says more than Spark's exception about it."""
+        """Raise the failure of a batch, which says more than Spark's exception about it."""
         with typed_errors(self.folder):
             try:
                 yield

@@ -73,7 +73,7 @@ class LiveTable:
         return rows
 
     def _load(self, before: int | None = None) -> None:
-        """Read what complete batches left; only those below `before`, if it is given."""
+        """Read the notes and rows of complete batches; only those below `before`, if it is given."""
         self._facts = LiveFacts()
         self.totals = Totals()
         self._next = 0
@@ -106,8 +106,11 @@ class LiveTable:
         write_table(batch, work)
         new = read_identities(work)
         near = {other for moment in new.moments for other in self._by_moment.get(moment, ())}
-        those = ((other, read_identities(self._file("records", other))) for other in sorted(near))
-        earlier = [other for other, its in those if np.isin(new.identities, its.identities).any()]
+        earlier: list[int] = []
+        for other in sorted(near):
+            identities = read_identities(self._file("records", other)).identities
+            if np.isin(new.identities, identities).any():
+                earlier.append(other)
         if not earlier and len(np.unique(new.identities)) == len(new.identities):
             work.replace(file)
             return new

@@ -96,7 +96,7 @@ def _key(java: Java) -> str:
 
 
 def _remove_abandoned(folder: Path) -> None:
-    """Remove what killed writers left."""
+    """Remove the files that killed writers left."""
     for unfinished in folder.glob("*.jsa.unfinished-*"):
         if time.time() - _written_at(unfinished) > ABANDONED_AFTER_S:
             unfinished.unlink(missing_ok=True)

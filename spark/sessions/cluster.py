@@ -70,7 +70,7 @@ def address_settings(address: str | None) -> dict[str, str]:
 
 
 def authentication(master: str) -> dict[str, str]:
-    """The settings by which driver and executors know each other, and encrypt what they say.
+    """Return the settings by which driver and executors know each other, and encrypt their messages.
 
     On this machine's local-cluster they share a new secret, on a standalone cluster the one in EXCHANGE_SPARK_SECRET.
     Other masters have ways of their own, which spark-submit's options turn on.

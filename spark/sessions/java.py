@@ -89,7 +89,7 @@ def _asked_version(executable: Path) -> int | None:
 
 
 def _feature(version: str) -> int | None:
-    """1.8.0_292 is Java 8, 17.0.15 is 17, 26-ea is 26."""
+    """Return the feature version: 1.8.0_292 is Java 8, 17.0.15 is 17, 26-ea is 26."""
     numbers = re.findall(r"\d+", version)
     if not numbers:
         return None
@@ -100,8 +100,8 @@ def _installed(environ: Mapping[str, str]) -> Iterator[Path]:
     name = "java.exe" if os.name == "nt" else "java"
     if home := environ.get("JAVA_HOME"):
         yield Path(home) / "bin" / name
-    if found := shutil.which("java", path=environ.get("PATH", "")):
-        yield Path(found)
+    if on_path := shutil.which("java", path=environ.get("PATH", "")):
+        yield Path(on_path)
 
 
 def _refusal(executable: Path, version: int | None) -> str:

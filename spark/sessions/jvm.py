@@ -142,7 +142,7 @@ def own_process_state(environment: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def quiet_loggers() -> Iterator[None]:
-    """Keep the loggers of pyspark from the terminal: what they say is raised as well."""
+    """Keep the loggers of pyspark from the terminal: their messages are raised as well."""
     loggers = [PySparkLogger.getLogger(name) for name in CHATTY_LOGGERS]
     former = [logger.disabled for logger in loggers]
     for logger in loggers:

@@ -85,7 +85,7 @@ def _unpack(shipped: Path, target: Path) -> None:
 
 
 def _remove_unused(parent: Path) -> None:
-    """Remove packages of former versions, and what killed executors left half unpacked."""
+    """Remove packages of former versions, and those that killed executors left half unpacked."""
     for folder in [*parent.glob(f"{FOLDER}*"), *parent.glob(f".{FOLDER}*")]:
         with suppress(OSError):  # another process was quicker
             if time.time() - folder.stat().st_mtime > UNUSED_AFTER_S:
@@ -95,7 +95,7 @@ def _remove_unused(parent: Path) -> None:
 def private_folders() -> Iterator[Path]:
     """Yield folders that only this user may write, the best first: in the user's cache, in the temporary folder.
 
-    They outlive a session, and we execute or map what is in them, so nobody else may put files there.
+    They outlive a session, and we execute or map their files, so nobody else may put files there.
     """
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     candidates = [
@@ -106,15 +106,15 @@ def private_folders() -> Iterator[Path]:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Make the folder if it is missing; true if we own it and no one else may write into it.
+    """Make the folder if it is missing; return whether we own it and no one else may write into it.
 
     Another user may have taken the name in a shared temporary folder. lstat, since a link would be theirs too.
     """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
+        status = folder.lstat()
     except OSError:
         return False
-    ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
+    ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022
     return ours and os.access(folder, os.W_OK | os.X_OK)

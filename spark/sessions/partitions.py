@@ -50,14 +50,14 @@ def _in_arrow(work: Work) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Re
 
 
 @contextmanager
-def job_errors(what: str = "Spark could not do the work") -> Iterator[None]:
-    """Raise a SparkJobError, in one line, if a partition failed; it begins with `what` if Spark itself failed."""
+def job_errors(failed: str = "Spark could not do the work") -> Iterator[None]:
+    """Raise a SparkJobError, in one line, if a partition failed; it begins with `failed` if Spark itself failed."""
     try:
         yield
     except (PySparkException, Py4JError) as failure:
         if isinstance(failure.__context__, KeyboardInterrupt):
             raise failure.__context__ from None  # pyspark replaces Ctrl-C by the failure of the job that it cancelled
-        raise SparkJobError(_cause(failure, what)) from failure
+        raise SparkJobError(_cause(failure, failed)) from failure
 
 
 def collect(rows: DataFrame) -> pa.Table:
@@ -66,10 +66,10 @@ def collect(rows: DataFrame) -> pa.Table:
         return rows.toArrow()
 
 
-def _cause(failure: Exception, what: str) -> str:
-    """Return what the executor's Python raised: the sentence of an error of ours, name and text of any other."""
+def _cause(failure: Exception, failed: str) -> str:
+    """Return the error of the executor's Python: the sentence of an error of ours, name and text of any other."""
     if "Traceback (most recent call last)" not in str(failure):
-        return f"{what}: {root_cause(failure)}"
+        return f"{failed}: {root_cause(failure)}"
     return re.sub(r"^[\w.]+\.\w+: ", "", str(failure).strip().splitlines()[-1])
 
 

@@ -41,19 +41,19 @@ DEFAULTS = "spark-defaults.conf"
 
 
 def is_this_machine(master: str) -> bool:
-    """True if all of Spark is on this machine: local, local[N], local-cluster[...]."""
+    """Return whether all of Spark is on this machine: local, local[N], local-cluster[...]."""
     return master.startswith("local")
 
 
 def settings_for(master: str) -> dict[str, str]:
-    """Our settings, without those that the user's spark-defaults.conf has."""
+    """Return our settings, without those that the user's spark-defaults.conf has."""
     ours = {**SETTINGS, **(OF_THIS_MACHINE if is_this_machine(master) else {})}
     theirs = names_in(defaults_folder())
     return {name: value for name, value in ours.items() if name not in theirs}
 
 
 def with_given(settings: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    """Settings with those that the user gave over them; the driver's Java gets its options from both."""
+    """Return the settings with those that the user gave over them; the driver's Java gets its options from both."""
     together = {**settings, **given}
     options = [source[DRIVER_OPTIONS] for source in (settings, given) if DRIVER_OPTIONS in source]
     if options:
@@ -62,16 +62,17 @@ def with_given(settings: Mapping[str, str], given: Mapping[str, str]) -> dict[st
 
 
 def defaults_folder() -> Path | None:
-    """The folder of the user's own configuration, as Spark finds it; we give Spark another SPARK_HOME."""
+    """Return the folder of the user's own configuration, as Spark finds it; we give Spark another SPARK_HOME."""
     home = os.environ.get("SPARK_HOME")
     folder = os.environ.get("SPARK_CONF_DIR") or (home and f"{home}/conf")
     return Path(folder) if folder else None
 
 
 def names_in(folder: Path | None) -> set[str]:
-    """The names that its spark-defaults.conf sets; none if there is no such file."""
+    """Return the names that its spark-defaults.conf sets; none if there is no such file."""
     try:
         lines = (folder / DEFAULTS).read_text(errors="replace").splitlines() if folder else []
     except OSError:
         return set()
-    return {found[1] for line in lines if (found := re.match(r"\s*([^\s#!=:]+)\s*[\s=:]\s*\S", line))}
+    settings = (re.match(r"\s*([^\s#!=:]+)\s*[\s=:]\s*\S", line) for line in lines)
+    return {setting[1] for setting in settings if setting}

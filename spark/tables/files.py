@@ -30,7 +30,7 @@ ABANDONED_AFTER_S = 3600
 PATH = "path"
 CONTENT = "content"
 ROWS_AT_ONCE = 1 << 16
-"""Rows of a table that are decoded at once, so that what is counted of them stays in a processor's cache."""
+"""Rows of a table that are decoded at once, so that their counts stay in a processor's cache."""
 
 
 @contextmanager
@@ -81,7 +81,7 @@ def tables_folder(run_folder: Path) -> Path:
 
 
 def _remove_abandoned(folder: Path) -> None:
-    """Remove what a killed analysis left. A younger one may be at work at the same time."""
+    """Remove the files that a killed analysis left. A younger one may be at work at the same time."""
     for parts in folder.glob(f".*{PARTS}"):
         if time.time() - parts.stat().st_mtime > ABANDONED_AFTER_S:
             shutil.rmtree(parts, ignore_errors=True)

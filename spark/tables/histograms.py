@@ -52,20 +52,21 @@ def figures(histograms: pa.Table, names: Sequence[str]) -> pa.Table:
     bucket, counts, lengths = _buckets(histograms)
     passed = np.cumsum(counts)
     before = np.concatenate([[0], passed])[np.cumsum(lengths) - lengths]
-    found = {"count": count, "mean_us": sum_ns / count / NS_PER_US, "min_us": min_ns / NS_PER_US}
+    columns = {"count": count, "mean_us": sum_ns / count / NS_PER_US, "min_us": min_ns / NS_PER_US}
     for name, percent in PERCENTS.items():
         middle_ns = bucket_middle_ns(bucket[np.searchsorted(passed, before + rank_of(percent, count))])
-        found[f"{name}_us"] = np.clip(middle_ns, min_ns, max_ns) / NS_PER_US
-    found["max_us"] = max_ns / NS_PER_US
-    return pa.table({name: histograms[name] for name in names} | found)
+        columns[f"{name}_us"] = np.clip(middle_ns, min_ns, max_ns) / NS_PER_US
+    columns["max_us"] = max_ns / NS_PER_US
+    return pa.table({name: histograms[name] for name in names} | columns)
 
 
 def figures_by_second(tables: Iterable[pa.Table]) -> dict[int, dict[str, Any]]:
     """Return the FIGURES of tables with the names OF_SECOND by second; theirs begin with the clock, as due_p50_us."""
-    found: defaultdict[int, dict[str, Any]] = defaultdict(dict)
-    for row in (row for table in tables for row in table.to_pylist()):
-        found[row["second"]] |= {f"{row['clock']}_{name}": row[name] for name in FIGURES}
-    return found
+    by_second: defaultdict[int, dict[str, Any]] = defaultdict(dict)
+    for table in tables:
+        for row in table.to_pylist():
+            by_second[row["second"]] |= {f"{row['clock']}_{name}": row[name] for name in FIGURES}
+    return by_second
 
 
 def _groups(rows: pa.Table, names: Sequence[str]) -> tuple[Integers, Integers]:

@@ -1,4 +1,4 @@
-"""The lines of a spool to records, and records to a table a kind; a line that cannot be read has a problem."""
+"""Parses the lines of a spool to records, and writes a table a kind; a line that cannot be read has a problem."""
 
 from __future__ import annotations
 
