@@ -5,10 +5,14 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
+import signal
+import threading
 from functools import partial
 from typing import Any
 
 import click
+
+from exchange_simulation.cli.standard_output import go_on_without_output, standard_output
 
 SECTIONS = {
     "Measure": {
@@ -44,6 +48,9 @@ SECTIONS = {
 """The subcommands by what a user wants, each with a line of help; each is a file of this folder with a `command`."""
 COMMANDS = tuple(name for section in SECTIONS.values() for name in section)
 
+LEAVE_A_RECORD = frozenset((*SECTIONS["Measure"], *SECTIONS["Compare"])) - {"match"}
+"""Subcommands that are worth finishing when nobody reads their output any more."""
+
 OPEN_TO_OTHERS = {"spark", "tape", "match"}
 """Subcommands whose files may be for others too: those of a cluster, and those that a user names."""
 PRIVATE_UMASK = 0o077
@@ -68,6 +75,11 @@ class LoadingGroup(click.Group):
 
 class Subcommands(LoadingGroup):
     """Loads the subcommand NAME: the object `command` in cli/NAME.py. Its own help loads none."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the command; a standard output that cannot be written to is a sentence."""
+        with standard_output():
+            return super().main(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the subcommand; a library that was left out is named, with the command that installs it."""
@@ -105,8 +117,22 @@ def main(ctx: click.Context) -> None:
 
     Start with: exchange run
     """
+    _wait_for_children()
+    if ctx.invoked_subcommand in LEAVE_A_RECORD:
+        go_on_without_output()
     if ctx.invoked_subcommand not in OPEN_TO_OTHERS:
         ctx.call_on_close(partial(os.umask, os.umask(PRIVATE_UMASK)))
+
+
+def _wait_for_children() -> None:
+    """Let this process learn how its children ended, also where its parent ignores SIGCHLD, as supervisors do.
+
+    An ignored SIGCHLD is inherited, and makes the kernel drop every child's exit code: a killed component looked as if
+    it had ended in order.
+    """
+    is_main_thread = threading.current_thread() is threading.main_thread()
+    if is_main_thread and signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
 if __name__ == "__main__":
