@@ -28,6 +28,6 @@ def counted(number: int, plural: str) -> str:
     return f"{number:,} {noun(number, plural)}"
 
 
-def each_of(pairs: int) -> str:
-    """Return the words before the load of each pair; empty for one pair. For example: , 3 pairs, each"""
+def pairs_clause(pairs: int) -> str:
+    """Return the clause that precedes the load of each pair; empty for one pair. For example: , 3 pairs, each"""
     return f", {pairs} pairs, each" if pairs > 1 else ""

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from exchange.second_columns import COLUMNS, Unit
 from exchange.settings import RunSettings
-from exchange.words import each_of
+from exchange.words import pairs_clause
 from exchange_simulation.reports.formats import duration_in_words, rate
 from exchange_simulation.reports.live.figures import SECONDS, Figures
 from transports.registry import scheme_of
@@ -55,7 +55,7 @@ class Headline:
         orders_a_pair = settings.orders if per_s is None else settings.order_limit
         self._of_total = " orders" if orders_a_pair is None else f" of {settings.pairs * orders_a_pair:,} orders"
         offered = "as fast as it goes" if per_s is None else f"at {rate(per_s)} orders/s"
-        self._load = f"{scheme_of(settings.transport)}{each_of(settings.pairs)} {offered}"
+        self._load = f"{scheme_of(settings.transport)}{pairs_clause(settings.pairs)} {offered}"
 
     @property
     def before(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from exchange.json_records import Record, section
-from exchange.words import counted, each_of
+from exchange.words import counted, pairs_clause
 from exchange_simulation.launching.record.noise import MOST_SHARE, noise_words
 from exchange_simulation.reports.formats import (
     date_and_time,
@@ -112,7 +112,7 @@ def title(run: Record) -> str:
     orders_of_pair = settings.get("orders")
     orders = pairs * orders_of_pair if orders_of_pair else section(run, "counts").get("orders_sent")
     amount = counted(int(orders), "orders") if is_number(orders) else "Orders"
-    return f"{amount} over {_transport(settings)}{each_of(pairs)}{_speed(settings)}"
+    return f"{amount} over {_transport(settings)}{pairs_clause(pairs)}{_speed(settings)}"
 
 
 def _scheme(settings: Record) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exchange.percentiles import LABELS
-from exchange.words import counted, each_of
+from exchange.words import counted, pairs_clause
 from exchange_simulation.launching.record.noise import MOST_SHARE, noise_words
 from exchange_simulation.reports.formats import ABSENT, has_enough_orders, max_of, number, rate, whole
 from exchange_simulation.reports.tables import FoldingTable, indented, key, plain_table, terminal
@@ -55,7 +55,7 @@ def _headline(record: dict[str, Any]) -> str:
     settings = record.get("settings", {})
     if "orders_per_s" not in settings:
         return f"{record['status']}: {record['name']}, settings unknown"
-    words = settings["transport"] + each_of(settings.get("pairs", 1))
+    words = settings["transport"] + pairs_clause(settings.get("pairs", 1))
     if settings.get("secure"):
         words += " encrypted"
     if settings.get("priority") == "real-time":
