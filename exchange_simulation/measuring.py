@@ -31,7 +31,7 @@ from exchange_simulation.experiments.sweep.planning import Description, levels_o
 from exchange_simulation.experiments.trials.plan import TrialPlan
 from exchange_simulation.experiments.trials.study import SWEEP
 from exchange_simulation.experiments.trials.trial import new_trial
-from exchange_simulation.launching.errors import sentence_of
+from exchange_simulation.launching.errors import advice_on_missing
 from exchange_simulation.launching.files import dated_name, new_run_folder, run_name
 from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
 from exchange_simulation.launching.notices import heard_by, say
@@ -342,7 +342,7 @@ def _called_from_python(on_progress: OnProgress | None) -> Iterator[None]:
     except (TransportError, OSError) as error:
         raise CannotMeasure(str(error)) from error
     except ModuleNotFoundError as error:
-        raise CannotMeasure(sentence_of(error) or str(error)) from error
+        raise CannotMeasure(advice_on_missing(error) or str(error)) from error
 
 
 def _say_all(sentences: Iterable[str]) -> None:

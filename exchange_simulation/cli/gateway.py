@@ -52,7 +52,7 @@ def command(
     settings = run_settings(**given) if launched else _settings_by_hand(engine_url, cpu, **without_default_rate(given))
 
     def open_service() -> tuple[Service, str]:
-        streams = opened.enter_context(open_streams(Path(results) / name, settings, instance, anew=launched))
+        streams = opened.enter_context(open_streams(Path(results) / name, settings, instance, overwrite=launched))
         patience_s = READY_S if launched else None
         service = open_gateway(
             name, engine_url, reporter_url, settings, streams, instance=instance, patience_s=patience_s

@@ -86,9 +86,9 @@ class Subcommands(LoadingGroup):
         try:
             return super().invoke(ctx)
         except ModuleNotFoundError as error:
-            from exchange_simulation.launching.errors import sentence_of
+            from exchange_simulation.launching.errors import advice_on_missing
 
-            sentence = sentence_of(error)
+            sentence = advice_on_missing(error)
             if sentence is None:
                 raise
             raise click.ClickException(sentence) from error

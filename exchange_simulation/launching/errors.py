@@ -1,4 +1,4 @@
-"""Errors that end a command with one sentence: a user's mistake (exit code 2), or a place that fails (1)."""
+"""Errors that end a command with one sentence: a user's mistake (exit code 2), or a failing disk or library (1)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import click
 
 from exchange.words import printable
 
-FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+"""Errors of a full or failing disk, which are no mistake of the user."""
 
 
 class UserError(click.ClickException):
-    """Names the field or place, what was found there, and what to do."""
+    """A user's mistake. Its message names the field or place, its value, and what to do."""
 
     exit_code = 2
 
@@ -24,14 +25,14 @@ class UserError(click.ClickException):
 
 
 def cannot_write(path: Path, error: OSError) -> click.ClickException:
-    """A plain ClickException for a full disk, which is nobody's mistake; else a UserError."""
-    kind = click.ClickException if error.errno in FULL else UserError
+    """Return a plain ClickException (exit code 1) for a full or failing disk; a UserError for any other reason."""
+    kind = click.ClickException if error.errno in DISK_ERRORS else UserError
     return kind(f"cannot write {path}: {error.strerror}")
 
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Inside, an OSError becomes the error of `cannot_write`."""
+    """Turn an OSError in the context into the error of `cannot_write`."""
     try:
         yield
     except OSError as error:
@@ -40,7 +41,7 @@ def writing(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def reading(path: Path, *kinds: type[Exception]) -> Iterator[None]:
-    """Inside, an OSError, or an error of these kinds, becomes a UserError that names the file."""
+    """Turn an OSError in the context, or an error of these kinds, into a UserError that names the file."""
     try:
         yield
     except OSError as error:
@@ -51,7 +52,7 @@ def reading(path: Path, *kinds: type[Exception]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def users_mistake(*kinds: type[Exception]) -> Iterator[None]:
-    """Inside, an error of these kinds becomes a UserError with its sentence."""
+    """Turn an error of these kinds in the context into a UserError with the same message."""
     try:
         yield
     except kinds as error:
@@ -59,14 +60,16 @@ def users_mistake(*kinds: type[Exception]) -> Iterator[None]:
 
 
 def sentence(error: Exception) -> str:
-    """The error's message; for one of the operating system, its file and what is wrong with it."""
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    return str(error)
+    """Return the error's message; for an error of the operating system, its file and its reason."""
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error)
+    if error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return error.strerror
 
 
 def last_line(text: str, otherwise: str = "it said nothing") -> str:
-    """The last line of a program's output; `otherwise` if there is none."""
+    """Return the last line of a program's output; `otherwise` if there is none."""
     lines = text.strip().splitlines()
     return lines[-1] if lines else otherwise
 
@@ -79,8 +82,11 @@ EXTRAS = {
 """The libraries that an installation may leave out, by the extra of pyproject.toml that brings them."""
 
 
-def sentence_of(error: ModuleNotFoundError) -> str | None:
-    """The missing library and how to install it; None if no extra brings it, so the error is a mistake of ours."""
+def advice_on_missing(error: ModuleNotFoundError) -> str | None:
+    """Return a sentence with the missing library and how to install it.
+
+    None if no extra brings the library: then its absence is a mistake of ours.
+    """
     library = (error.name or "").partition(".")[0]
     for extra, libraries in EXTRAS.items():
         if library in libraries:
@@ -90,11 +96,11 @@ def sentence_of(error: ModuleNotFoundError) -> str | None:
 
 @contextlib.contextmanager
 def left_out(what: str) -> Iterator[None]:
-    """Say that `what` is left out where a library for it is missing, and go on."""
+    """If a library is missing in the context, tell the user that `what` is left out, and go on behind the context."""
     try:
         yield
     except ModuleNotFoundError as error:
-        sentence = sentence_of(error)
-        if sentence is None:
+        advice = advice_on_missing(error)
+        if advice is None:
             raise
-        click.echo(f"no {what}: {sentence}", err=True)
+        click.echo(f"no {what}: {advice}", err=True)

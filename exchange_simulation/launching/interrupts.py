@@ -11,7 +11,7 @@ from typing import Any
 
 
 def on_signals(numbers: tuple[signal.Signals, ...], handler: Callable[..., Any]) -> dict[signal.Signals, Any]:
-    """Set the handler; return those it replaces. A hang-up that `nohup` ignores stays ignored."""
+    """Set the handler; return the handlers before it, by signal. A hang-up that `nohup` ignores stays ignored."""
     replaced = {}
     for number in numbers:
         is_ignored_by_nohup = number is signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN
@@ -21,24 +21,26 @@ def on_signals(numbers: tuple[signal.Signals, ...], handler: Callable[..., Any])
 
 
 @contextlib.contextmanager
-def handled_by(numbers: tuple[signal.Signals, ...], handler: Callable[..., Any]) -> Iterator[None]:
-    """Inside, `handler` handles these signals."""
-    before = on_signals(numbers, handler)
+def signals_handled_by(numbers: tuple[signal.Signals, ...], handler: Callable[..., Any]) -> Iterator[None]:
+    """Let `handler` handle these signals in the context; restore the handlers before it at the end."""
+    replaced = on_signals(numbers, handler)
     try:
         yield
     finally:
-        for number, earlier in before.items():
-            signal.signal(number, earlier)
+        for number, earlier_handler in replaced.items():
+            signal.signal(number, earlier_handler)
 
 
 def ended_as_by_ctrl_c(ctrl_c: Callable[..., Any] = signal.default_int_handler) -> AbstractContextManager[None]:
-    """Let SIGTERM and SIGHUP interrupt this process as Ctrl-C does; `ctrl_c` is its handler."""
-    return handled_by((signal.SIGTERM, signal.SIGHUP), ctrl_c)
+    """Let SIGTERM and SIGHUP interrupt this process as Ctrl-C does; `ctrl_c` is the handler of Ctrl-C."""
+    return signals_handled_by((signal.SIGTERM, signal.SIGHUP), ctrl_c)
 
 
 @contextlib.contextmanager
-def heeded_at_the_end() -> Iterator[None]:
-    """Hold back signals until the block has ended, then raise the first. Outside the main thread no signal arrives.
+def signals_deferred() -> Iterator[None]:
+    """Hold back signals until the context has ended, then raise the first one again.
+
+    Outside the main thread nothing is held back, since no signal arrives there.
 
     Python prints and drops an exception that a handler raises inside a library's callback, such as those of weak
     references, which matplotlib uses by the thousand.
@@ -48,7 +50,9 @@ def heeded_at_the_end() -> Iterator[None]:
         return
     received: list[signal.Signals] = []
     try:
-        with handled_by((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), lambda number, _: received.append(number)):
+        with signals_handled_by(
+            (signal.SIGINT, signal.SIGTERM, signal.SIGHUP), lambda number, _: received.append(number)
+        ):
             yield
     finally:
         if received:
@@ -57,7 +61,7 @@ def heeded_at_the_end() -> Iterator[None]:
 
 @contextlib.contextmanager
 def beside(work: Callable[[threading.Event], object]) -> Iterator[None]:
-    """Run `work` in a thread. At the end of the context, set the event that it was given, and wait for the thread."""
+    """Run `work` in a thread. At the end of the context, set the event that `work` was given; wait for the thread."""
     is_over = threading.Event()
     thread = threading.Thread(target=work, args=(is_over,), daemon=True)
     thread.start()

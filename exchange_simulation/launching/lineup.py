@@ -9,16 +9,16 @@ from exchange.settings import RunSettings
 
 STANDBY = "standby"
 READY_S = 180.0
-"""Time to get ready, which components give each other too; the first time, kernels are compiled."""
+"""Time to get ready, for the launcher and for components that wait for another. The first run compiles kernels."""
 
 
 def component_of(process: str) -> str:
-    """The component that a process is, or that it may become: an engine, for a standby."""
+    """Return the component that a process is, or may become: a standby may become the engine."""
     return named("engine", instance_of(process)) if role_of(process) == STANDBY else process
 
 
 def processes_of(component: str) -> list[str]:
-    """The processes that are, or may become, the component: an engine may have a standby."""
+    """Return the processes that are, or may become, the component: an engine may have a standby."""
     if role_of(component) == "engine":
         return [component, named(STANDBY, instance_of(component))]
     return [component]
@@ -40,13 +40,12 @@ class Lineup:
         return self.reporters[(pair - 1) % len(self.reporters)]
 
     def part_of(self, reporter: int) -> Lineup:
-        """One reporter with the pairs that report to it."""
-        return Lineup(
-            tuple(pair for pair in self.pairs if self.reporter_of(pair) == reporter), (reporter,), self.has_standbys
-        )
+        """Return the lineup of one reporter with the pairs that report to it."""
+        pairs = tuple(pair for pair in self.pairs if self.reporter_of(pair) == reporter)
+        return Lineup(pairs, (reporter,), self.has_standbys)
 
     def group_of(self, name: str) -> int:
-        """The reporter that a process belongs to; it ends when all that report to it have ended."""
+        """Return the reporter that a process belongs to; a reporter ends when all its sources have ended."""
         instance = instance_of(name)
         return instance if role_of(name) == "reporter" else self.reporter_of(instance)
 

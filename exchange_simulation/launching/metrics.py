@@ -23,12 +23,12 @@ def never(_settings: RunSettings) -> bool:
 
 
 def scheduled(settings: RunSettings) -> bool:
-    """True if orders have a due time, which completion can be measured from, and all arms get the same load."""
+    """True if orders have a due time: then completion can be measured from it, and all arms get the same load."""
     return settings.orders_per_s is not None
 
 
 def scheduled_orders(least: int) -> Callable[[RunSettings], bool]:
-    """A function that tells whether orders have a due time, and a run measures at least so many.
+    """Return a function that is true of settings whose orders have a due time, and whose run measures enough of them.
 
     Orders of the warm-up's seconds, and each pair's last order, are not measured.
     """
@@ -57,7 +57,7 @@ class Metric:
 
 
 def number_at(*path: str, unit: float = 1.0) -> Read:
-    """Reads the number at that path of a record, in this unit; None where it was not measured."""
+    """Return a function that reads the number at a path of a record, in this unit; None if it was not measured."""
 
     def read(record: Record) -> float | None:
         value: Any = record
@@ -71,21 +71,22 @@ def number_at(*path: str, unit: float = 1.0) -> Read:
 
 
 def total(*parts: Read, may_lack: bool = False) -> Read:
-    """The sum of numbers. It is None if one is missing; a sum that `may_lack` some is None only if all are."""
+    """Return a function that sums numbers. The sum is None if one is missing; with `may_lack`, only if all are."""
 
     def read(record: Record) -> float | None:
         numbers = [part(record) for part in parts]
-        known = [number for number in numbers if number is not None]
-        is_whole = len(known) == len(parts)
-        if not is_whole and not (may_lack and known):
+        measured = [number for number in numbers if number is not None]
+        if not measured:
             return None
-        return sum(known)
+        if len(measured) < len(parts) and not may_lack:
+            return None
+        return sum(measured)
 
     return read
 
 
 def ratio(above: Read, below: Read, times: float = 1.0) -> Read:
-    """The quotient of two numbers, multiplied by `times`; None if one is missing, or `below` is 0."""
+    """Return a function that divides two numbers, times `times`; None if one is missing, or `below` is 0."""
 
     def read(record: Record) -> float | None:
         numerator = above(record)
@@ -98,12 +99,12 @@ def ratio(above: Read, below: Read, times: float = 1.0) -> Read:
 
 
 def percent(part: Read, whole: Read) -> Read:
-    """A number in percent of another; None if one is missing, or the other is 0."""
+    """Return a function that reads a number in percent of another; None if one is missing, or `whole` is 0."""
     return ratio(part, whole, times=100.0)
 
 
 def orders_measured(record: Record) -> float | None:
-    """The number of orders that the completion percentiles are of."""
+    """Return the number of orders whose completion times are in the percentiles."""
     from_due = number_at("completion_us", "due", "count")(record)
     if from_due is not None:
         return from_due
@@ -111,7 +112,7 @@ def orders_measured(record: Record) -> float | None:
 
 
 def used_by(component: str, field: str, unit: float = 1.0) -> Read:
-    """A component's use of the machine."""
+    """Return a function that reads a field of a component's use of the machine."""
     return number_at("components", component, field, unit=unit)
 
 
@@ -119,7 +120,7 @@ ORDERS_ANSWERED = number_at("counts", "orders_answered")
 
 
 def packets(field: str) -> Read:
-    """A figure of all packets of orders and answers, pure acknowledgements included; see launching/packets/rows.py."""
+    """Return a function that reads a figure of all packets of orders and answers, pure acknowledgements included."""
 
     def read(record: Record) -> float | None:
         from exchange_simulation.launching.packets.rows import exchange_total
@@ -143,8 +144,9 @@ def _completion(clock: str, figure: str, judged: frozenset[str]) -> Metric:
 
 
 def _cpu_s_per_million(*components: str) -> Read:
-    """CPU seconds per million answered orders, of those components that the run had."""
-    return ratio(total(*(used_by(name, "cpu_s") for name in components), may_lack=True), ORDERS_ANSWERED, 1e6)
+    """Return a function that reads CPU seconds per million answered orders, of the components that a run has."""
+    cpu_s = total(*(used_by(name, "cpu_s") for name in components), may_lack=True)
+    return ratio(cpu_s, ORDERS_ANSWERED, times=1e6)
 
 
 def _resources(component: str) -> tuple[Metric, ...]:
@@ -193,7 +195,7 @@ PAPER_METRICS = (
 
 
 def _completions(*judged: str) -> tuple[Metric, ...]:
-    """All completion metrics; the figures named get a verdict, from due time."""
+    """Return all completion metrics. The figures named get a verdict, if they are from due time."""
     return tuple(_completion(clock, figure, frozenset(judged)) for clock in CLOCKS for figure in FIGURE_TITLES)
 
 

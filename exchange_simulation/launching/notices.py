@@ -1,4 +1,4 @@
-"""Messages during a measurement: each is a line on stderr, or a call of the function that listens instead."""
+"""Messages during a measurement: each is a line on stderr, or a call of a listener that replaces stderr."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _is_verbose: ContextVar[bool] = ContextVar("is_verbose", default=False)
 
 
 def say(sentence: str) -> None:
-    """Tell the listener; without one, the user at the terminal."""
+    """Give the sentence to the listener; without a listener, print it on stderr."""
     listener = _listener.get()
     if listener:
         listener(sentence)
@@ -26,19 +26,19 @@ def say(sentence: str) -> None:
 
 
 def has_listener() -> bool:
-    """True if nothing may be drawn on stderr."""
+    """True if a listener gets the messages, so nothing may be drawn on stderr."""
     return _listener.get() is not None
 
 
 def detail(sentence: str) -> None:
-    """Say it if the user asked for details."""
+    """Say the sentence if the user asked for details."""
     if _is_verbose.get():
         say(sentence)
 
 
 @contextlib.contextmanager
 def holding(variable: ContextVar[T], value: T) -> Iterator[None]:
-    """Inside, the variable has this value."""
+    """Give the variable this value in the context."""
     token = variable.set(value)
     try:
         yield
@@ -47,10 +47,10 @@ def holding(variable: ContextVar[T], value: T) -> Iterator[None]:
 
 
 def with_details() -> contextlib.AbstractContextManager[None]:
-    """Inside, `detail` says what it is given."""
+    """Return a context in which `detail` says its sentences."""
     return holding(_is_verbose, True)
 
 
 def heard_by(listener: Listener) -> contextlib.AbstractContextManager[None]:
-    """Inside, `say` calls the listener, and no progress bar is drawn."""
+    """Return a context in which `say` calls the listener, and no progress bar is drawn."""
     return holding(_listener, listener)

@@ -21,7 +21,7 @@ import orjson
 
 from exchange.words import printable
 from exchange_simulation.launching.command_line import exchange_command
-from exchange_simulation.launching.interrupts import heeded_at_the_end
+from exchange_simulation.launching.interrupts import signals_deferred
 from exchange_simulation.launching.priority import scheduled_as_now
 
 WAIT_S = 3.0
@@ -42,7 +42,7 @@ class ProcessGroup:
         self.children: dict[str, subprocess.Popen[bytes]] = {}
         self._logs: dict[str, Path | None] = {}
         with contextlib.ExitStack() as undone:
-            with heeded_at_the_end():
+            with signals_deferred():
                 self._begin()
                 undone.push(self)
             undone.pop_all()
@@ -84,7 +84,7 @@ class ProcessGroup:
         with (
             self._scheduled(),
             log.open("ab") if log else contextlib.nullcontext() as stderr,
-            heeded_at_the_end(),
+            signals_deferred(),
         ):
             self.children[name] = subprocess.Popen(
                 [*prefix, *exchange_command(*arguments)],

@@ -20,17 +20,17 @@ FLUSH_EVERY_S = 1.0
 
 
 class RecordedStream:
-    """A checksum, and a file of all bytes, which `exchange match` replays. OSError names the file."""
+    """A stream's checksum, and a file of all its bytes, which `exchange match` replays. OSError names the file."""
 
     keeps_bytes = True
 
-    def __init__(self, checksum: HashedStream, path: Path, anew: bool = False) -> None:
+    def __init__(self, checksum: HashedStream, path: Path, overwrite: bool = False) -> None:
         self._checksum = checksum
         self.state = checksum.state
         self._path = path
         self.size = 0
         self._flush_s = time.monotonic() + FLUSH_EVERY_S
-        self._file = path.open("wb" if anew else "xb", buffering=1 << 20)
+        self._file = path.open("wb" if overwrite else "xb", buffering=1 << 20)
 
     @property
     def value(self) -> int:
@@ -50,26 +50,27 @@ class RecordedStream:
                 self._file.flush()
                 self._flush_s = now_s + FLUSH_EVERY_S
         except OSError as error:
-            raise _named(error, self._path) from error
+            raise _with_path(error, self._path) from error
 
     def close(self) -> None:
         try:
             self._file.close()
         except OSError as error:
-            raise _named(error, self._path) from error
+            raise _with_path(error, self._path) from error
 
 
-def _named(error: OSError, path: Path) -> OSError:
+def _with_path(error: OSError, path: Path) -> OSError:
+    """Return the error with the file's path; errors of `write` and `close` have none."""
     return OSError(error.errno, error.strerror, str(path))
 
 
 @contextlib.contextmanager
 def open_streams(
-    folder: Path, settings: RunSettings, instance: int = 1, anew: bool = False
+    folder: Path, settings: RunSettings, instance: int = 1, overwrite: bool = False
 ) -> Iterator[tuple[HashedStream, HashedStream]]:
-    """The streams of a pair's orders and answers: files in this folder where `record` is set, else checksums alone.
+    """Yield the streams of a pair's orders and answers: files in this folder if `record` is set, else checksums alone.
 
-    `anew`: write them over those of a gateway whose place this one takes.
+    `overwrite` replaces the files of a gateway whose place this gateway takes.
     """
     from exchange.checksum import StreamChecksum
 
@@ -80,17 +81,17 @@ def open_streams(
         try:
             folder.mkdir(parents=True, exist_ok=True)
             tape = folder / f"{named('orders', instance)}.bin"
-            orders = RecordedStream(StreamChecksum(), tape, anew)
-            answers = RecordedStream(StreamChecksum(), folder / f"{named('answers', instance)}.bin", anew)
+            orders = RecordedStream(StreamChecksum(), tape, overwrite)
+            answers = RecordedStream(StreamChecksum(), folder / f"{named('answers', instance)}.bin", overwrite)
         except FileExistsError as error:
             raise UserError(f"{error.filename} exists already: choose another name with --run") from error
         for stream in (orders, answers):
             stack.callback(stream.close)
         yield orders, answers
-        _write_due(tape, settings, instance, orders.size // LAYOUTS[Order].size)
+        _write_due_times(tape, settings, instance, orders.size // LAYOUTS[Order].size)
 
 
-def _write_due(tape: Path, settings: RunSettings, instance: int, orders: int) -> None:
+def _write_due_times(tape: Path, settings: RunSettings, instance: int, orders: int) -> None:
     """Write the planned due times, not the times of sending, so that a replay offers the same load."""
     from exchange_simulation.launching.tape import write_due
     from gateway.seeds import settings_of_pair
@@ -100,4 +101,4 @@ def _write_due(tape: Path, settings: RunSettings, instance: int, orders: int) ->
     try:
         write_due(path, settings_of_pair(settings, instance), orders)
     except OSError as error:
-        raise _named(error, path) from error
+        raise _with_path(error, path) from error

@@ -24,7 +24,7 @@ from exchange_simulation.launching.record.outcome import RunOutcome, outcome_of,
 from exchange_simulation.launching.record.reading import Spool, read_spool
 from exchange_simulation.launching.record.record import Conditions, exit_code, make_record, write_record
 from exchange_simulation.launching.record.streams import stream_counts
-from exchange_simulation.launching.transport_settings import runs_in_one_process, settled
+from exchange_simulation.launching.transport_settings import runs_in_one_process, with_transport_defaults
 from transports.base import TransportError
 from transports.registry import scheme_of
 
@@ -68,7 +68,7 @@ def measured_run(
     UserError if the run cannot start, BadSetting if the transport lacks a setting, NotRecorded if the disk is full.
     Signals that come between the run's end and run.json are raised after it.
     """
-    settings = settled(settings)
+    settings = with_transport_defaults(settings)
     conditions = replace(conditions_here(folder.name), settings=settings.as_dict())
     note_begun(folder, conditions)
     with contextlib.ExitStack() as until_recorded:

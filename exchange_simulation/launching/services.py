@@ -16,7 +16,7 @@ from exchange.messages import PROTOCOL_VERSION
 from exchange.results import HashedStream
 from exchange.session import Terms
 from exchange.settings import RunSettings
-from exchange_simulation.launching.errors import FULL, UserError
+from exchange_simulation.launching.errors import DISK_ERRORS, UserError
 from exchange_simulation.launching.lineup import Lineup
 from exchange_simulation.launching.notices import say
 from transports.base import Link, Pattern, TransportError
@@ -261,7 +261,7 @@ def _open_journal(
             raise
         raise UserError(str(error)) from error
     except OSError as error:
-        kind = OSError if error.errno in FULL else UserError
+        kind = OSError if error.errno in DISK_ERRORS else UserError
         raise kind(f"cannot keep a journal in {settings.journal}: {error.strerror or error}") from error
 
 

@@ -21,8 +21,8 @@ from transports.declaration import Transport
 from transports.registry import known_schemes, scheme_of, transport_of
 
 
-def settled(settings: RunSettings, patterns: Iterable[Pattern] = ()) -> RunSettings:
-    """The settings with the transport's own defaults filled in; links are pairs, and of these patterns.
+def with_transport_defaults(settings: RunSettings, patterns: Iterable[Pattern] = ()) -> RunSettings:
+    """Return the settings with the transport's own defaults filled in. Links have the pattern PAIR and these patterns.
 
     BadSetting for a setting, or a word of it, that the transport lacks; UserError if there is no such transport.
     """
@@ -61,7 +61,7 @@ def _check_url(settings: RunSettings, transport: Transport, scheme: str, pattern
         if option in given:
             raise UserError(f"{mask(settings.transport)}: say {option} with --{name.replace('_', '-')}")
     some_place = base if "://" in base else f"{scheme}://somewhere"
-    url = with_option(with_option(some_place, query), as_options(settings))
+    url = with_option(with_option(some_place, query), url_options_of(settings))
     try:
         for pattern in patterns:
             address = Address.parse(url, "", pattern)
@@ -110,14 +110,14 @@ def check_warm_up(settings: RunSettings) -> None:
 def check_transport(settings: RunSettings) -> None:
     """UserError if the transport lacks what the settings ask for, or if its place is open without --insecure.
 
-    Whoever makes a run calls it once, before anything is started. It warns of a place that is open with --insecure.
+    Call it once for a run, before anything is started. It warns of a place that is open with --insecure.
     """
     transport = _declared(settings.transport)
     scheme = scheme_of(settings.transport)
 
     def require(fits: Fits, sentence: str) -> None:
         if not fits(transport, scheme):
-            raise UserError(f"{sentence}: use {those_that(fits)}")
+            raise UserError(f"{sentence}: use {schemes_that_fit(fits)}")
 
     if settings.nagle:
         require(has_tcp, f"--nagle is {','.join(settings.nagle)}; {scheme} has no TCP sockets")
@@ -133,7 +133,7 @@ def check_transport(settings: RunSettings) -> None:
     if has_several and transport.has_broker(scheme) and "pair" not in transport.options:
         raise UserError(f"--pairs is {settings.pairs}; {scheme} has queues for one pair only")
     if settings.network != "local" and not network_fits(settings.network, transport, settings.transport):
-        fitting = those_that(partial(network_fits, settings.network))
+        fitting = schemes_that_fit(partial(network_fits, settings.network))
         raise UserError(
             f"--network is {settings.network}; {settings.transport} cannot be there: use {fitting}, by name alone"
         )
@@ -143,15 +143,15 @@ def check_transport(settings: RunSettings) -> None:
 
 
 def check_some_have(settings: Mapping[str, Any], transports: Iterable[str]) -> None:
-    """UserError for a setting that only some transports have, where it is given and none of these has it."""
-    for name in ignored(settings, transports):
+    """UserError for a given setting that some transports have, but none of these."""
+    for name in settings_that_none_has(settings, transports):
         option = f"--{name.replace('_', '-')}"
-        fitting = those_that(partial(_has_setting, name))
+        fitting = schemes_that_fit(partial(_has_setting, name))
         raise UserError(f"{option} is {settings[name]}, which {', '.join(transports)} cannot have: use {fitting}")
 
 
-def ignored(settings: Mapping[str, Any], transports: Iterable[str]) -> list[str]:
-    """The names of settings that are given and that none of these transports has."""
+def settings_that_none_has(settings: Mapping[str, Any], transports: Iterable[str]) -> list[str]:
+    """Return the names of settings that are given and that none of these transports has."""
     declared = [_declared(transport) for transport in transports]
     names = []
     for name in TRANSPORT_SETTINGS:
@@ -164,8 +164,8 @@ def _has_setting(name: str, transport: Transport, _scheme: str) -> bool:
     return name in transport.run_settings
 
 
-def those_that(fits: Fits) -> str:
-    """The schemes of all transports that fit, in words. For example: amqp, tcp or zeromq"""
+def schemes_that_fit(fits: Fits) -> str:
+    """Return the schemes of all transports that fit, in words. For example: amqp, tcp or zeromq"""
     *others, last = known_schemes(fits)
     return f"{', '.join(others)} or {last}" if others else last
 
@@ -178,7 +178,10 @@ def _check_keys(folder: str) -> None:
 
 
 def network_fits(network: str, transport: Transport, asked: str) -> bool:
-    """True if the launcher can find TCP places for it in another network namespace, or start its broker there."""
+    """True if the launcher can find TCP places for the transport in a network namespace, or start its broker there.
+
+    `asked` is the transport as the user typed it: a scheme, or a URL.
+    """
     from exchange_simulation.launching.network.profile import parse
 
     scheme = scheme_of(asked)
@@ -190,7 +193,7 @@ def network_fits(network: str, transport: Transport, asked: str) -> bool:
 
 
 def _declared(asked: str) -> Transport:
-    """The transport of a scheme, or URL. UserError if there is none, or it lacks a client library."""
+    """Return the transport of a scheme or URL. UserError if there is none, or if its client library is missing."""
     scheme = scheme_of(asked)
     with users_mistake(TransportError):
         transport = transport_of(scheme)
@@ -199,7 +202,7 @@ def _declared(asked: str) -> Transport:
 
 
 def defaults_of(transport: str) -> dict[str, str]:
-    """Settings that this transport has and others may lack, each with its default; empty if it is not known."""
+    """Return the transport's own settings, each with its default; empty if the transport is not known."""
     try:
         declared = transport_of(scheme_of(transport))
     except TransportError:
@@ -208,7 +211,7 @@ def defaults_of(transport: str) -> dict[str, str]:
 
 
 def settings_of_url(url: str) -> dict[str, Any]:
-    """The settings that a component's URL carries; without a transport's own if there is no such transport."""
+    """Return the settings that a component's URL carries. An unknown transport has no settings of its own."""
     options = dict(parse_qsl(url.partition("?")[2]))
     try:
         carried = transport_of(scheme_of(url)).run_settings
@@ -218,8 +221,8 @@ def settings_of_url(url: str) -> dict[str, Any]:
     return {"transport": mask(url), "topology": options.get("topology", "duplex"), **of_transport}
 
 
-def as_options(settings: RunSettings) -> str:
-    """The transport's own settings, and the keys, as the query of a URL, which every component gets."""
+def url_options_of(settings: RunSettings) -> str:
+    """Return the query of the URL that every component gets: the transport's own settings, and the keys."""
     carried = transport_of(scheme_of(settings.transport)).run_settings
     options = [f"{option}={getattr(settings, name)}" for name, option in carried.items()]
     if settings.secure:
@@ -228,7 +231,7 @@ def as_options(settings: RunSettings) -> str:
 
 
 def with_keys(url: str, secure: str | None) -> str:
-    """The URL with the folder of keys as an option, if there is one, and the URL does not have it already."""
+    """Return the URL with the folder of keys as an option, unless there is no folder or the URL has it already."""
     if not secure or _keys_option(secure) in url:
         return url
     return with_option(url, _keys_option(secure))
@@ -239,9 +242,9 @@ def _keys_option(folder: str) -> str:
 
 
 def check_exposure(url: str, insecure: bool) -> None:
-    """UserError if other hosts reach this listener and nothing is encrypted; a warning if that is wanted.
+    """UserError if other hosts reach this listener and nothing is encrypted; with `insecure`, a warning instead.
 
-    An address with a mistake is left to the transport.
+    A malformed address passes here, since the transport refuses it.
     """
     place, _, options = url.partition("://")[2].partition("?")
     host, _, port = place.rpartition(":")
@@ -262,5 +265,8 @@ def _is_loopback(host: str) -> bool:
 
 
 def with_option(url: str, option: str) -> str:
-    """The URL with `name=value` added; an empty option adds nothing."""
-    return f"{url}{'&' if '?' in url else '?'}{option}" if option else url
+    """Return the URL with the option `name=value` added; an empty option adds nothing."""
+    if not option:
+        return url
+    separator = "&" if "?" in url else "?"
+    return f"{url}{separator}{option}"

@@ -30,10 +30,10 @@ def run_settings(**given: Any) -> RunSettings:
 
     With a tape, rate and arrivals default to the tape's; other values are refused.
     """
-    from exchange_simulation.launching.transport_settings import settled
+    from exchange_simulation.launching.transport_settings import with_transport_defaults
 
     with naming_options():
-        settings = settled(RunSettings(**_completed(given)))
+        settings = with_transport_defaults(RunSettings(**_completed(given)))
     _check_may_have(settings.priority)
     return settings
 

@@ -11,7 +11,7 @@ import click
 from exchange.settings import MAX_RATE_PER_S
 from exchange_simulation.launching.option_types import Count, Cpus, Listed, Nagle, Number, Rate, Scheme
 from exchange_simulation.launching.options import broker_options, json_option, network_option, results_option, together
-from exchange_simulation.launching.transport_settings import ignored
+from exchange_simulation.launching.transport_settings import settings_that_none_has
 from exchange_simulation.launching.typed_settings import was_typed
 from exchange_simulation.messaging.benchmark import QUICK_HELP, BenchmarkDefinition, Settings
 from exchange_simulation.messaging.roles import HOSTS
@@ -248,6 +248,6 @@ def settings_again(record: Mapping[str, Any], benchmark: BenchmarkDefinition | N
     given = {name: tuple(value) if isinstance(value, list) else value for name, value in record["settings"].items()}
     transports = given.get("transport") or ()
     transports = (transports,) if isinstance(transports, str) else transports
-    for name in ignored(given, transports) if transports else ():
+    for name in settings_that_none_has(given, transports) if transports else ():
         del given[name]
     return {**settings_in_words(benchmark, [])[0], **given} if benchmark else given

@@ -28,7 +28,12 @@ from exchange_simulation.launching.launch.threads import interpreter_shared
 from exchange_simulation.launching.network.profile import parse
 from exchange_simulation.launching.priority import processors_of
 from exchange_simulation.launching.process_group import ProcessGroup
-from exchange_simulation.launching.transport_settings import network_fits, runs_in_one_process, settled, those_that
+from exchange_simulation.launching.transport_settings import (
+    network_fits,
+    runs_in_one_process,
+    schemes_that_fit,
+    with_transport_defaults,
+)
 from exchange_simulation.messaging import round_trips
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition, Cell, Settings, size_in_words
 from exchange_simulation.messaging.flow import ceiling_per_s
@@ -108,7 +113,7 @@ def _unfit(cell: Cell) -> str | None:
     if "broker" in nagle and "://" in cell.transport:
         return f"--nagle broker, and that broker is not ours: say {scheme} alone"
     if not network_fits(network, transport, cell.transport):
-        can = those_that(partial(network_fits, network))
+        can = schemes_that_fit(partial(network_fits, network))
         return f"--network is {network}, where this transport cannot be measured: use {can}, without an address"
     if network != LOCAL and cell.point.get("preloaded"):
         return f"--network is {network}, where nothing can be preloaded"
@@ -284,7 +289,7 @@ def _settled(transport: str, settings: Settings, patterns: Sequence[Pattern] = (
         own = {}
     elif "delivery" not in settings:  # the benchmark's links have several guarantees
         own["delivery"] = "durable"
-    return settled(RunSettings(transport=transport, orders=1, nagle=nagle, **own), patterns)
+    return with_transport_defaults(RunSettings(transport=transport, orders=1, nagle=nagle, **own), patterns)
 
 
 def _check(transport: str) -> None:

@@ -14,7 +14,7 @@ import orjson
 
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import json_bytes, write_whole
-from exchange_simulation.launching.interrupts import heeded_at_the_end
+from exchange_simulation.launching.interrupts import signals_deferred
 
 Row = dict[str, Any]
 Some = TypeVar("Some")
@@ -40,7 +40,7 @@ class ReportOptions:
 def page_writer(file: str, page_html: Callable[[Row], str]) -> Callable[[Path, Row], Path]:
     """Return a function that writes a record's page into its folder, and returns the page's path."""
 
-    @heeded_at_the_end()
+    @signals_deferred()
     def write_page(folder: Path, record: Row) -> Path:
         """Write the page, one offline file; it appears whole, by rename."""
         return write_whole(folder / file, page_html(record).encode())

@@ -14,7 +14,7 @@ from exchange.checksum import StreamChecksum
 from exchange.instances import role_of
 from exchange.messages import Hello, MalformedMessage, encode
 from exchange.messages import decode as decode_frame
-from exchange_simulation.launching.record.reading import completion, read_spool, records, traffic
+from exchange_simulation.launching.record.reading import completion_by_pair, read_spool, records, traffic_by_pair
 from gateway.completion import Completion, Intake
 from stats_reporter.service import Reporter
 from stats_reporter.writer import SpoolWriter
@@ -59,17 +59,17 @@ def test_a_reporter_counts_or_writes_whatever_comes(frames: list[bytes], tmp_pat
     for record in records(folder):
         assert role_of(record["source"]) in ("gateway", "engine", "reporter")
     spool = read_spool(folder)
-    completion(spool, warm_up_s=0)
-    traffic(spool)
+    completion_by_pair(spool, warm_up_s=0)
+    traffic_by_pair(spool)
 
 
 @given(frames=st.lists(damaged(*FRAMES, ORDERS), max_size=8))
 def test_a_gateway_counts_whatever_comes_and_hashes_answers_alone(frames: list[bytes]) -> None:
-    completion, stream = Completion(scheduled=False, sampling_interval=2), StreamChecksum()
-    completion.handed_over(10, 1)
-    intake = Intake(Frames(frames), completion, stream)
+    completion_by_pair, stream = Completion(scheduled=False, sampling_interval=2), StreamChecksum()
+    completion_by_pair.handed_over(10, 1)
+    intake = Intake(Frames(frames), completion_by_pair, stream)
     assert intake.take() == len(frames)
-    answers = int(completion.tables.by_type.sum())
+    answers = int(completion_by_pair.tables.by_type.sum())
     greetings = (intake.hello is not None) + (intake.end is not None)
     assert intake.junk + answers + greetings >= len(list(filter(None, frames))), "an empty frame only says: I am here"
 

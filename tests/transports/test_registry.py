@@ -10,7 +10,7 @@ import pytest
 import transports
 from exchange.settings import RunSettings
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.transport_settings import check_transport, settled
+from exchange_simulation.launching.transport_settings import check_transport, with_transport_defaults
 from tests.transports.distributions import add_distribution, installed
 from transports import registry
 from transports.base import BadAddress, NotInstalled
@@ -39,7 +39,7 @@ def test_another_s_transport_without_its_library_harms_no_other(tmp_path: Path) 
         with pytest.raises(NotInstalled, match=LACKS):
             transport_of("broken")
         with pytest.raises(UserError, match=LACKS):
-            settled(RunSettings(transport="broken"))
+            with_transport_defaults(RunSettings(transport="broken"))
         with pytest.raises(BadAddress, match=rf"unknown transport 'pigeon': known are amqp, .*; the transport {LACKS}"):
             transport_of("pigeon")
         assert transport_of("tcp").places == {"tcp": "port"}
@@ -81,7 +81,7 @@ def test_a_client_library_that_is_missing_is_named_with_how_to_get_it(monkeypatc
     with pytest.raises(NotInstalled, match=lacks):
         connect("amqp://127.0.0.1:1", "token", 0)
     with pytest.raises(UserError, match=lacks):
-        settled(RunSettings(transport="amqp"))
+        with_transport_defaults(RunSettings(transport="amqp"))
     assert "amqp" in known_schemes()
 
 

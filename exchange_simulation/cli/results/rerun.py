@@ -16,7 +16,7 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.record.begun import repair
 from exchange_simulation.launching.record.machine import host_facts, versions
 from exchange_simulation.launching.record.reading import UnknownSettings, settings_as_written
-from exchange_simulation.launching.transport_settings import settled
+from exchange_simulation.launching.transport_settings import with_transport_defaults
 from exchange_simulation.reports.formats import plain
 
 LEAST = ("transport", "orders_per_s", "orders", "seed")
@@ -30,7 +30,7 @@ def settings_of_record(path: Path, written: Record) -> RunSettings:
     if missing:
         raise UserError(f"{path} does not say what was run: its settings lack {', '.join(missing)}")
     try:
-        return settled(settings_as_written(written))
+        return with_transport_defaults(settings_as_written(written))
     except UnknownSettings as error:
         raise UserError(f"{path} was written by another version of exchange: {error}; use that version") from error
     except (BadSetting, TypeError) as error:

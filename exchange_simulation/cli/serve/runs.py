@@ -41,7 +41,7 @@ class Runs:
         self.settings = RunSettings()
 
     def is_under_way(self, name: str | None = None) -> bool:
-        """Whether the run that was started last goes on; given a name, whether it is that run."""
+        """True if the run that was started last goes on; given a name, whether it is that run."""
         return self._child is not None and self._child.poll() is None and name in (None, self.name)
 
     def start(self, asked: Asked) -> str:

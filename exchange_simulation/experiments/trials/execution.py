@@ -21,7 +21,7 @@ from exchange_simulation.experiments.trials.observations import attempts, is_val
 from exchange_simulation.experiments.trials.plan import WARM_UP, TrialPlan, TrialStep, run_s
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import write_json
-from exchange_simulation.launching.interrupts import handled_by
+from exchange_simulation.launching.interrupts import signals_handled_by
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.notices import has_listener, say
 from exchange_simulation.launching.record.noise import noise_words
@@ -111,7 +111,7 @@ class CtrlC:
     def noted(cls) -> Iterator[CtrlC]:
         """Inside, signals are noted."""
         ctrl_c = cls()
-        with handled_by(LIKE_CTRL_C, ctrl_c._note):
+        with signals_handled_by(LIKE_CTRL_C, ctrl_c._note):
             yield ctrl_c
 
 

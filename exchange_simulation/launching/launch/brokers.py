@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from exchange.settings import RunSettings
 from exchange_simulation.launching.priority import going_first
 from exchange_simulation.launching.process_group import ProcessGroup
-from exchange_simulation.launching.transport_settings import as_options, with_option
+from exchange_simulation.launching.transport_settings import url_options_of, with_option
 from transports.base import Address, BadAddress, mask
 from transports.declaration import Broker, RunningBroker, Where
 from transports.registry import transport_of
@@ -110,7 +110,7 @@ def broker_of_run(settings: RunSettings, brokers: Brokers) -> RunningBroker:
             f"{mask(settings.transport)} is not ours, so its TCP_NODELAY cannot be changed: leave broker out of "
             f"--nagle, or use plain {scheme}"
         )
-    options = "&".join(filter(None, [settings.transport.partition("?")[2], as_options(settings)]))
+    options = "&".join(filter(None, [settings.transport.partition("?")[2], url_options_of(settings)]))
     if place:
         url = with_option(f"{scheme}://{place}", options)
         if broker is not None:

@@ -1,4 +1,4 @@
-"""Launches a run: a network, places to meet, and a process for each component, which `watch.py` follows."""
+"""Launches a run: a network, addresses, and a process for each component. `watch.py` follows the processes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from exchange.instances import instance_of, role_of
 from exchange.settings import ROLES, RunSettings
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.interrupts import heeded_at_the_end
+from exchange_simulation.launching.interrupts import signals_deferred
 from exchange_simulation.launching.launch.places import Places, as_seen_by_peers, meeting_places, of_role
 from exchange_simulation.launching.launch.watch import OnSecond, Watch
 from exchange_simulation.launching.lineup import Lineup, component_of
@@ -43,7 +43,7 @@ def launch(
 ) -> tuple[str, RunOutcome]:
     """Run all components to their end. Returns the first engine's URL, and the outcome. UserError for refused settings.
 
-    Once they have ended, signals are held back until `until_recorded` is closed.
+    Once the components have ended, signals are held back until `until_recorded` is closed.
     """
     lineup = Lineup.of(settings)
     with contextlib.ExitStack() as stack:
@@ -64,13 +64,14 @@ def launch(
         try:
             with yielding():
                 watch.follow()
-            until_recorded.enter_context(heeded_at_the_end())
+            until_recorded.enter_context(signals_deferred())
         finally:
             watch.close()
         outcome = watch.outcome()
     outcome.network = network.facts if network else None
     outcome.capture = asdict(capture.captured) if capture and capture.captured else None
-    outcome.failures += (capture.problem,) if capture and capture.problem else ()
+    if capture and capture.problem:
+        outcome.failures += (capture.problem,)
     for log in folder.glob("*.log"):
         if not log.stat().st_size:
             log.unlink()
@@ -89,15 +90,15 @@ def _start(
     component = component_of(name)
     role = role_of(component)
     follows_another = component != name or name in processes.children
-    of_component = [word for word in words[component] if follows_another or word != "--standby"]
-    detail(f"starting {name}: exchange {shlex.join([role, *of_component])}")
+    words_of_component = [word for word in words[component] if follows_another or word != "--standby"]
+    detail(f"starting {name}: exchange {shlex.join([role, *words_of_component])}")
     prefix = network.prefix(role) if network else ()
-    command = [role, "--launched", *of_component]
+    command = [role, "--launched", *words_of_component]
     processes.start(name, command, folder / f"{name}.log", environment, prefix)
 
 
 def _network(settings: RunSettings, group: int, stack: contextlib.ExitStack) -> Network | None:
-    """The run's network, which stays up until the stack is closed; None where all is on loopback."""
+    """Set up the run's network, which stays until the stack is closed. Returns None if all is on loopback."""
     if settings.network == "local":
         return None
     from exchange_simulation.launching.network.network import Network
@@ -114,7 +115,7 @@ def _brokers(
     network: Network | None,
     stack: contextlib.ExitStack,
 ) -> Brokers | None:
-    """The shared brokers, or the run's own: one in a network belongs to the run alone, as the network does.
+    """Return the shared brokers, or brokers of the run's own: a broker in a network belongs to the run, as that does.
 
     None for a transport that has no broker.
     """
@@ -135,7 +136,7 @@ def _capture(
     group: int,
     stack: contextlib.ExitStack,
 ) -> Capture | None:
-    """tcpdump beside the run until the stack is closed; None where nobody asked for it."""
+    """Start tcpdump, which runs until the stack is closed. Returns None if the user asked for no capture."""
     if not settings.capture:
         return None
     from exchange_simulation.launching.launch.broker_watch import is_of_this_host
@@ -150,7 +151,7 @@ def _capture(
 
 
 def _broker_watch(places: Places, run: str, settings: RunSettings, stack: contextlib.ExitStack) -> BrokerWatch | None:
-    """A watch over the run's broker; None where there is no broker."""
+    """Return a watch over the run's broker; None if there is no broker."""
     if places.broker is None:
         return None
     from exchange_simulation.launching.launch.broker_watch import BrokerWatch
@@ -160,7 +161,7 @@ def _broker_watch(places: Places, run: str, settings: RunSettings, stack: contex
 
 
 def component_arguments(folder: Path, settings: RunSettings, places: Places) -> dict[str, list[str]]:
-    """The words that a user would type after `exchange ROLE` on each component's host, by the component's name."""
+    """Return the words that a user would type after `exchange ROLE` for each component, by the component's name."""
     words = {}
     for name in Lineup.of(settings).names:
         values = {**vars(settings), **_values_of_component(name, folder, settings, places)}
@@ -169,7 +170,7 @@ def component_arguments(folder: Path, settings: RunSettings, places: Places) -> 
 
 
 def _values_of_component(name: str, folder: Path, settings: RunSettings, places: Places) -> dict[str, Any]:
-    """A component's own parameters: the run's name and folder, where it listens and connects, its number and CPU."""
+    """Return a component's parameters beside the settings: run, folder, addresses, number, processor, journal."""
     role = role_of(name)
     instance = instance_of(name)
     engine = places.engines[instance]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from exchange.instances import named
 from exchange.settings import RunSettings
 from exchange_simulation.launching.lineup import Lineup
-from exchange_simulation.launching.transport_settings import as_options, with_option
+from exchange_simulation.launching.transport_settings import url_options_of, with_option
 from transports.base import Address, BadAddress, Pattern
 from transports.declaration import RunningBroker
 from transports.registry import scheme_of, transport_of
@@ -71,7 +71,7 @@ def meeting_places(
         def free(role: str, instance: int) -> str:
             return free_place(kind, scratch / named(role, instance), reserved, network, role)
 
-        options_of_settings = as_options(settings)
+        options_of_settings = url_options_of(settings)
         reporters = {}
         for instance in lineup.reporters:
             url = f"{scheme}://{free('reporter', instance)}"

@@ -32,7 +32,8 @@ SWITCH_INTERVAL_S = 0.0001
 """How long a thread keeps the interpreter. The default of 5 ms would become the completion time."""
 
 LOOK_S = 1.0
-"""A thread that ends wakes the one that waits for it. Ctrl-C may lose that message, so threads are looked at, too."""
+"""A thread that ends sends a message to the waiting thread. Ctrl-C may lose the message, so the threads are also looked
+at once in this time."""
 
 
 def run_in_threads(folder: Path, settings: RunSettings, on_second: OnSecond) -> tuple[str, RunOutcome]:
@@ -44,7 +45,7 @@ def run_in_threads(folder: Path, settings: RunSettings, on_second: OnSecond) -> 
             with contextlib.ExitStack() as stack:
                 stage.open(stack, places)
                 noise.clock_starts()
-                stage.play(on_second)
+                stage.run(on_second)
                 noise.clock_stops()
         except OSError as error:  # a recorded stream that cannot be closed
             if not stage.results:
@@ -79,7 +80,7 @@ class Stage:
         self.failures: list[str] = []
         self._services: dict[str, Service] = {}
         self._seconds: queue.SimpleQueue[tuple[str, int, int] | threading.Thread] = queue.SimpleQueue()
-        """Gateways' seconds, and threads that end."""
+        """Counts of the gateways, once a second; and each thread that ends, which wakes the waiting thread."""
 
     def open(self, stack: contextlib.ExitStack, places: Places) -> None:
         """Open and warm all services; they are closed with the stack."""
@@ -109,12 +110,18 @@ class Stage:
     def _put_second(self, gateway: str, sent: int, answered: int) -> None:
         self._seconds.put((gateway, sent, answered))
 
-    def play(self, on_second: OnSecond) -> None:
-        """Return when all have ended. Ctrl-C ends the gateways in band, a second one all components; a third leaves."""
-        threads = [threading.Thread(target=self._play, args=[name], name=name, daemon=True) for name in self._services]
+    def run(self, on_second: OnSecond) -> None:
+        """Run all components until they have ended.
+
+        The first Ctrl-C ends the gateways in band, the second one all components; the third one raises.
+        """
+        threads = []
+        for name in self._services:
+            threads.append(threading.Thread(target=self._run_service, args=[name], name=name, daemon=True))
         for thread in threads:
             thread.start()
-        for names in (self._lineup.gateways, list(self._services)):
+        stopped_by_each_ctrl_c = (self._lineup.gateways, list(self._services))
+        for names in stopped_by_each_ctrl_c:
             try:
                 self._follow(threads, on_second)
                 return
@@ -134,9 +141,14 @@ class Stage:
                 if totals:
                     on_second(Moment(*totals))
 
-    def _play(self, name: str) -> None:
+    def _run_service(self, name: str) -> None:
+        """Run a component in this thread to its end. If it leaves no result, all others are asked to end."""
+        if role_of(name) == "reporter":
+            scheduling = yielding()
+        else:
+            scheduling = going_first(self._settings.priority)
         try:
-            with yielding() if role_of(name) == "reporter" else going_first(self._settings.priority):
+            with scheduling:
                 result = self._services[name].run()
             if result is not None:
                 self.results[name] = result
@@ -148,10 +160,10 @@ class Stage:
             self._seconds.put(threading.current_thread())
             if name not in self.results:
                 self._stop(list(self._services), f"the {name} failed")
-            self._services[name].close()  # else a peer that has more to send waits for room without end
+            self._services[name].close()  # a peer that has more to send would wait for room without end
 
     def _log(self, name: str, error: Exception) -> None:
-        """Write the traceback to the file that has the stderr of a component that is a process."""
+        """Write the traceback to NAME.log, where a component that is a process writes its stderr."""
         self.failures.append(f"the {name} broke: {type(error).__name__}: {error}; see {name}.log")
         with contextlib.suppress(OSError):
             (self._folder / f"{name}.log").write_text("".join(traceback.format_exception(error)))

@@ -25,30 +25,33 @@ if TYPE_CHECKING:
     from exchange_simulation.launching.launch.broker_watch import BrokerWatch
 
 PATIENCE_S = 5.0
-"""Time to finish in band once asked to. Where nobody was asked, --timeout comes on top: components wait so long."""
+"""Time in which components end in band once they are asked to.
+
+After the first result nobody is asked, and components wait for each other for --timeout, so both times are added.
+"""
 ONE_CTRL_C_S = 0.3
 """Interrupts within this time count as one: `timeout` sends two, to its child and to its group."""
-LOOK_S, BROKER_LOOK_S = 1.0, 0.25
-"""Events wake the launcher at once; without any it looks at deadlines this often, and at a broker's processes."""
+LOOK_S = 1.0
+"""The launcher wakes at every event, and at least this often, to look at deadlines."""
+BROKER_LOOK_S = 0.25
+"""The same for a run with a broker, whose processes are looked at too."""
 
 
 @dataclass(frozen=True)
 class Moment:
-    """How far a run is: orders sent and answered by all gateways.
-
-    `broker_cpu_s` is the CPU time of the run's own broker since the clock started, None where there is none.
-    """
+    """The progress of a run: orders of all gateways that were sent, and that were answered."""
 
     sent: int
     answered: int
     broker_cpu_s: float | None = None
+    """CPU time of the run's own broker since the clock started; None if it has none."""
 
 
 OnSecond = Callable[[Moment], None]
 
 
 class GatewayTotals:
-    """Adds up what several gateways report once a second."""
+    """Adds up the counts that several gateways report once a second."""
 
     def __init__(self, gateways: int) -> None:
         self._gateways = gateways
@@ -56,16 +59,19 @@ class GatewayTotals:
         self._reported: set[str] = set()
 
     def take(self, gateway: str, sent: int, answered: int) -> tuple[int, int] | None:
-        """(sent, answered) of all gateways once each has reported, or one reports again before that; else None."""
-        is_due = gateway in self._reported
-        if is_due:
+        """Keep a gateway's counts. Returns orders sent and answered of all gateways when a second is over, else None.
+
+        A second is over once each gateway has reported, or if a gateway reports again before the others.
+        """
+        has_reported_again = gateway in self._reported
+        if has_reported_again:
             self._reported.clear()
         self._latest[gateway] = sent, answered
         self._reported.add(gateway)
-        if len(self._reported) == self._gateways:
-            is_due = True
+        have_all_reported = len(self._reported) == self._gateways
+        if have_all_reported:
             self._reported.clear()
-        if not is_due:
+        if not (has_reported_again or have_all_reported):
             return None
         sent_by_all = sum(sent for sent, _ in self._latest.values())
         answered_to_all = sum(answered for _, answered in self._latest.values())
@@ -84,7 +90,7 @@ class Watch:
         broker: BrokerWatch | None = None,
         restart: Callable[[str], None] | None = None,
     ) -> None:
-        """`timeout_s`: how long each component bears the silence of another. `restart` starts a killed one again."""
+        """`timeout_s`: how long a component waits for a silent one. `restart` starts a killed process again."""
         self._timeout_s = timeout_s
         self._processes = processes
         self._lineup = lineup
@@ -97,15 +103,15 @@ class Watch:
         self._affinity: dict[str, list[int]] = {}
         self._selector = selectors.DefaultSelector()
         self._results: dict[str, dict[str, Any]] = {}
-        self._known: dict[str, dict[str, Any]] = {}
-        """The facts with which a component takes the place of a killed one."""
+        self._facts_for_successor: dict[str, dict[str, Any]] = {}
+        """By component: the facts that a process needs to take the place of a killed one."""
         self._failures: list[str] = []
-        self._ready: set[str] = set()
+        self._ready_processes: set[str] = set()
         self._unneeded: set[str] = set()
         """Standbys that ended without a session."""
-        self._started = False
+        self._has_started = False
         self._interrupted_s: float | None = None
-        self._partial = dict.fromkeys(processes.children, b"")
+        self._incomplete_line = dict.fromkeys(processes.children, b"")
         self._deadlines_s = dict.fromkeys(lineup.reporters, time.monotonic() + READY_S)
         """By reporter: until when it and its pairs must be ready; after the start, until when they must have ended."""
         for name in processes.children:
@@ -120,25 +126,25 @@ class Watch:
     def follow(self) -> None:
         """Return when all children have closed their events. Ctrl-C asks for an end in band; a second one returns."""
         while self._selector.get_map():
-            looked_s = time.monotonic()
+            look_s = time.monotonic()
             try:
-                self._once()
-                self._leave_late(looked_s)
+                self._look_once()
+                self._leave_late(look_s)
             except KeyboardInterrupt:
                 if self._interrupted_s is not None and time.monotonic() - self._interrupted_s > ONE_CTRL_C_S:
                     break
                 self._interrupt()
 
-    def _leave_late(self, looked_s: float) -> None:
+    def _leave_late(self, look_s: float) -> None:
         """Stop following components that are past their deadline, and ask those of other reporters to end too.
 
         `looked_s` is the time before the last look, so events that came while the launcher was stalled count.
         """
-        late_groups = {group for group, until_s in self._deadlines_s.items() if looked_s > until_s}
+        late_groups = {group for group, until_s in self._deadlines_s.items() if look_s > until_s}
         late = [key for key in self._selector.get_map().values() if self._lineup.group_of(key.data) in late_groups]
         if not late:
             return
-        is_ending = self._started or self._failures
+        is_ending = self._has_started or self._failures
         failure = "did not end with the others" if is_ending else f"was not ready within {READY_S:g} s"
         for key in late:
             if component_of(key.data) not in self._results:
@@ -151,12 +157,13 @@ class Watch:
         if self._interrupted_s is not None:
             return
         self._interrupted_s = time.monotonic()
-        if self._started:
+        if self._has_started:
             self._end_soon(*self._lineup.gateways)
         else:
             self._give_up("interrupted before the start")
 
-    def _once(self) -> None:
+    def _look_once(self) -> None:
+        """Wait for events, at most for the time of one look, and handle them; look at the broker and at restarts."""
         if self._broker:
             self._broker.look()
         for late in self._supervisor.late():
@@ -164,26 +171,27 @@ class Watch:
         for key, _ in self._selector.select(BROKER_LOOK_S if self._broker else LOOK_S):
             name: str = key.data
             chunk = os.read(key.fd, 1 << 16)
-            *lines, self._partial[name] = (self._partial[name] + chunk).split(b"\n")
+            *lines, self._incomplete_line[name] = (self._incomplete_line[name] + chunk).split(b"\n")
             for line in lines:
-                self._take_line(name, line)
+                self._handle_line(name, line)
             if not chunk:
                 self._selector.unregister(key.fileobj)
-                self._ended(name)
+                self._handle_end(name)
 
-    def _take_line(self, name: str, line: bytes) -> None:
+    def _handle_line(self, name: str, line: bytes) -> None:
+        """Handle a line of a process's stdout, which is an event in JSON."""
         try:
             event = orjson.loads(line)
         except orjson.JSONDecodeError:
             text = printable(line[:100].decode(errors="replace"))
             self._give_up(f"the {name} printed {text!r} where its launcher reads events")
             return
-        self._take(name, event)
+        self._handle_event(name, event)
 
-    def _take(self, name: str, event: dict[str, Any]) -> None:
+    def _handle_event(self, name: str, event: dict[str, Any]) -> None:
         match event:
             case {"event": "ready"}:
-                self._is_ready(name)
+                self._note_ready(name)
             case {"event": "took over"}:
                 self._takeovers += 1
             case {"event": "refuses"}:
@@ -198,7 +206,7 @@ class Watch:
                     self._on_second(Moment(*totals, self._broker.cpu_s if self._broker else None))
             case {"event": "result", "result": result}:
                 self._take_result(component_of(name), result)
-            case {"event": "error", "message": message, "exit_code": 2} if not self._started:
+            case {"event": "error", "message": message, "exit_code": 2} if not self._has_started:
                 raise UserError(message)
             case {"event": "error", "message": message}:
                 self._give_up(f"{name}: {message}")
@@ -222,17 +230,17 @@ class Watch:
 
     def _note_known(self, component: str, known: dict[str, Any]) -> None:
         """Keep the newest facts. An engine may wait for a gateway that has left."""
-        self._known[component] = known
+        self._facts_for_successor[component] = known
         if role_of(component) == "engine":
             self._processes.tell(*self._with_standbys(component), known=known)
 
-    def _is_ready(self, name: str) -> None:
-        if self._started:
+    def _note_ready(self, name: str) -> None:
+        if self._has_started:
             self._supervisor.note_ready(name)
-            self._processes.tell(name, known=self._known.get(component_of(name)))
+            self._processes.tell(name, known=self._facts_for_successor.get(component_of(name)))
             return
-        self._ready.add(name)
-        if self._ready == set(self._lineup.processes):
+        self._ready_processes.add(name)
+        if self._ready_processes == set(self._lineup.processes):
             self._start()
 
     def _end_partner_of(self, name: str, result: dict[str, Any]) -> None:
@@ -249,8 +257,10 @@ class Watch:
             self._signal(partner)
 
     def _is_recorded(self, component: str) -> bool:
-        """Whether the reporter has the component's result, and everything else."""
-        return component in _recorded(self._results.get(named("reporter", self._lineup.group_of(component)), {}))
+        """True if the component's result has come to its reporter, and the reporter lacks nothing."""
+        return component in _complete_results(
+            self._results.get(named("reporter", self._lineup.group_of(component)), {})
+        )
 
     def _signal(self, *components: str) -> None:
         """Ask components to end, each with its standby."""
@@ -265,6 +275,7 @@ class Watch:
         return names
 
     def _start(self) -> None:
+        """Start the clock: read the machine's counters, and tell all processes to begin."""
         self._deadlines_s.clear()
         if self._broker:
             self._broker.clock_starts()
@@ -274,9 +285,10 @@ class Watch:
                 self._affinity[name] = cpus
         self._noise.clock_starts()
         self._processes.tell(*self._lineup.processes)
-        self._started = True
+        self._has_started = True
 
     def _clock_stops(self) -> None:
+        """Read the machine's counters again, once, when the last gateway is done."""
         if self._noise.noise is not None:
             return
         if self._broker is None:
@@ -285,8 +297,8 @@ class Watch:
             self._noise.clock_stops(self._broker.pids, self._broker.is_hidden)
             self._broker.clock_stops()
 
-    def _ended(self, name: str) -> None:
-        """A child that closed its events without a result was killed, or broke."""
+    def _handle_end(self, name: str) -> None:
+        """Restart a process that closed its events without a result, or give the run up; it was killed, or broke."""
         component = component_of(name)
         has_result = component in self._results or self._is_recorded(component)
         if not has_result and self._failures and role_of(name) == "gateway":
@@ -295,13 +307,13 @@ class Watch:
             return
         code = self._processes.children[name].wait()
         if self._may_go_on(name) and self._supervisor.restarted(name, code):
-            self._partial[name] = b""
+            self._incomplete_line[name] = b""
             self._listen_to(name)
             return
-        self._give_up(f"the {name} {self._how_it_ended(name, code)}")
+        self._give_up(f"the {name} {self._description_of_end(name, code)}")
 
-    def _how_it_ended(self, name: str, code: int) -> str:
-        """The signal that killed a process, or its exit code with the last line of its log."""
+    def _description_of_end(self, name: str, code: int) -> str:
+        """Return the signal that killed a process, or its exit code with the last line of its log."""
         if code < 0:
             return f"was killed by {signal.Signals(-code).name}"
         last_line = self._processes.last_line_of(name)
@@ -309,8 +321,8 @@ class Watch:
         return f"ended with exit code {code}: see {name}.log{end_of_sentence}"
 
     def _may_go_on(self, name: str) -> bool:
-        """Whether the run is under way, and the other end could go on with another process in place of this one."""
-        if not self._started:
+        """True if the run is under way, and the other end could go on with another process in place of this one."""
+        if not self._has_started:
             return False
         engine_has_ended = named("engine", instance_of(name)) in self._results
         return not (role_of(name) == "gateway" and engine_has_ended)
@@ -320,9 +332,9 @@ class Watch:
         self._end_soon(*(name for name in self._lineup.names if not self._ends_with_its_gateway(name)))
 
     def _ends_with_its_gateway(self, name: str) -> bool:
-        """Whether it is an engine that is to answer what its gateway has sent, and hears of the end from it."""
+        """True for an engine whose gateway still runs: it answers the gateway's orders, and ends after the gateway."""
         gateway = self._processes.children.get(named("gateway", instance_of(name)))
-        return self._started and role_of(name) == "engine" and gateway is not None and gateway.poll() is None
+        return self._has_started and role_of(name) == "engine" and gateway is not None and gateway.poll() is None
 
     def _end_soon(self, *names: str) -> None:
         """Ask components to end in band, and set the deadline for all."""
@@ -333,18 +345,19 @@ class Watch:
         self._selector.close()
 
     def outcome(self) -> RunOutcome:
-        """Results of all components. A killed component's result is the one that its reporter has received."""
+        """Return the results of all components. A killed component's result is the one that its reporter received."""
         received: dict[str, Any] = {}
         recorded: dict[str, Any] = {}
         for instance in self._lineup.reporters:
             reporter = self._results.get(named("reporter", instance), {})
             received |= reporter.get("results", {})
-            recorded |= _recorded(reporter)
+            recorded |= _complete_results(reporter)
         results, unreadable = read_results({**received, **self._results, **recorded})
         outcome = outcome_of(self._lineup, results)
         failures = [*self._failures, *unreadable]
-        gateways_say_so = any(gateway.stopped for gateway in outcome.gateways.values())
-        if self._interrupted_s is not None and self._started and not gateways_say_so:
+        was_interrupted = self._interrupted_s is not None and self._has_started
+        is_in_a_result = any(gateway.stopped for gateway in outcome.gateways.values())
+        if was_interrupted and not is_in_a_result:
             failures.insert(0, "interrupted")
         outcome.failures = tuple(failures)
         outcome.takeovers = self._takeovers
@@ -358,6 +371,8 @@ class Watch:
         return outcome
 
 
-def _recorded(reporter: dict[str, Any]) -> dict[str, Any]:
-    """The results that a reporter has, where nothing is missing: then no process can say more."""
-    return {} if reporter.get("stopped") else reporter.get("results", {})
+def _complete_results(reporter: dict[str, Any]) -> dict[str, Any]:
+    """Return the results that a reporter received; empty if it was stopped, since then some may be missing."""
+    if reporter.get("stopped"):
+        return {}
+    return reporter.get("results", {})

@@ -88,7 +88,7 @@ def repair(folder: Path) -> dict[str, Any]:
     launcher = begun["launcher"]
     if launcher["host"] != platform.node():
         raise UserError(f"{folder} began on the host {launcher['host']}: repair it there")
-    if _lives(launcher):
+    if _is_alive(launcher):
         raise UserError(f"{folder} is under way: process {launcher['pid']} will write its run.json")
     before = Conditions(**{name: begun[name] for name in Conditions.__dataclass_fields__})
     with damage_named(folder):
@@ -98,16 +98,16 @@ def repair(folder: Path) -> dict[str, Any]:
     return record
 
 
-def _lives(launcher: LauncherProcess) -> bool:
-    """Whether the launcher still runs; another process may have its number by now."""
+def _is_alive(launcher: LauncherProcess) -> bool:
+    """True if the launcher still runs; another process may have its number by now."""
     with contextlib.suppress(psutil.Error):
         process = psutil.Process(launcher["pid"])
-        return process.status() != psutil.STATUS_ZOMBIE and _is_the_same(process, launcher)
+        return process.status() != psutil.STATUS_ZOMBIE and _is_launcher(process, launcher)
     return False
 
 
-def _is_the_same(process: psutil.Process, launcher: LauncherProcess) -> bool:
-    """Whether the process is the launcher; by the wall clock only where nothing better was written."""
+def _is_launcher(process: psutil.Process, launcher: LauncherProcess) -> bool:
+    """True if the process is the launcher. Starts are compared by the wall clock only in records without ticks."""
     boot_id = launcher.get("boot_id")
     started_ticks = launcher.get("started_ticks")
     if boot_id and started_ticks is not None:
@@ -116,13 +116,16 @@ def _is_the_same(process: psutil.Process, launcher: LauncherProcess) -> bool:
 
 
 def _started_ticks(pid: int) -> int | None:
-    """Field 22 of proc(5), since boot, which no setting of the clock changes; field 2 is in brackets."""
+    """Return the process's start in ticks since boot, which no setting of the clock changes; None if there is none.
+
+    The start is field 22 of proc(5). Field 2 ends with a bracket, so the split begins at field 3.
+    """
     fields = (text_of(f"proc/{pid}/stat") or "").rpartition(")")[2].split()
     return int(fields[19]) if fields else None
 
 
 def _outcome(folder: Path, begun: dict[str, Any]) -> RunOutcome:
-    """The one fact that is known without any component's result: the process that should write run.json died."""
+    """Return an outcome without any result: its one failure is that the process that should write run.json died."""
     settings = begun["settings"]
     try:
         lineup = Lineup.of(RunSettings(pairs=settings.get("pairs", 1), reporters=settings.get("reporters", 1)))
@@ -139,23 +142,23 @@ def _outcome(folder: Path, begun: dict[str, Any]) -> RunOutcome:
 
 
 def settings_under_way(folder: Path) -> dict[str, Any] | None:
-    """The settings of a run that goes on on this host; None if it has ended, or if its launcher is gone."""
+    """Return the settings of a run that goes on on this host; None if it has ended, or if its launcher is gone."""
     with contextlib.suppress(Unusable):
         begun = read_record(folder / FILE, BegunRecord)
-        if _is_ours(folder, begun["launcher"]) and _lives(begun["launcher"]):
+        if _is_unrecorded_run_of_this_host(folder, begun["launcher"]) and _is_alive(begun["launcher"]):
             return dict(begun["settings"])
     return None
 
 
-def _is_ours(folder: Path, launcher: LauncherProcess) -> bool:
-    """Whether the run began on this host, and has no run.json yet."""
+def _is_unrecorded_run_of_this_host(folder: Path, launcher: LauncherProcess) -> bool:
+    """True if the run began on this host, and has no run.json yet."""
     return launcher["host"] == platform.node() and not (folder / "run.json").exists()
 
 
 def left_unfinished(results: Path) -> Iterator[Path]:
-    """The runs in a results folder that began on this host and whose launcher is gone."""
+    """Yield the runs in a results folder that began on this host and whose launcher is gone."""
     for path in sorted(results.glob(f"*/{FILE}")):
         with contextlib.suppress(Unusable):
             launcher = read_record(path, BegunRecord)["launcher"]
-            if _is_ours(path.parent, launcher) and not _lives(launcher):
+            if _is_unrecorded_run_of_this_host(path.parent, launcher) and not _is_alive(launcher):
                 yield path.parent

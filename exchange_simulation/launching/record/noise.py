@@ -1,7 +1,8 @@
 """Noise: what the machine did besides a run while its clock ran, from the kernel's own counters.
 
 Other processes' CPU comes from the scheduler's sums in /proc/PID/stat. The machine's busy time comes from /proc/stat,
-which counts whoever runs at a tick, so it may be less than the run's own CPU; what others used is then unknown.
+which counts the process that runs at a tick, so it may be less than the run's own CPU; the time that others used is
+then unknown.
 """
 
 from __future__ import annotations
@@ -43,13 +44,13 @@ class Process(NamedTuple):
 class ProcessTable:
     by_pid: Mapping[int, Process]
     at_s: float
-    """In the middle of the reading, which takes a millisecond, and more on a busy machine."""
+    """The time in the middle of the reading. A reading takes a millisecond, and more on a busy machine."""
     sees_all: bool
     """False in a container, or where other users' processes are hidden."""
 
     @classmethod
     def now(cls) -> ProcessTable | None:
-        """None if this system has no /proc."""
+        """Read the table. None if this system has no /proc."""
         folder = str(machine.ROOT / "proc")
         with contextlib.suppress(OSError):
             begin_s = time.monotonic()
@@ -60,20 +61,25 @@ class ProcessTable:
 
 
 def sees_every_process() -> bool:
-    """False in a container, and where this system does not tell."""
+    """True if all processes of the machine can be seen; False in a container, or if this system does not tell."""
     with contextlib.suppress(OSError):
         return os.readlink(machine.ROOT / "proc/self/ns/pid") == ALL_PROCESSES
     return False
 
 
 def _processes(folder: str) -> Iterator[tuple[int, Process]]:
-    for pid in filter(str.isdecimal, os.listdir(folder)):
-        with contextlib.suppress(OSError):  # it has just ended
-            yield int(pid), _process(f"{folder}/{pid}/stat")
+    """Yield each process with its number."""
+    for name in os.listdir(folder):
+        if name.isdecimal():
+            with contextlib.suppress(OSError):  # the process has just ended
+                yield int(name), _process(f"{folder}/{name}/stat")
 
 
 def _process(path: str) -> Process:
-    """The name stands in brackets and may hold anything; after it, field 4 of proc(5) is the parent."""
+    """Read the fields of /proc/PID/stat that proc(5) numbers 2 (name), 4 (parent), 14 to 17 (ticks) and 22 (start).
+
+    The name stands in brackets, and may itself hold brackets and blanks. `fields` begins with field 3.
+    """
     descriptor = os.open(path, os.O_RDONLY)  # a third of the time that a file object takes
     try:
         head, _, rest = os.read(descriptor, 4096).rpartition(b")")
@@ -88,21 +94,21 @@ def _process(path: str) -> Process:
 def cpu_s_by_process(
     before: ProcessTable, after: ProcessTable, own_pids: Collection[int]
 ) -> tuple[dict[int, float], dict[int, float]]:
-    """CPU seconds of each other process, and of each own, with those children of it that ended in between.
+    """Return CPU seconds between two readings by process: of other processes, and of own processes.
 
-    A process that ended is in its parent's time, all of it; what it had used before the first reading is taken off.
-    Where no parent waited for it, its time is lost.
+    A process's time includes that of its children that ended in between. The kernel adds all of a child's time to its
+    parent, so the child's time before the first reading is subtracted. If no parent waited, the child's time is lost.
     """
     own = _with_descendants(before, own_pids) | _with_descendants(after, own_pids)
     used_before = Counter[int]()
     for pid, process in before.by_pid.items():
-        if not _lives(pid, process, after):
+        if not _still_lives(pid, process, after):
             used_before[_heir(process, before, after)] += process.own_ticks + process.children_ticks
     tick_s = 1 / os.sysconf("SC_CLK_TCK")
     cpu_s_of_others: dict[int, float] = {}
     cpu_s_of_own: dict[int, float] = {}
     for pid, process in after.by_pid.items():
-        cpu_s = tick_s * _ticks(before.by_pid.get(pid), process, used_before[pid])
+        cpu_s = tick_s * _ticks_between(before.by_pid.get(pid), process, used_before[pid])
         if pid in own:
             cpu_s_of_own[pid] = cpu_s
         else:
@@ -110,23 +116,29 @@ def cpu_s_by_process(
     return cpu_s_of_others, cpu_s_of_own
 
 
-def _ticks(was: Process | None, process: Process, ended_children_before: int) -> int:
-    if was is None or was.started != process.started:
+def _ticks_between(before: Process | None, process: Process, ended_children_before: int) -> int:
+    """Return the ticks that a process, and its children that ended, used between two readings.
+
+    `ended_children_before` are the ticks of such children before the first reading.
+    """
+    is_new = before is None or before.started != process.started
+    if before is None or is_new:
         return process.own_ticks + process.children_ticks
-    return (
-        process.own_ticks - was.own_ticks + max(0, process.children_ticks - was.children_ticks - ended_children_before)
-    )
+    own_ticks = process.own_ticks - before.own_ticks
+    children_ticks = process.children_ticks - before.children_ticks - ended_children_before
+    return own_ticks + max(0, children_ticks)
 
 
-def _lives(pid: int, process: Process, later: ProcessTable) -> bool:
+def _still_lives(pid: int, process: Process, later: ProcessTable) -> bool:
+    """True if the process is in the later table; another process may have its number by then."""
     same_number = later.by_pid.get(pid)
     return same_number is not None and same_number.started == process.started
 
 
 def _heir(process: Process, before: ProcessTable, after: ProcessTable) -> int:
-    """The nearest ancestor that still lives, to which the time of an ended process has come."""
+    """Return the nearest ancestor of an ended process that still lives: the ended process's time is added to it."""
     parent = process.parent
-    while parent in before.by_pid and not _lives(parent, before.by_pid[parent], after):
+    while parent in before.by_pid and not _still_lives(parent, before.by_pid[parent], after):
         parent = before.by_pid[parent].parent
     return parent
 
@@ -183,7 +195,7 @@ def _cpu_pressure_s() -> float | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Noise:
-    """The machine's work between two readings; None stands for what this system does not tell."""
+    """The machine's work between two readings. A field is None if this system does not tell it."""
 
     window_s: float
     busy_s: float
@@ -200,11 +212,13 @@ class Noise:
     sees_all_processes: bool = False
 
     def beside(self, components: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-        """run.json's `noise`, for a run whose components used that much of the machine."""
+        """Return run.json's `noise`, for a run whose components used the machine so much."""
         components_cpu_s = sum(usage["cpu_s"] for usage in components.values())
         remainder_s = self.busy_s - max(self.own_processes_cpu_s, components_cpu_s)
         other_cpu_s = remainder_s if remainder_s >= 0 else None
-        facts = {name: value for name, value in vars(self).items() if value is not None and name not in NOT_WRITTEN}
+        facts = {
+            name: value for name, value in vars(self).items() if value is not None and name not in UNWRITTEN_FIELDS
+        }
         return {**facts, "other_cpu_s": other_cpu_s, "share_of_all_cpus": self._share(other_cpu_s)}
 
     def _share(self, remainder_s: float | None) -> float | None:
@@ -220,14 +234,14 @@ class Noise:
         return min(1.0, (other_s + (self.steal_s or 0.0)) / (self.window_s * self.cores))
 
 
-NOT_WRITTEN = {"cores", "sees_all_processes", "own_processes_cpu_s"}
-"""The fields that run.json's `noise` lacks; the others are written as they were read."""
+UNWRITTEN_FIELDS = {"cores", "sees_all_processes", "own_processes_cpu_s"}
+"""Fields that are not written into run.json's `noise`."""
 
 
 def noise_share(run: Mapping[str, Any]) -> float | None:
-    """The share of all processors' time that other work and steal took during a run; None if unknown.
+    """Return the share of all processors' time that other work and steal took during a run; None if unknown.
 
-    Every noise that is printed comes from here. A record without `share_of_all_cpus` is of an older version, which
+    Every printed noise comes from here. A record without `share_of_all_cpus` is of an older version, which
     wrote 0 where the remainder was negative.
     """
     noise = run.get("noise")
@@ -242,7 +256,7 @@ def noise_share(run: Mapping[str, Any]) -> float | None:
 
 
 def noise_words(run: Mapping[str, Any], least_share: float = 0.0) -> str:
-    """The noise in words, empty if it is unknown, or less than `least_share`.
+    """Return the noise in words; empty if it is unknown, or less than `least_share`.
 
     For example: others took 47% of all processors
     """
@@ -253,12 +267,12 @@ def noise_words(run: Mapping[str, Any], least_share: float = 0.0) -> str:
 
 
 def share_words(share: float) -> str:
-    """The share in percent, with a decimal where a rounded 5% could be more or less than MOST_SHARE."""
+    """Format the share in percent, with a decimal below 10%, where a rounded 5% could be above or below MOST_SHARE."""
     return f"{share:.0%}" if share >= 2 * MOST_SHARE else f"{share:.1%}"
 
 
 class NoiseMeter:
-    """Reads twice: when the run's clock starts, and when it stops."""
+    """Reads the machine's counters twice: when the run's clock starts, and when it stops."""
 
     def __init__(self) -> None:
         self._start: MachineTimes | None = None
@@ -280,11 +294,11 @@ class NoiseMeter:
 
 
 def noise_between(start: MachineTimes, end: MachineTimes, own_pids: Collection[int]) -> Noise:
-    """The difference between two readings. Descendants of `own_pids` belong to the run as well."""
+    """Return the difference between two readings. Descendants of `own_pids` belong to the run as well."""
     throttled = end.throttling.since(start.throttling) if start.throttling and end.throttling else None
     window_s = end.at_s - start.at_s
     tables = (start.processes, end.processes)
-    other_cores, own_cores = _cores(start.processes, end.processes, own_pids)
+    other_cores, own_cores = _busy_processors(start.processes, end.processes, own_pids)
     return Noise(
         window_s=window_s,
         busy_s=end.busy_s - start.busy_s,
@@ -301,12 +315,12 @@ def noise_between(start: MachineTimes, end: MachineTimes, own_pids: Collection[i
     )
 
 
-def _cores(
+def _busy_processors(
     before: ProcessTable | None, after: ProcessTable | None, own_pids: Collection[int]
 ) -> tuple[float | None, float | None]:
-    """The number of processors that others, and own processes, kept busy on average; None if it is unknown.
+    """Return how many processors other processes kept busy on average, and how many own processes; None if unknown.
 
-    The tables have a window of their own, since reading them takes time.
+    The divisor is the time between the two tables, since reading the tables takes time.
     """
     if before is None or after is None:
         return None, None

@@ -62,12 +62,12 @@ class RunOutcome:
         )
 
     @property
-    def with_lower_bounds(self) -> list[int]:
+    def pairs_with_lower_bounds(self) -> list[int]:
         """The pairs whose gateway left no result, so that their counts are only what reached the disk."""
         return [pair for pair in self.lineup.pairs if pair not in self.gateways and self.reported(pair)]
 
     def reported(self, pair: int) -> dict[str, int]:
-        """Counts of a pair from its traffic records and its recorded streams, whichever tell of more."""
+        """Return a pair's counts: the larger of those in its traffic records and in its recorded streams."""
         traffic = self.traffic.get(pair)
         by_source = [self.streams.get(pair, {})]
         if traffic:
@@ -78,8 +78,11 @@ class RunOutcome:
                     "answers_received": traffic["messages_received"],
                 }
             )
-        names = dict.fromkeys(name for counted in by_source for name in counted)
-        return {name: max(counted.get(name, 0) for counted in by_source) for name in names}
+        largest: dict[str, int] = {}
+        for counts_of_source in by_source:
+            for name, count in counts_of_source.items():
+                largest[name] = max(count, largest.get(name, 0))
+        return largest
 
     @property
     def results(self) -> dict[str, Result]:
@@ -118,7 +121,7 @@ class RunOutcome:
 
 
 def outcome_of(lineup: Lineup, results: Mapping[str, Result]) -> RunOutcome:
-    """The outcome of the lineup's components; components outside the lineup are ignored."""
+    """Return the outcome of the lineup's components; components outside the lineup are ignored."""
     gateways: dict[int, GatewayResult] = {}
     engines: dict[int, EngineResult] = {}
     reporters: dict[int, ReporterResult] = {}
@@ -139,7 +142,7 @@ KINDS: dict[str, type[Result]] = {"gateway": GatewayResult, "engine": EngineResu
 
 
 def read_results(records: Mapping[str, dict[str, Any]]) -> tuple[dict[str, Result], tuple[str, ...]]:
-    """The components' results, from their records, and a sentence for each record that is malformed."""
+    """Return the components' results, from their records, and a sentence for each record that is malformed."""
     import msgspec
 
     results: dict[str, Result] = {}
@@ -152,8 +155,8 @@ def read_results(records: Mapping[str, dict[str, Any]]) -> tuple[dict[str, Resul
     return results, tuple(unreadable)
 
 
-OF_GATEWAYS = ("orders_answered", "trades", "confirmations", "quotes", "rejections", "samples")
-MEASURED: dict[str, type[Any]] = {
+COUNTS_OF_GATEWAYS = ("orders_answered", "trades", "confirmations", "quotes", "rejections", "samples")
+MESSAGE_BY_COUNT: dict[str, type[Any]] = {
     "orders_sent": Order,
     "trades": Trade,
     "confirmations": Confirmation,
@@ -162,13 +165,13 @@ MEASURED: dict[str, type[Any]] = {
 }
 
 
-def mean_message(counts: Mapping[str, int]) -> dict[str, float]:
+def mean_message_size(counts: Mapping[str, int]) -> dict[str, float]:
     """`mean_message_bytes` of orders and answers, each kind weighed by its number; empty if the numbers are unknown."""
     if not counts.get("orders_sent") or "trades" not in counts:
         return {}
     messages = 0
     size = 0
-    for name, kind in MEASURED.items():
+    for name, kind in MESSAGE_BY_COUNT.items():
         number = counts.get(name, 0)
         messages += number
         size += number * LAYOUTS[kind].size
@@ -176,15 +179,15 @@ def mean_message(counts: Mapping[str, int]) -> dict[str, float]:
 
 
 def counts(outcome: RunOutcome) -> dict[str, int]:
-    """Counts of messages; what no component counted is absent."""
+    """Return counts of messages. A count that no component made is absent."""
     gateways = outcome.gateways.values()
     engines = outcome.engines.values()
     reporters = outcome.reporters.values()
     sums = Counter[str]()
     for gateway in gateways:
         sums.update(orders_sent=gateway.orders.messages, answers_received=gateway.answers.messages)
-        sums.update({name: getattr(gateway, name) for name in OF_GATEWAYS})
-    for pair in outcome.with_lower_bounds:
+        sums.update({name: getattr(gateway, name) for name in COUNTS_OF_GATEWAYS})
+    for pair in outcome.pairs_with_lower_bounds:
         sums.update(_last_reported(outcome.reported(pair), outcome.engines.get(pair)))
     for engine in engines:
         sums.update(orders_received=engine.orders.messages, answers_sent=engine.answers.messages)
@@ -201,19 +204,19 @@ def counts(outcome: RunOutcome) -> dict[str, int]:
 
 
 def _has_broker(outcome: RunOutcome) -> bool:
-    """Whether the run went over a broker, as far as the results say."""
+    """True if the run went over a broker, as far as the results say."""
     ends: list[GatewayResult | EngineResult] = [*outcome.gateways.values(), *outcome.engines.values()]
     return bool(outcome.broker) or any(end.link for end in ends)
 
 
 def _last_reported(reported: Mapping[str, int], engine: EngineResult | None) -> dict[str, int]:
-    """Counts of a gateway without a result: those that it reported, and at least what its engine received."""
+    """Return counts of a gateway without a result: its reported counts, with at least the orders of its engine."""
     received = engine.orders.messages if engine else 0
     return {**reported, "orders_sent": max(reported["orders_sent"], received)}
 
 
 def checksums(outcome: RunOutcome) -> dict[str, str]:
-    """The checksums of both streams; several pairs' are summed modulo 2^64."""
+    """Return the checksums of both streams, summed over the pairs modulo 2^64."""
     if not outcome.gateways:
         return {"hash": NAME}
     orders = sum(int(gateway.orders.checksum, 16) for gateway in outcome.gateways.values()) % 2**64
@@ -221,8 +224,8 @@ def checksums(outcome: RunOutcome) -> dict[str, str]:
     return {"hash": NAME, "orders": f"{orders:016x}", "answers": f"{answers:016x}"}
 
 
-def recovered(outcome: RunOutcome) -> dict[str, Any] | None:
-    """The work of going on after breaks; None if no session broke."""
+def recovery_facts(outcome: RunOutcome) -> dict[str, Any] | None:
+    """Return facts about resumed sessions and restarts; None if no session broke."""
     recoveries = [gateway.recovery for gateway in outcome.gateways.values() if gateway.recovery]
     journals = [engine.journal or {} for engine in outcome.engines.values()]
     resumed = sum(recovery["sessions"] - 1 for recovery in recoveries)
@@ -234,22 +237,22 @@ def recovered(outcome: RunOutcome) -> dict[str, Any] | None:
         "sessions_resumed": resumed,
         "orders_resent": sum(recovery["orders_resent"] for recovery in recoveries),
         "orders_matched_again": sum(journal.get("orders_replayed", 0) for journal in journals),
-        "orders_untimed": sum(untimed(outcome).values()),
+        "orders_untimed": sum(untimed_orders(outcome).values()),
         "without_service_s": max((recovery["without_service_s"] for recovery in recoveries), default=0.0),
     }
 
 
-def untimed(outcome: RunOutcome) -> dict[int, int]:
-    """Answered orders without a completion time, by pair; below 0 where some have two."""
+def untimed_orders(outcome: RunOutcome) -> dict[int, int]:
+    """Return answered orders without a completion time, by pair; below 0 if some orders have two."""
     if outcome.timed is None:
         return {}
     return {pair: gateway.orders_answered - outcome.timed.get(pair, 0) for pair, gateway in outcome.gateways.items()}
 
 
 def duration_s(outcome: RunOutcome) -> float | None:
-    """From the first order's hand-over to the last answer, over all pairs; None if nothing was answered.
+    """Return the time from the first order's hand-over to the last answer, over all pairs; None without an answer.
 
-    Wall clocks relate pairs on several hosts.
+    Pairs may be on several hosts, so their times are related by the wall clock.
     """
     begins_ns = []
     ends_ns = []
@@ -263,7 +266,7 @@ def duration_s(outcome: RunOutcome) -> float | None:
 
 
 def rates(outcome: RunOutcome, offered_orders_per_s: float | None) -> dict[str, float | None]:
-    """Rates of all pairs together, over `duration_s`.
+    """Return the rates of all pairs together, over `duration_s`.
 
     `offered_orders_per_s` is the rate that each pair was offered, None without a schedule.
     """
@@ -279,7 +282,7 @@ def rates(outcome: RunOutcome, offered_orders_per_s: float | None) -> dict[str, 
 
 
 def components(outcome: RunOutcome) -> dict[str, dict[str, Any]]:
-    """Use of the machine by role. Several components of a role are summed; peak memory is that of the largest."""
+    """Return the use of the machine by role: the sum over components, but the largest peak of memory."""
     usage_of: dict[str, dict[str, Any]] = {}
     for name, result in outcome.results.items():
         role = role_of(name)
@@ -290,7 +293,7 @@ def components(outcome: RunOutcome) -> dict[str, dict[str, Any]]:
 
 
 def _added_usage(so_far: dict[str, Any], usage: dict[str, Any]) -> dict[str, Any]:
-    """The sum of both, but the larger peak of memory."""
+    """Return the sum of both, but the larger peak of memory."""
     total = {name: value + so_far.get(name, 0) for name, value in usage.items()}
     peaks = [part["max_rss_bytes"] for part in (so_far, usage) if "max_rss_bytes" in part]
     if peaks:

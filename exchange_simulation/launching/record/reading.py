@@ -1,4 +1,4 @@
-"""Reads a run's files back: a record, the settings in it, the spool; or says in a sentence why one cannot be used."""
+"""Reads a run's files: a record, the settings in it, the spool. An error says in a sentence why a file is unusable."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Unusable(click.ClickException):
 
 
 def read_record(path: Path, kind: type) -> Record:
-    """The file's record, checked against `kind`, its texts printable. Unusable if it is damaged or newer."""
+    """Return the file's record, checked against `kind`, its texts printable. Unusable if it is damaged or newer."""
     if path.exists() and not path.is_file():
         raise Unusable(path, DAMAGED, "is no file")
     try:
@@ -54,7 +54,7 @@ def read_record(path: Path, kind: type) -> Record:
 
 
 def record_for_report(path: Path, kind: type) -> Record:
-    """The same for a report: there a damaged record is a mistake that the user can mend, so UserError."""
+    """Read a record as `read_record` does. UserError, since the user can make the report without a damaged record."""
     try:
         return read_record(path, kind)
     except Unusable as error:
@@ -62,13 +62,14 @@ def record_for_report(path: Path, kind: type) -> Record:
 
 
 def damaged(where: str, why: str) -> UserError:
-    """The error about a file that cannot be used for a report."""
+    """Return the error about a file that cannot be used for a report."""
     return UserError(_with_advice(f"{where} {why}", DAMAGED))
 
 
 def _with_advice(sentence: str, status: str) -> str:
-    advice = "; restore it, or move it away and make the report of what is left"
-    return sentence + advice if status == DAMAGED else sentence
+    if status != DAMAGED:
+        return sentence
+    return f"{sentence}; restore it, or move it away and make the report of what is left"
 
 
 @contextlib.contextmanager
@@ -77,12 +78,14 @@ def damage_named(folder: Path, *others: Path) -> Iterator[None]:
     try:
         yield
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        which = "".join(f"or {other} " for other in others)
-        raise Unusable(folder, DAMAGED, f"{which}holds a damaged record: {type(error).__name__}: {error}") from error
+        or_others = "".join(f"or {other} " for other in others)
+        raise Unusable(
+            folder, DAMAGED, f"{or_others}holds a damaged record: {type(error).__name__}: {error}"
+        ) from error
 
 
-FOUND_ANEW = {"url"}
-"""Fields beside the settings in a record: where the components met."""
+FIELDS_BESIDE_SETTINGS = {"url"}
+"""Fields of a record's `settings` that are no settings: the URL at which the components met."""
 
 
 class UnknownSettings(ValueError):
@@ -90,9 +93,12 @@ class UnknownSettings(ValueError):
 
 
 def settings_as_written(written: Mapping[str, Any]) -> RunSettings:
-    """Settings from a record; one that came later has its default. UnknownSettings, BadSetting or TypeError."""
+    """Return the settings of a record; a setting that the record lacks has its default.
+
+    UnknownSettings for a setting that this version lacks; BadSetting or TypeError for a bad value.
+    """
     known = {field.name for field in fields(RunSettings)}
-    unknown = sorted(written.keys() - known - FOUND_ANEW)
+    unknown = sorted(written.keys() - known - FIELDS_BESIDE_SETTINGS)
     if unknown:
         raise UnknownSettings(f"this version of exchange has no setting {', '.join(unknown)}")
     values: dict[str, Any] = {}
@@ -103,7 +109,7 @@ def settings_as_written(written: Mapping[str, Any]) -> RunSettings:
 
 
 def records(run_folder: Path) -> Iterator[Record]:
-    """Yield every record once, in order of arrival. UserError at one that cannot be read."""
+    """Yield every record once, in order of arrival. UserError at a record that cannot be read."""
     once = Once()
     for path in sorted(path for path in (run_folder / "spool").glob("[0-9]*.jsonl") if path.is_file()):
         for number, line in enumerate(path.read_bytes().splitlines(), start=1):
@@ -117,7 +123,7 @@ def records(run_folder: Path) -> Iterator[Record]:
 
 
 def read_spool(run_folder: Path) -> Spool:
-    """The records of the kinds that figures need. UserError at one that cannot be read.
+    """Return the records of the kinds that figures need. UserError at a record that cannot be read.
 
     Reading takes long for a long run, so one reading serves run.json, the table of seconds and the page.
     """
@@ -128,8 +134,8 @@ def read_spool(run_folder: Path) -> Spool:
     return spool
 
 
-def completion(spool: Spool, warm_up_s: float) -> dict[int, dict[str, LogBuckets]]:
-    """Buckets of the whole run by pair and clock, without the warm-up's seconds and the last order."""
+def completion_by_pair(spool: Spool, warm_up_s: float) -> dict[int, dict[str, LogBuckets]]:
+    """Return buckets of the whole run by pair and clock, without the warm-up's seconds and the last order."""
     payloads = []
     for record in spool[COMPLETION]:
         payload = record["payload"]
@@ -141,8 +147,8 @@ def completion(spool: Spool, warm_up_s: float) -> dict[int, dict[str, LogBuckets
     return by_pair
 
 
-def timed(spool: Spool) -> Counter[int]:
-    """Number of orders whose completion time was reported, by pair: those of the warm-up and the last one, too."""
+def timed_orders_by_pair(spool: Spool) -> Counter[int]:
+    """Count the orders whose completion time was reported, by pair, including the warm-up and the last order."""
     orders = Counter[int]()
     for record in spool[COMPLETION]:
         if record["payload"]["clock"] == "handed_over":
@@ -150,8 +156,8 @@ def timed(spool: Spool) -> Counter[int]:
     return orders
 
 
-def traffic(spool: Spool) -> dict[int, dict[str, int]]:
-    """Sums of the counts that each gateway reported second by second, by pair."""
+def traffic_by_pair(spool: Spool) -> dict[int, dict[str, int]]:
+    """Sum the counts that each gateway reported second by second, by pair."""
     sums: dict[int, dict[str, int]] = {}
     for record in spool[TRAFFIC]:
         pair = instance_of(record["source"])
@@ -161,7 +167,7 @@ def traffic(spool: Spool) -> dict[int, dict[str, int]]:
     return sums
 
 
-def merged(parts: Collection[dict[str, LogBuckets]]) -> dict[str, LogBuckets]:
-    """The sum of all parts, by clock."""
+def merged_by_clock(parts: Collection[dict[str, LogBuckets]]) -> dict[str, LogBuckets]:
+    """Merge the buckets of all parts, by clock."""
     clocks = dict.fromkeys(clock for part in parts for clock in part)
     return {clock: LogBuckets.together(part[clock] for part in parts if clock in part) for clock in clocks}

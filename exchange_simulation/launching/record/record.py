@@ -17,11 +17,17 @@ from exchange_simulation.launching.record.outcome import (
     components,
     counts,
     duration_s,
-    mean_message,
+    mean_message_size,
     rates,
-    recovered,
+    recovery_facts,
 )
-from exchange_simulation.launching.record.reading import Spool, completion, merged, timed, traffic
+from exchange_simulation.launching.record.reading import (
+    Spool,
+    completion_by_pair,
+    merged_by_clock,
+    timed_orders_by_pair,
+    traffic_by_pair,
+)
 from exchange_simulation.launching.record.status import judge
 
 
@@ -52,21 +58,21 @@ def make_record(spool: Spool, conditions: Conditions, outcome: RunOutcome) -> di
     """run.json's content: sums over all pairs, then each pair by itself. `spool` are the run's own records."""
     settings = conditions.settings
     if len(outcome.gateways) < len(outcome.lineup.pairs):
-        outcome = replace(outcome, traffic=traffic(spool))
+        outcome = replace(outcome, traffic=traffic_by_pair(spool))
     if outcome.restarts:
-        outcome = replace(outcome, timed=timed(spool))
+        outcome = replace(outcome, timed=timed_orders_by_pair(spool))
     warm_up_s = settings.get("warm_up_s")
     offered_orders_per_s = _offered_orders_per_s(settings)
-    by_pair = completion(spool, warm_up_s or 0.0)
+    by_pair = completion_by_pair(spool, warm_up_s or 0.0)
     times = {pair: by_pair.get(pair, {}) for pair in outcome.lineup.pairs}
     lags = {pair: buckets["lag"].percentile_ns(99.0) / 1e3 for pair, buckets in times.items() if "lag" in buckets}
     status, reasons = judge(outcome, offered_orders_per_s, lags)
     record: dict[str, Any] = {"schema": SCHEMA, "name": conditions.name, "status": status, "reasons": reasons}
-    breaks = recovered(outcome)
+    breaks = recovery_facts(outcome)
     if breaks:
         record["recovered"] = breaks
     record["settings"] = {**settings, "url": conditions.url}
-    record |= _measured(outcome, offered_orders_per_s, merged(times.values()))
+    record |= _measured(outcome, offered_orders_per_s, merged_by_clock(times.values()))
     record["pairs"] = [_pair(outcome, pair, offered_orders_per_s, times[pair], lags) for pair in outcome.lineup.pairs]
     left_out = "the warm-up's seconds, and the last order of each pair"
     record["analysis"] = {"warm_up_s": warm_up_s, "left_out": left_out}
@@ -101,7 +107,7 @@ def _measured(outcome: RunOutcome, offered_orders_per_s: float | None, times: di
     counts_of_messages = counts(outcome)
     return {
         "counts": counts_of_messages,
-        **mean_message(counts_of_messages),
+        **mean_message_size(counts_of_messages),
         "checksums": checksums(outcome),
         "rates": rates(outcome, offered_orders_per_s),
         "completion_us": {clock: of_clock for clock, of_clock in figures.items() if clock != "lag"},

@@ -1,4 +1,4 @@
-"""Whether a run can be trusted: complete, saturated, invalid or partial, with the reasons as sentences."""
+"""True if a run can be trusted: complete, saturated, invalid or partial, with the reasons as sentences."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 from exchange.instances import instance_of, named, role_of
 from exchange.results import EngineResult, GatewayResult, StreamCounts
-from exchange_simulation.launching.record.outcome import RunOutcome, counts, untimed
+from exchange_simulation.launching.record.outcome import RunOutcome, counts, untimed_orders
 
 LEAST_SHARE_OF_OFFERED = 0.99
 MOST_LAG_P99_US = 10_000.0
-LAG = re.compile(r"(pair \d+: )?the \w+'s p99 lag is ")
-OF_ONE_HOST = {"transport", "cpus", "timeout_s", "record"}
+LAG_REASON = re.compile(r"(pair \d+: )?the \w+'s p99 lag is ")
+MAY_DIFFER = {"transport", "cpus", "timeout_s", "record"}
 """Settings in which the gateways of one run may differ."""
 JITTER_S = 0.001
 """One late wake-up may cost this much; it can be over 1 % of a short run and says nothing of the rate."""
@@ -23,39 +23,39 @@ JITTER_S = 0.001
 def judge(
     outcome: RunOutcome, offered_orders_per_s: float | None, lag_p99_us: Mapping[int, float]
 ) -> tuple[str, list[str]]:
-    """The run's status and the reasons for it. Partial comes before invalid, invalid before saturated.
+    """Return the run's status and the reasons for it. Partial comes before invalid, invalid before saturated.
 
     A run's status is at least as bad as each of its pairs'. `offered_orders_per_s` is the mean rate that each pair is
     offered. Lags are by pair; a run without a schedule has none.
     """
-    partial = list(_partial(outcome))
+    partial = list(_reasons_for_partial(outcome))
     if partial:
-        return "partial", _with_orders(outcome, partial)
-    invalid = list(_invalid(outcome))
+        return "partial", _with_order_counts(outcome, partial)
+    invalid = list(_reasons_for_invalid(outcome))
     if invalid:
         return "invalid", invalid
-    saturated = list(_saturated(outcome, offered_orders_per_s, lag_p99_us))
+    saturated = list(_reasons_for_saturated(outcome, offered_orders_per_s, lag_p99_us))
     if saturated:
         return "saturated", saturated
     return "complete", []
 
 
-def _with_orders(outcome: RunOutcome, reasons: list[str]) -> list[str]:
-    """The reasons. If orders were sent of which no answer is known, their numbers come first.
+def _with_order_counts(outcome: RunOutcome, reasons: list[str]) -> list[str]:
+    """Put the numbers of orders before the reasons, if orders without a known answer were sent.
 
-    The numbers of a gateway that left no result are lower bounds, and always come first.
+    The numbers of a gateway that left no result are lower bounds; they always come first.
     """
-    of_run = counts(outcome)
-    sent = of_run.get("orders_sent", 0)
-    answered = of_run.get("orders_answered", 0)
-    if outcome.with_lower_bounds:
+    counts_of_run = counts(outcome)
+    sent = counts_of_run.get("orders_sent", 0)
+    answered = counts_of_run.get("orders_answered", 0)
+    if outcome.pairs_with_lower_bounds:
         return [f"orders sent at least {sent:,}, answered at least {answered:,}", *reasons]
     if sent <= answered:
         return reasons
     return [f"orders sent {sent:,}, answered {answered:,}, unknown {sent - answered:,}", *reasons]
 
 
-def _partial(outcome: RunOutcome) -> Iterator[str]:
+def _reasons_for_partial(outcome: RunOutcome) -> Iterator[str]:
     yield from outcome.failures
     for name in outcome.missing:
         counts_end = ""
@@ -69,48 +69,48 @@ def _partial(outcome: RunOutcome) -> Iterator[str]:
             yield f"{name}: {result.stopped}"
 
 
-def _invalid(outcome: RunOutcome) -> Iterator[str]:
+def _reasons_for_invalid(outcome: RunOutcome) -> Iterator[str]:
     if outcome.missing:
         return
     for pair in outcome.lineup.pairs:
-        yield from _of_pair(outcome, pair, _differ(outcome.gateways[pair], outcome.engines[pair]))
-        yield from _of_pair(outcome, pair, _untimed(untimed(outcome).get(pair, 0)))
+        yield from _with_pair_number(outcome, pair, _stream_differences(outcome.gateways[pair], outcome.engines[pair]))
+        yield from _with_pair_number(outcome, pair, _untimed_reasons(untimed_orders(outcome).get(pair, 0)))
     for reporter in outcome.lineup.reporters:
-        yield from _lost(outcome, reporter)
-    yield from _settings_differ(outcome)
+        yield from _statistics_differences(outcome, reporter)
+    yield from _setting_differences(outcome)
     yield from sockets_differ(outcome.sockets)
 
 
-def _settings_differ(outcome: RunOutcome) -> Iterator[str]:
+def _setting_differences(outcome: RunOutcome) -> Iterator[str]:
     """Gateways started by hand must agree, since the run is judged by the first one's settings."""
     (first_pair, first), *others = outcome.gateways.items()
     for pair, gateway in others:
         for name, value in gateway.settings.items():
             value_of_first = first.settings.get(name)
-            if name not in OF_ONE_HOST and value != value_of_first:
+            if name not in MAY_DIFFER and value != value_of_first:
                 yield (
                     f"{named('gateway', pair)} was started with {name} {value}, {named('gateway', first_pair)} with "
                     f"{value_of_first}: give all the same"
                 )
 
 
-def _of_pair(outcome: RunOutcome, pair: int, reasons: Iterator[str]) -> Iterator[str]:
+def _with_pair_number(outcome: RunOutcome, pair: int, reasons: Iterator[str]) -> Iterator[str]:
     """Name the pair in each reason, if there are several."""
     prefix = f"pair {pair}: " if len(outcome.lineup.pairs) > 1 else ""
     return (prefix + reason for reason in reasons)
 
 
-def _differ(gateway: GatewayResult, engine: EngineResult) -> Iterator[str]:
+def _stream_differences(gateway: GatewayResult, engine: EngineResult) -> Iterator[str]:
     if gateway.orders != engine.orders:
         yield f"orders differ: {gateway.orders} sent, {engine.orders} received"
     if engine.answers != gateway.answers:
         yield f"answers differ: {engine.answers} sent, {gateway.answers} received"
     if gateway.orders_answered != gateway.orders.messages:
         yield f"{gateway.orders.messages - gateway.orders_answered} orders were never answered"
-    yield from _ends_differ(gateway, engine)
+    yield from _end_differences(gateway, engine)
 
 
-def _untimed(orders: int) -> Iterator[str]:
+def _untimed_reasons(orders: int) -> Iterator[str]:
     """Yield a reason if answered orders lack a completion time, or have two, since processes were killed."""
     if orders > 0:
         yield f"{orders:,} orders without a completion time: it died with the gateway and its reporter"
@@ -118,8 +118,8 @@ def _untimed(orders: int) -> Iterator[str]:
         yield f"{-orders:,} completion times too many: the gateway was killed while it reported a second"
 
 
-def _lost(outcome: RunOutcome, instance: int) -> Iterator[str]:
-    """Messages that a reporter's sources sent and it did not receive."""
+def _statistics_differences(outcome: RunOutcome, instance: int) -> Iterator[str]:
+    """Yield a reason for each kind of message that a reporter's sources sent and the reporter did not receive."""
     reporter = outcome.reporters[instance]
     pairs = outcome.lineup.part_of(instance).pairs
     prefix = "" if len(outcome.lineup.reporters) == 1 else f"{named('reporter', instance)}: "
@@ -134,7 +134,7 @@ def _lost(outcome: RunOutcome, instance: int) -> Iterator[str]:
 
 
 def sockets_differ(sockets_of: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:
-    """TCP_NODELAY as it was asked for, against what the kernel says, by role."""
+    """Yield a reason for each socket whose TCP_NODELAY is not as it was asked for. Sockets are by role."""
     for role, sockets in sockets_of.items():
         for socket in sockets:
             if socket["tcp_nodelay"] != socket["tcp_nodelay_asked"]:
@@ -143,8 +143,8 @@ def sockets_differ(sockets_of: Mapping[str, Sequence[Mapping[str, Any]]]) -> Ite
                 yield f"TCP_NODELAY of the {role}'s {socket['local']} was to be {asked}, and is {is_now}"
 
 
-def _ends_differ(gateway: GatewayResult, engine: EngineResult) -> Iterator[str]:
-    """Each end's last message against what the other end saw."""
+def _end_differences(gateway: GatewayResult, engine: EngineResult) -> Iterator[str]:
+    """Yield a reason if the counts in an end's last message differ from the counts of the other end."""
     for end, message, facts in (
         ("gateway", engine.gateway_said, {"sent": engine.orders}),
         ("engine", gateway.engine_said, {"sent": gateway.answers, "received": gateway.orders}),
@@ -158,14 +158,18 @@ def _ends_differ(gateway: GatewayResult, engine: EngineResult) -> Iterator[str]:
                 yield f"the {end}'s end says {announced} {done}, the other end saw {seen}"
 
 
-def _saturated(
+def _reasons_for_saturated(
     outcome: RunOutcome, offered_orders_per_s: float | None, lag_p99_us: Mapping[int, float]
 ) -> Iterator[str]:
     for pair, gateway in outcome.gateways.items():
-        yield from _of_pair(outcome, pair, _fell_behind(gateway, offered_orders_per_s, lag_p99_us.get(pair)))
+        yield from _with_pair_number(
+            outcome, pair, _reasons_of_pair(gateway, offered_orders_per_s, lag_p99_us.get(pair))
+        )
 
 
-def _fell_behind(gateway: GatewayResult, offered_orders_per_s: float | None, lag_p99_us: float | None) -> Iterator[str]:
+def _reasons_of_pair(
+    gateway: GatewayResult, offered_orders_per_s: float | None, lag_p99_us: float | None
+) -> Iterator[str]:
     """Yield reasons if a pair did not keep up with its rate; one order alone says nothing of a rate."""
     if offered_orders_per_s is None or gateway.orders.messages < 2:
         return
@@ -189,14 +193,14 @@ class Offered:
     messages: int
     per_s: float
     given_s: float
-    """Time from when the first was due to when the last was."""
+    """Time between the due times of the first and the last message."""
     taken_s: float
-    """Time in which they were handed over."""
+    """Time between handing over the first and the last message."""
     lag_p99_us: float | None
     backlog_growth: int
     """Growth of the backlog in the last quarter: messages without an answer, or not delivered."""
     at_once: int = 1
-    """The most that were due at the same time."""
+    """The largest number of messages that were due at the same time."""
     what: str = "orders"
     backlog: str = "unanswered orders"
     whose: str = "the gateway's"
@@ -206,10 +210,12 @@ class Offered:
     """Time without an answer around the breaks of a session that went on."""
 
     def fell_behind(self) -> Iterator[str]:
-        """Sentences if the rate was not kept. The lag comes last: alone, it does not mean that."""
+        """Yield reasons if the rate was not kept. The lag comes last: a lag alone does not mean a lower rate."""
         achieved = self._achieved_per_s
         is_short = achieved < LEAST_SHARE_OF_OFFERED * self.per_s
-        is_growing = self.backlog_growth > max(100, self.at_once, (1 - LEAST_SHARE_OF_OFFERED) * self.messages / 4)
+        messages_of_last_quarter = self.messages / 4
+        allowed_growth = max(100, self.at_once, (1 - LEAST_SHARE_OF_OFFERED) * messages_of_last_quarter)
+        is_growing = self.backlog_growth > allowed_growth
         if is_short:
             yield f"{achieved:,.0f} of {self.per_s:,.0f} offered {self.what}/s were achieved"
         is_blocked = self.blocked_s * 1e6 > MOST_LAG_P99_US
@@ -228,9 +234,9 @@ class Offered:
 
     @property
     def _achieved_per_s(self) -> float:
-        """The rate at which they were handed over; the offered rate if the last one was in time.
+        """The rate at which messages were handed over; the offered rate if the last message was in time.
 
-        Messages that are due at once each get a period of the rate to be handed over in.
+        Each of several messages that are due at once gets a period of the rate to be handed over in.
         """
         given_s = self.given_s + (self.at_once - 1) / self.per_s
         if self.taken_s - given_s <= JITTER_S:
@@ -239,5 +245,5 @@ class Offered:
 
 
 def is_gateways_own(reasons: Iterable[str]) -> bool:
-    """Whether a saturated run's reasons blame the gateway alone: it was late, yet all was handed over and answered."""
-    return all(LAG.match(reason) for reason in reasons)
+    """True if a saturated run's reasons blame the gateway alone: it was late, yet all was handed over and answered."""
+    return all(LAG_REASON.match(reason) for reason in reasons)

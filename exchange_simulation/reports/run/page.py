@@ -9,7 +9,7 @@ import click
 
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import write_whole
-from exchange_simulation.launching.interrupts import heeded_at_the_end
+from exchange_simulation.launching.interrupts import signals_deferred
 from exchange_simulation.reports.drawing.figures import write_figures
 from exchange_simulation.reports.drawing.templates import templates
 from exchange_simulation.reports.run.figures import run_drawings, run_figures
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 TEMPLATES = templates(Path(__file__).parent)
 
 
-@heeded_at_the_end()
+@signals_deferred()
 def write_page(run_folder: Path, known: RunFolder | None = None) -> Path:
     """Write the page beside run.json; it appears whole, by rename. `known`: the folder's content, if it was read."""
     return write_whole(run_folder / "report.html", page_html(known or read_run_folder(run_folder)).encode())

@@ -7,7 +7,7 @@ import weakref
 
 import pytest
 
-from exchange_simulation.launching.interrupts import heeded_at_the_end, on_signals
+from exchange_simulation.launching.interrupts import on_signals, signals_deferred
 
 
 class Thing:
@@ -25,7 +25,7 @@ def gone_with_a_signal(number: signal.Signals) -> None:
 def test_a_signal_inside_a_library_s_callback_is_heeded_after_it() -> None:
     done = []
 
-    @heeded_at_the_end()
+    @signals_deferred()
     def draw() -> None:
         gone_with_a_signal(signal.SIGINT)
         done.append("the page")
@@ -39,7 +39,7 @@ def test_it_goes_to_the_handler_that_was_there_before_and_that_one_stays() -> No
     came: list[int] = []
     before = on_signals((signal.SIGTERM,), lambda number, _: came.append(number))
     try:
-        with heeded_at_the_end():
+        with signals_deferred():
             signal.raise_signal(signal.SIGTERM)
             assert came == []
         assert came == [signal.SIGTERM]

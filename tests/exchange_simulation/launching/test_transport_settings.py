@@ -14,25 +14,25 @@ from exchange_simulation.cli.main import main
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.notices import heard_by
 from exchange_simulation.launching.transport_settings import (
-    as_options,
     check_exposure,
     check_transport,
     defaults_of,
-    settled,
+    url_options_of,
     with_keys,
+    with_transport_defaults,
 )
 
 
 def test_a_transport_s_own_settings_have_its_defaults() -> None:
-    found = settled(RunSettings(transport="amqp", delivery="acked"))
+    found = with_transport_defaults(RunSettings(transport="amqp", delivery="acked"))
     assert (found.amqp_client, found.delivery) == ("compiled", "acked")
-    assert settled(found) == found
-    assert as_options(found) == "client=compiled&delivery=acked"
+    assert with_transport_defaults(found) == found
+    assert url_options_of(found) == "client=compiled&delivery=acked"
 
 
 def test_another_transport_has_none_of_them() -> None:
-    assert settled(RunSettings(transport="zeromq")) == RunSettings()
-    assert (as_options(RunSettings()), defaults_of("zeromq"), defaults_of("no such")) == ("", {}, {})
+    assert with_transport_defaults(RunSettings(transport="zeromq")) == RunSettings()
+    assert (url_options_of(RunSettings()), defaults_of("zeromq"), defaults_of("no such")) == ("", {}, {})
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_another_transport_has_none_of_them() -> None:
 )
 def test_a_setting_that_the_transport_lacks_is_refused(settings: dict[str, object], sentence: str) -> None:
     with pytest.raises(BadSetting, match=re.escape(sentence)):
-        settled(RunSettings(**settings))
+        with_transport_defaults(RunSettings(**settings))
 
 
 @pytest.mark.parametrize(
@@ -122,9 +122,9 @@ def test_keys_are_refused_before_the_run_where_they_cannot_serve(keys: Path, tmp
 
 def test_an_unknown_transport_is_refused_with_those_that_are_known() -> None:
     with pytest.raises(UserError, match="unknown transport 'pigeon': known are amqp, amqps, memory, nats, tcp, zeromq"):
-        settled(RunSettings(transport="pigeon"))
+        with_transport_defaults(RunSettings(transport="pigeon"))
 
 
 def test_a_mistake_in_an_address_is_shown_with_the_words_that_were_typed() -> None:
     with pytest.raises(UserError, match=r"^amqp\?queue=foo: queue is 'foo'; it takes classic, quorum, stream$"):
-        settled(RunSettings(transport="amqp?queue=foo"))
+        with_transport_defaults(RunSettings(transport="amqp?queue=foo"))

@@ -98,5 +98,5 @@ def test_seconds_are_shown_until_the_last_gateway_has_ended(tmp_path: Path) -> N
         return "done"
 
     stage._services = {"gateway": Plays(lambda: "done"), "gateway.2": Plays(go_on)}  # type: ignore[dict-item]
-    stage.play(moments.append)
+    stage.run(moments.append)
     assert moments == [Moment(20, 19)]

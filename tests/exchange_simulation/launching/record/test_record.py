@@ -10,7 +10,7 @@ import pytest
 from exchange.results import ReporterResult
 from exchange.settings import RunSettings
 from exchange_simulation.launching.lineup import Lineup
-from exchange_simulation.launching.record.outcome import RunOutcome, counts, mean_message
+from exchange_simulation.launching.record.outcome import RunOutcome, counts, mean_message_size
 from exchange_simulation.launching.record.reading import read_spool
 from exchange_simulation.launching.record.record import Conditions, make_record
 from tests.exchange_simulation.reports.live.spool_records import completion
@@ -53,9 +53,9 @@ def test_a_line_that_stands_twice_in_the_spool_counts_once(tmp_path: Path) -> No
 
 def test_the_mean_message_weighs_each_kind_by_its_number() -> None:
     """An order has 10 bytes, a trade 9, a confirmation 5, a quote 5."""
-    found = mean_message({"orders_sent": 2, "trades": 3, "confirmations": 1, "quotes": 4, "samples": 99})
+    found = mean_message_size({"orders_sent": 2, "trades": 3, "confirmations": 1, "quotes": 4, "samples": 99})
     assert found == {"mean_message_bytes": (20 + 27 + 5 + 20) / 10}
-    assert mean_message({"orders_received": 2}) == {}
+    assert mean_message_size({"orders_received": 2}) == {}
 
 
 def test_strangers_are_counted_where_somebody_could_count_them() -> None:

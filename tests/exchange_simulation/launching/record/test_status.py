@@ -11,7 +11,7 @@ from exchange.instances import role_of
 from exchange.results import EngineResult, GatewayResult, ReporterResult, StreamCounts
 from exchange.settings import RunSettings
 from exchange_simulation.launching.lineup import Lineup
-from exchange_simulation.launching.record.outcome import RunOutcome, outcome_of, recovered
+from exchange_simulation.launching.record.outcome import RunOutcome, outcome_of, recovery_facts
 from exchange_simulation.launching.record.status import is_gateways_own, judge
 
 RATE = 8000.0
@@ -274,4 +274,4 @@ def test_gateways_with_differing_loads_make_a_run_invalid() -> None:
 def test_a_recovered_run_says_how_many_orders_have_no_completion_time(timed: int, reason: str | None) -> None:
     found = replace(outcome(), timed={1: timed}, restarts=1)
     assert judge(found, RATE, {1: 50.0}) == (("invalid", [reason]) if reason else ("complete", []))
-    assert recovered(found)["orders_untimed"] == 80 - timed
+    assert recovery_facts(found)["orders_untimed"] == 80 - timed
