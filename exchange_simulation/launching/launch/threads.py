@@ -143,12 +143,8 @@ class Stage:
 
     def _run_service(self, name: str) -> None:
         """Run a component in this thread to its end. If it leaves no result, all others are asked to end."""
-        if role_of(name) == "reporter":
-            scheduling = yielding()
-        else:
-            scheduling = going_first(self._settings.priority)
         try:
-            with scheduling:
+            with self._scheduling_of(name):
                 result = self._services[name].run()
             if result is not None:
                 self.results[name] = result
@@ -161,6 +157,12 @@ class Stage:
             if name not in self.results:
                 self._stop(list(self._services), f"the {name} failed")
             self._services[name].close()  # a peer that has more to send would wait for room without end
+
+    def _scheduling_of(self, name: str) -> contextlib.AbstractContextManager[None]:
+        """Return the context that schedules a component's thread: a reporter yields, the others have the priority."""
+        if role_of(name) == "reporter":
+            return yielding()
+        return going_first(self._settings.priority)
 
     def _log(self, name: str, error: Exception) -> None:
         """Write the traceback to NAME.log, where a component that is a process writes its stderr."""
