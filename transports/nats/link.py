@@ -60,7 +60,9 @@ class NatsLink(Link):
 
     def __init__(self, address: Address, base: str, connection: Connection, name: str) -> None:
         self.url = address.url
-        self._address, self._base, self._connection = address, base, connection
+        self._address = address
+        self._base = base
+        self._connection = connection
         self._name = name
         self._peers: dict[str, str] = {}
         """The subject for words to each peer that has been met, by its name."""
@@ -80,7 +82,7 @@ class NatsLink(Link):
         return batch.count - before
 
     def _take_control(self) -> bool:
-        """Handle one block that is no frame. False if there is none as a whole."""
+        """Handle one block that is no frame. False if no such block has come as a whole."""
         control = self._connection.next_control()
         if control is None:
             return False
@@ -147,14 +149,17 @@ class NatsLink(Link):
         if not readable:
             self._raise_if_left()
         holds_frames = connection.is_frame_next
-        has_room = writable and self._may_send and not connection.has_unsent
-        if (readable and (holds_frames or self._problem is not None)) or has_room:
+        if readable and (holds_frames or self._problem is not None):
+            return
+        if writable and self._may_send and not connection.has_unsent:
             return
         connection.sleep(min(until_ns, self._next_check_ns), readable=readable or not holds_frames)
 
     def lend(self) -> Lent | None:
         """See lent_by. None while there is something that only Python can do."""
-        if not (SOCKETS_ARE_COMPILED and HAS_PPOLL) or not self._peers or self._problem or self._connection.has_unsent:
+        if not SOCKETS_ARE_COMPILED or not HAS_PPOLL:
+            return None
+        if not self._peers or self._problem is not None or self._connection.has_unsent:
             return None
         from transports.nats.compiled import lent_calls
 
@@ -193,7 +198,7 @@ class NatsLink(Link):
 
 
 class NatsListener(NatsLink):
-    """The end that is there first; a pair's has one peer, and a fan-in's any number."""
+    """The end that is there first. A pair's listener has one peer, a fan-in's any number."""
 
     def __init__(self, address: Address, base: str, connection: Connection) -> None:
         super().__init__(address, base, connection, LISTENER)

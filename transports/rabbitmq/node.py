@@ -79,10 +79,10 @@ class Node(NodeAddress):
         server = find_server()
         with _reserved(port, where) as reserved:
             new = NodeFolder.make(folder, settings, where.host, reserved, USER, outlives_us)
-            return cls._up(new, server, reserved, settings.facts, process_group, outlives_us, patience_s, where)
+            return cls._start_in(new, server, reserved, settings.facts, process_group, outlives_us, patience_s, where)
 
     @classmethod
-    def _up(
+    def _start_in(
         cls,
         folder: NodeFolder,
         server: Path,
@@ -93,6 +93,7 @@ class Node(NodeAddress):
         patience_s: float,
         where: Where,
     ) -> Node:
+        """Start a node over a folder that exists, and wait until it speaks AMQP."""
         began_s = time.monotonic()
         process = _launch([*where.prefix, str(server)], folder, process_group, outlives_us)
         try:
@@ -114,8 +115,8 @@ class Node(NodeAddress):
         settings = self.facts()["settings"]
         _end(self.process)
         with _reserved(self.port, self.where) as port:
-            left = NodeFolder.left_at(self.folder)
-            return self._up(left, server, port, settings, None, outlives_us, patience_s, self.where)
+            old_folder = NodeFolder.left_at(self.folder)
+            return self._start_in(old_folder, server, port, settings, None, outlives_us, patience_s, self.where)
 
     def set_memory_mark(self, mark: float) -> None:
         """Limit the node's memory, as rabbitmqctl does: publishers pause soon if the node has more."""
@@ -124,7 +125,7 @@ class Node(NodeAddress):
     def evaluate(self, expression: str) -> None:
         """Have the node evaluate an Erlang expression, as `rabbitmqctl eval` does. OSError if the node is gone."""
         if self.process.stdin is None:
-            raise OSError("the node outlives its starter, and hears nobody")
+            raise OSError("the node outlives its starter, so it has no pipe for expressions")
         self.process.stdin.write(f"{expression}.\n".encode())
         self.process.stdin.flush()
 
@@ -182,13 +183,15 @@ def _wait_until_ready(
     process: subprocess.Popen[bytes], folder: NodeFolder, port: int, until_s: float, where: Where
 ) -> Greeting:
     tls = None if where.keys is None else Keys.checked(where.keys).tls(CONNECTOR)
-    while not (greeting := greeting_of(where.host, port, 1.0, where.open_socket, tls)):
+    while True:
+        greeting = greeting_of(where.host, port, 1.0, where.open_socket, tls)
+        if greeting is not None:
+            return greeting
         with contextlib.suppress(subprocess.TimeoutExpired):
             code = process.wait(LOOK_EVERY_S)
             raise NodeDidNotStart(f"ended with exit code {code} instead of starting", folder.last_lines())
         if time.monotonic() > until_s:
             raise NodeDidNotStart("did not speak AMQP in time", folder.last_lines())
-    return greeting
 
 
 def _stop(process: subprocess.Popen[bytes], folder: Path) -> None:
@@ -233,7 +236,7 @@ def greeting_of(
     open_socket: Callable[[], socket.socket] = socket.socket,
     tls: ssl.SSLContext | None = None,
 ) -> Greeting | None:
-    """Ask for the first frame of AMQP 0-9-1, without a client library. None if nobody answers with one in time."""
+    """Connect, and read the first frame of AMQP 0-9-1 without a client library. None if no such frame comes in time."""
     try:
         with contextlib.ExitStack() as closing:
             sock = closing.enter_context(open_socket())
@@ -250,7 +253,11 @@ def greeting_of(
         return None
     if not method.startswith(CONNECTION_START):
         return None
-    return Greeting(*(_text_property(method, name) for name in (b"product", b"version", b"platform")))
+    return Greeting(
+        product=_text_property(method, b"product"),
+        version=_text_property(method, b"version"),
+        platform=_text_property(method, b"platform"),
+    )
 
 
 def _exactly(sock: socket.socket, size: int) -> bytes:

@@ -36,7 +36,7 @@ cat >/dev/null
 kill -KILL $!
 wait
 """
-"""Starts the server, says its process number, and ends it once nobody holds the other end of stdin any more."""
+"""Starts the server, prints its process number, and ends it once no process has the other end of stdin open."""
 
 
 class ServerDidNotStart(TransportError):
@@ -49,19 +49,19 @@ class ServerDidNotStart(TransportError):
 
 @dataclass(frozen=True)
 class ServerCommand:
-    """What a product's own file says of it; the rest is the same for every server."""
+    """The parts of a server that differ from product to product."""
 
     product: str
     """The name for users: `NATS`."""
-    words: Callable[[str, int, Path], Sequence[str]]
+    command_line: Callable[[str, int, Path], Sequence[str]]
     """The command line for a host, a port and the server's folder, which exists."""
-    is_ready: Callable[[socket.socket], Mapping[str, Any] | None]
-    """Asks over a connection: facts about the server, such as its version, or None if it is not ready yet. OSError."""
+    facts_if_ready: Callable[[socket.socket], Mapping[str, Any] | None]
+    """Takes a new connection: facts about the server, as its version; None, or OSError, if it is not ready yet."""
 
 
 @dataclass
 class PrivateServer:
-    """A server that we started. Its calls are those of transports.declaration.Server."""
+    """A server that we started: a BrokerServer of transports/declaration.py."""
 
     command: ServerCommand
     folder: Path
@@ -98,13 +98,14 @@ class PrivateServer:
         return server
 
     def _wait_until_ready(self, until_s: float) -> Mapping[str, Any]:
+        """Return the server's facts once it answers. ServerDidNotStart if it ends, or does not answer in time."""
         while True:
             if self._has_ended():
                 raise ServerDidNotStart(self.command.product, "ended instead of starting", self._last_lines())
             with contextlib.suppress(OSError), self.where.open_socket() as sock:
                 sock.settimeout(1.0)
                 sock.connect((self.host, self.port))
-                facts = self.command.is_ready(sock)
+                facts = self.command.facts_if_ready(sock)
                 if facts is not None:
                     return facts
             if time.monotonic() > until_s:
@@ -157,10 +158,10 @@ def _launch(
     command: ServerCommand, folder: Path, port: int, process_group: int | None, where: Where
 ) -> tuple[subprocess.Popen[bytes], int]:
     """Start the keeper; returns it and the server's process number."""
-    words = command.words(where.host, port, folder)
+    command_line = command.command_line(where.host, port, folder)
     try:
         keeper = subprocess.Popen(
-            ["/bin/sh", "-c", KEEPER, "keeper", *where.prefix, *words],
+            ["/bin/sh", "-c", KEEPER, "keeper", *where.prefix, *command_line],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
