@@ -25,22 +25,26 @@ def key_prefix(key: str) -> bytes:
 
 def matches(pattern: str, key: str) -> bool:
     """True if a queue that is bound with the pattern gets messages of the key."""
-    wanted = pattern.split(".")
-    words = key.split(".")
+    pattern_words = pattern.split(".")
+    key_words = key.split(".")
 
     @cache
-    def rest(i: int, k: int) -> bool:
-        if i == len(wanted):
-            return k == len(words)
-        if wanted[i] == "#":
-            return rest(i + 1, k) or (k < len(words) and rest(i, k + 1))
-        return k < len(words) and wanted[i] in ("*", words[k]) and rest(i + 1, k + 1)
+    def rest_matches(p: int, k: int) -> bool:
+        """True if the pattern from word p on matches the key from word k on."""
+        is_key_over = k == len(key_words)
+        if p == len(pattern_words):
+            return is_key_over
+        if pattern_words[p] == "#":  # it stands for no word, or for this word and perhaps more
+            return rest_matches(p + 1, k) or (not is_key_over and rest_matches(p, k + 1))
+        if is_key_over or pattern_words[p] not in ("*", key_words[k]):
+            return False
+        return rest_matches(p + 1, k + 1)
 
-    return rest(0, 0)
+    return rest_matches(0, 0)
 
 
 def prefixes(pattern: str) -> list[bytes]:
-    """The prefixes of frames whose keys match. BadAddress if prefixes cannot express the pattern."""
+    """The prefixes of the frames whose keys match a pattern. BadAddress if prefixes cannot express the pattern."""
     words = pattern.split(".")
     if any(word in ("*", "#") for word in words[:-1]) or words[-1] == "*":
         raise BadAddress(

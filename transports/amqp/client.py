@@ -89,7 +89,9 @@ class OneByOneClient(Client):
         self._mode = wire.PERSISTENT if delivery.durable else None
         self._properties = pika.BasicProperties(delivery_mode=self._mode)
         self._waiting: deque[bytes] = deque()
+        """Messages that `take` has not given to a batch."""
         self._requests: deque[pika.BasicProperties] = deque()
+        """The properties of requests without an answer, oldest first."""
         self._settled_early: set[int] = set()
 
     def opened(self, channel: Channel) -> None:
@@ -101,7 +103,7 @@ class OneByOneClient(Client):
         if self._route.answers:
             self._requests.append(properties)
         elif self._route.asker and not (properties.correlation_id or "").startswith(self._route.asker):
-            raise PeerGone(f"an answer came to what was not asked here: {properties.correlation_id!r}")
+            raise PeerGone(f"an answer came to no request of this client: {properties.correlation_id!r}")
 
     def _envelope(self, body: bytes) -> tuple[str, pika.BasicProperties]:
         """The next message's key and properties."""

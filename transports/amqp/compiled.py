@@ -1,8 +1,8 @@
 """The client `compiled`: kernels write and scan the frames of whole batches; pika handles everything else.
 
-The calls that a connection lends publish and scan in the same buffers. They serve the guarantee `lossy`, in which
-nothing is acknowledged or confirmed. A frame that is for pika stays where it is, and Python is asked for; pika's timers
-ask for it too.
+The calls that a connection lends publish and scan in the same buffers. They serve the guarantee `lossy`, in which no
+message is acknowledged or confirmed. They set the notice, which asks for Python, when a timer of pika's is due, and at
+a frame that is for pika, which stays in its place.
 """
 
 from __future__ import annotations
@@ -306,7 +306,7 @@ class CompiledClient(Client):
         for _ in range(count):
             request = correlation_id(self.returns.take())
             if not request.startswith(self._route.asker) or not 0 < int(request[DIGITS:], 16) <= self.published:
-                raise PeerGone(f"an answer came to what was not asked here: {request!r}")
+                raise PeerGone(f"an answer came to no request of this client: {request!r}")
 
     def _give_aside(self, batch: FrameBatch) -> None:
         """Append the messages that were set aside, in order; those that do not fit stay."""

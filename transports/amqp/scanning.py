@@ -1,10 +1,10 @@
 """A client's link that searches one queue of answers, shared by all clients, for its own.
 
 AMQP 0-9-1 cannot ask a queue for certain messages, so the link takes message after message, one Basic.Get a round trip,
-and looks at the correlation ids. It holds other clients' answers without acknowledging them; once it finds its own, it
-returns the others to their places in the queue. At the end of the queue it returns all and starts again after a random
-pause: without it, two clients that hold each other's answers could take them back for ever. A link does not see what
-other links hold.
+and looks at the correlation ids. The link holds other clients' answers without acknowledging them; once its own answer
+comes, it returns the others to their places in the queue. At the end of the queue it returns all messages, and starts
+again after a random pause: without the pause, two clients that hold each other's answers could take them back for ever.
+A link does not see the messages that other links hold.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ class ScanningLink(AmqpLink):
         self._scanning = self._client
         self._asker = self._side.asker
         self._awaited: set[int] = set()
-        self._numbered = self._empty = 0
+        self._numbered = 0
+        """The number of requests sent."""
+        self._empty = 0
+        """How often the queue was empty, as far as `receive` has handled that."""
         self._is_getting = False
         self._again_ns = 0
         self._last_other_tag = 0
@@ -56,9 +59,9 @@ class ScanningLink(AmqpLink):
 
     def receive(self, batch: FrameBatch) -> int:
         before = batch.count
-        looked = self._scanning.taken + self._scanning.too_long
+        taken_before = self._scanning.taken + self._scanning.too_long
         super().receive(batch)
-        if self._scanning.taken + self._scanning.too_long > looked:
+        if self._scanning.taken + self._scanning.too_long > taken_before:
             self._look(batch, before)
         elif self._scanning.scanner.empty > self._empty:
             self._empty = self._scanning.scanner.empty
@@ -71,7 +74,7 @@ class ScanningLink(AmqpLink):
     def _look(self, batch: FrameBatch, before: int) -> None:
         """Look at the one message that came: take it if it is ours, else hold it."""
         self._is_getting = False
-        self.looked_at = self.looked_at + 1
+        self.looked_at += 1
         if batch.count > before and self._is_awaited(self._scanning.returns.take()):
             self._scanning.stream.write(wire.method_frame(CHANNEL, Basic.Ack(self._scanning.scanner.delivery_tag)))
             self._give_back()
@@ -91,20 +94,24 @@ class ScanningLink(AmqpLink):
         return True
 
     def _give_back(self) -> None:
+        """Return other clients' messages to the queue."""
         if self._last_other_tag:
             others = Basic.Nack(self._last_other_tag, multiple=True)  # each returns to its place in the queue
             self._scanning.stream.write(wire.method_frame(CHANNEL, others))
             self._last_other_tag = 0
 
     def _get(self) -> None:
+        """Ask for the next message, unless one is under way, no answer is awaited, or the pause is not over."""
         if self._awaited and not self._is_getting and time.monotonic_ns() >= self._again_ns:
             self._scanning.stream.write(wire.method_frame(CHANNEL, Basic.Get(queue=self._queues[0])))
             self._is_getting = True
         self._loop.flush()
 
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
-        pauses = readable and self._awaited and not self._is_getting
-        super().wait(min(until_ns, self._again_ns) if pauses else until_ns, readable, writable)
+        is_pausing = readable and self._awaited and not self._is_getting
+        if is_pausing:
+            until_ns = min(until_ns, self._again_ns)
+        super().wait(until_ns, readable, writable)
 
     def facts(self) -> dict[str, object]:
         return super().facts() | {"looked_at": self.looked_at}

@@ -32,14 +32,19 @@ from transports.sockets import set_nodelay
 from transports.waiting import HAS_PPOLL, READABLE, WRITABLE, Sleeper
 
 PREFIX = 4
+"""The bytes of a frame's length, which stands before the frame."""
 _READ_BYTES = LONGEST_FRAME + (1 << 18)
+"""The bytes of memory for bytes that came."""
 
 
 @njit(cache=True, nogil=True)
 def split_frames(
     stream: Bytes, used: int, buffer: Bytes, offsets: Longs, count: int, largest: int
 ) -> tuple[int, int, int]:
-    """Copy whole frames out of `stream[:used]`: (bytes consumed, new count, length of a frame too long or 0)."""
+    """Copy whole frames out of `stream[:used]` into a batch's arrays.
+
+    Returns (bytes consumed, the batch's new count, the length of a frame that is longer than `largest`, or 0).
+    """
     at = 0
     end = offsets[count]
     while used - at >= PREFIX and count + 1 < len(offsets):
@@ -59,7 +64,7 @@ def split_frames(
 
 @njit(cache=True, nogil=True)
 def send_frames(fd: int, buffer: Bytes, offsets: Longs, first: int, count: int, scratch: Bytes) -> tuple[int, int]:
-    """One write a frame: (first frame not wholly written, bytes of it written)."""
+    """Write frames first..count-1, a call each; returns (the first frame not wholly written, its bytes written)."""
     for i in range(first, count):
         length = offsets[i + 1] - offsets[i]
         if PREFIX + length > len(scratch):
@@ -79,19 +84,19 @@ _USED = 1
 _REST = 2
 """The begin, in the scratch memory, of the part of a frame that did not leave."""
 _REST_END = 3
-"""The end of that part; 0 if there is none."""
+"""The end of that part; 0 if every frame has left as a whole."""
 _OUT = 4
 """The descriptor that sends."""
 _IN = 5
 """The descriptor that receives."""
 _POLLED = 6
-"""How many descriptors a sleep watches."""
+"""The number of descriptors that a sleep watches."""
 _TIMESPEC = 7
 """A struct timespec, two numbers."""
 _DESCRIPTORS = 9
 """From here on a struct pollfd for each descriptor, a number each."""
 MOST_DESCRIPTORS = 64
-"""How many descriptors a sleep of the lent calls watches at most."""
+"""The most descriptors that a sleep of the lent calls watches."""
 
 
 @lendable(RECEIVE)
@@ -128,9 +133,9 @@ def _lent_sleep(numbers: Longs, _memory: Bytes, until_ns: int) -> None:
 
 
 def lent_calls(inbound: TcpStream, outbound: TcpStream, others: list[int], settle: Callable[[], None]) -> Lent | None:
-    """The calls of two streams, or of one for both ways, which watch other descriptors too; None if they cannot serve.
+    """The calls of two streams, or of one stream for both ways; None if compiled calls cannot serve them now.
 
-    What they keep is in the inbound stream's memory.
+    `others`: further descriptors that end a sleep. The calls' state is in the inbound stream's arrays.
     """
     streams = [inbound] if outbound is inbound else [inbound, outbound]
     watched = [stream.fd for stream in streams] + others
@@ -154,10 +159,10 @@ class TcpStream:
     """One connection. It finishes a frame that the kernel took in part before it starts the next one."""
 
     later: tuple[type[OSError], ...] = (BlockingIOError,)
-    """The errors of a call that is to be made again once the descriptor is ready."""
+    """The errors after which a call is to be made again, once the descriptor is ready."""
     writes_compiled = SOCKETS_ARE_COMPILED
     problem = ""
-    """Why the stream ended, if more is known than that."""
+    """The reason for the stream's end, as the end of a sentence; empty if it is not known."""
 
     def __init__(self, sock: socket.socket, nodelay: bool = True, quickack: bool = False) -> None:
         sock.setblocking(False)
@@ -167,18 +172,18 @@ class TcpStream:
         self.ended = False
         self._socket = sock
         self.memory = np.zeros(2 * _READ_BYTES, np.uint8)
-        """For bytes that came, and behind those for the frame that goes."""
+        """Memory for the bytes that came, then for the frame that is being sent."""
         self.numbers = np.zeros(_DESCRIPTORS + MOST_DESCRIPTORS, np.int64)
-        """State of the lent calls: how many bytes have come, and which bytes of a frame are still to go."""
+        """State that Python and the lent calls share; see the indexes above."""
         self._inbound = self.memory[:_READ_BYTES]
         self._scratch = self.memory[_READ_BYTES:]
         self._rest = b""
         self.lender = self
-        """The stream in whose memory the lent calls leave what this one still has to write."""
+        """The stream in whose memory lent calls leave the rest of a frame that this stream has to write."""
 
     @property
     def _used(self) -> int:
-        """How many bytes have come that are not split into frames."""
+        """The number of bytes that have come and are not split into frames."""
         return int(self.numbers[_USED])
 
     @_used.setter
@@ -186,10 +191,10 @@ class TcpStream:
         self.numbers[_USED] = used
 
     def receive(self, batch: FrameBatch) -> None:
-        """Append what is there. `ended` becomes True at the end of the stream, after the last whole frame."""
-        fresh = self._read()
+        """Append the frames that have come. `ended` becomes True at the stream's end, after its last whole frame."""
+        fresh_bytes = self._read()
         self.split(batch)
-        self.ended = fresh == 0 and not self.holds_a_frame
+        self.ended = fresh_bytes == 0 and not self.holds_a_frame
 
     def split(self, batch: FrameBatch) -> None:
         """Append the whole frames among the bytes that have come."""
@@ -218,7 +223,7 @@ class TcpStream:
         return bool(self._used >= PREFIX + length)
 
     def _read(self) -> int:
-        """Read; the number of bytes, 0 at the end of the stream, -1 if nothing is there or there is no room."""
+        """Read bytes. Returns their number, 0 at the end of the stream, -1 if no byte has come or there is no room."""
         if self._used == len(self._inbound):
             return -1
         try:
@@ -228,16 +233,16 @@ class TcpStream:
         except OSError as error:
             self._note(error)
             return 0
-        if self._quickack:  # the kernel soon resets it, so it is set after every read
+        if self._quickack:  # set the option after every read, since the kernel soon resets it
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
         self._used += fresh
         return fresh
 
     def _note(self, error: OSError) -> None:
-        """Note why a read or a write failed; a plain connection that broke says no more than that."""
+        """Note in `problem` why a read or a write failed. A plain connection gives no reason beyond its end."""
 
     def send(self, batch: FrameBatch, first: int) -> int:
-        """Write frames until the kernel takes no more; the first frame it did not take."""
+        """Write frames until the kernel takes no more. Returns the first frame that was not taken."""
         if not self._flush():
             return first
         if not self.writes_compiled:
@@ -249,6 +254,7 @@ class TcpStream:
         return int(at) + 1
 
     def _send_plainly(self, batch: FrameBatch, first: int) -> int:
+        """Write frames as `send` does, without compiled calls."""
         for index in range(first, batch.count):
             self._rest = self._framed(batch, index)
             if not self._flush():
@@ -260,12 +266,12 @@ class TcpStream:
         self.send_first(b"".join(self._framed(batch, index) for index in range(first, batch.count)))
 
     def send_first(self, data: bytes) -> None:
-        """Take bytes as they are: a preamble, or whole frames."""
+        """Take bytes without a length before them: a preamble, or frames that have their lengths."""
         self._rest += data
         self._flush()
 
     def events(self, readable: bool, writable: bool) -> int:
-        """The events to wait for, if a frame is to come (`readable`) or to go (`writable`)."""
+        """The events to wait for: that a frame can be received (`readable`), that a frame can be sent (`writable`)."""
         return (READABLE if readable else 0) | (WRITABLE if writable or self.unsent else 0)
 
     @property
@@ -282,7 +288,7 @@ class TcpStream:
             numbers[_REST_END] = 0
 
     def go_on(self) -> None:
-        """Write more of what was taken. `receive` and `send` report a peer that is gone."""
+        """Write more of the bytes that were taken. It ignores a peer that is gone: `receive` and `send` report that."""
         with contextlib.suppress(PeerGone):
             self._flush()
 
@@ -292,7 +298,7 @@ class TcpStream:
         return struct.pack("<I", len(frame)) + frame
 
     def _flush(self) -> bool:
-        """Write what was taken. True if all of it has gone."""
+        """Write the bytes that were taken. True if all of them have left."""
         self._take_rest()
         while self._rest:
             try:
@@ -308,7 +314,7 @@ class TcpStream:
         return self._socket.send(data)
 
     def drain(self, until_ns: int) -> bool:
-        """Write what was taken. False if time ran out, PeerGone if the peer has left."""
+        """Write all bytes that were taken. False if time ran out, PeerGone if the peer has left."""
         while not self._flush():
             if time.monotonic_ns() >= until_ns:
                 return False

@@ -1,6 +1,6 @@
-"""A TCP connection under TLS, by Python's ssl: each read and write also moves the handshake on, so none of them blocks.
+"""A TCP connection under TLS, by Python's ssl. Reads and writes also do the handshake, step by step, and never block.
 
-The compiled calls read and write descriptors, which TLS does not allow: links under TLS take their turns in Python.
+Compiled calls read and write descriptors, which TLS does not allow, so links under TLS are served in Python.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LATER = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class Tls:
-    """Puts the connections of one end under the TLS of the address's keys. BadAddress if those cannot be used."""
+    """Puts the connections of one end under TLS, by the address's keys. BadAddress if the keys cannot be used."""
 
     def __init__(self, address: Address, listens: bool) -> None:
         self._context = Keys.of(address).tls(LISTENER if listens else CONNECTOR)
@@ -33,7 +33,7 @@ class Tls:
 
 
 class TlsStream(TcpStream):
-    """A stream whose `problem` says why TLS ended it."""
+    """A stream under TLS. `problem` has the reason if TLS ended the stream."""
 
     later = LATER
     is_compiled = writes_compiled = False
@@ -43,18 +43,24 @@ class TlsStream(TcpStream):
         self._awaits_handshake = False
 
     def events(self, readable: bool, writable: bool) -> int:
-        """A write that waits for the peer's part of the handshake waits for no room."""
-        return READABLE if self._awaits_handshake else super().events(readable, writable)
+        """The events to wait for. During the handshake a write waits for bytes of the peer, not for room."""
+        if self._awaits_handshake:
+            return READABLE
+        return super().events(readable, writable)
 
     def _read(self) -> int:
-        """Read all records that are there, so that none is left where no descriptor shows it."""
+        """Read all records that have come: the descriptor does not show records that ssl has read already."""
         before = self._used
-        fresh = -1
-        while self._used < len(self._inbound) and (fresh := super()._read()) > 0:
-            pass
+        fresh_bytes = -1
+        while self._used < len(self._inbound):
+            fresh_bytes = super()._read()
+            if fresh_bytes <= 0:
+                break
         if self._awaits_handshake:
             self.go_on()
-        return self._used - before or fresh
+        if self._used > before:
+            return self._used - before
+        return fresh_bytes
 
     def _write(self, data: bytes) -> int:
         try:
@@ -66,6 +72,8 @@ class TlsStream(TcpStream):
         return taken
 
     def _note(self, error: OSError) -> None:
-        """TLS itself failed, if the connection did not just end. What fails after that says less."""
-        if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
-            self.problem = self.problem or f" ({error.reason or error}): has it the same keys?"
+        """Note the first error of TLS itself; later ones follow from it. The end of the connection is none."""
+        if self.problem or isinstance(error, ssl.SSLEOFError):
+            return
+        if isinstance(error, ssl.SSLError):
+            self.problem = f" ({error.reason or error}): has it the same keys?"
