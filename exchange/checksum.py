@@ -1,6 +1,6 @@
-"""The checksum of a direction: XXH64 with seed 0 over its bytes, one after the other, wherever they were cut.
+"""The checksum of a direction: XXH64 with seed 0 over all of its bytes, however they are divided into frames.
 
-Compiled turns hash what comes and goes in the same call, so the state is an array of bytes that kernels share:
+Compiled turns hash the bytes that they receive and send, so the state is an array of bytes that kernels share:
 
     state[0:32]   the four lanes, u64, each of which takes 8 bytes of a stripe of 32
     state[32:40]  how many bytes have come, u64
@@ -30,19 +30,21 @@ _DATA = [types.Array(types.uint8, 1, "C", readonly=readonly) for readonly in (Fa
 
 @inlined
 def _round(lane: int, word: int) -> int:
+    """The value of a lane after it took in a word of 8 bytes."""
     lane += word * uint64(_P2)
     return (lane << uint64(31) | lane >> uint64(33)) * uint64(_P1)
 
 
 @inlined
 def _take_stripe(state: State, data: npt.NDArray[np.uint8], at: int) -> None:
+    """Take a stripe of 32 bytes, which begins at byte `at` of the data, into the four lanes."""
     for lane in range(0, _STRIPE, 8):
         store_u64(state, lane, signed(_round(load_u64(state, lane), load_u64(data, at + lane))))
 
 
 @inlined
 def hash_into(state: State, data: npt.NDArray[np.uint8], begin: int, end: int) -> None:
-    """Go on with the checksum over data[begin:end]."""
+    """Continue the checksum over data[begin:end]."""
     count = signed(load_u64(state, _COUNT_AT))
     rest = count % _STRIPE
     store_u64(state, _COUNT_AT, count + end - begin)
@@ -70,24 +72,25 @@ class StreamChecksum:
     """The checksum of all bytes so far."""
 
     keeps_bytes = False
-    """Whether the bytes themselves are wanted too, so that compiled turns must leave them for `update`."""
+    """Whether the bytes themselves are needed, too, so that compiled turns must leave them for `update`."""
 
     def __init__(self) -> None:
         self.state: State = np.zeros(_STATE_BYTES, np.uint8)
         self.state[:_STRIPE].view("<u8")[:] = [(_P1 + _P2) % _MODULUS, _P2, 0, -_P1 % _MODULUS]
 
     def update(self, data: npt.NDArray[np.uint8]) -> None:
-        """Go on with these bytes."""
+        """Continue the checksum over these bytes."""
         _update(self.state, data)
 
     def copy(self) -> StreamChecksum:
-        """The checksum so far, to go on with beside this one."""
+        """Return an independent copy of the checksum so far."""
         other = StreamChecksum()
         other.state[:] = self.state
         return other
 
     @property
     def value(self) -> int:
+        """The checksum of all bytes so far."""
         *lanes, count = self.state[:_REST_AT].view("<u8").tolist()
         value = _merged(lanes) if count >= _STRIPE else _P5
         rest = self.state[_REST_AT:].tobytes()[: count % _STRIPE]
@@ -95,29 +98,32 @@ class StreamChecksum:
 
     @property
     def hex(self) -> str:
+        """The checksum as 16 hexadecimal digits."""
         return f"{self.value:016x}"
 
 
 def _rotated(word: int, bits: int) -> int:
+    """Rotate a word of 64 bits to the left."""
     return (word << bits | word >> 64 - bits) % _MODULUS
 
 
-def _of_word(word: int) -> int:
-    """The value of a lane of 0 after one round."""
+def _round_of_zero(word: int) -> int:
+    """Return the value of a lane that was 0 after it took in a word."""
     return _rotated(word * _P2 % _MODULUS, 31) * _P1 % _MODULUS
 
 
 def _merged(lanes: list[int]) -> int:
+    """Merge the four lanes into one value."""
     value = sum(map(_rotated, lanes, (1, 7, 12, 18)))
     for lane in lanes:
-        value = ((value ^ _of_word(lane)) * _P1 + _P4) % _MODULUS
+        value = ((value ^ _round_of_zero(lane)) * _P1 + _P4) % _MODULUS
     return value
 
 
 def _with_rest(value: int, rest: bytes) -> int:
     """Take in the bytes after the last stripe: as words of 8 bytes, then one of 4, then single ones."""
     while len(rest) >= 8:
-        value = (_rotated(value ^ _of_word(int.from_bytes(rest[:8], "little")), 27) * _P1 + _P4) % _MODULUS
+        value = (_rotated(value ^ _round_of_zero(int.from_bytes(rest[:8], "little")), 27) * _P1 + _P4) % _MODULUS
         rest = rest[8:]
     if len(rest) >= 4:
         word = int.from_bytes(rest[:4], "little") * _P1 % _MODULUS
@@ -129,6 +135,7 @@ def _with_rest(value: int, rest: bytes) -> int:
 
 
 def _mixed(value: int) -> int:
+    """Return the final mix of the bits: XXH64's avalanche."""
     value = (value ^ value >> 33) * _P2 % _MODULUS
     value = (value ^ value >> 29) * _P3 % _MODULUS
     return value ^ value >> 32

@@ -1,8 +1,8 @@
-"""Compiled functions, and what they need: memory without bounds, the fields of records, bit search.
+"""Compiled functions and their tools: memory without bounds, the fields of records, bit search.
 
-Numba keeps kernels on disk. It notices an edit of the kernel's own file, but not of the files whose constants the
-kernel has frozen: `cached_kernel` names those files. Where NUMBA_BOUNDSCHECK is set, memory keeps its bounds and every
-access is checked.
+Numba keeps kernels on disk. It notices an edit of the kernel's own file, but not of other files whose constants are
+compiled into the kernel. `cached_kernel` takes those files. If NUMBA_BOUNDSCHECK is set, every access to memory is
+checked.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ CHECKED = bool(numba.config.BOUNDSCHECK)
 def kernel(function: Callable[P, R], signature: Any = None) -> Callable[P, R]:
     """Compile a function that Python calls without the interpreter's lock, and keep it on disk.
 
-    With a signature it is compiled at once, else for the types of its first call.
+    With a signature the function is compiled at once; without, at its first call, for the types of that call.
     """
     return cast(Callable[P, R], numba.njit(signature, cache=True, nogil=True)(function))
 
 
 def fingerprint(*modules: ModuleType) -> int:
-    """A checksum of the modules' source files."""
+    """Return a checksum of the modules' source files."""
     return crc32(b"".join(Path(str(module.__file__)).read_bytes() for module in modules))
 
 
 def cached_kernel(*frozen: ModuleType, signature: Any = None) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A `kernel` that is compiled again when this module or a `frozen` one changes: it uses their constants."""
+    """Compile as `kernel` does, and again when this module or a `frozen` one changes: it has their constants."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         function.__qualname__ += f"_{fingerprint(sys.modules[__name__], *frozen):08x}"  # names the file on disk
@@ -51,7 +51,7 @@ def cached_kernel(*frozen: ModuleType, signature: Any = None) -> Callable[[Calla
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function into its callers: a name in the source, no call in the machine code."""
+    """Compile a function into its callers: the source has a function, the machine code has no call."""
     return cast(Callable[P, R], numba.njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
 
 
@@ -63,6 +63,8 @@ def _start(context: Any, builder: Any, memory: Any, value: Any) -> Any:
 
 
 def _pointer(bits: int, element: Any) -> Any:
+    """Return a compiled function that turns an array into a pointer to elements of so many bits."""
+
     @intrinsic
     def pointer(_typing: Any, array: Any) -> Any:
         if array.layout != "C":
@@ -78,6 +80,7 @@ def _pointer(bits: int, element: Any) -> Any:
 
 
 def _address(context: Any, builder: Any, signature: Any, args: Any, bits: int) -> Any:
+    """The address of byte args[1] of the memory args[0], as a pointer to a word of so many bits."""
     start = _start(context, builder, signature.args[0], args[0])
     first_byte = builder.bitcast(start, ir.IntType(8).as_pointer())
     return builder.bitcast(builder.gep(first_byte, [args[1]]), ir.IntType(bits).as_pointer())
@@ -94,7 +97,10 @@ def trailing_zeros(_typing: Any, word: Any) -> Any:  # noqa: ARG001
 
 
 def _memory_as(bits: int, element: Any, kind: Any) -> Callable[[Any], Any]:
-    """The memory of an array without bounds or reference counts; counting would cost more than a match."""
+    """Return a compiled function that takes an array to its memory, without bounds or reference counts.
+
+    To count references would cost more than to match an order.
+    """
     pointer = _pointer(bits, element)
 
     @inlined
@@ -122,7 +128,10 @@ def _check(memory: Any, at: int, size: int) -> None:
 
 
 def _loader(bits: int) -> Callable[[Any, int], Any]:
-    """Loads a word of so many bits from byte `at`; one of 64 bits is unsigned, so a shift to the right brings zeros."""
+    """Return a compiled function that loads a word of so many bits from byte `at`.
+
+    A word of 64 bits is unsigned, so that a shift to the right brings in zeros.
+    """
     size = bits // 8
 
     @intrinsic
@@ -142,6 +151,7 @@ def _loader(bits: int) -> Callable[[Any, int], Any]:
 
 
 def _storer(bits: int) -> Callable[[Any, int, int], None]:
+    """Return a compiled function that stores a word of so many bits at byte `at`."""
     size = bits // 8
 
     @intrinsic
@@ -176,9 +186,9 @@ store_u64 = _storer(64)
 
 
 def field_reader(field: str, *messages: type[Message]) -> Callable[[Any, int], Any]:
-    """A compiled function: `read(memory, at)` is the field of the record that starts at byte `at`.
+    """Return a compiled function `read(memory, at)`, which returns a field of the record that starts at byte `at`.
 
-    The record may be of any of these messages. ValueError where the field lies at different places in them.
+    The record may be of any of these messages. ValueError if the field lies at different places in them.
     """
     places = {(LAYOUTS[message].offset(field), LAYOUTS[message].width(field)) for message in messages}
     if len(places) != 1:
@@ -194,9 +204,9 @@ def field_reader(field: str, *messages: type[Message]) -> Callable[[Any, int], A
 
 
 def record_writer(message: type[Message], *fields: str) -> Callable[[Any, int, Any], int]:
-    """A compiled function: `write(memory, at, values)` writes a record from byte `at` on, and returns its end.
+    """Return a compiled function `write(memory, at, values)`: it writes a record at byte `at`, and returns its end.
 
-    The values are a tuple in the order of `fields`. ValueError where these are not the message's fields.
+    The values are a tuple in the order of `fields`. ValueError if these are not the message's fields.
     """
     if sorted(fields) != sorted(message._fields):
         raise ValueError(f"the fields of {message.__name__} are {', '.join(message._fields)}, not {', '.join(fields)}")
@@ -210,6 +220,7 @@ def record_writer(message: type[Message], *fields: str) -> Callable[[Any, int, A
         return at + size
 
     def writer(earlier: Any, offset: int, width: int, place: int) -> Callable[[Any, int, Any], int]:
+        """Return a function that writes the value at `place`, then calls the writer of the `earlier` fields."""
         store = {1: store_u8, 2: store_u16, 4: store_u32, 8: store_u64}[width]
 
         @inlined

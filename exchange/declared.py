@@ -1,7 +1,7 @@
-"""How a setting of a run is declared: one call of `setting` has its default, its check, its option and its help.
+"""Declarations of a run's settings: one call of `setting` has a setting's default, check, option and help.
 
-Everything that a setting needs follows from its declaration: the check at birth, the option of `exchange run`, the
-option of each component that is told the setting, and its place in the help.
+Everything that a setting needs follows from its declaration: the check when settings are made, the option of `exchange
+run`, the option of each component that gets the setting, and its place in the help.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class OneOfWords:
 
 @dataclass(frozen=True)
 class Text:
-    """Allows any text of at least `least` characters; `allowed` says in an error what it is."""
+    """Allows any text of at least `least` characters. `allowed` describes such a text in an error."""
 
     allowed: str
     least: int = 0
@@ -98,16 +98,16 @@ class Setting:
     option: str
     """The option's name, as --packing."""
     commands: frozenset[str]
-    """The commands that have the option. The launcher tells the setting to the components among them."""
+    """The commands that have the option. The launcher passes the setting on to the components among them."""
     heading: str
     """The heading under which the help has the option: Load, Transport, Engine, Measuring or Output."""
     help: str
     check: Check
     default: Any
     may_be_none: bool = False
-    """Whether None is allowed besides what `check` allows; it always is where the default is None."""
+    """Whether None is allowed besides the values that `check` allows. If the default is None, it always is."""
     is_default_typed: bool = True
-    """False if the option has no default, since one follows from other options; the help says which."""
+    """False if the option has no fixed default, since the default follows from other options; the help says how."""
     metavar: str | None = None
     other_name: str | None = None
     """A second name of the option."""
@@ -126,7 +126,7 @@ def setting(
     metavar: str | None = None,
     other_name: str | None = None,
 ) -> Any:
-    """A field of a dataclass of settings; the arguments are the fields of `Setting`."""
+    """Return a field for a dataclass of settings. The arguments are the fields of `Setting`."""
     declaration = Setting(
         option=option,
         commands=commands,
@@ -145,5 +145,5 @@ def setting(
 
 
 def declared_settings(settings: type) -> dict[str, Setting]:
-    """The declarations of all settings of a dataclass, by field."""
-    return {each.name: each.metadata["declaration"] for each in fields(settings)}
+    """Return the declarations of all settings of a dataclass, by field."""
+    return {setting_field.name: setting_field.metadata["declaration"] for setting_field in fields(settings)}

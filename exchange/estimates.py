@@ -1,7 +1,7 @@
 """The median over repeats, with its 95 % bootstrap interval by the percentile method.
 
-Such an interval takes repeats for independent. Where the machine drifts while they are made, it holds the true median
-less often than it says, as docs/verdicts.md shows.
+Such an interval assumes that repeats are independent. If the machine drifts while the repeats are made, the interval
+holds the true median less often than in 95 % of cases, as docs/verdicts.md shows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Several components of one role in a run: gateway, gateway.2, ... each with the engine of the same number.
+"""Several components of one role in a run: gateway, gateway.2, ...; each gateway has the engine of the same number.
 
 A source's or a meter's number is less than 8. On the wire, its byte has the instance in the high five bits:
 
@@ -15,29 +15,30 @@ MAX_PAIRS = 16
 
 
 def tagged(number: int, instance: int) -> int:
-    """The byte on the wire; for the first instance it is the number itself."""
+    """Return the byte on the wire. For the first instance it is the number itself."""
     return (instance - 1) << NUMBER_BITS | number
 
 
 def untagged(byte: int) -> tuple[int, int]:
-    """The number and the instance of a byte."""
+    """Return the number and the instance of a byte."""
     return byte & (1 << NUMBER_BITS) - 1, 1 + (byte >> NUMBER_BITS)
 
 
 def named(role: str, instance: int) -> str:
-    """A component's name, as records have it: gateway, gateway.2, ..."""
+    """Return a component's name, as records have it: gateway, gateway.2, ..."""
     return role if instance == 1 else f"{role}.{instance}"
 
 
 def spool_file(number: int, reporter: int = 1) -> str:
-    """Name of a reporter's spool file; the files of several reporters lie in one folder."""
+    """Return the name of a reporter's spool file. The files of several reporters lie in one folder."""
     return f"{number:06}.jsonl" if reporter == 1 else f"{reporter}-{number:06}.jsonl"
 
 
 def role_of(name: str) -> str:
+    """Return the role in a name that `named` made."""
     return name.partition(".")[0]
 
 
 def instance_of(name: str) -> int:
-    """The instance in a name that `named` made."""
+    """Return the instance in a name that `named` made."""
     return int(name.partition(".")[2] or 1)

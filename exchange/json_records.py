@@ -24,7 +24,7 @@ NEWER = "newer"
 
 
 def cleaned(value: Any) -> Any:
-    """Return the value with every text in it printable: what others wrote is not to command a terminal."""
+    """Return the value with every text in it printable, so that text from elsewhere cannot control a terminal."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, dict):

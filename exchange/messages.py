@@ -1,8 +1,8 @@
 """Every message on the wire, from one table: the classes below.
 
 A record is a message's bytes: its type byte, which is the class's number in `TYPES`, then its fields, packed and
-little-endian, in the order written. `LAYOUTS` holds what follows from that: sizes, offsets, numpy dtype, encoder and
-decoder; compiled code takes its constants from there too. A frame is one record or, with packing, several one after
+little-endian, in the order of the class. `LAYOUTS` derives from the classes all sizes, offsets and numpy dtypes, and
+compiled code takes its constants from `LAYOUTS`, too. A frame is one record or, with packing, several records one after
 the other. Only a statistics record has no fixed size: it fills its frame.
 """
 
@@ -106,14 +106,15 @@ class Hello(NamedTuple):
 
 
 class Resume(NamedTuple):
-    """Goes on with a session that broke; no session but a recoverable one has it.
+    """Resumes a session that broke; only recoverable sessions use this message.
 
-    The gateway says how many answers it has, and their checksum. The engine answers with the same number of session,
-    and how many orders it has; its answers behind those follow. An engine that was started again asks for it with
-    session 0. For a reporter and its sources see stats_reporter/recovering/reporter.py.
+    The gateway says how many answers it has, and their checksum. The engine replies with the same session number and
+    with how many orders it has; then it sends the answers that the gateway lacks. An engine that was started again asks
+    the gateway for a Resume by sending one with session 0. For a reporter and its sources see
+    stats_reporter/recovering/reporter.py.
     """
 
-    session: U32  # of the gateway's numbering, each higher than the one before
+    session: U32  # the gateway counts its sessions: each number is higher than the one before
     messages: U64
     checksum: U64  # of the answers; between a reporter and a source, the time in the source's hello
 
@@ -156,11 +157,11 @@ TYPES: dict[int, type[Message]] = {
 ORDER_TYPES: tuple[type[Message], ...] = (Order, Cancel)
 """Records that a matching engine takes. `matching_engine/kernels.py` has a kernel for each, or does not import."""
 ANSWER_TYPES: tuple[type[Message], ...] = (Confirmation, Trade, Quote, Rejection, Cancelled)
-"""Records that it answers with."""
+"""Records with which a matching engine answers."""
 
 
 class MalformedMessage(ValueError):
-    """Bytes that are no message; `offset` is where in the frame or file the bad record starts."""
+    """Bytes that are no message. `offset` is the byte of the frame or file at which the bad record starts."""
 
     def __init__(self, reason: str, offset: int = 0) -> None:
         super().__init__(f"{reason} at offset {offset}")
@@ -178,11 +179,11 @@ class MessageLayout:
 
     @property
     def size(self) -> int:
-        """Bytes of a record with its type byte; the fewest, where the rest of the frame belongs to the record."""
+        """Bytes of a record with its type byte; the least for a record that fills its frame."""
         return self.packed.size
 
     def offset(self, field: str) -> int:
-        """Bytes from the record's start to the field. KeyError where the message has no such field."""
+        """Return the bytes from the record's start to the field. KeyError if the message has no such field."""
         return int(self._fields[field][1])
 
     def width(self, field: str) -> int:
@@ -208,7 +209,7 @@ LAYOUTS: dict[type[Message], MessageLayout] = {m: _layout(code, m) for code, m i
 
 
 def sizes_by_code(messages: tuple[type[Message], ...]) -> npt.NDArray[np.int64]:
-    """Record sizes of these messages by type byte, shape (256,); 0 stands for every other type byte."""
+    """Return the record sizes of these messages by type byte, shape (256,); 0 for every other type byte."""
     sizes = np.zeros(256, np.int64)
     for message in messages:
         sizes[LAYOUTS[message].code] = LAYOUTS[message].size
@@ -218,7 +219,10 @@ def sizes_by_code(messages: tuple[type[Message], ...]) -> npt.NDArray[np.int64]:
 def records_of(
     message: type[Message], data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.void]]:
-    """The numbers of those records of the data that are such messages, and the messages; `starts` has all offsets."""
+    """Return the records of the data that are such messages: their numbers, and the messages.
+
+    `starts` are the offsets of all records, which number from 0.
+    """
     layout = LAYOUTS[message]
     numbers = np.flatnonzero(data[starts] == layout.code)
     rows = data[starts[numbers][:, None] + np.arange(layout.size)]
@@ -226,7 +230,7 @@ def records_of(
 
 
 def encode(message: Message) -> bytes:
-    """The bytes of the record. struct.error where a field does not fit its width."""
+    """Return the message's record. struct.error if a field does not fit its width."""
     layout = LAYOUTS[type(message)]
     if isinstance(message, Statistics):
         return layout.packed.pack(layout.code) + message.document
@@ -234,7 +238,7 @@ def encode(message: Message) -> bytes:
 
 
 def decode_record(data: bytes | memoryview, offset: int = 0) -> tuple[Message, int]:
-    """The record that starts at `offset`, and its end. MalformedMessage if there is none."""
+    """Return the message whose record starts at `offset`, and the record's end. MalformedMessage if there is none."""
     if offset >= len(data):
         raise MalformedMessage("no record", offset)
     kind = TYPES.get(data[offset])
@@ -252,7 +256,7 @@ def decode_record(data: bytes | memoryview, offset: int = 0) -> tuple[Message, i
 
 
 def decode(frame: bytes | memoryview) -> Message:
-    """The record that is the whole frame. MalformedMessage where the frame is no one record."""
+    """Return the message whose record is the whole frame. MalformedMessage if the frame is not exactly one record."""
     message, end = decode_record(frame)
     if end != len(frame):
         raise MalformedMessage(f"{len(frame) - end} bytes behind {type(message).__name__}", end)
@@ -260,7 +264,7 @@ def decode(frame: bytes | memoryview) -> Message:
 
 
 def read(frame: bytes) -> Message | None:
-    """The record that is the whole frame; None for a foreign frame, which the caller counts and drops."""
+    """Return the message whose record is the whole frame; None for a foreign frame, which callers count and drop."""
     try:
         return decode(frame)
     except MalformedMessage:
@@ -268,7 +272,7 @@ def read(frame: bytes) -> Message | None:
 
 
 def decode_all(data: bytes | memoryview) -> Iterator[Message]:
-    """The records of a packed frame, a tape, or a file of answers. MalformedMessage where one is malformed."""
+    """Yield the messages of a packed frame, a tape, or a file of answers. MalformedMessage at a malformed record."""
     offset = 0
     while offset < len(data):
         message, offset = decode_record(data, offset)

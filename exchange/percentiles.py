@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 ORDERS_BEYOND = 10
-"""With fewer orders beyond it, a percentile is about the maximum."""
+"""With fewer orders beyond a percentile, the percentile says little more than the maximum."""
 
 
 @dataclass(frozen=True)
@@ -19,22 +19,22 @@ class Percentile:
     """A percentile that every run has."""
 
     name: str
-    """Its name in records, tables and attributes: p999, as in due_p999_us."""
+    """The name in records, tables and attributes: p999, as in due_p999_us."""
     percent: float
 
     @property
     def label(self) -> str:
-        """Its name for people: p99.9."""
+        """The name that users see: p99.9."""
         return f"p{self.percent:g}"
 
     @property
     def least_orders(self) -> int:
-        """The number of orders from which on ORDERS_BEYOND of them lie beyond it."""
+        """The least number of orders of which ORDERS_BEYOND lie beyond this percentile."""
         return least_orders(self.percent)
 
 
 def least_orders(percent: float) -> int:
-    """The number of orders from which on ORDERS_BEYOND of them lie beyond this percentile."""
+    """Return the least number of orders of which ORDERS_BEYOND lie beyond this percentile."""
     return math.ceil(round(ORDERS_BEYOND / (1 - percent / 100), 6))
 
 

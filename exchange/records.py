@@ -126,18 +126,18 @@ PAYLOADS: dict[str, type] = {
 }
 """The fields of each kind, declared here alone: Spark's tables derive their columns from them.
 
-A result is no kind of these: it holds what a component's result has (exchange/results.py), and no table has it."""
+A RESULT is missing here: its fields are those of a component's result (exchange/results.py), and no table has them."""
 NEEDED_BY_FIGURES: dict[str, type] = {
     COMPLETION: CompletionPayload,
     TRAFFIC: TrafficPayload,
     PROCESS: ProcessorUse,
     THROUGHPUT: ThroughputPayload,
 }
-"""The kinds that figures are made of, with the fields that they need: a line without these is refused."""
+"""The kinds from which figures are made, with the fields that figures need: a line without these fields is refused."""
 
 
 def decode_line(line: bytes) -> Record:
-    """Decode a line of the spool. UnusableRecord if it, or what figures need of its payload, is not as declared."""
+    """Decode a line of the spool. UnusableRecord if the line, or a field that figures need, is not as declared."""
     record = decode(line, SpoolRecord)
     if record["kind"] in NEEDED_BY_FIGURES:
         check(record["payload"], NEEDED_BY_FIGURES[record["kind"]])
@@ -147,7 +147,7 @@ def decode_line(line: bytes) -> Record:
 def decode_sent(document: bytes, run: int) -> Record | None:
     """Decode a record that a source of this run sent; None for any other document.
 
-    A record that readers of the spool cannot use is refused here, since one of them would spoil all figures of the run.
+    A record that readers of the spool cannot use is refused here, since it would spoil all figures of the run.
     """
     try:
         record = decode_line(document)
@@ -168,8 +168,13 @@ class RecordWriter:
     source: str
 
     def document(self, kind: str, payload: dict[str, Any], read_ns: tuple[int, int] | None = None) -> bytes:
-        """Return a line of the spool; numpy arrays become lists. `read_ns`: wall and monotonic clock, else now."""
-        wall_ns, monotonic_ns = read_ns or (time.time_ns(), time.monotonic_ns())
+        """Return a line of the spool; numpy arrays become lists.
+
+        `read_ns`: the wall and the monotonic clock when the payload was read; now if None.
+        """
+        if read_ns is None:
+            read_ns = time.time_ns(), time.monotonic_ns()
+        wall_ns, monotonic_ns = read_ns
         record = {
             "schema": SCHEMA,
             "run": f"{self.run:016x}",

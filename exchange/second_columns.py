@@ -31,18 +31,19 @@ class SecondColumn:
     """The figure's name in a row. {clock} stands for due; for handed_over, if the run has no schedule."""
     unit: Unit
     of: str = ""
-    """The count that a rate is the growth of."""
+    """The count from whose growth a rate is made."""
     terminal: str = ""
-    """In the table after a run. The line above the break is a title over this column and those to its right."""
+    """Its title in the table after a run. The line before the break stands over this column and those to its right."""
     page: str = ""
+    """Its title on the run's page."""
     live: str = ""
-    """In the window of `exchange run --live`, and in the browser."""
+    """Its title in the window of `exchange run --live`, and in the browser."""
     followed: str = ""
-    """In the table of seconds that Spark follows, with `exchange run --live-spark`."""
+    """Its title in the table of seconds that Spark follows, with `exchange run --live-spark`."""
     in_spark: bool = True
-    """Spark's tables have it. They have all times, also those that have no column here."""
+    """Whether Spark's tables have the column. They have all times, also those without a column here."""
     needs_schedule: bool = False
-    """A run as fast as it goes lacks it: its completion times are from handing over already."""
+    """Whether a run at rate max lacks the column: all of its completion times count from the hand-over."""
 
 
 METERS = {int(meter): f"{meter.name.lower()}_per_s" for meter in Meter if meter <= Meter.GATEWAY_MESSAGES_RECEIVED}
@@ -87,8 +88,8 @@ COLUMNS = (
     SecondColumn("reporter_cpu_cores", Unit.CORES, live="reporter", in_spark=False),
     SecondColumn("broker_cpu_cores", Unit.CORES, live="broker", in_spark=False),
 )
-"""In the order in which they are shown. 80 characters leave the terminal no room for `lag p99`: it is due minus handed
-over."""
+"""The columns, in the order in which they are shown. The terminal leaves out `lag p99`, which does not fit into 80
+characters."""
 
 COUNTS = tuple(column.figure for column in COLUMNS if column.unit is Unit.COUNT)
 """The counts of a traffic record."""

@@ -99,7 +99,7 @@ class Facts:
         second = fact["second"]
         source = fact["source"]
         if fact["kind"] == TRAFFIC:
-            self._meters.clock_says(source, second, fact["wall_ns"])
+            self._meters.note_second_end(source, second, fact["wall_ns"])
             history = self._traffic[source].take(fact)
         else:
             history = self._cpu[source]
@@ -116,15 +116,16 @@ def _cores(used: dict[str, Reading]) -> dict[str, float]:
 
 
 class PlacedMeters:
-    """Meter readings by second of the gateway's clock. The clock's start is the earliest that traffic records give.
+    """Meter readings by second of the gateway's clock.
 
-    Engine and gateway read the meters; the reporter, perhaps on a third host, stamps the readings. So they share only
-    wall clocks. A reading belongs to the second in which it was stamped; clocks that disagree by less than a second
-    move it by one second at most.
+    Engine and gateway read the meters. The reporter, perhaps on a third host, stamps the readings, so these hosts share
+    only wall clocks. A reading belongs to the second in which it was stamped. Clocks that disagree by less than a
+    second move a reading by one second at most.
 
-    The gateway reports a second's traffic when that second is over: the first second began `second + 1` seconds before
-    such a record. A record may be late but not early, except a gateway's last one: the run may end within its second.
-    So last records count only if there are no others.
+    The start of the gateway's clock follows from traffic records. A gateway reports a second's traffic when that second
+    is over, so its clock started `second + 1` seconds before such a record. A record may be late, so the earliest start
+    counts. Only a gateway's last record may be early, since the run may end within its second: last records count only
+    if there are no others.
     """
 
     def __init__(self) -> None:
@@ -133,14 +134,14 @@ class PlacedMeters:
         self._facts: list[Fact] = []
         self._placed: defaultdict[int, list[Fact]] = defaultdict(list)
 
-    def clock_says(self, source: str, second: int, wall_ns: int) -> None:
-        """Note that a gateway reported this second's traffic at this moment: the second is over."""
+    def note_second_end(self, source: str, second: int, wall_ns: int) -> None:
+        """Note when a gateway reported this second's traffic, which is when the second was over."""
         start_ns = wall_ns - (second + 1) * NS_PER_S
         starts = self._starts[source]
         starts[second] = min(start_ns, starts.get(second, start_ns))
 
     def place(self, fresh: list[Fact]) -> bool:
-        """Place these readings; True if the clock's start has moved, and readings with it to other seconds."""
+        """Place these readings. Returns True if the clock's start has moved, and moved readings with it."""
         start_ns = self._earliest_start()
         moved = start_ns != self._start_ns
         self._facts += fresh
@@ -166,10 +167,11 @@ class PlacedMeters:
         return _means(self._readings(second, last))
 
     def whole(self) -> dict[str, float]:
-        """Return the same over the whole run; empty while the clock's start is unknown."""
+        """Return these sums over the whole run; empty while the clock's start is unknown."""
         return {} if self._start_ns is None else _means(self._facts)
 
     def _readings(self, second: int, last: int) -> Iterator[Fact]:
+        """Yield the readings of a second. Those outside the run's seconds count in the first or the last one."""
         if second not in {0, last}:
             return iter(self._placed.get(second, ()))
         seconds = [placed for placed in self._placed if min(max(placed, 0), last) == second]

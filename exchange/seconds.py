@@ -2,10 +2,10 @@
 
 - A line that stands twice in a spool counts once: `Once`.
 - Completion times are merged by adding log buckets; the last order is left out: `is_analysed`, `merged`.
-- A rate is the growth between two readings of one source, over the time between them; so a second that ends late has
-  the rate that it had. An interval under half a second has no rate: `Reading`, `History`, `rates_of`.
+- A rate is the growth between two readings of one source, over the time between them. So a second that ends late keeps
+  its rate. An interval under half a second has no rate: `Reading`, `History`, `rates_of`.
 - The figure of a second is the sum of what its sources report: `added`.
-- The last second is seldom a whole one. It stands beside the others if it holds a tenth of the usual orders: `is_full`.
+- The last second is seldom a whole one. It is shown with the others if it has a tenth of their usual orders: `is_full`.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Reading(NamedTuple):
         return self.cpu_s / self.length_s
 
     def since(self, before: Reading) -> Reading:
-        """Return the growth since a reading before. CPU time that shrank is that of a new process, which began at 0."""
+        """Return the growth since an earlier reading. If CPU time shrank, a new process began it at 0."""
         used_s = self.cpu_s - before.cpu_s
         if used_s < 0:
             used_s = self.cpu_s
@@ -129,7 +129,7 @@ class History:
         return self._seconds[at] if at < len(self._seconds) else None
 
     def grown(self, second: int) -> Reading | None:
-        """Return the growth since the reading before; the first reading counts from the clock's start."""
+        """Return the growth since the previous reading; for the first reading, since the clock's start."""
         return self._grown(second) if second in self._readings else None
 
     def _grown(self, second: int) -> Reading:

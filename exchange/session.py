@@ -16,10 +16,10 @@ from exchange.results import ResourceUsage
 from exchange.settings import POLICIES
 
 SOURCE_BITS = 8
-"""The low bits of a `Resume`'s session that hold a source's byte, where a reporter asks it to go on."""
+"""The low bits of a `Resume`'s session that hold a source's byte, in messages between a reporter and a source."""
 _NEVER_NS = 2**62
 BETWEEN_RECORDS_NS = 2_000_000
-"""Time between two records of a second, in which due messages are sent."""
+"""The time between two records of a second. Business messages that are due in between go first."""
 
 
 class Disagreement(Exception):
@@ -38,7 +38,7 @@ class Terms:
     """Number of the pair."""
 
     def hello(self, source: Source) -> Hello:
-        """This end's hello, with wall and monotonic time read together."""
+        """Return this end's hello, with wall and monotonic time read together."""
         return Hello(
             PROTOCOL_VERSION,
             self.run,
@@ -51,54 +51,60 @@ class Terms:
         )
 
     def agree(self, theirs: Hello) -> None:
-        """Compare terms with the other end's hello. Disagreement, with option and values, where they differ."""
-        ours = _terms_in(self.hello(Source.GATEWAY))
-        others = _terms_in(theirs)
-        for name, value in ours.items():
-            other_value = others[name]
-            if value != other_value:
-                they = source_of(theirs.source) or "a stranger"
+        """Compare terms with the other end's hello. Disagreement, with option and values, if they differ."""
+        our_terms = _terms_in(self.hello(Source.GATEWAY))
+        their_terms = _terms_in(theirs)
+        for name, our_value in our_terms.items():
+            their_value = their_terms[name]
+            if our_value != their_value:
+                peer = source_of(theirs.source) or "a stranger"
                 raise Disagreement(
-                    f"{they} was started with {_typed(name)} {_value(name, other_value)}, "
-                    f"this end with {_value(name, value)}: give both the same"
+                    f"{peer} was started with {_option(name)} {_value(name, their_value)}, "
+                    f"this end with {_value(name, our_value)}: give both the same"
                 )
 
 
 def source_byte(name: str) -> int:
-    """The byte of a component that reports."""
+    """Return the byte on the wire that stands for this component."""
     return tagged(Source[role_of(name).upper()], instance_of(name))
 
 
 def source_of(byte: int) -> str | None:
-    """The component that has this byte, as records name it; None where it is no component of ours."""
+    """Return the component that has this byte, as records name it; None if no component has the byte."""
     number, instance = untagged(byte)
-    return named(Source(number).name.lower(), instance) if number in list(Source) else None
+    if number not in list(Source):
+        return None
+    return named(Source(number).name.lower(), instance)
 
 
 def policy_of(number: int) -> str | None:
-    """The matching policy that has this number in a hello; None for a number of none."""
-    return {number: policy for policy, number in POLICIES.items()}.get(number)
+    """Return the matching policy that has this number in a hello; None if no policy has the number."""
+    for policy, policy_number in POLICIES.items():
+        if policy_number == number:
+            return policy
+    return None
 
 
 def _terms_in(hello: Hello) -> dict[str, int]:
+    """Return the terms in a hello, by name."""
     terms = {name: getattr(hello, name) for name in ("version", "run", "policy", "packing", "max_price")}
     return {**terms, "instance": untagged(hello.source)[1]}
 
 
-def _typed(name: str) -> str:
-    """The term as a user types it."""
+def _option(name: str) -> str:
+    """Return the option that sets a term, or the term's name if no option does."""
     return "protocol version" if name == "version" else f"--{name.replace('_', '-')}"
 
 
 def _value(name: str, number: int) -> str:
-    """The term's value as a user knows it: a policy by its name, a run in hex, as the spool has it."""
+    """Return the term's value as users see it: a policy by its name, a run in hex, as in the spool."""
     if name == "policy":
         return policy_of(number) or f"unknown ({number})"
     return f"{number:016x}" if name == "run" else str(number)
 
 
 class ReportSink(Protocol):
-    """Takes the frames: a transport's outbox."""
+    """Takes the frames of reports; a transport's outbox does."""
 
     posted: int
     checksum: int
@@ -109,8 +115,8 @@ class ReportSink(Protocol):
 class Reporting:
     """One source's reports, second by second since its clock started.
 
-    The records of a second hold what was read when it ended. They are written one by one after that, and sent after the
-    last: to do all of it at once takes a millisecond, in which no order would go and no answer would be read.
+    The records of a second hold readings from the moment when it ended. Later they are written one by one, and sent
+    after the last. To do all of this at once takes a millisecond, in which no order would go and no answer be read.
     """
 
     def __init__(self, sink: ReportSink, terms: Terms, source: Source, reports_thread_usage: bool = False) -> None:
@@ -128,7 +134,7 @@ class Reporting:
         sink.post(encode(terms.hello(source)), counted=False)
 
     def start(self, now_ns: int, start_ns: int | None = None) -> None:
-        """Start the clock: usage and seconds count from here; seconds from `start_ns`, where that was before."""
+        """Start the clock: usage counts from now on, and seconds count from `start_ns`, which is now if None."""
         self._start_ns = now_ns if start_ns is None else start_ns
         self._at_start = self._usage()
         self.second = (now_ns - self._start_ns) // NS_PER_S
@@ -149,12 +155,13 @@ class Reporting:
         return min(self._write_ns, self.next_second_ns)
 
     def next_second(self, now_ns: int) -> None:
-        """Close the current second, and begin the one that `now_ns` is in; its records are written from later on."""
+        """Close the current second, and begin the one of `now_ns`. The closed second's records are written later."""
         self._process(self._usage())
         self._write_ns = now_ns + BETWEEN_RECORDS_NS
         self.second = (now_ns - self._start_ns) // NS_PER_S
 
     def _process(self, usage: ResourceUsage) -> None:
+        """Prepare the second's record of the component's usage."""
         second = self.second
         self.record_later(PROCESS, lambda: {"second": second, **usage.since(self._at_start)})
 
@@ -167,19 +174,19 @@ class Reporting:
         self._sink.post(encode(message._replace(meter=tagged(message.meter, self._terms.instance))))
 
     def record(self, kind: str, payload: dict[str, Any]) -> None:
-        """Write a record, and before it those that are still unwritten."""
+        """Write every record that is still unwritten, then this one."""
         self.record_later(kind, lambda: payload)
         self.write_all()
 
     def record_later(self, kind: str, payload: Callable[[], dict[str, Any]]) -> None:
-        """Have `write_next` make the payload; the record bears the time of now."""
+        """Prepare a record that has the time of now. `write_next` calls `payload` and writes it later."""
         read_ns = time.time_ns(), time.monotonic_ns()
         if self._write_ns == _NEVER_NS:
             self._write_ns = 0
         self._unwritten.append(lambda: self._sink.post(self._records.frame(kind, payload(), read_ns)))
 
     def write_next(self, now_ns: int) -> bool:
-        """Write a record if it is time to. True while more are to be written, so that sending waits."""
+        """Write a record if it is time. Returns True while there are more to write, so that sending has to wait."""
         if now_ns < self._write_ns:
             return self._write_ns < _NEVER_NS
         if not self._unwritten:
@@ -197,6 +204,6 @@ class Reporting:
             write()
 
     def close(self, result: dict[str, Any]) -> None:
-        """Send the result as the last record, then the end, with count and checksum of all but hello and end."""
+        """Send the result as the last record, then the end, whose count and checksum leave out hello and end."""
         self.record(RESULT, result)
         self._sink.post(encode(End(self._sink.posted, self._sink.checksum, 0, 0)), counted=False)

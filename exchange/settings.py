@@ -1,4 +1,4 @@
-"""The settings of a run: one frozen value that refuses nonsense at birth."""
+"""The settings of a run: one frozen value, which raises BadSetting for values that are not allowed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ TOPOLOGIES = ("duplex", "simplex")
 """Whether orders and answers share one connection, or each have one."""
 
 PRIORITIES = ("normal", "real-time")
-"""How the kernel schedules gateway, engine and broker: among other processes, or before all of them."""
+"""How the kernel schedules gateway, engine and broker: like other processes, or before all of them."""
 
 SYNCS = ("batch", "always", "none")
 """When an input journal is synced to the disk, as matching_engine/recovering/journal.py describes it."""
@@ -57,7 +57,7 @@ MAX_ORDERS = 2**32 - 1
 MAX_RATE_PER_S = 100_000_000
 MAX_PACKING = 1_000
 DEFAULT_WINDOW = 16_384
-"""Most unanswered orders in flight with `--rate max`, by default."""
+"""The most unanswered orders with `--rate max`, by default."""
 
 TRANSPORT_SETTINGS = ("amqp_client", "delivery")
 """Settings that only some transports have. Each transport declares their words, and launching/ checks them."""
@@ -366,10 +366,11 @@ class RunSettings:
     def _check_cpus(self) -> None:
         if not isinstance(self.cpus, Mapping):
             raise BadSetting("cpus", self.cpus, "a processor by role")
-        several = {"gateway": self.pairs, "engine": self.pairs, "reporter": self.reporters}
+        instances_of_roles = {"gateway": self.pairs, "engine": self.pairs, "reporter": self.reporters}
         names: set[str] = set()
-        for role, number in several.items():
-            names.update(named(role, instance) for instance in range(1, number + 1))
+        for role, instances in instances_of_roles.items():
+            for instance in range(1, instances + 1):
+                names.add(named(role, instance))
         for name, cpu in self.cpus.items():
             one_of("cpus", name, names, f"one of {', '.join(ROLES)}, or one of several, as gateway.2")
             whole("cpus", cpu, 0, 4095)
@@ -421,7 +422,7 @@ class RunSettings:
 
     @property
     def length_s(self) -> float | None:
-        """Time that it takes to offer the orders; None where only the run shows it."""
+        """The time that it takes to offer the orders; None if only the run shows this time."""
         offered = self.offered_orders_per_s
         return self.duration_s if offered is None else self.order_limit / offered
 

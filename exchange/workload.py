@@ -1,4 +1,4 @@
-"""The words for which orders are offered and when, and which of these settings go together.
+"""The words by which users choose orders and their due times, and checks of which settings go together.
 
 ARRIVALS and PRICE_MODELS have an entry for each word. The gateway generates the orders and their due times: GENERATORS
 in gateway/due_times.py and WRITERS in gateway/seeded_orders.py have the same words, or the gateway does not import.
@@ -19,7 +19,7 @@ USUAL_PRICES = (450, 549)
 MAX_BURST = 1_000_000
 LONGEST_SPIN_US = 1_000_000
 LATEST_NS = 2**62
-"""The latest due time that there is."""
+"""The latest due time that is possible."""
 LEAST_SHARE = 0.001
 
 Prices = tuple[int, int]
@@ -32,9 +32,9 @@ class ArrivalsForm:
     usage: str
     """The form as an error message shows it."""
     parameters: str = ""
-    """A regular expression of what follows the word."""
+    """A regular expression for the text after the word."""
     read: Callable[..., dict[str, Any]] = dict
-    """Fields of `Arrivals`, of the expression's groups."""
+    """Turns the expression's groups into fields of `Arrivals`."""
     is_steady: bool = True
     """Whether the mean rate is the same in every second."""
 
@@ -53,14 +53,15 @@ ARRIVALS = {
     ),
     "recorded": ArrivalsForm("recorded (as beside a tape)", is_steady=False),
 }
-*_SOME, _LAST = (form.usage for form in ARRIVALS.values())
-FORMS = f"{', '.join(_SOME)}, or {_LAST}"
+*_FIRST_USAGES, _LAST_USAGE = (form.usage for form in ARRIVALS.values())
+FORMS = f"{', '.join(_FIRST_USAGES)}, or {_LAST_USAGE}"
+"""All forms, for an error message."""
 
 
 PRICE_MODELS = {"uniform": False, "normal": False, "wide": True}
-"""Uniform within the prices, around a mid that moves within them, or uniform over all that the book accepts.
+"""Whether a price model uses all prices that the book accepts, in place of those within `prices`.
 
-The value says whether prices are all that the book accepts, in place of those within `prices`.
+`uniform` draws prices evenly, `normal` around a mid that moves, `wide` evenly over all prices of the book.
 """
 
 
@@ -77,7 +78,7 @@ class Arrivals:
 
     @classmethod
     def parse(cls, text: object) -> Arrivals:
-        """Read what a user wrote. ValueError where it is none of FORMS."""
+        """Parse the text that a user wrote. ValueError if it is none of FORMS."""
         kind = text.partition(":")[0] if isinstance(text, str) else ""
         form = ARRIVALS.get(kind)
         if form is None:
@@ -115,7 +116,7 @@ def check_arrivals(arrivals: str, orders_per_s: float | None, tape: str | None) 
 
 
 def spin_us(pace: object) -> int:
-    """The microseconds before a due time that a gateway spins; 0 for `sleep`. BadSetting for any other word."""
+    """Return how many microseconds before a due time a gateway spins; 0 for `sleep`. BadSetting for other words."""
     word, _, number = pace.partition(":") if isinstance(pace, str) else ("", "", "")
     if pace == "sleep":
         return 0
@@ -125,7 +126,7 @@ def spin_us(pace: object) -> int:
 
 
 def check_prices(prices: object) -> None:
-    """BadSetting unless these are a lowest and a highest price."""
+    """Raise BadSetting unless these are a lowest and a highest price."""
     allowed = f"LOW..HIGH, whole ticks within 0..{MAX_PRICE + 1}"
     if not isinstance(prices, tuple | list) or len(prices) != 2:
         raise BadSetting("prices", prices, allowed)
@@ -136,7 +137,7 @@ def check_prices(prices: object) -> None:
 
 
 def settled_prices(prices: Prices, model: str, max_price: int) -> Prices:
-    """The range of a run's prices. BadSetting for an unknown model, or for prices that a wide model cannot have."""
+    """Return the range of a run's prices. BadSetting for an unknown model, or for prices with the model `wide`."""
     one_of("price_model", model, PRICE_MODELS)
     spans_book = PRICE_MODELS[model]
     if not spans_book:
@@ -159,7 +160,7 @@ def check_tape(tape: object, prices: Prices, model: str) -> None:
 
 
 def settled_speed(speed: float | None, arrivals: str) -> float | None:
-    """How many times faster than recorded, by default 1. Arrivals that are not recorded allow None only."""
+    """Return how many times faster than recorded orders are due, by default 1; None if arrivals are not recorded."""
     if Arrivals.parse(arrivals).kind == "recorded":
         between("speed", 1.0 if speed is None else speed, 0.001, 1_000_000)
         return speed or 1.0

@@ -1,4 +1,4 @@
-"""Makes the spool's records of the messages that the sources send."""
+"""Turns the messages of the sources into the spool's records."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ ROLES: dict[type[Message], dict[int, str]] = {
     },
     Timestamp: dict.fromkeys(READINGS, GATEWAY),
 }
-"""The role that reports each meter, by the kind of message."""
+"""The role that reports each meter, by the meter's kind of message."""
 
 
 def source_of_meter(message: Message | None) -> str | None:
-    """The source that reports this reading of a meter; None for any other message."""
+    """Return the source of a meter's reading; None if the message is no reading."""
     if not isinstance(message, Throughput | Timestamp):
         return None
     meter, instance = untagged(message.meter)
@@ -40,7 +40,7 @@ def source_of_meter(message: Message | None) -> str | None:
 
 
 class SpoolRecords:
-    """Writes into the spool what the sources of a run send, and what the reporter itself uses."""
+    """Writes into the spool what the sources of a run send, and the resources that the reporter itself uses."""
 
     pairs_class: type[SamplePairs] = SamplePairs
 
@@ -60,6 +60,7 @@ class SpoolRecords:
         self._at_start = ResourceUsage.now(self._reports_thread_usage)
 
     def usage(self) -> dict[str, Any]:
+        """Return the reporter's usage since `start`."""
         return ResourceUsage.now(self._reports_thread_usage).since(self._at_start)
 
     def write(self, source: str, kind: str, payload: dict[str, Any], read_ns: tuple[int, int] | None = None) -> None:
@@ -79,12 +80,14 @@ class SpoolRecords:
                 self.write(self._reporter, PROCESS, {"second": second, **self.usage()})
 
     def take_reading(self, source: str, message: Message) -> None:
-        """Write a record of a meter's reading."""
+        """Write a record of a meter's reading. A timestamp is written with the last one of its sample."""
         if isinstance(message, Throughput):
             meter, _ = untagged(message.meter)
             self.write(source, THROUGHPUT, {"meter": meter, "rate_per_s": message.rate_per_s})
-        elif isinstance(message, Timestamp) and (sample := self._pairs[source].take(message)):
-            self.write(source, SAMPLE, sample)
+        elif isinstance(message, Timestamp):
+            sample = self._pairs[source].take(message)
+            if sample is not None:
+                self.write(source, SAMPLE, sample)
 
     @property
     def samples(self) -> int:

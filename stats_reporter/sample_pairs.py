@@ -1,4 +1,4 @@
-"""Brings the readings of a gateway's sampled orders together: when each was due, handed over and answered."""
+"""Joins the readings of a gateway's sampled orders: the times at which each order was due, handed over and answered."""
 
 from __future__ import annotations
 
@@ -11,23 +11,22 @@ READINGS: dict[int, str] = {
     Meter.ORDER_HANDED_OVER: "handed_over_ns",
     Meter.ORDER_ANSWERED: "answered_ns",
 }
-"""A sample's fields by the meters of its readings."""
+"""The field of a sample that a reading fills, by the reading's meter."""
 
 
 class SamplePairs:
-    """Pairs the timestamps of a gateway's sampled orders by id: due, handed over, answered.
-
-    `paired` counts complete samples; `open` has those that still wait for a reading. After the first due time there is
-    a schedule, so every sample waits for a due time, too.
-    """
+    """Joins the timestamps of a gateway's sampled orders by id: due, handed over, answered."""
 
     def __init__(self) -> None:
         self.open: dict[int, dict[str, int | None]] = {}
+        """Samples that still wait for a reading, by id."""
         self.paired = 0
+        """The number of complete samples."""
         self._scheduled = False
+        """Whether a due time has come. Then the run has a schedule, and every sample waits for a due time, too."""
 
     def take(self, stamp: Timestamp) -> dict[str, int | None] | None:
-        """Take a reading. Returns the sample that it completes, None where it completes none."""
+        """Take a reading. Returns the sample that this reading completes; None if it completes none."""
         sample = self.open.setdefault(stamp.correlation_id, {"id": stamp.correlation_id, "due_ns": None})
         meter, _ = untagged(stamp.meter)
         sample[READINGS[meter]] = stamp.time_ns

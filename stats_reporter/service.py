@@ -24,20 +24,20 @@ from transports.outbox import frame_checksum
 SHORTEST_SLEEP_S = 0.05
 LONGEST_SLEEP_S = 1.0
 END_SLEEP_S = 0.2
-"""The longest sleep once a source has ended. Before, waking for nothing would disturb what is measured."""
+"""The longest sleep once a source has ended. While all sources work, waking for nothing would disturb the run."""
 GATHERING_S = 0.02
-"""Messages that come within this time are read together: waking for each takes longer than reading it."""
+"""Messages that come within this time are read together: to wake for each message takes longer than to read it."""
 QUIET_S = 1.0
 """The longest wait for a silent source once the reporter was asked to stop."""
 BETWEEN_RECORDS_S = 2.0
-"""A working source sends something every second."""
+"""The longest time between two messages of a working source, which sends something every second."""
 STILL_HERE_NS = 1_000_000_000
-"""Interval at which sources that have ended are told that others have not."""
+"""The interval at which sources that have ended learn that others have not."""
 
 
 @dataclass
 class Received:
-    """The messages that came from a source."""
+    """Count and checksum of the messages that came from a source."""
 
     messages: int = 0
     checksum: int = 0
@@ -49,9 +49,9 @@ class Received:
 
 
 class Reporter:
-    """Serves these sources of one run over one link that fans in; the run has `reporters` of them.
+    """Serves some sources of a run over one link that fans in. The run has `reporters` reporters.
 
-    `run` takes what comes until every source has ended, then confirms that everything is in the spool.
+    `run` takes messages until every source has ended, then confirms that everything is in the spool.
     """
 
     records_class: type[SpoolRecords] = SpoolRecords
@@ -94,7 +94,7 @@ class Reporter:
         self._timeout_s = min(self._timeout_s, QUIET_S)
 
     def warm(self) -> None:
-        """Load what checks records, which takes 19 ms, before a run begins."""
+        """Load the library that checks records before a run begins, since that takes 19 ms."""
         check({}, dict)
 
     def close(self) -> None:
@@ -111,7 +111,7 @@ class Reporter:
         return self._finish()
 
     def _serve(self) -> None:
-        """Take what comes until every source has ended. Note the reason if they fall silent before."""
+        """Take messages until every source has ended. Note the reason if the sources fall silent before."""
         heard_ns = time.monotonic_ns()
         while self._awaits_sources:
             if self._take():
@@ -133,7 +133,7 @@ class Reporter:
         return len(self._ends) < len(self._sources)
 
     def _take(self) -> int:
-        """Receive once and read what came. Returns the number of frames."""
+        """Receive once and read the frames that came. Returns their number."""
         self._batch.clear()
         frames = self._link.receive(self._batch)
         for frame in self._batch:
@@ -158,7 +158,7 @@ class Reporter:
         self._spool.roll()
 
     def _notify_ended(self) -> None:
-        """Send the sources that have ended an empty frame: their confirmation has to wait for the others."""
+        """Send an empty frame to the sources that have ended: their confirmation has to wait for the other sources."""
         now_ns = time.monotonic_ns()
         if self._ends and now_ns - self._notified_ns >= STILL_HERE_NS:
             self._notified_ns = now_ns
@@ -166,8 +166,9 @@ class Reporter:
 
     def _wait(self) -> None:
         """Sleep until something comes, or a spool file is to be published."""
-        longest_s = min(LONGEST_SLEEP_S if self._is_quiet else END_SLEEP_S, self._timeout_s)
-        sleep_s = min(max(self._spool.seconds_until_publish, SHORTEST_SLEEP_S), longest_s)
+        longest_s = LONGEST_SLEEP_S if self._is_quiet else END_SLEEP_S
+        sleep_s = max(self._spool.seconds_until_publish, SHORTEST_SLEEP_S)
+        sleep_s = min(sleep_s, longest_s, self._timeout_s)
         self._link.wait(time.monotonic_ns() + int(sleep_s * 1e9))
 
     def _read(self, frame: bytes) -> None:
@@ -185,7 +186,7 @@ class Reporter:
         self._take_message(frame, message, source, record)
 
     def _take_message(self, frame: bytes, message: Message | None, source: str | None, record: Record | None) -> None:
-        """Take the frame's message, which this source sent; `record` is the record in it."""
+        """Take the frame's message, which `source` sent. `record` is the record in the message, if it has one."""
         if isinstance(message, End):
             self._ends.append(message)
         elif isinstance(message, Hello):
@@ -200,18 +201,18 @@ class Reporter:
                 self._take_record(record, cast(Statistics, message).document)
 
     def _greet(self, hello: Hello) -> None:
-        """Take a source's hello. One of another run is refused; one of a stranger of this run stops the reporter."""
+        """Take a hello. Refuse a hello of another run. Stop at one whose source is not among this reporter's."""
         source = source_of(hello.source)
         if hello.run != self._run or source is None:
             self._refused += 1
             return
         if source not in self._sources:
-            stranger = f"{source}, which is none of its own, reports to the {self._name}"
-            self._stopped = self._stopped or f"{stranger}: see --instance, --pairs and --reporters"
+            reason = f"{source}, which is none of its own, reports to the {self._name}"
+            self._stopped = self._stopped or f"{reason}: see --instance, --pairs and --reporters"
         self._begin(source, hello)
 
     def _begin(self, source: str, hello: Hello) -> None:
-        """Write down the source's terms."""
+        """Write a record of the source's terms."""
         terms = {
             "version": hello.version,
             "policy": policy_of(hello.policy),
@@ -221,7 +222,7 @@ class Reporter:
         self._records.write(source, SESSION, terms, read_ns=(hello.wall_ns, hello.monotonic_ns))
 
     def _take_record(self, record: Record, document: bytes) -> None:
-        """Write a source's record; its result is kept for the reporter's own."""
+        """Write a source's record. A source's result is not written, but becomes part of the reporter's result."""
         source = record["source"]
         if record["kind"] != RESULT:
             self._records.take(record, document)
@@ -237,11 +238,11 @@ class Reporter:
 
     @property
     def _total(self) -> int:
-        """Messages that came."""
+        """Messages that came from all sources."""
         return sum(received.messages for received in self._received.values())
 
     def _finish(self) -> ReporterResult:
-        """Write the closing record, confirm to every source what is in the spool, and return the result."""
+        """Write the closing record, confirm to the sources that the spool has their messages, and return the result."""
         announced = self._announced
         received = self._total
         checksum = sum(source.checksum for source in self._received.values()) % 2**64
@@ -249,7 +250,8 @@ class Reporter:
         self._records.write(self._name, END, closing)
         self._spool.publish()
         sockets = self._link.sockets()  # while the sources wait for the confirmation
-        self._send(encode(End(0, 0, received, checksum)))  # confirms to every source what is in the spool
+        confirmation = End(sent=0, sent_checksum=0, received=received, received_checksum=checksum)
+        self._send(encode(confirmation))
         return ReporterResult(
             received=received,
             announced=announced,

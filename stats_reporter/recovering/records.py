@@ -11,37 +11,39 @@ from stats_reporter.sample_pairs import SamplePairs
 
 
 class RecoveringPairs(SamplePairs):
-    """Pairs the readings of a gateway that may be started again, and gives each sample once."""
+    """Joins the readings of a gateway that may be started again, and returns each sample once."""
 
     def __init__(self) -> None:
         super().__init__()
         self._newest = 0
         """The highest id of a complete sample."""
-        self._given = 0
-        """The same, when the gateway was started again: samples up to this one were given before."""
+        self._newest_before = 0
+        """The highest such id before the gateway was started again: samples up to this one were returned before."""
 
     def begin_again(self) -> None:
-        """Count from 0, since the gateway was started again; samples that both report are given once."""
-        self._given = self._newest
+        """Count from 0, since the gateway was started again. Samples that it reports again are not returned again."""
+        self._newest_before = self._newest
         self.open.clear()
         self.paired = 0
 
     def take(self, stamp: Timestamp) -> dict[str, int | None] | None:
-        """Take a reading. Returns the sample that it completes, None where it completes none or one given before."""
+        """Take a reading. Returns the sample that it completes; None if it completes none, or one returned before."""
         sample = super().take(stamp)
         if sample is None:
             return None
         self._newest = max(self._newest, stamp.correlation_id)
-        return sample if stamp.correlation_id > self._given else None
+        if stamp.correlation_id <= self._newest_before:
+            return None
+        return sample
 
     def state(self) -> dict[str, Any]:
-        """Return what another reporter has to know to go on with these pairs."""
+        """Return the state from which another reporter can go on."""
         return {
             "open": self.open,
             "paired": self.paired,
             "scheduled": self._scheduled,
             "newest": self._newest,
-            "given": self._given,
+            "given": self._newest_before,
         }
 
     def go_on_from(self, state: dict[str, Any]) -> None:
@@ -50,7 +52,7 @@ class RecoveringPairs(SamplePairs):
         self.paired = state["paired"]
         self._scheduled = state["scheduled"]
         self._newest = state["newest"]
-        self._given = state["given"]
+        self._newest_before = state["given"]
 
 
 class RecoveringRecords(SpoolRecords):
@@ -64,7 +66,7 @@ class RecoveringRecords(SpoolRecords):
         self._pairs[source].begin_again()
 
     def state(self) -> dict[str, Any]:
-        """Return what another reporter has to know to go on with these records."""
+        """Return the state from which another reporter can go on."""
         return {"second": self._second, "pairs": {source: pairs.state() for source, pairs in self._pairs.items()}}
 
     def go_on_from(self, state: dict[str, Any]) -> None:

@@ -1,11 +1,11 @@
-"""Reporters whose sources may break off and go on, and reporters of which the next one goes on where one was killed.
+"""Reporters that survive a break: of the link to a source, or, with a successor, of the reporter itself.
 
-    reporter ── resume: "I have 3,120 frames of the gateway that began at ..." ──▶ every source
-    gateway ── the same resume again, and the frames behind the 3,120th ──▶ reporter
+    reporter ── question, a Resume: "I have 3,120 frames of the gateway that began at ..." ──▶ every source
+    gateway ── the same Resume again, then the frames behind the 3,120th ──▶ reporter
 
-A source whose connection broke connects again and asks for that question, by a resume without a number. A question goes
-out until it is answered; until then the reporter drops the source's frames, which may lie in a broker's queue with a
-gap before them.
+A source whose connection broke connects again and asks for such a question, by a Resume with the number 0. The reporter
+repeats a question until it is answered. Until then it drops the source's frames, since frames before them may be lost,
+as in a broker's queue.
 """
 
 from __future__ import annotations
@@ -34,16 +34,17 @@ class RecoveringReceived(Received):
     """The messages that came from one process of a source."""
 
     began_ns: int = 0
-    """The time in its hello; 0 before that came."""
+    """The time in the process's hello; 0 before the hello has come."""
 
     def ended_with(self, end: End) -> bool:
-        """Return whether this is the end of a process that sent just this."""
+        """Return whether this is the end of a process that sent exactly these messages."""
         return (end.sent, end.sent_checksum) == (self.messages, self.checksum)
 
     def resume(self, source: str, number: int) -> Resume:
-        """Tell the source how many frames came, of which the hello is the first.
+        """Return the message that tells the source how many of its frames came, the hello included.
 
-        A `number` asks for the frames behind them. 0 says that they are in the spool, so that the source forgets them.
+        A `number` above 0 asks for the frames behind these. With 0 the message says that these frames are in the spool,
+        so that the source forgets them.
         """
         session = number << SOURCE_BITS | source_byte(source)
         frames = self.messages
@@ -53,7 +54,7 @@ class RecoveringReceived(Received):
 
 
 class RecoveringReporter(Reporter):
-    """Serves sources that keep their frames, and that send again what it lacks after a break."""
+    """Serves sources that keep their frames, and that send the missing frames again after a break."""
 
     records_class = RecoveringRecords
     received_class = RecoveringReceived
@@ -73,12 +74,12 @@ class RecoveringReporter(Reporter):
     ) -> None:
         super().__init__(run, link, spool, timeout_s, sources, reports_thread_usage, instance, reporters)
         self._asked: dict[str, Resume] = {}
-        """Questions to sources that are to go on, until they do."""
+        """Questions that are not answered yet, by source."""
         self._was_broken = False
 
     @property
     def _awaits_sources(self) -> bool:
-        """Whether a source has not ended, or has ended without what a break took from it."""
+        """Whether a source has not ended, or messages are missing that a break took away."""
         return super()._awaits_sources or (self._was_broken and self._announced != self._total)
 
     @property
@@ -96,21 +97,21 @@ class RecoveringReporter(Reporter):
         if isinstance(message, Resume):
             self._take_resume(message)
         elif isinstance(message, End) and self._was_broken and message in self._ends:
-            return  # an end comes again with what the last one lacked
+            return  # a source sends its end again behind the frames that were missing
         else:
             super()._take_message(frame, message, source, record)
 
     def _take_resume(self, resume: Resume) -> None:
-        """Let a source go on as it was asked to; or ask it, since its connection broke."""
+        """Take a source's answer to a question; or ask the source, since its connection broke."""
         source = source_of(resume.session & (1 << SOURCE_BITS) - 1)
         number = resume.session >> SOURCE_BITS
         if source in self._asked and self._asked[source].session == resume.session:
             del self._asked[source]
         elif source is not None and source in self._sources and number == 0:
-            self._go_on([source])
+            self._ask_to_resume([source])
 
-    def _go_on(self, sources: Collection[str]) -> None:
-        """Ask these sources for what has not come."""
+    def _ask_to_resume(self, sources: Collection[str]) -> None:
+        """Ask these sources for the frames that have not come."""
         self._was_broken = True
         for source in sources:
             number = random.randrange(1, 1 << 32 - SOURCE_BITS)
@@ -118,6 +119,7 @@ class RecoveringReporter(Reporter):
         self._ask()
 
     def _ask(self) -> None:
+        """Send every question that is not answered."""
         for question in self._asked.values():
             self._send(encode(question))
 
@@ -134,7 +136,7 @@ class RecoveringReporter(Reporter):
 
 
 class ReplaceableReporter(RecoveringReporter):
-    """A reporter that notes what it knows beside its spool. If it is killed, the next one goes on from there."""
+    """A reporter that writes its state beside its spool. If it is killed, its successor goes on from there."""
 
     _spool: ReplaceableSpool
 
@@ -165,7 +167,7 @@ class ReplaceableReporter(RecoveringReporter):
         self._spool.close()
 
     def _state(self) -> dict[str, Any]:
-        """Return what another reporter has to know to go on behind the spool files that are there."""
+        """Return the state from which another reporter can go on after the existing spool files."""
         return {
             "received": {source: asdict(received) for source, received in self._received.items()},
             "ends": [tuple(end) for end in self._ends],
@@ -180,16 +182,16 @@ class ReplaceableReporter(RecoveringReporter):
         self._ends = [End(*end) for end in state["ends"]]
         self._results = state["results"]
         self._records.go_on_from(state["records"])
-        self._go_on(self._sources)
+        self._ask_to_resume(self._sources)
 
     def _begin_again(self, source: str) -> None:
-        """Count anew, and forget what the process before had said at its end: that is not the end."""
+        """Count anew, and forget the end and the result of the earlier process: they are not the source's end."""
         self._results.pop(source, None)
         self._ends = [end for end in self._ends if not self._received[source].ended_with(end)]
         super()._begin_again(source)
 
     def _roll(self) -> None:
-        """Publish a spool file, if it is time, and tell the sources what is in it, so that they forget that."""
+        """Publish a spool file, if it is time. Then tell the sources which frames are in the spool, to be forgotten."""
         files = self._spool.files
         super()._roll()
         if self._spool.files > files:
@@ -206,7 +208,7 @@ class ReplaceableReporter(RecoveringReporter):
         return is_silent(self._link, super()._take)
 
     def _patiently(self, call: Callable[[], int | None]) -> int | None:
-        """Call the link. All sources may be gone for a while, since each comes back; a broker does not."""
+        """Call the link. If all sources are gone, wait a little and return None: unlike a broker, they come back."""
         try:
             return call()
         except PeerGone:

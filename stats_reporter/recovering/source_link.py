@@ -1,7 +1,7 @@
-"""A source's link to its reporter: it keeps every frame until that is in the spool, and sends it again if need be.
+"""A source's link to its reporter: it keeps every frame until the frame is in the spool, and sends it again if need be.
 
-`reporter.py` has the conversation, in `Resume` messages. The reporter also says what is in its spool, by a resume with
-the number 0, so that the source forgets that.
+`reporter.py` describes the conversation, which uses `Resume` messages. By a Resume with the number 0 the reporter also
+says which frames are in its spool, so that the source forgets them.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from transports.base import Link, PeerGone, TransportError
 from transports.frames import FrameBatch
 
 LOOK_NS = 10_000_000
-"""Between two looks for another link."""
+"""The time between two attempts to open another link."""
 
 
 class SourceLink(Link):
-    """A source's link to its reporter. It takes every frame at once, and keeps it until it is in the spool."""
+    """A source's link to its reporter. It takes every frame at once, and keeps the frame until it is in the spool."""
 
     def __init__(self, link: Link, open_link: Callable[[], Link], source: str) -> None:
-        """`open_link` is called in a thread of its own, since a source must not wait."""
+        """`open_link` opens the link again after a break, in a thread of its own, since a source must not wait."""
         self.url = link.url
         self._open_link = open_link
         self._link: Link | None = link
@@ -32,20 +32,20 @@ class SourceLink(Link):
         self._frames = FrameBatch(1024)
         """Frames that may not be in the spool."""
         self._first = 0
-        """The first of them that the link has not taken."""
+        """The first of `_frames` that the link has not taken."""
         self._forgotten = 0
-        """Frames before them, which are in the spool."""
+        """The number of frames before `_frames`, which are in the spool."""
         self._began_ns = 0
-        """The time in the hello, which is the first frame."""
+        """The time in the hello, which is the first frame of all."""
         self._resumes = FrameBatch(1)
-        """The message of this source that goes to the reporter before its frames."""
+        """The latest Resume of this source, which goes to the reporter before more frames."""
         self._first_resume = 0
-        """The first of these that the link has not taken."""
+        """The first of `_resumes` that the link has not taken."""
         self._inbound = FrameBatch(16)
         self._unread: list[bytes] = []
-        """Frames of the reporter that are for the source."""
+        """Frames of the reporter that the source has not received yet."""
         self._answered = 0
-        """The reporter's last question that was answered."""
+        """The session number of the question that was answered last."""
         self._thread: threading.Thread | None = None
         self._is_open = True
 
@@ -75,8 +75,9 @@ class SourceLink(Link):
         self._use(lambda link: link.wait(until_ns, readable, writable or self._first < self._frames.count))
 
     def _use(self, call: Callable[[Link], None]) -> None:
-        """Use the link, if there is one now. If it breaks, another is opened."""
-        if (link := self._link) is None:
+        """Call the link, if there is one now. If it breaks, open another."""
+        link = self._link
+        if link is None:
             return
         try:
             call(link)
@@ -89,7 +90,7 @@ class SourceLink(Link):
         self._use(self._exchange)
 
     def _exchange(self, link: Link) -> None:
-        """Take what the reporter says, then send what the link takes: a resume first."""
+        """Receive the reporter's messages, then send what the link takes: the Resume first."""
         self._hear(link)
         link.wait(0)  # some links notice a loss only here, and only when nothing is left to read
         self._first_resume = link.send(self._resumes, self._first_resume)
@@ -116,27 +117,28 @@ class SourceLink(Link):
                     self._unread.append(frame)
 
     def _answer(self, question: Resume) -> None:
-        """Go on where the reporter wants to; from the first frame if it knows an earlier process of this name."""
+        """Send the frames again from where the reporter asks; all frames if it knows only an earlier process."""
         number, source = divmod(question.session, 1 << SOURCE_BITS)
         if source != self._source or question.session == self._answered:
             return
         is_of_this_process = question.checksum == self._began_ns
-        behind = question.messages - self._forgotten if is_of_this_process else 0
+        received = question.messages - self._forgotten if is_of_this_process else 0  # of `_frames`
         if number == 0:
-            self._forget(min(behind, self._first))
+            self._forget(min(received, self._first))
             return
         self._answered = question.session
-        self._first = max(behind, 0)
+        self._first = max(received, 0)
         self._say(question)
 
     def _forget(self, frames: int) -> None:
-        """Forget frames that are in the spool; none if an earlier message comes late."""
+        """Forget the first frames, which are in the spool. `frames` is negative if an old message comes late."""
         if frames > 0:
             self._frames.drop(frames)
             self._first -= frames
             self._forgotten += frames
 
     def _say(self, resume: Resume) -> None:
+        """Send this Resume before more frames."""
         self._resumes = FrameBatch.of(encode(resume))
         self._first_resume = 0
 

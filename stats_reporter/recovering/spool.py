@@ -1,4 +1,4 @@
-"""The spool of a reporter that another one can replace: beside each file it notes what the reporter knew by then."""
+"""The spool of a reporter that a successor can replace: beside the newest file is the reporter's state by then."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from stats_reporter.writer import SpoolWriter
 
 
 class ReplaceableSpool(SpoolWriter):
-    """Goes on behind the files that are there, and notes beside the newest what the reporter's `state` is with it."""
+    """Continues numbering after the existing files, and writes the reporter's `state` beside the newest file."""
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic, instance: int = 1) -> None:
         super().__init__(folder, clock, instance)
         self.state: Callable[[], dict[str, Any]] = dict
         self.state_before: dict[str, Any] | None = None
-        """The state with the newest file; None for the first writer."""
+        """The state that the killed reporter wrote beside the newest file; None for the first reporter."""
         while self._path(self.files + 1).exists():
             self.files += 1
-        with contextlib.suppress(FileNotFoundError, orjson.JSONDecodeError):  # or it was killed as it wrote its first
+        with contextlib.suppress(FileNotFoundError, orjson.JSONDecodeError):  # not JSON: killed as it wrote its first
             self.state_before = orjson.loads(self._state_path(self.files).read_bytes())
 
     def note_state(self) -> None:
-        """Note the state that goes with the files so far, before the newest of them appears."""
+        """Write the state that belongs to the files so far, before the newest of them appears."""
         self._state_path(self.files).write_bytes(orjson.dumps(self.state(), option=orjson.OPT_NON_STR_KEYS))
 
     def close(self) -> None:

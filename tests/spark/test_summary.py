@@ -150,7 +150,7 @@ def test_the_gateway_s_clock_started_before_its_earliest_report(
 ) -> None:
     meters = PlacedMeters()
     for second, at_s in records:
-        meters.clock_says("gateway", second, traffic(second, at_s)["wall_ns"])
+        meters.note_second_end("gateway", second, traffic(second, at_s)["wall_ns"])
     at_ns = START_WALL_NS + round(start_s * 1e9)
     edges = [{"meter": 1, "source": "gateway", "rate_per_s": 1.0, "wall_ns": at_ns + ns} for ns in (10**9 - 1, 10**9)]
     meters.place(edges)
