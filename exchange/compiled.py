@@ -24,6 +24,9 @@ from exchange.messages import LAYOUTS, Message
 
 P = ParamSpec("P")
 R = TypeVar("R")
+if numba.config.DISABLE_JIT:
+    raise ImportError("NUMBA_DISABLE_JIT is set, and the kernels run only compiled: unset it", name=numba.__name__)
+
 CHECKED = bool(numba.config.BOUNDSCHECK)
 
 

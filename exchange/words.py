@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-"""Control characters but tab and line break, and the bytes of a name that is no UTF-8."""
+UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters but tab and line break, those that turn the direction of a line, and bytes that are no UTF-8."""
 
 
 def printable(text: str) -> str:

@@ -92,6 +92,10 @@ class Subcommands(LoadingGroup):
             if sentence is None:
                 raise
             raise click.ClickException(sentence) from error
+        except ImportError as error:
+            if error.name != "numba":
+                raise
+            raise click.ClickException(error.msg) from error
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(COMMANDS)
