@@ -54,7 +54,7 @@ class Pattern(Enum):
     PAIR      listener ⇄ connector                   both send and receive
     FAN_IN    listener ⇄ connectors                  the listener receives from each, and sends to all
     QUEUE     connectors ─▶ one queue ─▶ listeners   each message goes to one of the listeners
-    FANOUT    listeners ─▶ connectors                each connector gets every message; it can reply to a lone listener
+    FANOUT    listeners ─▶ connectors                each connector gets every message, and can reply to a lone listener
     TOPIC     listeners ─▶ connectors                the same, for the connectors whose patterns match the key
     REQUESTS  connectors ⇄ listeners                 each request has an answer, which goes to its sender
     SCAN      connectors ⇄ listeners                 the same, but each connector searches one queue of all answers
@@ -75,13 +75,13 @@ REQUEST_PATTERNS = frozenset({Pattern.REQUESTS, Pattern.SCAN})
 """Patterns in which the listener sends one frame for each frame that it has received, in the same order."""
 BASIC_PATTERNS = frozenset({Pattern.PAIR, Pattern.FAN_IN})
 """The patterns that every transport has; a run of the exchange needs no others."""
-PUBLISHED = frozenset({Pattern.FANOUT, Pattern.TOPIC})
+PUBLISHING_PATTERNS = frozenset({Pattern.FANOUT, Pattern.TOPIC})
 """Patterns in which listeners publish; the replies of subscribers come back another way."""
 CONSUMED_PREFIX = "<"
 """The beginning of the key of a queue that this end consumes: `<orders` consumes the queue `orders`."""
 SUBSCRIBER_MARK = "@"
 """Stands before a subscriber: `<prices@shop` consumes the messages to `prices`, in a queue of the subscriber `shop`."""
-MANY_LISTENER_PATTERNS = PUBLISHED | {Pattern.QUEUE}
+MANY_LISTENER_PATTERNS = PUBLISHING_PATTERNS | {Pattern.QUEUE}
 """Patterns in which a connector connects to each of several listeners, if there is no broker."""
 
 SWITCHES = {"nodelay": ("on", "off"), "topology": ("duplex", "simplex")}
@@ -108,9 +108,9 @@ class Address:
 
     token    a listener refuses peers that do not show it, and counts them in `Link.refused`
     pattern  the shape of the conversation
-    keys     for a topic: the publisher's one key, or the patterns that a subscriber asks for; routed: the
-             destinations that this end consumes, each behind `<`, and the names of those that it sends to. A frame's
-             first two bytes, little-endian, number its destination among the latter
+    keys     topic: the publisher's one key, or the patterns that a subscriber asks for
+             routed: the destinations that this end consumes, each behind `<`, and the names of the destinations to
+             which it sends; a frame's first two bytes, little-endian, are the index of its destination among these
     """
 
     scheme: str
@@ -166,7 +166,7 @@ class Address:
         return self.options.get("nodelay", "on") == "on"
 
     def host_and_port(self) -> tuple[str, int]:
-        """The place of a TCP address. BadAddress where it is not host:port."""
+        """Host and port of a TCP address. BadAddress if its place is not host:port."""
         host, _, port = self.place.rpartition(":")
         if not host or not port.isdecimal() or int(port) > 65535:
             raise BadAddress(
@@ -193,8 +193,8 @@ class Link(ABC):
     def receive(self, batch: FrameBatch) -> int:
         """Append the frames that have come, up to the batch's capacity, and return their number.
 
-        PeerGone once the peer has left and every frame of it has been delivered; a listener with several peers raises
-        it when the last of them has left. A refused connector gets PeerGone too, or at the least receives nothing.
+        PeerGone once the peer has left and all its frames have been delivered; with several peers, once the last one
+        has left. A refused connector gets PeerGone too, or at the least receives nothing.
         """
 
     @abstractmethod
@@ -212,7 +212,7 @@ class Link(ABC):
         """
 
     def sockets(self) -> list[dict[str, Any]]:
-        """Describe its TCP sockets as the kernel knows them now (see transports/sockets.py); empty if it has none."""
+        """Describe this end's TCP sockets as the kernel knows them now (see transports/sockets.py); may be empty."""
         return []
 
     def drain(self, until_ns: int) -> bool:  # noqa: ARG002

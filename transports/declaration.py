@@ -126,7 +126,7 @@ class BrokerProbe(Protocol):
 
 
 class Broker(ABC):
-    """How a transport starts, finds and inspects the server between its links.
+    """Starts, finds and inspects the server between a transport's links.
 
     A transport without a Broker takes the address of its broker from the user, and can neither start nor inspect one.
     """

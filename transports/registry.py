@@ -22,41 +22,43 @@ if TYPE_CHECKING:
 
 GROUP = "exchange_simulation.transports"
 ALIASES = {"zmq": "zeromq", "rabbitmq": "amqp", "rabbit": "amqp"}
-"""Other names, which a user may type; a URL has the scheme."""
+"""Other names that users type, with the schemes that they mean; a URL takes only the scheme."""
 
 
 def transport_of(scheme: str) -> Transport:
     """The transport that serves a scheme.
 
-    BadAddress, which lists the known schemes, if there is none; NotInstalled if the one of that name cannot be
-    imported. Others that cannot be imported do no harm.
+    BadAddress, which lists the known schemes, if no transport serves the scheme. NotInstalled if the transport of that
+    name cannot be imported. Other transports that cannot be imported are only mentioned in BadAddress.
     """
     name = scheme.partition("+")[0]
-    broken = []
+    problems = []
     for candidate, load in _candidates(name):
         try:
             transport = load()
         except Exception as error:  # whatever another distribution's module raises
-            why = _cannot_import(candidate, error)
+            problem = _import_problem(candidate, error)
             if candidate == name:
-                raise NotInstalled(why) from error
-            broken.append(why)
+                raise NotInstalled(problem) from error
+            problems.append(problem)
             continue
         if transport is not None and scheme in transport.places:
             return transport
     known = known_schemes()
-    close = difflib.get_close_matches(scheme, [*known, *ALIASES], n=1)
-    meant = f"; did you mean {ALIASES.get(close[0], close[0])}?" if close else ""
-    raise BadAddress("; ".join([f"unknown transport {scheme!r}: known are {', '.join(known)}{meant}", *broken]))
+    sentence = f"unknown transport {scheme!r}: known are {', '.join(known)}"
+    close_matches = difflib.get_close_matches(scheme, [*known, *ALIASES], n=1)
+    if close_matches:
+        sentence += f"; did you mean {ALIASES.get(close_matches[0], close_matches[0])}?"
+    raise BadAddress("; ".join([sentence, *problems]))
 
 
 def known_schemes(fits: Callable[[Transport, str], bool] = lambda _transport, _scheme: True) -> list[str]:
-    """The schemes that fit, of transports of this package and of other distributions that can be imported."""
+    """The schemes for which `fits` is true, of all transports that can be imported, also of other distributions."""
     schemes: set[str] = set()
     for _, load in _candidates():
         try:
             transport = load()
-        except Exception:  # noqa: BLE001 (asking for it by name says why)
+        except Exception:  # noqa: BLE001 (`transport_of` reports it when the transport is asked for by name)
             continue
         if transport is not None:
             schemes |= {scheme for scheme in transport.places if fits(transport, scheme)}
@@ -70,7 +72,7 @@ def built_in() -> dict[str, Transport]:
 
 
 def has_broker(transport: str) -> bool:
-    """True if frames of this scheme, or URL, go through a broker; False also if no transport serves it."""
+    """True if frames of a scheme, or of a URL, go through a broker; False also if no transport serves the scheme."""
     scheme = scheme_of(transport)
     try:
         return transport_of(scheme).has_broker(scheme)
@@ -84,18 +86,19 @@ def scheme_of(transport: str) -> str:
 
 
 def listen(url: str, token: str, pattern: Pattern = Pattern.PAIR, keys: tuple[str, ...] = ()) -> Link:
-    """Open the end that others connect to. A port of 0 becomes a free one, which the link's `url` has."""
+    """Open the end to which others connect. A port of 0 takes a free port, which the link's `url` names."""
     address, transport = _checked(url, token, pattern, keys)
     return transport.listen(address)
 
 
 def connect(url: str, token: str, until_ns: int, pattern: Pattern = Pattern.PAIR, keys: tuple[str, ...] = ()) -> Link:
-    """Open the end that goes to a listener, which may come up later, until `until_ns` of the monotonic clock."""
+    """Open the end that connects to a listener. The listener may come up until `until_ns` of the monotonic clock."""
     address, transport = _checked(url, token, pattern, keys)
     return transport.connect(address, until_ns)
 
 
 def _checked(url: str, token: str, pattern: Pattern, keys: tuple[str, ...]) -> tuple[Address, Transport]:
+    """The address of a URL, and its transport, which accepts the address."""
     address = Address.parse(url, token, pattern, keys)
     transport = transport_of(address.scheme)
     transport.check(address)
@@ -106,7 +109,7 @@ Import = Callable[[], Transport | None]
 
 
 def _candidates(name: str = "") -> Iterator[tuple[str, Import]]:
-    """Name and import of each transport. Those of the given name come first, since importing all of them takes long."""
+    """Name and import of each transport. Those with the given name come first: importing all of them takes long."""
     for candidates in (_of_this_package, _of_other_distributions):
         for candidate, load in candidates():
             if candidate == name:
@@ -130,18 +133,19 @@ def _of_other_distributions() -> tuple[tuple[str, Import], ...]:
 
 
 def _import_built_in(name: str) -> Transport | None:
-    """None if the module is no transport."""
+    """TRANSPORT of a module of this package; None if the module is no transport."""
     return getattr(importlib.import_module(f"transports.{name}"), "TRANSPORT", None)
 
 
 def _import_entry(entry: EntryPoint) -> Transport:
-    """AttributeError if there is no TRANSPORT."""
+    """The Transport that an entry point names: the object itself, or TRANSPORT of its module, else AttributeError."""
     loaded = entry.load()
     transport: Transport = loaded if isinstance(loaded, Transport) else loaded.TRANSPORT
     return transport
 
 
-def _cannot_import(name: str, error: Exception) -> str:
+def _import_problem(name: str, error: Exception) -> str:
+    """The sentence about a transport that cannot be imported."""
     if isinstance(error, ModuleNotFoundError):
         how = f"try `pip install {error.name}`, or see what the transport's own page says"
         return f"the transport {name!r} needs the Python module {error.name!r}, which is not installed: {how}"

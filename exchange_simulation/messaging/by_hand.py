@@ -34,7 +34,7 @@ from exchange_simulation.messaging.requests import Answer, AnswerAll, Ask, AskOw
 from exchange_simulation.messaging.roles import LINGER_S, LinkEnd, RoleResult, Task, open_links
 from exchange_simulation.messaging.session import OPEN_NS, Session
 from exchange_simulation.messaging.streams import flow_figures
-from transports.base import PUBLISHED, BadAddress, CannotListen, Link, Pattern, PeerGone, TransportError
+from transports.base import PUBLISHING_PATTERNS, BadAddress, CannotListen, Link, Pattern, PeerGone, TransportError
 
 _LISTENER = {
     Pattern.QUEUE: "consume",
@@ -156,7 +156,7 @@ TASKS: dict[tuple[str, Pattern], Callable[[Given], Task]] = {
     ("ask", Pattern.REQUESTS): lambda given: AskOwn(given["size"], given["warm_up_s"], given["sample_s"]),
     ("answer", Pattern.REQUESTS): lambda given: AnswerAll(given["size"], given["threads"]),
 }
-for _pattern in PUBLISHED:
+for _pattern in PUBLISHING_PATTERNS:
     TASKS["publish", _pattern] = lambda given: Publish(
         given["size"], given["count"], given["consumers"], subscribers=given["consumers"]
     )

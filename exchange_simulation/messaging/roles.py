@@ -19,7 +19,7 @@ from exchange.measurements import LogBuckets
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.transport_settings import with_option
 from exchange_simulation.messaging.session import OPEN_NS, Session
-from transports.base import PUBLISHED, Address, Link, Pattern
+from transports.base import PUBLISHING_PATTERNS, Address, Link, Pattern
 from transports.declaration import Transport
 from transports.registry import connect, listen, scheme_of, transport_of
 
@@ -189,9 +189,9 @@ class Links:
         each listener has a place of its own, and a connector is connected to all of them.
         """
         token = f"{self.token}.{name}" if name else self.token
-        back = pattern in PUBLISHED and self._has_ports_back
+        back = pattern in PUBLISHING_PATTERNS and self._has_ports_back
         own = {**self._bounded(size), **options}
-        host, other = (PUBLISHER, CONSUMER) if pattern in PUBLISHED else (CONSUMER, PUBLISHER)
+        host, other = (PUBLISHER, CONSUMER) if pattern in PUBLISHING_PATTERNS else (CONSUMER, PUBLISHER)
         urls = [self._url(own | ({"back": self._port(host)} if back else {}), host) for _ in keys]
         listeners = [
             LinkEnd(self._on(host, url), token, True, pattern, own) for url, own in zip(urls, keys, strict=True)

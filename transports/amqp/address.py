@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from transports.base import BASIC_PATTERNS, PUBLISHED, Address, BadAddress, Pattern
+from transports.base import BASIC_PATTERNS, PUBLISHING_PATTERNS, Address, BadAddress, Pattern
 
 CLIENTS = ("compiled", "pika")
 PORTS = {"amqp": 5672, "amqps": 5671}
@@ -146,7 +146,7 @@ NEEDS_OF_OPTIONS = {
 def _check_stream(address: Address, delivery: Delivery) -> None:
     if not delivery.acks:
         raise BadAddress(f"{address.masked_url}: a stream needs acknowledgements: take acked, confirmed or durable")
-    if address.pattern not in BASIC_PATTERNS | PUBLISHED:
+    if address.pattern not in BASIC_PATTERNS | PUBLISHING_PATTERNS:
         raise BadAddress(
             f"{address.masked_url}: a stream gives each consumer every message, so none can share it: "
             "take queue classic or quorum"

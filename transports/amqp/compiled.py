@@ -269,7 +269,7 @@ class CompiledClient(Client):
         return message
 
     def lend(self, settle: Callable[[], None]) -> Lent | None:
-        """See lent_by. None while there is something that only Python can do."""
+        """The compiled calls; None while only Python can serve the link: see lent_by."""
         layout = self._layout
         if not self.stream.is_lendable or self.has_more or not isinstance(layout, PublishLayout):
             return None

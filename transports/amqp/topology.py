@@ -27,7 +27,7 @@ from transports.amqp.address import CLASSIC, QUEUES, STREAM, BrokerAddress, Deli
 from transports.amqp.session import BrokerSession
 from transports.base import (
     CONSUMED_PREFIX,
-    PUBLISHED,
+    PUBLISHING_PATTERNS,
     REQUEST_PATTERNS,
     SUBSCRIBER_MARK,
     Address,
@@ -98,7 +98,7 @@ class LinkSide(NamedTuple):
     @classmethod
     def of(cls, address: Address, listens: bool) -> LinkSide:
         """The listener's end or the connector's."""
-        if address.pattern in PUBLISHED:
+        if address.pattern in PUBLISHING_PATTERNS:
             return cls._of_publishing(address, listens)
         if address.pattern in REQUEST_PATTERNS:
             return cls._of_asking(address.token, address.pattern is Pattern.SCAN, listens)

@@ -66,7 +66,7 @@ MEMORY_BYTES = HEAD + LONGEST_LINE
 
 @dataclass(frozen=True)
 class ServerAddress:
-    """A server's host and port, and who we are there."""
+    """A server's host and port, and our user there."""
 
     shown: str
     host: str
@@ -75,7 +75,7 @@ class ServerAddress:
 
     @classmethod
     def of(cls, address: Address) -> ServerAddress:
-        """BadAddress if a part is missing or wrong, or if the URL has a password."""
+        """The parts of an address. BadAddress if a part is missing or wrong, or if the URL has a password."""
         parts = urlsplit(address.url)
         if parts.password is not None:
             raise BadAddress(f"{address.masked_url}: a URL takes no password: set {PASSWORD}")

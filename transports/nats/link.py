@@ -156,7 +156,7 @@ class NatsLink(Link):
         connection.sleep(min(until_ns, self._next_check_ns), readable=readable or not holds_frames)
 
     def lend(self) -> Lent | None:
-        """See lent_by. None while there is something that only Python can do."""
+        """The compiled calls; None without a peer, or while bytes are unsent, which only Python sends. See lent_by."""
         if not SOCKETS_ARE_COMPILED or not HAS_PPOLL:
             return None
         if not self._peers or self._problem is not None or self._connection.has_unsent:
@@ -166,7 +166,7 @@ class NatsLink(Link):
         return lent_calls(self._connection, self._next_check_ns, self._settle)
 
     def _settle(self) -> None:
-        """See Lent.settle. The next `receive` raises PeerGone."""
+        """Do what lent calls left to Python; see Lent.settle. The next `receive` raises PeerGone if that is due."""
         self._connection.numbers[NOTICE] = 0
         self._connection.flush()
         self._check_peers()

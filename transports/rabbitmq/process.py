@@ -31,7 +31,7 @@ class NodeUsage:
     """Context switches by which the kernel took the CPU from a thread."""
     rss_bytes: int
     max_rss_bytes: int | None
-    """None where the system does not report it."""
+    """The largest memory so far; None if the system does not report it."""
 
     @classmethod
     def of(cls, pid: int) -> NodeUsage:
@@ -125,7 +125,7 @@ def _connection(pid: int, descriptor: int) -> dict[str, Any] | None:
 
 @dataclass(frozen=True)
 class NodeAddress:
-    """Where a running node listens, who we are there, and its process; what other processes need to know of it."""
+    """The address of a running node, our user there, and the node's process; other processes can use it, too."""
 
     host: str
     port: int

@@ -12,7 +12,7 @@ from transports.base import TransportError
 
 
 class RabbitMqError(TransportError):
-    """The error of everything that goes wrong with a private node."""
+    """The base of all errors of a private node."""
 
 
 class BadNodeSetting(RabbitMqError):
@@ -30,9 +30,9 @@ class NodeSettings:
     receive_buffer_bytes: int | None = None
     """Buffers of each accepted socket; None leaves them to the kernel."""
     memory_mark: float = 0.4
-    """Publishers pause above it: a share of the machine's memory up to 1, or bytes."""
+    """Publishers pause while the node has more memory: up to 1 a share of the machine's memory, above 1 bytes."""
     disk_limit_bytes: int = 50_000_000
-    """Publishers pause when less is free on the folder's disk."""
+    """Publishers pause while less is free on the folder's disk."""
     keys: str | None = None
     """The folder of the keys by which the node and its clients know each other: it then speaks TLS only."""
     extra: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -58,9 +58,16 @@ class NodeSettings:
     def terms(self, host: str, port: int, user: str, password: str) -> str:
         """The content of a rabbitmq.config that listens on one address with one user."""
         listener = f'[{{"{host}", {port}}}]'
-        given = {
-            "tcp_listeners": listener if self.keys is None else "[]",
-            **({} if self.keys is None else {"ssl_listeners": listener, "ssl_options": _tls_options(Path(self.keys))}),
+        if self.keys is None:
+            listeners = {"tcp_listeners": listener}
+        else:
+            listeners = {
+                "tcp_listeners": "[]",
+                "ssl_listeners": listener,
+                "ssl_options": _tls_options(Path(self.keys)),
+            }
+        parameters = {
+            **listeners,
             "tcp_listen_options": f"[{', '.join(self._socket_options())}]",
             "vm_memory_high_watermark": memory_term(self.memory_mark),
             "disk_free_limit": str(self.disk_limit_bytes),
@@ -68,7 +75,7 @@ class NodeSettings:
             "default_pass": f'<<"{password}">>',
             **self.extra,
         }
-        return "[{rabbit, [\n" + ",\n".join(f"  {{{name}, {term}}}" for name, term in given.items()) + "\n]}].\n"
+        return "[{rabbit, [\n" + ",\n".join(f"  {{{name}, {term}}}" for name, term in parameters.items()) + "\n]}].\n"
 
     def _socket_options(self) -> list[str]:
         """RabbitMQ's own defaults and our settings: a list in rabbitmq.config replaces RabbitMQ's whole list."""
@@ -79,7 +86,10 @@ class NodeSettings:
 
 
 def memory_term(mark: float) -> str:
-    return f"{mark:.6f}" if mark <= 1 else f"{{absolute, {int(mark)}}}"
+    """A memory mark as an Erlang term: a share, or {absolute, bytes}."""
+    if mark <= 1:
+        return f"{mark:.6f}"
+    return f"{{absolute, {int(mark)}}}"
 
 
 def _tls_options(keys: Path) -> str:

@@ -137,7 +137,7 @@ def _lock(folder: Path) -> int:
 
 
 def _is_open_as(descriptor: int, folder: Path) -> bool:
-    """True if the folder is still the one that was opened."""
+    """True if the path still names the folder that was opened."""
     with contextlib.suppress(FileNotFoundError):
         return os.path.samestat(os.fstat(descriptor), folder.stat())
     return False

@@ -44,7 +44,7 @@ class PlainCalls:
         self._socket.send(frame, zmq.DONTWAIT)
 
     def receive(self, batch: FrameBatch) -> int:
-        """Append the frames that have come; returns how many were too long and dropped."""
+        """Append the frames that have come; returns the number of frames that were too long and dropped."""
         dropped = 0
         while batch.has_room(batch.largest_frame):
             try:
@@ -115,10 +115,11 @@ class PlainAnswerCalls(PlainCalls):
 
 
 Meet = Callable[[int], None]
-"""Called with the descriptor of the connection that a frame came through; inproc has none."""
+"""Takes the descriptor of the connection through which a frame came."""
 
 
 def _report(meet: Meet, frame: zmq.Frame) -> None:
+    """Call `meet` with the connection of a frame; inproc has no connections."""
     with contextlib.suppress(zmq.ZMQError):
         meet(int(frame.get(zmq.SRCFD)))
 
@@ -137,7 +138,7 @@ class FirstCalls(PlainCalls):
 
 
 class FanInCalls(PlainCalls):
-    """A ROUTER's calls for fan-in: it receives from every peer, and sends to each peer that it has heard."""
+    """A ROUTER's calls for fan-in: it receives from every peer, and sends to each peer from which a frame has come."""
 
     def __init__(self, socket: Socket, watched: Sequence[int], meet: Meet) -> None:
         super().__init__(socket, watched)

@@ -104,7 +104,7 @@ class Doorman:
 
     @property
     def refused(self) -> int:
-        """How many connections were accepted, and their peers not admitted."""
+        """The number of accepted connections whose peers were not admitted."""
         admitted = min(self._admitted, 1) if self._takes_one else self._admitted
         return max(self._accepted - admitted, 0)
 

@@ -155,7 +155,7 @@ class ZeroMqLink(Link):
         return self._is_pair and self._has_first_frame and type(self._calls) is not PlainCalls
 
     def _settle(self) -> None:
-        """See Lent.settle."""
+        """Do what lent calls left to Python; see Lent.settle."""
         from transports.zeromq.compiled import left_by
 
         assert self._lent is not None
