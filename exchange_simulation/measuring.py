@@ -58,7 +58,7 @@ OPTIONS = {
     for row in TABLE
     if "run" in row.commands and row.field != "results"
 }
-"""The options of a run by the names they have here."""
+"""The options of a run by their names in Python, such as warm_up for --warm-up."""
 RANGES = {
     "start": (1, 10**8),
     "seconds": (0.1, 10**6),
@@ -67,7 +67,7 @@ RANGES = {
     "probes": (3, 1000),
     "pause": (0, 3600),
 }
-"""The ranges of a search's numbers, by argument of `capacity`; they are those of the command."""
+"""The ranges of the arguments of `capacity`, as `exchange capacity` has them."""
 OnProgress = Callable[[str], None]
 """A function that is called with a sentence, about once a second of a run and once a run of a trial."""
 Number = int | float | str
@@ -87,7 +87,7 @@ class CannotMeasure(MeasurementError):
 
 
 class NotWhole(MeasurementError):
-    """A run is invalid or partial, or a trial lacks runs. `outcome` holds what there is."""
+    """A run is invalid or partial, or a trial lacks runs. `outcome` holds the part that was measured."""
 
     def __init__(self, outcome: MeasuredOutcome) -> None:
         reasons = outcome.record.get("reasons") or outcome.record.get("caveats") or []
@@ -329,16 +329,19 @@ def _typed(option: str, value: object, known: Mapping[str, click.Parameter]) -> 
 
 @contextlib.contextmanager
 def _called_from_python(on_progress: OnProgress | None) -> Iterator[None]:
-    """Turn the commands' errors into exceptions, and what they say into calls of `on_progress`."""
+    """Turn the commands' errors into exceptions, and the commands' messages into calls of `on_progress`."""
     if threading.current_thread() is not threading.main_thread():
         raise CannotMeasure("only the main thread can measure: Ctrl-C is handled there; start a process instead")
     try:
         with heard_by(on_progress or (lambda _: None)):
             yield
     except (click.UsageError, BadSetting) as error:
-        raise BadOption(error.format_message() if isinstance(error, click.ClickException) else str(error)) from error
+        sentence = error.format_message() if isinstance(error, click.ClickException) else str(error)
+        raise BadOption(sentence) from error
     except click.ClickException as error:
-        raise (BadOption if error.exit_code == 2 else CannotMeasure)(error.format_message()) from error
+        if error.exit_code == 2:
+            raise BadOption(error.format_message()) from error
+        raise CannotMeasure(error.format_message()) from error
     except (TransportError, OSError) as error:
         raise CannotMeasure(str(error)) from error
     except ModuleNotFoundError as error:
@@ -346,7 +349,7 @@ def _called_from_python(on_progress: OnProgress | None) -> Iterator[None]:
 
 
 def _say_all(sentences: Iterable[str]) -> None:
-    """Say each sentence on one line: those of a trial are folded for a terminal."""
+    """Say each sentence on one line. A trial's sentences have line breaks for a terminal."""
     for sentence in sentences:
         say(" ".join(sentence.split()))
 
@@ -376,7 +379,7 @@ def _fields(options: Mapping[str, Any], besides: Set[str] = frozenset()) -> dict
     """Return the settings' fields and values of these options.
 
     BadOption for an unknown name, for a value that the option does not take, and for an option of `besides`, which the
-    function sets itself.
+    calling function sets itself.
     """
     for option in sorted(options.keys() & besides):
         raise BadOption(f"{option} is no option here: it varies, or is said in another way")

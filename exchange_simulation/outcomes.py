@@ -42,8 +42,8 @@ class Times:
         figures_us: Mapping[str, float] = object.__getattribute__(self, "figures_us")
         figure = name.removesuffix("_us")
         if name == figure or figure not in figures_us:
-            there_are = ", ".join(f"{figure}_us" for figure in figures_us)
-            raise AttributeError(f"completion times have no {name!r}; they have {there_are}")
+            available = ", ".join(f"{available_figure}_us" for available_figure in figures_us)
+            raise AttributeError(f"completion times have no {name!r}; they have {available}")
         return figures_us[figure]
 
     def __dir__(self) -> list[str]:
@@ -75,7 +75,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class MeasuredOutcome:
-    """Anything that was measured: its folder, and the record as written there.
+    """The outcome of a measurement: its folder, and the record in it.
 
     docs/run-record.md has the fields of a run's record, docs/study-records.md those of others.
     """
@@ -109,7 +109,7 @@ class MeasuredOutcome:
         return pyarrow.Table.from_pandas(self.to_pandas(), preserve_index=False)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the sentence and the page with its pictures; the sentence alone if no page."""
+        """Return a notebook's view: the sentence, and the page with its pictures if there is a page."""
         sentence = f"<p><strong>{html.escape(str(self))}</strong></p>"
         if self.page is None:
             return sentence
@@ -334,5 +334,5 @@ class Benchmark(MeasuredOutcome):
         return [{"transport": row["transport"], **row["point"], **flat(row["figures"])} for row in self.record["rows"]]
 
     def __str__(self) -> str:
-        about, cells = self.record["about"], len(self.record["rows"])
-        return f"{self.record['benchmark']}, {self.status}: {about}; {cells} cells"
+        cells = len(self.record["rows"])
+        return f"{self.record['benchmark']}, {self.status}: {self.record['about']}; {cells} cells"

@@ -1,4 +1,4 @@
-"""For tests that need a real RabbitMQ: one private node for all of them, and what the system says of a node."""
+"""For tests that need a real RabbitMQ: one private node for all of them, and facts about a node from the system."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ from transports.sockets import borrowed_socket
 shares_the_broker = pytest.mark.xdist_group("broker")
 """Marks a parameter with which a test asks for the fixture `brokers` while it runs."""
 
-LEFT_OUT_BY = "EXCHANGE_TESTS_WITHOUT_RABBITMQ"
-LOGS_LESS = "logger:set_primary_config(level, warning)"
+LEAVE_OUT_VARIABLE = "EXCHANGE_TESTS_WITHOUT_RABBITMQ"
+LOG_ONLY_WARNINGS = "logger:set_primary_config(level, warning)"
 """Five lines about each of a thousand connections are a fifth of what a connection costs the node."""
 
 
 def need_rabbitmq() -> None:
     """Fail with one sentence if there is no RabbitMQ, or leave the test out if the user asked for that."""
-    with needing_a_broker():
+    with absence_of_broker_handled():
         find_server()
 
 
 @contextlib.contextmanager
-def needing_a_broker() -> Iterator[None]:
-    """Around what starts a broker: its absence fails the test with one sentence, or leaves it out."""
+def absence_of_broker_handled() -> Iterator[None]:
+    """If no broker is installed to start in the context, fail the test with one sentence, or leave the test out."""
     try:
         yield
     except NotInstalled as missing:
-        if os.environ.get(LEFT_OUT_BY) == "1":
+        if os.environ.get(LEAVE_OUT_VARIABLE) == "1":
             lacks(str(missing))
-        pytest.fail(f"{missing}; {LEFT_OUT_BY}=1 leaves this test out", pytrace=False)
+        pytest.fail(f"{missing}; {LEAVE_OUT_VARIABLE}=1 leaves this test out", pytrace=False)
 
 
 @pytest.fixture(scope="session")
@@ -59,11 +59,11 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str]
             declared = transport_of(scheme).broker
             assert declared, f"{scheme} declares no broker that a test could start"
             folder = tmp_path_factory.mktemp("broker") / f"of {scheme}"
-            with needing_a_broker():
-                found = stack.enter_context(declared().start(folder, None, nodelay=True, where=Where()))
-            if isinstance(found.server, PrivateRabbitMq):
-                found.server.node.evaluate(LOGS_LESS)
-            return found
+            with absence_of_broker_handled():
+                broker = stack.enter_context(declared().start(folder, None, nodelay=True, where=Where()))
+            if isinstance(broker.server, PrivateRabbitMq):
+                broker.server.node.evaluate(LOG_ONLY_WARNINGS)
+            return broker
 
         yield running
 
@@ -79,7 +79,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def rabbitmq_node(brokers: Callable[[str], RunningBroker]) -> Node:
-    """The private RabbitMQ that all tests share; one that a module has restarted is another for the modules behind."""
+    """The private RabbitMQ that all tests share. It is asked for in each module, since a module may restart it."""
     server = brokers("amqp").server
     assert isinstance(server, PrivateRabbitMq)
     return server.node
@@ -94,13 +94,13 @@ def at_broker(rabbitmq_node: Node, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture
 def no_standing_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not the one that this user may have up."""
+    """Hide the broker that this user may have up: the test looks for a broker in an empty folder."""
     need_rabbitmq()
     monkeypatch.setenv("EXCHANGE_BROKER_DIR", str(tmp_path / "no broker"))
 
 
 def assert_is_ours_and_has_nagle_on(record: dict[str, Any]) -> None:
-    """A run's record says that its broker was a private one, set with `--nagle broker`, and measured."""
+    """Assert that a run's record has a private broker, set with `--nagle broker`, whose CPU time was measured."""
     assert record["components"]["broker"]["cpu_s"] > 0
     assert (record["broker"]["product"], record["broker"]["is_private"]) == ("RabbitMQ", True)
     assert record["settings"]["nagle"] == ["broker"]
@@ -111,12 +111,12 @@ def assert_is_ours_and_has_nagle_on(record: dict[str, Any]) -> None:
 
 
 def family(pid: int) -> list[psutil.Process]:
-    """A node and what it started."""
+    """Return the processes of a node: its own, and those that it started."""
     return [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
 
 
 def is_gone(process: psutil.Process) -> bool:
-    """A zombie is gone: only its parent, perhaps init, has not looked yet."""
+    """True if the process has ended. A zombie has ended too; only its parent has not waited for it yet."""
     return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
@@ -126,12 +126,14 @@ def is_listening(port: int) -> bool:
 
 
 def accepted_with_nodelay(pid: int, port: int) -> bool:
-    """TCP_NODELAY of a socket that the node has accepted, asked of the node's own descriptor."""
+    """Return TCP_NODELAY of a socket that the node has accepted, read from the node's own descriptor."""
     with socket.create_connection(("127.0.0.1", port)) as client:
         client.sendall(b"AMQP\x00\x00\x09\x01")
         assert client.recv(1) == b"\x01"
         descriptor = next(
-            found.fd for found in psutil.Process(pid).net_connections("tcp") if found.raddr == client.getsockname()
+            connection.fd
+            for connection in psutil.Process(pid).net_connections("tcp")
+            if connection.raddr == client.getsockname()
         )
         try:
             with borrowed_socket(pid, descriptor) as accepted:

@@ -1,6 +1,6 @@
-"""What tests ask of the machine: time, as long as it takes, and programs, which CI must have.
+"""Waiting for a condition, however long it takes, and skipping tests whose programs are missing.
 
-PATIENCE_S ends a hang, and nothing else: no test passes or fails by how long something takes on a busy machine.
+PATIENCE_S only ends a hang: no test passes or fails by how long something takes on a busy machine.
 """
 
 from __future__ import annotations
@@ -14,20 +14,22 @@ import pytest
 
 PATIENCE_S = 300.0
 EXAMPLES = int(os.environ.get("EXCHANGE_TESTS_EXAMPLES", "25"))
-"""How many examples a property is tried with, or a multiple of it; `make test-long` tries more."""
+"""The number of examples with which a property is tried; some tests take a multiple; `make test-long` tries more."""
 
 
 def until(condition: Callable[[], Any], what: str, poll_s: float = 0.05) -> Any:
-    """The condition's first true value; polled, since what is watched is another process."""
+    """Wait until the condition is true; return its value. It is polled, since it is about another process."""
     end_s = time.monotonic() + PATIENCE_S
-    while not (value := condition()):
+    while True:
+        value = condition()
+        if value:
+            return value
         assert time.monotonic() < end_s, f"never happened: {what}"
         time.sleep(poll_s)
-    return value
 
 
 def lacks(program: str) -> NoReturn:
-    """Skip the test for want of a program that set-up brings; under CI=true, fail it."""
+    """Skip the test, since a program is missing that set-up would install; under CI=true, fail it."""
     if os.environ.get("CI") == "true":
         pytest.fail(f"CI has every program: {program}", pytrace=False)
     pytest.skip(program)

@@ -1,4 +1,4 @@
-"""A part of a test in a new Python process, where it must not meet what other tests left in this one."""
+"""Runs a part of a test in a new Python process, which other tests have not changed."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ Result = TypeVar("Result")
 def in_own_process(
     function: Callable[Arguments, Result], *arguments: Arguments.args, **options: Arguments.kwargs
 ) -> Result:
-    """Call a function of a module in a new process, and return what it returns; its error is raised here."""
+    """Call a function of a module in a new process; return its value, or raise its error."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         return pool.submit(function, *arguments, **options).result(PATIENCE_S)

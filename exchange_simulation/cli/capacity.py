@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exchange.percentiles import LABELS
-from exchange_simulation.cli.command import Command, configured
-from exchange_simulation.cli.trial_options import redo_option, typed
+from exchange_simulation.cli.command import Command, configured_values
+from exchange_simulation.cli.trial_options import redo_option, typed_options
 from exchange_simulation.experiments.sweep.keys import shared_options
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.option_types import Number, Scheme
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from exchange_simulation.experiments.capacity.capacity import SearchedLoad
     from exchange_simulation.experiments.capacity.search import SearchSettings
 
-OF_BENCHMARKS = {
+OPTIONS_OF_BENCHMARKS = {
     "bench",
     "slo",
     "start_per_s",
@@ -34,7 +34,7 @@ OF_BENCHMARKS = {
     "name",
     "as_json",
 }
-"""Options that have a meaning beside --bench."""
+"""Parameters whose options may be given beside --bench."""
 
 
 @click.command(cls=Command)
@@ -115,7 +115,7 @@ def command(
 
     search = SearchSettings(**{field.name: given.pop(field.name) for field in fields(SearchSettings)})
     if bench is not None:
-        load, search = _of_benchmark(context, bench, slo, search)
+        load, search = _load_of_benchmark(context, bench, slo, search)
     else:
         objective = objective_of(slo)
         settings = run_settings(
@@ -127,21 +127,21 @@ def command(
     raise SystemExit(capacity(load, search, folder, as_json))
 
 
-def _of_benchmark(
+def _load_of_benchmark(
     context: click.Context, text: str, slo: str, search: SearchSettings
 ) -> tuple[SearchedLoad, SearchSettings]:
-    """The benchmark as a load, and a search that begins at the load's own rate unless --from has another.
+    """Return the benchmark as a load, and a search that begins at the rate of --from, or at the load's own rate.
 
     UserError for an option that is only of runs of the exchange.
     """
     from exchange_simulation.experiments.capacity.exchange_rates import objective_of
     from exchange_simulation.messaging.turned_up import load_of
 
-    on_command_line = typed(context)
+    on_command_line = typed_options(context)
     for parameter in context.command.params:
-        if parameter.name in on_command_line and parameter.name not in OF_BENCHMARKS:
+        if parameter.name in on_command_line and parameter.name not in OPTIONS_OF_BENCHMARKS:
             raise UserError(f"{parameter.opts[0]} is of runs of the exchange: give a benchmark its options in --bench")
-    given = {**configured(context), **on_command_line}
+    given = {**configured_values(context), **on_command_line}
     start_per_s = search.start_per_s if "start_per_s" in given else None
     objective = objective_of(slo) if "slo" in given else None
     load = load_of(text, start_per_s, objective)

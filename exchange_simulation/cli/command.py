@@ -60,7 +60,7 @@ HEADINGS: dict[str, tuple[str, ...]] = {
     ),
 }
 """Parameters by the heading under which a command's help has them. A setting's heading is in its declaration."""
-OTHERS = "Other options"
+OTHER_HEADING = "Other options"
 FILE = Path("exchange.toml")
 PREFIX = "EXCHANGE_"
 """The beginning of the environment variable of an option: EXCHANGE_RATE for --rate."""
@@ -77,7 +77,7 @@ def _be_verbose(ctx: click.Context, _param: click.Parameter, is_set: bool) -> No
         ctx.with_resource(with_details())
 
 
-LOUDNESS = (
+OUTPUT_OPTIONS = (
     click.Option(
         ["-q", "--quiet"],
         is_flag=True,
@@ -105,7 +105,7 @@ class Command(click.Command):
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         *parameters, help_option = super().get_params(ctx)
-        return [*parameters, *LOUDNESS, help_option]
+        return [*parameters, *OUTPUT_OPTIONS, help_option]
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -117,15 +117,15 @@ class Command(click.Command):
             defaults |= source.values
         extra.setdefault("default_map", defaults)
         context = super().make_context(info_name, args, parent, **extra)
-        used = configured(context)
+        used = configured_values(context)
         if used:
             with context.scope(cleanup=False):
-                say(_line(sources, used, parameter_of))
+                say(_sentence_about_defaults(sources, used, parameter_of))
         return context
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows: dict[str, list[tuple[str, str]]] = {f"{heading} options": [] for heading in HEADINGS}
-        rows[OTHERS] = []
+        rows[OTHER_HEADING] = []
         for param in self.get_params(ctx):
             row = param.get_help_record(ctx) if isinstance(param, click.Option) else None
             if row:
@@ -137,13 +137,13 @@ class Command(click.Command):
 
 
 def heading_of(parameter: str) -> str:
-    """The heading under which the help has the parameter's option."""
+    """Return the heading under which the help has the parameter's option."""
     if parameter in DECLARED:
         return f"{DECLARED[parameter].heading} options"
     for heading, parameters in HEADINGS.items():
         if parameter in parameters:
             return f"{heading} options"
-    return OTHERS
+    return OTHER_HEADING
 
 
 class DefaultsSource(NamedTuple):
@@ -155,8 +155,8 @@ class DefaultsSource(NamedTuple):
     """Values by parameter."""
 
 
-def configured(ctx: click.Context) -> dict[str, Any]:
-    """The parameters whose values come from the file or the environment."""
+def configured_values(ctx: click.Context) -> dict[str, Any]:
+    """Return the parameters whose values come from the file or the environment."""
     values = {}
     for name, value in ctx.params.items():
         if ctx.get_parameter_source(name) is ParameterSource.DEFAULT_MAP:
@@ -165,13 +165,16 @@ def configured(ctx: click.Context) -> dict[str, Any]:
 
 
 def _parameters_by_key(command: click.Command) -> dict[str, str]:
-    """The command's parameters by their keys in the file, which are the options' names: orders_per_s by rate."""
+    """Return the command's parameters by their keys in the file, which are the options' names.
+
+    For example: orders_per_s by rate
+    """
     options = (param for param in command.params if isinstance(param, click.Option))
     return {option.opts[0].removeprefix("--"): str(option.name) for option in options}
 
 
 def _sources(parameter_of: Mapping[str, str], command: str) -> list[DefaultsSource]:
-    """The file's defaults and the environment's; a later source takes precedence.
+    """Return the file's defaults and the environment's; a later source takes precedence.
 
     UserError for a table or a key that no command has.
     """
@@ -182,10 +185,10 @@ def _sources(parameter_of: Mapping[str, str], command: str) -> list[DefaultsSour
             raise _unknown(f"{FILE}: [{name}]", name, CONFIGURED)
     shared = {name: value for name, value in file.items() if name not in tables}
     _check_shared(shared, parameter_of)
-    of_command = tables.get(command, {})
-    if of_command:
-        _check(of_command, _keys_of(command), f"{FILE}, [{command}]")
-    from_file = {**shared, **of_command}
+    command_table = tables.get(command, {})
+    if command_table:
+        _check_keys(command_table, _keys_of(command), f"{FILE}, [{command}]")
+    from_file = {**shared, **command_table}
     from_environment = {}
     for key in parameter_of:
         value = os.environ.get(PREFIX + key.replace("-", "_").upper())
@@ -200,7 +203,7 @@ def _sources(parameter_of: Mapping[str, str], command: str) -> list[DefaultsSour
 
 
 def _read() -> dict[str, Any]:
-    """The content of exchange.toml; empty if there is none. UserError if it cannot be read."""
+    """Return the content of exchange.toml; empty if there is none. UserError if it cannot be read."""
     try:
         return tomllib.loads(FILE.read_text())
     except FileNotFoundError:
@@ -218,11 +221,11 @@ def _check_shared(values: Mapping[str, Any], parameter_of: Mapping[str, str]) ->
     if not values.keys() <= known:
         for name in CONFIGURED:
             known |= _keys_of(name)
-    _check(values, known, str(FILE))
+    _check_keys(values, known, str(FILE))
 
 
-def _check(values: Mapping[str, Any], known: Iterable[str], where: str) -> None:
-    """UserError for a key that is not known, or for a value that nobody could type."""
+def _check_keys(values: Mapping[str, Any], known: Iterable[str], where: str) -> None:
+    """UserError for a key that is not known, or for a value that cannot be typed as an option."""
     for key, value in values.items():
         if key not in known:
             raise _unknown(f"{where}: {key!r}", key, known)
@@ -237,7 +240,7 @@ def _unknown(what: str, name: str, known: Iterable[str]) -> UserError:
 
 
 def _keys_of(name: str) -> set[str]:
-    """The keys of a command; for bench, those of all benchmarks."""
+    """Return the keys of a command; for bench, those of all benchmarks."""
     command: click.Command = importlib.import_module(f"exchange_simulation.cli.{name}").command
     if not isinstance(command, click.Group):
         return set(_parameters_by_key(command))
@@ -250,8 +253,10 @@ def _keys_of(name: str) -> set[str]:
     return keys
 
 
-def _line(sources: Iterable[DefaultsSource], used: Collection[str], parameter_of: Mapping[str, str]) -> str:
-    """The sentence that says which options have defaults from where.
+def _sentence_about_defaults(
+    sources: Iterable[DefaultsSource], used: Collection[str], parameter_of: Mapping[str, str]
+) -> str:
+    """Return a sentence with the options whose values are configured, and the place of each.
 
     For example: from exchange.toml: --rate 4000; from the environment: --seed 7
     """

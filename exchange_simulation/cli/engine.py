@@ -67,9 +67,9 @@ def command(
 
 
 def _heed_launcher(service: RecoveringEngine, events: Events) -> None:
-    """Let the launcher say that the gateway has left, also while the service waits for it.
+    """Listen for the launcher's message that the gateway has left, also while the service waits for the gateway.
 
-    The launcher is told if the engine refuses orders because its journal is full.
+    Tell the launcher if the engine refuses orders because its journal is full.
     """
     service.on_refusal = lambda: events.say("refuses")
     service.while_alone = events.hear

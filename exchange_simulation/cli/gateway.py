@@ -67,26 +67,26 @@ def command(
 
 
 def _heed_launcher(service: RecoveringGateway, events: Events) -> None:
-    """Tell the launcher how far the gateway is, and let it say how far a gateway was that was killed."""
+    """Tell the launcher the gateway's progress, and take over the progress of a killed gateway from the launcher."""
     service.on_progress = partial(_tell, events, "gateway") if events.launched else None
     service.on_end = partial(_tell, events, "engine")
     events.on_known = partial(_go_on, service)
 
 
 def _go_on(service: RecoveringGateway, known: dict[str, Any]) -> None:
-    """Let the service go on where a gateway that was killed had come to."""
+    """Let the service continue from the progress of a killed gateway."""
     from gateway.recovering.progress import GatewayProgress
 
     service.go_on_from(GatewayProgress(**known))
 
 
 def _tell(events: Events, role: str, known: GatewayProgress | End) -> None:
-    """Tell the launcher the facts with which another process could take the place of this one, if it is killed."""
+    """Tell the launcher facts that another process needs to take this one's place if this one is killed."""
     events.say("known", role=role, known=known._asdict())
 
 
 def _settings_by_hand(engine_url: str, cpu: int | None, **given: Any) -> RunSettings:
-    """Add what a launcher would add: the reporter learns transport and processor only from the settings."""
+    """Return the settings with transport and processor, from which the reporter learns both; a launcher adds them."""
     from exchange_simulation.launching.transport_settings import settings_of_url
 
     placed = {} if cpu is None else {"gateway": cpu}

@@ -107,9 +107,9 @@ def run(
         folder = new_run_folder(Path(results), name or run_name(settings))
         unfinished = list(left_unfinished(Path(results)))
         if unfinished:
-            from exchange_simulation.cli.results.rerun import repair_those_left
+            from exchange_simulation.cli.results.rerun import repair_all
 
-            repair_those_left(unfinished)
+            repair_all(unfinished)
         try:
             measured = measured_run(folder, settings, progress_of(folder))
         except NotRecorded as error:

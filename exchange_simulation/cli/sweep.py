@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from exchange_simulation.cli.command import Command, configured
+from exchange_simulation.cli.command import Command, configured_values
 from exchange_simulation.cli.trial_options import (
-    OF_A_TRIAL,
+    TRIAL_OPTIONS,
     folder_options,
     make_or_resume,
     redo_option,
-    typed,
+    typed_options,
     until_decided_options,
 )
 from exchange_simulation.experiments.sweep.keys import HELP_OF_SWEEP, shared_options
@@ -24,7 +24,7 @@ from exchange_simulation.launching.options import json_option
 def _plan_alone(ctx: click.Context, _param: click.Parameter, file: Path | None) -> Path | None:
     """Take no default of the plan from exchange.toml or the environment if a file has the plan."""
     if file and ctx.default_map:
-        ctx.default_map = {name: value for name, value in ctx.default_map.items() if name in OF_A_TRIAL}
+        ctx.default_map = {name: value for name, value in ctx.default_map.items() if name in TRIAL_OPTIONS}
     return file
 
 
@@ -66,7 +66,9 @@ def command(ctx: click.Context, /, file: Path | None, example: bool, yes: bool, 
         click.echo(EXAMPLE.read_text(), nl=False)
         return
 
-    make_or_resume(ctx, SWEEP, lambda _: planned(file, {**configured(ctx), **typed(ctx)}), partial(confirm, yes=yes))
+    make_or_resume(
+        ctx, SWEEP, lambda _: planned(file, {**configured_values(ctx), **typed_options(ctx)}), partial(confirm, yes=yes)
+    )
 
 
 command.params += shared_options(help=HELP_OF_SWEEP)

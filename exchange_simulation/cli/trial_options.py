@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from exchange_simulation.experiments.trials.study import Study
     from exchange_simulation.experiments.trials.trial import Trial
 
-WITH_RESUME = {"resume", "results", "no_spark", "as_json"}
-"""Options that have a meaning beside --resume; it keeps the plan, which all others would change."""
-OF_A_TRIAL = WITH_RESUME | {"redo_noisy", "until_decided", "max_repeats", "dry_run", "name"}
-"""Options of a command that makes a trial; the others are of its plan and its runs."""
+OPTIONS_BESIDE_RESUME = {"resume", "results", "no_spark", "as_json"}
+"""Parameters whose options may be given beside --resume. Other options would change the plan, which is kept."""
+TRIAL_OPTIONS = OPTIONS_BESIDE_RESUME | {"redo_noisy", "until_decided", "max_repeats", "dry_run", "name"}
+"""Parameters of a trial as a whole. A command's other parameters belong to the plan and its runs."""
 
 
 repeat_options = together(
@@ -96,35 +96,35 @@ def make_or_resume(
     plan_of: Callable[[dict[str, Any]], TrialPlan],
     confirm: Callable[[TrialPlan], None] = lambda _: None,
 ) -> NoReturn:
-    """Show a plan, make its trial, or go on with one, as the options say; then exit with its code.
+    """Show a plan, make its trial, or resume a trial, as the options say; then exit with the trial's code.
 
     `plan_of` makes a plan from the options that are not in OF_A_TRIAL; `confirm` is called before the first run.
     UsageError for options that exclude each other.
     """
     from exchange_simulation.experiments.trials.trial import resume_trial, run_trial, show_plan
 
-    of_trial = {name: value for name, value in ctx.params.items() if name in OF_A_TRIAL}
-    of_plan = {name: value for name, value in ctx.params.items() if name not in OF_A_TRIAL}
-    results: str = of_trial["results"]
-    as_json: bool = of_trial["as_json"]
-    no_spark: bool = of_trial["no_spark"]
-    if of_trial["resume"] is not None:
+    trial_options = {name: value for name, value in ctx.params.items() if name in TRIAL_OPTIONS}
+    plan_options = {name: value for name, value in ctx.params.items() if name not in TRIAL_OPTIONS}
+    results: str = trial_options["results"]
+    as_json: bool = trial_options["as_json"]
+    no_spark: bool = trial_options["no_spark"]
+    if trial_options["resume"] is not None:
         _refuse_options_beside_resume(ctx)
-        trial = resume_trial(results, of_trial["resume"], as_json, study)
+        trial = resume_trial(results, trial_options["resume"], as_json, study)
         raise SystemExit(follow_up(trial, no_spark, as_json))
     with naming_options():
-        plan = plan_of(without_default_rate(of_plan)).with_redo(of_trial["redo_noisy"])
-        plan = _with_looks(plan, of_trial["until_decided"], of_trial["max_repeats"])
+        plan = plan_of(without_default_rate(plan_options)).with_redo(trial_options["redo_noisy"])
+        plan = _with_looks(plan, trial_options["until_decided"], trial_options["max_repeats"])
     warn_of_spinning(*(arm.settings for arm in plan.arms))
-    if of_trial["dry_run"]:
+    if trial_options["dry_run"]:
         raise SystemExit(show_plan(plan, as_json, results))
     confirm(plan)
-    trial = run_trial(plan, results, of_trial["name"], as_json)
+    trial = run_trial(plan, results, trial_options["name"], as_json)
     raise SystemExit(follow_up(trial, no_spark, as_json))
 
 
 def follow_up(trial: Trial, no_spark: bool, as_json: bool) -> int:
-    """Let Spark make tables of the trial's runs, unless it was interrupted. Returns the trial's exit code.
+    """Let Spark make tables of the trial's runs, unless the trial was interrupted. Returns the trial's exit code.
 
     Tables that cannot be made do not change the exit code.
     """
@@ -144,7 +144,7 @@ def follow_up(trial: Trial, no_spark: bool, as_json: bool) -> int:
 
 
 def _with_looks(plan: TrialPlan, until_decided: bool, max_repeats: int | None) -> TrialPlan:
-    """The plan, which goes on until every row is decided if --until-decided asks for that."""
+    """Return the plan; with --until-decided, a plan that goes on until every row is decided."""
     from exchange_simulation.experiments.trials.plan import MOST_REPEATS
 
     if not until_decided:
@@ -156,15 +156,15 @@ def _with_looks(plan: TrialPlan, until_decided: bool, max_repeats: int | None) -
     return plan.with_looks(max_repeats)
 
 
-def typed(ctx: click.Context) -> dict[str, Any]:
-    """The options that were typed, by parameter, without defaults."""
-    typed_in = {ParameterSource.COMMANDLINE, ParameterSource.PROMPT}
-    return {name: value for name, value in ctx.params.items() if ctx.get_parameter_source(name) in typed_in}
+def typed_options(ctx: click.Context) -> dict[str, Any]:
+    """Return the options that the user typed, by parameter, without defaults."""
+    sources = {ParameterSource.COMMANDLINE, ParameterSource.PROMPT}
+    return {name: value for name, value in ctx.params.items() if ctx.get_parameter_source(name) in sources}
 
 
 def _refuse_options_beside_resume(ctx: click.Context) -> None:
     """UsageError for other options beside --resume: a resumed trial keeps its plan, so its arms stay comparable."""
-    extra = typed(ctx).keys() - WITH_RESUME
+    extra = typed_options(ctx).keys() - OPTIONS_BESIDE_RESUME
     words = []
     for param in ctx.command.params:
         if param.name in extra:

@@ -120,19 +120,19 @@ def repair(name: str | None, results: str) -> None:
     Example: exchange results repair first
     """
     from exchange_simulation.cli.results.kinds import folders
-    from exchange_simulation.cli.results.rerun import repair_those_left, repaired
+    from exchange_simulation.cli.results.rerun import repair_all, repair_and_report
     from exchange_simulation.launching.record.begun import left_unfinished
 
     if name is not None:
         in_results = Path(results) / name
         is_path = not os.path.isdir(in_results) and os.path.isdir(name)
-        repaired(Path(name) if is_path else in_results)
+        repair_and_report(Path(name) if is_path else in_results)
         return
     folders(Path(results))  # UserError if it cannot be read: then no run would be found either
     unfinished = list(left_unfinished(Path(results)))
     if not unfinished:
         click.echo(f"{results}: no run is left unfinished", err=True)
-    if not repair_those_left(unfinished, err=False):
+    if not repair_all(unfinished, err=False):
         raise SystemExit(1)
 
 

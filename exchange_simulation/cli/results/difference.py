@@ -1,6 +1,6 @@
 """Compares two records: finds fields that differ, prints them at the terminal's width. A is the first record.
 
-Inside `shown_to`, what would be printed is added to a list, from which a page is made.
+In the context `parts_added_to`, parts go into a list, from which a page is made, and not to the terminal.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Cell = Callable[[str, Any], str]
 
 
 class Part(NamedTuple):
-    """A part of what is shown: a sentence; a title with lines below it; or a title with the rows of a table."""
+    """A part of a shown difference: a sentence; a title with lines below it; or a title with the rows of a table."""
 
     words: str
     lines: tuple[str, ...] = ()
@@ -40,8 +40,8 @@ class Part(NamedTuple):
 _shown: ContextVar[list[Part] | None] = ContextVar("shown", default=None)
 
 
-def shown_to(parts: list[Part]) -> AbstractContextManager[None]:
-    """Inside, the list gets each part instead of the terminal."""
+def parts_added_to(parts: list[Part]) -> AbstractContextManager[None]:
+    """Return a context in which each part is added to the list, and not printed."""
     return holding(_shown, parts)
 
 
@@ -65,7 +65,7 @@ def differing(
 
 
 def differing_parts(first: Record, second: Record, parts: Parts) -> Iterator[Record]:
-    """Yield what differs in these parts, without the fields that differ between any two runs."""
+    """Yield the differences in these parts, without the fields that differ between any two runs."""
     for part, names in parts.items():
         for row in differing(section(first, part), section(second, part), names=names):
             if (part, row["field"]) not in DIFFERS_BY_RUN:
@@ -86,7 +86,7 @@ def print_heads(difference: Record, lines_of: Callable[[Record], Iterable[str]])
 
 
 def setting_words(field: str, value: Any) -> str:
-    """A condition's value in words.
+    """Return a condition's value in words.
 
     `field` is the condition's path in the record, with the arms that have it where they are not all.
     For example: settings.nagle of tcp at 1,000 orders/s

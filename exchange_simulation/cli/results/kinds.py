@@ -20,17 +20,20 @@ from exchange_simulation.cli.results.trial import TrialKind
 from exchange_simulation.launching.errors import UserError
 
 KINDS: tuple[FolderKind, ...] = (TrialKind(), CapacityKind(), FaultsKind(), SimulationKind(), BenchKind(), RunKind())
-"""The first kind here that has one of its mark files in a folder claims the folder."""
+"""The kinds in the order in which they claim a folder: the first kind with a mark file in the folder has it."""
 MOST_NAMED = 5
 
 
 def kind_of(folder: Path) -> FolderKind | None:
-    """The folder's kind; None if no command of ours made it."""
-    return next((kind for kind in KINDS if any(os.path.exists(folder / mark) for mark in kind.marks)), None)
+    """Return the folder's kind; None if no command of ours made it."""
+    for kind in KINDS:
+        if any(os.path.exists(folder / mark) for mark in kind.marks):
+            return kind
+    return None
 
 
 def known_kind(folder: Path) -> FolderKind:
-    """The folder's kind. UserError if no command of ours made it."""
+    """Return the folder's kind. UserError if no command of ours made it."""
     kind = kind_of(folder)
     if kind is None:
         marks = ", ".join(kind.file for kind in KINDS)
@@ -39,7 +42,7 @@ def known_kind(folder: Path) -> FolderKind:
 
 
 def folders(results: Path) -> list[Path]:
-    """All folders in a results directory. UserError if it cannot be read."""
+    """Return all folders in a results directory. UserError if it cannot be read."""
     try:
         return [path for path in results.iterdir() if path.is_dir() and not path.name.startswith(".")]
     except OSError as error:
@@ -51,17 +54,20 @@ def find(results: Path, name: str) -> tuple[Path, FolderKind]:
     for path in (results / name, Path(name)):
         if os.path.isdir(path):
             return path, known_kind(path)
-    ours = [path for path in folders(results) if kind_of(path) is not None]
-    ending = [path for path in ours if path.name.endswith(name)]
-    if len(ending) == 1:
-        return ending[0], known_kind(ending[0])
-    if ending:
-        raise UserError(f"{counted(len(ending), 'names')} in {results} end in {name}: {_listed(ending)}; give more")
-    close = get_close_matches(name, [path.name for path in ours], n=1)
+    known_folders = [path for path in folders(results) if kind_of(path) is not None]
+    matches = [path for path in known_folders if path.name.endswith(name)]
+    if len(matches) == 1:
+        return matches[0], known_kind(matches[0])
+    if matches:
+        raise UserError(f"{counted(len(matches), 'names')} in {results} end in {name}: {_listed(matches)}; give more")
+    close = get_close_matches(name, [path.name for path in known_folders], n=1)
     meant = f" (did you mean {close[0]}?)" if close else ""
     raise UserError(f"{results} holds no run or trial called {name}{meant}; exchange results list shows what there is")
 
 
 def _listed(paths: list[Path]) -> str:
+    """Return the folders' names; the first MOST_NAMED if there are more."""
     names = sorted(path.name for path in paths)
-    return ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")
+    if len(names) > MOST_NAMED:
+        names = [*names[:MOST_NAMED], "..."]
+    return ", ".join(names)

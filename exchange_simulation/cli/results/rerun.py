@@ -19,14 +19,14 @@ from exchange_simulation.launching.record.reading import UnknownSettings, settin
 from exchange_simulation.launching.transport_settings import with_transport_defaults
 from exchange_simulation.reports.formats import plain
 
-LEAST = ("transport", "orders_per_s", "orders", "seed")
-"""Settings that a record must name. Newer settings may be missing: their default is the old behaviour."""
+NEEDED_SETTINGS = ("transport", "orders_per_s", "orders", "seed")
+"""Settings that a record must name. Other settings may be missing: their defaults are the behaviour before them."""
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
 def settings_of_record(path: Path, written: Record) -> RunSettings:
-    """The settings that the record at `path` has written. UserError if they cannot be run."""
-    missing = [name for name in LEAST if name not in written]
+    """Return the settings of the record at `path`. UserError if they cannot be run."""
+    missing = [name for name in NEEDED_SETTINGS if name not in written]
     if missing:
         raise UserError(f"{path} does not say what was run: its settings lack {', '.join(missing)}")
     try:
@@ -38,19 +38,19 @@ def settings_of_record(path: Path, written: Record) -> RunSettings:
 
 
 def warn_of_differences(then: Record, settings: RunSettings | None = None) -> None:
-    """Print one line about what will differ from the first time, if anything will."""
-    differences = list(unlike_then(then, settings))
+    """Print one line with the differences between the first run and its rerun, if there are any."""
+    differences = list(differences_since(then, settings))
     if differences:
         click.echo(f"unlike then: {'; '.join(differences)}", err=True)
 
 
-def unlike_then(then: Record, settings: RunSettings | None = None) -> Iterator[str]:
-    """Yield what differs in host, versions and meeting place; `then` is a run's record, or a trial's conditions."""
+def differences_since(then: Record, settings: RunSettings | None = None) -> Iterator[str]:
+    """Yield the differences in host, versions and meeting place. `then` is a run's record, or a trial's conditions."""
     now = {"host": host_facts(), "versions": versions()}
     recorded_parts: Parts = {part: None for part in now if section(then, part)}
     for row in differing_parts(then, now, recorded_parts):
         yield f"{row['field']} was {_value(row, 'first')}, is {_value(row, 'second')}"
-    place = _elsewhere(then, settings) if settings else None
+    place = _other_meeting_place(then, settings) if settings else None
     if place:
         yield f"the components met at {place}, and now do on this machine"
 
@@ -59,8 +59,8 @@ def _value(row: Record, side: str) -> str:
     return plain(row[side]) if side in row else ABSENT
 
 
-def _elsewhere(record: Record, settings: RunSettings) -> str | None:
-    """The other host where the components of a run by hand met; None if the new run meets at the same place."""
+def _other_meeting_place(record: Record, settings: RunSettings) -> str | None:
+    """Return the other host where the components of a run by hand met; None if they met on this machine."""
     if "://" in settings.transport or settings.network != "local":
         return None
     try:
@@ -73,20 +73,20 @@ def _elsewhere(record: Record, settings: RunSettings) -> str | None:
     return f"{url.hostname}:{port}"
 
 
-def repair_those_left(folders: Iterable[Path], err: bool = True) -> bool:
-    """Repair what earlier runs left unfinished, and say so; False if one of them had to be left as it is."""
+def repair_all(folders: Iterable[Path], err: bool = True) -> bool:
+    """Repair runs that were left unfinished, and print each. Returns False if one could not be repaired."""
     all_repaired = True
     for folder in folders:
         try:
-            repaired(folder, err)
+            repair_and_report(folder, err)
         except click.ClickException as error:
             click.echo(f"{folder} is left as it is: {error.format_message()}", err=True)
             all_repaired = False
     return all_repaired
 
 
-def repaired(folder: Path, err: bool = False) -> None:
-    """Write run.json of a run whose launcher died before it could, and say so."""
+def repair_and_report(folder: Path, err: bool = False) -> None:
+    """Write run.json of a run whose launcher died before writing it, and print the run's status."""
     record = repair(folder)
     reasons = "; ".join(record["reasons"])
     click.echo(f"repaired {folder}: {record['status']}: {reasons}", err=err)

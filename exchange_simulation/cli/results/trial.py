@@ -39,7 +39,7 @@ class TrialKind(FolderKind):
     )
 
     def read(self, folder: Path) -> Record:
-        """comparison.json's content; Unusable if the trial goes on, was killed, or left something else."""
+        """Return comparison.json's content. Unusable if the trial goes on or was killed, or its record is unusable."""
         if (folder / self.file).exists():
             return super().read(folder)
         plan = _plan_record(folder)
@@ -51,7 +51,7 @@ class TrialKind(FolderKind):
         )
 
     def row(self, folder: Path) -> ListedFolder:
-        """The folder's line in the list; it comes from the plan if the trial has no usable record."""
+        """Return the folder's line in the list. Without a usable record, the line comes from the plan."""
         try:
             with damage_named(folder):
                 plan = _plan_record(folder)
@@ -71,7 +71,7 @@ class TrialKind(FolderKind):
         return replace(planned, status=record["status"], started_at=started_at, runs=runs)
 
     def show(self, folder: Path, record: Record) -> None:
-        _show_of(folder, record["study"])(record)
+        _printer_of(folder, record["study"])(record)
 
     def head(self, record: Record) -> Record:
         head = {name: record[name] for name in ("name", "study", "status", "caveats")}
@@ -82,9 +82,15 @@ class TrialKind(FolderKind):
         yield from head["caveats"]
 
     def conditions(self, first: Record, second: Record) -> list[Record]:
-        """The differences of the plans, of the runs' conditions, and of the settings of arms that both trials have."""
-        of_runs = differing_parts(first["conditions"], second["conditions"], {"host": None, "versions": None})
-        return [*differing(first, second, names=self.fields), *of_runs, *_settings(_in_both(first, second))]
+        """Return differences of the plans, of the runs' conditions, and of the settings of arms in both trials."""
+        conditions_of_runs = differing_parts(
+            first["conditions"], second["conditions"], {"host": None, "versions": None}
+        )
+        return [
+            *differing(first, second, names=self.fields),
+            *conditions_of_runs,
+            *_settings(_arms_in_both(first, second)),
+        ]
 
     def condition_rows(self, difference: Record) -> Iterator[Record]:
         """Add the arms' labels to a setting in which only some arms differ."""
@@ -107,7 +113,7 @@ class TrialKind(FolderKind):
             "metrics": {**first["metrics"], **second["metrics"]},
             "arms": [
                 {"label": one["label"], "first": _estimates(one), "second": _estimates(other)}
-                for one, other in _in_both(first, second)
+                for one, other in _arms_in_both(first, second)
             ],
         }
 
@@ -122,7 +128,7 @@ class TrialKind(FolderKind):
 
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:
         """Run the plan again, and let Spark make tables of all its runs."""
-        _show_of(folder, _study_of(_plan_record(folder)))
+        _printer_of(folder, _study_of(_plan_record(folder)))
         from exchange_simulation.experiments.trials.plan import read_plan
         from exchange_simulation.experiments.trials.trial import run_trial
 
@@ -148,23 +154,23 @@ def _planned_row(folder: Path, plan: Record) -> ListedFolder:
 
 
 def _plan_record(folder: Path) -> Record:
-    """plan.json's content. Unusable if there is none that this version knows."""
+    """Return plan.json's content. Unusable if there is none that this version knows."""
     return read_record(folder / PLAN, PlanRecord)
 
 
 def _study_of(plan: Record) -> str:
-    """The command that made the plan. A plan without a name is from a version that only had `compare`."""
+    """Return the command that made the plan. A plan without a name is from a version that only had `compare`."""
     return str(plan.get("study") or "compare")
 
 
 def _finished_runs(folder: Path, plan: Record) -> int:
-    """How many planned runs have left a record."""
+    """Return how many planned runs have left a record. A run's folder is named PLANNED-DIGITS."""
     finished = {path.parent.name.rpartition("-")[0] for path in folder.glob("*/run.json")}
     return len(finished & set(plan["order"]))
 
 
-def _show_of(folder: Path, study: str) -> Callable[[Record], None]:
-    """The function that prints a study's record. Unusable if this version has no such command."""
+def _printer_of(folder: Path, study: str) -> Callable[[Record], None]:
+    """Return the function that prints a study's record. Unusable if this version has no such command."""
     from exchange_simulation.experiments.trials.trial import SHOW
 
     if study not in SHOW:
@@ -172,16 +178,16 @@ def _show_of(folder: Path, study: str) -> Callable[[Record], None]:
     return SHOW[study]
 
 
-def _in_both(first: Record, second: Record) -> list[tuple[Record, Record]]:
-    """The arms that both trials have."""
+def _arms_in_both(first: Record, second: Record) -> list[tuple[Record, Record]]:
+    """Return pairs of arms with the same label, one from each trial."""
     others = {arm["label"]: arm for arm in second["arms"]}
     return [(arm, others[arm["label"]]) for arm in first["arms"] if arm["label"] in others]
 
 
-def _settings(both: list[tuple[Record, Record]]) -> Iterator[Record]:
+def _settings(arms: list[tuple[Record, Record]]) -> Iterator[Record]:
     """Yield the settings in which arms of one label differ; a difference that several arms share is one line."""
     rows: dict[str, Record] = {}
-    for first, second in both:
+    for first, second in arms:
         for difference in differing(first["settings"], second["settings"], prefix="settings."):
             row = rows.setdefault(repr(difference), {**difference, "arms": []})
             row["arms"].append(first["label"])

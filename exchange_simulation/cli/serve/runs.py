@@ -29,7 +29,7 @@ LAST_LINES = 12
 
 
 class Runs:
-    """`close` ends the run that was started; should this process be killed, the watchdog ends it."""
+    """Starts and ends runs. `close` ends the run under way; if this process is killed, the watchdog ends the run."""
 
     def __init__(self, results: Path, group: ProcessGroup) -> None:
         self._results = results
@@ -41,7 +41,7 @@ class Runs:
         self.settings = RunSettings()
 
     def is_under_way(self, name: str | None = None) -> bool:
-        """True if the run that was started last goes on; given a name, whether it is that run."""
+        """True if the run that was started last goes on, and has this name if one is given."""
         return self._child is not None and self._child.poll() is None and name in (None, self.name)
 
     def start(self, asked: Asked) -> str:
@@ -62,7 +62,7 @@ class Runs:
             self._end()
 
     def last_lines(self, name: str) -> list[str]:
-        """The last lines that the run said; empty if it is not one of this server's."""
+        """Return the last lines of the run's output; empty if this server did not start the run."""
         with contextlib.suppress(OSError):
             return self._log(name).read_text(errors="replace").splitlines()[-LAST_LINES:]
         return []
@@ -103,7 +103,7 @@ class Runs:
 
 
 def settings_of(asked: Asked) -> RunSettings:
-    """The settings as `exchange run` would have them. UsageError names the option that is refused."""
+    """Return the settings that `exchange run` would have. UsageError names the option that is refused."""
     from exchange_simulation.cli.run import check, command
 
     with command.make_context("run", words_of(asked)) as context:
@@ -114,9 +114,16 @@ def settings_of(asked: Asked) -> RunSettings:
 
 
 def words_of(asked: Asked) -> list[str]:
-    """The words of the command line; a value stays with its option, whatever it begins with."""
+    """Return the words of the command line. A value is joined to its option by =, since it may begin with a dash."""
     options = {option.field: option for option in FORM}
-    if strange := sorted(asked.keys() - options.keys()):
-        raise click.UsageError(f"a run has no option for {', '.join(strange)}")
-    given = [(options[field], value.strip()) for field, value in asked.items() if value.strip()]
-    return [option.name if option.is_flag else f"{option.name}={value}" for option, value in given]
+    unknown = sorted(asked.keys() - options.keys())
+    if unknown:
+        raise click.UsageError(f"a run has no option for {', '.join(unknown)}")
+    words = []
+    for field, typed in asked.items():
+        option = options[field]
+        value = typed.strip()
+        if not value:
+            continue
+        words.append(option.name if option.is_flag else f"{option.name}={value}")
+    return words

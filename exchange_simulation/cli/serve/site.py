@@ -1,4 +1,4 @@
-"""The pages: the table of all runs and trials, two of them side by side, the run under way, and each one's own page."""
+"""The pages: a table of all runs and trials, two of them side by side, the run under way, and the page of each."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 
 from exchange.settings import RunSettings
-from exchange_simulation.cli.results.difference import Part, shown_to
+from exchange_simulation.cli.results.difference import Part, parts_added_to
 from exchange_simulation.cli.results.kind import FolderKind, ListedFolder
 from exchange_simulation.cli.results.kinds import folders, kind_of, known_kind
 from exchange_simulation.cli.results.row_cells import ABSENT, figures_of, has_figures, moment_of, started_of, words_of
@@ -45,15 +45,15 @@ POLICY = "; connect-src 'self'; form-action 'self'; base-uri 'none'"
 SANDBOX = (
     f"sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src '{SCRIPT_HASH}'"
 )
-"""For a page that lies in the results directory: whoever wrote it, it cannot speak to this server."""
+"""The policy of a page from the results directory: such a page cannot call this server, whoever wrote the page."""
 TEMPLATES = templates(HERE)
 TEMPLATES.globals.update(script=Markup(SCRIPT), script_hash=Markup(OWN_HASH), policy=Markup(POLICY))
 FIRST_FIELDS = ("transport", "orders_per_s", "orders", "duration_s")
 """The options of a run that are asked for first."""
 POLL_S = 0.5
-"""Between two looks at a spool."""
-BREATH_S = 15.0
-"""The longest time between two events, so that a browser that went away is noticed."""
+"""Time between two looks at a spool."""
+KEEP_ALIVE_S = 15.0
+"""The longest time between two events. Sending shows whether the browser has gone away."""
 
 
 class Site:
@@ -80,13 +80,13 @@ class Site:
         ]
 
     def on_mistake(self, request: Request, error: click.ClickException) -> Response:
-        """A page that says what was wrong: a mistake of the user, or a record that cannot be read."""
+        """Return a page that says what was wrong: a mistake of the user, or a record that cannot be read."""
         path = request.url.path.removeprefix(request.scope["root_path"])
         sentence = error.format_message()
         return self._page_of("mistake.html", path.count("/") - 1, HTTPStatus.BAD_REQUEST, sentence=sentence)
 
     def _page_of(self, template: str, depth: int, status: HTTPStatus = HTTPStatus.OK, **values: Any) -> Response:
-        """A page from a template; it lies `depth` folders below the first page."""
+        """Return a page from a template. Its address is `depth` folders below that of the first page."""
         html = TEMPLATES.get_template(template).render(root="../" * depth or "./", results=str(self._results), **values)
         return HTMLResponse(html, status)
 
@@ -94,10 +94,15 @@ class Site:
         return self._table()
 
     def _table(self, mistake: str = "", asked: dict[str, str] | None = None) -> Response:
-        kinds = {folder: kind_of(folder) for folder in folders(self._results)}
-        rows = sorted((self._row(folder, kind) for folder, kind in kinds.items() if kind), key=moment_of, reverse=True)
+        """Return the first page. After a mistake in its form, it shows the mistake and the values that were `asked`."""
+        rows = []
+        for folder in folders(self._results):
+            kind = kind_of(folder)
+            if kind is not None:
+                rows.append(self._row(folder, kind))
+        rows.sort(key=moment_of, reverse=True)
         unfinished = [row.name for row in rows if row.status == "unfinished" and row.what == "run"]
-        live = [name for name in unfinished if self._goes_on(self._results / name)]
+        live = [name for name in unfinished if self._is_under_way(self._results / name)]
         first = [option for option in FORM if option.field in FIRST_FIELDS]
         more = [option for option in FORM if option.field not in FIRST_FIELDS]
         return self._page_of(
@@ -114,31 +119,38 @@ class Site:
         )
 
     def _row(self, folder: Path, kind: FolderKind) -> ListedFolder:
-        """The folder's row; a record that has not changed is not read again."""
+        """Return the folder's row. A record that has not changed is not read again."""
         record = folder / kind.file
-        written_ns = record.stat().st_mtime_ns if record.exists() else 0
-        if not written_ns or self._rows.get(folder, (0,))[0] != written_ns:
-            self._rows[folder] = written_ns, kind.row(folder)
-        return self._rows[folder][1]
+        if not record.exists():
+            return kind.row(folder)
+        written_ns = record.stat().st_mtime_ns
+        if folder in self._rows:
+            known_written_ns, known_row = self._rows[folder]
+            if known_written_ns == written_ns:
+                return known_row
+        row = kind.row(folder)
+        self._rows[folder] = written_ns, row
+        return row
 
     def _side(self, request: Request) -> Response:
-        """Two of a kind, as `exchange results diff` holds them beside each other."""
+        """Return a page with two records of a kind side by side, as `exchange results diff` shows them."""
         names = request.query_params.getlist("of")
         if len(names) != 2:
             raise UserError(f"{len(names)} were chosen: choose two, to see them side by side")
-        one, other = (self._folder([name]) for name in names)
+        one = self._folder([names[0]])
+        other = self._folder([names[1]])
         kind = known_kind(one)
         other_kind = known_kind(other)
         if kind is not other_kind:
             kinds = f"{one.name} is a {kind.name} and {other.name} is a {other_kind.name}"
             raise UserError(f"{kinds}: choose two of a kind")
         shown: list[Part] = []
-        with damage_named(one, other), shown_to(shown):
+        with damage_named(one, other), parts_added_to(shown):
             kind.show_difference(kind.differ(kind.read(one), kind.read(other)))
         return self._page_of("side.html", 0, shown=shown, names=names)
 
     def _folder(self, names: list[str]) -> Path:
-        """The folder of a run or trial, or of a trial's run; an answer of 404 if there is none."""
+        """Return the folder of a run, of a trial, or of a trial's run. The answer is 404 if there is none."""
         folder = self._results
         for name in names:
             subfolders = {path.name: path for path in folders(folder)}
@@ -148,7 +160,7 @@ class Site:
         return folder
 
     def _page(self, request: Request) -> Response:
-        """page/FOLDER/FILE: the folder's page, made as `exchange report` does if it is older than its record."""
+        """Return the folder's page for page/FOLDER/FILE. A page older than its record is made again."""
         parts = request.path_params["path"].split("/")
         if len(parts) < 2:
             _not_found()
@@ -157,7 +169,7 @@ class Site:
         kind = kind_of(folder)
         if kind is None:
             _not_found()
-        if kind.name == "run" and len(names) == 1 and self._goes_on(folder):
+        if kind.name == "run" and len(names) == 1 and self._is_under_way(folder):
             return _redirect(f"../../live/{folder.name}")
         if file == kind.file and (folder / file).exists():
             return Response(_content_of(folder / file), media_type="application/json")
@@ -180,7 +192,7 @@ class Site:
         return page
 
     def _output_of(self, *words: object) -> str:
-        """The output of an `exchange` command; UserError with its message if it fails."""
+        """Run an `exchange` command; return its output. UserError with its message if it fails."""
         done = subprocess.run(
             exchange_command(*words),
             stdin=subprocess.DEVNULL,
@@ -193,14 +205,14 @@ class Site:
             raise UserError(done.stderr.strip().removeprefix("Error: ") or "the page could not be made")
         return done.stdout
 
-    def _goes_on(self, folder: Path) -> bool:
+    def _is_under_way(self, folder: Path) -> bool:
         return self._runs.is_under_way(folder.name) or settings_under_way(folder) is not None
 
     def _live(self, request: Request) -> Response:
-        """The page of a run that goes on, or of the last one that was started here; else that of its results."""
+        """Return the live page of a run under way, or of the last run started here; else redirect to the results."""
         name = request.path_params["name"]
         is_last = self._runs.is_under_way(name) or name == self._runs.name
-        if not is_last and not self._goes_on(self._folder([name])):
+        if not is_last and not self._is_under_way(self._folder([name])):
             return _redirect(f"../page/{name}/")
         return self._live_page(name, depth=1)
 
@@ -212,10 +224,10 @@ class Site:
 
     def _events(self, request: Request) -> Response:
         name = request.path_params["name"]
-        return StreamingResponse(self._followed(name, self._settings(name)), media_type="text/event-stream")
+        return StreamingResponse(self._event_stream(name, self._settings(name)), media_type="text/event-stream")
 
     def _settings(self, name: str) -> RunSettings:
-        """The settings of a run that goes on, or of the last one that was started here."""
+        """Return the settings of a run under way, or of the last run started here."""
         if name == self._runs.name:
             return self._runs.settings
         written = settings_under_way(self._folder([name]))
@@ -223,38 +235,40 @@ class Site:
             _not_found()
         return settings_as_written(written)
 
-    async def _followed(self, name: str, settings: RunSettings) -> AsyncIterator[bytes]:
-        """An event for each second of the run, and one at its end."""
+    async def _event_stream(self, name: str, settings: RunSettings) -> AsyncIterator[bytes]:
+        """Yield an event for each second of the run, and one at its end."""
         folder = self._results / name
         feed = Feed(settings, folder)
         sent_s = 0.0
         while True:
-            goes_on = await run_in_threadpool(self._goes_on, folder)
+            goes_on = await run_in_threadpool(self._is_under_way, folder)
             has_grown = await run_in_threadpool(feed.has_grown)
             if has_grown or not sent_s:
                 yield _event("minute", await run_in_threadpool(feed.minute))
                 sent_s = time.monotonic()
-            elif time.monotonic() - sent_s > BREATH_S:
+            elif time.monotonic() - sent_s > KEEP_ALIVE_S:
                 yield b":\n\n"
                 sent_s = time.monotonic()
             if not goes_on:
-                yield _event("ended", await run_in_threadpool(self._ended, folder))
+                yield _event("ended", await run_in_threadpool(self._end_of_run, folder))
                 return
             await asyncio.sleep(POLL_S)
 
-    def _ended(self, folder: Path) -> dict[str, Any]:
-        """How the run ended; without a folder, what it said when it could not start."""
+    def _end_of_run(self, folder: Path) -> dict[str, Any]:
+        """Return how the run ended; if it has no folder, the last lines of its output, since it could not start."""
         kind = kind_of(folder)
         if kind is None:
-            return {"words": "; ".join(self._runs.last_lines(folder.name)) or "it ended", "has_page": False}
+            last_lines = self._runs.last_lines(folder.name)
+            return {"words": "; ".join(last_lines) if last_lines else "it ended", "has_page": False}
         row = kind.row(folder)
-        return {"words": row.status + (f": {row.reason}" if row.reason else ""), "has_page": True}
+        words = f"{row.status}: {row.reason}" if row.reason else row.status
+        return {"words": words, "has_page": True}
 
     async def _start(self, request: Request) -> Response:
         form = await _form_of(request)
-        return await run_in_threadpool(self._started, {name: values[0] for name, values in form.items()})
+        return await run_in_threadpool(self._start_run, {name: values[0] for name, values in form.items()})
 
-    def _started(self, asked: dict[str, str]) -> Response:
+    def _start_run(self, asked: dict[str, str]) -> Response:
         try:
             return _redirect(f"live/{self._runs.start(asked)}")
         except click.ClickException as error:
@@ -266,10 +280,10 @@ class Site:
 
     async def _rate(self, request: Request) -> Response:
         form = await _form_of(request)
-        return await run_in_threadpool(self._changed, form.get("rate", [""])[0])
+        return await run_in_threadpool(self._change_rate, form.get("rate", [""])[0])
 
-    def _changed(self, rate: str) -> Response:
-        """Run at another rate; a mistake in it leaves the run as it is, on the same page."""
+    def _change_rate(self, rate: str) -> Response:
+        """Run at another rate. After a mistake in the rate the run goes on, and the same page shows the mistake."""
         try:
             return _redirect(f"live/{self._runs.change_rate(rate)}")
         except click.ClickException as error:
@@ -293,7 +307,7 @@ def _event(name: str, value: dict[str, Any]) -> bytes:
 
 
 def _cells(row: ListedFolder, is_live: bool) -> dict[str, Any]:
-    """A row of the table: texts, and beside them the values by which the table is sorted."""
+    """Return a row of the table: its texts, and the values by which the table is sorted."""
     _, offered, p50, p99 = figures_of(row) if has_figures(row) else ("", "", "", "")
     highest = max((rate for rate in row.orders_per_s if rate is not None), default=None)
     return {
@@ -315,6 +329,6 @@ def _cells(row: ListedFolder, is_live: bool) -> dict[str, Any]:
 
 
 def _content_of(path: Path) -> bytes:
-    """A file of a folder. UserError where it is a link, or cannot be read."""
+    """Return a file's content. UserError if the file is a link, or cannot be read."""
     with reading(path):
         return read_own_file(path)

@@ -28,8 +28,8 @@ class Serving:
         self.address = self.process.stdout.readline().strip()
         self.url = urlsplit(self.address)
 
-    def asked(self, path: str, method: str = "GET", body: str = "", **headers: str) -> http.client.HTTPResponse:
-        """The answer to one request; a Host header is given only if it is not the right one."""
+    def request(self, path: str, method: str = "GET", body: str = "", **headers: str) -> http.client.HTTPResponse:
+        """Send one request; return its answer. `headers` may replace the right Host header."""
         connection = http.client.HTTPConnection(self.url.netloc, timeout=PATIENCE_S)
         connection.request(method, path, body, {"Connection": "close", **headers})
         return connection.getresponse()

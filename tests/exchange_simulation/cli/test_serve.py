@@ -25,9 +25,9 @@ pytestmark = pytest.mark.xdist_group("serve")
 
 def test_only_who_has_the_token_is_answered_and_only_on_loopback(recorded: Serving) -> None:
     assert recorded.url.hostname == "127.0.0.1"
-    assert recorded.asked(recorded.url.path).status == 200
+    assert recorded.request(recorded.url.path).status == 200
     for path in ("/", "/table", f"/{'x' * 32}/", recorded.url.path[:-2] + "/"):
-        assert recorded.asked(path).status == 403
+        assert recorded.request(path).status == 403
     listening = [each.laddr.ip for each in psutil.Process(recorded.process.pid).net_connections("tcp")]
     assert set(listening) == {"127.0.0.1"}
 
@@ -55,15 +55,15 @@ def answered(server: Server) -> bool:
 
 def test_a_request_by_another_host_s_name_is_refused(recorded: Serving) -> None:
     for host in ("attacker.example", f"localhost:{recorded.url.port}", "127.0.0.1.attacker.example"):
-        assert recorded.asked(recorded.url.path, Host=host).status == 400
+        assert recorded.request(recorded.url.path, Host=host).status == 400
 
 
 def test_a_form_is_taken_only_from_a_page_of_ours_and_only_if_short(recorded: Serving) -> None:
     stop, origin = f"{recorded.url.path}stop", f"http://{recorded.url.netloc}"
-    assert recorded.asked(stop, "POST").status == 403
-    assert recorded.asked(stop, "POST", Origin="http://attacker.example").status == 403
-    assert recorded.asked(stop, "POST", Origin=origin).status == 303
-    assert recorded.asked(stop, "POST", "x" * 100_000, Origin=origin).status == 413
+    assert recorded.request(stop, "POST").status == 403
+    assert recorded.request(stop, "POST", Origin="http://attacker.example").status == 403
+    assert recorded.request(stop, "POST", Origin=origin).status == 303
+    assert recorded.request(stop, "POST", "x" * 100_000, Origin=origin).status == 413
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_form_is_taken_only_from_a_page_of_ours_and_only_if_short(recorded: Se
     ],
 )
 def test_no_path_leads_out_of_the_results_or_to_other_files(recorded: Serving, path: str) -> None:
-    assert recorded.asked(recorded.url.path + path).status == 404
+    assert recorded.request(recorded.url.path + path).status == 404
 
 
 @pytest.mark.parametrize(
@@ -91,12 +91,12 @@ def test_no_path_leads_out_of_the_results_or_to_other_files(recorded: Serving, p
 def test_a_second_run_is_refused_while_one_is_under_way(fresh: Serving, number: signal.Signals) -> None:
     """The run under way ends with the server."""
     start, origin = f"{fresh.url.path}start", f"http://{fresh.url.netloc}"
-    assert fresh.asked(start, "POST", "duration_s=600&orders_per_s=500", Origin=origin).status == 303
-    refused = fresh.asked(start, "POST", "orders_per_s=500", Origin=origin)
+    assert fresh.request(start, "POST", "duration_s=600&orders_per_s=500", Origin=origin).status == 303
+    refused = fresh.request(start, "POST", "orders_per_s=500", Origin=origin)
     assert refused.status == 400
     assert "is under way" in refused.read().decode()
-    assert fresh.asked(start, "POST", "results=elsewhere", Origin=origin).status == 400
-    mistake = fresh.asked(f"{fresh.url.path}rate", "POST", "rate=many", Origin=origin).read().decode()
+    assert fresh.request(start, "POST", "results=elsewhere", Origin=origin).status == 400
+    mistake = fresh.request(f"{fresh.url.path}rate", "POST", "rate=many", Origin=origin).read().decode()
     for link in ('href="./"', 'action="./stop"', 'action="./rate"', 'data-events="./events/'):
         assert link in mistake, "the page lies in the first folder"
     until(lambda: list(fresh.results.glob("*/spool/*.jsonl")), "a spool file")

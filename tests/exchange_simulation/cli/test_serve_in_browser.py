@@ -48,7 +48,7 @@ def opened(browser: Browser, address: str) -> Iterator[Page]:
 def test_a_page_of_the_results_cannot_speak_to_the_server(recorded: Serving, browser: Browser) -> None:
     folder = recorded.results / "run-max"
     (folder / "report.html").write_text("<script>document.title = 'ran'</script><p>by whoever</p>")
-    policy = recorded.asked(f"{recorded.url.path}page/run-max/report.html").getheader("Content-Security-Policy") or ""
+    policy = recorded.request(f"{recorded.url.path}page/run-max/report.html").getheader("Content-Security-Policy") or ""
     assert policy.startswith("sandbox allow-scripts; default-src 'none'")
     with opened(browser, f"{recorded.address}page/run-max/report.html") as page:
         assert (page.title(), page.locator("p").inner_text()) == ("", "by whoever")

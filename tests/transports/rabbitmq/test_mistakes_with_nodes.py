@@ -44,10 +44,10 @@ def test_a_test_without_rabbitmq_fails_unless_it_is_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It fails with the sentence that says what to install."""
-    monkeypatch.delenv(broker.LEFT_OUT_BY, raising=False)
+    monkeypatch.delenv(broker.LEAVE_OUT_VARIABLE, raising=False)
     with pytest.raises(pytest.fail.Exception, match=r"apt-get install rabbitmq-server.*leaves this test out"):
         broker.need_rabbitmq()
-    monkeypatch.setenv(broker.LEFT_OUT_BY, "1")
+    monkeypatch.setenv(broker.LEAVE_OUT_VARIABLE, "1")
     monkeypatch.delenv("CI", raising=False)
     with pytest.raises(pytest.skip.Exception):
         broker.need_rabbitmq()
