@@ -1,4 +1,4 @@
-"""Parts of the tests of completion times: foreign frames, due times, and the buckets that times must give."""
+"""Helpers for tests of completion times: foreign frames, due times, and the buckets that times must fill."""
 
 from __future__ import annotations
 
@@ -31,14 +31,19 @@ START_NS = 1_000_000
 
 
 def due_times(first_id: int, count: int, period_ns: float) -> np.ndarray:
-    """From START_NS on; none without a schedule."""
+    """Return due times from START_NS on; NO_DUE_TIMES if the period is 0, which stands for no schedule."""
+    if not period_ns:
+        return NO_DUE_TIMES
     earlier = np.arange(first_id - 1, first_id - 1 + count)
-    return START_NS + (earlier * period_ns).astype(np.int64) if period_ns else NO_DUE_TIMES
+    return START_NS + (earlier * period_ns).astype(np.int64)
 
 
 def assert_holds(buckets: LogBuckets, times_ns: list[int]) -> None:
-    """Bucket by bucket, in exact integers: the floor of 128 log2(v) is the length of v^128 in bits, less one."""
+    """Assert that the buckets hold these times.
+
+    The expected bucket is computed in exact integers: floor(128 log2(v)) is the length of v^128 in bits, less one.
+    """
     expected = Counter((max(time_ns, 1) ** 128).bit_length() - 1 for time_ns in times_ns)
-    held = {int(bucket): int(buckets.counts[bucket]) for bucket in np.flatnonzero(buckets.counts)}
-    assert held == expected
+    counts = {int(bucket): int(buckets.counts[bucket]) for bucket in np.flatnonzero(buckets.counts)}
+    assert counts == expected
     assert (buckets.sum_ns, buckets.min_ns, buckets.max_ns) == (sum(times_ns), min(times_ns), max(times_ns))

@@ -47,11 +47,12 @@ class GatewaySession:
         return self.gateway.run()
 
     def records(self, kind: str) -> list[dict]:
+        """Return the payloads of the records of this kind."""
         documents = [message.document for message in self.reporter.messages if isinstance(message, Statistics)]
         return [record["payload"] for record in map(orjson.loads, documents) if record["kind"] == kind]
 
     def completion(self, clock: str) -> LogBuckets:
-        """All seconds of the run, the last order in."""
+        """Return the completion times of all seconds, the last order included."""
         whole = LogBuckets()
         for record in self.records("completion"):
             if record["clock"] == clock:
@@ -59,14 +60,14 @@ class GatewaySession:
         return whole
 
     def stamps(self, meter: Meter) -> dict[int, int]:
-        """Times since the clock's start, by order."""
+        """Return a meter's times by order, counted from the clock's start."""
         stamps = [m for m in self.reporter.messages if isinstance(m, Timestamp) and m.meter == meter]
         started_ns = self.started_ns
         return {stamp.correlation_id: stamp.time_ns - started_ns for stamp in stamps}
 
     @property
     def started_ns(self) -> int:
-        """The first order's due time: the start of the run's clock."""
+        """The start of the run's clock: the due time of the first order."""
         due = [m for m in self.reporter.messages if isinstance(m, Timestamp) and m.meter == Meter.ORDER_DUE]
         period_ns = 1e9 / self.settings.orders_per_s
         return due[0].time_ns - int((due[0].correlation_id - 1) * period_ns)

@@ -1,4 +1,4 @@
-"""Each kind of arrival once, and its due times all at once."""
+"""The kinds of arrivals, and functions that make their due times."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def source(arrivals: str, orders: int = 10_000, orders_per_s: float = RATE, seed
 
 
 def written(due_times: DueTimes, *counts: int, earlier: int = 0) -> np.ndarray:
-    """Blocks of these sizes, one after the other, behind the `earlier` orders."""
+    """Write due times in blocks of these sizes, after the first `earlier` orders, and return them joined."""
     blocks = [np.zeros(count, np.int64) for count in counts]
     for block in blocks:
         due_times.write(block, earlier)

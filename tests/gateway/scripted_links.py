@@ -1,4 +1,4 @@
-"""Links without a wire, and a clock that moves only when told: a whole session of the gateway, to the nanosecond."""
+"""Links without a wire, and a clock that moves only when they move it: sessions of a gateway, to the nanosecond."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ MS = 1_000_000
 SECOND = 1_000_000_000
 START_NS = 5 * SECOND
 TURN_NS = 5_000
-"""A turn of the loop takes its time."""
+"""The time that a turn of the loop takes."""
 CONFIRMATION = encode(Confirmation(0))[:1]
+"""The type byte of a confirmation."""
 
 
 class Clock:
@@ -32,7 +33,7 @@ class Clock:
 
 
 class ScriptedLink(Link):
-    """Hands out what is put into `inbox`; keeps what is sent. `room` is how many more frames it takes; None: all."""
+    """Delivers the frames in `inbox`, and keeps sent frames in `sent`. It takes `room` more frames; None: all."""
 
     url = "scripted://engine"
 
@@ -64,7 +65,7 @@ class ScriptedLink(Link):
 
     @property
     def messages(self) -> list[Message]:
-        """All that was sent, unpacked."""
+        """All messages that were sent."""
         return [message for frame in self.sent for message in decode_all(frame)]
 
     @property
@@ -73,27 +74,36 @@ class ScriptedLink(Link):
 
 
 class SimulatedEngine(ScriptedLink):
-    """An engine `delay_ns` away on the simulated clock, that confirms every order and says what it saw.
-
-    `answers(order)` gives the messages that answer one; while `deaf(now_ns)` it takes no frame.
-    """
+    """An engine that answers every order after `delay_ns` on the simulated clock, and ends as an engine does."""
 
     def __init__(self, clock: Clock, terms: Terms, delay_ns: int = 100_000) -> None:
         super().__init__()
-        self._clock, self._terms, self.delay_ns = clock, terms, delay_ns
+        self._clock = clock
+        self._terms = terms
+        self.delay_ns = delay_ns
         self.answers: Callable[[Order], list[Message]] = lambda order: [Confirmation(order.id)]
+        """Returns the answers to an order."""
         self.deaf: Callable[[int], bool] = lambda now_ns: False
+        """Whether the engine takes no frame at this time."""
         self.gone_at_ns: int | None = None
+        """When the engine goes away; None: never."""
         self.answers_end = True
         self._on_the_way: deque[tuple[int, bytes]] = deque()
+        """The engine's frames, each with the time at which it arrives."""
         self._answered: list[bytes] = []
+        """The records of all answers."""
         self._orders: list[bytes] = []
-        self.unanswered = self.most_unanswered = 0
+        """The records of all orders."""
+        self.unanswered = 0
+        self.most_unanswered = 0
         self.end: End | None = None
+        """The gateway's end."""
 
     def say(self, frame: bytes, delay_ns: int | None = None) -> None:
-        ready_ns = self._clock.now_ns + (self.delay_ns if delay_ns is None else delay_ns)
-        self._on_the_way.append((ready_ns, frame))
+        """Send a frame to the gateway, which arrives after a delay."""
+        if delay_ns is None:
+            delay_ns = self.delay_ns
+        self._on_the_way.append((self._clock.now_ns + delay_ns, frame))
 
     def send(self, batch: FrameBatch, first: int) -> int:
         if self.deaf(self._clock.now_ns):
@@ -125,22 +135,31 @@ class SimulatedEngine(ScriptedLink):
             self.say(answer)
 
     def _closing(self) -> End:
-        sums = [xxhash.xxh64_intdigest(b"".join(part)) for part in (self._answered, self._orders)]
-        return End(len(self._answered), sums[0], len(self._orders), sums[1])
+        """Return the engine's end."""
+        return End(
+            sent=len(self._answered),
+            sent_checksum=xxhash.xxh64_intdigest(b"".join(self._answered)),
+            received=len(self._orders),
+            received_checksum=xxhash.xxh64_intdigest(b"".join(self._orders)),
+        )
 
     def receive(self, batch: FrameBatch) -> int:
         self._clock.now_ns += TURN_NS
         if self.gone_at_ns is not None and self._clock.now_ns >= self.gone_at_ns:
             raise PeerGone("the engine went away")
         while self._on_the_way and self._on_the_way[0][0] <= self._clock.now_ns:
-            frame = self._on_the_way.popleft()[1]
-            self.unanswered -= frame[:1] == CONFIRMATION
+            _, frame = self._on_the_way.popleft()
+            if frame[:1] == CONFIRMATION:
+                self.unanswered -= 1
             self.inbox.append(frame)
         return super().receive(batch)
 
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
         super().wait(until_ns, readable, writable)
-        wakes = [until_ns] + [ready_ns for ready_ns, _ in list(self._on_the_way)[:1]]
+        wakes = [until_ns]
+        if self._on_the_way:
+            next_arrival_ns, _ = self._on_the_way[0]
+            wakes.append(next_arrival_ns)
         if writable:
             wakes.append(self._clock.now_ns + MS)
         assert min(wakes) < START_NS + 10**6 * SECOND, "nothing would ever end this wait"
@@ -148,7 +167,7 @@ class SimulatedEngine(ScriptedLink):
 
 
 class SimulatedReporter(ScriptedLink):
-    """Takes everything, and answers the end."""
+    """A reporter that takes everything, and confirms the source's end."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__()

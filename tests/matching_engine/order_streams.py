@@ -1,4 +1,4 @@
-"""Parts of the engine's tests: the two books with the same methods, frames, and streams of orders."""
+"""Helpers for the engine's tests: two books with the same methods, frames, and streams of orders."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TinyBook(OrderBook):
 
 
 class Compiled:
-    """The compiled book, one message at a time, checked after each."""
+    """The compiled book. It takes one message at a time, and its invariants are checked after each."""
 
     def __init__(self, **settings) -> None:
         self.book = TinyBook(**settings)
@@ -54,7 +54,10 @@ def last_answers(book: Compiled | Reference, messages: Iterable[Message]) -> lis
 
 
 def handled(engine: MatchingEngine, frames: list[bytes], batches: Iterable[int] | None = None, **room) -> list[bytes]:
-    """The answer frames to business frames, given in batches of these sizes, sent off whenever room runs out."""
+    """Return the answer frames to these frames.
+
+    The frames are handled in batches of these sizes. Answers are taken away whenever their room runs out.
+    """
     sent: list[bytes] = []
     answers = FrameBatch(**room)
     for batch in _batches(frames, batches):
@@ -76,8 +79,10 @@ def _batches(frames: list[bytes], sizes: Iterable[int] | None) -> Iterable[Frame
 
 
 def packs(messages: list[Message], sizes: Iterable[int]) -> list[bytes]:
-    """The messages as frames of these numbers of records; those left over, one each."""
-    records, frames, first = [encode(message) for message in messages], [], 0
+    """Return the messages as frames of these numbers of records. Each message left over has a frame of its own."""
+    records = [encode(message) for message in messages]
+    frames: list[bytes] = []
+    first = 0
     for size in sizes:
         frames.append(b"".join(records[first : first + size]))
         first += size
@@ -85,7 +90,7 @@ def packs(messages: list[Message], sizes: Iterable[int]) -> list[bytes]:
 
 
 def uniform_orders(count: int, lowest: int = 450, highest: int = 549, most_lots: int = 100) -> np.ndarray:
-    """The default workload's distribution (not its stream): records of the wire."""
+    """Return records of orders that are distributed as in the default workload."""
     random = np.random.default_rng(2010)
     orders = np.zeros(count, LAYOUTS[Order].dtype)
     orders["type"], orders["id"] = LAYOUTS[Order].code, np.arange(1, count + 1)
@@ -116,7 +121,7 @@ def settings_of_books(draw) -> dict[str, object]:
 
 @st.composite
 def streams(draw, max_price: int, most: int = 60) -> list[Message]:
-    """Orders around a few prices, so that they meet; now and then a wrong field, a double id, a cancel."""
+    """Draw orders around a few prices, so that they meet; now and then a wrong field, a repeated id, or a cancel."""
     around = draw(st.integers(1, max_price))
     near = st.integers(max(1, around - 3), min(max_price, around + 3))
     price = st.one_of(near, near, near, st.integers(0, 0xFFFF))

@@ -40,7 +40,10 @@ RUN = 0xFEED
 
 @dataclass
 class BrokenSession:
-    """One seed. `has_broker`: queues outlive the engines; else each connection has its own."""
+    """A session whose breaks and crashes follow from a seed.
+
+    With `has_broker` queues outlive the engines; without, each connection has its own queues.
+    """
 
     seed: int
     folder: Path
@@ -89,7 +92,10 @@ class BrokenSession:
             self.settings = replace(self.settings, orders_per_s=40.0, window=None)
 
     def run(self) -> tuple[GatewayResult, EngineResult | None]:
-        """To the end of both; None for an engine whose machine crashed in the end. AssertionError if one fails."""
+        """Run gateway and engine to their ends, and return their results. AssertionError if one of them fails.
+
+        The engine has no result if its machine crashed in the end.
+        """
         self._start_engine()
         self._start_gateway()
         for _ in range(self.breaks_left):
@@ -170,7 +176,7 @@ class BrokenSession:
                 link.is_broken = True
 
     def _start_again(self) -> None:
-        """Not where the gateway has ended, and the journal may lack what it had."""
+        """Start another engine, unless the gateway has ended and the journal may lack some of its orders."""
         if self._end_of_departed_gateway is None or not self._may_have_lost:
             self._start_engine()
 
@@ -247,16 +253,20 @@ class BrokenSession:
 
     def timed(self) -> int:
         """Orders whose completion time the last gateway has reported."""
-        documents = (
-            orjson.loads(each.document) for each in self._gateway_reports.messages if isinstance(each, Statistics)
-        )
-        payloads = [each["payload"] for each in documents if each["kind"] == COMPLETION]
-        return sum(each["count"] for each in payloads if each["clock"] == "handed_over")
+        orders = 0
+        for message in self._gateway_reports.messages:
+            if not isinstance(message, Statistics):
+                continue
+            record = orjson.loads(message.document)
+            if record["kind"] == COMPLETION and record["payload"]["clock"] == "handed_over":
+                orders += record["payload"]["count"]
+        return orders
 
     def expected(self) -> tuple[str, str]:
-        """The checksums of orders and answers without any break."""
+        """Return the checksums of orders and answers in a session without any break."""
         tape = np.frombuffer(SeededOrders.of(self.settings).records(1, self.orders), np.uint8)
-        orders, answers = StreamChecksum(), StreamChecksum()
+        orders = StreamChecksum()
+        answers = StreamChecksum()
         orders.update(tape)
         match_tape(MatchingEngine(OrderBook(999)), tape, answers.update)
         return orders.hex, answers.hex

@@ -1,7 +1,7 @@
-"""A world in one process: a clock that moves when all wait, a network with faults, and a disk that forgets.
+"""A world in one process: a clock that moves when all tasks wait, a network with faults, and a disk that forgets.
 
-Every task is a thread, but only one runs at a time, and only a link's `wait` or a sleep hands over. So a seed decides
-everything, and makes the same run again.
+Every task is a thread, but only one thread runs at a time, and others run only at a link's `wait` or a sleep. So
+the seed decides everything: the same seed makes the same run.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ US, MS, SECOND = 1_000, 1_000_000, 1_000_000_000
 START_NS = 5 * SECOND
 EPOCH_S = 1_800_000_000
 LONGEST_NS = START_NS + 600 * SECOND
-"""A world that lasts longer hangs."""
+"""A world that lasts longer is taken to hang."""
 _sleep = time.sleep
+"""The real sleep."""
 
 
 class Crash(BaseException):
@@ -33,7 +34,7 @@ class Crash(BaseException):
 
 
 class Task:
-    """A thread that runs when it is told to, until it waits."""
+    """A thread that runs only from a call of `go` until it waits."""
 
     def __init__(self, name: str, run: Callable[[], object]) -> None:
         self.name, self._run = name, run
@@ -65,12 +66,14 @@ class Task:
         self._back.release()
 
     def go(self) -> None:
-        """Let it run until it waits or ends."""
+        """Let the task run until it waits or ends."""
         self._go.release()
         self._back.acquire()
 
     def hand_over(self, is_ready: Callable[[], bool], until_ns: int) -> None:
-        self.is_ready, self.until_ns = is_ready, until_ns
+        """Stop the task, which calls this, until it is ready or that time has come, and it is chosen to run."""
+        self.is_ready = is_ready
+        self.until_ns = until_ns
         self._back.release()
         self._go.acquire()
 
@@ -85,14 +88,14 @@ class World:
         self._events: list[tuple[int, Callable[[], None]]] = []
         self._running: Task | None = None
         self.synced_bytes: dict[int, int] = {}
-        """By inode: how much of a file a crash of the machine leaves."""
+        """By inode, the bytes of a file that a crash of the machine certainly leaves."""
         monkeypatch.setattr(time, "monotonic_ns", lambda: self.now_ns)
         monkeypatch.setattr(time, "time", lambda: EPOCH_S + self.now_ns / SECOND)
         monkeypatch.setattr(time, "sleep", self._sleep)
         monkeypatch.setattr(os, "fdatasync", self._sync)
 
     def _sleep(self, seconds: float) -> None:
-        """Sleep on this clock; a thread of somebody else's, as py4j's, sleeps as ever."""
+        """Sleep on this clock. A thread that is no task, such as one of py4j, really sleeps."""
         if self._running is None or not self._running.is_this_thread:
             _sleep(seconds)
         else:
@@ -103,7 +106,7 @@ class World:
         self.synced_bytes[facts.st_ino] = facts.st_size
 
     def power_fails(self, path: Path) -> None:
-        """What was not synced is lost, from some byte on."""
+        """Lose what was not synced, from a byte on that chance decides."""
         facts = path.stat()
         os.truncate(path, self.chance.randint(self.synced_bytes.get(facts.st_ino, 0), facts.st_size))
 
@@ -115,12 +118,12 @@ class World:
         self._events.append((self.now_ns + delay_ns, event))
 
     def wait(self, is_ready: Callable[[], bool], until_ns: int) -> None:
-        """Called by the task that runs: let others run until it is ready, or until that time."""
+        """Let other tasks run until the calling task is ready, or until that time."""
         assert self._running is not None
         self._running.hand_over(is_ready, max(until_ns, self.now_ns + US))
 
     def spend(self) -> None:
-        """A call of a link takes time; and the process may end with it."""
+        """Spend the time of a call of a link. Crash if the task's process has to end at this call."""
         self.now_ns += 2 * US
         task = self._running
         if task is not None and task.crashes_in >= 0:
@@ -129,7 +132,7 @@ class World:
                 raise Crash
 
     def run(self) -> None:
-        """Until every task has ended, and none starts any more. AssertionError where that takes too long."""
+        """Run until every task has ended and no event is left. AssertionError if that takes too long."""
         while (waiting := [task for task in self._tasks if not task.is_done]) or self._events:
             assert self.now_ns < LONGEST_NS, f"it hangs: {[task.name for task in waiting]}"
             for event in [event for event in self._events if event[0] <= self.now_ns]:
@@ -165,7 +168,7 @@ class DelayedQueue:
         self._frames.append((self._last_ns, frame))
 
     def put_back(self, frames: list[bytes]) -> None:
-        """A broker delivers again what nobody acknowledged."""
+        """Put frames in front again, as a broker does with unacknowledged messages."""
         self._frames.extendleft((self._world.now_ns, frame) for frame in reversed(frames))
 
     @property
@@ -180,7 +183,7 @@ class DelayedQueue:
         return self._frames.popleft()[1]
 
     def lose_some(self) -> None:
-        """Forget the last frames: as many as chance wants, perhaps all."""
+        """Forget the last frames: chance decides how many, perhaps all."""
         for _ in range(self._world.chance.randint(0, len(self._frames))):
             self._frames.pop()
 

@@ -54,17 +54,17 @@ places = (f"memory://reporter-run-{number}" for number in itertools.count())
 
 
 class ScriptedSource:
-    """One end of the statistics flow, as a component holds it."""
+    """A source of statistics: the link, outbox and reports that a component has."""
 
     def __init__(self, url: str, source: Source, terms: Terms = TERMS) -> None:
         self.link = registry.connect(url, "token", time.monotonic_ns(), pattern=Pattern.FAN_IN)
         self.outbox = Outbox(self.link)
         self.reporting = Reporting(self.outbox, terms, source)
 
-    def say(self, *what: Message | bytes) -> None:
-        """Messages, or frames as they are."""
-        for one in what:
-            self.outbox.post(one if isinstance(one, bytes) else encode(one))
+    def say(self, *messages: Message | bytes) -> None:
+        """Send messages, or frames, to the reporter."""
+        for message in messages:
+            self.outbox.post(message if isinstance(message, bytes) else encode(message))
         self.outbox.flush()
 
     def end(self, **result) -> None:
@@ -73,11 +73,14 @@ class ScriptedSource:
 
     @property
     def reply(self) -> Message | None:
-        """The reporter's message at the end."""
+        """The reporter's message at the end; None if there is none yet. Empty frames are skipped."""
         batch = FrameBatch(16)
         self.link.receive(batch)
-        [frame] = list(filter(None, batch)) or [None]
-        return decode(frame) if frame is not None else None
+        frames = [frame for frame in batch if frame]
+        if not frames:
+            return None
+        [frame] = frames
+        return decode(frame)
 
 
 class ReporterSession:
@@ -96,7 +99,7 @@ class ReporterSession:
         return self.reporter.run()
 
     def run_to_the_end(self) -> ReporterResult:
-        """Both sources end; what they say stands in the link's buffer already."""
+        """End both sources, whose messages then wait in the link's buffer, and run the reporter."""
         self.gateway.end()
         self.engine.end()
         return self.run()
@@ -111,7 +114,11 @@ class ReporterSession:
         return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
 
     def payloads(self, kind: str, source: str | None = None) -> list[dict]:
-        return [r["payload"] for r in self.records if r["kind"] == kind and source in (None, r["source"])]
+        """Return the payloads of the records of a kind, of one source or of all."""
+        records = [record for record in self.records if record["kind"] == kind]
+        if source is not None:
+            records = [record for record in records if record["source"] == source]
+        return [record["payload"] for record in records]
 
 
 class WaitedClock:
