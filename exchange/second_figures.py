@@ -105,8 +105,9 @@ class Facts:
             history = self._cpu[source]
             history.put(second, Reading(fact["monotonic_ns"], fact["cpu_s"]))
         yield second
-        if (after := history.after(second)) is not None:
-            yield after
+        next_second = history.after(second)
+        if next_second is not None:
+            yield next_second
 
 
 def _cores(used: dict[str, Reading]) -> dict[str, float]:

@@ -56,8 +56,10 @@ class SourceLink(Link):
     def send(self, batch: FrameBatch, first: int) -> int:
         for index in range(first, batch.count):
             self._frames.append(batch[index])
-        if not self._began_ns and self._frames.count and isinstance(hello := read(self._frames[0]), Hello):
-            self._began_ns = hello.monotonic_ns
+        if self._began_ns == 0 and self._frames.count > 0:
+            first_message = read(self._frames[0])
+            if isinstance(first_message, Hello):
+                self._began_ns = first_message.monotonic_ns
         self._move()
         return batch.count
 
