@@ -118,14 +118,15 @@ class RecordedRun:
 
 
 @dataclass(frozen=True)
-class EventsOf:
+class EventRows:
     """Makes the rows of one table from recorded runs, by number. A worker of Spark receives this object alone."""
 
     table: str
     runs: tuple[RecordedRun, ...]
 
     def __call__(self, _partition: int, numbers: Any) -> Iterator[pa.RecordBatch]:
-        for run in (self.runs[number - 1] for number in numbers):
+        for number in numbers:
+            run = self.runs[number - 1]
             for market in run.pairs():
                 yield from event_rows(self.table, market, **run.about).to_batches(max_chunksize=ROWS)
 
@@ -139,7 +140,7 @@ def event_tables(spark: SparkSession, sources: Sequence[RunSource], parts: Seque
         RecordedRun.of(folder, *source.name, part) for folder, source, part in zip(folders, sources, parts, strict=True)
     )
     return {
-        name: each_number(spark, len(runs), EventsOf(name, runs), schema, len(runs))
+        name: each_number(spark, len(runs), EventRows(name, runs), schema, len(runs))
         for name, (schema, _) in TABLES.items()
     }
 

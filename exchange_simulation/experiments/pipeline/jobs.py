@@ -50,42 +50,58 @@ COLUMNS = {
 
 def ingest(results: Path, tables: str | None, again: bool, events: bool, settings: Mapping[str, str]) -> int:
     """Put the finished runs below `results` into tables; return the exit code, 1 if a run was left out."""
-    found, url = _finished_runs(results), tables or default_tables(results)
+    runs = _finished_runs(results)
+    url = tables or default_tables(results)
     make_events = _event_tables() if events else None
     with open_dataset(INGEST_MASTER, url, settings) as (spark, folder):
-        ingested = ingest_runs(spark, folder, found.sources, again, make_events)
-        for sentence in _not_in_tables(ingested, found.left_out):
+        ingested = ingest_runs(spark, folder, runs.sources, again, make_events)
+        for sentence in _not_in_tables(ingested, runs.left_out):
             click.echo(sentence, err=True)
         went_in = f"{counted(ingested.new_runs, 'runs')} went in, {ingested.records:,} records"
         click.echo(f"{went_in}; {ingested.runs} are there\ntables: {folder.url}")
-    if events and (plain := [source for source in found.sources if not source.has_streams]):
-        click.echo(f"{counted(len(plain), 'runs')} without events: exchange run --record keeps them", err=True)
-    return 1 if found.left_out else 0
+    if events:
+        without_streams = [source for source in runs.sources if not source.has_streams]
+        if without_streams:
+            number = counted(len(without_streams), "runs")
+            click.echo(f"{number} without events: exchange run --record keeps them", err=True)
+    return 1 if runs.left_out else 0
 
 
 def _finished_runs(results: Path) -> RunSources:
-    found = find_runs(results)
-    if not found.sources:
-        raise UserError(f"{results} holds no finished run: {next(iter(found.left_out.values()))}")
-    return found
+    """Find the runs below `results`. UserError if none of them is finished: the reason of the first one."""
+    runs = find_runs(results)
+    if not runs.sources:
+        first_reason = next(iter(runs.left_out.values()))
+        raise UserError(f"{results} holds no finished run: {first_reason}")
+    return runs
 
 
 def ingest_and_summarize(spark: SparkSession, results: Path, tables: str | None, events: bool) -> DatasetFolder:
     """Make all tables of the finished runs below `results`; return their folder. SparkError, UserError."""
-    found, url = _finished_runs(results), tables or default_tables(results)
+    runs = _finished_runs(results)
+    url = tables or default_tables(results)
+    make_events = _event_tables() if events else None
     with typed_errors(url):
         folder = dataset_folder(spark, url)
-        ingest_runs(spark, folder, found.sources, again=False, events=_event_tables() if events else None)
+        ingest_runs(spark, folder, runs.sources, again=False, events=make_events)
         summarize_runs(spark, folder)
     return folder
 
 
 def ingest_trial(trial: Path) -> str | None:
-    """Put the runs of a trial into the tables beside it; return what is to be said of them, if anything. SparkError."""
-    found, java, url = find_runs(trial), find_java(), str(trial.parent / TABLES)
+    """Put the runs of a trial into the tables beside it. SparkError.
+
+    Returns the lines that the user must see, a note on Java and what did not go in; None if there are none.
+    """
+    runs = find_runs(trial)
+    java = find_java()
+    url = str(trial.parent / TABLES)
     with open_session(INGEST_MASTER, java=java) as spark, typed_errors(url):
-        ingested = ingest_runs(spark, dataset_folder(spark, url), found.sources, again=False)
-    return "\n".join(filter(None, (java.note, *_not_in_tables(ingested, found.left_out)))) or None
+        ingested = ingest_runs(spark, dataset_folder(spark, url), runs.sources, again=False)
+    lines = list(_not_in_tables(ingested, runs.left_out))
+    if java.note:
+        lines.insert(0, java.note)
+    return "\n".join(lines) if lines else None
 
 
 def _event_tables() -> EventTables:
@@ -133,13 +149,15 @@ def submit(
 ) -> int:
     """Run a job through spark-submit; return its exit code, which is the job's."""
     options = ["--deploy-mode", deploy_mode] if deploy_mode else []
-    options += [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
-    words = [job] if job == "simulate" else ["spark", job]
+    for name, value in settings.items():
+        options += ["--conf", f"{name}={value}"]
+    command = [job] if job == "simulate" else ["spark", job]
     with users_mistake(SparkUnavailableError):
-        return submit_job(master, options, [*words, *arguments])
+        return submit_job(master, options, [*command, *arguments])
 
 
 def default_tables(results: Path) -> str:
+    """Return the tables' folder in `results`. UserError if that is no folder, or a single run's."""
     if not os.path.isdir(results):
         raise UserError(f"{results} is no folder: give the folder of a run, of a trial, or one that holds some")
     if os.path.exists(results / "run.json") or os.path.exists(results / "spool"):
@@ -154,9 +172,11 @@ def _warn_of_missing(results: Path, runs: Sequence[IngestedRun]) -> None:
     """Print how many runs below `results` are not in the tables."""
     if not os.path.isdir(results):
         return
-    there = {(run.name, run.fingerprint) for run in runs}
+    in_tables = {(run.name, run.fingerprint) for run in runs}
     with suppress(UserError):
-        if missing := [each for each in find_runs(results).sources if (each.name, each.fingerprint) not in there]:
+        sources = find_runs(results).sources
+        missing = [source for source in sources if (source.name, source.fingerprint) not in in_tables]
+        if missing:
             click.echo(f"the tables lack {counted(len(missing), 'runs')}: exchange spark ingest {results}", err=True)
 
 
@@ -167,7 +187,8 @@ def open_dataset(
     """Open a session and its tables' folder, which may be changed."""
     with session_for(tables, master, settings) as spark:
         is_served = is_connect(master)
-        yield spark, served_to_change(spark, master, tables) if is_served else dataset_folder(spark, tables)
+        folder = served_to_change(spark, master, tables) if is_served else dataset_folder(spark, tables)
+        yield spark, folder
 
 
 @contextmanager
@@ -197,7 +218,7 @@ def _in_sentences() -> Iterator[None]:
 
 
 def _not_in_tables(ingested: Ingested, left_out: Mapping[str, str]) -> Iterator[str]:
-    """Which runs did not go in and why, and how many lines are in quarantine."""
+    """Yield a sentence for each run that did not go in, with the reason, and for each kind of line in quarantine."""
     for reason in list(left_out.values())[:MOST_REASONS]:
         yield f"left out: {reason}"
     if len(left_out) > MOST_REASONS:
@@ -213,7 +234,8 @@ def print_summary(folder: DatasetFolder, runs: int, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"tables": folder.url, "runs": runs, "arms": rows}, indent=2))
         return
-    repeats, left_out = (sum(row[name] for row in rows) for name in ("repeats", "left_out"))
+    repeats = sum(row["repeats"] for row in rows)
+    left_out = sum(row["left_out"] for row in rows)
     terminal().print(_table(rows[:MOST_ROWS]))
     if len(rows) > MOST_ROWS:
         click.echo(f"... and {len(rows) - MOST_ROWS} more arms in the table")
@@ -223,7 +245,8 @@ def print_summary(folder: DatasetFolder, runs: int, as_json: bool) -> None:
 
 def _table(rows: list[dict[str, Any]]) -> FoldingTable:
     """Group the rows by experiment, in their order; an arm's name is its transport and its settings."""
-    table = plain_table(key("arm"), key("offered/s", from_right=True), *list(COLUMNS)[1:], gap=1)
+    _, *figure_titles = COLUMNS
+    table = plain_table(key("arm"), key("offered/s", from_right=True), *figure_titles, gap=1)
     for experiment, arms in groupby(rows, lambda row: row["experiment"]):
         table.add_row(Text(experiment, "bold"))
         for arm in arms:

@@ -37,11 +37,18 @@ class Following:
     """Follows the runs of one folder; with `once`, only reads what is there now."""
 
     def __init__(self, spark: SparkSession, results: Path, once: bool, screen: SecondsOnScreen) -> None:
-        self._spark, self._results, self._once, self._screen = spark, results, once, screen
+        self._spark = spark
+        self._results = results
+        self._once = once
+        self._screen = screen
         self._known: set[Path] = set()
+        """The folders of all runs that were found."""
         self._open: dict[Path, tuple[FollowedRun, ExitStack]] = {}
+        """The runs that are followed now, by folder, and what must be closed at their end."""
         self._looked_s = float("-inf")
+        """The time at which runs were last looked for, by the monotonic clock."""
         self.failed = False
+        """True once a query failed."""
 
     def go(self) -> None:
         """Follow until every run that was found is over."""
@@ -60,7 +67,7 @@ class Following:
             self._end(folder)
 
     def _is_over(self) -> bool:
-        """Whether every run of the folder was followed, also those that have a folder and have not begun yet."""
+        """Return True if every run of the folder was followed, also those that have a folder and have not begun yet."""
         return bool(self._known) and self._known.issuperset(runs_under_way(self._results))
 
     def _find(self) -> None:
@@ -85,6 +92,7 @@ class Following:
         self._look(folder)
 
     def _look(self, folder: Path) -> None:
+        """Show the seconds of a run that are new or have changed; end its query if the run is over, or failed."""
         run, _ = self._open[folder]
         try:
             self._screen.rows(folder, run.changed())

@@ -33,7 +33,10 @@ LAST_ROWS_S = 10.0
 
 @contextlib.contextmanager
 def spark_beside(settings: RunSettings, folder: Path) -> Iterator[OnSecond]:
-    """A query beside the run, in place of its progress; a progress bar if the query does not get ready."""
+    """Start a query beside the run and yield the function that shows a second: it does nothing, as the query shows all.
+
+    If the query does not get ready, it is stopped, and a progress bar shows the seconds.
+    """
     with ProcessGroup() as processes, contextlib.ExitStack() as progress:
         processes.start(ROLE, [*ROLE.split(), "--launched", str(folder)], None, {"TMPDIR": str(processes.folder)})
         child = processes.children[ROLE]
@@ -48,21 +51,24 @@ def spark_beside(settings: RunSettings, folder: Path) -> Iterator[OnSecond]:
 
 
 def _is_ready(child: subprocess.Popen[bytes]) -> bool:
-    """Whether the child said that it is ready, before it ended and in time."""
+    """Return True once the child says that it is ready; False if it ends before that, or takes more than WARM_S."""
     assert child.stdout is not None
-    output, until_s = b"", time.monotonic() + WARM_S
+    output = b""
+    until_s = time.monotonic() + WARM_S
     with selectors.DefaultSelector() as selector:
         selector.register(child.stdout, selectors.EVENT_READ)
         while b'"ready"' not in output:
             if not selector.select(max(until_s - time.monotonic(), 0)):
                 return False
-            if not (chunk := os.read(child.stdout.fileno(), 1 << 12)):
+            chunk = os.read(child.stdout.fileno(), 4096)
+            if not chunk:
                 return False
             output += chunk
     return True
 
 
 def _came_to_its_end(child: subprocess.Popen[bytes]) -> bool:
+    """Wait for the child; return True if it ended without error within LAST_ROWS_S."""
     try:
         return child.wait(LAST_ROWS_S) == 0
     except subprocess.TimeoutExpired:

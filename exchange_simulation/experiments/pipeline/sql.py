@@ -74,20 +74,22 @@ def sql(
     With `bars_ns` there is a view of partial bars of this length, which the statement BARS merges.
     """
     # Over tables on this machine Python makes the partial bars, which leaves Java little to do.
-    tuning = compilers_for(tables) if bars_ns is None or local_path(tables) is None else {}
+    python_makes_bars = bars_ns is not None and local_path(tables) is not None
     is_served = is_connect(master)
-    with session_for(tables, master, settings if is_served else with_given(tuning, settings)) as spark:
+    if not is_served and not python_makes_bars:
+        settings = with_given(compilers_for(tables), settings)
+    with session_for(tables, master, settings) as spark:
         folder = ServedFolder(spark, tables) if is_served else dataset_folder(spark, tables)
-        there = create_views(spark, folder)
-        if bars_ns is not None and not STRETCHES.keys().isdisjoint(there):
-            create_partial_bars(spark, folder, there, bars_ns)
+        views = create_views(spark, folder)
+        if bars_ns is not None and not STRETCHES.keys().isdisjoint(views):
+            create_partial_bars(spark, folder, views, bars_ns)
         with users_mistake(BadQueryError):
             output(query(spark, statement))
     return 0
 
 
 def compilers_for(tables: str) -> dict[str, str]:
-    """The setting that lets Java use its second compiler: for tables that are large, or not on this machine.
+    """Return the setting that lets Java use its second compiler, if the tables are large or not on this machine.
 
     Over small tables that compiler would double a query's CPU time, since the query ends before it pays. A query over
     100,000,000 events is three times as fast with it.
@@ -99,8 +101,9 @@ def compilers_for(tables: str) -> dict[str, str]:
 
 
 def _check_names(rows: DataFrame) -> None:
-    """UserError if two columns have one name: a row by name would hold only the second one's value."""
-    if twice := [name for name in rows.columns if rows.columns.count(name) > 1]:
+    """Raise a UserError if two columns have one name: a row by name would hold only the second one's value."""
+    twice = [name for name in rows.columns if rows.columns.count(name) > 1]
+    if twice:
         raise UserError(f"two columns are called {twice[0]}: name one of them with AS, or use --csv")
 
 
@@ -120,33 +123,38 @@ def to_terminal(rows: DataFrame) -> None:
 
 
 def _columns(rows: DataFrame) -> list[TableColumn]:
-    """The table's columns: those before the first figure name a row, columns of numbers are aligned right."""
-    are_numbers = [kind.startswith(NUMBERS) for _, kind in rows.dtypes]
-    figures = [
-        name
-        for name, is_number in zip(rows.columns, are_numbers, strict=True)
-        if is_number and name not in NAMING_NUMBERS
-    ]
-    keys = rows.columns[: rows.columns.index(figures[0])] if figures else rows.columns
-    return [
-        TableColumn(name, "key" if place < len(keys) else "figure", from_right=is_number)
-        for place, (name, is_number) in enumerate(zip(rows.columns, are_numbers, strict=True))
-    ]
+    """Return the table's columns: those before the first figure name a row, columns of numbers are aligned right."""
+    columns = []
+    is_after_keys = False
+    for name, kind in rows.dtypes:
+        is_number = kind.startswith(NUMBERS)
+        if is_number and name not in NAMING_NUMBERS:
+            is_after_keys = True
+        columns.append(TableColumn(name, "figure" if is_after_keys else "key", from_right=is_number))
+    return columns
 
 
 def _shared_by_all(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The experiment and the run, if several rows have the same; none if the rows have no other columns."""
+    """Return the experiment and the run, if several rows have the same; none if the rows have no other columns."""
     if len(rows) < 2 or rows[0].keys() <= set(KEYS):
         return {}
-    return {name: rows[0][name] for name in KEYS if name in rows[0] and all(row[name] == rows[0][name] for row in rows)}
+    first = rows[0]
+    shared = {}
+    for name in KEYS:
+        if name in first and all(row[name] == first[name] for row in rows):
+            shared[name] = first[name]
+    return shared
 
 
 def _cell(value: Any) -> str:
+    """Return a value as the terminal's table shows it; of a list only its length."""
     if value is None:
         return ABSENT
     if isinstance(value, list | dict):
         return f"[{counted(len(value), 'values')}]"
-    return f"{value:,.6g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:,.6g}"
+    return str(value)
 
 
 def to_csv(rows: DataFrame) -> None:
@@ -168,16 +176,16 @@ def to_json(rows: DataFrame) -> None:
 
 
 def to_parquet(file: Path) -> Output:
-    """Write all rows to this file, which appears whole."""
+    """Return an output that writes all rows to this file, which appears whole. UserError if it cannot be written."""
 
     def write(rows: DataFrame) -> None:
-        found: pa.Table = rows.toArrow()
+        table: pa.Table = rows.toArrow()
         try:
             with whole_file(file) as out:
-                pyarrow.parquet.write_table(found, out)
+                pyarrow.parquet.write_table(table, out)
         except OSError as error:
             raise UserError(f"--parquet {file} cannot be written: {error.strerror or error}") from error
-        click.echo(f"{file}: {counted(found.num_rows, 'rows')}")
+        click.echo(f"{file}: {counted(table.num_rows, 'rows')}")
 
     return write
 

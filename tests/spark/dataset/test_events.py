@@ -22,7 +22,7 @@ from spark_runs import MadeUpRun
 from exchange.words import counted
 from exchange_simulation.cli.main import main
 from exchange_simulation.experiments.events import TABLES
-from exchange_simulation.experiments.pipeline.events import EventsOf, RecordedRun, write_events
+from exchange_simulation.experiments.pipeline.events import EventRows, RecordedRun, write_events
 from exchange_simulation.experiments.pipeline.sql import SAMPLES
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.market import OrderBook, orders
@@ -38,7 +38,7 @@ EVERY_NS = 400_000_000
 def rows_of(folder: Path, table: str) -> pd.DataFrame:
     run = RecordedRun(folder=folder, experiment="alone", run="x", policy="price-time", max_price=999)
     schema, _ = TABLES[table]
-    return pa.Table.from_batches(EventsOf(table, (run,))(0, [1]), schema).to_pandas()
+    return pa.Table.from_batches(EventRows(table, (run,))(0, [1]), schema).to_pandas()
 
 
 def test_every_answer_is_at_the_order_that_caused_it(tmp_path: Path) -> None:
