@@ -184,7 +184,6 @@ def spark_environment(java: Java, spark_home: Path, address: str | None = LOOPBA
         **({} if address is None else {"SPARK_LOCAL_IP": address}),
         "SPARK_LAUNCHER_OPTS": " ".join([*SHORT_LIVED, "-XX:-UsePerfData", "-Xlog:disable"]),
         "PYSPARK_PYTHON": sys.executable,
-        "PYTHONSAFEPATH": "1",  # Spark's Pythons import nothing from the user's folder
     }
 
 

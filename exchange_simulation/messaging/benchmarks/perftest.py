@@ -15,6 +15,7 @@ docs/bench-perftest.md says what is counted, and what stands in for a queue with
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -41,7 +42,9 @@ from exchange_simulation.messaging.streams import latency_figures, rates, wrong_
 from transports.base import Pattern
 from transports.registry import has_broker
 
-SHARED, USUAL, QUICK = "shared", 6, 2
+SHARED = "shared"
+CLIENTS_PER_QUEUE = 6
+CLIENTS_PER_QUEUE_WITH_QUICK = 2
 MODES = {SHARED: Pattern.QUEUE, "fanout": Pattern.FANOUT, "topic": Pattern.TOPIC}
 
 ROLES = click.IntRange(1, 10_000)
@@ -81,32 +84,37 @@ OPTIONS = (
 
 @dataclass(frozen=True)
 class Shape:
-    """How many publish to each queue or exchange, and how many subscribe; `both`: each client does both."""
+    """How many clients publish to each queue or exchange, and how many subscribe to it."""
 
     publishers: int
     subscribers: int
-    both: bool = False
+    publish_and_subscribe: bool = False
+    """Each client does both."""
 
     @classmethod
     def of(cls, settings: Settings) -> Shape:
-        """UserError for clients that no queue can have, or that do not know what they are."""
-        npubs, nsubs, clients = (settings.get(name) for name in ("npubs", "nsubs", "clients"))
+        """UserError if --clients is combined with --npubs, --nsubs or --mode, or is no multiple of --qt."""
+        npubs = settings.get("npubs")
+        nsubs = settings.get("nsubs")
+        clients = settings.get("clients")
         is_split = npubs is not None or nsubs is not None or settings["mode"] != SHARED
         if is_split and clients is not None:
-            both = "--clients publish to shared queues and subscribe to them"
-            raise UserError(f"{both}: leave out --npubs, --nsubs, --mode")
+            raise UserError(
+                "--clients publish to shared queues and subscribe to them: leave out --npubs, --nsubs, --mode"
+            )
         if is_split:
-            return cls(npubs or USUAL, nsubs or USUAL)
-        usual = QUICK if settings.get("quick") else USUAL
-        each, odd = divmod(clients or usual * settings["queues"], settings["queues"])
-        if odd or not each:
-            raise UserError(f"--clients is {clients}: give a multiple of --qt, which is {settings['queues']}")
-        return cls(each, each, both=True)
+            return cls(npubs or CLIENTS_PER_QUEUE, nsubs or CLIENTS_PER_QUEUE)
+        queues = settings["queues"]
+        default_per_queue = CLIENTS_PER_QUEUE_WITH_QUICK if settings.get("quick") else CLIENTS_PER_QUEUE
+        clients_per_queue, remainder = divmod(clients or default_per_queue * queues, queues)
+        if remainder or not clients_per_queue:
+            raise UserError(f"--clients is {clients}: give a multiple of --qt, which is {queues}")
+        return cls(clients_per_queue, clients_per_queue, publish_and_subscribe=True)
 
     @property
     def kinds(self) -> tuple[str, str]:
         """First words of the roles that publish, and of those that subscribe."""
-        return ("client", "client") if self.both else ("publisher", "subscriber")
+        return ("client", "client") if self.publish_and_subscribe else ("publisher", "subscriber")
 
 
 @dataclass(frozen=True)
@@ -136,37 +144,38 @@ class Destination:
         return self.published * (1 if self.is_queue else self.shape.subscribers)
 
     def roles(self, links: Links, rest_s: float) -> list[Role]:
-        """`rest_s` is that of each ConsumeShared."""
-        subscribing, publishing = self._ends(links)
+        """The roles at this destination. `rest_s`: seconds that a subscriber pauses between two reads."""
+        subscribing_ends, publishing_ends = self._ends(links)
         shares = Sharing(self.name, self.delivered)
         consume = ConsumeShared(self.size, self.shape.publishers, rest_s)
-        if self.shape.both:
-            both = replace(consume, count=self.count)
-            return [
-                Role(f"client {self.number}.{number + 1}", replace(both, publisher=number), ends, shares=shares)
-                for number, ends in enumerate(zip(publishing, subscribing, strict=True))
-            ]
-        subscribers = [
-            Role(f"subscriber {self.number}.{number}", consume, (end,), shares=shares)
-            for number, end in enumerate(subscribing, 1)
-        ]
-        publishers = [
-            Role(f"publisher {self.number}.{number + 1}", self._publish(number), (end,), True, shares)
-            for number, end in enumerate(publishing)
-        ]
-        return subscribers + publishers
+        roles = []
+        if self.shape.publish_and_subscribe:
+            for number, ends in enumerate(zip(publishing_ends, subscribing_ends, strict=True)):
+                task = replace(consume, count=self.count, publisher=number)
+                roles.append(Role(f"client {self.number}.{number + 1}", task, ends, shares=shares))
+            return roles
+        for number, end in enumerate(subscribing_ends):
+            roles.append(Role(f"subscriber {self.number}.{number + 1}", consume, (end,), shares=shares))
+        for number, end in enumerate(publishing_ends):
+            task_of_publisher = self._publish(number)
+            name = f"publisher {self.number}.{number + 1}"
+            roles.append(Role(name, task_of_publisher, (end,), True, shares))
+        return roles
 
     def _publish(self, number: int) -> Publish:
         return Publish(self.size, self.count, replies=0, publisher=number, subscribers=self.shape.subscribers)
 
     def _ends(self, links: Links) -> tuple[Sequence[LinkEnd], Sequence[LinkEnd]]:
-        """Ends of the subscribers, and of the publishers."""
+        """Return the ends of the subscribers, and those of the publishers.
+
+        Subscribers of a queue listen, and publishers connect to it; an exchange's publishers listen.
+        """
         name = str(self.number)
         if self.is_queue:
             listeners, connector = links.many(self.size, self.pattern, [()] * self.shape.subscribers, name=name)
             return listeners, [connector] * self.shape.publishers
         keys, subscribed = self._keys()
-        connections = self.shape.publishers * self.shape.subscribers
+        connections = self.shape.publishers * self.shape.subscribers  # all of them together share the bound on buffers
         listeners, connector = links.many(self.size * connections, self.pattern, keys, subscribed, name)
         return [connector] * self.shape.subscribers, listeners
 
@@ -177,18 +186,21 @@ class Destination:
         stem = f"perf.q{self.number}"
         return [(f"{stem}.p{number}",) for number in range(1, self.shape.publishers + 1)], (f"{stem}.#",)
 
-    def wrong_with(self, results: Results) -> list[str]:
-        """Sentences unless each message was delivered once, to one or to all, and each publisher's in order."""
+    def problems(self, results: Results) -> list[str]:
+        """Return sentences unless each message was delivered once, to one or to all, and each publisher's in order."""
         senders, receivers = (of_kind(results, f"{kind} {self.number}.") for kind in self.shape.kinds)
         if self.is_queue:
-            wrong = wrong_with(senders, receivers, self.published, shared=True)
+            reasons = wrong_with(senders, receivers, self.published, shared=True)
         else:
-            wrong = wrong_with_each(senders, receivers, self.published)
-        return [f"{self.name}: {reason}" for reason in wrong]
+            reasons = wrong_with_each(senders, receivers, self.published)
+        return [f"{self.name}: {reason}" for reason in reasons]
 
 
 def points(settings: Settings) -> list[Point]:
-    """UserError if a role at an exchange has too few descriptors: a brokerless one has two for each role it meets."""
+    """Return the benchmark's one point.
+
+    UserError if messages have no room for what they hold, or if roles at an exchange may open too few descriptors.
+    """
     from exchange_simulation.messaging.payload import NUMBERED
 
     size = settings["size"]
@@ -210,7 +222,7 @@ def points(settings: Settings) -> list[Point]:
 def count_of(settings: Settings) -> int:
     """Number of messages of each publisher."""
     multiple = Shape.of(settings).subscribers if settings["mode"] == SHARED else 1
-    return int(-(-settings["count"] // multiple) * multiple)
+    return math.ceil(settings["count"] / multiple) * multiple
 
 
 def destinations_of(settings: Settings) -> list[Destination]:
@@ -223,42 +235,46 @@ def destinations_of(settings: Settings) -> list[Destination]:
 
 def roles(cell: Cell, links: Links) -> list[Role]:
     destinations = destinations_of(cell.settings)
-    rests_s = rest_s(sum(each.shape.subscribers for each in destinations))
-    return [role for each in destinations for role in each.roles(links, rests_s)]
+    pause_s = rest_s(sum(destination.shape.subscribers for destination in destinations))
+    return [role for destination in destinations for role in destination.roles(links, pause_s)]
 
 
 def judge(cell: Cell, results: Results) -> list[str]:
-    return [wrong for each in destinations_of(cell.settings) for wrong in each.wrong_with(results)]
+    return [problem for destination in destinations_of(cell.settings) for problem in destination.problems(results)]
 
 
 def figures(cell: Cell, results: Results) -> Figures:
-    """Rates of publishes, until a broker has taken the last, and of deliveries, until the last has come; latency.
+    """Return the rates of publishes, until a broker has taken the last, and of deliveries, until the last has come.
 
-    Both clocks start with the first publisher. All is published once all is delivered, whenever a client saw that.
-    A rate is left out if its clock ran too short.
+    Both clocks start with the first publisher. A rate is left out if its clock ran too short. Latency comes with them.
     """
-    publishers, subscribers = (list(of_kind(results, kind).values()) for kind in Shape.of(cell.settings).kinds)
-    start_ns = min(each.first_ns for each in publishers)
-    end_ns = max(each.last_ns for each in subscribers)
-    published_ns = max(each.details.get("published_ns", each.last_ns) for each in publishers)
-    published = sum(each.sent for each in publishers)
-    delivered = sum(each.received for each in subscribers)
-    inward = rates(cell.size, published, min(published_ns, end_ns) - start_ns)
+    publishing_kind, subscribing_kind = Shape.of(cell.settings).kinds
+    publishers = list(of_kind(results, publishing_kind).values())
+    subscribers = list(of_kind(results, subscribing_kind).values())
+    start_ns = min(publisher.first_ns for publisher in publishers)
+    end_ns = max(subscriber.last_ns for subscriber in subscribers)
+    last_taken_ns = max(publisher.details.get("published_ns", publisher.last_ns) for publisher in publishers)
+    # A publisher may learn late that its last message was taken: nothing is published after the last delivery.
+    published_ns = min(last_taken_ns, end_ns)
+    published = sum(publisher.sent for publisher in publishers)
+    delivered = sum(subscriber.received for subscriber in subscribers)
+    inward = rates(cell.size, published, published_ns - start_ns)
     outward = rates(cell.size, delivered, end_ns - start_ns)
-    found: Figures = {"transfers": published + delivered}
+    packing = cell.settings.get("packing", 1)
+    figures: Figures = {"transfers": published + delivered}
     if outward:
-        found |= {
-            "transfers_per_s": found["transfers"] / outward["seconds"],
-            "deliveries_per_s": outward["messages_per_s"],
-            "megabytes_per_s": outward["megabytes_per_s"],
-            "seconds": outward["seconds"],
-        }
+        figures["transfers_per_s"] = figures["transfers"] / outward["seconds"]
+        figures["deliveries_per_s"] = outward["messages_per_s"]
+        figures["megabytes_per_s"] = outward["megabytes_per_s"]
+        figures["seconds"] = outward["seconds"]
     if inward:
-        found |= {"publishes_per_s": inward["messages_per_s"], "published_megabytes_per_s": inward["megabytes_per_s"]}
-    if (packing := cell.settings.get("packing", 1)) > 1:
-        packed = (("packed_in_per_s", inward), ("packed_out_per_s", outward))
-        found |= {name: packing * own["messages_per_s"] for name, own in packed if own}
-    return {**found, **latency_figures(subscribers, "latency")}
+        figures["publishes_per_s"] = inward["messages_per_s"]
+        figures["published_megabytes_per_s"] = inward["megabytes_per_s"]
+    if packing > 1 and inward:
+        figures["packed_in_per_s"] = packing * inward["messages_per_s"]
+    if packing > 1 and outward:
+        figures["packed_out_per_s"] = packing * outward["messages_per_s"]
+    return {**figures, **latency_figures(subscribers, "latency")}
 
 
 def _over_time(title: str, unit: str, **series: str) -> Plot:
@@ -323,7 +339,7 @@ BENCHMARK = BenchmarkDefinition(
         ),
         Makes(
             "5.2, 1:4",
-            "what a fan-out of four leaves",
+            "the rate with a fan-out to four subscribers",
             "--transport amqp --mode fanout --npubs 1 --nsubs 4 --packing 16 --delivery confirmed",
         ),
         Makes(

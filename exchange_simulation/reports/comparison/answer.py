@@ -11,6 +11,7 @@ from math import log, log10
 
 from exchange.estimates import IntervalEstimate
 from exchange.json_records import Record
+from exchange.unique import unique
 from exchange.words import counted
 from exchange_simulation.launching.metrics import COMPARISON_METRICS
 from exchange_simulation.reports.exports import grouped
@@ -66,11 +67,6 @@ def _contender_alone(contender: str, arms: list[Record]) -> str:
     if timed and not lost and not unmeasured:
         clauses.append("every rate was kept")
     return f"{contender}: {'; '.join(clauses) or 'nothing was measured'}"
-
-
-def unique(words: list[str]) -> list[str]:
-    """Return each text once, in the order in which they first appear."""
-    return list(dict.fromkeys(words))
 
 
 def _comparisons(record: Record) -> list[str]:

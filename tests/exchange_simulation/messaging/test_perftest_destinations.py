@@ -66,12 +66,12 @@ def test_a_subscriber_of_an_exchange_may_miss_no_message() -> None:
         return RoleResult(received=received, wrong={"left out": left_out} if left_out else {})
 
     roles = {"publisher 1.1": RoleResult(sent=10), "subscriber 1.1": told(10, 0), "subscriber 1.2": told(9, 1)}
-    assert Destination(1, Pattern.FANOUT, 64, 10, Shape(1, 2)).wrong_with(roles) == [
+    assert Destination(1, Pattern.FANOUT, 64, 10, Shape(1, 2)).problems(roles) == [
         "exchange 1: the subscriber 1.2 received 9 messages instead of 10",
         "exchange 1: subscriber 1.2: 1 messages left out",
     ]
     dealt = roles | {"subscriber 1.1": told(6, 4), "subscriber 1.2": told(4, 6)}
-    assert Destination(1, Pattern.QUEUE, 64, 10, Shape(1, 2)).wrong_with(dealt) == []
+    assert Destination(1, Pattern.QUEUE, 64, 10, Shape(1, 2)).problems(dealt) == []
 
 
 class Together:
@@ -194,7 +194,7 @@ def test_a_quick_perftest_has_two_clients_on_each_queue() -> None:
 
 def test_an_older_record_has_publishers_and_subscribers() -> None:
     shape = Shape.of({**SETTINGS, "npubs": 3, "nsubs": 2})
-    assert shape == Shape(3, 2, both=False)
+    assert shape == Shape(3, 2, publish_and_subscribe=False)
 
 
 @pytest.mark.parametrize(
