@@ -1,4 +1,4 @@
-"""Sessions, in which a role uses its links with patience; and round trips, compiled over a link that lends its calls.
+"""Sessions, in which a role uses its links with patience. round_trips.py has round trips in compiled code.
 
 Everything works by the calls that every link has. A link may offer better calls of its own besides: it has the methods
 of `CountsSubscribers`, and imports nothing for that.

@@ -26,7 +26,10 @@ def is_number(value: object) -> TypeGuard[float]:
 
 
 def three_digits(value: float) -> str:
-    """Return at least three significant digits, thousands separated. For example: 0.0512, 7.13, 94.0, 1,240"""
+    """Return three significant digits or all of an integer part, at most four decimals, thousands separated.
+
+    For example: 0.0012, 0.0512, 7.13, 94.0, 1,240
+    """
     for limit, decimals in ((100, 0), (10, 1), (1, 2), (0.1, 3)):
         if abs(value) >= limit:
             return f"{value:,.{decimals}f}"

@@ -227,12 +227,12 @@ class Connection:
         except BlockingIOError:
             return
         except OSError as error:
-            raise self._gone(error.strerror or str(error)) from error
+            raise self.peer_gone(error.strerror or str(error)) from error
         if came == 0:
-            raise self._gone("it closed the connection")
+            raise self.peer_gone("it closed the connection")
         numbers[END] = end + came
 
-    def _gone(self, why: str) -> PeerGone:
+    def peer_gone(self, why: str) -> PeerGone:
         """The error of a connection that ended. An error that the server reported before its end replaces `why`."""
         with contextlib.suppress(PeerGone):
             control = self.next_control()
@@ -341,7 +341,7 @@ class Connection:
             except BlockingIOError:
                 return False
             except OSError as error:
-                raise self._gone(error.strerror or str(error)) from error
+                raise self.peer_gone(error.strerror or str(error)) from error
 
     @property
     def has_unsent(self) -> bool:

@@ -89,7 +89,7 @@ class NatsLink(Link):
         if control.operation == "PING":
             self._connection.write(b"PONG\r\n")
         elif control.operation == "-ERR":
-            raise PeerGone(self._connection.in_words(control))
+            raise self._connection.peer_gone(self._connection.in_words(control))
         elif control.operation in ("MSG", "HMSG"):
             self._handle_message(control)
         return True
@@ -232,6 +232,7 @@ class NatsConnector(NatsLink):
     def __init__(self, address: Address, base: str, connection: Connection, name: str) -> None:
         super().__init__(address, base, connection, name)
         connection.publish_to(f"{base}.in")
+        self._check_peers()
 
     def _check_peers(self) -> None:
         """Greet the listener until it answers; then as every link."""
@@ -279,7 +280,7 @@ def listen(address: Address) -> Link:
     try:
         asker = secrets.token_hex(8)
         connection.ask(_subscription(f"{base}.nobody.{asker}.*", PLACE_SUBSCRIPTION))
-        if not _has_no_listener(connection, base, asker, ARE_YOU_THERE):
+        if not _has_no_listener(connection, base, asker):
             raise CannotListen(
                 f"{address.masked_url} has a listener of this name already: choose another server or name"
             )
@@ -302,23 +303,22 @@ def connect(address: Address, until_ns: int) -> Link:
     connection = Connection.open(address, until_ns)
     try:
         connection.ask(_subscription(f"{base}.nobody.{name}.*", NOBODY_SUBSCRIPTION))
-        hello = HELLO + b" " + name.encode()
-        while _has_no_listener(connection, base, name, hello):
+        while _has_no_listener(connection, base, name):
             if time.monotonic_ns() >= until_ns:
                 raise PeerGone(f"nobody listens at the NATS server {address.masked_url}")
             Sleeper([]).sleep(time.monotonic_ns() + HELLO_EVERY_NS)
         frames = f"{base}.out" if address.fan_in else f"{base}.out.{name}"
         words_line = _subscription(f"{base}.words.{name}", WORD_SUBSCRIPTION)
         frames_line = _subscription(frames, FRAME_SUBSCRIPTION)
-        connection.write(words_line + frames_line)
+        connection.write(words_line + frames_line)  # before the hello: a listener sends as soon as it has heard that
     except BaseException:
         connection.close()
         raise
     return NatsConnector(address, base, connection, name)
 
 
-def _has_no_listener(connection: Connection, base: str, name: str, words: bytes) -> bool:
-    """Publish words to the listener. True if the server answers that nobody has subscribed."""
-    line = f"PUB {base}.words {base}.nobody.{name}.{LISTENER} {len(words)}\r\n".encode()
-    answers = connection.ask(line + words + b"\r\n")
+def _has_no_listener(connection: Connection, base: str, name: str) -> bool:
+    """Ask whether a listener is there. True if the server answers that nobody has subscribed."""
+    line = f"PUB {base}.words {base}.nobody.{name}.{LISTENER} {len(ARE_YOU_THERE)}\r\n".encode()
+    answers = connection.ask(line + ARE_YOU_THERE + b"\r\n")
     return any(answer.operation == "HMSG" and answer.payload.startswith(NO_RESPONDERS) for answer in answers)

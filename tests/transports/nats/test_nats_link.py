@@ -12,7 +12,7 @@ from transports.base import BadAddress, Pattern, PeerGone
 from transports.declaration import RunningBroker
 from transports.frames import FrameBatch
 from transports.lending import lent_by
-from transports.nats.connection import PASSWORD
+from transports.nats.connection import PASSWORD, Connection
 from transports.registry import connect, listen
 
 INFO = b'INFO {"version":"2.10.0","max_payload":1048576}\r\n'
@@ -39,6 +39,38 @@ def test_a_pair_that_lost_its_peer_is_open_to_the_next_one(nats: RunningBroker) 
         until(lambda: lent_by(listener) is not None, listener, successor)
         greet(successor, listener)
         successor.close()
+
+
+def test_a_frame_sent_right_after_the_hello_reaches_the_connector(
+    nats: RunningBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server drops a frame for a connector that has not subscribed to frames yet."""
+    listener = listen(nats.url, TOKEN)
+    frames, first = FrameBatch.of(b"at once"), 0
+    write = Connection.write
+
+    def listener_is_quicker(connection: Connection, line: bytes) -> None:
+        nonlocal first
+        if b".out." in line:
+            listener.wait(time.monotonic_ns() + 50_000_000)
+            listener.wait(time.monotonic_ns())
+            first = listener.send(frames, first)
+        write(connection, line)
+
+    monkeypatch.setattr(Connection, "write", listener_is_quicker)
+    connector = connect(nats.url, TOKEN, deadline_ns())
+    received = FrameBatch()
+
+    def has_come() -> bool:
+        nonlocal first
+        if first < frames.count:
+            first = listener.send(frames, first)
+        return connector.receive(received) > 0
+
+    until(has_come, listener, connector)
+    assert list(received) == [b"at once"]
+    connector.close()
+    listener.close()
 
 
 def test_a_second_connector_of_a_pair_is_refused_in_words(nats: RunningBroker) -> None:
@@ -86,7 +118,10 @@ def test_a_server_that_hangs_up_on_a_slow_consumer_is_quoted() -> None:
     answers = (INFO, b"", b"PONG\r\n", b"", b"PONG\r\n", b"", b"", nobody, b"", b"", b"-ERR 'Slow Consumer'\r\n")
     with server_that_sends(*answers) as url:
         link = listen(url, TOKEN)
-        with pytest.raises(PeerGone, match=r"Slow Consumer: it had more for us than it keeps.*max_pending"):
+        with pytest.raises(
+            PeerGone,
+            match=r"the NATS server at .* went away: Slow Consumer: it had more for us than it keeps.*max_pending",
+        ):
             until(lambda: link.receive(FrameBatch()) > 0, link)
         link.close()
 
