@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from exchange.percentiles import FIGURES
 from exchange.second_columns import RATES
 from exchange_simulation.reports.exports import flat, trial_rows
-from exchange_simulation.reports.formats import has_enough_orders, three_digits
+from exchange_simulation.reports.formats.few_orders import has_enough_orders
+from exchange_simulation.reports.formats.numbers import three_digits
 
 if TYPE_CHECKING:
     import pandas

@@ -12,7 +12,7 @@ import psutil
 from exchange_simulation.launching.errors import UserError, users_mistake
 from exchange_simulation.launching.options import json_option
 from exchange_simulation.reports.exports import print_json
-from exchange_simulation.reports.formats import duration_in_words
+from exchange_simulation.reports.formats.times import duration_in_words
 from transports.rabbitmq import NodeAddress, NodeSettings, RabbitMqError, reclaim, running_node, start_standing_node
 
 NONE_UP = "no broker is up; `exchange broker start` starts one"

@@ -19,7 +19,7 @@ from exchange_simulation.messaging.cell_turns import measure_in_turns
 from exchange_simulation.messaging.measurements import Measurements
 from exchange_simulation.messaging.setup import BenchmarkPlan, Setup, check_cells, plan_of
 from exchange_simulation.repeats.noise_rule import RedoRule
-from exchange_simulation.reports.formats import duration_in_words
+from exchange_simulation.reports.formats.times import duration_in_words
 from transports.base import TransportError
 
 INTERRUPTED = "interrupted"

@@ -16,7 +16,8 @@ from exchange_simulation.messaging.report import reasons_in_words
 from exchange_simulation.messaging.setup import Setup
 from exchange_simulation.repeats.noise_rule import Redos
 from exchange_simulation.repeats.turns import in_turns
-from exchange_simulation.reports.formats import duration_in_words, number
+from exchange_simulation.reports.formats.numbers import number_text
+from exchange_simulation.reports.formats.times import duration_in_words
 
 TOO_SHORT = "too short to be timed: give a "
 LONGER, MOST_TIMES_LONGER = 4, 4**4
@@ -114,4 +115,4 @@ def _report_progress(
 def _figures_in_words(benchmark: BenchmarkDefinition, figures: Figures) -> str:
     """The main figures; the table has all."""
     columns = [column for column in benchmark.columns if column.with_interval and column.name in figures]
-    return ", ".join(f"{number(figures[column.name])} {column.title}" for column in columns)
+    return ", ".join(f"{number_text(figures[column.name])} {column.title}" for column in columns)

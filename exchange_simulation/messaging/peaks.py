@@ -11,7 +11,7 @@ from typing import Any
 from exchange.words import counted
 from exchange_simulation.messaging.benchmark import Makes, Plot, Published, size_in_words
 from exchange_simulation.reports.exports import grouped
-from exchange_simulation.reports.formats import number
+from exchange_simulation.reports.formats.numbers import number_text
 
 PEAKS = {  # MQSeries and MSMQ with one client (table 4), and with 1 to 8 (table 5), kB/s
     100: (51.0, 3.0, 51.0, 12.0), 512: (270.0, 15.5, 270.0, 60.7), 1024: (510.6, 31.3, 510.6, 125.3),
@@ -79,14 +79,14 @@ def _peak(series: str, rows: Sequence[Row]) -> str:
     if of_one:
         clauses.append(f"of one client {_best(of_one)}")
     alone = [row for row in of_one if row["point"]["threads"] == 1]
-    clauses += [f"response time, 1 client, 1 thread: {number(1e3 / _median(row, RATE))} ms" for row in alone]
+    clauses += [f"response time, 1 client, 1 thread: {number_text(1e3 / _median(row, RATE))} ms" for row in alone]
     return f"{series}: {'; '.join(clauses)}"
 
 
 def _best(rows: Sequence[Row]) -> str:
     best = max(rows, key=lambda row: _median(row, KB))
     cell = f"{counted(best['point']['clients'], 'clients')}, {counted(best['point']['threads'], 'threads')}"
-    return f"{number(_median(best, KB))} kB/s ({cell})"
+    return f"{number_text(_median(best, KB))} kB/s ({cell})"
 
 
 def _left_by_preloading(curves: Mapping[str, Sequence[Row]]) -> Iterator[str]:
@@ -96,7 +96,7 @@ def _left_by_preloading(curves: Mapping[str, Sequence[Row]]) -> Iterator[str]:
         same = {**last["point"], "preloaded": 0}
         first = next((row for row in rows if row["point"] == same), None)
         if first is not None and last is not first:
-            share = number(100 * _median(last, RATE) / _median(first, RATE))
+            share = number_text(100 * _median(last, RATE) / _median(first, RATE))
             yield f"{series}: with {last['point']['preloaded']:,} preloaded, {share} % of the rate without"
 
 
@@ -108,7 +108,8 @@ def _gained_by_not_waiting(rows: Sequence[Row]) -> Iterator[str]:
         if ahead and waits:
             best = max(_median(row, RATE) for row in ahead)
             other = max(_median(row, RATE) for row in waits)
-            yield f"{series}: {number(best / other)} times the replies/s where threads do not wait for their replies"
+            ratio = number_text(best / other)
+            yield f"{series}: {ratio} times the replies/s where threads do not wait for their replies"
 
 
 def _published_peaks() -> Iterator[Published]:

@@ -25,7 +25,7 @@ from exchange_simulation.reports.drawing.chart import (
 from exchange_simulation.reports.drawing.colours import MUTED, line_colours
 from exchange_simulation.reports.drawing.figures import Drawing, Figure, drawings
 from exchange_simulation.reports.exports import grouped
-from exchange_simulation.reports.formats import axis_number
+from exchange_simulation.reports.formats.numbers import axis_number
 
 STYLES = ("-", ":")
 MOST_LINES = 8

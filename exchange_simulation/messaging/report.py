@@ -21,7 +21,7 @@ from exchange_simulation.reports.comparison.answer import answers, headline, oth
 from exchange_simulation.reports.comparison.sentences import how_tested, sureness
 from exchange_simulation.reports.comparison.table import show_ratios
 from exchange_simulation.reports.exports import ReportOptions, grouped, page_writer, print_report
-from exchange_simulation.reports.formats import ABSENT, number
+from exchange_simulation.reports.formats.numbers import ABSENT, number_text
 from exchange_simulation.reports.tables import FoldingTable, key, plain_table, terminal, warning
 
 PAGE = "bench.html"
@@ -228,7 +228,7 @@ def _network_in_words(network: Mapping[str, Any] | None) -> list[str]:
     """Return sentences on the network between the roles, and why it is not the one that was asked for."""
     if network is None:
         return []
-    trips = "; ".join(f"{roles} {number(each['median'])} us" for roles, each in network["round_trip_us"].items())
+    trips = "; ".join(f"{roles} {number_text(each['median'])} us" for roles, each in network["round_trip_us"].items())
     others = [f"not the network that was asked for: {'; '.join(network['flags'])}"] if network["flags"] else []
     return [f"network {network['profile']}, by {network['mechanism']}; round trips: {trips}", *others]
 
@@ -275,7 +275,7 @@ def _in_words(column: Column, estimate: Mapping[str, Any] | None) -> str:
     """
     if estimate is None:
         return ABSENT
-    value = number(estimate["median"]) if column.exact else short(estimate["median"])
+    value = number_text(estimate["median"]) if column.exact else short(estimate["median"])
     return f"{value} {_short_interval(estimate)}".rstrip() if column.with_interval else value
 
 
@@ -284,7 +284,7 @@ def short(value: float) -> str:
     for least, factor, letter in ((999_500, 1e6, "M"), (9_995, 1e3, "k")):
         if value >= least:
             return f"{value / factor:.3g} {letter}"
-    return number(value)
+    return number_text(value)
 
 
 def _short_interval(estimate: Mapping[str, Any]) -> str:
@@ -354,7 +354,7 @@ def page_html(record: Mapping[str, Any]) -> str:
     from exchange_simulation.reports.drawing.templates import templates
 
     of_pages = templates(
-        Path(__file__).parent, in_words=reasons_in_words, short=short, interval=_short_interval, number=number
+        Path(__file__).parent, in_words=reasons_in_words, short=short, interval=_short_interval, number=number_text
     )
     record = judged(dict(record))
     comparison = comparison_of(record)

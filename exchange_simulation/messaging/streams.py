@@ -27,7 +27,7 @@ from exchange_simulation.messaging.benchmark import (
 from exchange_simulation.messaging.flow import Consume, ConsumeShared, Publish, rest_s
 from exchange_simulation.messaging.options import RATES, SECONDS
 from exchange_simulation.messaging.roles import LinkEnd, Links, Role, RoleResult, of_kind, stopped_in_words
-from exchange_simulation.reports.formats import has_enough_orders
+from exchange_simulation.reports.formats.few_orders import has_enough_orders
 
 LEAST_SPAN_NS = 10_000_000
 """A receiver's clock that ran for less tells no rate: a full buffer is drained faster than anything can be sent."""

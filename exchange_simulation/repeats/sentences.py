@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from exchange.estimates import IntervalEstimate
 from exchange.words import counted
 from exchange_simulation.repeats.sign_flips import CAUTION, repeats_needed
-from exchange_simulation.reports.formats import interval, times
+from exchange_simulation.reports.formats.ratios import interval_in_words, ratio_in_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +45,8 @@ def differ(finding: Finding) -> str:
         smaller = finding.first
         factor = inverse(finding.ratio)
         agreed = finding.lower
-    says = finding.says.format(larger=larger, smaller=smaller, times=times(factor.value))
-    return f"{says} {interval(factor)}, in {agreed} of {counted(finding.repeats, 'repeats')}"
+    says = finding.says.format(larger=larger, smaller=smaller, times=ratio_in_words(factor.value))
+    return f"{says} {interval_in_words(factor)}, in {agreed} of {counted(finding.repeats, 'repeats')}"
 
 
 def cannot_tell(finding: Finding) -> str:
@@ -58,7 +58,7 @@ def cannot_tell(finding: Finding) -> str:
     low, high = finding.ratio.low, finding.ratio.high
     holds_one = low is None or high is None or low <= 1.0 <= high
     lead = "cannot tell" if holds_one else "too close to call, under 1%"
-    ratio = f"{times(finding.ratio.value)} {interval(finding.ratio)}"
+    ratio = f"{ratio_in_words(finding.ratio.value)} {interval_in_words(finding.ratio)}"
     return f"{lead}: {finding.first} / {finding.second} is {ratio}, {how_often}"
 
 
@@ -69,7 +69,7 @@ def too_few_repeats(finding: Finding, needed: int) -> str:
     """
     return (
         f"cannot tell from {counted(finding.repeats, 'repeats')}, {needed} are needed: "
-        f"{finding.first} / {finding.second} is {times(finding.ratio.value)}, "
+        f"{finding.first} / {finding.second} is {ratio_in_words(finding.ratio.value)}, "
         f"below 1 in {finding.lower} of {finding.repeats}"
     )
 

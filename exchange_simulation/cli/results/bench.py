@@ -43,9 +43,9 @@ class BenchKind(FolderKind):
         return {"figures": list(_figures(first, second))}
 
     def show_findings(self, difference: Record) -> None:
-        from exchange_simulation.reports.formats import rounded
+        from exchange_simulation.reports.formats.estimates import median_text
 
-        print_rows("what was found", difference["figures"], lambda _, figure: rounded(figure), with_ratio=True)
+        print_rows("what was found", difference["figures"], lambda _, figure: median_text(figure), with_ratio=True)
 
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:  # noqa: ARG002
         from exchange_simulation.messaging.running import BenchmarkOutput, run_again

@@ -17,7 +17,8 @@ from exchange.json_records import Record, section
 from exchange.unique import unique
 from exchange_simulation.experiments.trials.conditions import DIFFERS_BY_RUN
 from exchange_simulation.launching.notices import holding
-from exchange_simulation.reports.formats import condition, number
+from exchange_simulation.reports.formats.numbers import number_text
+from exchange_simulation.reports.formats.settings import condition_in_words
 from exchange_simulation.reports.tables import figure, key, plain_table, terminal, words
 
 ABSENT = "absent"
@@ -93,7 +94,7 @@ def setting_words(field: str, value: Any) -> str:
     """
     path = field.partition(" of ")[0]
     name = path.rpartition(".")[2]
-    _, words = condition(name, value)
+    _, words = condition_in_words(name, value)
     return words
 
 
@@ -134,4 +135,4 @@ def _show(part: Part, style: str = "") -> None:
 def _ratio(row: Record) -> str:
     if "ratio" not in row:
         return "-"
-    return number(row["ratio"]) if row["ratio"] >= 100 else f"{row['ratio']:#.3g}"
+    return number_text(row["ratio"]) if row["ratio"] >= 100 else f"{row['ratio']:#.3g}"

@@ -17,7 +17,7 @@ from exchange_simulation.launching.record.begun import repair
 from exchange_simulation.launching.record.machine import host_facts, versions
 from exchange_simulation.launching.record.reading import UnknownSettings, settings_as_written
 from exchange_simulation.launching.transport_settings import with_transport_defaults
-from exchange_simulation.reports.formats import plain
+from exchange_simulation.reports.formats.settings import setting_text
 
 NEEDED_SETTINGS = ("transport", "orders_per_s", "orders", "seed")
 """Settings that a record must name. Other settings may be missing: their defaults are the behaviour before them."""
@@ -56,7 +56,7 @@ def differences_since(then: Record, settings: RunSettings | None = None) -> Iter
 
 
 def _value(row: Record, side: str) -> str:
-    return plain(row[side]) if side in row else ABSENT
+    return setting_text(row[side]) if side in row else ABSENT
 
 
 def _other_meeting_place(record: Record, settings: RunSettings) -> str | None:

@@ -9,7 +9,8 @@ from exchange.unique import unique
 from exchange.words import counted
 from exchange_simulation.cli.results.kind import ListedFolder
 from exchange_simulation.launching.record.reading import UNFINISHED
-from exchange_simulation.reports.formats import has_enough_orders, is_number
+from exchange_simulation.reports.formats.few_orders import has_enough_orders
+from exchange_simulation.reports.formats.numbers import is_number
 
 ABSENT = "-"
 FIGURES = ("over", "orders/s", "p50 us", "p99 us")

@@ -14,7 +14,9 @@ from exchange_simulation.cli.results.kind import FolderKind, ListedFolder
 from exchange_simulation.cli.results.rerun import settings_of_record, warn_of_differences
 from exchange_simulation.launching.metrics import COMPARISON_METRICS, NAGLE_METRICS, Metric, number_at, orders_measured
 from exchange_simulation.launching.record.noise import noise_words
-from exchange_simulation.reports.formats import condition, has_enough_orders, number, plain
+from exchange_simulation.reports.formats.few_orders import has_enough_orders
+from exchange_simulation.reports.formats.numbers import number_text
+from exchange_simulation.reports.formats.settings import condition_in_words, setting_text
 from exchange_simulation.reports.tables import key, plain_table, terminal, words
 from transports.registry import scheme_of
 
@@ -98,7 +100,7 @@ class RunKind(FolderKind):
         print_lines(_streams(difference))
         shown = (figure for figure in difference["figures"] if _has_enough_orders(difference, figure))
         figures = [{**figure, "field": _title(figure)} for figure in shown]
-        print_rows("figures", figures, lambda _, value: number(value), with_ratio=True)
+        print_rows("figures", figures, lambda _, value: number_text(value), with_ratio=True)
 
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:
         """Run again with the recorded settings. UserError if the record lacks a setting that a rerun needs."""
@@ -162,7 +164,7 @@ def _unlike_default(settings: Mapping[str, Any]) -> str:
 
 
 def _words(facts: Mapping[str, Any]) -> str:
-    return ", ".join(" ".join(condition(name, value)) for name, value in facts.items())
+    return ", ".join(" ".join(condition_in_words(name, value)) for name, value in facts.items())
 
 
 def _nodelay(sockets: list[dict[str, Any]]) -> Iterator[str]:
@@ -186,7 +188,7 @@ def _network(record: Record) -> str:
     facts = []
     for name in ("mechanism", "rate_bit_per_s", "delay_us"):
         if network.get(name) is not None:
-            facts.append(f"{name} {plain(network[name])}")
+            facts.append(f"{name} {setting_text(network[name])}")
     return f"{network['profile']}: {', '.join(facts)}"
 
 

@@ -12,7 +12,7 @@ from exchange_simulation.cli.results.difference import differing, print_lines, p
 from exchange_simulation.cli.results.kind import FolderKind, ListedFolder
 from exchange_simulation.cli.results.rerun import warn_of_differences
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.reports.formats import axis_number
+from exchange_simulation.reports.formats.numbers import axis_number
 
 
 class SimulationKind(FolderKind):

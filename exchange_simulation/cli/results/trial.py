@@ -16,7 +16,7 @@ from exchange_simulation.cli.results.kind import FolderKind, ListedFolder, unusa
 from exchange_simulation.cli.results.rerun import warn_of_differences
 from exchange_simulation.cli.trial_options import follow_up
 from exchange_simulation.launching.record.reading import UNFINISHED, Unusable, damage_named, read_record
-from exchange_simulation.reports.formats import with_middle_half
+from exchange_simulation.reports.formats.estimates import with_middle_half
 from transports.registry import scheme_of
 
 PLAN = "plan.json"

@@ -19,7 +19,7 @@ from rich.text import Text
 from exchange.words import counted
 from exchange_simulation.experiments.pipeline.run_sources import RunSources, find_runs
 from exchange_simulation.launching.errors import UserError, users_mistake
-from exchange_simulation.reports.formats import cell
+from exchange_simulation.reports.formats.few_orders import figure_cell
 from exchange_simulation.reports.tables import FoldingTable, key, plain_table, terminal
 from spark.dataset.folder import DatasetFolder, dataset_folder, served_to_change
 from spark.dataset.ingesting import EventTables, Ingested, ingest_runs
@@ -250,6 +250,6 @@ def _table(rows: list[dict[str, Any]]) -> FoldingTable:
     for experiment, arms in groupby(rows, lambda row: row["experiment"]):
         table.add_row(Text(experiment, "bold"))
         for arm in arms:
-            figures = (cell(arm, name, form) for name, form in COLUMNS.values())
+            figures = (figure_cell(arm, name, form) for name, form in COLUMNS.values())
             table.add_row(Text(f"  {arm['transport']} {arm['arm']}".rstrip()), *figures)
     return table

@@ -18,7 +18,7 @@ from exchange.words import counted
 from exchange_simulation.experiments.pipeline.jobs import session_for
 from exchange_simulation.launching.errors import UserError, users_mistake
 from exchange_simulation.launching.files import local_path, whole_file
-from exchange_simulation.reports.formats import ABSENT
+from exchange_simulation.reports.formats.numbers import ABSENT
 from exchange_simulation.reports.tables import TableColumn, plain_table, terminal
 from spark.dataset.bars import STRETCHES, create_partial_bars
 from spark.dataset.folder import ServedFolder, dataset_folder

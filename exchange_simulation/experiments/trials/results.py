@@ -15,7 +15,7 @@ from exchange_simulation.experiments.trials.verdicts import alpha_of, judge_all,
 from exchange_simulation.launching.metrics import Metric, orders_measured
 from exchange_simulation.launching.record.noise import noise_share
 from exchange_simulation.repeats.judging import PairVerdict, is_decided, statistics_of, verdict_as_dict
-from exchange_simulation.reports.formats import ends
+from exchange_simulation.reports.formats.estimates import middle_half_ends
 
 FILE = "comparison.json"
 
@@ -101,7 +101,7 @@ def _metric(arm: Observations, metric: Metric, seed: int) -> dict[str, Any]:
         return {}
     found: Record = _estimate(median(list(values.values()), seed), "median")
     found["by_repeat"] = {str(repeat): value for repeat, value in values.items()}
-    return {**found, "middle_half": ends(found) if len(values) > 1 else None}
+    return {**found, "middle_half": middle_half_ends(found) if len(values) > 1 else None}
 
 
 def _estimate(estimate: IntervalEstimate, name: str) -> dict[str, float | None]:

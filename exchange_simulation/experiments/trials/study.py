@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from exchange.words import counted
 from exchange_simulation.launching.metrics import COMPARISON_METRICS, NAGLE_METRICS, Metric
 from exchange_simulation.repeats.sentences import Finding, Wording, differ, inverse
-from exchange_simulation.reports.formats import interval, times
+from exchange_simulation.reports.formats.ratios import interval_in_words, ratio_in_words
 
 
 def hurts_or_helps(finding: Finding) -> str:
@@ -17,13 +17,15 @@ def hurts_or_helps(finding: Finding) -> str:
     """
     if finding.ratio.value < 1:
         factor = inverse(finding.ratio)
-        effect = f"hurts: {times(factor.value)} times slower"
+        effect = f"hurts: {ratio_in_words(factor.value)} times slower"
         agreed = finding.lower
     else:
         factor = finding.ratio
-        effect = f"helps: {times(factor.value)} times faster"
+        effect = f"helps: {ratio_in_words(factor.value)} times faster"
         agreed = finding.higher
-    return f"{finding.second} {effect} {interval(factor)}, in {agreed} of {counted(finding.repeats, 'repeats')}"
+    return (
+        f"{finding.second} {effect} {interval_in_words(factor)}, in {agreed} of {counted(finding.repeats, 'repeats')}"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

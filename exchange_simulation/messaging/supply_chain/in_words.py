@@ -15,7 +15,7 @@ from exchange_simulation.messaging.supply_chain.chain import Chain
 from exchange_simulation.messaging.supply_chain.messages import INTERACTIONS, AgentKind, Group
 from exchange_simulation.messaging.supply_chain.plan import SupplyChainPlan
 from exchange_simulation.messaging.supply_chain.topologies import HORIZONTAL, PER_BASE, VERTICAL
-from exchange_simulation.reports.formats import number
+from exchange_simulation.reports.formats.numbers import number_text
 from exchange_simulation.reports.tables import FoldingTable, key, plain_table, terminal, words
 from transports.registry import has_broker
 
@@ -131,8 +131,8 @@ def print_plan(plan: SupplyChainPlan, head: str) -> None:
     console = terminal()
     topology = plan.topology
     console.print(
-        f"{head}: {number(plan.received)} messages/s delivered of {number(plan.sent)}/s sent, "
-        f"{number(plan.received_kb)} kB/s"
+        f"{head}: {number_text(plan.received)} messages/s delivered of {number_text(plan.sent)}/s sent, "
+        f"{number_text(plan.received_kb)} kB/s"
     )
     locations = ", ".join(f"{topology.locations[kind]} {kind.name}" for kind in AgentKind)
     console.print(f"{locations}; {counted(topology.families, 'product families')}")
@@ -156,8 +156,8 @@ def _interactions(plan: SupplyChainPlan) -> FoldingTable:
             str(each),
             interaction.about,
             interaction.initiator.name,
-            number(topology.rates[each]),
-            number(topology.initiations_per_s(each)),
+            number_text(topology.rates[each]),
+            number_text(topology.initiations_per_s(each)),
             *_traffic(plan.of_interaction(each), plan),
         )
     return table
@@ -165,7 +165,7 @@ def _interactions(plan: SupplyChainPlan) -> FoldingTable:
 
 def _traffic(own: SupplyChainPlan, plan: SupplyChainPlan) -> list[str]:
     """Messages sent, and received, a second; percent of all that are received."""
-    return [number(own.sent), number(own.received), _share(own.received, plan.received)]
+    return [number_text(own.sent), number_text(own.received), _share(own.received, plan.received)]
 
 
 def _messages(plan: SupplyChainPlan) -> FoldingTable:
@@ -181,8 +181,8 @@ def _messages(plan: SupplyChainPlan) -> FoldingTable:
             message.name,
             f"{message.source.name} {message.target.name}",
             message.group.value,
-            number(flow.sent),
-            number(flow.received),
+            number_text(flow.sent),
+            number_text(flow.received),
             f"{flow.kb:.2f}",
             counted(len(chain.destinations(message)), kind),
         )
@@ -198,7 +198,7 @@ def _groups(plan: SupplyChainPlan) -> FoldingTable:
             WORDS[group],
             *_traffic(own, plan),
             f"{messages}",
-            number(own.received_kb),
+            number_text(own.received_kb),
             _share(own.received_kb, plan.received_kb),
             f"{kilobytes}",
         )
@@ -212,7 +212,7 @@ def _locations(plan: SupplyChainPlan) -> FoldingTable:
         if plan.topology.locations[kind]:
             parts = [plan.of_group(group) for group in Group]
             rates = [*(part.sent_by(kind) for part in parts), *(part.received_by(kind) for part in parts)]
-            table.add_row(kind.value, *(number(rate) if rate else "-" for rate in rates))
+            table.add_row(kind.value, *(number_text(rate) if rate else "-" for rate in rates))
     return table
 
 
@@ -246,8 +246,8 @@ def _each_interaction(found: Mapping[str, float]) -> Iterator[str]:
             p90_ms = found.get(f"{name}_p90_ms")
             ended = "none ended within the measured time"
             if p90_ms is not None:
-                ended = f"90 % ended within {number(p90_ms)} ms of due"
+                ended = f"90 % ended within {number_text(p90_ms)} ms of due"
             yield (
-                f"interaction {each}, {interaction.about}: {number(found[f'{name}_per_s'])} messages/s, "
+                f"interaction {each}, {interaction.about}: {number_text(found[f'{name}_per_s'])} messages/s, "
                 f"{found[f'{name}_off_plan_percent']:+.2f} % off the plan; {ended}"
             )

@@ -23,7 +23,7 @@ from exchange_simulation.reports.drawing.colours import BLUE, MUTED, ORANGE
 from exchange_simulation.reports.drawing.figures import Figure, drawings, write_figures
 from exchange_simulation.reports.drawing.templates import templates
 from exchange_simulation.reports.exports import ReportOptions, page_writer, print_report
-from exchange_simulation.reports.formats import axis_number
+from exchange_simulation.reports.formats.numbers import axis_number
 
 FILE = "capacity.json"
 DOTS = "Dots are probes: at 100 those that held, at 0 those that failed."

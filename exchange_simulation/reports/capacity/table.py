@@ -10,7 +10,7 @@ from exchange.json_records import LoadAxis, Record
 from exchange.words import counted
 from exchange_simulation.launching.metrics import Read, number_at
 from exchange_simulation.launching.record.noise import share_words
-from exchange_simulation.reports.formats import ABSENT, number, whole
+from exchange_simulation.reports.formats.numbers import ABSENT, number_text, whole_number
 from exchange_simulation.reports.tables import FoldingTable, key, plain_table, terminal, warning, words
 
 Columns = Mapping[str, Read]
@@ -54,7 +54,7 @@ def _evidence(record: Record) -> FoldingTable:
         runs = list(group)
         hold = f"{sum(run['holds'] for run in runs)} of {len(runs)}"
         why = next((run["why"] for run in runs if run["why"]), "")
-        in_words = whole if columns is COLUMNS else number
+        in_words = whole_number if columns is COLUMNS else number_text
         values = (_middle(runs, read) for read in columns.values())
         figures = (ABSENT if value is None else in_words(value) for value in values)
         table.add_row(f"{rate:,.0f}", hold, *figures, _noise(runs), why)

@@ -15,7 +15,8 @@ from exchange.unique import unique
 from exchange.words import counted
 from exchange_simulation.launching.metrics import COMPARISON_METRICS
 from exchange_simulation.reports.exports import grouped
-from exchange_simulation.reports.formats import interval, times, with_middle_half
+from exchange_simulation.reports.formats.estimates import with_middle_half
+from exchange_simulation.reports.formats.ratios import interval_in_words, ratio_in_words
 
 NAGLE = "nagle"
 P50 = "due_p50_us"
@@ -263,7 +264,7 @@ def _mark(record: Record, verdict: Record, scale: _RatioScale) -> Mark:
     high = verdict.get("high")
     return Mark(
         label=verdict["block"],
-        words=f"{times(ratio)} {interval(IntervalEstimate(ratio, low, high))}".rstrip(),
+        words=f"{ratio_in_words(ratio)} {interval_in_words(IntervalEstimate(ratio, low, high))}".rstrip(),
         agree=_agree(record, verdict),
         outcome=outcome,
         sentence=verdict["sentence"],

@@ -28,7 +28,9 @@ from exchange_simulation.reports.drawing.chart import (
 from exchange_simulation.reports.drawing.colours import ROLE_COLOURS, line_colours
 from exchange_simulation.reports.drawing.figures import Figure
 from exchange_simulation.reports.exports import grouped
-from exchange_simulation.reports.formats import axis_number, ends, has_enough_orders
+from exchange_simulation.reports.formats.estimates import middle_half_ends
+from exchange_simulation.reports.formats.few_orders import has_enough_orders
+from exchange_simulation.reports.formats.numbers import axis_number
 
 DRAWN = {NAGLE: ("mean", "p50")}
 """Completion times from due that a study's page draws against rate; all others draw USUALLY_DRAWN."""
@@ -113,7 +115,7 @@ def numbers_of_arms(points: Iterable[tuple[str, str, Record]], unit: str) -> Num
     for name, metric, arm in points:
         estimate = arm["metrics"].get(metric)
         if estimate:
-            rows.append((name, rate_of(arm), estimate["median"], *ends(estimate)))
+            rows.append((name, rate_of(arm), estimate["median"], *middle_half_ends(estimate)))
     return Numbers(columns, rows)
 
 
@@ -121,7 +123,7 @@ def draw_arms(axes: Axes, name: str, arms: list[Record], metric: str, colour: st
     """Draw the medians of arms against their rates; `dodge` moves their whiskers beside those of other lines."""
     x = np.array([rate_of(arm) for arm in arms]) * dodge
     measured = [arm["metrics"][metric] for arm in arms]
-    estimates = [(estimate["median"], *ends(estimate)) for estimate in measured]
+    estimates = [(estimate["median"], *middle_half_ends(estimate)) for estimate in measured]
     return draw_medians(axes, x, estimates, name, colour, full=[arm["held"] for arm in arms])
 
 

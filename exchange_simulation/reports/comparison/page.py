@@ -26,9 +26,10 @@ from exchange_simulation.reports.comparison.sentences import (
 from exchange_simulation.reports.drawing.figures import drawings
 from exchange_simulation.reports.drawing.templates import templates
 from exchange_simulation.reports.exports import page_writer
-from exchange_simulation.reports.formats import middle_half, number, rounded
+from exchange_simulation.reports.formats.estimates import median_text, middle_half
+from exchange_simulation.reports.formats.numbers import number_text
 
-TEMPLATES = templates(Path(__file__).parent, rounded=rounded, middle_half=middle_half, number=number)
+TEMPLATES = templates(Path(__file__).parent, rounded=median_text, middle_half=middle_half, number=number_text)
 COMPLETION = {clock: {name: f"{clock}_{name}_us" for name in FIGURES} for clock in ("due", "handed_over")}
 PACKETS = {"packets_per_order": "packets an order", "packet_bytes": "mean bytes", "packet_gap_us": "mean gap, us"}
 CPU = {"cpu_s_per_million": "in all", **{cpu_metric(name): name for name in COMPONENTS}}

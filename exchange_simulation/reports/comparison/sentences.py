@@ -11,7 +11,10 @@ from typing import Any, NamedTuple
 
 from exchange.json_records import Record
 from exchange_simulation.reports.exports import grouped
-from exchange_simulation.reports.formats import date_and_time, has_enough_orders, max_of, rate, rounded
+from exchange_simulation.reports.formats.estimates import median_text
+from exchange_simulation.reports.formats.few_orders import has_enough_orders, max_of
+from exchange_simulation.reports.formats.numbers import rate_text
+from exchange_simulation.reports.formats.times import date_and_time
 
 
 def title(record: Record) -> str:
@@ -27,7 +30,7 @@ def title(record: Record) -> str:
         words += f" over {', '.join(dict.fromkeys(transports))}"
     rates = {arm["settings"]["orders_per_s"] for arm in record["arms"]} - {None}
     if rates:
-        ends = dict.fromkeys([rate(min(rates)), rate(max(rates))])
+        ends = dict.fromkeys([rate_text(min(rates)), rate_text(max(rates))])
         words += f", at {' to '.join(ends)} orders/s"
     return words
 
@@ -104,7 +107,7 @@ def rate_and_name(arm: Record) -> tuple[str, str]:
 
     For example: ("8,000", "amqp, packing 10, arrivals poisson"), or ("max", "amqp")
     """
-    return rate(arm["settings"]["orders_per_s"]), arm["contender"] + beside_the_rate(arm)
+    return rate_text(arm["settings"]["orders_per_s"]), arm["contender"] + beside_the_rate(arm)
 
 
 def cpu_metric(component: str) -> str:
@@ -141,7 +144,7 @@ def completion(arm: Record, clock: str, name: str, words: Callable[[Record | Non
     """
     orders = arm.get("orders_measured")
     if not has_enough_orders(name, orders):
-        return f"{rounded(arm['metrics'].get(f'{clock}_max_us'))} ({max_of(orders or 0)})"
+        return f"{median_text(arm['metrics'].get(f'{clock}_max_us'))} ({max_of(orders or 0)})"
     return words(arm["metrics"].get(f"{clock}_{name}_us"))
 
 

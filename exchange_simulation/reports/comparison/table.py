@@ -29,7 +29,8 @@ from exchange_simulation.reports.comparison.sentences import (
     rate_and_name,
     sureness,
 )
-from exchange_simulation.reports.formats import number, rate, rounded, with_middle_half
+from exchange_simulation.reports.formats.estimates import median_text, with_middle_half
+from exchange_simulation.reports.formats.numbers import number_text, rate_text
 from exchange_simulation.reports.tables import FoldingTable, TableColumn, key, plain_table, terminal, warning
 
 STRIP = 25
@@ -70,7 +71,7 @@ def show_nagle(record: Record) -> None:
     console.print("\n[bold]packets between gateway and engine, or to and from the broker (table 1)[/bold]")
     packets = _nagle_table(record, PACKETS)
     for row in TABLE_1 if beside else ():
-        figures = (number(row.per_order), f"{row.mean_bytes}", f"{row.mean_gap_us}")
+        figures = (number_text(row.per_order), f"{row.mean_bytes}", f"{row.mean_gap_us}")
         packets.add_row(f"{row.orders_per_s:,}", "the paper's", f"Nagle {row.nagle}", *figures, style="dim")
     console.print(packets)
     for caveat in record["caveats"]:
@@ -123,7 +124,7 @@ def _completion(record: Record) -> FoldingTable:
     for arm in record["arms"]:
         clock = "handed_over" if _has_no_due_times(arm) else "due"
         figures = [completion(arm, clock, name, with_middle_half) for name in ("p50", "p99")]
-        figures.append(rounded(arm["metrics"].get("orders_per_s")))
+        figures.append(median_text(arm["metrics"].get("orders_per_s")))
         if is_any_saturated:
             figures.append(f"{arm['saturated']} of {len(arm['runs'])}" if arm["saturated"] else "")
         table.add_row(*rate_and_name(arm), *figures)
@@ -148,7 +149,7 @@ def _cpu(record: Record) -> FoldingTable:
         if is_compared:
             beyond = cpu_beyond(record, arm)
             figures.append(with_middle_half(beyond) if beyond else "")
-        figures += [rounded(arm["metrics"].get(cpu_metric(name))) for name in components]
+        figures += [median_text(arm["metrics"].get(cpu_metric(name))) for name in components]
         table.add_row(*rate_and_name(arm), *figures)
     return table
 
@@ -159,12 +160,12 @@ def _nagle_table(record: Record, metrics: Mapping[str, str]) -> FoldingTable:
     for arm in record["arms"]:
         figures = [_figure(arm, metric) for metric in metrics.values()]
         settings = arm["settings"]
-        table.add_row(rate(settings["orders_per_s"]), settings["transport"], arm["contender"], *figures)
+        table.add_row(rate_text(settings["orders_per_s"]), settings["transport"], arm["contender"], *figures)
     return table
 
 
 def _figure(arm: Record, metric: str) -> str:
-    words = with_middle_half if metric in WITH_INTERVAL else rounded
+    words = with_middle_half if metric in WITH_INTERVAL else median_text
     if metric not in COMPLETION.values():
         return words(arm["metrics"].get(metric))
     return completion(arm, "due", metric.removeprefix("due_").removesuffix("_us"), words)

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from exchange_simulation.reports.drawing.colours import GRID, INK, MUTED, STAND_INS
-from exchange_simulation.reports.formats import axis_number
+from exchange_simulation.reports.formats.numbers import axis_number
 
 # A point for each pixel of a small screen, so that the text stays legible there.
 WIDTH = 440

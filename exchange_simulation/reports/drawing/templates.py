@@ -13,7 +13,11 @@ from markupsafe import Markup
 
 from exchange.percentiles import FIGURES
 from exchange_simulation.reports.drawing.colours import DARK, LIGHT, css_variables
-from exchange_simulation.reports.formats import FORMATS, condition, date_and_time, has_enough_orders, is_number, max_of
+from exchange_simulation.reports.formats.few_orders import has_enough_orders, max_of
+from exchange_simulation.reports.formats.numbers import is_number
+from exchange_simulation.reports.formats.settings import condition_in_words
+from exchange_simulation.reports.formats.template_formats import TEMPLATE_FORMATS
+from exchange_simulation.reports.formats.times import date_and_time
 
 SHARED = Path(__file__).parent
 LINES = map(str.strip, (SHARED / "page.js").read_text(encoding="utf-8").splitlines())
@@ -31,7 +35,9 @@ def templates(folder: Path, **filters: Callable[..., Any]) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(formats=FORMATS, condition=condition, has_enough_orders=has_enough_orders, max_of=max_of)
+    environment.globals.update(
+        formats=TEMPLATE_FORMATS, condition=condition_in_words, has_enough_orders=has_enough_orders, max_of=max_of
+    )
     environment.globals.update(completion_figures=FIGURES)
     environment.globals.update(light=css_variables(LIGHT), dark=css_variables(DARK))
     environment.globals.update(script=Markup(SCRIPT), script_hash=Markup(SCRIPT_HASH))

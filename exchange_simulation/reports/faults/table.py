@@ -6,7 +6,8 @@ from rich.text import Text
 
 from exchange.json_records import Record
 from exchange.words import counted
-from exchange_simulation.reports.formats import ABSENT, time_in_words, whole
+from exchange_simulation.reports.formats.numbers import ABSENT, whole_number
+from exchange_simulation.reports.formats.times import time_in_words
 from exchange_simulation.reports.tables import FoldingTable, figure, indented, key, plain_table, terminal, words
 
 PHASES = ("before", "during", "after")
@@ -167,7 +168,7 @@ def _details(record: Record) -> FoldingTable:
 def _detail(cell: Record) -> list[str]:
     if "skipped" in cell:
         return [*[""] * 7, f"skipped: {cell['skipped']}"]
-    counts = (whole(cell["orders"][name]) for name in ("doubled", "reordered", "unreported"))
+    counts = (whole_number(cell["orders"][name]) for name in ("doubled", "reordered", "unreported"))
     p99_us = (cell["p99_us"].get(phase) for phase in PHASES)
     times = (ABSENT if us is None else time_in_words(us) for us in p99_us)
-    return [*counts, *times, whole(cell["exit_code"]), cell["said"]]
+    return [*counts, *times, whole_number(cell["exit_code"]), cell["said"]]

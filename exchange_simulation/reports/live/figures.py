@@ -11,7 +11,7 @@ from exchange.records import COMPLETION, PROCESS, TRAFFIC
 from exchange.second_columns import COLUMNS, Unit
 from exchange.second_figures import Fact, Facts
 from exchange.seconds import is_analysed
-from exchange_simulation.reports.formats import has_enough_orders
+from exchange_simulation.reports.formats.few_orders import has_enough_orders
 
 SECONDS = 60
 

@@ -10,7 +10,8 @@ from rich.text import Text
 from exchange.second_columns import COLUMNS, Unit
 from exchange.settings import RunSettings
 from exchange.words import pairs_clause
-from exchange_simulation.reports.formats import duration_in_words, rate
+from exchange_simulation.reports.formats.numbers import rate_text
+from exchange_simulation.reports.formats.times import duration_in_words
 from exchange_simulation.reports.live.figures import SECONDS, Figures
 from transports.registry import scheme_of
 
@@ -54,7 +55,7 @@ class Headline:
         per_s = settings.orders_per_s
         orders_a_pair = settings.orders if per_s is None else settings.order_limit
         self._of_total = " orders" if orders_a_pair is None else f" of {settings.pairs * orders_a_pair:,} orders"
-        offered = "as fast as it goes" if per_s is None else f"at {rate(per_s)} orders/s"
+        offered = "as fast as it goes" if per_s is None else f"at {rate_text(per_s)} orders/s"
         self._load = f"{scheme_of(settings.transport)}{pairs_clause(settings.pairs)} {offered}"
 
     @property

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from exchange.second_columns import COLUMNS
 from exchange.words import counted
-from exchange_simulation.reports.formats import second_cells
+from exchange_simulation.reports.formats.seconds import second_cells
 from exchange_simulation.reports.tables import key, plain_table
 from spark.live.table import Totals
 

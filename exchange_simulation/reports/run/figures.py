@@ -9,7 +9,7 @@ from exchange.json_records import Record
 from exchange_simulation.reports.drawing.canvas import page_style
 from exchange_simulation.reports.drawing.chart import Chart
 from exchange_simulation.reports.drawing.figures import Drawing, Figure, drawing_of
-from exchange_simulation.reports.formats import three_digits
+from exchange_simulation.reports.formats.numbers import three_digits
 from exchange_simulation.reports.run import completion, heat, load
 from exchange_simulation.reports.run.run_folder import (
     RunFolder,

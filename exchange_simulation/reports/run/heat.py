@@ -17,7 +17,7 @@ from exchange.measurements import BUCKETS
 from exchange_simulation.reports.drawing.canvas import empty_axes, time_x
 from exchange_simulation.reports.drawing.chart import Chart, Floats, Numbers
 from exchange_simulation.reports.drawing.colours import MUTED
-from exchange_simulation.reports.formats import axis_number
+from exchange_simulation.reports.formats.numbers import axis_number
 from exchange_simulation.reports.run.completion import BUCKETS_PER_CELL, CELLS_PER_OCTAVE, of_clock
 from exchange_simulation.reports.run.run_folder import RunFolder, is_long_enough, run_colour, seconds_per_point, span_s
 

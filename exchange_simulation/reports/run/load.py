@@ -23,7 +23,7 @@ from exchange_simulation.reports.drawing.chart import (
     series_id,
 )
 from exchange_simulation.reports.drawing.colours import INK, MUTED, ROLE_COLOURS
-from exchange_simulation.reports.formats import is_number
+from exchange_simulation.reports.formats.numbers import is_number
 from exchange_simulation.reports.run.run_folder import (
     RunFolder,
     is_long_enough,

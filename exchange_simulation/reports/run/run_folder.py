@@ -12,7 +12,7 @@ from exchange.json_records import Record, RunRecord, section
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.record.reading import Spool, read_spool, record_for_report
 from exchange_simulation.reports.drawing.colours import BLUE, transport_colour
-from exchange_simulation.reports.formats import is_number
+from exchange_simulation.reports.formats.numbers import is_number
 
 if TYPE_CHECKING:
     from exchange_simulation.reports.drawing.chart import Floats

@@ -10,7 +10,7 @@ from exchange.measurements import LogBuckets
 from exchange.second_figures import Facts
 from exchange.seconds import is_analysed, is_full, merged
 from exchange.workload import is_steady
-from exchange_simulation.reports.formats import is_number
+from exchange_simulation.reports.formats.numbers import is_number
 from exchange_simulation.reports.run.run_folder import RunFolder
 
 Row = dict[str, Any]

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from exchange.second_columns import COLUMNS, SecondColumn, Unit
-from exchange_simulation.reports.formats import SECOND_FORMATS, maximum_instead, number, second_cells
+from exchange_simulation.reports.formats.few_orders import maximum_instead
+from exchange_simulation.reports.formats.numbers import number_text
+from exchange_simulation.reports.formats.seconds import SECOND_FORMATS, second_cells
 from exchange_simulation.reports.run.run_folder import RunFolder, is_scheduled, lasts_a_second
 from exchange_simulation.reports.run.seconds import Row, RunSeconds
 from exchange_simulation.reports.tables import FoldingTable, key, plain_table, terminal
@@ -80,4 +82,4 @@ def _words(row: Row, column: SecondColumn, clock: str) -> str:
         return ""
     if column.unit in SECOND_FORMATS:
         return SECOND_FORMATS[column.unit].format(value)
-    return maximum_instead(row, name) or number(value)
+    return maximum_instead(row, name) or number_text(value)

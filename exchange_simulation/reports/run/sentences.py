@@ -7,15 +7,10 @@ from typing import Any
 from exchange.json_records import Record, section
 from exchange.words import counted, pairs_clause
 from exchange_simulation.launching.record.noise import MOST_SHARE, noise_words
-from exchange_simulation.reports.formats import (
-    date_and_time,
-    has_enough_orders,
-    is_number,
-    plain,
-    rate,
-    three_digits,
-    time_in_words,
-)
+from exchange_simulation.reports.formats.few_orders import has_enough_orders
+from exchange_simulation.reports.formats.numbers import is_number, rate_text, three_digits
+from exchange_simulation.reports.formats.settings import setting_text
+from exchange_simulation.reports.formats.times import date_and_time, time_in_words
 from exchange_simulation.reports.run.run_folder import is_scheduled, mean_cores
 from transports.base import TransportError
 from transports.registry import scheme_of, transport_of
@@ -98,8 +93,8 @@ def _load(run: Record) -> str:
     if not is_number(offered):
         return f"As fast as it went, {answered:,.0f} orders/s were answered."
     if run.get("status") == "complete":
-        return f"The offered {rate(round(offered, 1))} orders/s were held."
-    return f"Of {rate(round(offered, 1))} orders/s offered, {answered:,.0f} were answered."
+        return f"The offered {rate_text(round(offered, 1))} orders/s were held."
+    return f"Of {rate_text(round(offered, 1))} orders/s offered, {answered:,.0f} were answered."
 
 
 def title(run: Record) -> str:
@@ -146,7 +141,7 @@ def _speed(settings: Record) -> str:
         return ", as fast as it goes"
     if arrivals == "recorded":
         return f", as recorded, speed {settings['speed']:g}"
-    return f" at {rate(offered)} orders/s" + ("" if arrivals == "fixed" else f" ({arrivals})")
+    return f" at {rate_text(offered)} orders/s" + ("" if arrivals == "fixed" else f" ({arrivals})")
 
 
 def circumstances(run: Record) -> list[str]:
@@ -183,7 +178,7 @@ def _nagle(run: Record) -> str:
     roles = section(run, "settings").get("nagle")
     if not isinstance(roles, list) or not run.get("sockets"):
         return ""
-    exceptions = f", except at: {plain(roles)} (Nagle's algorithm)" if roles else ""
+    exceptions = f", except at: {setting_text(roles)} (Nagle's algorithm)" if roles else ""
     return f"TCP_NODELAY at every end{exceptions}."
 
 

@@ -10,7 +10,8 @@ import click
 from exchange.percentiles import LABELS
 from exchange.words import counted, pairs_clause
 from exchange_simulation.launching.record.noise import MOST_SHARE, noise_words
-from exchange_simulation.reports.formats import ABSENT, has_enough_orders, max_of, number, rate, whole
+from exchange_simulation.reports.formats.few_orders import has_enough_orders, max_of
+from exchange_simulation.reports.formats.numbers import ABSENT, number_text, rate_text, whole_number
 from exchange_simulation.reports.tables import FoldingTable, indented, key, plain_table, terminal
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def _completion(record: dict[str, Any]) -> str:
         return ""
     figures = times[clock]
     names = [name for name in ("p50", "p99", "max") if has_enough_orders(name, figures.get("count"))][:2]
-    return f": {', '.join(f'{name} {whole(figures[name])} us' for name in names)} from {since}"
+    return f": {', '.join(f'{name} {whole_number(figures[name])} us' for name in names)} from {since}"
 
 
 def _breaks(record: dict[str, Any]) -> Iterator[str]:
@@ -99,7 +100,7 @@ def _offered(settings: dict[str, Any]) -> str:
         return "as fast as it goes"
     if arrivals == "recorded":
         return f"as recorded, speed {settings['speed']:g}"
-    return f"at {rate(orders_per_s)} orders/s" + ("" if arrivals == "fixed" else f", {arrivals}")
+    return f"at {rate_text(orders_per_s)} orders/s" + ("" if arrivals == "fixed" else f", {arrivals}")
 
 
 def _origin(settings: dict[str, Any]) -> str:
@@ -171,7 +172,7 @@ def _figure(figures: dict[str, Any], name: str) -> str:
     For example: 1,240, or max of 499
     """
     orders = figures.get("count")
-    return whole(figures.get(name)) if has_enough_orders(name, orders) else max_of(orders or 0)
+    return whole_number(figures.get(name)) if has_enough_orders(name, orders) else max_of(orders or 0)
 
 
 def _pairs_table(pairs: list[dict[str, Any]]) -> FoldingTable:
@@ -180,7 +181,7 @@ def _pairs_table(pairs: list[dict[str, Any]]) -> FoldingTable:
     for pair in pairs:
         times = pair["completion_us"].get("due") or pair["completion_us"].get("handed_over") or {}
         figures = (_figure(times, name) if times else ABSENT for name in ("p50", "p99", "max"))
-        table.add_row(str(pair["pair"]), pair["status"], whole(pair["rates"].get("orders_per_s")), *figures)
+        table.add_row(str(pair["pair"]), pair["status"], whole_number(pair["rates"].get("orders_per_s")), *figures)
     return table
 
 
@@ -235,8 +236,8 @@ def show_packets(rows: Sequence[PacketRow]) -> None:
 def _packet_cells(row: PacketRow) -> Iterator[str]:
     yield from (row.sender, row.receiver)
     yield {True: "without", False: "with", None: ABSENT}[row.tcp_nodelay]
-    yield rate(row.orders_per_s)
+    yield rate_text(row.orders_per_s)
     yield f"{row.segments:,}"
     for mean in (row.mean_bytes, row.mean_wire_bytes, row.mean_gap_us, row.per_order):
-        yield ABSENT if mean is None else number(mean)
-    yield whole(row.retransmits)
+        yield ABSENT if mean is None else number_text(mean)
+    yield whole_number(row.retransmits)

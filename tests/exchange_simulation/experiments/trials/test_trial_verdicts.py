@@ -18,7 +18,7 @@ from exchange_simulation.experiments.trials.plan import TrialPlan
 from exchange_simulation.experiments.trials.results import results
 from exchange_simulation.experiments.trials.verdicts import unreachable
 from exchange_simulation.reports.exports import trial_rows
-from exchange_simulation.reports.formats import interval
+from exchange_simulation.reports.formats.ratios import interval_in_words
 
 STEADY = [100.0, 101.0, 99.0, 102.0, 98.0, 100.0, 101.0, 99.0, 102.0, 98.0]
 
@@ -92,7 +92,7 @@ def test_too_few_repeats_give_an_estimate_and_say_how_many_are_needed(tmp_path: 
     ],
 )
 def test_an_end_that_is_not_1_is_not_rounded_to_1(ratio: IntervalEstimate, said: str) -> None:
-    assert interval(ratio) == said
+    assert interval_in_words(ratio) == said
 
 
 def test_an_arm_that_did_not_hold_its_rate_is_not_compared_as_if_it_had(tmp_path: Path) -> None:

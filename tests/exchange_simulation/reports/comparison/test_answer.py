@@ -10,7 +10,7 @@ from exchange_simulation.launching.metrics import COMPONENTS
 from exchange_simulation.reports.comparison.answer import answers, headline, ratio_plot, scale_of_strips, strip
 from exchange_simulation.reports.comparison.sentences import completion, cpu_beyond, cpu_metric, sureness
 from exchange_simulation.reports.comparison.table import _cpu, _ratios, _show_answer, show
-from exchange_simulation.reports.formats import rounded
+from exchange_simulation.reports.formats.estimates import median_text
 from exchange_simulation.reports.tables import terminal
 
 P50 = "due_p50_us"
@@ -198,7 +198,7 @@ def test_the_rows_of_the_printed_plot_all_have_their_1_in_one_column(capsys: pyt
 def test_a_percentile_is_told_from_ten_orders_beyond_it(name: str, orders: int | None, told: bool) -> None:
     arm = {"orders_measured": orders, "metrics": {f"due_{name}_us": {"median": 5.0}, "due_max_us": {"median": 7.0}}}
     expected = "7" if name == "max" else "5"
-    assert completion(arm, "due", name, rounded) == (expected if told else f"7 (max of {orders:,})")
+    assert completion(arm, "due", name, median_text) == (expected if told else f"7 (max of {orders:,})")
 
 
 def test_a_page_with_very_many_rows_folds_those_of_other_metrics() -> None:

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from exchange.settings import RunSettings
-from exchange_simulation.reports.formats import duration_in_words
+from exchange_simulation.reports.formats.times import duration_in_words
 from exchange_simulation.reports.live.figures import Figures
 from exchange_simulation.reports.live.picture import BLOCKS, PLAIN, WIDTH, graph, left_s, picture, short
 from tests.exchange_simulation.reports.live.spool_records import completion, figures_of, process, traffic

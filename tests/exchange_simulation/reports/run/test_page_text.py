@@ -13,7 +13,8 @@ from synthetic_run import SyntheticRun
 
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.reports.drawing.colours import DARK, LIGHT
-from exchange_simulation.reports.formats import plain, three_digits
+from exchange_simulation.reports.formats.numbers import three_digits
+from exchange_simulation.reports.formats.settings import setting_text
 from exchange_simulation.reports.run.page import write_page
 from exchange_simulation.reports.run.run_folder import read_run_folder
 from exchange_simulation.reports.run.seconds_tables import show_seconds
@@ -275,7 +276,7 @@ def test_the_page_names_no_resource_to_fetch(complete_run: Path) -> None:
 
 @pytest.mark.parametrize("value", [(1, 0.5), [1, 0.5]])
 def test_a_setting_of_several_values_is_a_list_in_words(value: object) -> None:
-    assert plain(value) == "1, 0.5"
+    assert setting_text(value) == "1, 0.5"
 
 
 def test_a_long_run_gives_a_small_page(tmp_path: Path) -> None:
