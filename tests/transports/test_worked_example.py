@@ -30,7 +30,7 @@ from dataclasses import replace
 
 import exchange_unix
 from transports.declaration import Broker, RunningBroker, Transport
-from transports.rabbitmq import NodeUsage
+from transports.servers.usage import ProcessUsage
 
 
 class Server:
@@ -38,7 +38,7 @@ class Server:
         self.pid = pid
 
     def usage(self):
-        return NodeUsage.of(self.pid)
+        return ProcessUsage.of(self.pid)
 
     def cpu_ns(self):
         return self.usage().cpu_ns

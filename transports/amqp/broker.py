@@ -23,7 +23,8 @@ from transports.amqp.topology import EXCHANGES, NAMES, Exchange, LinkSide, Queue
 from transports.amqp.wire import PERSISTENT
 from transports.base import Address, Pattern, TransportError
 from transports.declaration import Broker, BrokerServer, RunningBroker, Where
-from transports.rabbitmq import Node, NodeAddress, NodeSettings, NodeUsage, private_node, running_node, server_in_words
+from transports.rabbitmq import Node, NodeAddress, NodeSettings, private_node, running_node, server_in_words
+from transports.servers.usage import ProcessUsage
 
 PATIENCE_NS = 5_000_000_000
 
@@ -74,7 +75,7 @@ class PrivateRabbitMq:
 
     def __init__(self, node: Node) -> None:
         self.node = node
-        self._ended: list[NodeUsage] = []
+        self._ended: list[ProcessUsage] = []
 
     def restart(self) -> None:
         """End the node and start it again: durable queues and persistent messages survive, nothing else does."""
@@ -93,7 +94,7 @@ class PrivateRabbitMq:
         close = 'rabbit_networking:close_connection(Connection, "by the fault matrix")'
         self.node.evaluate(f"[{close} || Connection <- rabbit_networking:connections()]")
 
-    def usage(self) -> NodeUsage:
+    def usage(self) -> ProcessUsage:
         """CPU time of all nodes so far; memory of the newest one."""
         total = self.node.usage()
         for ended in self._ended:

@@ -10,7 +10,7 @@ TransportError
 
 from transports.rabbitmq.boot import RabbitMqMissing, server_in_words
 from transports.rabbitmq.node import Node, NodeDidNotStart, NodePortTaken, private_node
-from transports.rabbitmq.process import NodeAddress, NodeUsage
+from transports.rabbitmq.process import NodeAddress
 from transports.rabbitmq.settings import BadNodeSetting, NodeSettings, RabbitMqError
 from transports.rabbitmq.standing import reclaim, running_node, start_standing_node
 
@@ -21,7 +21,6 @@ __all__ = [
     "NodeDidNotStart",
     "NodePortTaken",
     "NodeSettings",
-    "NodeUsage",
     "RabbitMqError",
     "RabbitMqMissing",
     "private_node",

@@ -19,14 +19,15 @@ import psutil
 from transports.declaration import Where
 from transports.keys import CONNECTOR, Keys
 from transports.rabbitmq.boot import NodeFolder, find_server
-from transports.rabbitmq.process import NodeAddress, end_process
+from transports.rabbitmq.process import NodeAddress
 from transports.rabbitmq.settings import NodeSettings, RabbitMqError, memory_term
+from transports.servers.ending import end_process
+from transports.servers.starting import ServerDidNotStart, reserved_port, wait_until_ready
 
 LOOPBACK = Where()
 USER = "exchange"
 VHOST = "/"
 READY_S = 180.0
-LOOK_EVERY_S = 0.02
 PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
 CONNECTION_START = struct.pack(">HH", 10, 10)
 FRAME_HEADER = struct.Struct(">BHI")
@@ -40,11 +41,11 @@ class NodePortTaken(RabbitMqError):
         super().__init__(f"port {port} cannot be had for RabbitMQ ({why}): name another, or none for a free one")
 
 
-class NodeDidNotStart(RabbitMqError):
+class NodeDidNotStart(RabbitMqError, ServerDidNotStart):
     """The node ended, or did not speak AMQP in time."""
 
     def __init__(self, failure: str, last_lines: str) -> None:
-        super().__init__(f"RabbitMQ {failure}" + (f"; it said last:\n{last_lines}" if last_lines else ""))
+        ServerDidNotStart.__init__(self, "RabbitMQ", failure, last_lines)
 
 
 @dataclass(frozen=True)
@@ -148,14 +149,13 @@ def private_node(
 
 @contextlib.contextmanager
 def _reserved(port: int, where: Where) -> Iterator[int]:
-    """Bind the port without listening, so that nobody else gets it. The node sets SO_REUSEADDR too."""
-    with where.open_socket() as holder:
-        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    """Reserve the port while the context lasts. NodePortTaken if it cannot be had."""
+    with contextlib.ExitStack() as closing:
         try:
-            holder.bind((where.host, port))
+            reserved = closing.enter_context(reserved_port(where, port))
         except (OSError, OverflowError) as error:
             raise NodePortTaken(port, getattr(error, "strerror", None) or str(error)) from error
-        yield holder.getsockname()[1]
+        yield reserved
 
 
 def _launch(
@@ -183,15 +183,18 @@ def _wait_until_ready(
     process: subprocess.Popen[bytes], folder: NodeFolder, port: int, until_s: float, where: Where
 ) -> Greeting:
     tls = None if where.keys is None else Keys.checked(where.keys).tls(CONNECTOR)
-    while True:
-        greeting = greeting_of(where.host, port, 1.0, where.open_socket, tls)
-        if greeting is not None:
-            return greeting
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            code = process.wait(LOOK_EVERY_S)
-            raise NodeDidNotStart(f"ended with exit code {code} instead of starting", folder.last_lines())
-        if time.monotonic() > until_s:
-            raise NodeDidNotStart("did not speak AMQP in time", folder.last_lines())
+
+    def failure() -> str:
+        code = process.poll()
+        return "" if code is None else f"ended with exit code {code} instead of starting"
+
+    return wait_until_ready(
+        look=lambda: greeting_of(where.host, port, 1.0, where.open_socket, tls),
+        failure=failure,
+        until_s=until_s,
+        refuse=lambda problem: NodeDidNotStart(problem, folder.last_lines()),
+        too_late="did not speak AMQP in time",
+    )
 
 
 def _stop(process: subprocess.Popen[bytes], folder: Path) -> None:

@@ -20,8 +20,9 @@ import psutil
 
 from transports.rabbitmq.boot import write_private
 from transports.rabbitmq.node import Node
-from transports.rabbitmq.process import NodeAddress, end_process, is_alive, nodes_left_in
+from transports.rabbitmq.process import NodeAddress, nodes_left_in
 from transports.rabbitmq.settings import NodeSettings, RabbitMqError
+from transports.servers.ending import end_process, is_alive
 
 FOLDER_VARIABLE = "EXCHANGE_BROKER_DIR"
 SAME_START_S = 2.0

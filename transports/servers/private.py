@@ -16,17 +16,17 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from transports.base import TransportError
 from transports.declaration import Where
-from transports.rabbitmq.process import NodeUsage, accepted_sockets, cpu_ns_of
+from transports.servers.accepted import accepted_sockets
+from transports.servers.starting import ServerDidNotStart, reserved_port, wait_until_ready
+from transports.servers.usage import ProcessUsage, cpu_ns_of
 
 READY_S = 30.0
-LOOK_EVERY_S = 0.01
 END_S = 3.0
 LAST_LINES = 12
 KEEPER = """
@@ -37,14 +37,6 @@ kill -KILL $!
 wait
 """
 """Starts the server, prints its process number, and ends it once no process has the other end of stdin open."""
-
-
-class ServerDidNotStart(TransportError):
-    """The server ended, or did not answer in time."""
-
-    def __init__(self, product: str, what_happened: str, last_lines: str) -> None:
-        said_last = f"; it said last:\n{last_lines}" if last_lines else ""
-        super().__init__(f"{product} {what_happened}{said_last}")
 
 
 @dataclass(frozen=True)
@@ -80,7 +72,7 @@ class PrivateServer:
         """
         folder.mkdir(mode=0o700, parents=True)
         began_s = time.monotonic()
-        with _reserved_port(where) as port:
+        with reserved_port(where) as port:
             keeper, pid = _launch(command, folder, port, process_group, where)
             server = cls(command, folder, where.host, port, where, keeper, pid, about={})
             try:
@@ -99,22 +91,25 @@ class PrivateServer:
 
     def _wait_until_ready(self, until_s: float) -> Mapping[str, Any]:
         """Return the server's facts once it answers. ServerDidNotStart if it ends, or does not answer in time."""
-        while True:
-            if self._has_ended():
-                raise ServerDidNotStart(self.command.product, "ended instead of starting", self._last_lines())
-            with contextlib.suppress(OSError), self.where.open_socket() as sock:
-                sock.settimeout(1.0)
-                sock.connect((self.host, self.port))
-                facts = self.command.facts_if_ready(sock)
-                if facts is not None:
-                    return facts
-            if time.monotonic() > until_s:
-                raise ServerDidNotStart(self.command.product, "did not answer in time", self._last_lines())
-            time.sleep(LOOK_EVERY_S)
+        return wait_until_ready(self._ask_for_facts, self._failure, until_s, self._refusal)
+
+    def _ask_for_facts(self) -> Mapping[str, Any] | None:
+        """The server's facts; None if it does not answer yet."""
+        with contextlib.suppress(OSError), self.where.open_socket() as sock:
+            sock.settimeout(1.0)
+            sock.connect((self.host, self.port))
+            return self.command.facts_if_ready(sock)
+        return None
+
+    def _failure(self) -> str:
+        return "ended instead of starting" if self._has_ended() else ""
+
+    def _refusal(self, failure: str) -> ServerDidNotStart:
+        return ServerDidNotStart(self.command.product, failure, self._last_lines())
 
     def _has_ended(self) -> bool:
         try:
-            NodeUsage.of(self.pid)
+            ProcessUsage.of(self.pid)
         except OSError:
             return True
         return False
@@ -124,9 +119,9 @@ class PrivateServer:
             return "\n".join(_log_of(self.folder).read_text(errors="replace").splitlines()[-LAST_LINES:])
         return ""
 
-    def usage(self) -> NodeUsage:
+    def usage(self) -> ProcessUsage:
         """Counters of the server's process. OSError if it has ended."""
-        return NodeUsage.of(self.pid)
+        return ProcessUsage.of(self.pid)
 
     def cpu_ns(self) -> int:
         return cpu_ns_of(self.pid)
@@ -180,12 +175,3 @@ def _launch(
 
 def _log_of(folder: Path) -> Path:
     return folder / "server.log"
-
-
-@contextlib.contextmanager
-def _reserved_port(where: Where) -> Iterator[int]:
-    """Bind a free port without listening, so that nobody else gets it. The server sets SO_REUSEADDR too."""
-    with where.open_socket() as holder:
-        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        holder.bind((where.host, 0))
-        yield holder.getsockname()[1]

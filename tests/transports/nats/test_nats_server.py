@@ -17,7 +17,8 @@ from transports.declaration import RunningBroker, Where
 from transports.frames import FrameBatch
 from transports.nats.connection import PASSWORD
 from transports.nats.server import VARIABLE, Nats
-from transports.servers.private import PrivateServer, ServerDidNotStart
+from transports.servers.private import PrivateServer
+from transports.servers.starting import ServerDidNotStart
 
 STARTER = """
 import sys, time

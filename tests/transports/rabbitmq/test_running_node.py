@@ -13,8 +13,9 @@ import pytest
 from exchange.results import ResourceUsage
 from tests.broker import accepted_with_nodelay, family, files_others_may_touch
 from tests.machine import PATIENCE_S, until
-from transports.rabbitmq import Node, NodeUsage
+from transports.rabbitmq import Node
 from transports.rabbitmq.node import greeting_of
+from transports.servers.usage import ProcessUsage
 
 
 def test_it_speaks_amqp_and_says_which_rabbitmq_it_is(rabbitmq_node: Node) -> None:
@@ -130,11 +131,11 @@ def test_the_usage_of_a_process_that_is_gone_is_an_oserror(rabbitmq_node: Node) 
 
 
 def test_usage_of_this_process_is_what_the_kernel_says_of_it() -> None:
-    ours, theirs = ResourceUsage.now(), NodeUsage.of(os.getpid())
+    ours, theirs = ResourceUsage.now(), ProcessUsage.of(os.getpid())
     assert theirs.cpu_ns == pytest.approx(ours.cpu_ns, abs=100_000_000)
 
 
 def test_a_thread_that_ends_while_usage_is_read_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     listed = Path.iterdir
     monkeypatch.setattr(Path, "iterdir", lambda folder: [*listed(folder), folder / "0"])
-    assert NodeUsage.of(os.getpid()).rss_bytes > 0
+    assert ProcessUsage.of(os.getpid()).rss_bytes > 0

@@ -1,0 +1,60 @@
+"""The start of a server: a port that nobody else gets, and the wait until the server answers."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from transports.base import TransportError
+from transports.declaration import Where
+
+LOOK_EVERY_S = 0.01
+Answer = TypeVar("Answer")
+
+
+class ServerDidNotStart(TransportError):
+    """The server ended, or did not answer in time."""
+
+    def __init__(self, product: str, failure: str, last_lines: str) -> None:
+        said_last = f"; it said last:\n{last_lines}" if last_lines else ""
+        super().__init__(f"{product} {failure}{said_last}")
+
+
+@contextlib.contextmanager
+def reserved_port(where: Where, port: int = 0) -> Iterator[int]:
+    """Bind a port without listening, so that nobody else gets it; 0 takes a free port.
+
+    The server has to set SO_REUSEADDR. OSError or OverflowError if the port cannot be had.
+    """
+    with where.open_socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind((where.host, port))
+        yield holder.getsockname()[1]
+
+
+def wait_until_ready(
+    look: Callable[[], Answer | None],
+    failure: Callable[[], str],
+    until_s: float,
+    refuse: Callable[[str], ServerDidNotStart],
+    too_late: str = "did not answer in time",
+) -> Answer:
+    """Return what `look` returns once that is not None: the server's answer.
+
+    `failure` is the end of a sentence once the server has ended, as "ended instead of starting"; empty while it lives.
+    The error of `refuse` is raised if the server has ended, or has not answered by `until_s` of the monotonic clock;
+    `too_late` is the end of the sentence then.
+    """
+    while True:
+        answer = look()
+        if answer is not None:
+            return answer
+        problem = failure()
+        if problem:
+            raise refuse(problem)
+        if time.monotonic() > until_s:
+            raise refuse(too_late)
+        time.sleep(LOOK_EVERY_S)
