@@ -224,7 +224,7 @@ def capacity(
         )
         folder = Path(results) / (name or dated_name("capacity"))
         measured = measured_capacity(ExchangeRates(run_settings(**fields), objective, search), search, folder)
-    return _checked(Capacity(folder, measured.record), is_whole=measured.is_whole)
+    return _checked(Capacity(folder, measured.record), is_whole=measured.is_complete)
 
 
 def sweep(

@@ -107,7 +107,7 @@ class BenchmarkLoad:
             )
         return cells[0]
 
-    def least(self) -> float:
+    def lowest_value(self) -> float:
         """UserError unless there is exactly one cell, which the benchmark takes and the objective can judge."""
         cell = self._cell()
         if self.objective and cell.size < STAMPED and (why := self.objective.broken_by(WITHOUT_STAMPS)):
@@ -126,7 +126,7 @@ class BenchmarkLoad:
         """Messages of a probe that the objective takes."""
         return self.objective.needed_orders if self.objective else 0
 
-    def known(self) -> Record:
+    def record_header(self) -> Record:
         name = self.benchmark.name
         settings = {key: value for key, value in self.settings.items() if value is not None}
         cell = self._cell()

@@ -1,1 +1,1 @@
-"""`exchange capacity`: the highest offered load that holds an objective, and how sure that is."""
+"""`exchange capacity`: the highest offered load that holds an objective, with its 95 % interval."""

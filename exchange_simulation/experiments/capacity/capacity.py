@@ -1,8 +1,7 @@
-"""`exchange capacity`: probes a load in a folder of its own, and shows what the search finds."""
+"""Search the capacity of a load in a new folder, record the search, and show the capacity."""
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 import time
 from collections.abc import Callable
@@ -27,24 +26,30 @@ from exchange_simulation.reports.capacity.page import FILE, write_page
 from exchange_simulation.reports.capacity.table import show
 from exchange_simulation.reports.exports import print_measured
 
+VALUE_WIDTH = 21
+"""The width of a value with its unit in a line of progress."""
+
 
 class SearchedLoad(Protocol):
-    """The load that a search turns up: orders a second to the exchange, or the scale of a benchmark."""
+    """The load that a search varies: orders a second to the exchange, or the scale of a benchmark."""
 
     @property
     def axis(self) -> LoadAxis: ...
 
-    def least(self) -> float:
-        """The lowest value that can be judged. UserError if the search starts below it, or nothing can be measured."""
+    def lowest_value(self) -> float:
+        """Return the lowest value that can be judged.
 
-    def known(self) -> Record:
-        """The objective and the settings, as the record has them."""
+        UserError if the search would start below that value, or nothing can be measured.
+        """
+
+    def record_header(self) -> Record:
+        """Return the record's first fields, among them the objective and the settings."""
 
     def ready(self) -> AbstractContextManager[None]:
-        """A context with what all probes share."""
+        """Return a context with the resources that all probes share. For example: a private broker."""
 
     def ceiling(self, folder: Path) -> float:
-        """The highest value that can be offered; the run that measures it leaves its files in `folder`."""
+        """Return the highest value that can be offered. A run that measures this value leaves its files in `folder`."""
 
     def probe(self, folder: Path, value: float) -> Record:
         """Measure at a value in `folder`. UserError if that cannot start.
@@ -56,25 +61,25 @@ class SearchedLoad(Protocol):
 
 @dataclass
 class Prober:
-    """Makes a probe for each value, in the capacity's folder; `on_probe` is called after each."""
+    """Makes the probes of a search, each in a folder below `folder`, and calls `on_probe` after each."""
 
     folder: Path
     load: SearchedLoad
     pause_s: float
     rule: RedoRule | None
     """The rule on noisy probes, fixed before the first probe; None if every probe counts."""
-    on_probe: Callable[[Record], None]
-    interrupted: Callable[[], bool]
+    on_probe: Callable[[], object]
+    is_interrupted: Callable[[], bool]
     probes: list[Record] = field(default_factory=list)
     set_aside: list[Record] = field(default_factory=list)
-    """Noisy probes, which were made again."""
-    _begun: int = 0
+    """Noisy probes that were repeated and do not count."""
+    _begun_probes: int = 0
 
     def probe(self, value: float) -> ProbeOutcome:
-        """Make the probe, and make it again while it is noisy, as far as the rule allows; the quietest try counts."""
+        """Probe at a value, and repeat the probe while it is noisy and the rule allows. The quietest try counts."""
         tries = [self._measure(value)]
-        while self._is_to_be_made_again(tries):
-            say(f"{self._in_words(value)}: again, since {noise_words(_noise_of(tries[-1]))}")
+        while self._needs_another_try(tries):
+            say(f"{self._in_words(value)}: again, since {noise_words(_run_record_of(tries[-1]))}")
             try:
                 tries.append(self._measure(value))
             except (KeyboardInterrupt, UserError):
@@ -83,72 +88,117 @@ class Prober:
         chosen = self._chosen(tries)
         self.set_aside += [probe for probe in tries if probe is not chosen]
         self.probes.append(chosen)
-        self.on_probe(chosen)
+        self._say_outcome(chosen)
+        self.on_probe()
         return ProbeOutcome(chosen[self.load.axis.name], chosen["holds"], chosen["log_ratio"])
 
-    def say_outcome(self, probe: Record) -> None:
-        """Tell the user how a probe ended."""
+    def _say_outcome(self, probe: Record) -> None:
+        """Tell the user whether a probe held, and if not, why."""
         outcome = f"failed, {probe['why']}" if probe["why"] else "held"
         say(f"{self._in_words(probe[self.load.axis.name])}: {outcome}")
 
     def _in_words(self, value: float) -> str:
-        """Return the value with its unit, as wide as a column of the progress."""
-        return f"{self.load.axis.in_words(f'{value:,.0f}'):>21}"
+        """Return the value with its unit, padded to the width of the progress lines' first column."""
+        words = self.load.axis.in_words(f"{value:,.0f}")
+        return f"{words:>{VALUE_WIDTH}}"
 
-    def _is_to_be_made_again(self, tries: list[Record]) -> bool:
+    def _needs_another_try(self, tries: list[Record]) -> bool:
+        """Return whether the rule wants one more try at the value of these tries."""
         if self.rule is None:
             return False
         extra_probes = len(self.set_aside) + len(tries) - 1
-        return self.rule.wants([_noise_of(probe) for probe in tries], extra_probes)
+        return self.rule.wants([_run_record_of(probe) for probe in tries], extra_probes)
 
     def _chosen(self, tries: list[Record]) -> Record:
         """Return the try that counts."""
         if self.rule is None:
             return tries[0]
-        noises = [_noise_of(probe) for probe in tries]
-        chosen = self.rule.choose(noises)
+        run_records = [_run_record_of(probe) for probe in tries]
+        chosen = self.rule.choose(run_records)
         assert chosen is not None
-        return tries[noises.index(chosen)]
+        return tries[run_records.index(chosen)]
 
     def _measure(self, value: float) -> Record:
         """Measure at a value in a new folder.
 
         UserError if the probe cannot be made; KeyboardInterrupt if Ctrl-C ended it early.
         """
-        if self._begun:
+        if self._begun_probes:
             time.sleep(self.pause_s)
-        self._begun += 1
-        folder = new_run_folder(self.folder, f"{self._begun:03}-{value:.0f}")
-        return {"run": folder.name, **self._unless_interrupted(lambda: self.load.probe(folder, value))}
+        self._begun_probes += 1
+        folder = new_run_folder(self.folder, f"{self._begun_probes:03}-{value:.0f}")
+        probe = self._unless_interrupted(lambda: self.load.probe(folder, value))
+        return {"run": folder.name, **probe}
 
     def ceiling(self) -> float:
-        """Measure the highest value that can be offered. UserError, KeyboardInterrupt as for a probe."""
+        """Measure the highest value that can be offered. Raises UserError and KeyboardInterrupt as `_measure` does."""
         return float(self._unless_interrupted(lambda: self.load.ceiling(self.folder / "000-ceiling")))
 
     def _unless_interrupted(self, measure: Callable[[], Any]) -> Any:
-        """Return what was measured. KeyboardInterrupt after Ctrl-C, also where that made the measurement fail."""
+        """Return the result of `measure`. After Ctrl-C raises KeyboardInterrupt, even if `measure` raised UserError."""
         try:
-            measured = measure()
+            result = measure()
         except UserError:
-            if self.interrupted():
+            if self.is_interrupted():
                 raise KeyboardInterrupt from None
             raise
-        if self.interrupted():
+        if self.is_interrupted():
             raise KeyboardInterrupt
-        return measured
+        return result
 
 
-def _noise_of(probe: Record) -> Record:
-    """Return the part of a run's record that the rule looks at."""
+def _run_record_of(probe: Record) -> Record:
+    """Build the smallest run record that a RedoRule reads, from a probe."""
     return {"name": probe["run"], "noise": {"share_of_all_cpus": probe["noise_share"]}}
 
 
-class MeasuredCapacity(NamedTuple):
-    """A search that was made, with its folder, record and page."""
+class CapacityRecord:
+    """capacity.json of a search under way: its header, which is fixed at the start, and its latest state."""
 
-    record: dict[str, Any]
+    def __init__(self, folder: Path, load: SearchedLoad, rule: RedoRule | None) -> None:
+        self._path = folder / FILE
+        self._rule = rule
+        self._header = {
+            "schema": SCHEMA,
+            "name": folder.name,
+            "started_at": now(),
+            **load.record_header(),
+            "axis": asdict(load.axis),
+            "host": host_facts(),
+            "versions": versions(),
+        }
+
+    def write(self, prober: Prober, search: CapacitySearch, is_over: bool) -> Record:
+        """Write the record of the search so far, and return it. Estimate and curve are added if `is_over`."""
+        state = search.as_dict(is_over)
+        record = {
+            **self._header,
+            **state,
+            "flags": [*state["flags"], *self._noise_flags(prober)],
+            "probes": prober.probes,
+            "redo_noisy": asdict(self._rule) if self._rule else None,
+            "set_aside": prober.set_aside,
+        }
+        write_json(self._path, record)
+        return record
+
+    def _noise_flags(self, prober: Prober) -> list[str]:
+        """Return warnings about probes that were set aside for noise, and about the noise of those that count."""
+        flags = []
+        if self._rule and prober.set_aside:
+            run_records = [_run_record_of(probe) for probe in prober.set_aside]
+            flags.append(set_aside_words(run_records, self._rule))
+        shares = [probe["noise_share"] for probe in prober.probes]
+        flags += noise_caveats(shares, len(prober.set_aside), self._rule, "probes")
+        return flags
+
+
+class MeasuredCapacity(NamedTuple):
+    """The record of a search, and the path of its page."""
+
+    record: Record
     page: Path
-    is_whole: bool
+    is_complete: bool
     """False if the search was stopped early."""
 
 
@@ -156,59 +206,38 @@ def capacity(load: SearchedLoad, search_settings: SearchSettings, folder: Path, 
     """Search the capacity and show it. Returns the exit code: 0 if the search is complete, else 1."""
     measured = measured_capacity(load, search_settings, folder)
     print_measured(measured.record, as_json, partial(show, measured.record), measured.page)
-    return 0 if measured.is_whole else 1
+    return 0 if measured.is_complete else 1
 
 
 def measured_capacity(load: SearchedLoad, search_settings: SearchSettings, folder: Path) -> MeasuredCapacity:
     """Search the capacity in a new folder. UserError if the first probe cannot start."""
-    least = load.least()
+    lowest_value = load.lowest_value()
     new_run_folder(folder.parent, folder.name)
     rule = RedoRule.of_plan(search_settings.most_probes) if search_settings.redo_noisy else None
-    known_before = {
-        "schema": SCHEMA,
-        "name": folder.name,
-        "started_at": now(),
-        **load.known(),
-        "axis": asdict(load.axis),
-        "host": host_facts(),
-        "versions": versions(),
-    }
-
-    def write_record(is_over: bool = False) -> dict[str, Any]:
-        searched = search.as_dict(is_over)
-        flags = list(searched["flags"])
-        if rule and prober.set_aside:
-            flags.append(set_aside_words([_noise_of(probe) for probe in prober.set_aside], rule))
-        shares = [probe["noise_share"] for probe in prober.probes]
-        flags += noise_caveats(shares, len(prober.set_aside), rule, "probes")
-        record = {
-            **known_before,
-            **searched,
-            "flags": flags,
-            "probes": prober.probes,
-            "redo_noisy": asdict(rule) if rule else None,
-            "set_aside": prober.set_aside,
-        }
-        write_json(folder / FILE, record)
-        return record
-
-    def on_probe(probe: Record) -> None:
-        prober.say_outcome(probe)
-        write_record()
-
+    capacity_record = CapacityRecord(folder, load, rule)
     with ended_as_by_ctrl_c(), CtrlC.noted() as ctrl_c:
-        prober = Prober(folder, load, search_settings.pause_s, rule, on_probe, lambda: ctrl_c.pressed)
-        search = CapacitySearch(prober.probe, prober.ceiling, least, search_settings, load.axis)
+        prober = Prober(
+            folder=folder,
+            load=load,
+            pause_s=search_settings.pause_s,
+            rule=rule,
+            on_probe=lambda: None,
+            is_interrupted=lambda: ctrl_c.pressed,
+        )
+        search = CapacitySearch(prober.probe, prober.ceiling, lowest_value, search_settings, load.axis)
+        prober.on_probe = lambda: capacity_record.write(prober, search, is_over=False)
         _run(search, prober)
-    record = write_record(is_over=True)
-    return MeasuredCapacity(record, write_page(folder, record), is_whole=not search.stopped)
+    record = capacity_record.write(prober, search, is_over=True)
+    return MeasuredCapacity(record, write_page(folder, record), is_complete=not search.stopped)
 
 
 def _run(search: CapacitySearch, prober: Prober) -> None:
-    """Run the search. A mistake before anything was measured removes the folder and raises UserError."""
+    """Run the search. UserError, and no folder, if the search fails before the first probe has ended."""
     try:
-        with contextlib.suppress(KeyboardInterrupt), prober.load.ready():
+        with prober.load.ready():
             search.run()
+    except KeyboardInterrupt:
+        search.stopped = "interrupted"
     except UserError as error:
         if not (prober.probes or prober.set_aside):
             shutil.rmtree(prober.folder)

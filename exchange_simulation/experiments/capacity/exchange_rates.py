@@ -1,4 +1,4 @@
-"""The exchange as a load: a probe is a run at a rate, held against an objective such as `p99 <= 1ms, max <= 20ms`."""
+"""The exchange as a load: a probe is a run at a rate, judged by an objective such as `p99 <= 1ms, max <= 20ms`."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from exchange_simulation.launching.transport_settings import check_transport
 from exchange_simulation.reports.progress import progress_bar
 
 CLOCKS = {"due": "due", "": "due", "handed over": "handed_over", "lag": "lag"}
-"""The record's clock by the words before a figure: completion from due time or handing over, or the gateway's lag."""
+"""The record's clock, by the words before a figure: completion from due time or handing over, or the gateway's lag."""
 FIGURES_BY_LABEL = {label: name for name, label in FIGURES.items()}
 LEAST_ORDERS_OF_FIGURE = {**LEAST_ORDERS, "mean": LEAST_ORDERS["p99"], "max": LEAST_ORDERS["p99"]}
-"""Orders from which on a figure is judged. Mean and maximum have no orders beyond them; they need as many as a p99."""
+"""The number of orders that a figure needs to be judged. Mean and maximum need as many as a p99, by convention."""
 LEAST_ORDERS_OF_PROBE = 100
-"""Orders of a probe, even if its objective has no figures, or those of few orders."""
+"""The number of orders that a probe needs, even if its objective has no figures or needs fewer."""
 UNITS_US = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
 TERM = re.compile(
     r"(?:(due|handed over|lag) +)?"
@@ -41,15 +41,16 @@ TERM = re.compile(
 )
 PERCENTILE = re.compile(r"\bp([0-9]+(?:\.[0-9]+)?)\b")
 LOSS = re.compile(r"loss *(?:<=|==?) *0")
-ALLOWED = "FIGURE <= TIME, with commas between several: p99 <= 1ms, lag p99 <= 500us, max <= 20ms, loss = 0"
+OBJECTIVE_SYNTAX = "FIGURE <= TIME, with commas between several: p99 <= 1ms, lag p99 <= 500us, max <= 20ms, loss = 0"
 CEILING_ORDERS = 500_000
+"""The number of orders of the run that measures the ceiling."""
 CEILING_S = 20.0
-"""The time limit of the run that measures the ceiling; with a processor to spare it takes a second at most."""
-LEFT_OUT = 2
-"""Orders that a run's figures lack: the last one, and one that rounding the duration may cost."""
-SPARE = 1.2
-"""The margin for random arrivals, which may bring fewer orders than the rate says."""
-NOT_IN_MEMORY: dict[str, Any] = {
+"""The time limit of that run. On an idle processor it takes at most a second."""
+UNMEASURED_ORDERS = 2
+"""Orders that a run's figures lack: the last order, and one more if the duration is rounded down."""
+RANDOM_ARRIVALS_MARGIN = 1.2
+"""The factor of offered to needed orders if arrivals are random: a run may get fewer orders than rate x duration."""
+MEMORY_SETTINGS: dict[str, Any] = {
     "amqp_client": None,
     "delivery": None,
     "nagle": (),
@@ -61,7 +62,7 @@ NOT_IN_MEMORY: dict[str, Any] = {
     "secure": None,
     "insecure": False,
 }
-"""The defaults of settings that the ceiling's run cannot use: it is over memory, and has no rate."""
+"""Settings of the run that measures the ceiling. It runs over memory and without a rate, which exclude other values."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +76,14 @@ class Term:
 
     def value_us(self, record: Record) -> float | None:
         """Return the figure in a run's record, None if it was not measured."""
-        clock = ("lag_us",) if self.clock == "lag" else ("completion_us", self.clock)
-        return number_at(*clock, self.figure)(record)
+        if self.clock == "lag":
+            read = number_at("lag_us", self.figure)
+        else:
+            read = number_at("completion_us", self.clock, self.figure)
+        return read(record)
 
     def broken_by(self, record: Record) -> str | None:
-        """Return the measured value as a sentence, None if it is within the bound."""
+        """Return why a run breaks the bound; None if it does not. For example: p99 <= 1ms: 1,200 us."""
         value_us = self.value_us(record)
         if value_us is None:
             return f"{self.words}: not measured"
@@ -90,15 +94,15 @@ class Term:
 
 @dataclass(frozen=True)
 class ExchangeObjective:
-    """An objective: all terms must hold, and the run must be complete: nothing was lost and the rate was kept.
+    """An objective: all terms must hold, and the run must be complete, which means no loss and the requested rate.
 
-    A run in which only the gateway was late kept its rate. Its figures from due contain that delay, and are judged.
+    A run in which only the gateway was late is judged too: it kept its rate, and its figures contain the delay.
     """
 
     terms: tuple[Term, ...]
 
     def broken_by(self, record: Record) -> str | None:
-        """Return the first reason why the run does not hold the objective, None if it does."""
+        """Return the first reason why the run does not hold the objective; None if it does."""
         if record["status"] != "complete" and not is_delayed(record):
             reason = record["reasons"][0] if record["reasons"] else "no reason known"
             return f"{record['status']}: {reason}"
@@ -123,11 +127,14 @@ class ExchangeObjective:
 
     @property
     def words(self) -> str:
-        return ", ".join(term.words for term in self.terms) or "loss = 0"
+        """The objective as `objective_of` reads it."""
+        if not self.terms:
+            return "loss = 0"
+        return ", ".join(term.words for term in self.terms)
 
     @property
     def needed_orders(self) -> int:
-        """The orders that a run must have measured before the objective can be judged: 10 / (1 - p)."""
+        """The number of orders that a run must measure, so that the objective can be judged: 10 / (1 - p)."""
         needed = [LEAST_ORDERS_OF_FIGURE[term.figure] for term in self.terms]
         return max([LEAST_ORDERS_OF_PROBE, *needed])
 
@@ -135,11 +142,12 @@ class ExchangeObjective:
 def objective_of(text: str) -> ExchangeObjective:
     """Return the objective that `text` describes. UserError names the part that is not understood."""
     parts = [part.strip() for part in text.split(",")]
-    return ExchangeObjective(tuple(_term(part, text) for part in parts if not LOSS.fullmatch(part)))
+    terms = [_term(part, text) for part in parts if not LOSS.fullmatch(part)]
+    return ExchangeObjective(tuple(terms))
 
 
 def _term(part: str, text: str) -> Term:
-    """Return the term of one part of `text`. UserError if it is none, or names a percentile that runs do not have."""
+    """Return the term of one part of `text`. UserError if the part is no term, or runs do not have its percentile."""
     percentile = PERCENTILE.search(part)
     if percentile and percentile[0] not in FIGURES_BY_LABEL and float(percentile[1]) < 100:
         needed = least_orders(float(percentile[1]))
@@ -151,12 +159,19 @@ def _term(part: str, text: str) -> Term:
         )
     written = TERM.fullmatch(part)
     if written is None:
-        raise UserError(f"--slo is {text!r}, of which {part!r} is not understood; it takes {ALLOWED}")
+        raise UserError(f"--slo is {text!r}, of which {part!r} is not understood; it takes {OBJECTIVE_SYNTAX}")
     clock, figure, number, unit = written.groups()
     if not float(number):
-        raise UserError(f"--slo is {text!r}, of which {part!r} allows no time at all; it takes {ALLOWED}")
-    words = " ".join(filter(None, (clock, figure, "<=", number + unit)))
-    return Term(CLOCKS[clock or ""], FIGURES_BY_LABEL[figure], float(number) * UNITS_US[unit], words)
+        raise UserError(f"--slo is {text!r}, of which {part!r} allows no time at all; it takes {OBJECTIVE_SYNTAX}")
+    words = f"{figure} <= {number}{unit}"
+    if clock:
+        words = f"{clock} {words}"
+    return Term(
+        clock=CLOCKS[clock or ""],
+        figure=FIGURES_BY_LABEL[figure],
+        most_us=float(number) * UNITS_US[unit],
+        words=words,
+    )
 
 
 @dataclass
@@ -173,14 +188,14 @@ class ExchangeRates:
         with Brokers() as self._brokers:
             yield
 
-    def known(self) -> Record:
+    def record_header(self) -> Record:
         return {
             "objective": self.objective.words,
             "needed_orders": self.objective.needed_orders,
             "settings": self.settings.as_dict(),
         }
 
-    def least(self) -> float:
+    def lowest_value(self) -> float:
         """Return the lowest rate at which a probe has as many orders as the objective needs.
 
         UserError if --from is lower, or if the run is impossible.
@@ -200,7 +215,10 @@ class ExchangeRates:
         return least_per_s
 
     def _refuse_few_orders(self, orders: int | None, source: str, has: str) -> None:
-        """Raise UserError if the tape or run has too few `orders` for the objective; None stands for any number."""
+        """Raise UserError if `orders` are too few for the objective; None is no limit.
+
+        `source` and `has` are the subject and the verb of the error. For example: --tape F, has.
+        """
         needed = self.objective.needed_orders
         if orders is not None and orders < needed:
             raise UserError(
@@ -210,13 +228,13 @@ class ExchangeRates:
 
     @property
     def _offered_orders(self) -> float:
-        """The number of orders that a probe must offer, at its mean rate, to measure as many as the objective needs."""
+        """Rate x duration of a probe, so that it measures as many orders as the objective needs."""
         arrivals = Arrivals.parse(self.settings.arrivals)
-        spare = 1.0 if self.settings.arrivals == "fixed" else SPARE
-        return spare * (self.objective.needed_orders + LEFT_OUT) / arrivals.mean_share
+        margin = 1.0 if self.settings.arrivals == "fixed" else RANDOM_ARRIVALS_MARGIN
+        return margin * (self.objective.needed_orders + UNMEASURED_ORDERS) / arrivals.mean_share
 
     def probe_s(self, rate_per_s: float) -> float:
-        """Return how long a probe offers orders: longer at a low rate, so it has as many as the objective needs."""
+        """Return the length of a probe. At a low rate it is longer, so that it offers enough orders."""
         return self.settings.warm_up_s + max(self.search.seconds, self._offered_orders / rate_per_s)
 
     def probe(self, folder: Path, value: float) -> Record:
@@ -243,7 +261,7 @@ class ExchangeRates:
         """
         settings = replace(
             self.settings,
-            **NOT_IN_MEMORY,
+            **MEMORY_SETTINGS,
             transport="memory",
             orders_per_s=None,
             duration_s=CEILING_S,

@@ -1,9 +1,10 @@
 """The search for a capacity: the rate at which half of all probes hold.
 
-This module knows nothing of an exchange.
+This module does not depend on the exchange.
 
-The search first finds a bracket: from its start, by factors of four, to a rate that holds below one that does not. Then
-it probes where the capacity may still be, until the interval is narrow enough. A failed probe is repeated at its rate.
+The search first finds a bracket, which is a rate that holds and a higher rate that fails. The first rate is
+`start_per_s`; each further one is four times the previous rate, or a quarter. Then the search probes rates at which the
+capacity may still lie, until the interval of the capacity is narrow enough. A rate that failed is probed once more.
 """
 
 from __future__ import annotations
@@ -22,20 +23,27 @@ from exchange.words import counted
 from exchange_simulation.experiments.capacity.curve import STEP, Posterior, ProbeOutcome
 
 Probe = Callable[[float], ProbeOutcome]
-"""A function that offers a rate and returns how that went."""
+"""A function that offers orders at a rate and returns the outcome."""
 
-OF_ORDERS = LoadAxis()
+ORDERS_AXIS = LoadAxis()
 GROWTH = 4.0
 """Factor from one rate of the bracket to the next."""
 LEAST_PROBES = 12
 MAJORITY = 2
-"""Two probes of three decide a rate of the bracket, if its first probe failed or it is at an end of the reach."""
-NEAR_THE_CEILING = 0.8
-"""A capacity above this share of the generator's own ceiling says little about the transport."""
-FOUND, ABOVE, BELOW, UNKNOWN = "found", "above", "below", "unknown"
+"""The number of equal outcomes that decides a rate of the bracket, if that rate is probed several times."""
+CEILING_SHARE = 0.8
+"""A capacity above this share of the ceiling is flagged: the generator, not the transport, may limit it."""
+FOUND = "found"
+"""A rate held and a higher rate failed, so the capacity lies within the reach."""
+ABOVE = "above"
+"""All rates held, so the capacity lies above the reach."""
+BELOW = "below"
+"""All rates failed, so the capacity lies below the reach."""
+UNKNOWN = "unknown"
+"""No rate is decided yet."""
 CURVE_POINTS = 61
 CURVE_MARGIN = 1.25
-"""The curve is drawn as far beyond the lowest and the highest probe."""
+"""The curve goes from the lowest probed rate divided by this factor to the highest probed rate times this factor."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,28 +55,29 @@ class SearchSettings:
     """The search ends once the interval's half width is this share of the capacity."""
     most_probes: int = 30
     pause_s: float = 0.5
-    """Time between two runs for the previous one to drain."""
+    """Time between two runs, in which the previous run's resources are released."""
     seconds: float = 2.0
-    """How long a probe offers orders, at least."""
+    """The shortest time for which a probe offers orders."""
     longest_s: float = 10.0
-    """How long a probe may offer orders at a low rate, to have as many as the objective needs."""
+    """The longest time for which a probe offers orders: at a low rate it needs longer to offer enough of them."""
     redo_noisy: bool = True
-    """Whether a probe beside which others used the machine is made again."""
+    """Whether a probe is repeated if other programs used the machine meanwhile."""
 
 
 def search_settings_of(record: Record) -> SearchSettings:
-    """Return the settings of a recorded search; those that an older version's record lacks have their defaults."""
+    """Return the settings of a recorded search, with defaults for settings that an older record lacks."""
     recorded = {"seconds": record["settings"].get("duration_s") or SearchSettings.seconds, **record["search"]}
     names = {setting.name for setting in fields(SearchSettings)}
-    return SearchSettings(**{name: value for name, value in recorded.items() if name in names})
+    known_settings = {name: value for name, value in recorded.items() if name in names}
+    return SearchSettings(**known_settings)
 
 
-class Enough(Exception):
+class ProbesUsedUp(Exception):
     """The search has made as many probes as it may."""
 
 
 class CapacitySearch:
-    """A search, with the outcomes of its probes so far; an interrupt leaves them as they are."""
+    """A search and the outcomes of its probes so far. After KeyboardInterrupt in `run` the outcomes remain."""
 
     def __init__(
         self,
@@ -76,7 +85,7 @@ class CapacitySearch:
         measure_ceiling_per_s: Callable[[], float],
         least_per_s: float,
         settings: SearchSettings,
-        axis: LoadAxis = OF_ORDERS,
+        axis: LoadAxis = ORDERS_AXIS,
     ) -> None:
         self._axis = axis
         self._probe = probe
@@ -88,30 +97,34 @@ class CapacitySearch:
         """The highest rate that can be offered, once it is measured: the upper end of the reach."""
         self.outcomes: list[ProbeOutcome] = []
         self._first_grid: Posterior | None = None
+        """The posterior on the coarse grid over the whole reach; None before the first is needed."""
         self.held_per_s: float | None = None
-        """The highest rate of the bracket that held."""
+        """The highest rate of the bracket that held; None if none held."""
         self.failed_per_s: float | None = None
+        """The lowest rate of the bracket that failed; None if none failed."""
         self.stopped: str | None = "interrupted"
-        """The reason why the search is incomplete, None if it is complete."""
+        """The reason why the search is incomplete; None once it is complete. `run` clears it at its end."""
 
     def run(self) -> None:
         """Measure the ceiling and make all probes."""
         self.ceiling_per_s = self._measure_ceiling_per_s()
         self.least_per_s = min(self.least_per_s, self.ceiling_per_s)
-        with contextlib.suppress(Enough):
+        with contextlib.suppress(ProbesUsedUp):
             if self._bracket():
                 self._narrow()
         self.stopped = None
 
     def _make_probe(self, rate_per_s: float) -> bool:
-        """Make a probe; returns whether it held. Enough if no further one is allowed."""
+        """Make a probe, and return whether it held. Raises ProbesUsedUp if no further probe is allowed."""
         if len(self.outcomes) >= self._settings.most_probes:
-            raise Enough
-        self.outcomes.append(self._probe(round(rate_per_s) if self._axis.whole else rate_per_s))
-        return self.outcomes[-1].holds
+            raise ProbesUsedUp
+        value = round(rate_per_s) if self._axis.whole else rate_per_s
+        outcome = self._probe(value)
+        self.outcomes.append(outcome)
+        return outcome.holds
 
     def _bracket(self) -> bool:
-        """Return True once a rate holds and a higher one does not; False if the reach ends before that."""
+        """Search a rate that holds and a higher rate that fails. Returns False if the reach has no such pair."""
         rate = self._within_reach(self._settings.start_per_s)
         while True:
             holds = self._holds_mostly(rate)
@@ -129,10 +142,16 @@ class CapacitySearch:
             rate = self._within_reach(rate * GROWTH if self.held_per_s else rate / GROWTH)
 
     def _within_reach(self, rate_per_s: float) -> float:
-        return min(max(rate_per_s, self.least_per_s), self.ceiling_per_s)
+        """Return the rate of the reach that is nearest to this rate."""
+        if rate_per_s < self.least_per_s:
+            return self.least_per_s
+        return min(rate_per_s, self.ceiling_per_s)
 
     def _holds_mostly(self, rate_per_s: float) -> bool:
-        """Return whether the rate holds: best of three if its first probe fails, or at an end of the reach."""
+        """Probe the rate, and return whether it holds.
+
+        One probe decides if it holds. Two of three decide if the first fails, or if the rate is an end of the reach.
+        """
         is_at_an_end = not self.least_per_s < rate_per_s < self.ceiling_per_s
         if self._make_probe(rate_per_s) and not is_at_an_end:
             return True
@@ -146,9 +165,9 @@ class CapacitySearch:
         return holding >= MAJORITY
 
     def _narrow(self) -> None:
-        """Probe at the quantiles of what is possible: the middle, a quarter, three quarters, an eighth ...
+        """Probe at quantiles of the posterior until the interval is narrow enough.
 
-        These shares are Halton's sequence in one dimension, which fills the unit interval evenly.
+        The quantiles are Halton's sequence in one dimension, which fills the unit interval evenly: 1/2, 1/4, 3/4, 1/8.
         """
         from scipy.stats import qmc  # takes a second to import
 
@@ -163,18 +182,24 @@ class CapacitySearch:
     def _is_answered(self) -> bool:
         """Return whether the interval is narrow enough.
 
-        The fine grid is slow, so it is filled only once the first grid's interval is nearly narrow enough.
+        The refined posterior is slow to compute. So it is computed only if the coarse interval is nearly narrow enough.
         """
-        posterior = self._posterior()
-        return self._is_narrow(posterior.estimate, STEP) and self._is_narrow(posterior.refined().estimate)
+        coarse = self._posterior()
+        if not self._is_narrow(coarse.estimate, spare=STEP):
+            return False
+        return self._is_narrow(coarse.refined().estimate)
 
     def _is_narrow(self, capacity: IntervalEstimate, spare: float = 0.0) -> bool:
+        """Return whether half the interval's width is within the precision, plus `spare`; both are logarithms."""
         assert capacity.low is not None
         assert capacity.high is not None
         return log(capacity.high / capacity.low) / 2 <= log(1 + self._settings.precision) + spare
 
     def _posterior(self) -> Posterior:
-        """Return the posterior of all outcomes, over the whole reach: the bracket's probes may have been unlucky."""
+        """Return the posterior of all outcomes.
+
+        It covers the whole reach and not only the bracket, since noise may have decided a rate of the bracket wrongly.
+        """
         if self._first_grid is None:
             self._first_grid = Posterior(self.least_per_s, self.ceiling_per_s)
         new_outcomes = self.outcomes[len(self._first_grid.outcomes) :]
@@ -182,7 +207,7 @@ class CapacitySearch:
 
     @property
     def kind(self) -> str:
-        """FOUND, or the end of the reach beyond which the capacity lies; UNKNOWN before any rate is decided."""
+        """FOUND, ABOVE, BELOW or UNKNOWN: where the capacity lies."""
         if self.held_per_s and self.failed_per_s:
             return FOUND
         if self.held_per_s:
@@ -192,16 +217,18 @@ class CapacitySearch:
         return UNKNOWN
 
     def answer(self) -> Posterior | None:
-        """Return the distribution of the capacity; None if the capacity lies beyond the reach."""
-        return self._posterior().refined() if self.kind == FOUND else None
+        """Return the distribution of the capacity; None unless the capacity lies within the reach."""
+        if self.kind != FOUND:
+            return None
+        return self._posterior().refined()
 
     def flags(self, capacity: IntervalEstimate | None) -> list[str]:
-        """Return the sentences that a reader must know before the figure."""
+        """Return warnings about the figure, which a page shows above it."""
         flags = []
         if self.stopped:
             flags.append(f"{self.stopped}: the figures are those found until then")
-        if capacity and capacity.value > NEAR_THE_CEILING * self.ceiling_per_s:
-            highest = f"{NEAR_THE_CEILING:.0%} of {self._axis.ceiling}, {self.ceiling_per_s:,.0f} {self._axis.unit}"
+        if capacity and capacity.value > CEILING_SHARE * self.ceiling_per_s:
+            highest = f"{CEILING_SHARE:.0%} of {self._axis.ceiling}, {self.ceiling_per_s:,.0f} {self._axis.unit}"
             flags.append(f"the capacity is over {highest}: that ceiling may be what was found")
         if capacity and not self.stopped and not self._is_narrow(capacity):
             wider = f"the interval is wider than --precision {self._settings.precision:g}"
@@ -209,7 +236,7 @@ class CapacitySearch:
         return flags
 
     def as_dict(self, is_over: bool) -> dict[str, Any]:
-        """Return capacity.json's part about the search, with estimate and curve if it is over."""
+        """Return the search's part of capacity.json. Estimate and curve are added if `is_over`, since they are slow."""
         answer = self.answer() if is_over else None
         unit = self._axis.name
         capacity = answer.estimate if answer else None
@@ -229,7 +256,9 @@ class CapacitySearch:
         }
 
     def _curve(self, answer: Posterior) -> list[dict[str, float | None]]:
-        """Return the chance of holding, with its interval, at rates about those that were probed."""
-        rates = [outcome.rate_per_s for outcome in self.outcomes]
-        grid = np.geomspace(min(rates) / CURVE_MARGIN, max(rates) * CURVE_MARGIN, CURVE_POINTS)
-        return [{self._axis.name: rate, **asdict(answer.chance(rate))} for rate in grid.tolist()]
+        """Return the chance that a probe holds, with its interval, at CURVE_POINTS rates around the probed rates."""
+        probed_rates = [outcome.rate_per_s for outcome in self.outcomes]
+        lowest = min(probed_rates) / CURVE_MARGIN
+        highest = max(probed_rates) * CURVE_MARGIN
+        rates = np.geomspace(lowest, highest, CURVE_POINTS).tolist()
+        return [{self._axis.name: rate, **asdict(answer.chance(rate))} for rate in rates]

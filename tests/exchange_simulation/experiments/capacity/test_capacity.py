@@ -1,4 +1,4 @@
-"""`exchange capacity` as its user sees it."""
+"""`exchange capacity`: its record, its page and its errors, with real and with simulated runs."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ from exchange_simulation.launching.transport_settings import check_transport
 from tests.exchange_command import exchange_in_process
 
 
-def test_a_search_of_real_runs_leaves_them_its_record_and_its_page(tmp_path: Path) -> None:
-    words = ("--transport", "memory", "--slo", "p50 <= 9s", "--from", 200_000, "--seconds", 0.1, "--probes", 4)
-    said = exchange_in_process("capacity", *words, "--pause", 0, "--results", tmp_path, "--name", "it", "--json")
-    assert said.code == 0, said.err
-    folder, record = tmp_path / "it", said.record
+def test_a_search_of_real_runs_leaves_runs_record_and_page(tmp_path: Path) -> None:
+    options = ("--transport", "memory", "--slo", "p50 <= 9s", "--from", 200_000, "--seconds", 0.1, "--probes", 4)
+    finished = exchange_in_process("capacity", *options, "--pause", 0, "--results", tmp_path, "--name", "it", "--json")
+    assert finished.code == 0, finished.err
+    folder = tmp_path / "it"
+    record = finished.record
     assert record["ceiling_orders_per_s"] > 10_000
-    names = {path.parent.name for path in folder.glob("*/run.json")}
-    runs = {probe["run"] for probe in record["probes"] + record["set_aside"]}
-    assert runs == {name for name in names if "ceiling" not in name}
+    run_names = {path.parent.name for path in folder.glob("*/run.json")}
+    probe_names = {probe["run"] for probe in record["probes"] + record["set_aside"]}
+    assert run_names == {"000-ceiling", *probe_names}
     assert record["objective"] == "p50 <= 9s"
     assert all("noise_share" in probe for probe in record["probes"])
     page = (folder / "capacity.html").read_text()
@@ -40,21 +41,23 @@ def test_a_search_of_real_runs_leaves_them_its_record_and_its_page(tmp_path: Pat
 
 @pytest.mark.parametrize(("slo", "needed"), [("p99 <= 1ms", 1_000), ("p99.9 <= 1ms", 10_000)])
 @pytest.mark.parametrize("arrivals", ["fixed", "poisson"])
-def test_a_probe_at_a_low_rate_goes_on_until_it_has_the_orders(slo: str, needed: int, arrivals: str) -> None:
-    settings, objective = RunSettings(arrivals=arrivals, warm_up_s=1.0), objective_of(slo)
-    for rate_per_s in (1_500.0, 3_000.0, 50_000.0):
-        seconds = ExchangeRates(settings, objective, SearchSettings()).probe_s(rate_per_s)
-        assert (seconds - settings.warm_up_s) * rate_per_s > needed
-        assert seconds - settings.warm_up_s >= 2.0
+@pytest.mark.parametrize("rate_per_s", [1_500.0, 3_000.0, 50_000.0])
+def test_a_probe_at_a_low_rate_lasts_until_it_has_enough_orders(
+    slo: str, needed: int, arrivals: str, rate_per_s: float
+) -> None:
+    load = ExchangeRates(RunSettings(arrivals=arrivals, warm_up_s=1.0), objective_of(slo), SearchSettings(seconds=2.0))
+    measured_s = load.probe_s(rate_per_s) - load.settings.warm_up_s
+    assert measured_s * rate_per_s > needed
+    assert measured_s >= 2.0
 
 
 def test_the_lowest_rate_gives_the_longest_probe_enough_orders() -> None:
-    least = ExchangeRates(RunSettings(), objective_of("p99 <= 1ms"), SearchSettings(longest_s=10.0)).least()
-    assert ceil(least) == 101
+    load = ExchangeRates(RunSettings(), objective_of("p99 <= 1ms"), SearchSettings(longest_s=10.0))
+    assert ceil(load.lowest_value()) == 101
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("options", "message"),
     [
         (["--slo", "fast"], "not understood"),
         (["--slo", "p99.99 <= 1ms"], "runs have no p99.99, which needs 100,000 orders"),
@@ -68,39 +71,41 @@ def test_the_lowest_rate_gives_the_longest_probe_enough_orders() -> None:
         (["--slo", "p99.9 <= 1ms", "--from", "100"], "p99.9 <= 1ms needs 10,002"),
     ],
 )
-def test_a_mistake_starts_nothing(words: list[str], said: str, tmp_path: Path) -> None:
-    refused = CliRunner().invoke(main, ["capacity", "--results", str(tmp_path / "results"), *words])
+def test_a_mistake_starts_nothing(options: list[str], message: str, tmp_path: Path) -> None:
+    refused = CliRunner().invoke(main, ["capacity", "--results", str(tmp_path / "results"), *options])
     assert refused.exit_code == 2
-    assert said in " ".join(refused.output.split())
+    assert message in " ".join(refused.output.split())
     assert not (tmp_path / "results").exists()
 
 
 @pytest.mark.parametrize("arrivals", ["fixed", "poisson"])
 def test_the_usual_start_has_enough_orders_for_every_percentile(arrivals: str) -> None:
-    """A p99.9 needs 10,002 orders: at 1,000 orders/s, two more than 10 s have."""
+    """A p99.9 needs 10,002 orders, and 1,000 orders/s bring 10,000 in the 10 s that a probe may last."""
     settings = RunSettings(transport="memory", arrivals=arrivals)
-    assert ExchangeRates(settings, objective_of("p99.9 <= 1ms"), SearchSettings()).least() > 1_000
+    assert ExchangeRates(settings, objective_of("p99.9 <= 1ms"), SearchSettings()).lowest_value() > 1_000
 
 
 def test_a_tape_with_too_few_orders_starts_nothing(tmp_path: Path) -> None:
-    tape, results = tmp_path / "short.bin", tmp_path / "results"
+    tape = tmp_path / "short.bin"
+    results = tmp_path / "results"
     assert exchange_in_process("tape", "--orders", 500, "--output", tape).code == 0
     refused = exchange_in_process("capacity", "--tape", tape, "--results", results)
-    assert (refused.code, results.exists()) == (2, False)
+    assert refused.code == 2
+    assert not results.exists()
     assert "has 500 orders; p99 <= 1ms needs 1,000" in refused.err
 
 
-def test_a_tape_s_orders_are_probed_below_the_ceiling_of_seeded_ones(tmp_path: Path) -> None:
+def test_a_search_with_a_tape_measures_a_ceiling_and_probes(tmp_path: Path) -> None:
     tape = tmp_path / "tape.bin"
     assert exchange_in_process("tape", "--orders", 2_000, "--output", tape).code == 0
-    words = ("--transport", "memory", "--slo", "p99 <= 9s", "--from", 100_000, "--seconds", 0.1, "--probes", 3)
-    said = exchange_in_process("capacity", *words, "--tape", tape, "--pause", 0, "--results", tmp_path, "--json")
-    assert said.code == 0, said.err
-    assert said.record["ceiling_orders_per_s"] > 0
-    assert said.record["probes"]
+    options = ("--transport", "memory", "--slo", "p99 <= 9s", "--from", 100_000, "--seconds", 0.1, "--probes", 3)
+    finished = exchange_in_process("capacity", *options, "--tape", tape, "--pause", 0, "--results", tmp_path, "--json")
+    assert finished.code == 0, finished.err
+    assert finished.record["ceiling_orders_per_s"] > 0
+    assert finished.record["probes"]
 
 
-def test_a_ceiling_over_memory_has_none_of_a_network_s_settings(
+def test_the_run_of_the_ceiling_drops_settings_that_memory_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def measure(folder: Path, settings: RunSettings, *_: object) -> dict[str, Any]:
@@ -116,7 +121,7 @@ def test_a_ceiling_over_memory_has_none_of_a_network_s_settings(
 def searched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shares: Iterator[float | None], **search: Any
 ) -> dict[str, Any]:
-    """capacity.json of a search in which every run holds, beside others that took these shares of the processors."""
+    """capacity.json of a search with simulated runs, which all hold. `shares` are the noise of the probes in order."""
 
     def measure(folder: Path, settings: RunSettings, *_: object) -> dict[str, Any]:
         is_ceiling = settings.orders_per_s is None
@@ -135,44 +140,49 @@ def searched(
     return measured_capacity(load, settings, tmp_path / "it").record
 
 
-def test_a_probe_beside_others_is_made_again_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = searched(tmp_path, monkeypatch, iter([0.3, 0.01, 0.0, 0.2, 0.054, 0.15]))
-    assert [probe["noise_share"] for probe in found["probes"]] == [0.01, 0.0, 0.054]
-    assert [run["noise_share"] for run in found["set_aside"]] == [0.3, 0.2, 0.15]
-    names = [run["run"] for run in found["probes"] + found["set_aside"]]
+def test_a_noisy_probe_is_repeated_and_flagged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = searched(tmp_path, monkeypatch, iter([0.3, 0.01, 0.0, 0.2, 0.054, 0.15]))
+    assert [probe["noise_share"] for probe in record["probes"]] == [0.01, 0.0, 0.054]
+    assert [run["noise_share"] for run in record["set_aside"]] == [0.3, 0.2, 0.15]
+    names = [run["run"] for run in record["probes"] + record["set_aside"]]
     assert len(set(names)) == 6
     assert all((tmp_path / "it" / name).is_dir() for name in names)
-    assert "3 runs set aside for noise: other work or steal took more than 5%" in found["flags"][0]
-    assert "beside 1 of 3 probes, at most 5.4%" in found["flags"][1]
-    assert (found["redo_noisy"]["most_tries"], found["redo_noisy"]["most_extra_runs"]) == (3, 15)
+    assert "3 runs set aside for noise: other work or steal took more than 5%" in record["flags"][0]
+    assert "beside 1 of 3 probes, at most 5.4%" in record["flags"][1]
+    assert record["redo_noisy"]["most_tries"] == 3
+    assert record["redo_noisy"]["most_extra_runs"] == 15
 
 
-@pytest.mark.parametrize("ended", [KeyboardInterrupt(), UserError("the broker is gone")])
-@pytest.mark.parametrize("before", [[0.0], []])
-def test_a_noisy_probe_is_named_if_the_search_ends_at_its_redo(
-    ended: BaseException, before: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), UserError("the broker is gone")])
+@pytest.mark.parametrize("quiet_probes", [[0.0], []])
+def test_a_noisy_probe_is_recorded_if_the_search_ends_in_its_repetition(
+    error: BaseException, quiet_probes: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def shares() -> Iterator[float]:
-        yield from (*before, 0.3)
-        raise ended
+        yield from quiet_probes
+        yield 0.3
+        raise error
 
-    found = searched(tmp_path, monkeypatch, shares())
-    assert [probe["noise_share"] for probe in found["probes"]] == before
-    assert [run["noise_share"] for run in found["set_aside"]] == [0.3]
-    assert (tmp_path / "it" / found["set_aside"][0]["run"]).is_dir()
+    record = searched(tmp_path, monkeypatch, shares())
+    assert [probe["noise_share"] for probe in record["probes"]] == quiet_probes
+    assert [run["noise_share"] for run in record["set_aside"]] == [0.3]
+    assert (tmp_path / "it" / record["set_aside"][0]["run"]).is_dir()
 
 
-def test_noisy_probes_are_made_again_up_to_the_rule_s_cap_or_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = searched(tmp_path, monkeypatch, iter([0.3] * 9), most_probes=3)
-    assert (len(found["probes"]), len(found["set_aside"])) == (3, 1)
-    kept = searched(tmp_path / "kept", monkeypatch, iter([0.3] * 9), redo_noisy=False)
-    assert (len(kept["set_aside"]), kept["redo_noisy"]) == (0, None)
-    assert "beside 3 of 3 probes" in kept["flags"][0]
+def test_noisy_probes_are_repeated_up_to_the_cap_of_the_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = searched(tmp_path, monkeypatch, iter([0.3] * 9), most_probes=3)
+    assert len(record["probes"]) == 3
+    assert len(record["set_aside"]) == 1
+
+
+def test_without_redo_noisy_every_noisy_probe_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = searched(tmp_path, monkeypatch, iter([0.3] * 9), redo_noisy=False)
+    assert record["set_aside"] == []
+    assert record["redo_noisy"] is None
+    assert "beside 3 of 3 probes" in record["flags"][0]
 
 
 def test_probes_of_unknown_noise_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A probe of under a quarter of a second does not tell; the answer looked like that of a quiet machine."""
-    found = searched(tmp_path, monkeypatch, iter([0.0, None, None]))
-    assert found["flags"] == ["the noise of the machine is unknown for 2 of 3 probes"]
+    """A probe of less than a quarter of a second has no noise share."""
+    record = searched(tmp_path, monkeypatch, iter([0.0, None, None]))
+    assert record["flags"] == ["the noise of the machine is unknown for 2 of 3 probes"]

@@ -1,4 +1,4 @@
-"""Objectives: how they are read, and which runs hold them."""
+"""Objectives: their syntax, and which runs hold them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from exchange_simulation.launching.errors import UserError
 
 
 def run(status: str = "complete", p99: float = 500.0, lag: float = 50.0) -> dict[str, Any]:
+    """The record of a run. `p99` is its completion time from due, `lag` the gateway's; both in us."""
     figures = {"mean": 100.0, "p50": 90.0, "p99": p99, "p999": 2 * p99, "max": 9_000.0}
     return {
         "status": status,
@@ -19,9 +20,6 @@ def run(status: str = "complete", p99: float = 500.0, lag: float = 50.0) -> dict
         "completion_us": {"due": figures, "handed_over": {**figures, "p99": 400.0}},
         "lag_us": {"p99": lag},
     }
-
-
-NONSENSE = ["", "p99", "p100 <= 1ms", "p99 <= 1", "p99 >= 1ms", "p99 <= 1ms;", "loss <= 3", "fast"]
 
 
 @pytest.mark.parametrize(
@@ -34,18 +32,20 @@ NONSENSE = ["", "p99", "p100 <= 1ms", "p99 <= 1", "p99 >= 1ms", "p99 <= 1ms;", "
         ("max <= 20000 ns", "due", "max", 20.0),
     ],
 )
-def test_a_term_names_clock_figure_and_the_most(text: str, clock: str, figure: str, most_us: float) -> None:
+def test_a_term_is_read_as_clock_figure_and_bound(text: str, clock: str, figure: str, most_us: float) -> None:
     (term,) = objective_of(text).terms
     assert (term.clock, term.figure, term.most_us) == (clock, figure, pytest.approx(most_us))
 
 
-@pytest.mark.parametrize("text", NONSENSE)
-def test_what_is_not_understood_is_told_with_what_is(text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["", "p99", "p100 <= 1ms", "p99 <= 1", "p99 >= 1ms", "p99 <= 1ms;", "loss <= 3", "fast"]
+)
+def test_an_objective_that_cannot_be_read_gets_the_syntax(text: str) -> None:
     with pytest.raises(UserError, match=r"not understood; it takes FIGURE <= TIME"):
         objective_of(text)
 
 
-def test_a_bound_of_no_time_is_refused_as_such() -> None:
+def test_a_bound_of_zero_is_refused() -> None:
     with pytest.raises(UserError, match="'p99 <= 0ms' allows no time at all; it takes FIGURE <= TIME"):
         objective_of("max <= 1ms, p99 <= 0ms")
 
@@ -62,7 +62,9 @@ def test_a_bound_of_no_time_is_refused_as_such() -> None:
         ({**run(), "completion_us": {}}, "p99 <= 1ms: not measured"),
     ],
 )
-def test_a_run_holds_all_terms_and_loses_nothing(record: dict[str, Any], why: str | None) -> None:
+def test_a_run_holds_an_objective_if_it_holds_all_terms_and_is_complete(
+    record: dict[str, Any], why: str | None
+) -> None:
     assert objective_of("p99 <= 1ms, lag p99 <= 500us, loss = 0").broken_by(record) == why
 
 
@@ -70,11 +72,11 @@ def test_a_run_holds_all_terms_and_loses_nothing(record: dict[str, Any], why: st
     ("text", "orders"),
     [("p90 <= 1ms", 100), ("p99 <= 1ms", 1_000), ("p50 <= 1ms, p99.9 <= 1ms", 10_000), ("loss = 0", 100)],
 )
-def test_ten_orders_lie_beyond_a_percentile_that_is_judged(text: str, orders: int) -> None:
+def test_a_percentile_needs_ten_orders_beyond_it(text: str, orders: int) -> None:
     assert objective_of(text).needed_orders == orders
 
 
-def test_the_ratio_is_that_of_the_term_nearest_to_breaking() -> None:
+def test_the_ratio_comes_from_the_term_nearest_to_breaking() -> None:
     objective = objective_of("p99 <= 1ms, lag p99 <= 100us")
     assert objective.log_ratio(run(p99=500.0, lag=200.0)) == pytest.approx(log(2))
     assert objective.log_ratio({**run(), "lag_us": {}}) is None
