@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from exchange.percentiles import FIGURES
 from exchange.second_columns import RATES
-from exchange_simulation.reports.exports import flat, trial_rows
+from exchange_simulation.reports.comparison.arm_rows import arm_rows
+from exchange_simulation.reports.exports import flat
 from exchange_simulation.reports.formats.few_orders import has_enough_orders
 from exchange_simulation.reports.formats.numbers import three_digits
 
@@ -260,7 +261,7 @@ class Comparison(MeasuredOutcome):
         return list(self.record["caveats"])
 
     def rows(self) -> list[Row]:
-        return [flat(row) for row in trial_rows(dict(self.record))]
+        return [flat(row) for row in arm_rows(dict(self.record))]
 
     def __str__(self) -> str:
         from exchange_simulation.reports.comparison.answer import headline

@@ -12,7 +12,7 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.options import no_spark_option
 
 if TYPE_CHECKING:
-    from exchange_simulation.reports.exports import ReportOptions
+    from exchange_simulation.reports.report import ReportOptions
 
 
 @click.command()
@@ -30,7 +30,7 @@ def command(folder: Path, no_spark: bool, figures: bool, hlog: bool, as_json: bo
 
     Example: exchange report results/first
     """
-    from exchange_simulation.reports.exports import ReportOptions
+    from exchange_simulation.reports.report import ReportOptions
 
     if as_json and as_csv:
         raise click.UsageError("--json and --csv both print to stdout: give one of them")

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from exchange.grouping import grouped
 from exchange.words import counted
 from exchange_simulation.messaging.benchmark import Makes, Plot, Published, size_in_words
-from exchange_simulation.reports.exports import grouped
 from exchange_simulation.reports.formats.numbers import number_text
 
 PEAKS = {  # MQSeries and MSMQ with one client (table 4), and with 1 to 8 (table 5), kB/s

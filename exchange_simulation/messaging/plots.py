@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from exchange.grouping import grouped
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition, Plot, Published, size_in_words, value_in_words
 from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.reports.drawing.canvas import empty_axes, linear_x, linear_y, log_x, log_y, time_x
@@ -24,7 +25,6 @@ from exchange_simulation.reports.drawing.chart import (
 )
 from exchange_simulation.reports.drawing.colours import MUTED, line_colours
 from exchange_simulation.reports.drawing.figures import Drawing, Figure, drawings
-from exchange_simulation.reports.exports import grouped
 from exchange_simulation.reports.formats.numbers import axis_number
 
 STYLES = ("-", ":")

@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.padding import Padding
 
+from exchange.grouping import grouped
 from exchange.json_records import Record
 from exchange.words import counted
 from exchange_simulation.launching.errors import UserError
@@ -20,8 +21,8 @@ from exchange_simulation.repeats.judging import DIFFER
 from exchange_simulation.reports.comparison.answer import answers, headline, other_answers, ratio_plot
 from exchange_simulation.reports.comparison.sentences import how_tested, sureness
 from exchange_simulation.reports.comparison.table import show_ratios
-from exchange_simulation.reports.exports import ReportOptions, grouped, page_writer, print_report
 from exchange_simulation.reports.formats.numbers import ABSENT, number_text
+from exchange_simulation.reports.report import ReportOptions, print_report, write_html
 from exchange_simulation.reports.tables import FoldingTable, key, plain_table, terminal, warning
 
 PAGE = "bench.html"
@@ -369,7 +370,9 @@ def page_html(record: Mapping[str, Any]) -> str:
     )
 
 
-write_page = page_writer(PAGE, page_html)
+def write_page(folder: Path, record: Mapping[str, Any]) -> Path:
+    """Write a record's page into its folder, and return the page's path."""
+    return write_html(folder / PAGE, page_html(record))
 
 
 def _part(record: Mapping[str, Any], comparison: Record) -> dict[str, Any]:
@@ -428,4 +431,14 @@ def report_benchmark(folder: Path, options: ReportOptions) -> int:
 
         return figures.write_figures(folder, figures_of(record))
 
-    return print_report(folder, "benchmark", record, record, options, show, write_page, write_figures)
+    return print_report(
+        folder,
+        "benchmark",
+        record,
+        json_value=record,
+        csv_rows=[],
+        options=options,
+        show=show,
+        write_page=write_page,
+        write_figures=write_figures,
+    )

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from itertools import combinations
 from typing import Any, NamedTuple
 
+from exchange.grouping import grouped
 from exchange.json_records import Record
 from exchange_simulation.messaging.benchmark import MAX, RATE, Column, value_in_words
 from exchange_simulation.messaging.benchmarks import benchmark_of
@@ -24,7 +25,6 @@ from exchange_simulation.repeats.judging import (
     verdict_as_dict,
 )
 from exchange_simulation.repeats.sentences import cannot_reach_a_verdict
-from exchange_simulation.reports.exports import grouped
 
 FROM_DUE = "due_p50_us"
 SEED = 1

@@ -24,7 +24,7 @@ from exchange_simulation.launching.record.noise import noise_words
 from exchange_simulation.repeats.noise_rule import RedoRule, noise_caveats, set_aside_words
 from exchange_simulation.reports.capacity.page import FILE, write_page
 from exchange_simulation.reports.capacity.table import show
-from exchange_simulation.reports.exports import print_measured
+from exchange_simulation.reports.report import print_measured
 
 VALUE_WIDTH = 21
 """The width of a value with its unit in a line of progress."""

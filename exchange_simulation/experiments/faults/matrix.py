@@ -20,9 +20,9 @@ from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.notices import has_listener, say
 from exchange_simulation.launching.record.machine import host_facts, now, versions
-from exchange_simulation.reports.exports import print_measured
 from exchange_simulation.reports.faults.page import FILE, write_page
 from exchange_simulation.reports.faults.table import fails, show
+from exchange_simulation.reports.report import print_measured
 from transports.base import BadAddress, NotInstalled
 from transports.declaration import RunningBroker, Transport
 from transports.registry import has_broker, transport_of

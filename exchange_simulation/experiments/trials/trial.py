@@ -35,12 +35,14 @@ from exchange_simulation.launching.files import dated_name, new_run_folder, writ
 from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.notices import has_listener, say
+from exchange_simulation.reports.comparison.arm_rows import arm_rows
 from exchange_simulation.reports.comparison.figures import trial_figures
 from exchange_simulation.reports.comparison.page import write_page
 from exchange_simulation.reports.comparison.paper_figures import paper_figures
 from exchange_simulation.reports.comparison.table import show, show_nagle
 from exchange_simulation.reports.drawing.figures import write_figures
-from exchange_simulation.reports.exports import ReportOptions, print_json, print_measured, print_report, trial_rows
+from exchange_simulation.reports.exports import print_json
+from exchange_simulation.reports.report import ReportOptions, print_measured, print_report
 from exchange_simulation.reports.tables import columns
 
 SHOW: dict[str, Callable[[dict[str, Any]], None]] = {COMPARE.name: show, NAGLE.name: show_nagle, SWEEP.name: show}
@@ -135,7 +137,7 @@ def _show(trial: Trial, as_json: bool) -> Trial:
     """Print the trial's record."""
     study = trial.plan.study
     record = trial.record
-    rows = trial_rows(record) if study.rows_as_json else record
+    rows = arm_rows(record) if study.rows_as_json else record
     print_measured(rows, as_json, partial(SHOW[study.name], record), trial.page)
     if not trial.is_whole:
         again = f"exchange {study.name} --resume {trial.folder.name}"
@@ -230,13 +232,15 @@ def duration(seconds: float) -> str:
 def report_trial(folder: Path, options: ReportOptions) -> int:
     """Make a trial's record, table, page and figure files from the runs in its folder. Returns the exit code, 0."""
     record = _write_results(folder, read_plan(folder))
+    rows = arm_rows(record)
     return print_report(
         folder,
         "trial",
         record,
-        trial_rows(record),
-        options,
-        SHOW[record["study"]],
-        write_page,
-        lambda: write_figures(folder, chain(trial_figures(record), paper_figures(record))),
+        json_value=rows,
+        csv_rows=rows,
+        options=options,
+        show=SHOW[record["study"]],
+        write_page=write_page,
+        write_figures=lambda: write_figures(folder, chain(trial_figures(record), paper_figures(record))),
     )

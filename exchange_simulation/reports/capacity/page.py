@@ -1,6 +1,6 @@
 """A capacity's page, `capacity.html`: one offline file, made from capacity.json, and its figures.
 
-They are the chance of holding against the rate, and how far each probe was from the bound.
+One figure shows the chance of holding against the rate, the other how far each probe was from the bound.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from math import exp
 from pathlib import Path
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -18,12 +17,12 @@ from exchange_simulation.launching.record.noise import share_words
 from exchange_simulation.launching.record.reading import read_record
 from exchange_simulation.reports.capacity.table import columns_of, headline, method, rounded_rate, show
 from exchange_simulation.reports.drawing.canvas import empty_axes, log_y
-from exchange_simulation.reports.drawing.chart import Chart, EndLabel, Numbers, label_ends, name_parts
+from exchange_simulation.reports.drawing.chart import Cell, Chart, EndLabel, Numbers, label_ends, name_parts
 from exchange_simulation.reports.drawing.colours import BLUE, MUTED, ORANGE
 from exchange_simulation.reports.drawing.figures import Figure, drawings, write_figures
 from exchange_simulation.reports.drawing.templates import templates
-from exchange_simulation.reports.exports import ReportOptions, page_writer, print_report
 from exchange_simulation.reports.formats.numbers import axis_number
+from exchange_simulation.reports.report import ReportOptions, print_report, write_html
 
 FILE = "capacity.json"
 DOTS = "Dots are probes: at 100 those that held, at 0 those that failed."
@@ -35,6 +34,8 @@ RATIO = "A dot is a probe; above 1 it broke the bound. Hollow: it failed althoug
 
 SMALLEST_RATIO = 1e-3
 BAND_OPACITY = 0.18
+FINE_TICKS_BELOW = 20
+"""If the highest rate is less than this many times the lowest, the axis also has ticks at 2 and 5."""
 TEMPLATES = templates(Path(__file__).parent, percent=share_words, rounded_rate=rounded_rate)
 
 
@@ -50,9 +51,9 @@ def page_html(record: Record) -> str:
     )
 
 
-write_page = page_writer("capacity.html", page_html)
-FEW_TICKS = 20
-"""Rates whose largest is less than this many times the smallest have ticks at 1, 2, 5, 10 ..."""
+def write_page(folder: Path, record: Record) -> Path:
+    """Write a record's page into its folder, and return the page's path."""
+    return write_html(folder / "capacity.html", page_html(record))
 
 
 def capacity_figures(record: Record) -> Iterator[Figure]:
@@ -65,61 +66,91 @@ def capacity_figures(record: Record) -> Iterator[Figure]:
 
 
 def _chance(record: Record) -> Chart:
+    """Draw the chance of holding by rate: the fitted curve with its interval, and the probes at 0 and 100 %."""
     axis = LoadAxis.of(record)
     axes = _axes(record, "% of probes hold")
     curve = record.get("curve", [])
-    names = (axis.name, "value", "low", "high")
-    rates, chances, low, high = (np.array([point[name] for point in curve]) for name in names)
     if curve:
-        axes.fill_between(rates, 100 * low, 100 * high, color=BLUE, alpha=BAND_OPACITY, linewidth=0)
-        name_parts("curve", axes.plot(rates, 100 * chances, color=BLUE)[0], [])
+        rates = [point[axis.name] for point in curve]
+        chances = [100 * point["value"] for point in curve]
+        lows = [100 * point["low"] for point in curve]
+        highs = [100 * point["high"] for point in curve]
+        axes.fill_between(rates, lows, highs, color=BLUE, alpha=BAND_OPACITY, linewidth=0)
+        name_parts("curve", axes.plot(rates, chances, color=BLUE)[0], [])
     labels = []
-    for holds, text, colour in ((True, "held", BLUE), (False, "failed", ORANGE)):
-        chosen = [probe[axis.name] for probe in record["probes"] if probe["holds"] is holds]
-        dots = axes.plot(chosen, [100 * holds] * len(chosen), "o", color=colour, alpha=0.6, clip_on=False)
-        name_parts(text, dots[0], [])
-        if chosen:
-            labels.append(EndLabel(100.0 * holds, text, colour))
+    for holds, percent, colour in ((True, 100.0, BLUE), (False, 0.0, ORANGE)):
+        rates = [probe[axis.name] for probe in record["probes"] if probe["holds"] is holds]
+        dots = axes.plot(rates, [percent] * len(rates), "o", color=colour, alpha=0.6, clip_on=False)
+        name_parts(_outcome(holds), dots[0], [])
+        if rates:
+            labels.append(EndLabel(percent, _outcome(holds), colour))
     axes.set_ylim(-4, 104)
     axes.set_yticks([0, 25, 50, 75, 100])
     label_ends(axes, labels)
+    return _chance_chart(record, axes)
+
+
+def _chance_chart(record: Record, axes: Axes) -> Chart:
+    """Return the chart of chances. Its numbers are shares from 0 to 1; the pointer shows percent."""
+    axis = LoadAxis.of(record)
+    numbers: list[tuple[Cell, ...]] = []
+    hover: list[tuple[Cell, ...]] = []
+    for point in record.get("curve", []):
+        rate = point[axis.name]
+        numbers.append(("curve", rate, point["value"], point["low"], point["high"]))
+        hover.append(("curve", rate, 100 * point["value"], 100 * point["low"], 100 * point["high"]))
+    for probe in record["probes"]:
+        rate = probe[axis.name]
+        numbers.append(("probe", rate, float(probe["holds"]), None, None))
+        hover.append((_outcome(probe["holds"]), rate))
     columns = ("series", axis.name, "chance", "low", "high")
-    shares = [tuple(point[name] for name in names) for point in curve]
-    probes = [("probe", probe[axis.name], float(probe["holds"]), None, None) for probe in record["probes"]]
-    hover = [("curve", rate, *(100 * share for share in of_rate)) for rate, *of_rate in shares]
-    hover += [(_outcome(probe["holds"]), probe[axis.name]) for probe in record["probes"]]
-    numbers = Numbers(columns, [*(("curve", *point) for point in shares), *probes])
-    return Chart(axes, numbers, hover=Numbers(columns, hover))
+    return Chart(axes, Numbers(columns, numbers), hover=Numbers(columns, hover))
 
 
 def _ratios(record: Record) -> Chart:
+    """Draw the figure of each probe over its bound."""
     axis = LoadAxis.of(record)
     axes = _axes(record, "figure / bound")
     measured = [probe for probe in record["probes"] if probe.get("log_ratio") is not None]
     for holds, colour in ((True, BLUE), (False, ORANGE)):
-        for within in (True, False):
-            chosen = [p for p in measured if p["holds"] is holds and (p["log_ratio"] <= 0) is within]
-            fill = "none" if within is not holds else colour
-            x = [p[axis.name] for p in chosen]
-            y = [_ratio(p) for p in chosen]
-            dots = axes.plot(x, y, "o", color=colour, markerfacecolor=fill, alpha=0.8)
-            name_parts(f"{_outcome(holds)} {'within' if within else 'beyond'}", dots[0], [])
+        for is_within in (True, False):
+            probes = [probe for probe in measured if probe["holds"] is holds and _is_within_bound(probe) is is_within]
+            # A probe that was within the bound and failed broke another condition: see RATIO.
+            fill = colour if holds == is_within else "none"
+            rates = [probe[axis.name] for probe in probes]
+            ratios = [_drawn_ratio(probe) for probe in probes]
+            dots = axes.plot(rates, ratios, "o", color=colour, markerfacecolor=fill, alpha=0.8)
+            name_parts(f"{_outcome(holds)} {'within' if is_within else 'beyond'}", dots[0], [])
     axes.axhline(1.0, color=MUTED, linewidth=1.0, linestyle="--")
     log_y(axes)
     label_ends(axes, [EndLabel(1.0, "bound", MUTED)])
-    rows = [(p["run"], p[axis.name], exp(p["log_ratio"])) for p in measured]
-    hover = [(_outcome(p["holds"]), p[axis.name], exp(p["log_ratio"])) for p in measured]
-    columns = ("run", axis.name, "figure_over_bound")
-    return Chart(axes, Numbers(columns, list(rows)), hover=Numbers(("series", *columns[1:]), list(hover)))
+    numbers: list[tuple[Cell, ...]] = []
+    hover: list[tuple[Cell, ...]] = []
+    for probe in measured:
+        ratio = exp(probe["log_ratio"])
+        numbers.append((probe["run"], probe[axis.name], ratio))
+        hover.append((_outcome(probe["holds"]), probe[axis.name], ratio))
+    return Chart(
+        axes,
+        Numbers(("run", axis.name, "figure_over_bound"), numbers),
+        hover=Numbers(("series", axis.name, "figure_over_bound"), hover),
+    )
 
 
 def _outcome(holds: bool) -> str:
     return "held" if holds else "failed"
 
 
-def _ratio(probe: Record) -> float:
-    """Return figure / bound, as far as the axis goes."""
-    return min(max(exp(probe["log_ratio"]), SMALLEST_RATIO), 1 / SMALLEST_RATIO)
+def _is_within_bound(probe: Record) -> bool:
+    return bool(probe["log_ratio"] <= 0)
+
+
+def _drawn_ratio(probe: Record) -> float:
+    """Return figure / bound; a ratio beyond the axis is drawn at the axis' end."""
+    ratio = exp(probe["log_ratio"])
+    if ratio < SMALLEST_RATIO:
+        return SMALLEST_RATIO
+    return min(ratio, 1 / SMALLEST_RATIO)
 
 
 def _axes(record: Record, y_unit: str) -> Axes:
@@ -127,7 +158,8 @@ def _axes(record: Record, y_unit: str) -> Axes:
     axis = LoadAxis.of(record)
     axes = empty_axes(y_unit, axis.unit)
     _log_rates(axes, [probe[axis.name] for probe in record["probes"]])
-    if capacity := axis.capacity(record):
+    capacity = axis.capacity(record)
+    if capacity:
         if capacity["low"] is not None:
             axes.axvspan(capacity["low"], capacity["high"], color=MUTED, alpha=BAND_OPACITY, linewidth=0)
         axes.axvline(capacity["value"], color=MUTED, linewidth=1.3)
@@ -146,7 +178,9 @@ def _axes(record: Record, y_unit: str) -> Axes:
 def _log_rates(axes: Axes, rates: list[float]) -> None:
     axes.set_xscale("log")
     axes.set_xlim(min(rates) / 1.15, max(rates) * 1.15)
-    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if max(rates) / min(rates) < FEW_TICKS else (1.0,)))
+    has_fine_ticks = max(rates) / min(rates) < FINE_TICKS_BELOW
+    ticks = (1.0, 2.0, 5.0) if has_fine_ticks else (1.0,)
+    axes.xaxis.set_major_locator(LogLocator(subs=ticks))
     axes.xaxis.set_major_formatter(FuncFormatter(axis_number))
     axes.xaxis.set_minor_formatter(NullFormatter())
 
@@ -158,9 +192,10 @@ def report_capacity(folder: Path, options: ReportOptions) -> int:
         folder,
         "capacity",
         record,
-        record["probes"],
-        options,
-        show,
-        write_page,
-        lambda: write_figures(folder, capacity_figures(record)),
+        json_value=record["probes"],
+        csv_rows=record["probes"],
+        options=options,
+        show=show,
+        write_page=write_page,
+        write_figures=lambda: write_figures(folder, capacity_figures(record)),
     )

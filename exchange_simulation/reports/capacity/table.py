@@ -1,9 +1,8 @@
-"""A capacity in words: its sentence, what a reader must know, then the probes by rate."""
+"""A capacity in the terminal: its sentence, what a reader must know, then the probes by rate."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from itertools import groupby
+from collections.abc import Mapping
 from statistics import median
 
 from exchange.json_records import LoadAxis, Record
@@ -14,15 +13,15 @@ from exchange_simulation.reports.formats.numbers import ABSENT, number_text, who
 from exchange_simulation.reports.tables import FoldingTable, key, plain_table, terminal, warning, words
 
 Columns = Mapping[str, Read]
-"""Titles, each with what reads its figure of a probe."""
+"""Titles, each with a function that reads the figure from a probe."""
 COLUMNS: Columns = {
     "p50 us": number_at("completion_us", "due", "p50"),
     "p99 us": number_at("completion_us", "due", "p99"),
     "lag p99": number_at("lag_us", "p99"),
 }
 
-WIDEST = 10.0
-"""An interval with a higher ratio of its ends has no middle that a sentence could name."""
+WIDEST_INTERVAL = 10.0
+"""If an interval's high end is more than this many times its low end, sentences name the interval alone."""
 
 
 def show(record: Record) -> None:
@@ -49,27 +48,46 @@ def _evidence(record: Record) -> FoldingTable:
     axis = LoadAxis.of(record)
     columns = columns_of(record)
     table = plain_table(key(axis.unit, from_right=True), "held", *columns, "noise", words("why not"))
-    by_rate = sorted(record["probes"], key=lambda probe: float(probe[axis.name]))
-    for rate, group in groupby(by_rate, key=lambda probe: float(probe[axis.name])):
-        runs = list(group)
-        hold = f"{sum(run['holds'] for run in runs)} of {len(runs)}"
-        why = next((run["why"] for run in runs if run["why"]), "")
-        in_words = whole_number if columns is COLUMNS else number_text
-        values = (_middle(runs, read) for read in columns.values())
-        figures = (ABSENT if value is None else in_words(value) for value in values)
-        table.add_row(f"{rate:,.0f}", hold, *figures, _noise(runs), why)
+    probes_by_rate: dict[float, list[Record]] = {}
+    for probe in record["probes"]:
+        probes_by_rate.setdefault(float(probe[axis.name]), []).append(probe)
+    for rate in sorted(probes_by_rate):
+        probes = probes_by_rate[rate]
+        held = f"{sum(probe['holds'] for probe in probes)} of {len(probes)}"
+        figures = []
+        for read in columns.values():
+            value = _median(probes, read)
+            if value is None:
+                figures.append(ABSENT)
+            elif columns is COLUMNS:  # microseconds
+                figures.append(whole_number(value))
+            else:
+                figures.append(number_text(value))
+        table.add_row(f"{rate:,.0f}", held, *figures, _noise(probes), _first_reason(probes))
     return table
 
 
-def _noise(runs: list[Record]) -> str:
-    """Return the largest share of the processors that others took beside a run at this rate."""
-    shares = [share for run in runs if (share := run.get("noise_share")) is not None]
+def _first_reason(probes: list[Record]) -> str:
+    """Return why the first probe that failed did; empty if all held."""
+    for probe in probes:
+        if probe["why"]:
+            return str(probe["why"])
+    return ""
+
+
+def _noise(probes: list[Record]) -> str:
+    """Return the largest share of the processors that other programs took during a probe at this rate."""
+    shares = [probe["noise_share"] for probe in probes if probe.get("noise_share") is not None]
     return share_words(max(shares)) if shares else ABSENT
 
 
-def _middle(runs: list[Record], read: Read) -> float | None:
-    """Return the median of a figure over the runs at a rate; None if none of them measured it."""
-    values = [value for run in runs if (value := read(run)) is not None]
+def _median(probes: list[Record], read: Read) -> float | None:
+    """Return the median of a figure over the probes at a rate; None if none of them measured it."""
+    values = []
+    for probe in probes:
+        value = read(probe)
+        if value is not None:
+            values.append(value)
     return median(values) if values else None
 
 
@@ -86,7 +104,7 @@ def headline(record: Record) -> str:
     For example: zeromq holds p99 <= 1ms up to 30,400 orders/s (95% interval 28,800..39,100; 24 probes)
     """
     if "answer" not in record:
-        return _of_searches(record)
+        return _headline_of_searches(record)
     axis = LoadAxis.of(record)
     objective = record["objective"]
     subject = str(record.get("subject", record["settings"]["transport"]))
@@ -96,29 +114,34 @@ def headline(record: Record) -> str:
     capacity = f"{subject}'s capacity for {objective}"
     if estimate:
         interval = f"{rounded_rate(estimate['low'])}..{rounded_rate(estimate['high'])}"
-        if estimate["high"] > WIDEST * estimate["low"]:
+        if estimate["high"] > WIDEST_INTERVAL * estimate["low"]:
             return f"{capacity} is somewhere in {axis.in_words(interval)} (95% interval; {probes}, too few to say more)"
         value = axis.in_words(rounded_rate(estimate["value"]))
         return f"{subject} holds {objective} up to {value} (95% interval {interval}; {probes})"
-    if highest := answer[f"highest_held_{axis.name}"]:
-        why = _one_sided(record, highest, max, f"the highest {axis.noun} tried held")
-        return f"{capacity} is above {axis.in_words(rounded_rate(highest))}: {why} ({probes})"
-    if failed := answer[f"lowest_failed_{axis.name}"]:
-        tried = "in reach" if failed <= record[f"reach_{axis.name}"]["low"] else "tried"
-        why = _one_sided(record, failed, min, f"at every {axis.noun} {tried} most probes failed")
-        return f"{capacity} is below {axis.in_words(rounded_rate(failed))}: {why} ({probes})"
+    probed = [float(probe[axis.name]) for probe in record["probes"]]
+    highest_held = answer[f"highest_held_{axis.name}"]
+    if highest_held:
+        highest = max([highest_held, *probed])
+        is_decided = highest == highest_held
+        why = f"the highest {axis.noun} tried held" if is_decided else _undecided(axis, highest)
+        return f"{capacity} is above {axis.in_words(rounded_rate(highest_held))}: {why} ({probes})"
+    lowest_failed = answer[f"lowest_failed_{axis.name}"]
+    if lowest_failed:
+        lowest = min([lowest_failed, *probed])
+        is_decided = lowest == lowest_failed
+        tried = "in reach" if lowest_failed <= record[f"reach_{axis.name}"]["low"] else "tried"
+        why = f"at every {axis.noun} {tried} most probes failed" if is_decided else _undecided(axis, lowest)
+        return f"{capacity} is below {axis.in_words(rounded_rate(lowest_failed))}: {why} ({probes})"
     return f"nothing is known of {capacity}: {probes}, too few to say"
 
 
-def _one_sided(record: Record, decided: float, extreme: Callable[[list[float]], float], why: str) -> str:
-    """Return `why` the capacity has one bound alone, or that rates beyond the `decided` one were tried too seldom."""
-    axis = LoadAxis.of(record)
-    tried = extreme([decided, *(float(probe[axis.name]) for probe in record["probes"])])
-    return why if tried == decided else f"the probes ended before {axis.in_words(rounded_rate(tried))} was decided"
+def _undecided(axis: LoadAxis, rate: float) -> str:
+    """Return a clause for a rate that was probed too seldom to be decided."""
+    return f"the probes ended before {axis.in_words(rounded_rate(rate))} was decided"
 
 
-def _of_searches(record: Record) -> str:
-    """Return the sentence of an older version's record, whose interval is that of its searches' median."""
+def _headline_of_searches(record: Record) -> str:
+    """Return the sentence of an older version's record, whose capacity is the median of several searches."""
     capacity = record["capacity_orders_per_s"]
     transport = record["settings"]["transport"]
     if capacity is None:
@@ -132,5 +155,5 @@ def _of_searches(record: Record) -> str:
 
 
 def rounded_rate(rate_per_s: float) -> str:
-    """Return a rate with three digits: more would say more than an interval allows. For example: 30,400"""
+    """Return a rate with three significant digits, since its interval leaves no more certain. For example: 30,400"""
     return f"{float(f'{rate_per_s:.3g}'):,.10g}"

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from math import log, log10
 
 from exchange.estimates import IntervalEstimate
+from exchange.grouping import grouped
 from exchange.json_records import Record
 from exchange.unique import unique
 from exchange.words import counted
 from exchange_simulation.launching.metrics import COMPARISON_METRICS
-from exchange_simulation.reports.exports import grouped
 from exchange_simulation.reports.formats.estimates import with_middle_half
 from exchange_simulation.reports.formats.ratios import interval_in_words, ratio_in_words
 

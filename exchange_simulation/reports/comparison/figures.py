@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 from matplotlib.axes import Axes
 
+from exchange.grouping import grouped
 from exchange.json_records import Record
 from exchange_simulation.launching.metrics import COMPONENTS
 from exchange_simulation.reports.comparison.answer import NAGLE
@@ -27,7 +28,6 @@ from exchange_simulation.reports.drawing.chart import (
 )
 from exchange_simulation.reports.drawing.colours import ROLE_COLOURS, line_colours
 from exchange_simulation.reports.drawing.figures import Figure
-from exchange_simulation.reports.exports import grouped
 from exchange_simulation.reports.formats.estimates import middle_half_ends
 from exchange_simulation.reports.formats.few_orders import has_enough_orders
 from exchange_simulation.reports.formats.numbers import axis_number

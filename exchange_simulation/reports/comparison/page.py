@@ -25,9 +25,9 @@ from exchange_simulation.reports.comparison.sentences import (
 )
 from exchange_simulation.reports.drawing.figures import drawings
 from exchange_simulation.reports.drawing.templates import templates
-from exchange_simulation.reports.exports import page_writer
 from exchange_simulation.reports.formats.estimates import median_text, middle_half
 from exchange_simulation.reports.formats.numbers import number_text
+from exchange_simulation.reports.report import write_html
 
 TEMPLATES = templates(Path(__file__).parent, rounded=median_text, middle_half=middle_half, number=number_text)
 COMPLETION = {clock: {name: f"{clock}_{name}_us" for name in FIGURES} for clock in ("due", "handed_over")}
@@ -68,7 +68,9 @@ def page_html(record: Record) -> str:
     )
 
 
-write_page = page_writer("comparison.html", page_html)
+def write_page(folder: Path, record: Record) -> Path:
+    """Write a record's page into its folder, and return the page's path."""
+    return write_html(folder / "comparison.html", page_html(record))
 
 
 def _measured(record: Record, columns: dict[str, str]) -> dict[str, str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import chain, count
 from string import ascii_lowercase
 
+from exchange.grouping import grouped
 from exchange.json_records import Record
 from exchange_simulation.reports.comparison.answer import NAGLE
 from exchange_simulation.reports.comparison.figures import (
@@ -27,7 +28,6 @@ from exchange_simulation.reports.drawing.canvas import empty_axes, linear_x, lin
 from exchange_simulation.reports.drawing.chart import Chart, EndLabel, label_ends
 from exchange_simulation.reports.drawing.colours import MUTED
 from exchange_simulation.reports.drawing.figures import Figure
-from exchange_simulation.reports.exports import grouped
 
 Arms = dict[str, list[Record]]
 """The arms of each line, by its name."""

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from statistics import median
 from typing import Any, NamedTuple
 
+from exchange.grouping import grouped
 from exchange.json_records import Record
-from exchange_simulation.reports.exports import grouped
 from exchange_simulation.reports.formats.estimates import median_text
 from exchange_simulation.reports.formats.few_orders import has_enough_orders, max_of
 from exchange_simulation.reports.formats.numbers import rate_text

@@ -14,8 +14,8 @@ from exchange_simulation.reports.drawing.chart import Chart, Line, draw, label_e
 from exchange_simulation.reports.drawing.colours import BLUE, MUTED, ORANGE
 from exchange_simulation.reports.drawing.figures import Figure, drawings, write_figures
 from exchange_simulation.reports.drawing.templates import templates
-from exchange_simulation.reports.exports import ReportOptions, page_writer, print_report
 from exchange_simulation.reports.faults.table import LEGEND, answer, cell_of, columns_of, in_short, measured, show
+from exchange_simulation.reports.report import ReportOptions, print_report, write_html
 
 TEMPLATES = templates(Path(__file__).parent, in_short=in_short)
 SHADE = 0.15
@@ -36,7 +36,9 @@ def page_html(record: Record) -> str:
     )
 
 
-write_page = page_writer("faults.html", page_html)
+def write_page(folder: Path, record: Record) -> Path:
+    """Write a record's page into its folder, and return the page's path."""
+    return write_html(folder / "faults.html", page_html(record))
 
 
 def faults_figures(record: Record) -> Iterator[Figure]:
@@ -68,9 +70,10 @@ def report_faults(folder: Path, options: ReportOptions) -> int:
         folder,
         "matrix",
         record,
-        rows,
-        options,
-        show,
-        write_page,
-        lambda: write_figures(folder, faults_figures(record)),
+        json_value=rows,
+        csv_rows=rows,
+        options=options,
+        show=show,
+        write_page=write_page,
+        write_figures=lambda: write_figures(folder, faults_figures(record)),
     )

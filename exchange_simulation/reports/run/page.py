@@ -19,7 +19,7 @@ from exchange_simulation.reports.run.sentences import page_words
 from exchange_simulation.reports.run.terminal import show_record
 
 if TYPE_CHECKING:
-    from exchange_simulation.reports.exports import ReportOptions
+    from exchange_simulation.reports.report import ReportOptions
 
 TEMPLATES = templates(Path(__file__).parent)
 
@@ -60,9 +60,9 @@ def _show(folder: Path, record: dict[str, Any], options: ReportOptions) -> None:
     if options.as_json:
         click.echo((folder / "run.json").read_bytes(), nl=False)
     elif options.as_csv:
-        from exchange_simulation.reports.exports import flat, print_rows
+        from exchange_simulation.reports.exports import print_csv
 
-        print_rows([flat(record)])
+        print_csv([record])
     elif record:
         show_record(record)
     else:

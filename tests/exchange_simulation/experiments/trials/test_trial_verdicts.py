@@ -17,7 +17,7 @@ from exchange_simulation.experiments.trials.arms import TrialArm
 from exchange_simulation.experiments.trials.plan import TrialPlan
 from exchange_simulation.experiments.trials.results import results
 from exchange_simulation.experiments.trials.verdicts import unreachable
-from exchange_simulation.reports.exports import trial_rows
+from exchange_simulation.reports.comparison.arm_rows import arm_rows
 from exchange_simulation.reports.formats.ratios import interval_in_words
 
 STEADY = [100.0, 101.0, 99.0, 102.0, 98.0, 100.0, 101.0, 99.0, 102.0, 98.0]
@@ -165,7 +165,7 @@ def test_a_tape_whose_name_is_no_utf_8_is_the_planned_one(tmp_path: Path) -> Non
     put_all(tmp_path, made, {"a": [100.0]})
     found = results(tmp_path, made)
     assert found["conditions"]["differences"] == []
-    assert trial_rows(found)[0]["runs"] == 1
+    assert arm_rows(found)[0]["runs"] == 1
 
 
 def test_equal_orders_with_different_answers_are_not_to_be_trusted(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_runs_that_were_made_again_and_resuming_are_in_the_first_caveat(tmp_path
 
 def test_an_arm_without_a_run_neither_held_its_rate_nor_lost_it(tmp_path: Path) -> None:
     """It was called held, in the record and in the rows of --json and --csv."""
-    assert {row["held"] for row in trial_rows(results(tmp_path, plan()))} == {None}
+    assert {row["held"] for row in arm_rows(results(tmp_path, plan()))} == {None}
 
 
 def test_warm_ups_count_the_resumptions_of_an_older_trial(tmp_path: Path) -> None:

@@ -1,0 +1,75 @@
+"""What `exchange report` does with every kind of folder: print the record, then write its page and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from exchange.json_records import Record
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.files import write_whole
+from exchange_simulation.launching.interrupts import signals_deferred
+from exchange_simulation.reports.exports import print_csv, print_json
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """The parts of a report beside its page."""
+
+    with_spark: bool = True
+    figures: bool = False
+    hlog: bool = False
+    as_json: bool = False
+    as_csv: bool = False
+
+    @property
+    def quiet(self) -> bool:
+        """True if only the record goes to stdout."""
+        return self.as_json or self.as_csv
+
+
+@signals_deferred()
+def write_html(file: Path, html: str) -> Path:
+    """Write a page, one offline file, and return its path. The file appears whole, by rename."""
+    return write_whole(file, html.encode())
+
+
+def print_report(
+    folder: Path,
+    kind: str,
+    record: Record,
+    json_value: Record | list[Record],
+    csv_rows: list[Record],
+    options: ReportOptions,
+    show: Callable[[Record], None],
+    write_page: Callable[[Path, Record], Path],
+    write_figures: Callable[[], Path],
+) -> int:
+    """Print a record as JSON or CSV, or show it; then write its page, and figures if asked for. Return exit code 0.
+
+    `kind` is a noun for the folder in error messages, such as capacity. UserError if --hlog was given.
+    """
+    if options.hlog:
+        raise UserError(f"--hlog is of one run, and {folder} is a {kind}'s folder: give the folder of a run in it")
+    if options.as_json:
+        print_json(json_value)
+    elif options.as_csv:
+        print_csv(csv_rows)
+    else:
+        show(record)
+    click.echo(f"page: {write_page(folder, record)}", err=options.quiet)
+    if options.figures:
+        click.echo(f"figures: {write_figures()}", err=options.quiet)
+    return 0
+
+
+def print_measured(rows: object, as_json: bool, show: Callable[[], None], page: Path) -> None:
+    """Print what a command has measured: the rows, or the record, as JSON; else show it and say where its page is."""
+    if as_json:
+        print_json(rows)
+    else:
+        show()
+        click.echo(f"page: {page}")
