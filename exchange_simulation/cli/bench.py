@@ -70,7 +70,7 @@ def command_of(benchmark: BenchmarkDefinition | None) -> click.Command:
         if benchmark is None:
             raise SystemExit(run_suite(typed, output))
         settings = settings_of(benchmark, typed)
-        if not benchmark.instead(settings):
+        if not benchmark.run_without_measuring(settings):
             raise SystemExit(run_benchmark(benchmark, settings, output))
 
     if benchmark is None:

@@ -10,7 +10,9 @@ answer, figures, columns, plots, and what its paper printed. The rig has for it:
 
 | file | what |
 |---|---|
-| benchmark.py | BenchmarkDefinition, Cell, Counts, Column, Plot, Published; by_size and `by_size_and(option)`: points |
+| benchmark.py | BenchmarkDefinition; CapacityScale |
+| point.py, cell.py | by_size and `by_size_and(option)`: points; Cell, Counts |
+| presentation.py, paper.py | Column, Plot; Published, ReproducedItem |
 | options.py | SIZES, COUNT, `numbers(...)`; any click.Option may be a benchmark's; see `cell.settings` |
 | roles.py | Role, RoleResult; Links makes ends of links: `pair(size)`, `many(size, pattern)`; check_descriptors |
 | flow.py, requests.py | tasks of roles: Publish, Consume, ConsumeShared; Ask, Answer, AskOwn, AnswerAll |
@@ -34,5 +36,5 @@ The rig itself, from the command down:
 | measuring.py | one repeat of one cell |
 | setup.py, role_process.py | plan, brokers, kernels; a role's process |
 | by_hand.py | one role on a host of its own |
-| turned_up.py | lends a benchmark with a Scale to `exchange capacity` |
+| turned_up.py | lends a benchmark with a CapacityScale to `exchange capacity` |
 """

@@ -14,9 +14,11 @@ from exchange_simulation.launching.errors import sentence
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.record.machine import host_facts, now, versions
-from exchange_simulation.messaging.benchmark import BenchmarkDefinition, Settings, known_s
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition
+from exchange_simulation.messaging.cell import least_duration_s
 from exchange_simulation.messaging.cell_turns import measure_in_turns
 from exchange_simulation.messaging.measurements import Measurements
+from exchange_simulation.messaging.point import Settings
 from exchange_simulation.messaging.setup import BenchmarkPlan, Setup, check_cells, plan_of
 from exchange_simulation.repeats.noise_rule import RedoRule
 from exchange_simulation.reports.formats.times import duration_in_words
@@ -98,7 +100,7 @@ def _announce(
     For example: de-spsc: 4 cells of up to 2 roles, measured 6 times; noisy ones again (--keep-noisy: never)
     """
     cells = zip(plan.cells, role_counts, strict=True)
-    least_s = repeats * sum(known_s(cell) + roles * START_S[cell.has_broker] for cell, roles in cells)
+    least_s = repeats * sum(least_duration_s(cell) + roles * START_S[cell.has_broker] for cell, roles in cells)
     extent = f"{counted(len(plan.cells), 'cells')} of up to {counted(max(role_counts), 'roles')}"
     least = f": at least about {duration_in_words(least_s)}" if least_s >= 1 else ""
     again = "; noisy ones again (--keep-noisy: never)" if rule else ""

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from exchange.json_records import Record
 from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.record.noise import noise_words
-from exchange_simulation.messaging.benchmark import BenchmarkDefinition, Cell, Figures
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition
+from exchange_simulation.messaging.cell import Cell, Figures
 from exchange_simulation.messaging.measurements import Measurements
 from exchange_simulation.messaging.measuring import COMPLETE, INVALID, PARTIAL, is_timed, measure
 from exchange_simulation.messaging.report import reasons_in_words

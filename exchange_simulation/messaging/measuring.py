@@ -16,7 +16,8 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.record.noise import NoiseMeter
 from exchange_simulation.launching.record.status import sockets_differ
 from exchange_simulation.launching.transport_settings import runs_in_one_process
-from exchange_simulation.messaging.benchmark import BenchmarkDefinition, Cell, Figures
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition
+from exchange_simulation.messaging.cell import Cell, Figures
 from exchange_simulation.messaging.machine import Reading, figures_of, read, read_every_second, seconds_of
 from exchange_simulation.messaging.role_process import Forked, Threaded, fork, start_thread
 from exchange_simulation.messaging.roles import Role, RoleResult
@@ -223,8 +224,10 @@ def measure(benchmark: BenchmarkDefinition, cell: Cell, setup: Setup) -> Record:
         with (
             Launcher(roles, setup, runs_in_one_process(cell.transport), cell.settings["timeout_s"]) as launcher,
             progress_of(f"{benchmark.name}, {cell}", roles) as on_count,
-            benchmark.meanwhile(cell, roles, server),
-            read_every_second(partial(_rss_bytes, server)) if benchmark.series else contextlib.nullcontext() as machine,
+            benchmark.around_roles(cell, roles, server),
+            read_every_second(partial(_rss_bytes, server))
+            if benchmark.plots_over_time
+            else contextlib.nullcontext() as machine,
         ):
             outcome = launcher.play(on_start, on_end, on_count)
     used = {name: result.usage for name, result in outcome.results.items()}
@@ -268,7 +271,7 @@ def _judged(
     figures = {} if reasons else benchmark.figures(cell, outcome.results)
     figures |= figures_of(machine) if machine and figures else {}
     strain = {"strain": benchmark.scale.strain(cell, outcome.results)} if benchmark.scale else {}
-    saturated = [] if reasons else benchmark.saturated(cell, outcome.results)
+    saturated = [] if reasons else benchmark.saturation_reasons(cell, outcome.results)
     return {
         "status": INVALID if reasons else COMPLETE,
         "reasons": reasons,

@@ -13,7 +13,8 @@ from exchange_simulation.launching.option_types import Count, Cpus, Listed, Nagl
 from exchange_simulation.launching.options import broker_options, json_option, network_option, results_option, together
 from exchange_simulation.launching.transport_settings import settings_that_none_has
 from exchange_simulation.launching.typed_settings import was_typed
-from exchange_simulation.messaging.benchmark import QUICK_HELP, BenchmarkDefinition, Settings
+from exchange_simulation.messaging.benchmark import QUICK_HELP, BenchmarkDefinition
+from exchange_simulation.messaging.point import Settings
 from exchange_simulation.messaging.roles import HOSTS
 
 LARGEST = 1 << 20
@@ -192,7 +193,7 @@ cpus_option = click.option(
 def parameters(benchmark: BenchmarkDefinition | None) -> list[click.Parameter]:
     """All options of a benchmark's command, its own among them; None for the suite, in which defaults differ."""
     transports, repeats = (benchmark.transports, benchmark.repeats) if benchmark else (None, None)
-    own, lacks = (benchmark.options, benchmark.lacks) if benchmark else ((), ())
+    own, lacks = (benchmark.options, benchmark.options_left_out) if benchmark else ((), ())
     transport = click.Option(
         ["--transport"],
         type=EachOnce(Scheme()),
@@ -228,7 +229,7 @@ def parameters(benchmark: BenchmarkDefinition | None) -> list[click.Parameter]:
 
 def settings_of(benchmark: BenchmarkDefinition, typed: Mapping[str, Any]) -> Settings:
     """The options' values, with those of `--quick`."""
-    quick = {"repeats": QUICK_REPEATS, **benchmark.quick} if typed["quick"] else {}
+    quick = {"repeats": QUICK_REPEATS, **benchmark.quick_values} if typed["quick"] else {}
     return {**typed, **{name: value for name, value in quick.items() if not was_typed(name)}}
 
 

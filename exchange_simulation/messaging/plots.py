@@ -10,8 +10,11 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from exchange.grouping import grouped
-from exchange_simulation.messaging.benchmark import BenchmarkDefinition, Plot, Published, size_in_words, value_in_words
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.benchmarks import benchmark_of
+from exchange_simulation.messaging.paper import Published
+from exchange_simulation.messaging.point import size_in_words, value_in_words
+from exchange_simulation.messaging.presentation import Plot
 from exchange_simulation.reports.drawing.canvas import empty_axes, linear_x, linear_y, log_x, log_y, time_x
 from exchange_simulation.reports.drawing.chart import (
     Chart,
@@ -45,12 +48,12 @@ def figures_of(record: Mapping[str, Any]) -> Iterator[Figure]:
 
 
 def _figures(benchmark: BenchmarkDefinition, rows: Sequence[Row]) -> Iterator[Figure]:
-    over_time = list(_seconds_as_rows(rows)) if benchmark.series else []
-    rows = [*rows, *benchmark.derived(rows)]
-    for plot in (*benchmark.plots, *benchmark.series):
+    over_time = list(_seconds_as_rows(rows)) if benchmark.plots_over_time else []
+    rows = [*rows, *benchmark.derived_rows(rows)]
+    for plot in (*benchmark.plots, *benchmark.plots_over_time):
         measured = [
             row
-            for row in _a_row_for_each_figure(plot, over_time if plot in benchmark.series else rows)
+            for row in _a_row_for_each_figure(plot, over_time if plot in benchmark.plots_over_time else rows)
             if plot.x in row["point"] and plot.where.items() <= row["point"].items()
         ]
         if len({row["point"][plot.x] for row in measured}) < 2:
@@ -89,7 +92,7 @@ def _chart(plot: Plot, rows: list[Row]) -> Chart:
     lines = _lines(plot, rows)
     looks = _looks({name: own[0]["transport"] for name, own in lines.items()})
     labels = [_line(axes, plot, name, own, *looks[name]) for name, own in lines.items()]
-    for published in plot.beside:
+    for published in plot.published:
         if published.level is not None:
             labels.append(draw(axes, level(published.level), text="the paper", colour=MUTED))
         if published.points:
@@ -122,8 +125,8 @@ def _published_line(axes: Axes, published: Published, last: float) -> EndLabel:
     end = min(last, float(x[-1]))
     shown = np.append(x[x < end], end)
     (line,) = axes.plot(shown, np.interp(shown, x, y), color=MUTED, linestyle="--", linewidth=1.3)
-    name_parts(f"the paper, {published.what}", line, [])
-    return EndLabel(float(np.interp(end, x, y)), f"the paper, {published.what}", MUTED)
+    name_parts(f"the paper, {published.title}", line, [])
+    return EndLabel(float(np.interp(end, x, y)), f"the paper, {published.title}", MUTED)
 
 
 def _readable(plot: Plot, rows: list[Row], words: str) -> dict[str, list[Row]]:

@@ -13,8 +13,10 @@ from exchange.grouping import grouped
 from exchange.json_records import Record
 from exchange.words import counted
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.messaging.benchmark import Column, Published, size_in_words
 from exchange_simulation.messaging.benchmarks import benchmark_of, coverage
+from exchange_simulation.messaging.paper import Published
+from exchange_simulation.messaging.point import size_in_words
+from exchange_simulation.messaging.presentation import Column
 from exchange_simulation.messaging.results import read
 from exchange_simulation.messaging.verdicts import comparison_of, judged, main_column, point_in_words, saturated_repeats
 from exchange_simulation.repeats.judging import DIFFER
@@ -127,16 +129,16 @@ def show_coverage() -> None:
     """Print every figure, table and experiment of the papers with its command, or the reason why there is none."""
     console = terminal()
     rows = coverage()
-    makes = sum(bool(row.command) for row in rows)
-    console.print(f"{makes} of {len(rows)} rows have a command; each other says why not")
+    rows_with_command = sum(bool(row.command) for row in rows)
+    console.print(f"{rows_with_command} of {len(rows)} rows have a command; each other says why not")
     for paper, own in itertools.groupby(rows, lambda row: row.paper):
         console.print(f"\n[bold]{paper}[/bold]")
         for row in own:
-            console.print(f"{row.item}: {row.what}", style=None if row.command else "dim", highlight=False)
+            console.print(f"{row.item}: {row.title}", style=None if row.command else "dim", highlight=False)
             if row.command:
                 console.print(f"    {row.command}", highlight=False, soft_wrap=True)
-            if row.but:
-                console.print(Padding(row.but, (0, 0, 0, 4), expand=False), highlight=False)
+            if row.note:
+                console.print(Padding(row.note, (0, 0, 0, 4), expand=False), highlight=False)
 
 
 def _show_summary(record: Mapping[str, Any]) -> None:
@@ -189,7 +191,7 @@ def _show_benchmark(record: Mapping[str, Any], with_tables: bool, reasons: Seque
     if printed := [each for each in benchmark.published if not each.figure]:  # others stand on the page, beside ours
         console.print("[dim]the paper, on other hardware:[/dim]")
         for each in printed:
-            console.print(Padding(f"[dim]{each.what}: {each.value}[/dim]", (0, 0, 0, 4), expand=False))
+            console.print(Padding(f"[dim]{each.title}: {each.value}[/dim]", (0, 0, 0, 4), expand=False))
     for reason in record.get("left_out", ()):
         console.print(f"left out, {reason}")
     for caveat in record.get("caveats", ()):
@@ -222,7 +224,7 @@ def _sentences(record: Mapping[str, Any]) -> list[str]:
 
 def _summary(record: Mapping[str, Any]) -> Sequence[str]:
     """A benchmark's own sentences; a suite has none."""
-    return () if "parts" in record else benchmark_of(record["benchmark"]).summary(record["rows"])
+    return () if "parts" in record else benchmark_of(record["benchmark"]).summary_sentences(record["rows"])
 
 
 def _network_in_words(network: Mapping[str, Any] | None) -> list[str]:
@@ -400,11 +402,11 @@ def _part(record: Mapping[str, Any], comparison: Record) -> dict[str, Any]:
         "cpu": _usage_columns(rows),
         "titles": _titles(rows),
         "values": [_values(row["point"]) for row in rows],
-        "published": [(each, _ours(each, [*rows, *benchmark.derived(rows)])) for each in benchmark.published],
+        "published": [(each, our_range(each, [*rows, *benchmark.derived_rows(rows)])) for each in benchmark.published],
     }
 
 
-def _ours(published: Published, rows: Rows) -> str:
+def our_range(published: Published, rows: Rows) -> str:
     """Our figure of what the paper printed, lowest to highest over the cells; empty if there is none."""
     own = [
         row["figures"][published.figure]["median"]

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from exchange.measurements import LogBuckets
-from exchange_simulation.messaging.benchmark import Cell, Counts, Figures, Results
+from exchange_simulation.messaging.cell import Cell, Counts, Figures, Results
 from exchange_simulation.messaging.roles import Links, Role, RoleResult, of_kind, stopped_in_words
 from exchange_simulation.messaging.session import Session, Silence
 from exchange_simulation.messaging.streams import latency_figures, wrong_with

@@ -16,12 +16,13 @@ from exchange_simulation.launching.files import dated_name
 from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.transport_settings import check_some_have
-from exchange_simulation.messaging.benchmark import BenchmarkDefinition, Settings
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.benchmark_record import FAULTS, INTERRUPTED, OnGrowth, record_of
 from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.measurements import lacks_intervals
 from exchange_simulation.messaging.measuring import COMPLETE
 from exchange_simulation.messaging.options import settings_again
+from exchange_simulation.messaging.point import Settings
 from exchange_simulation.messaging.report import PAGE, is_long, show, write_page
 from exchange_simulation.messaging.results import ResultsFolder
 from exchange_simulation.messaging.suite import SUITE, jobs_of_suite, record_of_suite

@@ -35,9 +35,11 @@ from exchange_simulation.launching.transport_settings import (
     with_transport_defaults,
 )
 from exchange_simulation.messaging import round_trips
-from exchange_simulation.messaging.benchmark import BenchmarkDefinition, Cell, Settings, size_in_words
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition
+from exchange_simulation.messaging.cell import Cell
 from exchange_simulation.messaging.flow import ceiling_per_s
 from exchange_simulation.messaging.payload import MessageSource, Receipt
+from exchange_simulation.messaging.point import Settings, size_in_words
 from exchange_simulation.messaging.roles import CONSUMER, HOSTS, PUBLISHER, Links, Role, check_descriptors, open_links
 from transports.base import Link, Pattern, PeerGone, TransportError
 from transports.declaration import BrokerServer, RunningBroker
@@ -79,7 +81,9 @@ def plan_of(benchmark: BenchmarkDefinition, settings: Settings) -> BenchmarkPlan
     for transport in settings["transport"]:
         own = [Cell(transport, point, settings) for point in points]
         unfit = [_unfit(cell) for cell in own]
-        lacks = [why or benchmark.unsupported(cell) or _too_much(cell) for cell, why in zip(own, unfit, strict=True)]
+        lacks = [
+            why or benchmark.why_unsupported(cell) or _too_much(cell) for cell, why in zip(own, unfit, strict=True)
+        ]
         reasons = list(dict.fromkeys(f"{transport}: {why}" for why in lacks if why))
         if all(lacks) and not all(unfit):
             raise UserError("; ".join(reasons))

@@ -11,21 +11,12 @@ from exchange.measurements import LogBuckets
 from exchange.settings import MAX_RATE_PER_S
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.record.status import Offered
-from exchange_simulation.messaging.benchmark import (
-    MAX,
-    RATE,
-    BenchmarkDefinition,
-    Cell,
-    Column,
-    Figures,
-    Plot,
-    Point,
-    Results,
-    Scale,
-    Settings,
-)
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition, CapacityScale
+from exchange_simulation.messaging.cell import Cell, Figures, Results
 from exchange_simulation.messaging.flow import Consume, ConsumeShared, Publish, rest_s
 from exchange_simulation.messaging.options import RATES, SECONDS
+from exchange_simulation.messaging.point import MAX, RATE, Point, Settings
+from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.roles import LinkEnd, Links, Role, RoleResult, of_kind, stopped_in_words
 from exchange_simulation.reports.formats.few_orders import has_enough_orders
 
@@ -44,7 +35,7 @@ class Streams:
     many: str = ""
     """The point's key for the number of streams; without it there is one stream."""
     size: Callable[[Cell], int] = lambda cell: cell.size
-    of_each: str = ""
+    median_rate_figure: str = ""
     """The name of the median of the streams' own rates, if it is a figure; it is left out unless all were timed."""
 
     def roles(self, cell: Cell, links: Links) -> list[Role]:
@@ -76,9 +67,9 @@ class Streams:
         consumers = of_kind(results, "consumer").values()
         figures = published_figures(size, results)
         each = [flow_figures(size, [one]) for one in consumers]
-        if not self.of_each or not all("messages_per_s" in own for own in each):
+        if not self.median_rate_figure or not all("messages_per_s" in own for own in each):
             return figures
-        return {**figures, self.of_each: median(own["messages_per_s"] for own in each)}
+        return {**figures, self.median_rate_figure: median(own["messages_per_s"] for own in each)}
 
 
 def published_roles(
@@ -218,13 +209,13 @@ PACED_PLOTS = tuple(
     Plot(f"{what} from due, by a publisher's rate", f"due_{figure}_us", "µs", x=RATE, x_unit="messages/s")
     for what, figure in (("p50", "p50"), ("p99", "p99"))
 )
-RATE_SCALE = Scale(
+RATE_SCALE = CapacityScale(
     option="rates",
     start=1_000,
-    most=MAX_RATE_PER_S,
-    whole=False,
+    highest=MAX_RATE_PER_S,
+    is_whole=False,
     unit="messages/s",
-    ceiling="the rate at which a publisher can make messages",
+    ceiling_in_words="the rate at which a publisher can make messages",
     columns=("due_p50_us", "due_p99_us", "lag_p99_us", "broker_cores"),
 )
 
@@ -235,7 +226,7 @@ def with_rates(declared: BenchmarkDefinition) -> BenchmarkDefinition:
         declared,
         points=lambda settings: _at_rates(declared.points(settings), settings),
         figures=lambda cell, results: _with_lag(cell, results, declared.figures(cell, results)),
-        saturated=_fell_behind,
+        saturation_reasons=_fell_behind,
         options=(*declared.options, RATES, SECONDS),
         columns=(*declared.columns, *PACED_COLUMNS),
         plots=(*declared.plots, *PACED_PLOTS),

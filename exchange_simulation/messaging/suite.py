@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from exchange.json_records import Record
 from exchange_simulation.launching.errors import users_mistake
 from exchange_simulation.launching.launch.brokers import Brokers
-from exchange_simulation.messaging.benchmark import BenchmarkDefinition, Cell, Settings
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.benchmark_record import (
     FAULTS,
     INTERRUPTED,
@@ -19,8 +19,10 @@ from exchange_simulation.messaging.benchmark_record import (
     why_it_ended,
 )
 from exchange_simulation.messaging.benchmarks import benchmark_of, names
+from exchange_simulation.messaging.cell import Cell
 from exchange_simulation.messaging.measuring import COMPLETE, PARTIAL
 from exchange_simulation.messaging.options import settings_in_words
+from exchange_simulation.messaging.point import Settings
 from transports.base import TransportError
 from transports.registry import scheme_of, transport_of
 
@@ -51,7 +53,7 @@ def jobs_of_suite(settings: Settings) -> Iterator[Job]:
         defaults, _ = settings_in_words(benchmark, ["--quick"] if settings["quick"] else [])
         own = dict(defaults)
         for option in SHARED:
-            if option not in benchmark.lacks and settings.get(option) is not None:
+            if option not in benchmark.options_left_out and settings.get(option) is not None:
                 own[option] = settings[option]
         if settings.get("transport"):
             own["transport"] = _able(benchmark, own, settings["transport"])
@@ -65,7 +67,7 @@ def _able(benchmark: BenchmarkDefinition, settings: Settings, transports: Iterab
     def is_able(transport: str) -> bool:
         over = {**settings, "transport": (transport,)}
         cells = [Cell(transport, point, over) for point in benchmark.points(over)]
-        measured = [cell for cell in cells if not benchmark.unsupported(cell)]
+        measured = [cell for cell in cells if not benchmark.why_unsupported(cell)]
         needed = {pattern for cell in measured for pattern in benchmark.patterns(cell)}
         return bool(measured) and needed <= transport_of(scheme_of(transport)).patterns
 

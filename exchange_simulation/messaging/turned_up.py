@@ -21,21 +21,15 @@ from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.notices import heard_by
 from exchange_simulation.launching.record.noise import noise_share
 from exchange_simulation.launching.transport_settings import check_some_have
-from exchange_simulation.messaging.benchmark import (
-    RATE,
-    BenchmarkDefinition,
-    Cell,
-    Scale,
-    Settings,
-    messages_at,
-    value_in_words,
-)
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition, CapacityScale
 from exchange_simulation.messaging.benchmark_record import record_of
 from exchange_simulation.messaging.benchmarks import benchmark_of, names
+from exchange_simulation.messaging.cell import Cell, messages_at
 from exchange_simulation.messaging.flow import ceiling_per_s
 from exchange_simulation.messaging.measuring import COMPLETE, PARTIAL
 from exchange_simulation.messaging.options import settings_again, settings_in_words
 from exchange_simulation.messaging.payload import STAMPED
+from exchange_simulation.messaging.point import RATE, Settings, value_in_words
 from exchange_simulation.messaging.report import write_page
 from exchange_simulation.messaging.results import FILE
 from exchange_simulation.messaging.setup import carried_per_s, plan_of
@@ -74,7 +68,7 @@ class BenchmarkLoad:
     """The user's objective, for a benchmark whose scale is its rate."""
 
     @cached_property
-    def scale(self) -> Scale:
+    def scale(self) -> CapacityScale:
         """UserError if the benchmark has none."""
         if self.benchmark.scale is None:
             able = [name for name in names() if benchmark_of(name).scale]
@@ -94,9 +88,11 @@ class BenchmarkLoad:
 
     @property
     def axis(self) -> LoadAxis:
-        if self.scale.whole:
-            return LoadAxis(self.scale.option, self.scale.option, self.scale.option, self.scale.ceiling, whole=True)
-        return LoadAxis(RATE, "rate", self.scale.unit, self.scale.ceiling)
+        if self.scale.is_whole:
+            return LoadAxis(
+                self.scale.option, self.scale.option, self.scale.option, self.scale.ceiling_in_words, whole=True
+            )
+        return LoadAxis(RATE, "rate", self.scale.unit, self.scale.ceiling_in_words)
 
     def _cell(self) -> Cell:
         """The cell to measure. UserError unless there is exactly one, and the benchmark takes it."""
@@ -118,7 +114,7 @@ class BenchmarkLoad:
     @cached_property
     def _lowest(self) -> int:
         """The lowest value that the benchmark does not refuse, since some topologies need more than 1."""
-        most = self.scale.most if self.scale.whole else 1
+        most = self.scale.highest if self.scale.is_whole else 1
         return next((value for value in range(1, most) if not self._is_refused(value)), 1)
 
     @property
@@ -148,7 +144,7 @@ class BenchmarkLoad:
 
     def _settings_at(self, value: float) -> Settings:
         once = {**self.settings, "repeats": 1, "redo_noisy": False}  # the search makes noisy probes again itself
-        if self.scale.whole:
+        if self.scale.is_whole:
             return {**once, self.scale.option: (round(value),)}
         at_rate = {**once, self.scale.option: (value,)}
         return {**at_rate, "count": max(self.settings["count"] or messages_at(value, at_rate), self._needed)}
@@ -161,10 +157,10 @@ class BenchmarkLoad:
 
     def ceiling(self, folder: Path) -> float:  # noqa: ARG002
         """The highest value that the benchmark does not refuse; of a rate, what can be made and what a link carries."""
-        if not self.scale.whole:
+        if not self.scale.is_whole:
             cell = self._cell()
             return min(ceiling_per_s(cell.size), carried_per_s(cell))
-        values = range(self._lowest, self.scale.most + 1)
+        values = range(self._lowest, self.scale.highest + 1)
         return float(max(values[0], values[0] - 1 + bisect.bisect_left(values, True, key=self._is_refused)))
 
     def _is_refused(self, value: int) -> bool:
@@ -235,7 +231,7 @@ def load_of(text: str, start: float | None, objective: Objective | None = None) 
             "noisy probes again; give them outside of --bench"
         )
     check_some_have(settings, settings["transport"])
-    if (scale := benchmark.scale) and scale.whole:
+    if (scale := benchmark.scale) and scale.is_whole:
         points = benchmark.points({**settings, scale.option: (scale.start,)})
         if any(point[scale.option] != scale.start for point in points):
             raise UserError(

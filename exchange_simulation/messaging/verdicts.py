@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 from exchange.grouping import grouped
 from exchange.json_records import Record
-from exchange_simulation.messaging.benchmark import MAX, RATE, Column, value_in_words
 from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.measuring import COMPLETE
+from exchange_simulation.messaging.point import MAX, RATE, value_in_words
+from exchange_simulation.messaging.presentation import Column
 from exchange_simulation.repeats.judging import (
     ALPHA,
     MOST_SATURATED,

@@ -1,7 +1,7 @@
 """The benchmarks. Each file here declares BENCHMARK; the benchmark has the file's name.
 
-`coverage` lists every figure, table and experiment of the papers with the command that makes it, or the reason why none
-does: the benchmarks say theirs, ELSEWHERE has the others.
+`coverage` lists every figure, table and experiment of the papers with the command that makes it, or the reason why
+there is no command. Benchmarks declare the items that they make; ELSEWHERE has the others.
 """
 
 from __future__ import annotations
@@ -10,52 +10,114 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.streams import with_rates
 
-AMQP, MRG, ZEROMQ = "AMQP over InfiniBand", "Red Hat and Intel, MRG Messaging", "ZeroMQ 0.2 tests"
-QUEUES, CHAIN = "IBM MQSeries and MSMQ", "Sachs, Kounev, Bacon and Buchmann, a supply chain workload"
+AMQP = "AMQP over InfiniBand"
+MRG = "Red Hat and Intel, MRG Messaging"
+ZEROMQ = "ZeroMQ 0.2 tests"
+QUEUES = "IBM MQSeries and MSMQ"
+CHAIN = "Sachs, Kounev, Bacon and Buchmann, a supply chain workload"
 PAPERS = (AMQP, MRG, ZEROMQ, QUEUES, CHAIN)
 RATES = "1000,2000,4000,6000,8000"
+"""Orders/s of the AMQP paper's exchange."""
 
 
-class Covered(NamedTuple):
-    """Something that a paper shows; `command` is empty where none makes it, and `but` then says why."""
+@dataclass(frozen=True)
+class PaperItem:
+    """A figure, table or experiment of a paper."""
 
     paper: str
     item: str
-    what: str
+    """The paper's name for it, as "figure 4a"."""
+    title: str
     command: str
-    but: str
+    """The command that makes the item; empty if there is none."""
+    note: str
+    """Differences from the paper, or the reason why there is no command."""
 
 
 ELSEWHERE = (
-    Covered(AMQP, "figures 1, 2, 7", "drawings of broker, hosts and application", "", "nothing is measured in them"),
-    Covered(AMQP, "4.2", "bandwidth of the network alone", "exchange bench throughput --transport tcp --sizes 1MiB",
-            "one way; the paper's hosts sent and received at once"),
-    Covered(AMQP, "figure 3d", "message rate of MPI over IPoIB and RDMA",
-            "exchange bench throughput --transport tcp --sizes 1B..1MiB",
-            "sockets alone stand in for MPI over IPoIB; nothing here for RDMA, which takes InfiniBand"),
-    Covered(AMQP, "5.2", "weighted average size of the exchange's messages",
-            "exchange run --transport amqp --rate 8000 --orders 1000000",
-            "at the foot of its page: of orders and answers; the paper's 9 bytes are also of its samples"),
-    Covered(AMQP, "figures 8a, 8b, 9a to 9c", "the exchange: rates, completion time, CPU",
-            f"exchange sweep --transports amqp --rates {RATES} --orders 40000",
-            "the paper sends 1,000,000 orders at each rate, which takes 35 min a repeat"),
-    Covered(AMQP, "figure 8c", "completion time with Nagle's algorithm",
-            f"exchange nagle --transports amqp --roles broker --rates {RATES}", ""),
-    Covered(AMQP, "table 1", "packets with and without it",
-            "exchange nagle --transports amqp --roles broker --rates 1000,8000", ""),
-    Covered(MRG, "figures 1 to 7", "drawings of brokers, exchanges, queues and hosts", "",
-            "nothing is measured in them"),
-    Covered(MRG, "5.1", "another memory allocator, another processor", "",
-            "the broker's allocator is not ours to change"),
-    Covered(QUEUES, "figure 1", "a drawing of the hosts", "", "nothing is measured in it"),
-    Covered(CHAIN, "figures 1, 2", "drawings of interactions 1 and 2", "", "docs/supply-chain.md draws them"),
-)  # fmt: skip
+    PaperItem(
+        paper=AMQP,
+        item="figures 1, 2, 7",
+        title="drawings of broker, hosts and application",
+        command="",
+        note="nothing is measured in them",
+    ),
+    PaperItem(
+        paper=AMQP,
+        item="4.2",
+        title="bandwidth of the network alone",
+        command="exchange bench throughput --transport tcp --sizes 1MiB",
+        note="one way; the paper's hosts sent and received at once",
+    ),
+    PaperItem(
+        paper=AMQP,
+        item="figure 3d",
+        title="message rate of MPI over IPoIB and RDMA",
+        command="exchange bench throughput --transport tcp --sizes 1B..1MiB",
+        note="sockets alone stand in for MPI over IPoIB; nothing here for RDMA, which takes InfiniBand",
+    ),
+    PaperItem(
+        paper=AMQP,
+        item="5.2",
+        title="weighted average size of the exchange's messages",
+        command="exchange run --transport amqp --rate 8000 --orders 1000000",
+        note="at the foot of its page: of orders and answers; the paper's 9 bytes are also of its samples",
+    ),
+    PaperItem(
+        paper=AMQP,
+        item="figures 8a, 8b, 9a to 9c",
+        title="the exchange: rates, completion time, CPU",
+        command=f"exchange sweep --transports amqp --rates {RATES} --orders 40000",
+        note="the paper sends 1,000,000 orders at each rate, which takes 35 min a repeat",
+    ),
+    PaperItem(
+        paper=AMQP,
+        item="figure 8c",
+        title="completion time with Nagle's algorithm",
+        command=f"exchange nagle --transports amqp --roles broker --rates {RATES}",
+        note="",
+    ),
+    PaperItem(
+        paper=AMQP,
+        item="table 1",
+        title="packets with and without it",
+        command="exchange nagle --transports amqp --roles broker --rates 1000,8000",
+        note="",
+    ),
+    PaperItem(
+        paper=MRG,
+        item="figures 1 to 7",
+        title="drawings of brokers, exchanges, queues and hosts",
+        command="",
+        note="nothing is measured in them",
+    ),
+    PaperItem(
+        paper=MRG,
+        item="5.1",
+        title="another memory allocator, another processor",
+        command="",
+        note="the broker's allocator is not ours to change",
+    ),
+    PaperItem(
+        paper=QUEUES,
+        item="figure 1",
+        title="a drawing of the hosts",
+        command="",
+        note="nothing is measured in it",
+    ),
+    PaperItem(
+        paper=CHAIN,
+        item="figures 1, 2",
+        title="drawings of interactions 1 and 2",
+        command="",
+        note="docs/supply-chain.md draws them",
+    ),
+)
 
 
 def names() -> list[str]:
@@ -64,22 +126,29 @@ def names() -> list[str]:
 
 def benchmark_of(name: str) -> BenchmarkDefinition:
     declared: BenchmarkDefinition = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").BENCHMARK
-    return replace(with_rates(declared) if declared.paced else declared, name=name)
+    return replace(with_rates(declared) if declared.takes_rate else declared, name=name)
 
 
-def coverage() -> list[Covered]:
-    """Paper by paper: what there is, by its first number, and then what there is not."""
-    return sorted([*_own(), *ELSEWHERE], key=lambda each: (PAPERS.index(each.paper), not each.command, _first(each)))
+def coverage() -> list[PaperItem]:
+    """The items of all papers, paper by paper: first those with a command, each group by its first number."""
+
+    def place(item: PaperItem) -> tuple[int, bool, int]:
+        has_no_command = not item.command
+        return PAPERS.index(item.paper), has_no_command, _first_number(item)
+
+    return sorted([*_reproduced_items(), *ELSEWHERE], key=place)
 
 
-def _first(covered: Covered) -> int:
-    number = re.search(r"\d+", covered.item)
+def _first_number(item: PaperItem) -> int:
+    """The first number in the paper's name for the item; 0 without one."""
+    number = re.search(r"\d+", item.item)
     return int(number[0]) if number else 0
 
 
-def _own() -> Iterator[Covered]:
+def _reproduced_items() -> Iterator[PaperItem]:
+    """The items that benchmarks make."""
     for benchmark in map(benchmark_of, names()):
         paper = next(paper for paper in PAPERS if benchmark.paper.startswith(paper))
-        for each in benchmark.makes:
-            command = f"exchange bench {benchmark.name} {each.options}".rstrip()
-            yield Covered(paper, each.item, each.what, command, each.but)
+        for reproduced in benchmark.reproduces:
+            command = f"exchange bench {benchmark.name} {reproduced.options}".rstrip()
+            yield PaperItem(paper, reproduced.item, reproduced.title, command, reproduced.differences)

@@ -6,20 +6,12 @@ publisher  ══ [6 bytes, 6 bytes, ...] [6 bytes, ...] ══▶  consumer    
 from __future__ import annotations
 
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.messaging.benchmark import (
-    BenchmarkDefinition,
-    Cell,
-    Column,
-    Counts,
-    Figures,
-    Makes,
-    Plot,
-    Point,
-    Published,
-    Results,
-    Settings,
-)
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition
+from exchange_simulation.messaging.cell import Cell, Counts, Figures, Results
 from exchange_simulation.messaging.options import COUNT, sizes
+from exchange_simulation.messaging.paper import Published, ReproducedItem
+from exchange_simulation.messaging.point import Point, Settings
+from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.streams import Streams
 
 MESSAGE_BYTES = 6
@@ -82,8 +74,8 @@ BENCHMARK = BenchmarkDefinition(
         ),
     ),
     published=(Published("messages/s as its own buffer grows from 8 bytes to 8 kB", "rises, flat above 2 kB"),),
-    makes=(
-        Makes(
+    reproduces=(
+        ReproducedItem(
             "buffer size",
             "messages/s of 6 bytes by batch",
             "--transport zeromq --sizes 8B..8KiB",
@@ -92,5 +84,5 @@ BENCHMARK = BenchmarkDefinition(
     ),
     options=(sizes("8B..8KiB"), COUNT),
     transports="zeromq",
-    quick={"sizes": (8, 128, 2048, 8192)},
+    quick_values={"sizes": (8, 128, 2048, 8192)},
 )

@@ -10,20 +10,16 @@ Brokerless: k connections, PUSH to PULL, that have nothing in common but the mac
 
 from __future__ import annotations
 
-from exchange_simulation.messaging.benchmark import (
-    BenchmarkDefinition,
-    Column,
-    Counts,
-    Makes,
-    Plot,
-    by_size_and,
-    on_gige,
-)
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition
+from exchange_simulation.messaging.cell import Counts
 from exchange_simulation.messaging.options import COUNT, numbers, sizes
+from exchange_simulation.messaging.paper import ReproducedItem, emulated_gige_item
+from exchange_simulation.messaging.point import by_size_and
+from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.streams import Streams
 
 COUNTS = Counts(broker=50_000, brokerless=500_000, total_bytes=1 << 27)
-STREAMS = Streams(lambda cell: cell.count(COUNTS), "pairs", of_each="pair_messages_per_s")
+STREAMS = Streams(lambda cell: cell.count(COUNTS), "pairs", median_rate_figure="pair_messages_per_s")
 CPU = {"broker_cores": "broker", "consumer_cores": "consumers", "publisher_cores": "publishers"}
 PAIRS = numbers("--pairs", "pairs", 256, "1,2,4,8", "K", "How many pairs at the same time.")
 
@@ -34,7 +30,7 @@ BENCHMARK = BenchmarkDefinition(
     roles=STREAMS.roles,
     judge=STREAMS.judge,
     figures=STREAMS.figures,
-    paced=True,
+    takes_rate=True,
     columns=(
         Column("messages_per_s", "messages/s, all", with_interval=True),
         Column("megabytes_per_s", "MB/s, all"),
@@ -46,10 +42,12 @@ BENCHMARK = BenchmarkDefinition(
         Plot("Message rate of all pairs", "messages_per_s", "messages/s", x="pairs"),
         Plot("CPU (figure 4b)", "cores", "cores", x="pairs", linear=True, series=CPU),
     ),
-    makes=(
-        on_gige("figure 4a", "bandwidth of 1 to 8 pairs", "--pairs 1,2,4,8 --sizes 1B..1MiB"),
-        Makes("figure 4b", "CPU of broker, publishers and consumers by pairs", "--transport amqp --pairs 1,2,4,8"),
+    reproduces=(
+        emulated_gige_item("figure 4a", "bandwidth of 1 to 8 pairs", "--pairs 1,2,4,8 --sizes 1B..1MiB"),
+        ReproducedItem(
+            "figure 4b", "CPU of broker, publishers and consumers by pairs", "--transport amqp --pairs 1,2,4,8"
+        ),
     ),
     options=(sizes("64,16KiB"), COUNT, PAIRS),
-    quick={"sizes": (64,), "pairs": (1, 2, 8)},
+    quick_values={"sizes": (64,), "pairs": (1, 2, 8)},
 )

@@ -8,18 +8,11 @@ Brokerless: PUSH to PULL, and another pair for the reply. Over plain TCP, and in
 
 from __future__ import annotations
 
-from exchange_simulation.messaging.benchmark import (
-    BenchmarkDefinition,
-    Cell,
-    Column,
-    Counts,
-    Figures,
-    Plot,
-    Published,
-    Results,
-    on_gige,
-)
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition
+from exchange_simulation.messaging.cell import Cell, Counts, Figures, Results
 from exchange_simulation.messaging.options import COUNT, SIZES
+from exchange_simulation.messaging.paper import Published, emulated_gige_item
+from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.streams import Streams, by_publishers_clock
 
 STREAM = Streams(lambda cell: cell.count(Counts()))
@@ -41,7 +34,7 @@ BENCHMARK = BenchmarkDefinition(
     roles=STREAM.roles,
     judge=STREAM.judge,
     figures=figures,
-    paced=True,
+    takes_rate=True,
     columns=(
         Column("messages_per_s", "messages/s", with_interval=True),
         Column("megabytes_per_s", "MB/s", with_interval=True),
@@ -51,7 +44,7 @@ BENCHMARK = BenchmarkDefinition(
     ),
     plots=(
         Plot("Message rate (figures 3a to 3c)", "messages_per_s", "messages/s"),
-        Plot("Bandwidth", "megabytes_per_s", "MB/s", beside=(PLATEAU,)),
+        Plot("Bandwidth", "megabytes_per_s", "MB/s", published=(PLATEAU,)),
         Plot("Speed, mostly a wait in queues (figures 3a to 3c)", "latency_mean_us", "µs"),
     ),
     published=(
@@ -59,7 +52,7 @@ BENCHMARK = BenchmarkDefinition(
         Published("bandwidth of its network alone, both ways through one host, IPoIB", "550 MB/s"),
         Published("the same, SDP", "650 MB/s"),
     ),
-    makes=(on_gige("figures 3a to 3c", "speed and messages/s by size", "--sizes 1B..1MiB"),),
+    reproduces=(emulated_gige_item("figures 3a to 3c", "speed and messages/s by size", "--sizes 1B..1MiB"),),
     options=(SIZES, COUNT),
-    quick={"sizes": (8, 256, 4096, 65536, 1 << 20)},
+    quick_values={"sizes": (8, 256, 4096, 65536, 1 << 20)},
 )

@@ -8,19 +8,13 @@ came after the first. ZeroMQ's authors prefer it to messages/s, since costs of a
 
 from __future__ import annotations
 
-from exchange_simulation.messaging.benchmark import (
-    BenchmarkDefinition,
-    Cell,
-    Column,
-    Figures,
-    Makes,
-    Plot,
-    Published,
-    Results,
-)
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.benchmarks import throughput
 from exchange_simulation.messaging.benchmarks.throughput import STREAM
+from exchange_simulation.messaging.cell import Cell, Figures, Results
 from exchange_simulation.messaging.options import COUNT, sizes
+from exchange_simulation.messaging.paper import Published, ReproducedItem
+from exchange_simulation.messaging.presentation import Column, Plot
 
 SMALL = Published("small messages", "about 300 ns", level=300.0)
 
@@ -38,14 +32,14 @@ BENCHMARK = BenchmarkDefinition(
     roles=STREAM.roles,
     judge=STREAM.judge,
     figures=figures,
-    paced=True,
+    takes_rate=True,
     columns=(
         Column("between_arrivals_ns", "ns between arrivals", with_interval=True),
         Column("messages_per_s", "messages/s"),
     ),
-    plots=(Plot("Density", "between_arrivals_ns", "ns", beside=(SMALL,), caption="Less is denser."),),
+    plots=(Plot("Density", "between_arrivals_ns", "ns", published=(SMALL,), caption="Less is denser."),),
     published=(SMALL,),
-    makes=(Makes("density", "ns between two messages by size", "--transport zeromq --sizes 1B..64KiB"),),
+    reproduces=(ReproducedItem("density", "ns between two messages by size", "--transport zeromq --sizes 1B..64KiB"),),
     options=(sizes("1B..64KiB"), COUNT),
-    quick={"sizes": (8, 1024)},
+    quick_values={"sizes": (8, 1024)},
 )

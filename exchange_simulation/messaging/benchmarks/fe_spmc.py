@@ -10,20 +10,12 @@ Brokerless: an XPUB and c SUBs; PUSHes to a PULL for the replies.
 
 from __future__ import annotations
 
-from exchange_simulation.messaging.benchmark import (
-    BenchmarkDefinition,
-    Cell,
-    Column,
-    Counts,
-    Figures,
-    Plot,
-    Point,
-    Results,
-    Settings,
-    by_size_and,
-    on_gige,
-)
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition
+from exchange_simulation.messaging.cell import Cell, Counts, Figures, Results
 from exchange_simulation.messaging.options import COUNT, numbers, sizes
+from exchange_simulation.messaging.paper import emulated_gige_item
+from exchange_simulation.messaging.point import Point, Settings, by_size_and
+from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.roles import Links, Role, check_descriptors
 from exchange_simulation.messaging.streams import published_figures, published_roles, wrong_with_published
 from transports.base import Pattern
@@ -72,7 +64,7 @@ BENCHMARK = BenchmarkDefinition(
     roles=roles,
     judge=lambda cell, results: wrong_with_published(results, count_of(cell)),
     figures=figures,
-    paced=True,
+    takes_rate=True,
     columns=(
         Column("published_per_s", "published/s", with_interval=True),
         Column("delivered_per_s", "delivered/s", with_interval=True),
@@ -86,11 +78,13 @@ BENCHMARK = BenchmarkDefinition(
         Plot("Bandwidth by size, 32 consumers (figure 5a)", "megabytes_per_s", "MB/s", where={"consumers": 32}),
         Plot("CPU of the broker", "broker_cores", "cores", x="consumers", linear=True),
     ),
-    makes=(
-        on_gige("figure 5a", "bandwidth by size, 32 consumers", "--consumers 32 --sizes 1B..1MiB"),
-        on_gige("figures 5b to 5d", "messages/s by number of consumers", "--consumers 1,2,4,8,16,32 --sizes 1B..1MiB"),
+    reproduces=(
+        emulated_gige_item("figure 5a", "bandwidth by size, 32 consumers", "--consumers 32 --sizes 1B..1MiB"),
+        emulated_gige_item(
+            "figures 5b to 5d", "messages/s by number of consumers", "--consumers 1,2,4,8,16,32 --sizes 1B..1MiB"
+        ),
     ),
     options=(sizes("64,16KiB"), COUNT, CONSUMERS),
     patterns=lambda _cell: (Pattern.FANOUT,),
-    quick={"sizes": (64,), "consumers": (1, 4, 32)},
+    quick_values={"sizes": (64,), "consumers": (1, 4, 32)},
 )

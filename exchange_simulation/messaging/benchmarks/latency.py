@@ -8,8 +8,11 @@ One way is the time of all bounces over 2n, as ZeroMQ reckons it; percentiles ar
 
 from __future__ import annotations
 
-from exchange_simulation.messaging.benchmark import BenchmarkDefinition, Column, Counts, Makes, Plot, Published
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition
+from exchange_simulation.messaging.cell import Counts
 from exchange_simulation.messaging.options import COUNT, sizes
+from exchange_simulation.messaging.paper import Published, ReproducedItem
+from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.requests import PingPong
 
 PING_PONG = PingPong("here", "there", Counts(broker=5_000, brokerless=20_000, total_bytes=1 << 29))
@@ -37,11 +40,11 @@ BENCHMARK = BenchmarkDefinition(
         Published("one way, under 4 KiB", "under 50 us"),
         Published("one way, 64 KiB", "0.3 ms"),
     ),
-    makes=(
-        Makes("latency", "one way by size, both axes", "--transport zeromq --sizes 1B..64KiB"),
-        Makes("latency, TCP", "the same over plain sockets", "--transport zeromq,tcp --sizes 1B..64KiB"),
+    reproduces=(
+        ReproducedItem("latency", "one way by size, both axes", "--transport zeromq --sizes 1B..64KiB"),
+        ReproducedItem("latency, TCP", "the same over plain sockets", "--transport zeromq,tcp --sizes 1B..64KiB"),
     ),
     options=(sizes("1B..64KiB"), COUNT),
     transports="zeromq,tcp",
-    quick={"sizes": (1, 64, 4096, 65536)},
+    quick_values={"sizes": (1, 64, 4096, 65536)},
 )

@@ -23,20 +23,13 @@ import click
 
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.option_types import Count, OneOf
-from exchange_simulation.messaging.benchmark import (
-    BenchmarkDefinition,
-    Cell,
-    Column,
-    Figures,
-    Makes,
-    Plot,
-    Point,
-    Published,
-    Results,
-    Settings,
-)
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition
+from exchange_simulation.messaging.cell import Cell, Figures, Results
 from exchange_simulation.messaging.flow import ConsumeShared, Publish, rest_s
 from exchange_simulation.messaging.options import SIZE
+from exchange_simulation.messaging.paper import Published, ReproducedItem
+from exchange_simulation.messaging.point import Point, Settings
+from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.roles import LinkEnd, Links, Role, Sharing, check_descriptors, of_kind
 from exchange_simulation.messaging.streams import latency_figures, rates, wrong_with, wrong_with_each
 from transports.base import Pattern
@@ -281,7 +274,7 @@ def _over_time(title: str, unit: str, **series: str) -> Plot:
     return Plot(title, title, unit, x="second", x_unit="s", linear=True, series=series)
 
 
-SERIES = (
+PLOTS_OVER_TIME = (
     _over_time("Processors over time (figures 10, 15)", "% of all", user_percent="user", system_percent="system"),
     _over_time(
         "Context switches and interrupts over time (figures 11, 16)",
@@ -315,7 +308,7 @@ BENCHMARK = BenchmarkDefinition(
         Column("interrupts_per_s", "interrupts/s"),
         Column("seconds", "s"),
     ),
-    series=SERIES,
+    plots_over_time=PLOTS_OVER_TIME,
     published=(
         Published("OPRA's messages into the broker, 16 in 256 bytes", "6,080,000/s", figure="packed_in_per_s"),
         Published("fully reliable messages/s at 1:4, and of OPRA's", "152,000 and 2,432,000"),
@@ -325,24 +318,24 @@ BENCHMARK = BenchmarkDefinition(
         Published("transfers/s, 2 x 4 cores at 3.0 GHz, best and as released", "558,000 and 344,000"),
         Published("into the broker: half of the transfers", "380,000 messages/s", figure="publishes_per_s"),
     ),
-    makes=(
-        Makes(
+    reproduces=(
+        ReproducedItem(
             "figures 8, 9",
             "12,000,240 transfers, 256 bytes, 10 shared queues, 60 clients",
             "--transport amqp --clients 60 --delivery confirmed",
         ),
-        Makes(
+        ReproducedItem(
             "5.2, OPRA",
             "16 messages in a frame of 256 bytes",
             "--transport amqp --clients 60 --packing 16 --delivery confirmed",
             "frames are numbered and checked, not the messages in them",
         ),
-        Makes(
+        ReproducedItem(
             "5.2, 1:4",
             "the rate with a fan-out to four subscribers",
             "--transport amqp --mode fanout --npubs 1 --nsubs 4 --packing 16 --delivery confirmed",
         ),
-        Makes(
+        ReproducedItem(
             "figures 10 to 19",
             "CPU, context switches, memory, packets over time",
             "--transport amqp --clients 60 --delivery confirmed",
@@ -352,5 +345,5 @@ BENCHMARK = BenchmarkDefinition(
     options=OPTIONS,
     patterns=lambda cell: (MODES[cell.settings["mode"]],),
     repeats=1,
-    quick={"repeats": 3, "queues": 2, "count": 10_000},
+    quick_values={"repeats": 3, "queues": 2, "count": 10_000},
 )

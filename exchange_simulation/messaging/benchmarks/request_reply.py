@@ -17,9 +17,13 @@ from collections.abc import Sequence
 import click
 
 from exchange_simulation.launching.option_types import OneOf
-from exchange_simulation.messaging.benchmark import BenchmarkDefinition, Cell, Column, Figures, Point, Results, Settings
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition
+from exchange_simulation.messaging.cell import Cell, Figures, Results
 from exchange_simulation.messaging.options import SAMPLE_SECONDS, EachOnce, numbers, sizes
-from exchange_simulation.messaging.peaks import CURVE, MAKES, PLOTS, PUBLISHED, in_words, peaks_by_size
+from exchange_simulation.messaging.peaks import peaks_by_size, summary_sentences
+from exchange_simulation.messaging.point import Point, Settings
+from exchange_simulation.messaging.presentation import Column
+from exchange_simulation.messaging.request_reply_paper import PLOTS, PRELOADED_POINT, PUBLISHED, REPRODUCED_ITEMS
 from exchange_simulation.messaging.requests import AnswerAll, AskOwn, reply_figures, wrong_with_asking
 from exchange_simulation.messaging.roles import Links, Role, check_descriptors, of_kind
 from transports.base import Pattern
@@ -71,7 +75,9 @@ def points(settings: Settings) -> list[Point]:
         for ahead in _aheads(settings)
     ]
     preloads = settings["preload"] if max(settings["preload"]) else ()
-    curve = [{"match": match, **CURVE, "preloaded": preload} for match in settings["match"] for preload in preloads]
+    curve = [
+        {"match": match, **PRELOADED_POINT, "preloaded": preload} for match in settings["match"] for preload in preloads
+    ]
     return grid + [point for point in curve if point not in grid]
 
 
@@ -80,7 +86,7 @@ def _aheads(settings: Settings) -> list[Point]:
     return [{}] if asked == (1,) else [{"ahead": ahead} for ahead in asked]
 
 
-def unsupported(cell: Cell) -> str | None:
+def why_unsupported(cell: Cell) -> str | None:
     if not cell.has_broker and (cell.point["match"] == "scan" or cell.point["preloaded"]):
         return "no queue that could be scanned or preloaded (--match indexed --preload 0 needs none)"
     if cell.point["match"] == "scan" and cell.point.get("ahead", 1) > 1:
@@ -131,15 +137,15 @@ BENCHMARK = BenchmarkDefinition(
         Column("looks_per_reply", "looks a reply"),
     ),
     plots=PLOTS,
-    derived=peaks_by_size,
+    derived_rows=peaks_by_size,
     published=PUBLISHED,
-    makes=MAKES,
+    reproduces=REPRODUCED_ITEMS,
     options=OPTIONS,
-    summary=in_words,
-    unsupported=unsupported,
+    summary_sentences=summary_sentences,
+    why_unsupported=why_unsupported,
     prepare=preload,
     patterns=lambda cell: [PATTERN[cell.point["match"]]],
-    quick={
+    quick_values={
         "clients": (1, 4),
         "threads": (1, 8),
         "preload": (0, 100, 1000),

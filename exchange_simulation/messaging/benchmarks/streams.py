@@ -8,24 +8,17 @@ publisher s  ══▶  consumer s
 
 from __future__ import annotations
 
-from exchange_simulation.messaging.benchmark import (
-    BenchmarkDefinition,
-    Cell,
-    Column,
-    Counts,
-    Figures,
-    Makes,
-    Plot,
-    Published,
-    Results,
-    by_size_and,
-)
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition
+from exchange_simulation.messaging.cell import Cell, Counts, Figures, Results
 from exchange_simulation.messaging.options import COUNT, numbers, sizes
+from exchange_simulation.messaging.paper import Published, ReproducedItem
+from exchange_simulation.messaging.point import by_size_and
+from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.streams import Streams, with_megabits
 
 COUNTS = Counts(broker=50_000, brokerless=1_000_000, total_bytes=1 << 27)
 ONE = "stream_messages_per_s"
-STREAMS = Streams(lambda cell: cell.count(COUNTS), "streams", of_each=ONE)
+STREAMS = Streams(lambda cell: cell.count(COUNTS), "streams", median_rate_figure=ONE)
 MANY = numbers("--streams", "streams", 256, "1,2,4,8", "S", "How many streams at the same time.")
 ALL = Published("small messages, all streams on 8 cores", "about 4 M/s", level=4e6)
 FULL = Published("10 GbE is full (on its slot) from 512 bytes on", "5.6 Gb/s", level=5_600.0)
@@ -45,7 +38,7 @@ BENCHMARK = BenchmarkDefinition(
     roles=STREAMS.roles,
     judge=STREAMS.judge,
     figures=figures,
-    paced=True,
+    takes_rate=True,
     columns=(
         Column("messages_per_s", "messages/s, all", with_interval=True),
         Column("megabits_per_s", "Mb/s, all"),
@@ -53,8 +46,8 @@ BENCHMARK = BenchmarkDefinition(
         Column("stream_between_arrivals_ns", "its ns apart"),
     ),
     plots=(
-        Plot("All streams", "messages_per_s", "messages/s", x="streams", beside=(ALL,)),
-        Plot("All streams, in megabits", "megabits_per_s", "Mb/s", x="streams", beside=(FULL,)),
+        Plot("All streams", "messages_per_s", "messages/s", x="streams", published=(ALL,)),
+        Plot("All streams, in megabits", "megabits_per_s", "Mb/s", x="streams", published=(FULL,)),
         Plot("Density of a stream", "stream_between_arrivals_ns", "ns", x="streams"),
     ),
     published=(
@@ -63,8 +56,8 @@ BENCHMARK = BenchmarkDefinition(
         Published("64 KiB, one stream and two", "3 and 4.5 Gb/s"),
         Published("32 bytes, between arrivals of a stream: of one stream and of two", "400 and 600 ns"),
     ),
-    makes=(
-        Makes(
+    reproduces=(
+        ReproducedItem(
             "multiple cores",
             "messages/s and Mb/s of several streams",
             "--transport zeromq --streams 1,2,4,8 --sizes 1B..64KiB",
@@ -73,5 +66,5 @@ BENCHMARK = BenchmarkDefinition(
     ),
     options=(sizes("32,512,64KiB"), COUNT, MANY),
     transports="zeromq",
-    quick={"sizes": (32, 65536), "streams": (1, 2, 4)},
+    quick_values={"sizes": (32, 65536), "streams": (1, 2, 4)},
 )

@@ -15,17 +15,11 @@ import click
 
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.option_types import OneOf
-from exchange_simulation.messaging.benchmark import (
-    BenchmarkDefinition,
-    Cell,
-    Column,
-    Figures,
-    Point,
-    Results,
-    Scale,
-    Settings,
-)
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition, CapacityScale
+from exchange_simulation.messaging.cell import Cell, Figures, Results
 from exchange_simulation.messaging.options import SAMPLE_SECONDS, EachOnce, Seconds, numbers
+from exchange_simulation.messaging.point import Point, Settings
+from exchange_simulation.messaging.presentation import Column
 from exchange_simulation.messaging.roles import Links, Role, check_descriptors
 from exchange_simulation.messaging.supply_chain.chain import Chain, ChainTimes
 from exchange_simulation.messaging.supply_chain.deployment import (
@@ -143,7 +137,7 @@ def times_of(settings: Settings) -> ChainTimes:
     return ChainTimes(settings["warm_up_s"], settings["duration_s"], settings["drain_s"])
 
 
-def unsupported(cell: Cell) -> str | None:
+def why_unsupported(cell: Cell) -> str | None:
     if not cell.has_broker and not chain_of(cell).topology.interactions:
         return "nothing is persistent or durable without a broker: --interactions 5,6,7 need neither"
     if not cell.has_broker and cell.settings.get("network", "local") != "local":
@@ -176,7 +170,7 @@ def patterns(cell: Cell) -> Sequence[Pattern]:
     return (Pattern.ROUTED,) if cell.has_broker else (Pattern.QUEUE, Pattern.FANOUT)
 
 
-def plan_instead(settings: Settings) -> bool:
+def print_plans(settings: Settings) -> bool:
     """Print the plan, if that was asked for."""
     if not settings["plan"]:
         return False
@@ -207,25 +201,25 @@ BENCHMARK = BenchmarkDefinition(
     ),
     plots=PLOTS,
     published=PUBLISHED,
-    makes=MAKES,
+    reproduces=MAKES,
     options=OPTIONS,
     transports="amqp",
-    summary=lambda rows: list(by_interaction(rows)),
-    unsupported=unsupported,
+    summary_sentences=lambda rows: list(by_interaction(rows)),
+    why_unsupported=why_unsupported,
     patterns=patterns,
-    meanwhile=restarting,
-    instead=plan_instead,
-    scale=Scale(
+    around_roles=restarting,
+    run_without_measuring=print_plans,
+    scale=CapacityScale(
         option="base",
         start=10,
-        most=MOST_BASE,
-        ceiling="the highest base that the plan allows",
+        highest=MOST_BASE,
+        ceiling_in_words="the highest base that the plan allows",
         objective=lambda settings: f"its plan with p90 <= {settings['bound_s']:g} s",
         strain=lambda cell, results: strain_of(cell.settings["bound_s"], results),
         columns=("delivered_per_s", "delivery_p90_ms", "lag_p99_ms", "broker_cores"),
     ),
     repeats=1,
-    quick={"repeats": 1, "warm_up_s": 3.0, "duration_s": 5.0},
+    quick_values={"repeats": 1, "warm_up_s": 3.0, "duration_s": 5.0},
     quick_help="A warm-up of 3 s, then 5 s measured: to see how it looks.",
-    lacks={"delivery"},  # each group of messages has its own
+    options_left_out={"delivery"},  # each group of messages has its own
 )

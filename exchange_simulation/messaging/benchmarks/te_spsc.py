@@ -16,18 +16,12 @@ import click
 
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.option_types import OneOf
-from exchange_simulation.messaging.benchmark import (
-    BenchmarkDefinition,
-    Cell,
-    Column,
-    Counts,
-    Plot,
-    Point,
-    Settings,
-    by_size_and,
-    on_gige,
-)
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition
+from exchange_simulation.messaging.cell import Cell, Counts
 from exchange_simulation.messaging.options import COUNT, numbers, sizes
+from exchange_simulation.messaging.paper import emulated_gige_item
+from exchange_simulation.messaging.point import Point, Settings, by_size_and
+from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.roles import Links, Role, check_descriptors
 from exchange_simulation.messaging.streams import published_figures, published_roles, wrong_with_published
 from transports.base import Pattern
@@ -106,7 +100,7 @@ BENCHMARK = BenchmarkDefinition(
     roles=roles,
     judge=lambda cell, results: wrong_with_published(results, cell.count(COUNTS)),
     figures=lambda cell, results: published_figures(cell.size, results),
-    paced=True,
+    takes_rate=True,
     columns=(
         Column("messages_per_s", "messages/s", with_interval=True),
         Column("megabytes_per_s", "MB/s"),
@@ -117,9 +111,11 @@ BENCHMARK = BenchmarkDefinition(
         Plot("Bandwidth", "megabytes_per_s", "MB/s", x="patterns"),
         Plot("Bandwidth by size, 1,024 patterns (figure 6a)", "megabytes_per_s", "MB/s", where={"patterns": 1024}),
     ),
-    makes=(
-        on_gige("figure 6a", "bandwidth by size, 1,024 patterns", "--consumers each --patterns 1024 --sizes 1B..1MiB"),
-        on_gige(
+    reproduces=(
+        emulated_gige_item(
+            "figure 6a", "bandwidth by size, 1,024 patterns", "--consumers each --patterns 1024 --sizes 1B..1MiB"
+        ),
+        emulated_gige_item(
             "figures 6b to 6d",
             "messages/s by number of patterns",
             "--consumers each --patterns 1,4,16,64,256,1024 --sizes 1B..1MiB",
@@ -127,5 +123,5 @@ BENCHMARK = BenchmarkDefinition(
     ),
     options=(sizes("64,16KiB"), COUNT, PATTERNS, CONSUMERS, BINDING, KEY),
     patterns=lambda _cell: (Pattern.TOPIC,),
-    quick={"sizes": (64,), "patterns": (1, 32, 1024)},
+    quick_values={"sizes": (64,), "patterns": (1, 32, 1024)},
 )

@@ -7,18 +7,11 @@ The rate is the consumer's, from its first message to its last, so whatever is s
 
 from __future__ import annotations
 
-from exchange_simulation.messaging.benchmark import (
-    BenchmarkDefinition,
-    Cell,
-    Column,
-    Counts,
-    Figures,
-    Makes,
-    Plot,
-    Published,
-    Results,
-)
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition
+from exchange_simulation.messaging.cell import Cell, Counts, Figures, Results
 from exchange_simulation.messaging.options import COUNT, sizes
+from exchange_simulation.messaging.paper import Published, ReproducedItem
+from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.streams import Streams, with_megabits
 
 STREAM = Streams(lambda cell: cell.count(Counts(brokerless=5_000_000, total_bytes=1 << 29)))
@@ -36,21 +29,23 @@ BENCHMARK = BenchmarkDefinition(
     roles=STREAM.roles,
     judge=STREAM.judge,
     figures=figures,
-    paced=True,
+    takes_rate=True,
     columns=(
         Column("messages_per_s", "messages/s", with_interval=True),
         Column("megabits_per_s", "Mb/s", with_interval=True),
         Column("seconds", "seconds"),
     ),
     plots=(
-        Plot("Throughput", "messages_per_s", "messages/s", beside=(SMALL,)),
-        Plot("Throughput in megabits", "megabits_per_s", "Mb/s", beside=(BANDWIDTH,)),
+        Plot("Throughput", "messages_per_s", "messages/s", published=(SMALL,)),
+        Plot("Throughput in megabits", "megabits_per_s", "Mb/s", published=(BANDWIDTH,)),
     ),
     published=(SMALL, BANDWIDTH, Published("its AMQP engine, 6 bytes", "about 700,000/s")),
-    makes=(
-        Makes("throughput", "messages/s and Mb/s by size", "--transport zeromq --sizes 1B..64KiB"),
-        Makes("AMQP engine", "messages/s of 6 bytes", "--transport amqp --sizes 6", "RabbitMQ stands for its engine"),
+    reproduces=(
+        ReproducedItem("throughput", "messages/s and Mb/s by size", "--transport zeromq --sizes 1B..64KiB"),
+        ReproducedItem(
+            "AMQP engine", "messages/s of 6 bytes", "--transport amqp --sizes 6", "RabbitMQ stands for its engine"
+        ),
     ),
     options=(sizes("1B..64KiB"), COUNT),
-    quick={"sizes": (8, 64, 1024, 65536)},
+    quick_values={"sizes": (8, 64, 1024, 65536)},
 )

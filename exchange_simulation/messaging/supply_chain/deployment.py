@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.interrupts import beside
-from exchange_simulation.messaging.benchmark import Cell
+from exchange_simulation.messaging.cell import Cell
 from exchange_simulation.messaging.roles import LinkEnd, Links, Role, Sharing
 from exchange_simulation.messaging.supply_chain.agent import ROUTES, ChainAgent
 from exchange_simulation.messaging.supply_chain.chain import NUMBER_OF, Chain, ChainTimes, Location

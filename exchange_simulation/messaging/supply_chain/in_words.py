@@ -10,7 +10,8 @@ from functools import partial
 from typing import Any
 
 from exchange.words import counted
-from exchange_simulation.messaging.benchmark import Makes, Plot, Published
+from exchange_simulation.messaging.paper import Published, ReproducedItem
+from exchange_simulation.messaging.presentation import Plot
 from exchange_simulation.messaging.supply_chain.chain import Chain
 from exchange_simulation.messaging.supply_chain.messages import INTERACTIONS, AgentKind, Group
 from exchange_simulation.messaging.supply_chain.plan import SupplyChainPlan
@@ -67,7 +68,7 @@ def _of_topology(name: str, mix: int, amount: int, size: int) -> list[Plot]:
             "mix",
             "% of messages",
             where=mine,
-            beside=paper,
+            published=paper,
             series=_of_groups("_percent"),
         ),
         _by_base(
@@ -119,9 +120,9 @@ PUBLISHED = (
     ),
 )
 MAKES = (
-    Makes("tables 1 to 3", "messages, sizes, interactions", "--plan"),
-    Makes("table 4", "average sizes", "--topology vertical,horizontal"),
-    Makes(
+    ReproducedItem("tables 1 to 3", "messages, sizes, interactions", "--plan"),
+    ReproducedItem("table 4", "average sizes", "--topology vertical,horizontal"),
+    ReproducedItem(
         "table 5, figures 3 to 9", "mix, messages and traffic by BASE", "--topology vertical,horizontal --base 10,20,50"
     ),
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from exchange.measurements import LogBuckets
 from exchange.words import counted
-from exchange_simulation.messaging.benchmark import Figures
+from exchange_simulation.messaging.cell import Figures
 from exchange_simulation.messaging.roles import RoleResult, stopped_in_words
 from exchange_simulation.messaging.supply_chain.chain import Chain, ChainTimes
 from exchange_simulation.messaging.supply_chain.ledger import MessageCounts

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from exchange_simulation.messaging import cell_turns
-from exchange_simulation.messaging.benchmark import Cell
 from exchange_simulation.messaging.benchmarks import benchmark_of
+from exchange_simulation.messaging.cell import Cell
 from exchange_simulation.messaging.cell_turns import measure_in_turns, steps_of
 from exchange_simulation.messaging.measurements import Measurements
 from exchange_simulation.messaging.report import show

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from exchange_simulation.messaging import flow
-from exchange_simulation.messaging.benchmark import Cell
 from exchange_simulation.messaging.benchmarks import benchmark_of
+from exchange_simulation.messaging.cell import Cell
 from exchange_simulation.messaging.flow import Consume, Lags, OpenLoop
 from exchange_simulation.messaging.payload import MessageSource
 from exchange_simulation.messaging.roles import RoleResult

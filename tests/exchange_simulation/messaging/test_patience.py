@@ -16,8 +16,8 @@ import pytest
 
 from exchange.results import ResourceUsage
 from exchange_simulation.messaging import measuring
-from exchange_simulation.messaging.benchmark import Cell
 from exchange_simulation.messaging.benchmarks import benchmark_of
+from exchange_simulation.messaging.cell import Cell
 from exchange_simulation.messaging.flow import Consume
 from exchange_simulation.messaging.machine import Reading
 from exchange_simulation.messaging.measuring import CellOutcome, Launcher, RoleLost, usage_of

@@ -1,4 +1,4 @@
-"""Sentences that sum up request-reply's rows."""
+"""The peaks of request-reply's rows, and the sentences that sum the rows up."""
 
 from __future__ import annotations
 
@@ -6,60 +6,89 @@ from typing import Any
 
 import pytest
 
-from exchange_simulation.messaging.benchmark import Cell
 from exchange_simulation.messaging.benchmarks import benchmark_of
-from exchange_simulation.messaging.benchmarks.request_reply import points, unsupported
-from exchange_simulation.messaging.peaks import PEAK, PEAKS, in_words, peaks_by_size
-from exchange_simulation.messaging.report import _ours
+from exchange_simulation.messaging.benchmarks.request_reply import points, why_unsupported
+from exchange_simulation.messaging.cell import Cell
+from exchange_simulation.messaging.peaks import PEAK, peaks_by_size, summary_sentences
+from exchange_simulation.messaging.report import our_range
+from exchange_simulation.messaging.request_reply_paper import PEAKS_OF_ALL_CLIENTS, PEAKS_OF_ONE_CLIENT
+
+SIZE = 1024
 
 
-def row(clients: int, threads: int, rate: float, preloaded: int = 0, match: str = "indexed") -> dict[str, Any]:
-    point = {"match": match, "clients": clients, "threads": threads, "size_bytes": 1024, "preloaded": preloaded}
-    figures = {"replies_per_s": {"median": rate}, "kilobytes_per_s": {"median": rate * 1.024}}
+def row(
+    clients: int, threads: int, replies_per_s: float, preloaded: int = 0, match: str = "indexed", **more: int
+) -> dict[str, Any]:
+    point = {
+        "match": match,
+        "clients": clients,
+        "threads": threads,
+        "size_bytes": SIZE,
+        "preloaded": preloaded,
+        **more,
+    }
+    figures = {
+        "replies_per_s": {"median": replies_per_s},
+        "kilobytes_per_s": {"median": replies_per_s * SIZE / 1000},
+    }
     return {"transport": "amqp", "point": point, "figures": figures}
 
 
-def test_the_peak_of_one_client_and_of_all_are_told_apart() -> None:
-    (said,) = in_words([row(1, 1, 500), row(1, 4, 1000), row(8, 1, 2000), row(8, 4, 1500)])
-    assert said.startswith("amqp, indexed, 1 KiB: peak 2,048 kB/s (8 clients, 1 thread)")
-    assert "of one client 1,024 kB/s (1 client, 4 threads)" in said
-    assert "response time, 1 client, 1 thread: 2 ms" in said
+def test_the_sentence_gives_the_peaks_of_one_client_and_of_all() -> None:
+    (sentence,) = summary_sentences([row(1, 1, 500), row(1, 4, 1000), row(8, 1, 2000), row(8, 4, 1500)])
+
+    assert sentence.startswith("amqp, indexed, 1 KiB: peak 2,048 kB/s (8 clients, 1 thread)")
+    assert "of one client 1,024 kB/s (1 client, 4 threads)" in sentence
+    assert "response time, 1 client, 1 thread: 2 ms" in sentence
 
 
-def test_what_is_kept_is_told_for_each_way_of_matching() -> None:
-    rows = [row(6, 1, 1000, q, "indexed") for q in (0, 1000)] + [row(6, 1, 5, 1000, "scan"), row(6, 1, 100, 0, "scan")]
-    said = in_words(rows)
-    assert "amqp, indexed: with 1,000 preloaded, 100 % of the rate without" in said
-    assert "amqp, scan: with 1,000 preloaded, 5 % of the rate without" in said
+def test_each_way_of_matching_has_its_rate_with_preloaded_messages() -> None:
+    rows = [
+        row(6, 1, 1000, preloaded=0, match="indexed"),
+        row(6, 1, 1000, preloaded=1000, match="indexed"),
+        row(6, 1, 5, preloaded=1000, match="scan"),
+        row(6, 1, 100, preloaded=0, match="scan"),
+    ]
+
+    sentences = summary_sentences(rows)
+
+    assert "amqp, indexed: with 1,000 preloaded, 100 % of the rate without" in sentences
+    assert "amqp, scan: with 1,000 preloaded, 5 % of the rate without" in sentences
 
 
-def test_nothing_is_said_of_what_was_not_measured() -> None:
-    assert in_words([{**row(1, 1, 1), "figures": {}}]) == []
+def test_rows_without_figures_have_no_sentence() -> None:
+    assert summary_sentences([{**row(1, 1, 1), "figures": {}}]) == []
 
 
-def test_a_peak_of_each_size_stands_beside_what_the_paper_printed() -> None:
-    rows = [row(1, 1, 500), row(1, 4, 1000), row(8, 1, 2000)]
-    found = {each["point"]["peak"]: each["figures"][PEAK]["median"] for each in peaks_by_size(rows)}
-    assert found == {"of one client": pytest.approx(1024), "of all clients": pytest.approx(2048)}
-    printed = [each for each in benchmark_of("request-reply").published if each.figure == PEAK]
-    assert len(printed) == 2 * len(PEAKS) == 18, "36 peaks, two in each sentence"
-    beside = {each.what: _ours(each, peaks_by_size(rows)) for each in printed}
-    assert beside["MQSeries and MSMQ, peak of one client, 1,024 bytes, kB/s"] == "1,024"
-    assert beside["MQSeries and MSMQ, peak of all clients, 65,536 bytes, kB/s"] == ""
+def test_our_peaks_stand_beside_the_peaks_of_the_paper() -> None:
+    peaks = peaks_by_size([row(1, 1, 500), row(1, 4, 1000), row(8, 1, 2000)])
+    medians = {peak["point"]["peak"]: peak["figures"][PEAK]["median"] for peak in peaks}
+    published_peaks = [value for value in benchmark_of("request-reply").published if value.figure == PEAK]
+    our_peaks = {value.title: our_range(value, peaks) for value in published_peaks}
+
+    assert medians == {"of one client": pytest.approx(1024), "of all clients": pytest.approx(2048)}
+    assert len(published_peaks) == len(PEAKS_OF_ONE_CLIENT) + len(PEAKS_OF_ALL_CLIENTS) == 18
+    assert our_peaks["MQSeries and MSMQ, peak of one client, 1,024 bytes, kB/s"] == "1,024"
+    assert our_peaks["MQSeries and MSMQ, peak of all clients, 65,536 bytes, kB/s"] == "", "nothing was measured"
 
 
-def test_threads_that_do_not_wait_are_in_no_peak_and_are_compared() -> None:
-    def ahead(many: int, rate: float) -> dict[str, Any]:
-        return {**(one := row(1, 1, rate)), "point": {**one["point"], "ahead": many}}
+def test_threads_that_do_not_wait_count_for_no_peak() -> None:
+    sentences = summary_sentences([row(1, 1, 500, ahead=1), row(1, 1, 5000, ahead=100)])
 
-    said = in_words([ahead(1, 500), ahead(100, 5000)])
-    assert said[0].startswith("amqp, indexed, 1 KiB: peak 512 kB/s")
-    assert said[-1] == "amqp, indexed, 1 KiB: 10 times the replies/s where threads do not wait for their replies"
+    assert sentences[0].startswith("amqp, indexed, 1 KiB: peak 512 kB/s")
+    assert sentences[-1] == "amqp, indexed, 1 KiB: 10 times the replies/s where threads do not wait for their replies"
 
 
-def test_a_scan_cannot_be_ahead() -> None:
+def test_a_scan_cannot_send_requests_ahead() -> None:
     settings = {"clients": (1,), "threads": (1,), "match": ("scan", "indexed"), "sizes": (64,), "preload": (0,)}
     scan, indexed = points({**settings, "ahead": (5,)})
-    assert "one reply at a time" in str(unsupported(Cell("amqp", scan, {})))
-    assert unsupported(Cell("amqp", indexed, {})) is None
-    assert "ahead" not in points({**settings, "ahead": (1,)})[0], "as in older records"
+
+    assert "one reply at a time" in str(why_unsupported(Cell("amqp", scan, {})))
+    assert why_unsupported(Cell("amqp", indexed, {})) is None
+
+
+def test_points_without_ahead_are_those_of_older_records() -> None:
+    settings = {"clients": (1,), "threads": (1,), "match": ("indexed",), "sizes": (64,), "preload": (0,)}
+    (point,) = points({**settings, "ahead": (1,)})
+
+    assert "ahead" not in point

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.messaging.benchmark import Cell
 from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.benchmarks.perftest import Destination, Shape, destinations_of, figures, points
+from exchange_simulation.messaging.cell import Cell
 from exchange_simulation.messaging.flow import ConsumeShared
 from exchange_simulation.messaging.options import settings_in_words
 from exchange_simulation.messaging.roles import LinkEnd, Links, RoleResult

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 import pytest
 
-from exchange_simulation.messaging.benchmark import size_in_words
 from exchange_simulation.messaging.options import numbers_of, sizes_of
+from exchange_simulation.messaging.point import size_in_words
 
 
 def test_a_range_doubles_from_one_end_to_the_other() -> None:

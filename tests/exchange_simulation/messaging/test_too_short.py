@@ -10,8 +10,8 @@ import pytest
 
 from exchange.measurements import LogBuckets
 from exchange_simulation.messaging import cell_turns
-from exchange_simulation.messaging.benchmark import Cell, Counts
 from exchange_simulation.messaging.benchmarks import benchmark_of
+from exchange_simulation.messaging.cell import Cell, Counts
 from exchange_simulation.messaging.payload import MessageSource, Receipt
 from exchange_simulation.messaging.roles import RoleResult
 from exchange_simulation.messaging.streams import (
@@ -112,7 +112,10 @@ def test_the_shortest_span_is_a_rate() -> None:
 
 def test_the_rate_of_a_stream_is_of_all_streams_or_is_left_out() -> None:
     """It was the median of those that had run for long enough: of the slower ones."""
-    streams, cell = Streams(lambda _: 11, "streams", of_each="each_per_s"), Cell("memory", {"size_bytes": 8}, {})
+    streams, cell = (
+        Streams(lambda _: 11, "streams", median_rate_figure="each_per_s"),
+        Cell("memory", {"size_bytes": 8}, {}),
+    )
     consumers = {f"consumer {number}": RoleResult(received=11, last_ns=LEAST_SPAN_NS) for number in (1, 2)}
     results = {"publisher": RoleResult(sent=11), **consumers}
     assert streams.figures(cell, results)["each_per_s"] == 1000.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exchange_simulation.messaging.benchmark import Cell, Counts
+from exchange_simulation.messaging.cell import Cell, Counts
 from exchange_simulation.messaging.requests import PingPong
 from exchange_simulation.messaging.roles import RoleResult
 from exchange_simulation.messaging.streams import wrong_with, wrong_with_each

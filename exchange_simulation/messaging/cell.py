@@ -1,0 +1,110 @@
+"""A cell is a point over a transport; the number of its messages follows from the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from exchange_simulation.messaging.point import MAX, RATE, Point, Settings, value_in_words
+from exchange_simulation.messaging.roles import RoleResult
+from transports.registry import has_broker
+
+SECONDS_AT_A_RATE = 5.0
+"""Seconds for which messages are offered at a rate."""
+QUICK_SECONDS_AT_A_RATE = 1.0
+"""The same with `--quick`."""
+LEAST_MESSAGES_AT_A_RATE = 100
+"""At a low rate, offering so many messages takes longer than SECONDS_AT_A_RATE."""
+LEAST_MESSAGES = 64
+"""The smallest default number of messages of a cell without a rate."""
+QUICK_DIVISOR = 10
+"""A quick run divides the default number of messages by this."""
+
+Figures = dict[str, float]
+Results = Mapping[str, RoleResult]
+"""Results of a cell's roles, by the role's name."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The largest default numbers of messages of a benchmark, and of bytes."""
+
+    broker: int = 100_000
+    """Messages over a broker."""
+    brokerless: int = 2_000_000
+    total_bytes: int = 1 << 28
+    """Bytes of all messages together: a cell of larger messages has fewer of them."""
+
+    def default_count(self, size: int, has_broker: bool, quick: bool) -> int:
+        """The default number of messages of `size` bytes: LEAST_MESSAGES or more."""
+        by_transport = self.broker if has_broker else self.brokerless
+        count = min(by_transport, self.total_bytes // size)
+        if quick:
+            count //= QUICK_DIVISOR
+        return max(LEAST_MESSAGES, count)
+
+
+@dataclass(frozen=True)
+class Cell:
+    transport: str
+    point: Point
+    settings: Settings
+    times_longer: int = 1
+    """Multiplies the default number of messages, or the sample; more than 1 once a measurement was too short."""
+
+    @property
+    def size(self) -> int:
+        return int(self.point["size_bytes"])
+
+    @property
+    def has_broker(self) -> bool:
+        return has_broker(self.transport)
+
+    @property
+    def rate_per_s(self) -> float | None:
+        """The rate at which each publisher's messages fall due; None if a publisher sends as fast as it can."""
+        rate = self.point.get(RATE, MAX)
+        return None if rate == MAX else float(rate)
+
+    @property
+    def sample_s(self) -> float:
+        """Seconds for which replies are counted; only for benchmarks with `--sample`."""
+        return float(self.settings["sample_s"]) * self.times_longer
+
+    def count(self, counts: Counts, size: int | None = None) -> int:
+        """Number of messages: the user's `--count`; else the rate's; else the default for the size and the transport.
+
+        `size`: bytes of a message, if they are not those of the point.
+        """
+        user_count: int | None = self.settings.get("count")
+        if user_count:
+            return user_count
+        if self.rate_per_s is not None:
+            return messages_at(self.rate_per_s, self.settings)
+        quick = bool(self.settings.get("quick"))
+        return self.times_longer * counts.default_count(size or self.size, self.has_broker, quick)
+
+    def __str__(self) -> str:
+        """The transport and the point in words.
+
+        For example: amqp, 64 B, 4 pairs
+        """
+        return ", ".join([self.transport, *(value_in_words(name, value) for name, value in self.point.items())])
+
+
+def messages_at(rate_per_s: float, settings: Settings) -> int:
+    """How many messages are offered at a rate."""
+    default_s = QUICK_SECONDS_AT_A_RATE if settings.get("quick") else SECONDS_AT_A_RATE
+    seconds = settings.get("seconds") or default_s
+    return max(LEAST_MESSAGES_AT_A_RATE, round(rate_per_s * seconds))
+
+
+def least_duration_s(cell: Cell) -> float:
+    """The shortest time that a cell takes, by its settings: its messages at their rate, or its warm-up and its sample.
+
+    0 for a cell that sends its messages as fast as it can, since its duration is not known before.
+    """
+    if cell.rate_per_s is not None:
+        messages = cell.settings.get("count") or messages_at(cell.rate_per_s, cell.settings)
+        return float(messages / cell.rate_per_s)
+    return sum(cell.settings.get(name) or 0.0 for name in ("warm_up_s", "sample_s", "duration_s"))

@@ -1,0 +1,58 @@
+"""What one cell of a benchmark varies besides the transport, as {"size_bytes": 64}; and how a point reads in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from exchange.words import counted
+
+RATE = "rate_per_s"
+"""A point's key for its rate; a point has this key if the user gave `--rate`."""
+MAX = "max"
+"""The value of RATE for publishers that send as fast as they can."""
+
+Settings = Mapping[str, Any]
+"""Values of the command's options: transport, sizes, count, quick, ..., and the benchmark's own."""
+Point = Mapping[str, Any]
+
+
+def by_size(settings: Settings) -> list[Point]:
+    """A point for each of `--sizes`."""
+    return [{"size_bytes": size} for size in settings["sizes"]]
+
+
+def by_size_and(name: str) -> Callable[[Settings], list[Point]]:
+    """Return a function that makes a point for each of `--sizes` with each number of the option `name`."""
+
+    def points(settings: Settings) -> list[Point]:
+        points: list[Point] = []
+        for point in by_size(settings):
+            for number in settings[name]:
+                points.append({**point, name: number})
+        return points
+
+    return points
+
+
+def value_in_words(name: str, value: Any) -> str:
+    """A point's value with its unit.
+
+    For example: 64 B; 4 pairs; match scan
+    """
+    if name.endswith("_bytes"):
+        return size_in_words(value)
+    if name == RATE:
+        return "as fast as it goes" if value == MAX else f"{value:,}/s"
+    return counted(value, name) if isinstance(value, int) else f"{name} {value}"
+
+
+def size_in_words(size: int) -> str:
+    """A size in the largest unit that gives a whole number.
+
+    For example: 1 B, 4 KiB, 1 MiB, but 1,000 B
+    """
+    for unit, factor in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= factor and size % factor == 0:
+            return f"{size // factor} {unit}"
+    return f"{size:,} B"

@@ -1,0 +1,152 @@
+"""The paper of request-reply: the values of its tables 1 to 5, the plots of its figures 2 to 8, and their commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from exchange_simulation.messaging.paper import Published, ReproducedItem
+from exchange_simulation.messaging.peaks import OF_ALL_CLIENTS, OF_ONE_CLIENT, PEAK, REPLIES_PER_S
+from exchange_simulation.messaging.presentation import Plot
+
+
+@dataclass(frozen=True)
+class PaperPeaks:
+    """Peaks of the paper's two queue managers, in kB/s."""
+
+    mqseries: float
+    msmq: float
+
+
+PEAKS_OF_ONE_CLIENT = {
+    100: PaperPeaks(mqseries=51.0, msmq=3.0),
+    512: PaperPeaks(mqseries=270.0, msmq=15.5),
+    1024: PaperPeaks(mqseries=510.6, msmq=31.3),
+    5120: PaperPeaks(mqseries=1575.1, msmq=155.0),
+    10240: PaperPeaks(mqseries=2802.9, msmq=303.3),
+    20480: PaperPeaks(mqseries=4363.1, msmq=591.0),
+    30720: PaperPeaks(mqseries=5548.2, msmq=855.6),
+    40960: PaperPeaks(mqseries=6234.9, msmq=1104.3),
+    65536: PaperPeaks(mqseries=6372.1, msmq=1655.2),
+}
+"""Table 4: by the size of a message in bytes."""
+PEAKS_OF_ALL_CLIENTS = {
+    100: PaperPeaks(mqseries=51.0, msmq=12.0),
+    512: PaperPeaks(mqseries=270.0, msmq=60.7),
+    1024: PaperPeaks(mqseries=510.6, msmq=125.3),
+    5120: PaperPeaks(mqseries=1587.8, msmq=594.8),
+    10240: PaperPeaks(mqseries=2802.9, msmq=1129.9),
+    20480: PaperPeaks(mqseries=4363.1, msmq=2182.5),
+    30720: PaperPeaks(mqseries=5548.2, msmq=3040.6),
+    40960: PaperPeaks(mqseries=6542.1, msmq=3938.2),
+    65536: PaperPeaks(mqseries=7135.6, msmq=5617.8),
+}
+"""Table 5, of 1 to 8 clients: by the size of a message in bytes."""
+PEAKS = {OF_ONE_CLIENT: PEAKS_OF_ONE_CLIENT, OF_ALL_CLIENTS: PEAKS_OF_ALL_CLIENTS}
+
+PRELOADED_MESSAGES = (0, 50, 100, 150, 200, 300, 500, 1000)
+REPLIES_PER_S_INDEXED = (498.6, 489.9, 484.7, 482.2, 475.1, 471.2, 441.3, 376.5)
+"""Table 2: the rate with each number of PRELOADED_MESSAGES."""
+REPLIES_PER_S_SEARCHED = (122.3, 71.3, 49.4, 37.6, 30.2, 21.6, 14.1, 7.4)
+"""Table 3: the rate with each number of PRELOADED_MESSAGES."""
+PRELOADED_POINT = {"clients": 6, "threads": 1, "size_bytes": 1024}
+"""Values of the points at which messages are preloaded."""
+
+
+def _published_peaks() -> Iterator[Published]:
+    """The 36 peaks that the paper prints, two in each sentence: tables 1, 4 and 5."""
+    for peak, peaks_of_sizes in PEAKS.items():
+        for size, peaks in peaks_of_sizes.items():
+            yield Published(
+                f"MQSeries and MSMQ, peak {peak}, {size:,} bytes, kB/s",
+                f"{peaks.mqseries:,} and {peaks.msmq:,}",
+                figure=PEAK,
+                where={"peak": peak, "size_bytes": size},
+            )
+
+
+def _peak_plot(figure: int, peak: str) -> Plot:
+    """Our peaks by size, with a line for each of the paper's queue managers."""
+    peaks_of_sizes = PEAKS[peak].items()
+    mqseries = tuple((size, peaks.mqseries) for size, peaks in peaks_of_sizes)
+    msmq = tuple((size, peaks.msmq) for size, peaks in peaks_of_sizes)
+    return Plot(
+        f"Peak {peak} by size (figure {figure})",
+        PEAK,
+        "kB/s",
+        where={"peak": peak},
+        published=(Published("MQSeries", "", points=mqseries), Published("MSMQ", "", points=msmq)),
+    )
+
+
+def _plot_by_threads(words: str, size: int) -> Plot:
+    return Plot(
+        f"Replies by threads, {words}",
+        REPLIES_PER_S,
+        "replies/s",
+        x="threads",
+        x_unit="threads of a client",
+        where={"preloaded": 0, "size_bytes": size},
+        linear=True,
+    )
+
+
+PUBLISHED = (
+    *_published_peaks(),
+    Published("MQSeries, which indexes, and MSMQ, which searches: replies/s, peak, 1,024 bytes", "498.6 and 122.3"),
+    Published("the same, with 1,000 messages preloaded", "376.5 and 7.4"),
+    Published("the same, 15 threads of each of 6 clients, nothing preloaded", "352.5 and 46.2"),
+    Published("the same, peak, 65,536 bytes", "108.9 and 85.7"),
+    Published("response time, 1 client, 1 thread, 1,024 bytes", "2.0 ms and 35.9 ms"),
+    Published("the same, 65,536 bytes", "19.2 ms and 45.4 ms"),
+)
+PUBLISHED_BY_PRELOADED = (
+    Published("indexed", "", points=tuple(zip(PRELOADED_MESSAGES, REPLIES_PER_S_INDEXED, strict=True))),
+    Published("searched", "", points=tuple(zip(PRELOADED_MESSAGES, REPLIES_PER_S_SEARCHED, strict=True))),
+)
+"""The lines of figure 6."""
+PLOTS = (
+    _peak_plot(7, OF_ONE_CLIENT),
+    _peak_plot(8, OF_ALL_CLIENTS),
+    _plot_by_threads("1,024 bytes (figures 2, 3)", 1024),
+    _plot_by_threads("65,536 bytes (figures 4, 5)", 65536),
+    Plot(
+        "Replies that are not waited for (counter-test)",
+        REPLIES_PER_S,
+        "replies/s",
+        x="ahead",
+        x_unit="requests ahead",
+    ),
+    Plot(
+        "Replies by what lies preloaded (figure 6)",
+        REPLIES_PER_S,
+        "replies/s",
+        x="preloaded",
+        x_unit="messages, Q0",
+        where=PRELOADED_POINT,
+        linear=True,
+        log_y=True,
+        published=PUBLISHED_BY_PRELOADED,
+    ),
+)
+REPRODUCED_ITEMS = (
+    ReproducedItem(
+        "figures 2, 3", "replies/s by threads, 1 to 8 clients, 1 KiB", "--clients 1..8 --threads 1..15 --sizes 1KiB"
+    ),
+    ReproducedItem("figures 4, 5", "the same, 64 KiB", "--clients 1..8 --threads 1..15 --sizes 64KiB"),
+    ReproducedItem(
+        "figure 6, tables 2, 3",
+        "replies/s by what lies preloaded",
+        "--clients 6 --threads 1 --preload 0,50,100,150,200,300,500,1000 --match indexed,scan",
+    ),
+    ReproducedItem(
+        "figures 7, 8, tables 1, 4, 5",
+        "peaks of one client and of all, by size",
+        "--transport amqp --clients 1..8 --threads 1..15 --sizes 100,512,1024,5120,10240,20480,30720,40960,65536"
+        " --warm-up 0.2 --sample 0.5 --repeats 1",
+        "half a second for each of 1,080 cells, where the paper took five minutes; raise both as you like",
+    ),
+    ReproducedItem(
+        "counter-test", "requests that do not wait for their replies", "--clients 1..8 --threads 1 --ahead 1,1000"
+    ),
+)
