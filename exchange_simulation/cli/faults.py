@@ -64,14 +64,14 @@ def command(
     exchange faults --list                    # the faults, and what each does
     exchange faults --quick -- --recover      # options behind -- are those of every run
     """
-    from exchange_simulation.experiments.faults.cell import FaultLoad
     from exchange_simulation.experiments.faults.injection import FAULTS
+    from exchange_simulation.experiments.faults.load import FaultLoad
     from exchange_simulation.experiments.faults.matrix import planned, run_matrix
     from exchange_simulation.launching.transport_settings import check_some_have
 
     if listing:
         width = max(map(len, FAULTS))
-        click.echo("\n".join(f"{fault.name:<{width}}  {fault.what}" for fault in FAULTS.values()))
+        click.echo("\n".join(f"{fault.name:<{width}}  {fault.description}" for fault in FAULTS.values()))
         return
     if was_typed("deliveries"):
         check_some_have({"delivery": ",".join(deliveries)}, transports)

@@ -1,6 +1,6 @@
-"""What became of every order of a run, and when the exchange answered: from its record, its spool and its streams.
+"""The fate of every order of a run, and the times without service: from the run's record, its spool and its streams.
 
-The record is judged by evidence beside it: the samples in the spool, and the streams that the gateway wrote down.
+The record is checked against the other two: the samples in the spool, and the streams that the gateway recorded.
 """
 
 from __future__ import annotations
@@ -22,26 +22,27 @@ from exchange_simulation.launching.record.reading import records
 
 Longs = npt.NDArray[np.int64]
 LEAST_SAMPLES = 100
-"""A p99 of fewer samples would depend on one order."""
+"""The number of samples that a p99 needs; with fewer it would depend on one order."""
 BIN_NS = 100_000_000
+"""The length of an interval of the timeline."""
 
 
 @dataclass(frozen=True)
 class AnsweredSamples:
-    """The sampled orders that were answered, by the time of their answers; the clock is CLOCK_MONOTONIC."""
+    """The sampled orders that were answered, sorted by the time of their answers. All times are of CLOCK_MONOTONIC."""
 
     ids: Longs
     due_ns: Longs
-    handed_ns: Longs
+    handed_over_ns: Longs
     answered_ns: Longs
 
     def start_ns(self, rate_per_s: float) -> int:
-        """Return the first order's due time, CLOCK_MONOTONIC; it is calculated from the first answered sample."""
+        """Return the due time of the run's first order, calculated from the first answered sample."""
         return int(self.due_ns[0] - (self.ids[0] - 1) * 1e9 / rate_per_s)
 
 
 def _samples(folder: Path) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the samples of a run's spool, in the order of the fields of `AnsweredSamples`."""
+    """Yield the samples of a run's spool: id, due_ns, handed_over_ns, answered_ns."""
     for record in records(folder):
         if record["kind"] == SAMPLE:
             sample = record["payload"]
@@ -49,27 +50,30 @@ def _samples(folder: Path) -> Iterator[tuple[int, int, int, int]]:
 
 
 def orders_in_spool(folder: Path) -> AnsweredSamples | None:
-    """Return the samples; None if there are none yet."""
+    """Return the answered samples of a run's spool; None if there are none yet, or the spool cannot be read yet."""
     try:
-        rows = np.array(sorted(_samples(folder), key=lambda row: row[3]), np.int64)
+        samples = sorted(_samples(folder), key=lambda sample: sample[3])  # by answered_ns
+        columns = np.array(samples, np.int64).T
     except (UserError, TypeError):
         return None
-    if not len(rows):
+    if not samples:
         return None
-    return AnsweredSamples(*rows.T)
+    ids, due_ns, handed_over_ns, answered_ns = columns
+    return AnsweredSamples(ids=ids, due_ns=due_ns, handed_over_ns=handed_over_ns, answered_ns=answered_ns)
 
 
 @dataclass(frozen=True)
 class FaultWindow:
     """The times of a fault, CLOCK_MONOTONIC.
 
-    A fault that is not lifted ends when the exchange answers again, or never.
+    If a fault is not lifted, the phase after it begins when the exchange answers again.
     """
 
     start_ns: int
     """The first order's due time."""
     began_ns: int
     lifted_ns: int | None
+    """None if the fault is not lifted."""
     length_ns: int
     """The run's planned length."""
 
@@ -77,14 +81,15 @@ class FaultWindow:
 def counts(
     record: dict[str, Any] | None, folder: Path, samples: AnsweredSamples | None, window: FaultWindow, rate_per_s: float
 ) -> dict[str, int | None]:
-    """Return the numbers of orders sent, answered, lost, doubled, reordered, and missing from the record.
+    """Return the numbers of orders sent, answered, lost, doubled, reordered, and unreported.
 
-    Orders are sent if the record, a sample, or the gateway's stream says so. Without a record, all orders that were due
-    before the fault count as sent.
+    `sent` is the highest number that the record, the samples or the gateway's stream have. Without a record, all orders
+    that were due before the fault count as sent. `unreported` are lost orders that the record does not show.
     """
     recorded = record["counts"] if record and "counts" in record else {}
     sent = recorded.get("orders_sent", 0)
     answered = recorded.get("orders_answered", 0)
+    # The number of orders that were sent by evidence other than the record's count of sent orders.
     evident = recorded.get("orders_received", 0)
     if samples:
         evident = max(evident, int(samples.ids.max()))
@@ -92,24 +97,26 @@ def counts(
     if orders.exists():
         evident = max(evident, orders.stat().st_size // LAYOUTS[Order].size)
     if not record:
-        evident = max(evident, round((window.began_ns - window.start_ns) * rate_per_s / 1e9))
+        due_before_fault = round((window.began_ns - window.start_ns) * rate_per_s / 1e9)
+        evident = max(evident, due_before_fault)
     unreported = max(0, evident - sent)
-    tells_of_loss = record is not None and record.get("status") in {"partial", "invalid"}
-    if not tells_of_loss:
+    shows_loss = record is not None and record.get("status") in {"partial", "invalid"}
+    if not shows_loss:
         unreported += sent - answered
     return {
         "sent": max(sent, evident),
         "answered": answered,
         "lost": max(sent, evident) - answered,
-        **_misanswered(folder),
+        **_wrong_answers(folder),
         "unreported": unreported,
     }
 
 
-def _misanswered(folder: Path) -> dict[str, int | None]:
-    """Count orders answered twice, and orders whose first answer came after a later order's; None without a stream.
+def _wrong_answers(folder: Path) -> dict[str, int | None]:
+    """Return the numbers of doubled and reordered orders; None without a recorded stream of answers.
 
-    An order is answered twice if it is confirmed twice, or if its trades have more volume than it has.
+    An order is doubled if it is confirmed twice, or if its trades have more volume than the order. It is reordered if
+    its first answer came after the first answer of a later order.
     """
     answers = _answers(folder / "answers.bin")
     if not answers:
@@ -123,15 +130,17 @@ def _misanswered(folder: Path) -> dict[str, int | None]:
             confirmed[answer.id] += 1
         elif isinstance(answer, Trade):
             traded[answer.id] += answer.volume
-    doubled = {order_id for order_id, times in confirmed.items() if times > 1}
-    doubled |= {order_id for order_id, volume in traded.items() if volume > offered.get(order_id, volume)}
+    doubled = {order_id for order_id, confirmations in confirmed.items() if confirmations > 1}
+    for order_id, volume in traded.items():
+        if order_id in offered and volume > offered[order_id]:
+            doubled.add(order_id)
     ids_by_first_answer = np.array(list(dict.fromkeys(answer.id for answer in answers)), np.int64)
     is_reordered = ids_by_first_answer < np.maximum.accumulate(ids_by_first_answer)
     return {"doubled": len(doubled), "reordered": int(is_reordered.sum())}
 
 
 def _answers(path: Path) -> list[Confirmation | Trade | Rejection]:
-    """Return the answers to orders that the gateway wrote down, up to the first that is not whole."""
+    """Return the answers to orders in the gateway's recorded stream, up to the first that is cut short."""
     answers: list[Confirmation | Trade | Rejection] = []
     if not path.exists():
         return answers
@@ -146,50 +155,55 @@ def _answers(path: Path) -> list[Confirmation | Trade | Rejection]:
 
 
 def service(samples: AnsweredSamples | None, window: FaultWindow) -> dict[str, Any]:
-    """Return how long the exchange did not answer, whether it came back, and p99 from due about the fault.
+    """Return the entry's fields about the service after the fault.
 
-    `without_service_s` is the longest time from the fault on in which no sampled order was answered. `p99_us` has the
-    phases before, during and after the fault, in microseconds; None for a phase of fewer than LEAST_SAMPLES.
+    without_service_s  the longest time, from the fault on, in which no sampled order was answered
+    came_back          whether the exchange answered after that time
+    p99_us             p99 from due before, during and after the fault; None for a phase of fewer than LEAST_SAMPLES
     """
     if samples is None:
         return {"without_service_s": None, "came_back": False, "p99_us": {}}
     end_ns = window.start_ns + window.length_ns
-    answered_since_ns = samples.answered_ns[samples.answered_ns > window.began_ns]
-    moments_ns = np.concatenate(([window.began_ns], answered_since_ns))
-    gaps_ns = np.diff(np.append(moments_ns, max(end_ns, int(moments_ns[-1]))))
+    answered_later_ns = samples.answered_ns[samples.answered_ns > window.began_ns]
+    gap_starts_ns = np.concatenate(([window.began_ns], answered_later_ns))
+    last_gap_end_ns = max(end_ns, int(gap_starts_ns[-1]))
+    gaps_ns = np.diff(np.append(gap_starts_ns, last_gap_end_ns))
     longest = int(gaps_ns.argmax())
     came_back = longest < len(gaps_ns) - 1
     if window.lifted_ns:
         over_ns = window.lifted_ns
     elif came_back:
-        over_ns = int(moments_ns[longest + 1])
+        over_ns = int(gap_starts_ns[longest + 1])
     else:
         over_ns = end_ns
-    took_us = (samples.answered_ns - samples.due_ns) / 1e3
+    completion_us = (samples.answered_ns - samples.due_ns) / 1e3
     phases = {
         "before": samples.due_ns < window.began_ns,
         "during": (samples.due_ns >= window.began_ns) & (samples.due_ns < over_ns),
         "after": samples.due_ns >= over_ns,
     }
-    p99_us = {phase: _p99(took_us[is_in_phase]) for phase, is_in_phase in phases.items()}
+    p99_us = {phase: _p99(completion_us[is_in_phase]) for phase, is_in_phase in phases.items()}
     return {"without_service_s": int(gaps_ns[longest]) / 1e9, "came_back": came_back, "p99_us": p99_us}
 
 
 def _p99(values: npt.NDArray[np.float64]) -> float | None:
-    return float(np.percentile(values, 99)) if values.size >= LEAST_SAMPLES else None
+    """Return the p99 of the values; None for fewer than LEAST_SAMPLES."""
+    if values.size < LEAST_SAMPLES:
+        return None
+    return float(np.percentile(values, 99))
 
 
 def timeline(samples: AnsweredSamples | None, window: FaultWindow, interval: int) -> list[list[float]]:
-    """Return a row for each 100 ms: seconds since the first order, orders handed over and orders answered a second.
+    """Return a row for each BIN_NS: seconds since the first order, orders/s handed over, orders/s answered.
 
-    Lost orders are in no row, not even as handed over.
+    Only answered orders are counted, also among those handed over.
     """
     if samples is None:
         return []
     last_ns = max(window.start_ns + window.length_ns, int(samples.answered_ns.max()))
     edges_ns = np.arange(window.start_ns, last_ns + BIN_NS, BIN_NS)
-    orders_per_s_of_a_sample = interval * 1e9 / BIN_NS
-    handed_over, _ = np.histogram(samples.handed_ns, edges_ns)
+    orders_per_s_of_a_sample = interval * 1e9 / BIN_NS  # the rate that one sample in an interval stands for
+    handed_over, _ = np.histogram(samples.handed_over_ns, edges_ns)
     answered, _ = np.histogram(samples.answered_ns, edges_ns)
     seconds = [round((edge_ns - window.start_ns) / 1e9, 3) for edge_ns in edges_ns[:-1].tolist()]
     handed_over_per_s = (handed_over * orders_per_s_of_a_sample).tolist()

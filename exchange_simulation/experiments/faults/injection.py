@@ -1,7 +1,7 @@
-"""The faults, and the run that they are injected into: its processes, its broker, and the gateway's connections.
+"""The faults, and their target: the processes, the broker and the gateway's connections of a run.
 
-A connection is broken through its own sockets, which are borrowed from their process. So no proxy is needed, which
-would change the figures, and nobody needs to be root.
+A connection is broken through its own sockets, which are borrowed from their processes. This needs no proxy, which
+would change the figures, and no root.
 """
 
 from __future__ import annotations
@@ -27,26 +27,38 @@ from transports.sockets import borrowed_socket
 SO_ATTACH_FILTER = 26
 SO_DETACH_FILTER = 27
 """Options of Linux sockets that Python's socket module does not name."""
-BETWEEN = "between the gateway and its peer"
+INSTRUCTION_BYTES = 8
+"""The size of an instruction of a packet filter."""
+LINK_WORDS = "between the gateway and its peer"
 LOST_SHARE = 0.1
-LOSS = f"{LOST_SHARE:.0%} of the packets {BETWEEN} are lost for a while"
+"""The share of packets that the fault `loss` drops."""
 DELAY_US = 20_000
+"""The one-way delay of packets during the fault `delay`."""
 USUAL_DELAY_US = 50
-DELAY = f"in an emulated network every packet takes {DELAY_US / 1000:g} ms for a while, one way"
+"""The one-way delay before and after that fault."""
 NETWORK = f"gige?delay_us={USUAL_DELAY_US}"
+"""The emulated network of the fault `delay`."""
 COMPONENTS = ("gateway", "engine", "reporter")
 BROKER = "broker"
 
 
+class Connection(NamedTuple):
+    """Both sockets of a TCP connection, borrowed from their processes."""
+
+    gateways_end: socket.socket
+    peers_end: socket.socket
+
+
 @dataclass(frozen=True)
 class Target:
-    """A run under way; `broker` is the one that its links go through, None without one."""
+    """A run under way."""
 
     launcher: psutil.Process
     broker: BrokerServer | None
+    """The broker between gateway and engine; None if they are connected directly."""
 
     def process(self, role: str) -> psutil.Process:
-        """Return the process of a role. NoSuchProcess if it has ended, or if the run has none."""
+        """Return the process of a role. NoSuchProcess if that process has ended, or if the run has no such role."""
         if role == BROKER:
             if self.broker is None:
                 raise psutil.NoSuchProcess(0, role)
@@ -59,17 +71,14 @@ class Target:
 
     @property
     def breakable(self) -> BreakableServer:
-        """The broker, if it has commands for faults. OSError if it has none."""
+        """The broker. OSError if there is none, or if it has no commands for faults."""
         if not isinstance(self.broker, BreakableServer):
             raise OSError("this broker has no commands for faults")
         return self.broker
 
     @contextlib.contextmanager
-    def connections(self) -> Iterator[list[tuple[socket.socket, socket.socket]]]:
-        """Borrow the gateway's connections to its engine, or to the broker: (the gateway's end, the other end) of each.
-
-        OSError if there is none.
-        """
+    def connections(self) -> Iterator[list[Connection]]:
+        """Borrow the sockets of the gateway's connections to the engine, or to the broker. OSError if there is none."""
         gateway = self.process("gateway")
         peer = self.process(BROKER if self.broker else "engine")
         fd_by_remote_address = {end.raddr: end.fd for end in peer.net_connections("tcp") if end.raddr}
@@ -79,42 +88,42 @@ class Target:
                 if end.laddr in fd_by_remote_address:
                     gateways_end = stack.enter_context(borrowed_socket(gateway.pid, end.fd))
                     peers_end = stack.enter_context(borrowed_socket(peer.pid, fd_by_remote_address[end.laddr]))
-                    connections.append((gateways_end, peers_end))
+                    connections.append(Connection(gateways_end, peers_end))
             if not connections:
                 raise OSError("no TCP connection joins the gateway and its peer")
             yield connections
 
 
 class Fault(NamedTuple):
-    """A fault of the matrix: its name, what it does in words, how it is injected, and what it needs."""
+    """A fault of the matrix."""
 
     name: str
-    what: str
-    during: Callable[[Target], AbstractContextManager[None]]
-    """Injects the fault; leaving the context lifts it, where it can be lifted."""
+    description: str
+    injection: Callable[[Target], AbstractContextManager[None]]
+    """Returns a context. Entering it injects the fault; leaving it lifts the fault, if that is possible."""
     is_lifted: bool = False
-    """Whether it is lifted while the run goes on."""
+    """Whether the fault is lifted while the run goes on."""
     needs_broker: bool = False
     needs_tcp: bool = False
-    """Whether it breaks a TCP connection."""
+    """Whether the fault breaks a TCP connection."""
     network: str = ""
-    """The emulated network that its run is in; a broker is then the run's own."""
+    """The emulated network of the run, empty without one. In a network the run starts its own broker."""
 
 
 def _for_good(inject: Callable[..., object]) -> Callable[..., AbstractContextManager[None]]:
-    """Return `inject` as the context of a fault that is never lifted."""
+    """Turn the function `inject` into a context that injects a fault and never lifts it."""
 
     @contextlib.contextmanager
-    def during(*args: object) -> Iterator[None]:
+    def injection(*args: object) -> Iterator[None]:
         inject(*args)
         yield
 
-    return during
+    return injection
 
 
 @contextlib.contextmanager
 def _stopped(role: str, target: Target) -> Iterator[None]:
-    """Stop a process (SIGSTOP), and let it go on at the end (SIGCONT)."""
+    """Stop a process (SIGSTOP), and continue it at the end (SIGCONT)."""
     process = target.process(role)
     process.suspend()
     try:
@@ -126,7 +135,7 @@ def _stopped(role: str, target: Target) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _alarmed(target: Target) -> Iterator[None]:
-    """Let the broker take no message until the end."""
+    """Make the broker block its publishers, as if it had no memory left, until the end."""
     broker = target.breakable
     broker.block_publishers()
     try:
@@ -139,12 +148,12 @@ def _alarmed(target: Target) -> Iterator[None]:
 def _reset(target: Target) -> None:
     """Disconnect the gateway's sockets: the kernel sends a reset, and each end reads one."""
     with target.connections() as connections:
-        for gateways_end, _ in connections:
-            disconnect(gateways_end)
+        for connection in connections:
+            disconnect(connection.gateways_end)
 
 
 def disconnect(sock: socket.socket) -> None:
-    """Dissolve a connection by connect(2) to AF_UNSPEC, an address that Python's own connect cannot express."""
+    """Dissolve a connection by connect(2) to AF_UNSPEC. Python's own connect cannot express this address."""
     nowhere = ctypes.create_string_buffer(struct.pack("H14x", socket.AF_UNSPEC))
     if ctypes.CDLL(None, use_errno=True).connect(sock.fileno(), nowhere, 16) < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
@@ -152,21 +161,21 @@ def disconnect(sock: socket.socket) -> None:
 
 @contextlib.contextmanager
 def _lossy(share: float, target: Target) -> Iterator[None]:
-    """Let both ends drop this share of the packets that arrive, acknowledgements too; 1 is a cable that was pulled."""
+    """Let both ends drop this share of the arriving packets, also acknowledgements. 1 acts as a pulled cable."""
     with target.connections() as connections, contextlib.ExitStack() as stack:
-        for gateways_end, peers_end in connections:
-            stack.enter_context(dropping(gateways_end, share))
-            stack.enter_context(dropping(peers_end, share))
+        for connection in connections:
+            stack.enter_context(dropping(connection.gateways_end, share))
+            stack.enter_context(dropping(connection.peers_end, share))
         yield
 
 
 @contextlib.contextmanager
 def dropping(sock: socket.socket, share: float) -> Iterator[None]:
-    """Inside, the kernel drops this share of the packets for this socket; TCP sends again what was lost."""
+    """Let the kernel drop this share of the packets for this socket until the end; TCP sends lost packets again."""
     instructions = packet_filter(share)
-    program = ctypes.create_string_buffer(instructions)
-    words = struct.pack("HP", len(instructions) // 8, ctypes.addressof(program))
-    sock.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, words)
+    buffer = ctypes.create_string_buffer(instructions)
+    program = struct.pack("HP", len(instructions) // INSTRUCTION_BYTES, ctypes.addressof(buffer))
+    sock.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, program)
     try:
         yield
     finally:
@@ -176,20 +185,20 @@ def dropping(sock: socket.socket, share: float) -> Iterator[None]:
 def packet_filter(share: float) -> bytes:
     """Return a classic BPF program (linux/filter.h) that drops this share of all packets.
 
-    A packet is taken whole if a random number is above the share.
+    The filter accepts a packet if a random number of 32 bits is above the share of 2^32.
     """
     instructions = (
-        (0x20, 0, 0, 0xFFFF_F000 + 56),  # load SKF_AD_RANDOM, a number of 32 bits
-        (0x25, 0, 1, round(share * 0xFFFF_FFFF)),  # skip the next instruction unless it is greater
-        (0x06, 0, 0, 0xFFFF_FFFF),  # return all bytes
-        (0x06, 0, 0, 0),  # return none
+        (0x20, 0, 0, 0xFFFF_F000 + 56),  # load SKF_AD_RANDOM, a random number
+        (0x25, 0, 1, round(share * 0xFFFF_FFFF)),  # skip the next instruction unless the number is greater
+        (0x06, 0, 0, 0xFFFF_FFFF),  # accept all bytes of the packet
+        (0x06, 0, 0, 0),  # accept no byte: drop the packet
     )
     return b"".join(struct.pack("HBBI", *instruction) for instruction in instructions)
 
 
 @contextlib.contextmanager
 def _delayed(target: Target) -> Iterator[None]:
-    """Set the delay of the run's network: its holder reads commands on stdin, a pipe that its user may open."""
+    """Set the delay of the run's network by a command to the network's holder, which reads its stdin, a pipe."""
     stdin = Path(f"/proc/{target.process('exchange_simulation.launching.network.holder').pid}/fd/0")
     stdin.write_text(f"delay_us {DELAY_US}\n")
     try:
@@ -201,7 +210,7 @@ def _delayed(target: Target) -> Iterator[None]:
 
 @_for_good
 def _full(target: Target) -> None:
-    """Let no file of the reporter and the launcher grow: every further write fails, as on a disk that is full."""
+    """Limit the files of reporter and launcher to their size: every further write fails, as on a full disk."""
     for process in (target.process("reporter"), target.launcher):
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (0, 0))
 
@@ -221,15 +230,18 @@ def _close(target: Target) -> None:
     target.breakable.close_connections()
 
 
-def _on_each(
-    how: str, what: str, during: Callable[[str, Target], AbstractContextManager[None]], is_lifted: bool = False
+def _for_each_role(
+    suffix: str,
+    description: str,
+    injection: Callable[[str, Target], AbstractContextManager[None]],
+    is_lifted: bool = False,
 ) -> list[Fault]:
-    """Return the same fault for each component and for the broker; `what` has {} for the role."""
+    """Return the same fault for each component and for the broker; `description` has {} in place of the role."""
     return [
         Fault(
-            name=f"{role}-{how}",
-            what=what.format(role),
-            during=partial(during, role),
+            name=f"{role}-{suffix}",
+            description=description.format(role),
+            injection=partial(injection, role),
             is_lifted=is_lifted,
             needs_broker=role == BROKER,
         )
@@ -240,9 +252,9 @@ def _on_each(
 FAULTS = {
     fault.name: fault
     for fault in (
-        *_on_each("kill", "the {} is killed (SIGKILL)", _kill),
-        *_on_each("stop", "the {} is stopped for a while (SIGSTOP, then SIGCONT)", _stopped, is_lifted=True),
-        *_on_each("freeze", "the {} is stopped for good", _stopped),
+        *_for_each_role("kill", "the {} is killed (SIGKILL)", _kill),
+        *_for_each_role("stop", "the {} is stopped for a while (SIGSTOP, then SIGCONT)", _stopped, is_lifted=True),
+        *_for_each_role("freeze", "the {} is stopped for good", _stopped),
         Fault("broker-restart", "the broker ends and starts again over its own files", _restart, needs_broker=True),
         Fault(
             "broker-alarm",
@@ -255,14 +267,27 @@ FAULTS = {
         Fault("connection-reset", "the gateway's connections are reset", _reset, needs_tcp=True),
         Fault(
             "partition",
-            f"no packet passes {BETWEEN} for a while",
+            f"no packet passes {LINK_WORDS} for a while",
             partial(_lossy, 1.0),
             is_lifted=True,
             needs_tcp=True,
         ),
         Fault("half-open", "no packet passes any more, and neither end is told", partial(_lossy, 1.0), needs_tcp=True),
-        Fault("loss", LOSS, partial(_lossy, LOST_SHARE), is_lifted=True, needs_tcp=True),
-        Fault("delay", DELAY, _delayed, is_lifted=True, needs_tcp=True, network=NETWORK),
+        Fault(
+            "loss",
+            f"{LOST_SHARE:.0%} of the packets {LINK_WORDS} are lost for a while",
+            partial(_lossy, LOST_SHARE),
+            is_lifted=True,
+            needs_tcp=True,
+        ),
+        Fault(
+            "delay",
+            f"in an emulated network every packet takes {DELAY_US / 1000:g} ms for a while, one way",
+            _delayed,
+            is_lifted=True,
+            needs_tcp=True,
+            network=NETWORK,
+        ),
         Fault("full-disk", "no file of reporter and launcher can grow any more", _full),
     )
 }

@@ -12,8 +12,9 @@ from typing import Any
 from exchange.allowed import meant
 from exchange.json_records import SCHEMA
 from exchange.words import counted
-from exchange_simulation.experiments.faults.cell import FaultCell, FaultLoad, measured_cell
+from exchange_simulation.experiments.faults.cell import FaultCell, measured_cell
 from exchange_simulation.experiments.faults.injection import FAULTS
+from exchange_simulation.experiments.faults.load import FaultLoad
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import dated_name, new_run_folder, write_json
 from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
@@ -28,20 +29,21 @@ from transports.declaration import RunningBroker, Transport
 from transports.registry import has_broker, transport_of
 
 START_S = 4.0
-"""The time that a run takes to start, to notice the fault, and to end."""
+"""The time that a run takes beyond its length: to start, to notice the fault, and to end."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FaultPlan:
-    """The cells of a matrix, in the order in which they are run, and the load of each."""
+    """The cells of a matrix in the order of their runs, and the load of all runs."""
 
     cells: tuple[FaultCell, ...]
     load: FaultLoad
     further: tuple[str, ...] = ()
-    """Words for every `exchange run`."""
+    """Options for every `exchange run`."""
 
     @property
     def expected_s(self) -> float:
+        """The time that all runs will take."""
         return len(self.cells) * (self.load.seconds + START_S)
 
 
@@ -50,8 +52,8 @@ def planned(
 ) -> FaultPlan:
     """Plan a cell for each fault over each transport; over a broker, for each guarantee too.
 
-    `further` are words for every `exchange run`, whose load counts before `load`. UserError for an unknown word, for a
-    list that is empty or has a word twice, and where no cell is left.
+    `further` are options for every `exchange run`, which override `load`. UserError for an unknown word, for a list
+    that is empty or has a word twice, and if there is no cell.
     """
     for option, words in (("--transports", transports), ("--delivery", deliveries), ("--faults", faults)):
         _check_list(option, words)
@@ -80,30 +82,34 @@ def _check_list(option: str, words: Sequence[str]) -> None:
 
 def plan_of(record: dict[str, Any]) -> FaultPlan:
     """Return the plan of a matrix that was run, from its record."""
-    cells = (
-        FaultCell(transport=cell["transport"], delivery=cell["delivery"], fault=FAULTS[cell["fault"]])
-        for cell in record["cells"]
-    )
-    load = dict(record["settings"])
-    further = load.pop("further")
-    return FaultPlan(cells=tuple(cells), load=FaultLoad(**load).with_words(further), further=tuple(further))
+    cells = []
+    for entry in record["cells"]:
+        fault = FAULTS[entry["fault"]]
+        cells.append(FaultCell(transport=entry["transport"], delivery=entry["delivery"], fault=fault))
+    settings = dict(record["settings"])
+    further = settings.pop("further")
+    load = FaultLoad(**settings).with_words(further)
+    return FaultPlan(cells=tuple(cells), load=load, further=tuple(further))
 
 
 def _deliveries_over(scheme: str, deliveries: Sequence[str]) -> Sequence[str | None]:
-    """Return the guarantees of a transport's cells: [None] if it has no choice. UserError for an unknown one."""
+    """Return the guarantees for a transport's cells; [None] if the transport has no choice of guarantees.
+
+    UserError for an unknown guarantee.
+    """
     transport = _declared(scheme)
     known = transport.words(transport.run_settings.get("delivery"))
     if not known:
         return [None]
     for delivery in deliveries:
         if delivery not in known:
-            there_are = f"there are {', '.join(known)}{meant(delivery, known)}"
-            raise UserError(f"--delivery: {delivery!r} is no guarantee; {there_are}")
+            choice = f"there are {', '.join(known)}{meant(delivery, known)}"
+            raise UserError(f"--delivery: {delivery!r} is no guarantee; {choice}")
     return deliveries
 
 
 def _declared(scheme: str) -> Transport:
-    """Return what a transport declares. UserError if it is unknown, or its components cannot be broken alone."""
+    """Return the declaration of a transport. UserError if it is unknown, or joins threads of one process."""
     try:
         transport = transport_of(scheme)
     except (BadAddress, NotInstalled) as error:
@@ -114,7 +120,7 @@ def _declared(scheme: str) -> Transport:
 
 
 def _broker(scheme: str, brokers: Brokers) -> RunningBroker:
-    """Start the private broker of all cells over the transport, if it does not run yet. NotInstalled."""
+    """Return the private broker of all cells over the transport, and start it if needed. NotInstalled."""
     declared_broker = transport_of(scheme).broker
     if declared_broker is None:
         raise NotInstalled(f"{scheme} declares no broker that could be started here")
@@ -122,7 +128,7 @@ def _broker(scheme: str, brokers: Brokers) -> RunningBroker:
 
 
 def run_matrix(plan: FaultPlan, results: str, name: str | None, as_json: bool) -> int:
-    """Run every cell in a new folder, and show what was found. Returns the exit code: 1 if the matrix fails."""
+    """Run every cell in a new folder, and show the result. Returns the exit code: 1 if the matrix fails."""
     folder = new_run_folder(Path(results), name or dated_name("faults"))
     say(f"{counted(len(plan.cells), 'runs')}, about {max(1, plan.expected_s / 60):.0f} min")
     record = _measured(plan, folder)
@@ -132,8 +138,8 @@ def run_matrix(plan: FaultPlan, results: str, name: str | None, as_json: bool) -
 
 
 def _measured(plan: FaultPlan, folder: Path) -> dict[str, Any]:
-    """Run the cells, and write the record after each; returns the record. Ctrl-C leaves the rest out."""
-    known = {
+    """Run the cells, and write the record after each. Returns the record; after Ctrl-C it lacks the further cells."""
+    header = {
         "schema": SCHEMA,
         "name": folder.name,
         "started_at": now(),
@@ -143,11 +149,11 @@ def _measured(plan: FaultPlan, folder: Path) -> dict[str, Any]:
         "planned_cells": len(plan.cells),
     }
     planned_faults = {cell.fault.name for cell in plan.cells}
-    faults = {name: fault.what for name, fault in FAULTS.items() if name in planned_faults}
+    faults = {name: fault.description for name, fault in FAULTS.items() if name in planned_faults}
     entries: list[dict[str, Any]] = []
 
     def write(status: str) -> dict[str, Any]:
-        record = {**known, "status": status, "faults": faults, "cells": entries}
+        record = {**header, "status": status, "faults": faults, "cells": entries}
         write_json(folder / FILE, record)
         return record
 
@@ -165,7 +171,7 @@ def _measured(plan: FaultPlan, folder: Path) -> dict[str, Any]:
 
 
 def _entry(cell: FaultCell, plan: FaultPlan, folder: Path, brokers: Brokers) -> dict[str, Any]:
-    """Run a cell, unless its fault is impossible there; returns its entry in the record."""
+    """Run a cell, unless its fault is impossible over its transport. Returns the cell's entry in the record."""
     if cell.fault.needs_tcp and cell.transport not in transport_of(cell.transport).over_tcp:
         return {**cell.facts, "skipped": f"{cell.transport} has no TCP connection to break"}
     broker = None

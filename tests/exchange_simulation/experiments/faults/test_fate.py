@@ -1,4 +1,4 @@
-"""What became of the orders of a run that broke is told from what it left, never from what it says alone."""
+"""The fate of orders is derived from a run's streams and samples, and not from its record alone."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ def streams(folder: Path, *answers: Message) -> Path:
 
 
 def record(status: str, sent: int, answered: int) -> dict[str, object]:
+    """The fields of a run's record that `counts` reads."""
     return {"status": status, "counts": {"orders_sent": sent, "orders_answered": answered}}
 
 
-def answered(*seconds: float) -> AnsweredSamples:
-    """Orders that are due at these times, and answered a millisecond later; those of the gap all at its end."""
-    due = np.array([round(at * S) for at in seconds], np.int64)
-    return AnsweredSamples(due // 10**6 + 1, due, due, due + 10**6)
+def samples_due_at(seconds: list[float]) -> AnsweredSamples:
+    """Samples that are due at these times, handed over at once, and answered a millisecond later."""
+    due_ns = np.array([round(due_s * S) for due_s in seconds], np.int64)
+    return AnsweredSamples(ids=due_ns // 10**6 + 1, due_ns=due_ns, handed_over_ns=due_ns, answered_ns=due_ns + 10**6)
 
 
 EVERY_5_MS = [number / 200 for number in range(1200)]
@@ -37,8 +38,8 @@ EVERY_5_MS = [number / 200 for number in range(1200)]
 
 def test_confirmations_and_partial_fills_are_no_doubled_answers(tmp_path: Path) -> None:
     folder = streams(tmp_path, Confirmation(1), Quote(500, 501), Trade(2, 500, 3), Trade(1, 500, 3), Trade(1, 500, 2))
-    found = counts(record("partial", 10, 2), folder, None, WINDOW, RATE)
-    assert found == {"sent": 10, "answered": 2, "lost": 8, "doubled": 0, "reordered": 0, "unreported": 0}
+    fate = counts(record("partial", 10, 2), folder, None, WINDOW, RATE)
+    assert fate == {"sent": 10, "answered": 2, "lost": 8, "doubled": 0, "reordered": 0, "unreported": 0}
 
 
 @pytest.mark.parametrize(
@@ -52,11 +53,12 @@ def test_confirmations_and_partial_fills_are_no_doubled_answers(tmp_path: Path) 
 def test_doubled_and_reordered_answers_are_counted(
     answers: tuple[Message, ...], doubled: int, reordered: int, tmp_path: Path
 ) -> None:
-    found = counts(record("partial", 10, 3), streams(tmp_path, *answers), None, WINDOW, RATE)
-    assert (found["doubled"], found["reordered"]) == (doubled, reordered)
+    fate = counts(record("partial", 10, 3), streams(tmp_path, *answers), None, WINDOW, RATE)
+    assert fate["doubled"] == doubled
+    assert fate["reordered"] == reordered
 
 
-def test_an_answer_that_was_cut_short_ends_the_stream(tmp_path: Path) -> None:
+def test_an_answer_that_is_cut_short_is_not_counted(tmp_path: Path) -> None:
     folder = streams(tmp_path, Confirmation(1), Confirmation(2))
     whole = (folder / "answers.bin").read_bytes()
     (folder / "answers.bin").write_bytes(whole[:-2])
@@ -64,30 +66,38 @@ def test_an_answer_that_was_cut_short_ends_the_stream(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "unreported"),
+    ("run_record", "unreported"),
     [
-        (record("partial", 10, 4), 0),
-        (record("complete", 10, 4), 6),  # it says that all is well
-        (record("partial", 7, 4), 3),  # ten orders are in the stream
-        (None, 2000),  # no record: all that was due when the fault came
+        pytest.param(record("partial", 10, 4), 0, id="the record shows the loss"),
+        pytest.param(record("complete", 10, 4), 6, id="the record hides the loss"),
+        pytest.param(record("partial", 7, 4), 3, id="the stream has more orders than the record"),
+        pytest.param(None, 2000, id="no record: the orders due before the fault"),
     ],
 )
-def test_an_order_that_the_record_does_not_tell_of_is_unreported(
-    told: dict[str, object] | None, unreported: int, tmp_path: Path
+def test_a_lost_order_that_the_record_does_not_show_is_unreported(
+    run_record: dict[str, object] | None, unreported: int, tmp_path: Path
 ) -> None:
-    assert counts(told, streams(tmp_path, Confirmation(1)), None, WINDOW, RATE)["unreported"] == unreported
+    fate = counts(run_record, streams(tmp_path, Confirmation(1)), None, WINDOW, RATE)
+    assert fate["unreported"] == unreported
 
 
-def test_a_gap_that_ends_is_told_from_an_end_of_service() -> None:
-    paused = [at for at in EVERY_5_MS if not 2.0 <= at < 2.5]
-    found = service(answered(*paused), WINDOW)
-    assert (found["without_service_s"], found["came_back"]) == (pytest.approx(0.5, abs=0.01), True)
-    assert found["p99_us"] == {"before": 1000.0, "during": 1000.0, "after": 1000.0}
-    ended = service(answered(*(at for at in EVERY_5_MS if at < 2.0)), WINDOW)
-    assert (ended["without_service_s"], ended["came_back"]) == (pytest.approx(4.0, abs=0.01), False)
-    assert ended["p99_us"] == {"before": 1000.0, "during": None, "after": None}
+def test_an_exchange_that_answers_after_a_gap_came_back() -> None:
+    answers_with_gap = [due_s for due_s in EVERY_5_MS if not 2.0 <= due_s < 2.5]
+    after_gap = service(samples_due_at(answers_with_gap), WINDOW)
+    assert after_gap["without_service_s"] == pytest.approx(0.5, abs=0.01)
+    assert after_gap["came_back"] is True
+    assert after_gap["p99_us"] == {"before": 1000.0, "during": 1000.0, "after": 1000.0}
 
 
-def test_a_time_line_has_the_rates_of_every_tenth_of_a_second() -> None:
-    rows = timeline(answered(*EVERY_5_MS), WINDOW, interval=5)
-    assert (rows[0], len(rows)) == ([0.0, 1000.0, 1000.0], 60)
+def test_an_exchange_that_answers_no_more_did_not_come_back() -> None:
+    answers_before_fault = [due_s for due_s in EVERY_5_MS if due_s < 2.0]
+    no_service = service(samples_due_at(answers_before_fault), WINDOW)
+    assert no_service["without_service_s"] == pytest.approx(4.0, abs=0.01)
+    assert no_service["came_back"] is False
+    assert no_service["p99_us"] == {"before": 1000.0, "during": None, "after": None}
+
+
+def test_a_timeline_has_the_rates_of_every_tenth_of_a_second() -> None:
+    rows = timeline(samples_due_at(EVERY_5_MS), WINDOW, interval=5)
+    assert len(rows) == 60
+    assert rows[0] == [0.0, 1000.0, 1000.0]

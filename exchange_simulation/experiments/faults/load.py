@@ -1,0 +1,66 @@
+"""The load of every run of a matrix, and the moment of its fault."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import click
+
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.option_table import TABLE
+from exchange_simulation.launching.typed_settings import was_typed
+
+LOAD_FIELDS = {"orders_per_s": "rate_per_s", "duration_s": "seconds", "timeout_s": "timeout_s", "seed": "seed"}
+"""The fields of FaultLoad, by the settings' fields that options of `exchange run` set."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FaultLoad:
+    """The load of the run of every cell, and the time of its fault."""
+
+    rate_per_s: float = 1000.0
+    seconds: float = 6.0
+    timeout_s: float = 3.0
+    """--timeout of the run: how long a component waits for another."""
+    fault_s: float = 2.0
+    """Seconds from the first order to the fault."""
+    lasts_s: float = 1.2
+    """Seconds after which a fault is lifted, if it can be lifted.
+
+    TCP sends again about 0.6, 1.4 and 3 s after a cut. After a cut of more than 1.4 s the connection would work again
+    only after 3 s, which is the timeout: chance would decide whether the run ends.
+    """
+    seed: int = 1
+
+    @property
+    def interval(self) -> int:
+        """The number of orders from one sample to the next: 200 samples a second resolve 5 ms."""
+        return max(1, round(self.rate_per_s / 200))
+
+    def with_words(self, words: Sequence[str]) -> FaultLoad:
+        """Return the load, changed by the options of `exchange run` in `words`.
+
+        UserError if the run may end before its fault, or has no rate.
+        """
+        typed = _typed_load(words)
+        fault_time = f"the fault comes after {self.fault_s:g} s"
+        if "orders" in typed:
+            raise UserError(f"{fault_time}, and a run of --orders may end before that: give --duration in its place")
+        if typed.get("orders_per_s", self.rate_per_s) is None:
+            raise UserError(f"{fault_time} of a run at a rate, and --rate is max: give orders a second")
+        duration_s = typed.get("duration_s", self.seconds)
+        if duration_s <= self.fault_s:
+            raise UserError(f"{fault_time}, and --duration is {duration_s:g}: give a longer --duration")
+        changes = {LOAD_FIELDS[name]: value for name, value in typed.items()}
+        return replace(self, **changes)
+
+
+def _typed_load(words: Sequence[str]) -> dict[str, Any]:
+    """Return the values of those options of `exchange run` in `words` that set the load, by the settings' field."""
+    rows = [row for row in TABLE if "run" in row.commands and row.field in {*LOAD_FIELDS, "orders"}]
+    ignore_other_words = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
+    command = click.Command("run", params=[row.parameter for row in rows], context_settings=ignore_other_words)
+    with command.make_context("run", list(words)) as context:
+        return {name: value for name, value in context.params.items() if was_typed(name)}
