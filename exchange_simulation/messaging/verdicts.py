@@ -111,15 +111,15 @@ def _judgement_of(record: Mapping[str, Any]) -> Record:
 def _pair(rows: ComparedRows) -> ComparedPair:
     return ComparedPair(
         figure=f"{rows.benchmark} {rows.column.name}",
-        says=_says(rows.column),
+        wording=_wording(rows.column),
         first=_side(rows.first, rows.column),
         second=_side(rows.second, rows.column),
         why_not=_why_not(rows),
     )
 
 
-def _says(column: Column) -> str:
-    """The wording of a figure: a rate, or a time."""
+def _wording(column: Column) -> str:
+    """The template of a figure's sentence, for a rate or for a time."""
     return MORE if _is_rate(column) else LONGER
 
 
@@ -172,7 +172,7 @@ def comparison_of(record: Mapping[str, Any], *, by_kind: bool = False) -> Record
     arms: dict[str, Record] = {}
     for rows, verdict in zip(compared, judgement["verdicts"], strict=True):
         metric = _metric_name(rows, by_kind)
-        metrics[metric] = {"title": _title(record, rows, by_kind), "says": _says(rows.column)}
+        metrics[metric] = {"title": _title(record, rows, by_kind), "says": _wording(rows.column)}
         labels = [_label(rows.benchmark, row) for row in (rows.first, rows.second)]
         for label, row in zip(labels, (rows.first, rows.second), strict=True):
             arm = arms.setdefault(label, {"label": label, "contender": row["transport"], "metrics": {}})

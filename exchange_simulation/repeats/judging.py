@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from exchange.estimates import CONFIDENCE, IntervalEstimate
-from exchange_simulation.repeats.sentences import Finding, Wording, cannot_tell, differ, too_few_repeats
+from exchange_simulation.repeats.sentences import Finding, FindingSentence, cannot_tell, differ, too_few_repeats
 from exchange_simulation.repeats.sign_flips import LogRatio, estimate_together, hodges_lehmann, repeats_needed
 
 ALPHA = 0.05
@@ -22,7 +22,9 @@ SAME_WITHIN = 1.05
 """A row is decided without a difference if its interval lies within this ratio."""
 MOST_SATURATED = 0.5
 """A side with a larger share of saturated repeats did not keep its rate."""
-DIFFER, CANNOT_TELL, NOT_COMPARED = "differ", "cannot tell", "not compared"
+DIFFER = "differ"
+CANNOT_TELL = "cannot tell"
+NOT_COMPARED = "not compared"
 TEST = "sign flips of the log ratios paired by repeat, two-sided"
 CORRECTION = "max-T over all rows, step-down"
 
@@ -34,17 +36,17 @@ class ComparedSide:
     name: str
     values: Mapping[int, float]
     kept_rate: bool = True
-    """False if it did not keep the rate that was offered; then it is not compared."""
+    """False if the side did not keep the rate that was offered; such a side is not compared."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedPair:
-    """Two sides by one figure, in the repeats that measured both."""
+    """Two sides that are compared by one figure, over the repeats that measured both."""
 
     figure: str
-    """Rows of one figure have about the same spread."""
-    says: str
-    """The figure's wording, as in `Finding`."""
+    """Name of the figure; pairs of one figure are estimated with a common spread."""
+    wording: str
+    """The template of the figure's sentence, as in `Finding`."""
     first: ComparedSide
     second: ComparedSide
     why_not: str = "not measured on both sides"
@@ -64,56 +66,68 @@ class ComparedPair:
     @property
     def is_comparable(self) -> bool:
         """True if both sides kept their rate and all values are above zero."""
-        kept_rate = self.first.kept_rate and self.second.kept_rate
-        return kept_rate and len(self.repeats) > 0 and min(*self.values[0], *self.values[1]) > 0
+        if not self.first.kept_rate or not self.second.kept_rate or not self.repeats:
+            return False
+        firsts, seconds = self.values
+        return min(firsts) > 0 and min(seconds) > 0
 
     @property
     def log_ratios(self) -> dict[int, float]:
         """log(first / second) by repeat."""
-        return {repeat: log(one / other) for repeat, one, other in zip(self.repeats, *self.values, strict=True)}
+        firsts, seconds = self.values
+        return {
+            repeat: log(first / second) for repeat, first, second in zip(self.repeats, firsts, seconds, strict=True)
+        }
 
     def finding(self, ratio: IntervalEstimate) -> Finding:
         """The facts of this pair for its sentence."""
-        both = list(zip(*self.values, strict=True))
+        value_pairs = list(zip(*self.values, strict=True))
         return Finding(
-            says=self.says,
+            wording=self.wording,
             first=self.first.name,
             second=self.second.name,
             ratio=ratio,
-            repeats=len(both),
-            lower=sum(first < second for first, second in both),
-            higher=sum(first > second for first, second in both),
+            repeats=len(value_pairs),
+            lower=sum(first < second for first, second in value_pairs),
+            higher=sum(first > second for first, second in value_pairs),
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairVerdict:
-    """`ratio` is first over second; `outcome` is DIFFER, CANNOT_TELL or NOT_COMPARED."""
+    """What a family's test found about one pair; `ratio` is first over second."""
 
     outcome: str
+    """DIFFER, CANNOT_TELL or NOT_COMPARED."""
     sentence: str
     repeats: Sequence[int]
     ratio: IntervalEstimate | None = None
     p: float | None = None
     p_corrected: float | None = None
+    """`p`, corrected for all rows of the family."""
     share_lower: float | None = None
+    """The share of repeats in which the first value was the lower one."""
 
 
 def judge_together(
-    pairs: Sequence[ComparedPair], alpha: float, seed: int, differ_in_words: Wording = differ
+    pairs: Sequence[ComparedPair], alpha: float, seed: int, differ_sentence: FindingSentence = differ
 ) -> list[PairVerdict]:
-    """A verdict for every pair; all pairs that have enough repeats are one family and are estimated together."""
+    """A verdict for every pair; all pairs that have enough repeats are one family and are estimated together.
+
+    `alpha` is the level of this test, and `differ_sentence` makes the sentence of two sides that differ.
+    """
     needed = repeats_needed(alpha)
-    tested = [pair for pair in pairs if pair.is_comparable and len(pair.repeats) >= needed]
-    ratios = dict(zip(map(id, tested), _log_ratios(tested, alpha, seed), strict=True))
+    tested_places = [place for place, pair in enumerate(pairs) if pair.is_comparable and len(pair.repeats) >= needed]
+    log_ratios = _log_ratios([pairs[place] for place in tested_places], alpha, seed)
+    log_ratio_by_place = dict(zip(tested_places, log_ratios, strict=True))
     verdicts: list[PairVerdict] = []
-    for pair in pairs:
+    for place, pair in enumerate(pairs):
         if not pair.is_comparable:
             verdicts.append(PairVerdict(outcome=NOT_COMPARED, sentence=pair.why_not, repeats=pair.repeats))
-        elif id(pair) in ratios:
-            verdicts.append(_judged(pair, ratios[id(pair)], differ_in_words))
+        elif place in log_ratio_by_place:
+            verdicts.append(_verdict_with_interval(pair, log_ratio_by_place[place], differ_sentence))
         else:
-            verdicts.append(_of_few_repeats(pair, needed))
+            verdicts.append(_verdict_without_interval(pair, needed))
     return verdicts
 
 
@@ -124,13 +138,17 @@ def _log_ratios(pairs: Sequence[ComparedPair], alpha: float, seed: int) -> list[
     return estimate_together(rows, [pair.figure for pair in pairs], alpha, seed)
 
 
-def _judged(pair: ComparedPair, log_ratio: LogRatio, differ_in_words: Wording) -> PairVerdict:
+def _verdict_with_interval(pair: ComparedPair, log_ratio: LogRatio, differ_sentence: FindingSentence) -> PairVerdict:
     differs = log_ratio.differs and abs(log_ratio.estimate) > log(LEAST_RATIO)
-    ratio = IntervalEstimate(*(exp(log_ratio.estimate + side * log_ratio.half_width) for side in (0, -1, 1)))
-    in_words = differ_in_words if differs else cannot_tell
+    ratio = IntervalEstimate(
+        value=exp(log_ratio.estimate),
+        low=exp(log_ratio.estimate - log_ratio.half_width),
+        high=exp(log_ratio.estimate + log_ratio.half_width),
+    )
+    sentence = differ_sentence if differs else cannot_tell
     return PairVerdict(
         outcome=DIFFER if differs else CANNOT_TELL,
-        sentence=in_words(pair.finding(ratio)),
+        sentence=sentence(pair.finding(ratio)),
         repeats=pair.repeats,
         ratio=ratio,
         p=log_ratio.p,
@@ -139,9 +157,10 @@ def _judged(pair: ComparedPair, log_ratio: LogRatio, differ_in_words: Wording) -
     )
 
 
-def _of_few_repeats(pair: ComparedPair, needed: int) -> PairVerdict:
-    """An estimate without an interval."""
-    ratio = IntervalEstimate(exp(hodges_lehmann(np.array(list(pair.log_ratios.values())))))
+def _verdict_without_interval(pair: ComparedPair, needed: int) -> PairVerdict:
+    """The verdict on a pair with fewer repeats than needed: an estimate, which cannot tell."""
+    log_ratios = np.array(list(pair.log_ratios.values()))
+    ratio = IntervalEstimate(exp(hodges_lehmann(log_ratios)))
     return PairVerdict(
         outcome=CANNOT_TELL,
         sentence=too_few_repeats(pair.finding(ratio), needed),
@@ -153,18 +172,21 @@ def _of_few_repeats(pair: ComparedPair, needed: int) -> PairVerdict:
 
 def share_lower(first: Sequence[float], second: Sequence[float]) -> float:
     """Effect size: the share of repeats in which the first value was the lower one; a tie counts half."""
-    both = list(zip(first, second, strict=True))
-    lower = sum(one < other for one, other in both)
-    equal = sum(one == other for one, other in both)
-    return (lower + 0.5 * equal) / len(both)
+    value_pairs = list(zip(first, second, strict=True))
+    lower = sum(one < other for one, other in value_pairs)
+    equal = sum(one == other for one, other in value_pairs)
+    return (lower + 0.5 * equal) / len(value_pairs)
 
 
 def is_decided(verdict: PairVerdict) -> bool:
     """True if more repeats would change little: the sides differ, are alike within SAME_WITHIN, or are not compared."""
     if verdict.outcome != CANNOT_TELL or verdict.ratio is None:
         return True
-    low, high = verdict.ratio.low, verdict.ratio.high
-    return low is not None and high is not None and low >= 1 / SAME_WITHIN and high <= SAME_WITHIN
+    low = verdict.ratio.low
+    high = verdict.ratio.high
+    if low is None or high is None:
+        return False
+    return low >= 1 / SAME_WITHIN and high <= SAME_WITHIN
 
 
 def verdict_as_dict(verdict: PairVerdict) -> dict[str, Any]:
@@ -181,8 +203,11 @@ def verdict_as_dict(verdict: PairVerdict) -> dict[str, Any]:
     }
 
 
-def statistics_of(rows: int, alpha: float) -> dict[str, Any]:
-    """How the verdicts of a family with so many rows were found, as its record says."""
+def statistics_of(rows: int, look_alpha: float) -> dict[str, Any]:
+    """How the verdicts of a family with so many rows were found, as its record says.
+
+    `look_alpha` is the level of one test: below ALPHA if a trial tests several times while it runs.
+    """
     return {
         "estimate": "median over repeats; of a ratio, the Hodges-Lehmann estimate of the log ratios paired by repeat",
         "interval": "of a median: bootstrap over repeats; of a ratio: the ratios that the test does not reject",
@@ -191,5 +216,5 @@ def statistics_of(rows: int, alpha: float) -> dict[str, Any]:
         "correction": CORRECTION,
         "alpha": ALPHA,
         "rows": rows,
-        "repeats_needed": repeats_needed(alpha) if rows else None,
+        "repeats_needed": repeats_needed(look_alpha) if rows else None,
     }

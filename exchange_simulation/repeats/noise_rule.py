@@ -23,9 +23,9 @@ MOST_NAMES = 3
 
 @dataclass(frozen=True, kw_only=True)
 class RedoRule:
-    """A measurement is made again if other work took more than `most_share_of_all_cpus` beside it.
+    """A measurement is made again if other work took more than `most_share_of_all_cpus` meanwhile.
 
-    `most_tries` limits the tries of one step, `most_extra_runs` the measurements beyond the plan.
+    `most_tries` limits the tries of one step, and `most_extra_runs` the measurements beyond the plan.
     """
 
     most_extra_runs: int
@@ -40,16 +40,24 @@ class RedoRule:
     def choose(self, valid: Sequence[Record]) -> Record | None:
         """The try of a step that counts. None if there is none.
 
-        It is the first one that was quiet, else the quietest. A try whose noise is unknown counts if it is the first,
-        and takes no other's place: noise cannot be told of short measurements, which are the fast ones of a benchmark.
+        The first quiet try counts; if no try was quiet, the quietest counts. If the noise of the first try is unknown,
+        that try counts: the noise of short measurements is unknown, and these are the fast ones of a benchmark. A later
+        try whose noise is unknown never counts.
         """
         if not valid:
             return None
-        if noise_share(valid[0]) is None:
+        least_share = noise_share(valid[0])
+        if least_share is None:
             return valid[0]
-        known = [(share, record) for record in valid if (share := noise_share(record)) is not None]
-        quiet = [record for share, record in known if share <= self.most_share_of_all_cpus]
-        return quiet[0] if quiet else min(known, key=lambda each: each[0])[1]
+        quietest = valid[0]
+        for record in valid:
+            if self.is_quiet(record):
+                return record
+            share = noise_share(record)
+            if share is not None and share < least_share:
+                quietest = record
+                least_share = share
+        return quietest
 
     def is_noisy(self, record: Record) -> bool:
         share = noise_share(record)
@@ -68,9 +76,13 @@ class RedoRule:
             return False
         return self.is_noisy(tries[0]) and not any(map(self.is_quiet, tries))
 
-    def use_as_dict(self, set_aside: int, that_count: Iterable[Record]) -> Record:
-        """The rule as a record has it, with how many were set aside, and how many of those that count are noisy."""
-        return {**asdict(self), "set_aside": set_aside, "still_noisy": sum(map(self.is_noisy, that_count))}
+    def use_as_dict(self, set_aside: int, counting: Iterable[Record]) -> Record:
+        """The rule as it stands in a record, with the number of measurements that were set aside.
+
+        `counting` are the measurements that count; "still_noisy" is the number of noisy ones among them.
+        """
+        still_noisy = sum(self.is_noisy(record) for record in counting)
+        return {**asdict(self), "set_aside": set_aside, "still_noisy": still_noisy}
 
     def in_words(self, plural: str = "runs") -> str:
         """The rule as a sentence; `plural` is the noun for what is measured."""
@@ -95,16 +107,19 @@ SomeStep = TypeVar("SomeStep", bound=RepeatStep)
 
 
 class Redos(Generic[SomeStep]):
-    """Keeps count of the tries while steps are measured, or when that is resumed."""
+    """The tries of each step, while steps are measured; and which steps must be measured again."""
 
     def __init__(self, rule: RedoRule | None, valid: Mapping[str, Iterable[Record]]) -> None:
-        """`valid` are the usable measurements that are there, by the name of their step; no rule keeps all."""
+        """`valid`: usable measurements of an interrupted trial, by the name of their step.
+
+        Without a rule no step is measured again.
+        """
         self._rule = rule
         self._tries = {name: list(records) for name, records in valid.items()}
         self._failed: set[str] = set()
 
     def note(self, step: SomeStep, record: Record, *, is_valid: bool) -> None:
-        """Take in a new try, unless it is a warm-up. A failed step is not tried again here."""
+        """Add a try, unless the step is a warm-up. A step with a failed try is not measured again."""
         if step.repeat and is_valid:
             self._tries.setdefault(step.name, []).append(record)
         elif step.repeat:
@@ -115,25 +130,27 @@ class Redos(Generic[SomeStep]):
         tries = self._tries.get(step.name, [])
         if self._rule is None or not step.repeat or not tries or step.name in self._failed:
             return False
-        extra_runs = sum(max(0, len(each) - 1) for each in self._tries.values())
+        extra_runs = sum(max(0, len(step_tries) - 1) for step_tries in self._tries.values())
         return self._rule.wants(tries, extra_runs)
 
     def in_turn(self, steps: Iterable[SomeStep]) -> Iterator[SomeStep]:
-        """Yield the steps, and after each repeat those of its steps that must be measured again: soon, not at once.
+        """Yield the steps, and at the end of each repeat those of its steps that must be measured again.
 
-        Each step must be noted before the next one is asked for.
+        Call `note` for each step before the next step is asked for.
         """
         for _, group in groupby(steps, key=lambda step: step.repeat):
-            of_repeat = list(group)
-            for step in of_repeat:
+            steps_of_repeat = list(group)
+            for step in steps_of_repeat:
                 if not self._tries.get(step.name) or self.wants(step):
                     yield step
-            while any(map(self.wants, of_repeat)):
-                yield from filter(self.wants, of_repeat)
+            while any(self.wants(step) for step in steps_of_repeat):
+                for step in steps_of_repeat:
+                    if self.wants(step):
+                        yield step
 
 
 def set_aside_words(records: Sequence[Record], rule: RedoRule, plural: str = "runs") -> str:
-    """How many were set aside for noise, with the first ones' names.
+    """How many records were set aside for noise, with the names of the first MOST_NAMES.
 
     For example: 2 runs set aside for noise: other work or steal took more than 5% of the processors beside each, at
     most 20% (01-tcp-at-1000, 01-zeromq-at-1000)
@@ -155,7 +172,7 @@ def unknown_words(unknown: int, of_all: str) -> str:
 
 
 def noisy_words(shares: Sequence[float], most: float, of_all: str) -> str:
-    """How many of the measurements that count had more than `most` beside them; empty if none had.
+    """How many of the measurements that count were disturbed by a share above `most`; empty if there are none.
 
     For example: other work or steal took more than 5% of the processors beside 2 of 9 runs, at most 20%
     """
@@ -166,23 +183,25 @@ def noisy_words(shares: Sequence[float], most: float, of_all: str) -> str:
 def noise_caveats(
     shares: Sequence[float | None], set_aside: int, rule: RedoRule | None, plural: str = "runs"
 ) -> Iterator[str]:
-    """Sentences about the noise beside the measurements that count: how many had much, and of how many it is unknown.
+    """Sentences about noise: how many measurements that count were noisy, and for how many the noise is unknown.
 
-    `shares` are those that count, `set_aside` is the number of those that do not.
+    `shares`: noise shares of the measurements that count. `set_aside`: number of measurements that do not count.
     """
     known = [share for share in shares if share is not None]
     most = rule.most_share_of_all_cpus if rule else MOST_SHARE
     words = noisy_words(known, most, counted(len(known), plural))
     if words and rule is None:
         yield words
-    elif words and rule and set_aside >= rule.most_extra_runs:
+    elif words and rule is not None and set_aside >= rule.most_extra_runs:
         yield f"{words}; the plan's {counted(rule.most_extra_runs, f'extra {plural}')} were not enough"
-    elif words and rule:
+    elif words and rule is not None:
         yield f"{words}; the machine was not quiet in up to {rule.most_tries} tries each"
-    if words := unknown_words(len(shares) - len(known), counted(len(shares), plural)):
-        yield words
+    unknown = unknown_words(len(shares) - len(known), counted(len(shares), plural))
+    if unknown:
+        yield unknown
 
 
 def _took(shares: Sequence[float], most: float, beside: str) -> str:
+    """The clause on other work; `beside` names the measurements that it disturbed."""
     largest = share_words(max(shares))
     return f"other work or steal took more than {most:.0%} of the processors beside {beside}, at most {largest}"

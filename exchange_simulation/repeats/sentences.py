@@ -1,4 +1,4 @@
-"""The sentences of verdicts, for whatever two sides were compared."""
+"""The sentences of verdicts on two sides."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from exchange_simulation.reports.formats.ratios import interval_in_words, ratio_
 class Finding:
     """The facts of a comparison for its sentence; `ratio` is first over second."""
 
-    says: str
-    """The figure's wording, in which `larger` and `smaller` are the sides and `times` is their ratio."""
+    wording: str
+    """The template of the figure's sentence: {larger} and {smaller} are the sides, and {times} is their ratio."""
     first: str
     second: str
     ratio: IntervalEstimate
     repeats: int
     lower: int
-    """The repeats in which the first was lower; equal ones are neither lower nor higher."""
+    """The number of repeats in which the first side was lower; a tie is neither lower nor higher."""
     higher: int
 
 
-Wording = Callable[[Finding], str]
+FindingSentence = Callable[[Finding], str]
+"""Makes the sentence of a finding."""
 
 
 def differ(finding: Finding) -> str:
@@ -45,8 +46,8 @@ def differ(finding: Finding) -> str:
         smaller = finding.first
         factor = inverse(finding.ratio)
         agreed = finding.lower
-    says = finding.says.format(larger=larger, smaller=smaller, times=ratio_in_words(factor.value))
-    return f"{says} {interval_in_words(factor)}, in {agreed} of {counted(finding.repeats, 'repeats')}"
+    comparison = finding.wording.format(larger=larger, smaller=smaller, times=ratio_in_words(factor.value))
+    return f"{comparison} {interval_in_words(factor)}, in {agreed} of {counted(finding.repeats, 'repeats')}"
 
 
 def cannot_tell(finding: Finding) -> str:
@@ -54,12 +55,13 @@ def cannot_tell(finding: Finding) -> str:
 
     For example: cannot tell: tcp / zeromq is 1.02 (0.95..1.08), below 1 in 4 of 10 repeats
     """
-    how_often = f"below 1 in {finding.lower} of {counted(finding.repeats, 'repeats')}"
-    low, high = finding.ratio.low, finding.ratio.high
-    holds_one = low is None or high is None or low <= 1.0 <= high
-    lead = "cannot tell" if holds_one else "too close to call, under 1%"
+    repeats_below_one = f"below 1 in {finding.lower} of {counted(finding.repeats, 'repeats')}"
+    low = finding.ratio.low
+    high = finding.ratio.high
+    contains_one = low is None or high is None or low <= 1.0 <= high
+    lead = "cannot tell" if contains_one else "too close to call, under 1%"
     ratio = f"{ratio_in_words(finding.ratio.value)} {interval_in_words(finding.ratio)}"
-    return f"{lead}: {finding.first} / {finding.second} is {ratio}, {how_often}"
+    return f"{lead}: {finding.first} / {finding.second} is {ratio}, {repeats_below_one}"
 
 
 def too_few_repeats(finding: Finding, needed: int) -> str:
@@ -79,14 +81,16 @@ def cannot_reach_a_verdict(repeats: int, alpha: float) -> str | None:
     needed = repeats_needed(alpha)
     if repeats >= needed:
         return None
+    percent_by_chance = 100 * 2.0 ** (2 - needed)  # the chance that needed - 1 repeats have the same sign
+    percent_allowed = 100 * CAUTION * alpha
     return (
         f"{counted(repeats, 'repeats')} cannot reach a verdict: {needed} are needed, since {needed - 1} agree by "
-        f"chance in {100 * 2.0 ** (2 - needed):.2g}% of trials, and at most {100 * CAUTION * alpha:.2g}% are allowed"
+        f"chance in {percent_by_chance:.2g}% of trials, and at most {percent_allowed:.2g}% are allowed"
     )
 
 
 def inverse(ratio: IntervalEstimate) -> IntervalEstimate:
-    """Second over first."""
+    """The ratio of second over first, from the ratio of first over second."""
     if ratio.low is None or ratio.high is None:
         return IntervalEstimate(1 / ratio.value)
     return IntervalEstimate(1 / ratio.value, 1 / ratio.high, 1 / ratio.low)

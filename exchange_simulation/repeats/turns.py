@@ -10,9 +10,10 @@ Some = TypeVar("Some")
 
 
 def in_turns(blocks: Sequence[Sequence[Some]], repeats: int, seed: int) -> Iterator[tuple[int, Some]]:
-    """Yield (repeat, what to measure), repeats counted from 1; equal arguments give equal orders.
+    """Yield (repeat, member of a block), with repeats counted from 1; equal arguments give equal orders.
 
-    Blocks are shuffled within a repeat, and members within their block: what is compared is measured close in time.
+    Blocks are shuffled within a repeat, and members within their block. Members of one block, which are compared with
+    each other, are therefore measured close in time.
     """
     random = Random(seed)
     for repeat in range(1, repeats + 1):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from exchange.words import counted
 from exchange_simulation.launching.metrics import COMPARISON_METRICS, NAGLE_METRICS, Metric
-from exchange_simulation.repeats.sentences import Finding, Wording, differ, inverse
+from exchange_simulation.repeats.sentences import Finding, FindingSentence, differ, inverse
 from exchange_simulation.reports.formats.ratios import interval_in_words, ratio_in_words
 
 
@@ -42,7 +42,7 @@ class Study:
     """--json prints one row for each arm instead of the whole record."""
     against_the_first: bool = False
     """Each contender is compared with the first one only, not with every other one."""
-    differ: Wording = differ
+    differ: FindingSentence = differ
 
 
 COMPARE = Study(name="compare", metrics=COMPARISON_METRICS)

@@ -64,7 +64,7 @@ def judge_all(plan: TrialPlan, observed: dict[str, Observations]) -> list[PairVe
 def _pair(metric: Metric, first: Observations, second: Observations) -> ComparedPair:
     return ComparedPair(
         figure=metric.name,
-        says=metric.says,
+        wording=metric.says,
         first=ComparedSide(first.arm.contender, first.values(metric), first.kept_rate),
         second=ComparedSide(second.arm.contender, second.values(metric), second.kept_rate),
         why_not=not_compared(first, second),

@@ -99,7 +99,7 @@ def test_a_plan_keeps_its_study(tmp_path: Path) -> None:
     ],
 )
 def test_a_verdict_says_whether_it_hurts_or_helps_and_how_often(ratio: IntervalEstimate, said: str) -> None:
-    found = Finding(says="", first="Nagle off", second="Nagle on", ratio=ratio, repeats=8, lower=7, higher=1)
+    found = Finding(wording="", first="Nagle off", second="Nagle on", ratio=ratio, repeats=8, lower=7, higher=1)
     assert hurts_or_helps(found) == said
 
 
