@@ -11,13 +11,15 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import ArrayType, DataType
 
 from exchange.json_records import SCHEMA
+from exchange.records import SAMPLE
 from spark.errors import typed_errors
 from spark.live.query import FollowedRun
 from spark.run_facts import RunFacts, read_run
+from spark.samples import seconds_of_run
 from spark.sessions.java import find_java
 from spark.sessions.session import open_session
 from spark.summary import RecordsFile, runs_table, seconds_table, summary_rows
-from spark.tables.files import persisted, tables_folder, write_table
+from spark.tables.files import persisted, spark_path, tables_folder, write_table
 from spark.tables.schemas import BOOLEAN, DOUBLE, INT, KINDS, LONG, PAYLOADS, TEXT
 from spark.tables.spool import ingest
 
@@ -38,6 +40,7 @@ def summarize(run_folder: Path, *, write_archive: bool = False) -> str | None:
     with open_session(java=java, write_archive=write_archive) as spark, typed_errors(run_folder):
         ingest(spark, run_folder / "spool", tables)
         write_summary(spark, tables, record)
+        write_sample_seconds(spark, tables)
     return java.note
 
 
@@ -47,6 +50,12 @@ def write_summary(spark: SparkSession, tables: Path, record: RunFacts) -> None:
     with persisted(summary_rows(spark, files, [record])) as rows:
         write_table(runs_table(rows), tables / "summary.parquet")
         write_table(seconds_table(rows), tables / "seconds.parquet")
+
+
+def write_sample_seconds(spark: SparkSession, tables: Path) -> None:
+    """Write sample_seconds.parquet, the sampled completion times of each second and of the run, from `sample`."""
+    samples = spark.read.parquet(spark_path(tables / f"{SAMPLE}.parquet"))
+    write_table(seconds_of_run(samples), tables / "sample_seconds.parquet")
 
 
 def prepare() -> None:

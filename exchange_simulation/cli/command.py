@@ -51,6 +51,7 @@ HEADINGS: dict[str, tuple[str, ...]] = {
         "dry_run",
         "yes",
         "example",
+        "with_spark",
         "no_spark",
         "no_page",
         "as_json",

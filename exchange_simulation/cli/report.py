@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.options import no_spark_option
+from exchange_simulation.launching.options import spark_option
 
 if TYPE_CHECKING:
     from exchange_simulation.reports.report import ReportOptions
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, executable=True, path_type=Path))
-@no_spark_option
+@spark_option
 @click.option("--figures", is_flag=True, help="Every figure of the page as SVG, PNG and CSV, in figures/.")
 @click.option("--hlog", is_flag=True, help="A run's completion times as an HdrHistogram log, completion.hlog.")
 @click.option(
     "--json", "as_json", is_flag=True, help="Print the record; of a trial or capacity, a row for each arm or probe."
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Print the same as CSV.")
-def command(folder: Path, no_spark: bool, figures: bool, hlog: bool, as_json: bool, as_csv: bool) -> None:
+def command(folder: Path, with_spark: bool, figures: bool, hlog: bool, as_json: bool, as_csv: bool) -> None:
     """Make the page of a run, trial, benchmark, capacity or fault matrix again from its FOLDER. A run by
     hand has no page until then.
 
@@ -34,7 +34,7 @@ def command(folder: Path, no_spark: bool, figures: bool, hlog: bool, as_json: bo
 
     if as_json and as_csv:
         raise click.UsageError("--json and --csv both print to stdout: give one of them")
-    options = ReportOptions(with_spark=not no_spark, figures=figures, hlog=hlog, as_json=as_json, as_csv=as_csv)
+    options = ReportOptions(with_spark=with_spark, figures=figures, hlog=hlog, as_json=as_json, as_csv=as_csv)
     raise SystemExit(report(folder, options))
 
 

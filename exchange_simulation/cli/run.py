@@ -13,7 +13,7 @@ import click
 from exchange.settings import RunSettings
 from exchange_simulation.cli.command import Command
 from exchange_simulation.launching.errors import UserError, left_out
-from exchange_simulation.launching.options import json_option, no_spark_option, options_of
+from exchange_simulation.launching.options import json_option, options_of, spark_option
 from exchange_simulation.launching.typed_settings import run_settings, without_default_rate
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.command(cls=Command)
 @options_of("run")
 @click.option("--name", help="The run's folder in DIR.  [default: time, transport, rate]")
-@no_spark_option
+@spark_option
 @click.option("--no-page", is_flag=True, help="Leave out the page; `exchange report` makes it later.")
 @click.option(
     "--events", is_flag=True, help="Orders, trades, confirmations and quotes as tables, in RUN/events/; with --record."
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def command(
     results: str,
     name: str | None,
-    no_spark: bool,
+    with_spark: bool,
     no_page: bool,
     events: bool,
     live: bool,
@@ -49,7 +49,8 @@ def command(
 
     \b
     exchange run --transport amqp --delivery confirmed    # through a private RabbitMQ
-    exchange run --rate max --orders 2M --no-spark        # as fast as it goes
+    exchange run --sampling-interval 100 --spark          # Spark's table of the sampled completion times
+    exchange run --rate max --orders 2M                   # as fast as it goes
     exchange run --rate 8k --arrivals poisson --live      # watched while it goes on
     """
     _refuse_two_views(live, live_spark, as_json)
@@ -60,7 +61,7 @@ def command(
         settings,
         results,
         name,
-        with_spark=not no_spark,
+        with_spark=with_spark,
         with_page=not no_page,
         as_json=as_json,
         with_events=events,
@@ -91,7 +92,7 @@ def run(
     live: bool = False,
     live_spark: bool = False,
 ) -> int:
-    """Run once into a new folder of `results`; show the outcome and write its page; then let Spark make its tables.
+    """Run once into a new folder of `results`; show the outcome, and write its page. Then Spark makes tables, if asked.
 
     Returns the run's exit code. UserError if the run could not start.
     """
@@ -135,7 +136,7 @@ def _follow_up(folder: Path, measured: MeasuredRun, with_page: bool, with_spark:
             click.echo(f"page: {page}", err=as_json)
     if with_spark:
         with left_out("tables"):
-            _make_tables(folder, measured.record["status"], as_json)
+            _make_tables(folder, measured.record, as_json)
 
 
 def check(settings: RunSettings) -> None:
@@ -187,14 +188,20 @@ def _show(folder: Path, measured: MeasuredRun, as_json: bool) -> None:
     print_json(record)
 
 
-def _make_tables(folder: Path, status: str, quiet: bool) -> None:
-    """Let Spark make its tables, but not of a partial run. A failure is printed and does not change the exit code."""
-    if status == "partial":
-        click.echo(f"no tables of a partial run; make them with: exchange report {folder}", err=True)
+def _make_tables(folder: Path, record: dict[str, Any], quiet: bool) -> None:
+    """Let Spark make its tables, but not of a partial run, and show what it made of the sampled orders.
+
+    A failure is printed and does not change the exit code.
+    """
+    if record["status"] == "partial":
+        click.echo(f"no tables of a partial run; make them with: exchange report {folder} --spark", err=True)
         return
     from exchange_simulation.reports.run.spark_tables import make_tables
 
-    make_tables(folder, quiet)
+    if make_tables(folder, quiet) and not quiet:
+        from exchange_simulation.reports.run.samples_table import show_samples
+
+        show_samples(folder, record)
 
 
 def _write_events(folder: Path, quiet: bool) -> None:

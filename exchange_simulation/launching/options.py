@@ -51,4 +51,11 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Machine-read
 no_spark_option = click.option(
     "--no-spark", is_flag=True, envvar="EXCHANGE_NO_SPARK", show_envvar=True, help="Leave out Spark's tables."
 )
+spark_option = click.option(
+    "--spark/--no-spark",
+    "with_spark",
+    default=False,
+    help="Have Spark make tables of the run, and show the sampled orders' times.",
+)
+"""The option of commands that start Spark only if it is asked for."""
 results_option = options_for("results")

@@ -19,7 +19,7 @@ from exchange_simulation.reports.exports import print_csv, print_json
 class ReportOptions:
     """The parts of a report beside its page."""
 
-    with_spark: bool = True
+    with_spark: bool = False
     figures: bool = False
     hlog: bool = False
     as_json: bool = False

@@ -27,6 +27,7 @@ pytestmark = pytest.mark.xdist_group("examples in Python")
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 SAYS = {"one_run": "from due time ", "broker_or_none": " at 4,000 orders/s", "matching": "400 prices: "}
+ON_SPARK = {"sampled_times": "p50 of all orders: "}
 SMALL: dict[str, dict[str, Any]] = {
     "run": {"transport": "memory", "orders": "4k"},
     "compare": {
@@ -61,7 +62,7 @@ def smaller(measure: Callable[..., object], sizes: dict[str, Any], outcomes: dic
 
 
 def test_every_script_is_run_here():
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == SAYS.keys()
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == SAYS.keys() | ON_SPARK.keys()
 
 
 @pytest.mark.parametrize("name", SAYS)
@@ -73,11 +74,22 @@ def test_a_script_runs(name: str, small: None, capsys: pytest.CaptureFixture[str
 @pytest.mark.long
 @pytest.mark.parametrize("name", SAYS)
 def test_a_script_runs_at_its_size_as_a_program(name: str, tmp_path: Path):
+    assert SAYS[name] in output_of(name, tmp_path)
+
+
+@pytest.mark.jvm
+@pytest.mark.parametrize("name", ON_SPARK)
+def test_a_script_on_spark_runs_as_a_program(name: str, tmp_path: Path):
+    assert ON_SPARK[name] in output_of(name, tmp_path)
+
+
+def output_of(name: str, folder: Path) -> str:
+    """Run a script of examples/ in this folder; return what it prints."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     words = [sys.executable, str(EXAMPLES / f"{name}.py")]
-    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert SAYS[name] in done.stdout
+    return done.stdout
 
 
 def test_the_notebook_runs(small: None):

@@ -9,7 +9,7 @@ import click
 
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.option_types import OneOf, Scheme
-from exchange_simulation.launching.options import json_option, no_spark_option
+from exchange_simulation.launching.options import json_option
 
 STATUSES = ("complete", "saturated", "invalid", "partial", "unfinished", "damaged", "newer")
 
@@ -140,9 +140,14 @@ def repair(name: str | None, results: str) -> None:
 @click.argument("name", shell_complete=_names)
 @results_option
 @click.option("--name", "new_name", metavar="NEW", help="The new folder in DIR.  [default: as for the first one]")
-@no_spark_option
+@click.option(
+    "--spark/--no-spark",
+    "with_spark",
+    default=None,
+    help="Use Spark, or do not.  [default: as the command did: not for a run]",
+)
 @json_option
-def rerun(name: str, results: str, new_name: str | None, no_spark: bool, as_json: bool) -> None:
+def rerun(name: str, results: str, new_name: str | None, with_spark: bool | None, as_json: bool) -> None:
     """Measure again, with a run's settings or a trial's plan.
 
     Example: exchange results rerun first --name second
@@ -150,4 +155,4 @@ def rerun(name: str, results: str, new_name: str | None, no_spark: bool, as_json
     from exchange_simulation.cli.results.kinds import find
 
     folder, kind = find(Path(results), name)
-    raise SystemExit(kind.rerun(folder, results, new_name, with_spark=not no_spark, as_json=as_json))
+    raise SystemExit(kind.rerun(folder, results, new_name, with_spark=with_spark, as_json=as_json))

@@ -47,7 +47,7 @@ class BenchKind(FolderKind):
 
         print_rows("what was found", difference["figures"], lambda _, figure: median_text(figure), with_ratio=True)
 
-    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:  # noqa: ARG002
+    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool | None, as_json: bool) -> int:  # noqa: ARG002
         from exchange_simulation.messaging.running import BenchmarkOutput, run_again
 
         record = self.read(folder)

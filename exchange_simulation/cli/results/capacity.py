@@ -63,7 +63,7 @@ class CapacityKind(FolderKind):
         print_lines(f"A: {first_answer}", f"B: {second_answer}")
         print_rows("what was found", [difference["capacity"]], lambda _, capacity: _in_words(capacity), with_ratio=True)
 
-    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:  # noqa: ARG002
+    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool | None, as_json: bool) -> int:  # noqa: ARG002
         from exchange_simulation.experiments.capacity.capacity import capacity
         from exchange_simulation.experiments.capacity.search import search_settings_of
         from exchange_simulation.launching.files import dated_name

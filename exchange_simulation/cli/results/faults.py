@@ -40,7 +40,7 @@ class FaultsKind(FolderKind):
     def show_findings(self, difference: Record) -> None:
         print_rows("orders lost", difference["figures"], lambda _, lost: f"{lost:,}")
 
-    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:  # noqa: ARG002
+    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool | None, as_json: bool) -> int:  # noqa: ARG002
         from exchange_simulation.experiments.faults.matrix import plan_of, run_matrix
 
         record = self.read(folder)

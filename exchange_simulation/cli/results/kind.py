@@ -109,7 +109,7 @@ class FolderKind(ABC):
         pkgutil.resolve_name(self.shown_by)(record)
 
     @abstractmethod
-    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:
+    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool | None, as_json: bool) -> int:
         """Repeat what the folder records, in a new folder of `results`; return the exit code."""
 
     def differ(self, first: Record, second: Record) -> Record:

@@ -102,14 +102,14 @@ class RunKind(FolderKind):
         figures = [{**figure, "field": _title(figure)} for figure in shown]
         print_rows("figures", figures, lambda _, value: number_text(value), with_ratio=True)
 
-    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:
+    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool | None, as_json: bool) -> int:
         """Run again with the recorded settings. UserError if the record lacks a setting that a rerun needs."""
         from exchange_simulation.cli.run import run
 
         record = self.read(folder)
         settings = settings_of_record(folder / self.file, record.get("settings") or {})
         warn_of_differences(record, settings)
-        return run(settings, results, name, with_spark=with_spark, with_page=True, as_json=as_json)
+        return run(settings, results, name, with_spark=with_spark or False, with_page=True, as_json=as_json)
 
 
 def _offered_orders_per_s(settings: Record) -> float | None:

@@ -61,7 +61,7 @@ class SimulationKind(FolderKind):
             print_rows("what came out", difference["found"])
         print_rows("speed", [difference["speed"]], lambda _, speed: f"{speed:,.0f}", with_ratio=True)
 
-    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:
+    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool | None, as_json: bool) -> int:
         """Simulate again. Without Spark the simulation runs in this process; the result is the same."""
         from exchange_simulation.experiments.simulate.simulate import simulate
         from exchange_simulation.experiments.simulate.simulation import Simulation
@@ -75,7 +75,7 @@ class SimulationKind(FolderKind):
         warn_of_differences(record)
         return simulate(
             simulation,
-            record["master"] if with_spark else "none",
+            "none" if with_spark is False else record["master"],
             record["partitions"],
             results,
             name,

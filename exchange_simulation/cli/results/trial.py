@@ -126,7 +126,7 @@ class TrialKind(FolderKind):
                 print_rows(f"{about['title']}, {about['unit']}", rows, lambda _, estimate: with_middle_half(estimate))
         print_lines(*_arm_lines(difference))
 
-    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:
+    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool | None, as_json: bool) -> int:
         """Run the plan again, and let Spark make tables of all its runs."""
         _printer_of(folder, _study_of(_plan_record(folder)))
         from exchange_simulation.experiments.trials.plan import read_plan
@@ -137,7 +137,7 @@ class TrialKind(FolderKind):
             warn_of_differences(self.read(folder)["conditions"])
         except Unusable:
             click.echo(f"{folder} has no record of its host and versions", err=True)
-        return follow_up(run_trial(plan, results, name, as_json), not with_spark, as_json)
+        return follow_up(run_trial(plan, results, name, as_json), with_spark is False, as_json)
 
 
 def _planned_row(folder: Path, plan: Record) -> ListedFolder:

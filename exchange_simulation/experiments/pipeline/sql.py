@@ -42,22 +42,32 @@ with sampled as (
   select experiment, run, if(due_ns is null, 'handed_over', 'due') as clock,
     (answered_ns - coalesce(due_ns, handed_over_ns)) / 1e3 as us
   from sample
+), ranked as (
+  select *, row_number() over (partition by experiment, run, clock order by us) as rank,
+    count(*) over (partition by experiment, run, clock) as samples
+  from sampled
 ), estimated as (
-  select experiment, run, clock, count(*) as samples, median(us) as p50_us, avg(us) as mean_us
-  from sampled group by 1, 2, 3
+  select experiment, run, clock, count(*) as samples, median(us) as p50_us, avg(us) as mean_us,
+    max(case when rank = floor((samples + 1) / 2 - 0.98 * sqrt(samples)) then us end) as p50_low_us,
+    max(case when rank = samples + 1 - floor((samples + 1) / 2 - 0.98 * sqrt(samples)) then us end) as p50_high_us
+  from ranked group by 1, 2, 3
 ), exact as (
   select experiment, run, coalesce(due_count, handed_over_count) as orders,
     coalesce(due_p50_us, handed_over_p50_us) as p50_us, coalesce(due_mean_us, handed_over_mean_us) as mean_us
   from summary
 )
 select experiment, run, clock, samples, orders,
-  estimated.p50_us as sampled_p50_us, exact.p50_us, 100 * (estimated.p50_us / exact.p50_us - 1) as p50_error_percent,
+  estimated.p50_us as sampled_p50_us, p50_low_us as sampled_p50_low_us, p50_high_us as sampled_p50_high_us,
+  exact.p50_us, 100 * (estimated.p50_us / exact.p50_us - 1) as p50_error_percent,
   estimated.mean_us as sampled_mean_us, exact.mean_us,
   100 * (estimated.mean_us / exact.mean_us - 1) as mean_error_percent
 from estimated join exact using (experiment, run)
 order by experiment, run, clock
 """
-"""What the sampled orders say of completion times, beside what all orders do. Spark and DuckDB take it."""
+"""The estimates from sampled orders beside the figures of all orders. Spark and DuckDB take it.
+
+The 95 % interval of the median is that of spark/samples.py; it is null for fewer than six samples.
+"""
 
 
 def sql(

@@ -53,7 +53,13 @@ def report_run(folder: Path, options: ReportOptions) -> int:
     from exchange_simulation.reports.run.spark_tables import are_made, make_tables
 
     is_export = options.quiet or options.figures or options.hlog
-    return 0 if (is_export and are_made(folder)) or make_tables(folder, options.quiet) else 1
+    if not (is_export and are_made(folder)) and not make_tables(folder, options.quiet):
+        return 1
+    if not options.quiet:
+        from exchange_simulation.reports.run.samples_table import show_samples
+
+        show_samples(folder, known.run)
+    return 0
 
 
 def _show(folder: Path, record: dict[str, Any], options: ReportOptions) -> None:

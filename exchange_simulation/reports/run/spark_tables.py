@@ -1,4 +1,4 @@
-"""Spark's tables, made when everything else is there: one may interrupt them, or leave them out."""
+"""Spark's tables, made if they are asked for, when everything else is there; one may interrupt them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ SAY_EVERY_S = 10.0
 
 def make_tables(folder: Path, quiet: bool) -> bool:
     """Have Spark make a run's tables; return False if it did not: a run without them is still a run."""
-    return hand_over(folder, "spark.jobs:summarize", str(folder / "tables"), f"exchange report {folder}", quiet)
+    return hand_over(folder, "spark.jobs:summarize", str(folder / "tables"), f"exchange report {folder} --spark", quiet)
 
 
 def are_made(folder: Path) -> bool:
     """Return whether the last of a run's tables is there, and newer than the files that they are made of."""
-    last = folder / "tables" / "seconds.parquet"
+    last = folder / "tables" / "sample_seconds.parquet"
     read = (folder / "run.json", folder / "spool", *(folder / "spool").glob("*.jsonl"))
     return last.exists() and all(path.exists() and path.stat().st_mtime_ns < last.stat().st_mtime_ns for path in read)
 

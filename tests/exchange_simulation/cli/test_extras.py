@@ -55,7 +55,15 @@ def test_the_extras_are_those_of_the_project() -> None:
 def test_a_run_without_the_drawing_library_leaves_out_the_page(tmp_path: Path, without: str) -> None:
     """It prints its outcome."""
     outcome = exchange(
-        "run", "--transport", "memory", "--orders", 100, "--results", tmp_path / "results", PYTHONPATH=without
+        "run",
+        "--transport",
+        "memory",
+        "--orders",
+        100,
+        "--spark",
+        "--results",
+        tmp_path / "results",
+        PYTHONPATH=without,
     )
     assert outcome.code == 0, outcome.err
     assert "100 orders sent and received" in outcome.out

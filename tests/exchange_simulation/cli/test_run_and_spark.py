@@ -12,7 +12,8 @@ import pytest
 from tests.exchange_command import command, exchange_in_process
 from tests.spark.fake_java import java_that, leaves_its_pipe_open
 
-WORDS = ("run", "--transport", "memory", "--rate", "1000", "--orders", "500", "--name", "first")
+WITHOUT_SPARK = ("run", "--transport", "memory", "--rate", "1000", "--orders", "500", "--name", "first")
+WORDS = (*WITHOUT_SPARK, "--spark")
 NO_MEMORY = "echo no memory >&2; exit 1"
 
 
@@ -51,10 +52,21 @@ def test_ctrl_c_leaves_out_the_tables_of_a_run_whose_page_is_there(tmp_path: Pat
         run.send_signal(signal.SIGINT)
         outcome += run.stdout.read()
     assert run.returncode == 0, outcome
-    assert f"no tables: interrupted; make them with: exchange report {tmp_path / 'first'}" in outcome
+    assert f"no tables: interrupted; make them with: exchange report {tmp_path / 'first'} --spark" in outcome
     assert "Traceback" not in outcome
 
 
-def test_a_setting_leaves_spark_out_for_good(tmp_path: Path) -> None:
-    outcome = exchange_in_process(*WORDS, "--results", tmp_path, EXCHANGE_NO_SPARK="1")
-    assert (outcome.code, outcome.err.count("tables")) == (0, 0)
+def test_a_run_starts_no_jvm_unless_asked(tmp_path: Path) -> None:
+    started = tmp_path / "java-was-started"
+    java = java_that(f"touch {started}; exit 1", tmp_path / "java")
+    outcome = exchange_in_process(*WITHOUT_SPARK, "--results", tmp_path, **java)
+    assert outcome.code == 0, outcome
+    assert not started.exists()
+    assert not (tmp_path / "first" / "tables").exists()
+
+
+@leaves_its_pipe_open
+def test_the_environment_can_ask_for_spark(tmp_path: Path) -> None:
+    java = java_that(NO_MEMORY, tmp_path / "java")
+    outcome = exchange_in_process(*WITHOUT_SPARK, "--results", tmp_path, EXCHANGE_SPARK="1", **java)
+    assert "no tables: Spark's JVM did not start" in outcome.err

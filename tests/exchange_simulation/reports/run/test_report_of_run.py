@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from PIL import Image
 
 from exchange_simulation.cli.main import main
-from exchange_simulation.reports.run import spark_tables
+from exchange_simulation.reports.run import samples_table, spark_tables
 from tests.exchange_simulation.reports.run.synthetic_run import SyntheticRun
 
 pytestmark = pytest.mark.xdist_group("report of run")
@@ -131,15 +131,16 @@ def test_an_export_makes_tables_only_if_missing_or_outdated(run: Path, monkeypat
     def make(folder: Path, _quiet: bool) -> bool:
         made.append(folder)
         (folder / "tables").mkdir(exist_ok=True)
-        (folder / "tables" / "seconds.parquet").write_bytes(b"")
+        (folder / "tables" / "sample_seconds.parquet").write_bytes(b"")
         return True
 
     def reported(*words: str) -> int:
-        result = CliRunner().invoke(main, ["report", str(run), *words])
+        result = CliRunner().invoke(main, ["report", str(run), "--spark", *words])
         assert result.exit_code == 0, result.output
         return len(made)
 
     monkeypatch.setattr(spark_tables, "make_tables", make)
+    monkeypatch.setattr(samples_table, "show_samples", lambda _folder, _record: None)
     assert [reported("--csv"), reported("--csv"), reported("--hlog"), reported("--json")] == [1, 1, 1, 1]
     assert reported() == 2, "the report itself makes them anew"
     (run / "run.json").write_bytes((run / "run.json").read_bytes())

@@ -1,0 +1,82 @@
+"""Sampled completion times, second by second: one function for finished runs and for streams.
+
+The gateway reports one order in `sampling_interval` to the stats reporter, whose spool is the stream that Spark reads:
+
+    gateway --sample--> stats reporter --line--> spool --`samples_of_lines`--> samples --`sample_seconds`--> seconds
+
+The paper estimates completion times from such samples (section 5.1). A median has a 95 % interval here: the two samples
+between which the median of all orders lies, whatever their distribution. Fewer than six samples have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as fn
+
+from exchange.records import SAMPLE
+from spark.tables.spool import read_records, rows_of_kind
+
+SOURCE = "source"
+"""The column of a sample that names its gateway."""
+NORMAL_95 = 1.96
+"""A normal distribution's 97.5 % quantile, for 95 % between both sides."""
+LATENESS = "5 seconds"
+"""A gateway reports its samples once a second. A stream waits this long before it closes a window."""
+
+
+def samples_of_lines(lines: DataFrame) -> DataFrame:
+    """Return the samples in the lines of a spool (column `value`), from a file or a stream: (run_id, source, ...,
+    id, due_ns, handed_over_ns, answered_ns)."""
+    return rows_of_kind(read_records(lines), SAMPLE)
+
+
+def answered_at() -> Column:
+    """Return a sample's event time for streams: when it was answered, on the gateway's monotonic clock."""
+    return fn.timestamp_micros(fn.expr("answered_ns div 1000"))
+
+
+def sample_seconds(samples: DataFrame, at: Column, keys: Sequence[str] = (SOURCE,)) -> DataFrame:
+    """Return a row for each second and each value of `keys`, from samples in a table or in a stream.
+
+    `at` is a sample's event time. Columns: `keys`; window (start, end); samples; mean_us; p50_us; p50_low_us and
+    p50_high_us, the 95 % interval, null for fewer than six samples; max_us. Times run from an order's due time, or from
+    handing over if the run had no schedule, to its first answer.
+    """
+    started_ns = fn.coalesce("due_ns", "handed_over_ns")
+    times = samples.select(*keys, at.alias("at"), ((fn.col("answered_ns") - started_ns) / 1e3).alias("us"))
+    grouped = times.withWatermark("at", LATENESS).groupBy(*keys, fn.window("at", "1 second").alias("window"))
+    return grouped.agg(*_figures())
+
+
+def seconds_of_run(samples: DataFrame) -> DataFrame:
+    """Return `sample_seconds` of one run's table, with `second` in place of the window; seconds begin with the first
+    sample of each gateway. A last row, whose source and second are null, is of all samples."""
+    first_ns = fn.min(fn.coalesce("due_ns", "handed_over_ns")).over(Window.partitionBy(SOURCE))
+    timed = samples.withColumn("since_us", ((fn.col("answered_ns") - first_ns) / 1e3).cast("long"))
+    seconds = sample_seconds(timed, fn.timestamp_micros("since_us"))
+    by_second = seconds.withColumn("second", fn.unix_seconds("window.start").cast("int")).drop("window")
+    started_ns = fn.coalesce("due_ns", "handed_over_ns")
+    together = samples.select(((fn.col("answered_ns") - started_ns) / 1e3).alias("us")).agg(*_figures())
+    whole = together.withColumns({SOURCE: fn.lit(None).cast("string"), "second": fn.lit(None).cast("int")})
+    columns = [SOURCE, "second", "samples", "mean_us", "p50_us", "p50_low_us", "p50_high_us", "max_us"]
+    ordered = by_second.select(columns).unionByName(whole.select(columns))
+    return ordered.orderBy(fn.asc_nulls_last("second"), SOURCE)
+
+
+def _figures() -> list[Column]:
+    """Return the aggregates over a column `us` of completion times."""
+    ordered = fn.array_sort(fn.collect_list("us"))
+    number = fn.count("us")
+    # The rank of the interval's lower end, counted from 1; the upper end is as far from the other side.
+    rank = fn.floor((number + 1) / 2 - NORMAL_95 / 2 * fn.sqrt(number))
+    has_interval = rank >= 1
+    return [
+        number.alias("samples"),
+        fn.avg("us").alias("mean_us"),
+        fn.median("us").alias("p50_us"),
+        fn.when(has_interval, fn.get(ordered, rank - 1)).alias("p50_low_us"),
+        fn.when(has_interval, fn.get(ordered, number - rank)).alias("p50_high_us"),
+        fn.max("us").alias("max_us"),
+    ]

@@ -1,0 +1,125 @@
+"""Sampled completion times by second: one function for tables and streams, with an interval that holds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from scipy import stats
+from spark_runs import MadeUpRun, Record, record
+
+from spark.jobs import write_sample_seconds
+from spark.samples import answered_at, sample_seconds, samples_of_lines, seconds_of_run
+from spark.tables.files import tables_folder
+from spark.tables.spool import ingest
+
+GROUP_SIZES = (*range(1, 61), 100, 1_000)
+
+
+def sample_record(number: int, completion_us: float, start_s: float, source: str = "gateway") -> Record:
+    due_ns = round(start_s * 1e9)
+    payload = {
+        "id": number,
+        "due_ns": due_ns,
+        "handed_over_ns": due_ns + 10,
+        "answered_ns": due_ns + round(completion_us * 1e3),
+    }
+    return record("sample", payload, source)
+
+
+def lines_of(spark: SparkSession, records: list[Record]) -> DataFrame:
+    return spark.createDataFrame([(json.dumps(line),) for line in records], "value STRING")
+
+
+def rows_of(table: DataFrame) -> list[dict[str, Any]]:
+    return [row.asDict() for row in table.collect()]
+
+
+def test_each_second_has_the_figures_of_its_samples(spark: SparkSession) -> None:
+    random = np.random.default_rng(1)
+    times_us = random.lognormal(5, 0.5, 90).round(3)
+    start_s = 7.3 + np.arange(90) / 30 * 0.99  # thirty samples a second, and none at a second's edge
+    records = [
+        sample_record(number, time, at) for number, (time, at) in enumerate(zip(times_us, start_s, strict=True), 1)
+    ]
+    *seconds, whole = rows_of(seconds_of_run(samples_of_lines(lines_of(spark, records))))
+    answered_s = start_s + times_us / 1e6 - start_s[0]
+    for row in seconds:
+        of_second = times_us[np.floor(answered_s) == row["second"]]
+        assert row["samples"] == of_second.size
+        assert row["p50_us"] == pytest.approx(np.median(of_second))
+        assert row["mean_us"] == pytest.approx(of_second.mean())
+        assert row["max_us"] == pytest.approx(of_second.max())
+    assert [row["second"] for row in seconds] == [0, 1, 2]
+    assert (whole["source"], whole["second"], whole["samples"]) == (None, None, 90)
+    assert whole["p50_us"] == pytest.approx(np.median(times_us))
+
+
+def test_seconds_of_each_gateway_begin_with_its_first_sample(spark: SparkSession) -> None:
+    records = [sample_record(number, 100, 5 + number / 2) for number in range(4)]
+    records += [sample_record(number, 100, 900 + number / 2, "gateway.2") for number in range(2)]
+    *seconds, _ = rows_of(seconds_of_run(samples_of_lines(lines_of(spark, records))))
+    assert [(row["second"], row["source"], row["samples"]) for row in seconds] == [
+        (0, "gateway", 2),
+        (0, "gateway.2", 2),
+        (1, "gateway", 2),
+    ]
+
+
+def test_the_median_of_all_orders_lies_in_the_interval_in_95_percent(spark: SparkSession) -> None:
+    """Each group has the times 1, 2, ... n microseconds, so an end of the interval is its rank."""
+    records = [
+        sample_record(number, number, 1, f"gateway.{size}") for size in GROUP_SIZES for number in range(1, size + 1)
+    ]
+    rows = rows_of(sample_seconds(samples_of_lines(lines_of(spark, records)), answered_at()))
+    assert len(rows) == len(GROUP_SIZES)
+    for row in rows:
+        if row["samples"] < 6:
+            assert row["p50_low_us"] is None
+            assert row["p50_high_us"] is None
+            continue
+        low_rank = round(row["p50_low_us"])
+        assert row["p50_high_us"] == row["samples"] + 1 - low_rank
+        outside = 2 * stats.binom.cdf(low_rank - 1, row["samples"], 0.5)
+        assert outside <= 0.05, row
+        narrower = 2 * stats.binom.cdf(low_rank + 1, row["samples"], 0.5)
+        assert narrower > 0.05, row
+
+
+def test_a_stream_of_the_spool_has_the_rows_of_the_table(spark: SparkSession, tmp_path: Path) -> None:
+    records = [sample_record(number, 100 + number % 7, 3 + number / 10) for number in range(200)]
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    for part in range(4):
+        lines = records[50 * part : 50 * (part + 1)]
+        (spool / f"{part:06}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    arriving = spark.readStream.option("maxFilesPerTrigger", 1).text(f"file://{spool}")
+    seconds = sample_seconds(samples_of_lines(arriving), answered_at())
+    query = seconds.writeStream.format("memory").queryName("sampled").outputMode("complete")
+    query.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(
+        availableNow=True
+    ).start().awaitTermination()
+    streamed = rows_of(spark.table("sampled").orderBy("window"))
+    read = rows_of(
+        sample_seconds(samples_of_lines(spark.read.text(f"file://{spool}")), answered_at()).orderBy("window")
+    )
+    assert len(read) == 20
+    assert streamed == read
+
+
+def test_a_run_s_tables_hold_its_sampled_seconds(spark: SparkSession, tmp_path: Path) -> None:
+    MadeUpRun(seconds=1, samples=8).write(tmp_path / "run")
+    tables = tables_folder(tmp_path / "run")
+    ingest(spark, tmp_path / "run" / "spool", tables)
+    write_sample_seconds(spark, tables)
+    rows = rows_of(spark.read.parquet(f"file://{tables / 'sample_seconds.parquet'}"))
+    assert [row["samples"] for row in rows] == [8, 8]
+
+
+def test_a_run_without_samples_has_a_row_that_says_so(spark: SparkSession) -> None:
+    (row,) = rows_of(seconds_of_run(samples_of_lines(lines_of(spark, [record("session", {}, "gateway")]))))
+    assert (row["samples"], row["p50_us"], row["second"]) == (0, None, None)
