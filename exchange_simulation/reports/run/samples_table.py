@@ -10,7 +10,7 @@ import click
 import pyarrow.parquet
 
 from exchange.words import counted
-from exchange_simulation.reports.formats import ABSENT, number
+from exchange_simulation.reports.formats.numbers import ABSENT, number_text
 from exchange_simulation.reports.run.run_folder import is_scheduled
 from exchange_simulation.reports.run.seconds_tables import CLOCK_WORDS, MOST_IN_TERMINAL
 from exchange_simulation.reports.tables import FoldingTable, key, plain_table, terminal
@@ -61,11 +61,11 @@ def _interval(low_us: float | None, high_us: float | None) -> str:
     """Return the interval in words; ABSENT if there are too few samples for one."""
     if low_us is None or high_us is None:
         return ABSENT
-    return f"{number(low_us)} to {number(high_us)}"
+    return f"{number_text(low_us)} to {number_text(high_us)}"
 
 
 def _number(value_us: float | None) -> str:
-    return ABSENT if value_us is None else number(value_us)
+    return ABSENT if value_us is None else number_text(value_us)
 
 
 def _exact_p50(folder: Path, column: str) -> dict[int | None, float | None]:
