@@ -62,7 +62,7 @@ def test_settings_are_those_of_the_record_and_places_are_found_anew(asked: dict[
     outcome = results(tmp_path, "rerun", "first", "--name", "again")
     assert (outcome.exit_code, outcome.output) == (0, "")
     assert asked["settings"] == RunSettings(**own)
-    assert (asked["name"], asked["with_spark"], asked["as_json"]) == ("again", True, False)
+    assert (asked["name"], asked["with_spark"], asked["as_json"]) == ("again", False, False)
 
 
 def test_a_setting_that_came_later_has_its_default(asked: dict[str, Any], tmp_path: Path) -> None:
