@@ -20,6 +20,7 @@ from exchange_simulation.reports.drawing.chart import (
     Chart,
     EndLabel,
     Numbers,
+    WhiskerPoint,
     draw,
     draw_medians,
     label_ends,
@@ -176,15 +177,16 @@ def _word(name: str, value: Any) -> str:
 def _line(axes: Axes, plot: Plot, name: str, rows: list[Row], colour: str, style: str) -> EndLabel:
     rows = sorted(rows, key=lambda row: float(row["point"][plot.x]))
     x = np.array([float(row["point"][plot.x]) for row in rows])
-    return draw_medians(axes, x, [_with_ends(row["figures"][plot.figure]) for row in rows], name, colour, style)
+    points = [_whisker_point(row["figures"][plot.figure]) for row in rows]
+    return draw_medians(axes, x, points, name, colour, style)
 
 
-def _with_ends(estimate: Mapping[str, Any]) -> tuple[float, float, float]:
-    """The median and its interval, which is nothing but the median where there are too few repeats for one."""
+def _whisker_point(estimate: Mapping[str, Any]) -> WhiskerPoint:
+    """Return the median with its interval; with too few repeats for an interval, both ends are the median."""
     median = estimate["median"]
     low = median if estimate["low"] is None else estimate["low"]
     high = median if estimate["high"] is None else estimate["high"]
-    return median, low, high
+    return WhiskerPoint(median, low, high)
 
 
 def _x_axis(axes: Axes, plot: Plot, values: list[float]) -> None:

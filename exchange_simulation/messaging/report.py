@@ -20,7 +20,8 @@ from exchange_simulation.messaging.presentation import Column
 from exchange_simulation.messaging.results import read
 from exchange_simulation.messaging.verdicts import comparison_of, judged, main_column, point_in_words, saturated_repeats
 from exchange_simulation.repeats.judging import DIFFER
-from exchange_simulation.reports.comparison.answer import answers, headline, other_answers, ratio_plot
+from exchange_simulation.reports.comparison.answer import answers, headline, other_answers
+from exchange_simulation.reports.comparison.ratio_plot import ratio_plot
 from exchange_simulation.reports.comparison.sentences import how_tested, sureness
 from exchange_simulation.reports.comparison.table import show_ratios
 from exchange_simulation.reports.formats.numbers import ABSENT, number_text

@@ -7,6 +7,7 @@ contender.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,13 +16,14 @@ from exchange.grouping import grouped
 from exchange.json_records import Record
 from exchange_simulation.launching.metrics import COMPONENTS
 from exchange_simulation.reports.comparison.answer import NAGLE
-from exchange_simulation.reports.comparison.sentences import beside_the_rate, cpu_metric
+from exchange_simulation.reports.comparison.sentences import cpu_metric, factors_beside_rate
 from exchange_simulation.reports.drawing.canvas import empty_axes, linear_y, log_x, log_y
 from exchange_simulation.reports.drawing.chart import (
     Cell,
     Chart,
     EndLabel,
     Numbers,
+    WhiskerPoint,
     draw_medians,
     label_ends,
     name_parts,
@@ -32,15 +34,18 @@ from exchange_simulation.reports.formats.estimates import middle_half_ends
 from exchange_simulation.reports.formats.few_orders import has_enough_orders
 from exchange_simulation.reports.formats.numbers import axis_number
 
-DRAWN = {NAGLE: ("mean", "p50")}
-"""Completion times from due that a study's page draws against rate; all others draw USUALLY_DRAWN."""
-USUALLY_DRAWN = ("p50", "p99")
-COMPLETION = "Medians over repeats; whiskers are the middle half of the repeats. Hollow: the rate was not held."
-CPU = "Medians over repeats; all transports to one scale."
-DODGE = 0.02  # share of a rate by which two contenders' whiskers are apart
+DRAWN_FIGURES = ("p50", "p99")
+"""The completion times from due that a page draws against the rate."""
+DRAWN_FIGURES_OF_NAGLE = ("mean", "p50")
+"""The same, for a study of Nagle's algorithm."""
+COMPLETION_CAPTION = "Medians over repeats; whiskers are the middle half of the repeats. Hollow: the rate was not held."
+CPU_CAPTION = "Medians over repeats; all transports to one scale."
+DODGE = 0.02
+"""Two contenders' whiskers are apart by this share of a rate."""
 LEAST_POINTS = 4
 """A drawing of three points says less than their three numbers in the table."""
-BAR_WIDTH = 0.62  # of the distance between two rates
+BAR_WIDTH = 0.62
+"""In shares of the distance between two rates."""
 
 
 def trial_figures(record: Record) -> Iterator[Figure]:
@@ -48,24 +53,21 @@ def trial_figures(record: Record) -> Iterator[Figure]:
 
     Arms that run as fast as possible have no rate, so they have no place on the axis.
     """
-    arms = with_rate(record)
-    drawn = DRAWN.get(record["study"], USUALLY_DRAWN)
-    if not arms:
-        return
+    arms = arms_with_rate(record)
     if record["study"] == NAGLE:
-        for transport, of_transport in grouped(arms, lambda arm: arm["settings"]["transport"]).items():
-            for name in drawn:
-                yield from _completion(of_transport, name, f", {transport}")
+        for transport, arms_of_transport in grouped(arms, transport_of).items():
+            for figure in DRAWN_FIGURES_OF_NAGLE:
+                yield from _completion(arms_of_transport, figure, f", {transport}")
         return
-    for factors, alike in grouped(arms, beside_the_rate).items():
-        for name in drawn:
-            yield from _completion(alike, name, factors)
-        if len(alike) >= LEAST_POINTS:
-            for contender, chart in _cpu_by_contender(alike).items():
-                yield Figure(f"CPU, {contender}{factors}", chart, CPU)
+    for factors, arms_with_factors in grouped(arms, factors_beside_rate).items():
+        for figure in DRAWN_FIGURES:
+            yield from _completion(arms_with_factors, figure, factors)
+        if len(arms_with_factors) >= LEAST_POINTS:
+            for contender, chart in _cpu_by_contender(arms_with_factors).items():
+                yield Figure(f"CPU, {contender}{factors}", chart, CPU_CAPTION)
 
 
-def with_rate(record: Record) -> list[Record]:
+def arms_with_rate(record: Record) -> list[Record]:
     """Return the arms that were offered a rate, and measured something."""
     return [arm for arm in record["arms"] if arm["settings"]["orders_per_s"] is not None and arm["metrics"]]
 
@@ -78,95 +80,128 @@ def contender_of(arm: Record) -> str:
     return str(arm["contender"])
 
 
-def contender_colours(contenders: Mapping[str, list[Record]]) -> dict[str, str]:
+def transport_of(arm: Record) -> str:
+    return str(arm["settings"]["transport"])
+
+
+def contender_colours(arms_by_contender: Mapping[str, list[Record]]) -> dict[str, str]:
     """Return a colour for each contender, by its arms' transport."""
-    return line_colours({name: arms[0]["settings"]["transport"] for name, arms in contenders.items()})
+    return line_colours({contender: transport_of(arms[0]) for contender, arms in arms_by_contender.items()})
 
 
-def _completion(arms: list[Record], name: str, words: str) -> Iterator[Figure]:
-    """Yield one figure, or none if too few arms measured this percentile; an arm with too few orders for it did not."""
-    metric = f"due_{name}_us"
-    arms = [arm for arm in arms if has_enough_orders(name, arm.get("orders_measured"))]
+def _completion(arms: list[Record], figure: str, title_suffix: str) -> Iterator[Figure]:
+    """Yield a chart of one figure of completion times, or none if fewer than LEAST_POINTS arms measured that figure.
+
+    An arm with too few orders for a percentile did not measure the percentile.
+    """
+    metric = f"due_{figure}_us"
+    arms = [arm for arm in arms if has_enough_orders(figure, arm.get("orders_measured"))]
     if sum(metric in arm["metrics"] for arm in arms) >= LEAST_POINTS:
-        yield Figure(f"Completion time from due, {name}{words}", _against_rate(arms, metric), COMPLETION)
+        chart = _against_rate(arms, metric)
+        yield Figure(f"Completion time from due, {figure}{title_suffix}", chart, COMPLETION_CAPTION)
 
 
 def _against_rate(arms: list[Record], metric: str) -> Chart:
     axes = empty_axes("µs", "orders/s")
-    contenders = grouped(arms, contender_of)
-    colours = contender_colours(contenders)
+    arms_by_contender = grouped(arms, contender_of)
+    colours = contender_colours(arms_by_contender)
+    middle_place = (len(arms_by_contender) - 1) / 2
     labels = []
-    for place, (name, of_contender) in enumerate(contenders.items()):
-        measured = [arm for arm in of_contender if metric in arm["metrics"]]
+    for place, (contender, arms_of_contender) in enumerate(arms_by_contender.items()):
+        measured = [arm for arm in arms_of_contender if metric in arm["metrics"]]
         if measured:
-            dodge = 1 + DODGE * (place - (len(contenders) - 1) / 2)
-            labels.append(draw_arms(axes, name, sorted(measured, key=rate_of), metric, colours[name], dodge))
+            dodge = 1 + DODGE * (place - middle_place)
+            labels.append(draw_arms(axes, contender, sorted(measured, key=rate_of), metric, colours[contender], dodge))
     log_x(axes, sorted({rate_of(arm) for arm in arms}))
     log_y(axes)
     label_ends(axes, labels)
-    numbers = numbers_of_arms(((contender_of(arm), metric, arm) for arm in arms), "us")
+    points = [RatePoint(contender_of(arm), metric, arm) for arm in arms]
+    numbers = numbers_of_points(points, "us")
     return Chart(axes, numbers, hover=numbers)
 
 
-def numbers_of_arms(points: Iterable[tuple[str, str, Record]], unit: str) -> Numbers:
-    """Return a row for each (line's name, metric, arm) that was measured: rate, median, ends of the middle half."""
+@dataclass(frozen=True)
+class RatePoint:
+    """A metric of an arm, drawn over the arm's rate as a point of the line `series`."""
+
+    series: str
+    metric: str
+    arm: Record
+
+
+def numbers_of_points(points: Iterable[RatePoint], unit: str) -> Numbers:
+    """Return a row for each point that was measured: its line, rate, median, and ends of the middle half."""
     columns = ("series", "orders_per_s", f"median_{unit}", f"low_{unit}", f"high_{unit}")
     rows: list[tuple[Cell, ...]] = []
-    for name, metric, arm in points:
-        estimate = arm["metrics"].get(metric)
+    for point in points:
+        estimate = point.arm["metrics"].get(point.metric)
         if estimate:
-            rows.append((name, rate_of(arm), estimate["median"], *middle_half_ends(estimate)))
+            low, high = middle_half_ends(estimate)
+            rows.append((point.series, rate_of(point.arm), estimate["median"], low, high))
     return Numbers(columns, rows)
 
 
 def draw_arms(axes: Axes, name: str, arms: list[Record], metric: str, colour: str, dodge: float = 1.0) -> EndLabel:
     """Draw the medians of arms against their rates; `dodge` moves their whiskers beside those of other lines."""
     x = np.array([rate_of(arm) for arm in arms]) * dodge
-    measured = [arm["metrics"][metric] for arm in arms]
-    estimates = [(estimate["median"], *middle_half_ends(estimate)) for estimate in measured]
-    return draw_medians(axes, x, estimates, name, colour, full=[arm["held"] for arm in arms])
+    medians = []
+    for arm in arms:
+        estimate = arm["metrics"][metric]
+        low, high = middle_half_ends(estimate)
+        medians.append(WhiskerPoint(estimate["median"], low, high))
+    return draw_medians(axes, x, medians, name, colour, full=[arm["held"] for arm in arms])
 
 
 def _cpu_by_contender(arms: list[Record]) -> dict[str, Chart]:
     """Return a chart for each contender, all to one scale."""
-    drawn = {name: _stacked(of_contender) for name, of_contender in grouped(arms, contender_of).items()}
-    highest = max(chart.axes.get_ylim()[1] for chart in drawn.values())
-    for chart in drawn.values():
+    charts = {}
+    for contender, arms_of_contender in grouped(arms, contender_of).items():
+        charts[contender] = _cpu_bars(arms_of_contender)
+    highest = max(chart.axes.get_ylim()[1] for chart in charts.values())
+    for chart in charts.values():
         chart.axes.set_ylim(0.0, highest)
         linear_y(chart.axes)
         _label_last_bar(chart.axes)
-    return drawn
+    return charts
 
 
-def _stacked(arms: list[Record]) -> Chart:
-    """Return a chart with a bar for each rate, and a part for each component."""
+def _cpu_bars(arms: list[Record]) -> Chart:
+    """Return a chart with a bar for each rate, and a part of the bar for each component."""
     axes = empty_axes("CPU s per million orders", "orders/s")
     arms = sorted(arms, key=rate_of)
-    metrics = [arm["metrics"] for arm in arms]
-    shown: dict[str, list[float]] = {}
-    for name in COMPONENTS:
-        heights = [measured.get(cpu_metric(name), {}).get("median", 0.0) for measured in metrics]
+    heights_by_component: dict[str, list[float]] = {}
+    for component in COMPONENTS:
+        heights = [_median_cpu(arm, component) for arm in arms]
         if any(heights):
-            shown[name] = heights
-    foot = np.zeros(len(arms))
-    for name, heights in shown.items():
-        bars = axes.bar(range(len(arms)), heights, BAR_WIDTH, bottom=foot, color=ROLE_COLOURS[name], label=name)
-        name_parts(name, bars[0], bars[1:])
-        foot += heights
-    axes.set_xticks(range(len(arms)), [axis_number(rate_of(arm)) for arm in arms])
+            heights_by_component[component] = heights
+    places = range(len(arms))
+    bottom = np.zeros(len(arms))
+    for component, heights in heights_by_component.items():
+        bars = axes.bar(places, heights, BAR_WIDTH, bottom=bottom, color=ROLE_COLOURS[component], label=component)
+        name_parts(component, bars[0], bars[1:])
+        bottom += heights
+    axes.set_xticks(places, [axis_number(rate_of(arm)) for arm in arms])
     rows: list[tuple[Cell, ...]] = []
-    for name, heights in shown.items():
+    for component, heights in heights_by_component.items():
         for arm, height in zip(arms, heights, strict=True):
             if height:
-                rows.append((name, rate_of(arm), height))
+                rows.append((component, rate_of(arm), height))
     numbers = Numbers(("series", "orders_per_s", "cpu_s_per_million"), rows)
-    return Chart(axes, numbers, hover=numbers, x_places={rate_of(arm): place for place, arm in enumerate(arms)})
+    x_places = {rate_of(arm): place for place, arm in enumerate(arms)}
+    return Chart(axes, numbers, hover=numbers, x_places=x_places)
+
+
+def _median_cpu(arm: Record, component: str) -> float:
+    """Return the median of a component's CPU seconds per million orders; 0 if it was not measured."""
+    estimate: Record | None = arm["metrics"].get(cpu_metric(component))
+    return float(estimate["median"]) if estimate else 0.0
 
 
 def _label_last_bar(axes: Axes) -> None:
     """Name each component beside its part of the last bar."""
     labels = []
     for bars in axes.containers:
-        last = bars[-1]
-        labels.append(EndLabel(last.get_y() + last.get_height() / 2, str(bars.get_label()), last.get_facecolor()))
+        last_bar = bars[-1]
+        middle = last_bar.get_y() + last_bar.get_height() / 2
+        labels.append(EndLabel(middle, str(bars.get_label()), last_bar.get_facecolor()))
     label_ends(axes, labels)

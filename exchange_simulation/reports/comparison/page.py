@@ -7,19 +7,22 @@ from pathlib import Path
 from exchange.json_records import Record
 from exchange.percentiles import FIGURES
 from exchange_simulation.launching.metrics import COMPONENTS
-from exchange_simulation.reports.comparison.answer import headline, other_answers, ratio_plot
+from exchange_simulation.reports.comparison.answer import headline, other_answers
 from exchange_simulation.reports.comparison.figures import trial_figures
 from exchange_simulation.reports.comparison.paper_figures import paper_figures, published, transports
-from exchange_simulation.reports.comparison.sentences import (
-    FIGURES_8,
-    NOT_BESIDE,
+from exchange_simulation.reports.comparison.paper_values import (
+    FIGURES_8_IN_WORDS,
+    NOT_COMPARABLE,
     TABLE_1,
+    has_nagle_at_broker_alone,
+)
+from exchange_simulation.reports.comparison.ratio_plot import ratio_plot
+from exchange_simulation.reports.comparison.sentences import (
     circumstances,
     common_settings,
     cpu_beyond,
     cpu_metric,
-    has_its_roles,
-    own_settings,
+    settings_by_contender,
     sureness,
     title,
 )
@@ -30,20 +33,26 @@ from exchange_simulation.reports.formats.numbers import number_text
 from exchange_simulation.reports.report import write_html
 
 TEMPLATES = templates(Path(__file__).parent, rounded=median_text, middle_half=middle_half, number=number_text)
-COMPLETION = {clock: {name: f"{clock}_{name}_us" for name in FIGURES} for clock in ("due", "handed_over")}
-PACKETS = {"packets_per_order": "packets an order", "packet_bytes": "mean bytes", "packet_gap_us": "mean gap, us"}
-CPU = {"cpu_s_per_million": "in all", **{cpu_metric(name): name for name in COMPONENTS}}
-RESOURCES = {
-    **{f"{name}_peak_mb": f"{name}, MB" for name in COMPONENTS},
-    **{f"{name}_switches_per_order": f"{name}, switches" for name in COMPONENTS},
+COMPLETION = {
+    "due": {figure: f"due_{figure}_us" for figure in FIGURES},
+    "handed_over": {figure: f"handed_over_{figure}_us" for figure in FIGURES},
 }
-"""The metrics of each table, with their columns' titles."""
+"""By clock: the metric of each figure of completion times."""
+PACKETS = {"packets_per_order": "packets an order", "packet_bytes": "mean bytes", "packet_gap_us": "mean gap, us"}
+"""The metrics of the table of packets, with their columns' titles."""
+CPU = {"cpu_s_per_million": "in all", **{cpu_metric(component): component for component in COMPONENTS}}
+"""The metrics of the table of CPU, with their columns' titles."""
+RESOURCES = {
+    **{f"{component}_peak_mb": f"{component}, MB" for component in COMPONENTS},
+    **{f"{component}_switches_per_order": f"{component}, switches" for component in COMPONENTS},
+}
+"""The metrics of the table of memory and context switches, with their columns' titles."""
 SHAPE_ONLY = "Other hardware: set it beside ours for its shape only."
 
 
 def page_html(record: Record) -> str:
-    """Equal records give equal pages."""
-    beside = has_its_roles(record)
+    """Return the page. Equal records give equal pages."""
+    is_comparable = has_nagle_at_broker_alone(record)
     return TEMPLATES.get_template("comparison.html").render(
         record=record,
         title=title(record),
@@ -54,17 +63,17 @@ def page_html(record: Record) -> str:
         plot=ratio_plot(record),
         drawings=drawings(trial_figures(record)),
         completion=COMPLETION,
-        cpu=_measured(record, CPU),
+        cpu=_measured_columns(record, CPU),
         cpu_beyond=cpu_beyond,
-        resources=_measured(record, RESOURCES),
+        resources=_measured_columns(record, RESOURCES),
         as_in_paper=drawings(paper_figures(record)),
         published=published(record),
         transports=transports(record),
         packets=PACKETS,
-        paper=TABLE_1 if beside else (),
-        paper_says=f"{FIGURES_8} {SHAPE_ONLY}" if beside else NOT_BESIDE,
+        paper=TABLE_1 if is_comparable else (),
+        paper_says=f"{FIGURES_8_IN_WORDS} {SHAPE_ONLY}" if is_comparable else NOT_COMPARABLE,
         settings=common_settings(record),
-        own_settings=own_settings(record),
+        own_settings=settings_by_contender(record),
     )
 
 
@@ -73,6 +82,9 @@ def write_page(folder: Path, record: Record) -> Path:
     return write_html(folder / "comparison.html", page_html(record))
 
 
-def _measured(record: Record, columns: dict[str, str]) -> dict[str, str]:
-    """The columns whose metric any arm measured."""
-    return {name: words for name, words in columns.items() if any(name in arm["metrics"] for arm in record["arms"])}
+def _measured_columns(record: Record, columns: dict[str, str]) -> dict[str, str]:
+    """Return the columns whose metric any arm measured."""
+    measured: set[str] = set()
+    for arm in record["arms"]:
+        measured.update(arm["metrics"])
+    return {metric: title for metric, title in columns.items() if metric in measured}

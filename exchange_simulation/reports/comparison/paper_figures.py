@@ -1,105 +1,114 @@
-"""Our runs in the paper's layout: figures 8 and 9, on linear axes as there, and our values beside its printed ones."""
+"""Our runs in the paper's layout: figures 8 and 9 on linear axes, and our values beside the paper's printed values."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain, count
 from string import ascii_lowercase
 
 from exchange.grouping import grouped
 from exchange.json_records import Record
 from exchange_simulation.reports.comparison.answer import NAGLE
 from exchange_simulation.reports.comparison.figures import (
+    RatePoint,
+    arms_with_rate,
     contender_colours,
     contender_of,
     draw_arms,
-    numbers_of_arms,
+    numbers_of_points,
     rate_of,
-    with_rate,
+    transport_of,
 )
-from exchange_simulation.reports.comparison.sentences import (
-    IPOIB_CPU_PERCENT,
-    IPOIB_MEAN_US,
-    IPOIB_RATE,
-    beside_the_rate,
-)
+from exchange_simulation.reports.comparison.paper_values import IPOIB_CPU_PERCENT, IPOIB_MEAN_US, IPOIB_RATE
+from exchange_simulation.reports.comparison.sentences import factors_beside_rate
 from exchange_simulation.reports.drawing.canvas import empty_axes, linear_x, linear_y
 from exchange_simulation.reports.drawing.chart import Chart, EndLabel, label_ends
 from exchange_simulation.reports.drawing.colours import MUTED
 from exchange_simulation.reports.drawing.figures import Figure
 
-Arms = dict[str, list[Record]]
-"""The arms of each line, by its name."""
+ArmsByLine = dict[str, list[Record]]
+"""The arms of each line of a figure, by the line's name."""
 
-PARTS = {"broker": "a", "gateway": "b", "engine": "c"}
-"""The parts of figure 9."""
-RATES = (
+LETTERS_OF_FIGURE_9 = {"broker": "a", "gateway": "b", "engine": "c"}
+RATES_CAPTION = (
     "Sent and received are one line each: a run in which they differ is invalid, and left out. Dashed: what was "
-    "offered. Colours as in 8 (b); rates that are held lie upon each other."
+    "offered. Colours as in 8 (b); lines of rates that were held overlap."
 )
-COMPLETION = "Mean, from handing over, as the paper has it; medians over repeats."
-CPU = "Of one core, all threads; medians over repeats."
+COMPLETION_CAPTION = "Mean, from handing over, as the paper has it; medians over repeats."
+CPU_CAPTION = "Of one core, all threads; medians over repeats."
 
 
 def paper_figures(record: Record) -> Iterator[Figure]:
     """Yield the figures; the style of page or files must be set."""
-    arms_by_figure = groups(record)
+    arms_by_figure = arms_by_title_suffix(record)
     if not arms_by_figure:
         return
-    first = next(iter(arms_by_figure.values()))
-    yield from _message_rate(first)
-    for (words, arms), part in zip(
-        arms_by_figure.items(), chain(ascii_lowercase[1:], map(str, count(27))), strict=False
-    ):
+    first_arms = next(iter(arms_by_figure.values()))
+    yield from _message_rate(first_arms)
+    for index, (title_suffix, arms) in enumerate(arms_by_figure.items(), start=1):
+        title = f"Figure 8 ({_letter(index)}): order completion time{title_suffix}"
         lines = lines_of(arms, "handed_over_mean_us")
-        yield from _named(f"Figure 8 ({part}): order completion time{words}", lines, ("µs", "us"), COMPLETION)
-    for component, part in PARTS.items():
-        lines = lines_of(first, f"{component}_cpu_percent")
-        yield from _named(f"Figure 9 ({part}): CPU utilisation of the {component}", lines, ("%", "percent"), CPU)
+        yield from _figure_if_any(title, lines, axis_unit="µs", file_unit="us", caption=COMPLETION_CAPTION)
+    for component, letter in LETTERS_OF_FIGURE_9.items():
+        title = f"Figure 9 ({letter}): CPU utilisation of the {component}"
+        lines = lines_of(first_arms, f"{component}_cpu_percent")
+        yield from _figure_if_any(title, lines, axis_unit="%", file_unit="percent", caption=CPU_CAPTION)
 
 
-def groups(record: Record) -> dict[str, Arms]:
-    """Return the lines of each figure by the end of its title; empty if there are not several rates.
+def _letter(index: int) -> str:
+    """Return the letter of a figure's part: a for index 0; beyond z the part's number, from 27 on."""
+    if index < len(ascii_lowercase):
+        return ascii_lowercase[index]
+    return str(index + 1)
 
-    A line is a contender; in a study of Nagle's algorithm a transport, with a figure for each contender.
+
+def arms_by_title_suffix(record: Record) -> dict[str, ArmsByLine]:
+    """Return the arms of each figure by the words that end the figure's title; empty if all have one rate.
+
+    A study of Nagle's algorithm has a figure for each contender, in which each transport is a line. Any other study
+    has a figure for each combination of the factors beside the rate, in which each contender is a line.
     """
-    arms = with_rate(record)
+    arms = arms_with_rate(record)
     if len({rate_of(arm) for arm in arms}) < 2:
         return {}
+    arms_by_figure = {}
     if record["study"] == NAGLE:
-        return {
-            f", {name}": grouped(of_contender, lambda arm: arm["settings"]["transport"])
-            for name, of_contender in grouped(arms, contender_of).items()
-        }
-    return {factors: grouped(alike, contender_of) for factors, alike in grouped(arms, beside_the_rate).items()}
+        for contender, arms_of_contender in grouped(arms, contender_of).items():
+            arms_by_figure[f", {contender}"] = grouped(arms_of_contender, transport_of)
+    else:
+        for factors, arms_with_factors in grouped(arms, factors_beside_rate).items():
+            arms_by_figure[factors] = grouped(arms_with_factors, contender_of)
+    return arms_by_figure
 
 
-def _message_rate(arms: Arms) -> Iterator[Figure]:
+def _message_rate(arms: ArmsByLine) -> Iterator[Figure]:
     """Yield a figure, if anything was measured: orders below, answers above, with a line for each transport.
 
-    Lines lie upon each other while rates are held.
+    Lines of rates that were held overlap.
     """
     lines: list[PaperLine] = []
     labels: list[EndLabel] = []
     for stream in ("orders", "answers"):
-        of_stream = lines_of(arms, f"{stream}_per_s", f"{stream}, ")
-        if of_stream:
-            lines += of_stream
-            labels.append(EndLabel(max(line.end for line in of_stream), stream, MUTED))
+        lines_of_stream = lines_of(arms, f"{stream}_per_s", prefix=f"{stream}, ")
+        if lines_of_stream:
+            lines += lines_of_stream
+            labels.append(EndLabel(max(line.end for line in lines_of_stream), stream, MUTED))
     if not lines:
         return
-    chart = lines_against_rate(lines, "per second", "per_s", labels)
-    highest = max(rate_of(arm) for line in lines for arm in line.arms)
-    chart.axes.plot([0.0, highest], [0.0, highest], color=MUTED, linestyle="--", linewidth=1.2, zorder=1)
-    yield Figure("Figure 8 (a): message rate", chart, RATES)
+    chart = _lines_against_rate(lines, "per second", "per_s", labels)
+    highest_rate = max(rate_of(line.arms[-1]) for line in lines)
+    offered = [0.0, highest_rate]
+    chart.axes.plot(offered, offered, color=MUTED, linestyle="--", linewidth=1.2, zorder=1)
+    yield Figure("Figure 8 (a): message rate", chart, RATES_CAPTION)
 
 
-def _named(title: str, lines: list[PaperLine], unit: tuple[str, str], caption: str) -> Iterator[Figure]:
-    """Yield a figure with each line named beside its end, if there is a line. `unit`: the axis' and the file's."""
+def _figure_if_any(
+    title: str, lines: list[PaperLine], *, axis_unit: str, file_unit: str, caption: str
+) -> Iterator[Figure]:
+    """Yield a figure with each line named beside its end; nothing if there is no line."""
     if lines:
         labels = [EndLabel(line.end, line.name, line.colour) for line in lines]
-        yield Figure(title, lines_against_rate(lines, *unit, labels), caption)
+        yield Figure(title, _lines_against_rate(lines, axis_unit, file_unit, labels), caption)
 
 
 @dataclass(frozen=True)
@@ -113,77 +122,92 @@ class PaperLine:
 
     @property
     def end(self) -> float:
+        """Return the median at the highest rate."""
         return float(self.arms[-1]["metrics"][self.metric]["median"])
 
 
-def lines_of(arms: dict[str, list[Record]], metric: str, before: str = "") -> list[PaperLine]:
-    """Return a line for each name whose arms measured the metric; colours do not depend on which are left out."""
-    colours = contender_colours(arms)
+def lines_of(arms_by_line: ArmsByLine, metric: str, prefix: str = "") -> list[PaperLine]:
+    """Return a line for each name whose arms measured the metric. A line has the same colour in every figure."""
+    colours = contender_colours(arms_by_line)
     lines: list[PaperLine] = []
-    for name, of_line in arms.items():
-        measured = [arm for arm in of_line if metric in arm["metrics"]]
+    for name, arms in arms_by_line.items():
+        measured = [arm for arm in arms if metric in arm["metrics"]]
         if measured:
-            lines.append(PaperLine(before + name, colours[name], metric, sorted(measured, key=rate_of)))
+            lines.append(PaperLine(prefix + name, colours[name], metric, sorted(measured, key=rate_of)))
     return lines
 
 
-def lines_against_rate(lines: list[PaperLine], axis: str, unit: str, labels: list[EndLabel]) -> Chart:
-    axes = empty_axes(axis, "orders/s")
+def _lines_against_rate(lines: list[PaperLine], axis_unit: str, file_unit: str, labels: list[EndLabel]) -> Chart:
+    axes = empty_axes(axis_unit, "orders/s")
+    points: list[RatePoint] = []
     for line in lines:
         draw_arms(axes, line.name, line.arms, line.metric, line.colour)
-    linear_x(axes, sorted({rate_of(arm) for line in lines for arm in line.arms}))
+        points += [RatePoint(line.name, line.metric, arm) for arm in line.arms]
+    linear_x(axes, sorted({rate_of(point.arm) for point in points}))
     linear_y(axes)
     label_ends(axes, labels)
-    named = ((line.name, line.metric, arm) for line in lines for arm in line.arms)
-    numbers = numbers_of_arms(named, unit)
+    numbers = numbers_of_points(points, file_unit)
     return Chart(axes, numbers, hover=numbers)
 
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """A row: title, the paper's value in words, and ours for each column; None where we measured none."""
+    """A row: title, the paper's value in words, and ours for each column; None if nothing was measured."""
 
-    what: str
+    title: str
     paper: str
     ours: list[Record | None]
 
 
 def published(record: Record) -> list[PublishedRow]:
     """Return the rows; empty if the comparison has no figures in the paper's layout."""
-    arms_by_figure = groups(record)
+    arms_by_figure = arms_by_title_suffix(record)
     if not arms_by_figure:
         return []
-    completion = [_completion(words, arms) for words, arms in arms_by_figure.items()]
-    return [*completion, _busiest(next(iter(arms_by_figure.values())))]
+    rows = [_completion_row(title_suffix, arms) for title_suffix, arms in arms_by_figure.items()]
+    first_arms = next(iter(arms_by_figure.values()))
+    rows.append(_cpu_row(first_arms))
+    return rows
 
 
 def transports(record: Record) -> list[str]:
-    """Return the titles of the columns with our values."""
-    return list(next(iter(groups(record).values()), {}))
+    """Return the titles of the columns with our values: the names of the first figure's lines."""
+    for arms in arms_by_title_suffix(record).values():
+        return list(arms)
+    return []
 
 
-def _completion(words: str, arms: Arms) -> PublishedRow:
-    """Return the row of the mean completion time at the rate that the paper printed it for."""
-    nagle = "off"
+def _completion_row(title_suffix: str, arms_by_line: ArmsByLine) -> PublishedRow:
+    """Return the row of the mean completion time at IPOIB_RATE, for which the paper printed values."""
+    has_nagle = False
     ours: list[Record | None] = []
-    for of_line in arms.values():
-        if any(arm["settings"]["nagle"] for arm in of_line):
-            nagle = "on"
-        at_rate = [arm for arm in of_line if rate_of(arm) == IPOIB_RATE]
-        ours.append(at_rate[0]["metrics"].get("handed_over_mean_us") if at_rate else None)
-    title = f"mean completion in µs, at {IPOIB_RATE:,.0f} orders/s{words}"
-    return PublishedRow(title, f"{IPOIB_MEAN_US[nagle]:,}", ours)
+    for arms in arms_by_line.values():
+        if any(arm["settings"]["nagle"] for arm in arms):
+            has_nagle = True
+        ours.append(_mean_at_ipoib_rate(arms))
+    paper_us = IPOIB_MEAN_US["on" if has_nagle else "off"]
+    title = f"mean completion in µs, at {IPOIB_RATE:,.0f} orders/s{title_suffix}"
+    return PublishedRow(title, f"{paper_us:,}", ours)
 
 
-def _busiest(arms: Arms) -> PublishedRow:
+def _mean_at_ipoib_rate(arms: list[Record]) -> Record | None:
+    for arm in arms:
+        if rate_of(arm) == IPOIB_RATE:
+            mean: Record | None = arm["metrics"].get("handed_over_mean_us")
+            return mean
+    return None
+
+
+def _cpu_row(arms_by_line: ArmsByLine) -> PublishedRow:
     """Return the row of the most CPU that any component used."""
     title = "CPU of the busiest component at any rate, in % of a core"
-    return PublishedRow(title, f"up to {IPOIB_CPU_PERCENT}", [_most_cpu(of_line) for of_line in arms.values()])
+    ours = [_most_cpu(arms) for arms in arms_by_line.values()]
+    return PublishedRow(title, f"up to {IPOIB_CPU_PERCENT}", ours)
 
 
 def _most_cpu(arms: list[Record]) -> Record | None:
     """Return the estimate of the busiest component over all arms; None if none was measured."""
-    used: list[Record] = []
+    estimates: list[Record] = []
     for arm in arms:
-        used += [estimate for name, estimate in arm["metrics"].items() if name.endswith("_cpu_percent")]
-    return max(used, key=lambda estimate: float(estimate["median"]), default=None)
+        estimates += [estimate for metric, estimate in arm["metrics"].items() if metric.endswith("_cpu_percent")]
+    return max(estimates, key=lambda estimate: float(estimate["median"]), default=None)

@@ -8,40 +8,32 @@ from rich.console import Console
 from rich.text import Text
 
 from exchange.json_records import Record
+from exchange.unique import unique
 from exchange_simulation.launching.metrics import COMPONENTS
-from exchange_simulation.reports.comparison.answer import (
-    Mark,
-    RatioPlot,
-    headline,
-    other_answers,
-    ratio_plot,
-    scale_of_strips,
-    strip,
-)
-from exchange_simulation.reports.comparison.sentences import (
-    FIGURES_8,
-    NOT_BESIDE,
+from exchange_simulation.reports.comparison.answer import headline, other_answers
+from exchange_simulation.reports.comparison.paper_values import (
+    FIGURES_8_IN_WORDS,
+    NOT_COMPARABLE,
     TABLE_1,
-    completion,
-    cpu_beyond,
-    cpu_metric,
-    has_its_roles,
-    rate_and_name,
-    sureness,
+    has_nagle_at_broker_alone,
 )
+from exchange_simulation.reports.comparison.ratio_plot import Mark, RatioPlot, ratio_plot, scale_of_strips, strip
+from exchange_simulation.reports.comparison.sentences import completion, cpu_beyond, cpu_metric, rate_and_name, sureness
 from exchange_simulation.reports.formats.estimates import median_text, with_middle_half
 from exchange_simulation.reports.formats.numbers import number_text, rate_text
 from exchange_simulation.reports.tables import FoldingTable, TableColumn, key, plain_table, terminal, warning
 
-STRIP = 25
+STRIP_WIDTH = 25
 KEY = "--*-- the arms differ; --o-- cannot tell; | marks 1. Repeats: how many lie on the ratio's side of 1."
 CPU_BEYOND = "More than: the difference in each repeat, in which the exchange's own work cancels."
 CLOCKS = "Times are from due; at rate max no order has a due time, so they are from handing over."
 COMPLETION = {"mean": "due_mean_us", "p50": "due_p50_us", "p99": "due_p99_us", "max": "due_max_us"}
-PAPERS_CLOCK = {"mean handed": "handed_over_mean_us"}
-"""From handing over, as the paper has it."""
+"""The metrics of the table of completion times, by their columns' titles."""
+HANDED_OVER = {"mean handed": "handed_over_mean_us"}
+"""The column whose times are from handing over, as the paper's are."""
 PACKETS = {"packets an order": "packets_per_order", "mean bytes": "packet_bytes", "mean gap us": "packet_gap_us"}
-WITH_INTERVAL = {"due_mean_us", "due_p50_us", "packets_per_order"}
+WITH_MIDDLE_HALF = {"due_mean_us", "due_p50_us", "packets_per_order"}
+"""The metrics that a study of Nagle's algorithm prints with the middle half of the repeats."""
 
 
 def show(record: Record) -> None:
@@ -50,7 +42,7 @@ def show(record: Record) -> None:
     _show_answer(console, record)
     console.print()
     console.print(_completion(record))
-    if any(map(_has_no_due_times, record["arms"])):
+    if any(_has_no_due_times(arm) for arm in record["arms"]):
         console.print(f"[dim]{CLOCKS}[/dim]")
     console.print()
     console.print(_cpu(record))
@@ -61,18 +53,23 @@ def show(record: Record) -> None:
 
 
 def show_nagle(record: Record) -> None:
-    """Print the same of a study of Nagle's algorithm: completion time, table 1 of the paper."""
+    """Print the content of comparison.json of a study of Nagle's algorithm: completion time, table 1 of the paper."""
     console = terminal()
     _show_answer(console, record)
     console.print("\n[bold]completion time from due, us[/bold]")
-    beside = has_its_roles(record)
-    console.print(_nagle_table(record, COMPLETION | (PAPERS_CLOCK if beside else {})))
-    console.print(f"[dim]{FIGURES_8 if beside else NOT_BESIDE}[/dim]")
+    is_comparable = has_nagle_at_broker_alone(record)
+    if is_comparable:
+        console.print(_nagle_table(record, COMPLETION | HANDED_OVER))
+        console.print(f"[dim]{FIGURES_8_IN_WORDS}[/dim]")
+    else:
+        console.print(_nagle_table(record, COMPLETION))
+        console.print(f"[dim]{NOT_COMPARABLE}[/dim]")
     console.print("\n[bold]packets between gateway and engine, or to and from the broker (table 1)[/bold]")
     packets = _nagle_table(record, PACKETS)
-    for row in TABLE_1 if beside else ():
-        figures = (number_text(row.per_order), f"{row.mean_bytes}", f"{row.mean_gap_us}")
-        packets.add_row(f"{row.orders_per_s:,}", "the paper's", f"Nagle {row.nagle}", *figures, style="dim")
+    if is_comparable:
+        for row in TABLE_1:
+            figures = (number_text(row.packets_per_order), f"{row.mean_bytes}", f"{row.mean_gap_us}")
+            packets.add_row(f"{row.orders_per_s:,}", "the paper's", f"Nagle {row.nagle}", *figures, style="dim")
     console.print(packets)
     for caveat in record["caveats"]:
         console.print(warning(caveat))
@@ -89,34 +86,36 @@ def _show_answer(console: Console, record: Record) -> None:
 
 def show_ratios(console: Console, record: Record) -> None:
     """Print a row of the ratio plot for each verdict; their sentences if nothing was compared."""
-    if plot := ratio_plot(record):
-        for group, marks in plot.groups.items():
-            console.print(Text(f"\n{group}", "bold"))
-            console.print(_ratios(plot, marks))
-            for mark in marks:
-                if mark.outcome == "not compared":
-                    console.print(Text(f"{mark.label}: {mark.sentence}"))
-        console.print(f"[dim]{KEY} {sureness(record)}[/dim]")
-    else:
-        for sentence in dict.fromkeys(f"{verdict['block']}: {verdict['sentence']}" for verdict in record["verdicts"]):
+    plot = ratio_plot(record)
+    if plot is None:
+        for sentence in unique(f"{verdict['block']}: {verdict['sentence']}" for verdict in record["verdicts"]):
             console.print(Text(sentence))
+        return
+    for group, marks in plot.groups.items():
+        console.print(Text(f"\n{group}", "bold"))
+        console.print(_ratios(plot, marks))
+        for mark in marks:
+            if mark.outcome == "not compared":
+                console.print(Text(f"{mark.label}: {mark.sentence}"))
+    console.print(f"[dim]{KEY} {sureness(record)}[/dim]")
 
 
 def _ratios(plot: RatioPlot, marks: list[Mark]) -> FoldingTable:
     """Return the ratio plot of one metric and pair of contenders."""
-    strips = TableColumn(scale_of_strips(plot.ticks, STRIP), "figure", from_right=False)
+    strips = TableColumn(scale_of_strips(plot.ticks, STRIP_WIDTH), "figure", from_right=False)
     table = plain_table(key(from_right=True), strips, "ratio", "repeats")
     for mark in marks:
         if mark.outcome != "not compared":
-            drawn = Text(strip(mark, plot.ticks, STRIP), no_wrap=True)
-            table.add_row(mark.label, drawn, mark.words, mark.agree, style="bold" if mark.outcome == "differ" else None)
+            strip_of_mark = Text(strip(mark, plot.ticks, STRIP_WIDTH), no_wrap=True)
+            style = "bold" if mark.outcome == "differ" else None
+            table.add_row(mark.label, strip_of_mark, mark.words, mark.agree, style=style)
     return table
 
 
 def _completion(record: Record) -> FoldingTable:
     """Return the medians over repeats, with the middle half of the repeats in brackets."""
-    p50 = "p50 us" if any(map(_has_no_due_times, record["arms"])) else "p50 us from due"
-    titles = [p50, "p99 us", "achieved/s"]
+    is_any_without_due_times = any(_has_no_due_times(arm) for arm in record["arms"])
+    titles = ["p50 us" if is_any_without_due_times else "p50 us from due", "p99 us", "achieved/s"]
     is_any_saturated = any(arm["saturated"] for arm in record["arms"])
     if is_any_saturated:
         titles.append("saturated")
@@ -165,7 +164,8 @@ def _nagle_table(record: Record, metrics: Mapping[str, str]) -> FoldingTable:
 
 
 def _figure(arm: Record, metric: str) -> str:
-    words = with_middle_half if metric in WITH_INTERVAL else median_text
+    in_words = with_middle_half if metric in WITH_MIDDLE_HALF else median_text
     if metric not in COMPLETION.values():
-        return words(arm["metrics"].get(metric))
-    return completion(arm, "due", metric.removeprefix("due_").removesuffix("_us"), words)
+        return in_words(arm["metrics"].get(metric))
+    figure = metric.removeprefix("due_").removesuffix("_us")
+    return completion(arm, "due", figure, in_words)

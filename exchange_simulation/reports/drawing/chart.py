@@ -22,7 +22,8 @@ from exchange_simulation.reports.drawing.colours import MUTED
 
 MOST_MARKS = 40
 """A line through more points has no marks."""
-LABEL_GAP = 15 / (HEIGHT - TOP - BOTTOM)  # of the axes' height, from one label to the next
+LABEL_GAP = 15 / (HEIGHT - TOP - BOTTOM)
+"""The distance from one label to the next, in shares of the axes' height."""
 
 Floats = npt.NDArray[np.float64]
 Cell = str | int | float | None
@@ -79,12 +80,12 @@ def level(y: float) -> Line:
 
 def numbers_of(x: str, y: str, lines: Mapping[str, Line]) -> Numbers:
     """Return the points of each line by its name. A gap makes no row; a level has no x."""
-    points: list[tuple[Cell, ...]] = []
+    rows: list[tuple[Cell, ...]] = []
     for name, line in lines.items():
-        for at, value in zip(line.x.tolist(), line.y.tolist(), strict=True):
+        for place, value in zip(line.x.tolist(), line.y.tolist(), strict=True):
             if isfinite(value):
-                points.append((name, at if isfinite(at) else None, value))
-    return Numbers(("series", x, y), points)
+                rows.append((name, place if isfinite(place) else None, value))
+    return Numbers(("series", x, y), rows)
 
 
 @dataclass(frozen=True)
@@ -114,42 +115,63 @@ def series_id(part: str, text: str) -> str:
 
 
 def name_parts(text: str, line: Artist, others: Iterable[Artist]) -> None:
-    """Give a series' line and its other parts, as marks and whiskers, the ids by which the page's script finds them."""
+    """Give a series' line and its other parts, such as marks, the ids by which the page's script finds them."""
     line.set_gid(series_id("line", text))
     for number, part in enumerate(others, start=1):
         part.set_gid(f"{series_id('part', text)}--{number}")
 
 
+@dataclass(frozen=True)
+class WhiskerPoint:
+    """A median, and the ends of its whisker."""
+
+    median: float
+    low: float
+    high: float
+
+
 def draw_medians(
     axes: Axes,
     x: Floats,
-    estimates: Iterable[tuple[float, float, float]],
+    points: Sequence[WhiskerPoint],
     name: str,
     colour: str,
     style: str = "-",
     full: Sequence[bool] | None = None,
 ) -> EndLabel:
-    """Draw a line of medians with whiskers, of (median, low, high) each; marks that are not `full` are hollow."""
-    y, low, high = np.array(list(estimates), np.float64).T
-    size, cap = (5, 3) if len(x) <= MOST_MARKS else (0, 0)
-    looks: dict[str, Any] = {"color": colour, "linestyle": style, "linewidth": 1.4, "capsize": cap}
-    bars = axes.errorbar(x, y, np.abs((y - low, high - y)), **looks)
+    """Draw a line of medians with whiskers; marks that are not `full` are hollow. Return the line's label."""
+    median = np.array([point.median for point in points])
+    low = np.array([point.low for point in points])
+    high = np.array([point.high for point in points])
+    has_marks = len(x) <= MOST_MARKS
+    cap_size = 3 if has_marks else 0
+    mark_size = 5 if has_marks else 0
+    # An end that rounding has put on the other side of the median would be a negative length.
+    lengths = np.abs((median - low, high - median))
+    bars = axes.errorbar(x, median, lengths, color=colour, linestyle=style, linewidth=1.4, capsize=cap_size)
     line, caps, whiskers = bars.lines
     parts = [*caps, *whiskers]
     is_full = np.ones(len(x), bool) if full is None else np.array(full)
-    for chosen, fill in ((is_full, colour), (~is_full, "none")):
-        parts += axes.plot(x[chosen], y[chosen], "o", color=colour, markersize=size, markerfacecolor=fill)
+    for marks, fill in ((is_full, colour), (~is_full, "none")):
+        parts += axes.plot(x[marks], median[marks], "o", color=colour, markersize=mark_size, markerfacecolor=fill)
     name_parts(name, line, parts)
-    return EndLabel(float(y[-1]), name, colour)
+    return EndLabel(float(median[-1]), name, colour)
 
 
 def label_ends(axes: Axes, labels: list[EndLabel]) -> None:
     """Write each label as near to its line's end as its neighbours allow. Call it when the axes' limits are final."""
-    to_share = axes.transData + axes.transAxes.inverted()
-    x = axes.get_xlim()[1]
-    wanted = [(float(to_share.transform((x, label.y))[1]), -i, label) for i, label in enumerate(labels)]
-    upwards = sorted(wanted)  # of equal heights, the one drawn first stands higher
-    for (_, _, label), share in zip(upwards, _spread([share for share, _, _ in upwards]), strict=True):
+    share_of_axes = axes.transData + axes.transAxes.inverted()
+    right = axes.get_xlim()[1]
+
+    def height(label: EndLabel) -> float:
+        """Return the height of the line's end, as a share of the axes' height."""
+        return float(share_of_axes.transform((right, label.y))[1])
+
+    # Sorting is stable, so of labels with equal heights, the one drawn first stands higher.
+    last_first = labels[::-1]
+    upwards = sorted(last_first, key=height)
+    heights = _spread([height(label) for label in upwards])
+    for label, share in zip(upwards, heights, strict=True):
         gid = series_id("label", label.text)
         axes.text(1.035, share, label.text, color=label.colour, transform=axes.transAxes, va="center", gid=gid)
 
@@ -157,8 +179,10 @@ def label_ends(axes: Axes, labels: list[EndLabel]) -> None:
 def _spread(shares: list[float]) -> list[float]:
     """Push the labels apart upwards, then shift labels that left the axes at the top down again."""
     spread: list[float] = []
+    floor = 0.0
     for share in shares:
-        spread.append(max(share, spread[-1] + LABEL_GAP if spread else 0.0))
+        spread.append(max(share, floor))
+        floor = spread[-1] + LABEL_GAP
     ceiling = 1.0
     for i in reversed(range(len(spread))):
         spread[i] = min(spread[i], ceiling)

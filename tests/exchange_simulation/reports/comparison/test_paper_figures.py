@@ -1,8 +1,10 @@
-"""The paper's layout of a trial: which figures there are, what they draw, what is printed beside them."""
+"""The paper's layout of a trial: its figures, what they draw, and the printed values beside ours."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 import pytest
@@ -23,32 +25,44 @@ RATES = (1000.0, 8000.0)
 
 
 def compared(trial: Path, rates: tuple[float, ...] = RATES) -> dict[str, Any]:
+    """Return the results of a comparison of zeromq and amqp."""
     transports = ["zeromq", "amqp"]
     arms = arms_of(ArmSettings(transports, 1.0, {"seed": 1}), [transport_factor(transports)], [rate_factor(rates)])
     return _results(trial, TrialPlan(arms=arms, repeats=1, seed=1))
 
 
-def held_back(trial: Path) -> dict[str, Any]:
-    return _results(
-        trial, TrialPlan(arms=nagle_arms(["tcp"], RATES, ["all"], 1.0, {"seed": 1}), repeats=1, seed=1, study=NAGLE)
-    )
+def nagle_compared(trial: Path) -> dict[str, Any]:
+    """Return the results of a study of Nagle's algorithm over tcp."""
+    arms = nagle_arms(["tcp"], RATES, ["all"], 1.0, {"seed": 1})
+    return _results(trial, TrialPlan(arms=arms, repeats=1, seed=1, study=NAGLE))
 
 
 def _results(trial: Path, plan: TrialPlan) -> dict[str, Any]:
+    """Write a run for each step of a plan, in which completion takes rate / 40 us, and return the trial's results."""
     for step in plan.steps:
-        used = {"gateway": {"cpu_s": 0.5}, "engine": {"cpu_s": 0.4}}
+        components = {"gateway": {"cpu_s": 0.5}, "engine": {"cpu_s": 0.4}}
         if step.arm.settings.transport == "amqp":
-            used["broker"] = {"cpu_s": 1.5}
-        took = {
-            clock: {"mean": (step.arm.settings.orders_per_s or 0) / 40, "p50": 20.0} for clock in ("due", "handed_over")
-        }
-        put(trial, step, duration_s=2.0, completion_us=took, components=used)
+            components["broker"] = {"cpu_s": 1.5}
+        times_us = {"mean": (step.arm.settings.orders_per_s or 0) / 40, "p50": 20.0}
+        completion_us = {"due": times_us, "handed_over": times_us}
+        put(trial, step, duration_s=2.0, completion_us=completion_us, components=components)
     return results(trial, plan)
 
 
-def drawn(record: dict[str, Any]) -> dict[str, list[tuple[Any, ...]]]:
+@dataclass(frozen=True)
+class DrawnPoint:
+    line: str
+    orders_per_s: float
+    median: float
+
+
+def drawn_points(record: dict[str, Any]) -> dict[str, list[DrawnPoint]]:
+    """Return the points of each figure in the paper's layout, by the figure's name."""
+    points = {}
     with page_style():
-        return {figure.name: figure.chart.numbers.rows for figure in paper_figures(record)}
+        for figure in paper_figures(record):
+            points[figure.name] = [DrawnPoint(*row[:3]) for row in figure.chart.numbers.rows]
+    return points
 
 
 @pytest.fixture(scope="module")
@@ -61,77 +75,84 @@ def page(comparison: dict[str, Any]) -> str:
     return page_html(comparison)
 
 
-def test_a_comparison_has_figures_8_and_9_with_each_transport(
-    comparison: dict[str, Any],
-) -> None:
-    """Figure 8 has its parts a and b; each transport has a line."""
-    found = drawn(comparison)
-    assert list(found) == [
+def test_a_comparison_has_the_paper_s_figures_8_and_9(comparison: dict[str, Any]) -> None:
+    assert list(drawn_points(comparison)) == [
         "figure-8-a-message-rate",
         "figure-8-b-order-completion-time",
         "figure-9-a-cpu-utilisation-of-the-broker",
         "figure-9-b-cpu-utilisation-of-the-gateway",
         "figure-9-c-cpu-utilisation-of-the-engine",
     ]
-    assert [row[:3] for row in found["figure-8-b-order-completion-time"]] == [
-        ("zeromq", 1000.0, 25.0),
-        ("zeromq", 8000.0, 200.0),
-        ("amqp", 1000.0, 25.0),
-        ("amqp", 8000.0, 200.0),
+
+
+def test_figure_8_b_has_the_mean_of_each_transport_by_rate(comparison: dict[str, Any]) -> None:
+    assert drawn_points(comparison)["figure-8-b-order-completion-time"] == [
+        DrawnPoint("zeromq", 1000.0, 25.0),
+        DrawnPoint("zeromq", 8000.0, 200.0),
+        DrawnPoint("amqp", 1000.0, 25.0),
+        DrawnPoint("amqp", 8000.0, 200.0),
     ]
 
 
-def test_message_rates_are_orders_and_answers_against_what_was_offered(comparison: dict[str, Any]) -> None:
-    rows = drawn(comparison)["figure-8-a-message-rate"]
-    assert ("orders, zeromq", 8000.0, 8000.0) in [row[:3] for row in rows]
-    assert ("answers, amqp", 1000.0, 2400.0) in [row[:3] for row in rows]
+def test_figure_8_a_has_orders_and_answers_by_offered_rate(comparison: dict[str, Any]) -> None:
+    points = drawn_points(comparison)["figure-8-a-message-rate"]
+    assert DrawnPoint("orders, zeromq", 8000.0, 8000.0) in points
+    assert DrawnPoint("answers, amqp", 1000.0, 2400.0) in points
 
 
-def test_cpu_is_the_share_of_a_core_over_the_run(comparison: dict[str, Any]) -> None:
-    """A broker's is there where there is a broker."""
-    found = drawn(comparison)
-    assert {row[:3] for row in found["figure-9-a-cpu-utilisation-of-the-broker"]} == {
-        ("amqp", 1000.0, 75.0),
-        ("amqp", 8000.0, 75.0),
-    }
-    assert {row[2] for row in found["figure-9-b-cpu-utilisation-of-the-gateway"]} == {25.0}
+def test_figure_9_has_the_share_of_a_core_over_the_run(comparison: dict[str, Any]) -> None:
+    """The broker took 1.5 CPU seconds of 2 s, the gateway 0.5; only amqp has a broker."""
+    points = drawn_points(comparison)
+    assert points["figure-9-a-cpu-utilisation-of-the-broker"] == [
+        DrawnPoint("amqp", 1000.0, 75.0),
+        DrawnPoint("amqp", 8000.0, 75.0),
+    ]
+    assert {point.median for point in points["figure-9-b-cpu-utilisation-of-the-gateway"]} == {25.0}
 
 
-def test_with_nagle_on_and_off_each_has_its_figure(tmp_path: Path) -> None:
-    found = drawn(held_back(tmp_path))
-    assert "figure-8-b-order-completion-time-nagle-off" in found
-    assert "figure-8-c-order-completion-time-nagle-on" in found
+def test_nagle_off_and_nagle_on_each_have_a_figure(tmp_path: Path) -> None:
+    figures = drawn_points(nagle_compared(tmp_path))
+    assert "figure-8-b-order-completion-time-nagle-off" in figures
+    assert "figure-8-c-order-completion-time-nagle-on" in figures
 
 
 def test_every_condition_has_its_figure_however_many_there_are(tmp_path: Path) -> None:
-    """With seven letters a sweep of eight seeds had no figure of the last one, and the table had its rows."""
+    """The parts of figure 8 are called b to z, then 27, 28 ...; part a is the message rate."""
     seeds = Factor("seed", {f"seed {seed}": seed for seed in range(27)})
     arms = arms_of(ArmSettings(["tcp"], 1.0, {}), [Factor("transport", {"": "tcp"})], [rate_factor(RATES), seeds])
-    found = [name for name in drawn(_results(tmp_path, TrialPlan(arms=arms, repeats=1, seed=1))) if "figure-8" in name]
-    assert len(found) == 1 + 27
-    assert [name.split("-")[2] for name in (found[1], found[7], found[25], found[-1])] == ["b", "h", "z", "28"]
+    figures = drawn_points(_results(tmp_path, TrialPlan(arms=arms, repeats=1, seed=1)))
+    parts = [name.split("-")[2] for name in figures if name.startswith("figure-8-")]
+    assert parts == [*ascii_lowercase, "27", "28"]
 
 
 def test_the_paper_s_printed_values_stand_beside_ours(tmp_path: Path) -> None:
-    off, on, cpu = published(held_back(tmp_path))
-    assert (off.paper, on.paper, cpu.paper) == ("9,300", "7,000", "up to 35")
-    assert [row.ours[0]["median"] for row in (off, on, cpu) if row.ours[0]] == [200.0, 200.0, 25.0]
+    nagle_off, nagle_on, cpu = published(nagle_compared(tmp_path))
+    assert nagle_off.paper == "9,300"
+    assert nagle_on.paper == "7,000"
+    assert cpu.paper == "up to 35"
+    for row, value in ((nagle_off, 200.0), (nagle_on, 200.0), (cpu, 25.0)):
+        ours = row.ours[0]
+        assert ours is not None
+        assert ours["median"] == value
 
 
-def test_one_rate_has_no_such_section_and_several_have(page: str, tmp_path: Path) -> None:
-    assert "in the layout of the paper" not in page_html(compared(tmp_path, rates=(1000.0,)))
+def test_a_page_of_several_rates_has_the_paper_s_layout_below(page: str) -> None:
     assert page.index("<h1>") < page.index("Every verdict") < page.index("in the layout of the paper")
     assert "other hardware" in page
 
 
-def test_the_page_has_a_table_of_times_for_each_clock_that_measured_some(comparison: dict[str, Any], page: str) -> None:
-    """At rate max nothing is due; the table of times from due had no row."""
+def test_a_page_of_one_rate_has_no_layout_of_the_paper(tmp_path: Path) -> None:
+    assert "in the layout of the paper" not in page_html(compared(tmp_path, rates=(1000.0,)))
+
+
+def test_a_page_has_times_from_due_only_if_they_were_measured(comparison: dict[str, Any], page: str) -> None:
+    """At rate max no order has a due time."""
     assert "Completion time from due, in" in page
     arms = [{**arm, "metrics": without_due(arm["metrics"])} for arm in comparison["arms"]]
-    at_rate_max = page_html({**comparison, "arms": arms, "verdicts": []})
-    assert "Completion time from due, in" not in at_rate_max
-    assert "Completion time from handing over, in" in at_rate_max
+    page_at_rate_max = page_html({**comparison, "arms": arms, "verdicts": []})
+    assert "Completion time from due, in" not in page_at_rate_max
+    assert "Completion time from handing over, in" in page_at_rate_max
 
 
 def without_due(metrics: dict[str, Any]) -> dict[str, Any]:
-    return {name: found for name, found in metrics.items() if not name.startswith("due_")}
+    return {name: estimate for name, estimate in metrics.items() if not name.startswith("due_")}
