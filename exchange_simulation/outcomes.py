@@ -210,10 +210,14 @@ class Arm:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether two arms differ in a metric. `ratio` is first over second."""
+    """Whether two sides differ in a metric: two arms of a trial, or two transports of a benchmark at one point.
+
+    `ratio` is first over second.
+    """
 
     metric: str
     block: str
+    """What the two sides have in common, as the rate of two arms, or the point of two transports."""
     first: str
     second: str
     differs: bool
@@ -221,6 +225,20 @@ class Verdict:
     low: float | None
     high: float | None
     sentence: str
+
+    @classmethod
+    def of(cls, recorded: Mapping[str, Any]) -> Verdict:
+        return cls(
+            metric=recorded["metric"],
+            block=recorded["block"],
+            first=recorded["first"],
+            second=recorded["second"],
+            differs=recorded["outcome"] == "differ",
+            ratio=recorded.get("ratio"),
+            low=recorded.get("low"),
+            high=recorded.get("high"),
+            sentence=recorded["sentence"],
+        )
 
 
 @dataclass(frozen=True)
@@ -241,20 +259,7 @@ class Comparison(MeasuredOutcome):
 
     @cached_property
     def verdicts(self) -> list[Verdict]:
-        return [
-            Verdict(
-                metric=recorded["metric"],
-                block=recorded["block"],
-                first=recorded["first"],
-                second=recorded["second"],
-                differs=recorded["outcome"] == "differ",
-                ratio=recorded.get("ratio"),
-                low=recorded.get("low"),
-                high=recorded.get("high"),
-                sentence=recorded["sentence"],
-            )
-            for recorded in self.record["verdicts"]
-        ]
+        return [Verdict.of(recorded) for recorded in self.record["verdicts"]]
 
     @property
     def caveats(self) -> list[str]:
@@ -313,6 +318,14 @@ class Benchmark(MeasuredOutcome):
     @property
     def reasons(self) -> list[str]:
         return list(self.record["reasons"])
+
+    @cached_property
+    def verdicts(self) -> list[Verdict]:
+        """A verdict for every two transports that were measured at the same point, by the benchmark's main figure."""
+        from exchange_simulation.messaging.verdicts import comparison_of
+
+        comparison = comparison_of(self.record)
+        return [Verdict.of(recorded) for recorded in comparison["verdicts"]]
 
     def figure(self, name: str, transport: str, **point: object) -> Estimate:
         """Return a figure of the one cell with this transport and point. LookupError if there is none, or several.

@@ -147,6 +147,7 @@ def test_a_capacity_has_an_estimate_and_its_probes(no_pages_of_runs: None, tmp_p
 
 def test_a_benchmark_has_a_figure_of_each_cell(tmp_path: Path):
     found = xs.bench("de-spsc", transport="memory", sizes=[8, 64], repeats=1, results=tmp_path)
+    assert found.verdicts == [], "one transport is compared with nothing"
     assert found.figure("messages_per_s", "memory", size_bytes=8).median > 0
     assert found.to_pandas()["size_bytes"].tolist() == [8, 64]
     with pytest.raises(LookupError, match="2 cells have"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from exchange_simulation.messaging.report import _headline, _sentences, is_long, show
 from exchange_simulation.messaging.verdicts import comparison_of, with_verdicts
+from exchange_simulation.outcomes import Benchmark
 
 
 def row(transport: str, values: list[float], figure: str = "messages_per_s", **point: Any) -> dict[str, Any]:
@@ -50,6 +52,18 @@ def test_of_equal_transports_no_difference_is_found() -> None:
     verdict = only_verdict(record(row("amqp", SLOW), row("zeromq", ALIKE)))
     assert verdict["outcome"] == "cannot tell"
     assert verdict["sentence"].startswith("cannot tell: amqp / zeromq is 1.0")
+
+
+def test_the_python_api_gives_the_verdicts_of_a_benchmark() -> None:
+    outcome = Benchmark(Path("nowhere"), record(row("amqp", SLOW), row("zeromq", FAST)))
+
+    [verdict] = outcome.verdicts
+
+    assert verdict.differs
+    assert (verdict.metric, verdict.block) == ("de-spsc messages_per_s", "64 B")
+    assert (verdict.first, verdict.second) == ("de-spsc, amqp, 64 B", "de-spsc, zeromq, 64 B")
+    assert verdict.ratio == pytest.approx(0.25, rel=0.02)
+    assert verdict.sentence.startswith("zeromq carries 4.0 times as much as amqp")
 
 
 def only_verdict(of: dict[str, Any]) -> dict[str, Any]:
