@@ -10,10 +10,10 @@ import ctypes
 import os
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from transports.base import Address, BadAddress
+from transports.base import Address, BadAddress, CannotListen
 
 INTERNET = (socket.AF_INET, socket.AF_INET6)
 TCP_INFO = getattr(socket, "TCP_INFO", 11)
@@ -27,6 +27,8 @@ _OFFSETS = {
 }
 """Each counter's offset in struct tcp_info, and its type as in the struct module."""
 COUNTERS = tuple(_OFFSETS)
+REACHABLE_S = 5.0
+"""How long this host may take to refuse a connection to itself."""
 PIDFD_GETFD = 438
 """The system call's number: the same on x86 and on every architecture added since 2011."""
 
@@ -73,6 +75,39 @@ def connect_socket(host: str, port: int, timeout_s: float, address: Address | No
             sock.close()
             problem = error
     raise problem
+
+
+@contextlib.contextmanager
+def reserved_port(host: str, port: int = 0, open_socket: Callable[[], socket.socket] = socket.socket) -> Iterator[int]:
+    """Bind a port without listening, so that nobody else gets it; 0 takes a free one. Returns its number.
+
+    The process that listens on the port sets SO_REUSEADDR too. OSError, or OverflowError, if the port cannot be had;
+    CannotListen if nobody could connect to it.
+    """
+    with open_socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind((host, port))
+        reserved: int = holder.getsockname()[1]
+        _check_reachable(host, reserved, open_socket)
+        yield reserved
+
+
+def _check_reachable(host: str, port: int, open_socket: Callable[[], socket.socket]) -> None:
+    """CannotListen if no packet gets to a port on which nobody listens: then a connection is not even refused.
+
+    Without this check both ends of a connection would wait for each other until their patience is over.
+    """
+    with open_socket() as sock:
+        sock.settimeout(REACHABLE_S)
+        try:
+            sock.connect((host, port))
+        except ConnectionRefusedError:
+            return
+        except OSError as error:
+            raise CannotListen(
+                f"{host} cannot be reached from this host itself ({error.strerror or error}): "
+                "bring its interface up, as `ip link set lo up` does for loopback"
+            ) from error
 
 
 def peer_of(descriptor: int) -> str | None:

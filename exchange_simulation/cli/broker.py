@@ -10,9 +10,11 @@ import click
 import psutil
 
 from exchange_simulation.launching.errors import UserError, users_mistake
+from exchange_simulation.launching.long_waits import said_if_long
 from exchange_simulation.launching.options import json_option
 from exchange_simulation.reports.exports import print_json
 from exchange_simulation.reports.formats.times import duration_in_words
+from transports.base import TransportError
 from transports.rabbitmq import NodeAddress, NodeSettings, RabbitMqError, reclaim, running_node, start_standing_node
 
 NONE_UP = "no broker is up; `exchange broker start` starts one"
@@ -38,7 +40,7 @@ def start(nodelay: bool | None, memory_mark: float | None) -> None:
     """Start it, or say that it is up."""
     asked: dict[str, Any] = {"nodelay": nodelay, "memory_mark": memory_mark}
     settings = {name: value for name, value in asked.items() if value is not None}
-    with users_mistake(RabbitMqError):
+    with users_mistake(TransportError), said_if_long("RabbitMQ to start"):
         node, is_new = start_standing_node(replace(NodeSettings(), **settings))
     _check_settings(node, settings)
     facts = node.facts()

@@ -13,6 +13,7 @@ from typing import Any
 from exchange.json_records import Record
 from exchange.measurements import LogBuckets
 from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.long_waits import said_if_long
 from exchange_simulation.launching.record.noise import NoiseMeter
 from exchange_simulation.launching.record.status import sockets_differ
 from exchange_simulation.launching.transport_settings import runs_in_one_process
@@ -92,7 +93,8 @@ class Launcher:
         outcome = CellOutcome()
         begin = {name for name, role in self._roles.items() if role.begins}
         try:
-            self._await_word(set(self._members))
+            with said_if_long("the benchmark's roles to be ready"):
+                self._await_word(set(self._members))
             on_start()
             for names in (self._members.keys() - begin, begin):
                 self._say("start", names)

@@ -60,8 +60,13 @@ end).
 END_AT_SIGTERM = """\
 os:set_signal(sigterm, default).
 """
+OTHER_FOLDER = "name another folder with TMPDIR, or with EXCHANGE_BROKER_DIR for `exchange broker`"
 LOOPBACK_NAMES = '{lookup, [file]}.\n{host, {127,0,0,1}, ["localhost"]}.\n'
 """Makes the helpers for looking up names unnecessary."""
+LEAST_OPEN_FILES = 128
+"""RabbitMQ keeps 100 open files for itself, and a tenth of the others. Without one for a socket it answers nobody."""
+BREAKS_COMMANDS = "'\"`"
+"""Characters that RabbitMQ cannot have in a path: it hands paths to a shell, which then waits for the end of a text."""
 LAST_LINES = 12
 """How many lines of the node's log an error shows."""
 
@@ -116,8 +121,9 @@ class NodeFolder:
 
     @classmethod
     def make(cls, path: Path, settings: NodeSettings, host: str, port: int, user: str, outlives_us: bool) -> NodeFolder:
-        """A new folder with a new password. RabbitMqError if it cannot be made."""
+        """A new folder with a new password. RabbitMqError if it cannot be made, or RabbitMQ cannot work there."""
         path = path.absolute()
+        _check_path(path)
         existed = path.exists()
         name = f"exchange-{secrets.token_hex(6)}@localhost"
         password = secrets.token_urlsafe(24)
@@ -188,6 +194,29 @@ class NodeFolder:
             if lines_with_text:
                 return "\n".join(lines_with_text[-LAST_LINES:])
         return ""
+
+
+def _check_path(path: Path) -> None:
+    """RabbitMqError if the node would wait for ever in this folder, or could not write its name."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise RabbitMqError(f"RabbitMQ cannot work in {path}, whose name is no UTF-8: {OTHER_FOLDER}") from None
+    for character in BREAKS_COMMANDS:
+        if character in str(path):
+            raise RabbitMqError(f"RabbitMQ cannot work in {path}, because of the {character!r}: {OTHER_FOLDER}")
+
+
+def check_open_files() -> None:
+    """RabbitMqError if this process, and so a node of it, may open too few files."""
+    import resource  # some systems on which components run have none
+
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if allowed != resource.RLIM_INFINITY and allowed < LEAST_OPEN_FILES:
+        raise RabbitMqError(
+            f"RabbitMQ cannot work with {allowed} open files, which this shell allows: "
+            f"raise the limit to {LEAST_OPEN_FILES} or more, as `ulimit -n 1024` does"
+        )
 
 
 def write_private(path: Path, text: str) -> None:

@@ -18,11 +18,12 @@ import psutil
 
 from transports.declaration import Where
 from transports.keys import CONNECTOR, Keys
-from transports.rabbitmq.boot import NodeFolder, find_server
+from transports.rabbitmq.boot import NodeFolder, check_open_files, find_server
 from transports.rabbitmq.process import NodeAddress
 from transports.rabbitmq.settings import NodeSettings, RabbitMqError, memory_term
 from transports.servers.ending import end_process
-from transports.servers.starting import ServerDidNotStart, reserved_port, wait_until_ready
+from transports.servers.starting import ServerDidNotStart, wait_until_ready
+from transports.sockets import reserved_port
 
 LOOPBACK = Where()
 USER = "exchange"
@@ -78,6 +79,7 @@ class Node(NodeAddress):
         """
         settings = settings or NodeSettings()
         server = find_server()
+        check_open_files()
         with _reserved(port, where) as reserved:
             new = NodeFolder.make(folder, settings, where.host, reserved, USER, outlives_us)
             return cls._start_in(new, server, reserved, settings.facts, process_group, outlives_us, patience_s, where)
@@ -152,7 +154,7 @@ def _reserved(port: int, where: Where) -> Iterator[int]:
     """Reserve the port while the context lasts. NodePortTaken if it cannot be had."""
     with contextlib.ExitStack() as closing:
         try:
-            reserved = closing.enter_context(reserved_port(where, port))
+            reserved = closing.enter_context(reserved_port(where.host, port, where.open_socket))
         except (OSError, OverflowError) as error:
             raise NodePortTaken(port, getattr(error, "strerror", None) or str(error)) from error
         yield reserved

@@ -2,7 +2,7 @@
 
 private.py   a server of our own: a folder, a process, an address; it ends with us, however we end
 programs.py  finds the program of a server: a variable, the environment of this Python, the PATH
-starting.py  a port that nobody else gets, and the wait until the server answers
+starting.py  the wait until the server answers
 usage.py     the server's use of CPU and memory
 accepted.py  the connections that the server has accepted
 ending.py    the end of the server and of its helpers

@@ -23,8 +23,9 @@ from typing import Any
 
 from transports.declaration import Where
 from transports.servers.accepted import accepted_sockets
-from transports.servers.starting import ServerDidNotStart, reserved_port, wait_until_ready
+from transports.servers.starting import ServerDidNotStart, wait_until_ready
 from transports.servers.usage import ProcessUsage, cpu_ns_of
+from transports.sockets import reserved_port
 
 READY_S = 30.0
 END_S = 3.0
@@ -72,7 +73,7 @@ class PrivateServer:
         """
         folder.mkdir(mode=0o700, parents=True)
         began_s = time.monotonic()
-        with reserved_port(where) as port:
+        with reserved_port(where.host, 0, where.open_socket) as port:
             keeper, pid = _launch(command, folder, port, process_group, where)
             server = cls(command, folder, where.host, port, where, keeper, pid, about={})
             try:

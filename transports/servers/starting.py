@@ -1,15 +1,12 @@
-"""The start of a server: a port that nobody else gets, and the wait until the server answers."""
+"""The start of a server: the wait until the server answers."""
 
 from __future__ import annotations
 
-import contextlib
-import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TypeVar
 
 from transports.base import TransportError
-from transports.declaration import Where
 
 LOOK_EVERY_S = 0.01
 Answer = TypeVar("Answer")
@@ -21,18 +18,6 @@ class ServerDidNotStart(TransportError):
     def __init__(self, product: str, failure: str, last_lines: str) -> None:
         said_last = f"; it said last:\n{last_lines}" if last_lines else ""
         super().__init__(f"{product} {failure}{said_last}")
-
-
-@contextlib.contextmanager
-def reserved_port(where: Where, port: int = 0) -> Iterator[int]:
-    """Bind a port without listening, so that nobody else gets it; 0 takes a free port.
-
-    The server has to set SO_REUSEADDR. OSError or OverflowError if the port cannot be had.
-    """
-    with where.open_socket() as holder:
-        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        holder.bind((where.host, port))
-        yield holder.getsockname()[1]
 
 
 def wait_until_ready(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exchange.settings import RunSettings
+from exchange_simulation.launching.long_waits import said_if_long
 from exchange_simulation.launching.priority import going_first
 from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.launching.transport_settings import url_options_of, with_option
@@ -65,7 +66,7 @@ class Brokers:
             self._processes = self._open.enter_context(ProcessGroup())
         self._started += 1
         folder = self._processes.folder / f"broker-{self._started}"
-        with going_first(priority):
+        with going_first(priority), said_if_long(f"{_in_words(broker)} to start"):
             running = self._open.enter_context(broker.start(folder, self._processes.id, nodelay, self._where(secure)))
         return replace(running, is_reachable=self._network is None)
 
@@ -84,6 +85,11 @@ class Brokers:
 
     def __exit__(self, *_: object) -> None:
         self._open.close()
+
+
+def _in_words(broker: Broker) -> str:
+    """Return the broker as a sentence names it. For example: the broker of amqp"""
+    return f"the broker of {' and '.join(sorted(broker.starts))}"
 
 
 def _is_alive(running: RunningBroker) -> bool:

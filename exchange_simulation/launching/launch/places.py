@@ -7,6 +7,7 @@ import secrets
 import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from exchange_simulation.launching.transport_settings import url_options_of, wit
 from transports.base import Address, BadAddress, Pattern
 from transports.declaration import RunningBroker
 from transports.registry import scheme_of, transport_of
+from transports.sockets import reserved_port
 
 if TYPE_CHECKING:
     from exchange_simulation.launching.launch.brokers import Brokers
@@ -122,10 +124,9 @@ def free_place(kind: str, path: Path, reserved: contextlib.ExitStack, network: N
     if kind == "name":
         return secrets.token_hex(8)
     host = network.address[role] if network else "127.0.0.1"
-    holder = reserved.enter_context(network.socket(role) if network else socket.socket())
-    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    holder.bind((host, 0))
-    return f"{host}:{holder.getsockname()[1]}"
+    open_socket = partial(network.socket, role) if network else socket.socket
+    port = reserved.enter_context(reserved_port(host, 0, open_socket))
+    return f"{host}:{port}"
 
 
 def of_role(url: str, role: str, settings: RunSettings) -> str:

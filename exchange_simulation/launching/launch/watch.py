@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import selectors
 import signal
@@ -16,6 +17,8 @@ from exchange.instances import instance_of, named, role_of
 from exchange.words import printable
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.lineup import READY_S, Lineup, component_of, processes_of
+from exchange_simulation.launching.long_waits import LONG_WAIT_S, waiting_for
+from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.priority import processors_of
 from exchange_simulation.launching.process_group import ProcessGroup, Supervisor
 from exchange_simulation.launching.record.noise import NoiseMeter
@@ -110,6 +113,8 @@ class Watch:
         self._unneeded: set[str] = set()
         """Standbys that ended without a session."""
         self._has_started = False
+        self._long_wait_from_s = time.monotonic() + LONG_WAIT_S
+        """When the wait for the components to be ready is a long one; no time once the user knows, or all are ready."""
         self._interrupted_s: float | None = None
         self._incomplete_line = dict.fromkeys(processes.children, b"")
         self._deadlines_s = dict.fromkeys(lineup.reporters, time.monotonic() + READY_S)
@@ -166,6 +171,7 @@ class Watch:
         """Wait for events, at most for the time of one look, and handle them; look at the broker and at restarts."""
         if self._broker:
             self._broker.look()
+        self._say_if_wait_is_long()
         for late in self._supervisor.late():
             self._processes.signal(late, signal.SIGKILL)
         for key, _ in self._selector.select(BROKER_LOOK_S if self._broker else LOOK_S):
@@ -177,6 +183,15 @@ class Watch:
             if not chunk:
                 self._selector.unregister(key.fileobj)
                 self._handle_end(name)
+
+    def _say_if_wait_is_long(self) -> None:
+        """Say once which processes are not ready yet, so that nobody takes the wait for a hang."""
+        if time.monotonic() < self._long_wait_from_s:
+            return
+        self._long_wait_from_s = math.inf
+        waiting = [name for name in self._lineup.processes if name not in self._ready_processes]
+        processes = ", ".join(waiting)
+        say(waiting_for(f"{processes} to be ready, which compile their kernels at a first run"))
 
     def _handle_line(self, name: str, line: bytes) -> None:
         """Handle a line of a process's stdout, which is an event in JSON."""
@@ -277,6 +292,7 @@ class Watch:
     def _start(self) -> None:
         """Start the clock: read the machine's counters, and tell all processes to begin."""
         self._deadlines_s.clear()
+        self._long_wait_from_s = math.inf
         if self._broker:
             self._broker.clock_starts()
         for name, child in self._processes.children.items():

@@ -16,6 +16,7 @@ import pytest
 from exchange_simulation.launching.launch import watch
 from exchange_simulation.launching.launch.watch import Moment, Watch
 from exchange_simulation.launching.lineup import Lineup
+from exchange_simulation.launching.notices import heard_by
 from exchange_simulation.launching.process_group import ProcessGroup
 
 READY = json.dumps({"event": "ready", "url": "there"})
@@ -222,3 +223,25 @@ def test_a_stall_of_the_launcher_is_nobody_s_lateness(shells: Shells, monkeypatc
     stalled.follow()
     stalled.close()
     assert (stalled.outcome().missing, stalled.outcome().failures) == ([], ())
+
+
+def test_components_that_are_not_ready_soon_are_named(
+    shells: Shells, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wait for kernels, or for a peer that cannot come, looked like a hang for up to three minutes."""
+    monkeypatch.setattr(watch, "LONG_WAIT_S", 0.01)
+    was_said = tmp_path / "said"
+    said: list[str] = []
+
+    def listen(sentence: str) -> None:
+        said.append(sentence)
+        was_said.touch()
+
+    for role in ("gateway", "reporter"):
+        shells.start(role, says(result(role)))
+    shells.start("engine", f"while [ ! -e {was_said} ]; do sleep 0.01; done; {says(result('engine'))}")
+    with heard_by(listen):
+        follow(shells, Lineup())
+    assert len(said) == 1, said
+    assert said[0].startswith("waiting for ")
+    assert "engine" in said[0].partition(" to be ready")[0]

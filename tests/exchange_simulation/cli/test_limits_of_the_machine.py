@@ -1,0 +1,104 @@
+"""Commands where the machine gives less than usual: no loopback, few open files, folders with strange names."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.broker import need_rabbitmq
+from tests.exchange_command import FinishedCommand, command
+from tests.machine import PATIENCE_S, lacks
+
+pytestmark = pytest.mark.usefixtures("no_standing_broker")
+
+SMALL_RUN = ("run", "--orders", 20, "--rate", "max", "--no-spark", "--no-page")
+NO_NETWORK = ("unshare", "--user", "--map-root-user", "--net")
+"""Starts a program in a namespace whose loopback interface is down."""
+
+
+def run_in(surroundings: tuple[str, ...], *words: object, **options: Any) -> FinishedCommand:
+    """Run a command behind the words of `surroundings`; the options are those of subprocess.run."""
+    done = subprocess.run(
+        [*surroundings, *command(*words)], capture_output=True, text=True, timeout=PATIENCE_S, check=False, **options
+    )
+    return FinishedCommand(done.returncode, done.stdout, done.stderr)
+
+
+def need_namespaces() -> None:
+    """Skip the test where a user may make no namespaces."""
+    if shutil.which("unshare") is None or subprocess.run([*NO_NETWORK, "true"], check=False).returncode:
+        lacks("namespaces of users")
+
+
+def assert_is_one_sentence(done: FinishedCommand, sentence: str) -> None:
+    assert (done.code, "Traceback" in done.err) == (2, False), done.err
+    assert sentence in done.err
+    assert len(done.err.splitlines()) == 1, done.err
+
+
+def assert_left_nothing(*folders: Path) -> None:
+    for folder in folders:
+        assert not folder.exists() or not list(folder.iterdir()), f"{folder} should be empty"
+
+
+@pytest.mark.parametrize("transport", ["tcp", "zeromq", "amqp", "nats"])
+def test_without_loopback_a_run_ends_at_once_and_leaves_nothing(transport: str, tmp_path: Path) -> None:
+    """It was silent for three minutes over tcp, amqp and nats, and for ten seconds over zeromq."""
+    need_namespaces()
+    if transport == "amqp":
+        need_rabbitmq()
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    done = run_in(
+        NO_NETWORK,
+        *SMALL_RUN,
+        "--transport",
+        transport,
+        "--results",
+        tmp_path / "results",
+        env={**os.environ, "TMPDIR": str(scratch)},
+    )
+    assert_is_one_sentence(done, "127.0.0.1 cannot be reached from this host itself (Network is unreachable)")
+    assert_left_nothing(scratch, tmp_path / "results")
+
+
+def test_too_few_open_files_for_rabbitmq_are_refused_before_the_start(tmp_path: Path) -> None:
+    """RabbitMQ came up and answered nobody, for three minutes."""
+    need_rabbitmq()
+    done = run_in(
+        (),
+        *SMALL_RUN,
+        "--transport",
+        "amqp",
+        "--results",
+        tmp_path / "results",
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)),
+    )
+    assert_is_one_sentence(done, "RabbitMQ cannot work with 64 open files")
+    assert_left_nothing(tmp_path / "results")
+
+
+@pytest.mark.parametrize("name", ["o'brien", 'double"quote', "back`tick", "\udcff"], ids=ascii)
+def test_a_scratch_folder_in_which_rabbitmq_cannot_work_is_refused_at_once(name: str, tmp_path: Path) -> None:
+    """RabbitMQ's shell waited for the end of a text in quotes, for three minutes."""
+    need_rabbitmq()
+    scratch = tmp_path / name
+    scratch.mkdir()
+    done = run_in(
+        (),
+        *SMALL_RUN,
+        "--transport",
+        "amqp",
+        "--results",
+        tmp_path / "results",
+        env={**os.environ, "TMPDIR": str(scratch)},
+    )
+    assert_is_one_sentence(done, "RabbitMQ cannot work in ")
+    assert "name another folder with TMPDIR" in done.err
+    assert_left_nothing(scratch, tmp_path / "results")
