@@ -12,7 +12,7 @@ help: ## list the recipes
 setup: .venv/.ready ## create .venv from requirements.lock (done by the others when needed)
 
 run: setup ## run the default experiment, print its result, say where the page is
-	@$(BIN)/exchange run --transport zeromq --rate 8000 --orders 80000 --sampling-interval 100 --spark
+	@$(BIN)/exchange run --transport zeromq --rate 8000 --orders 40000 --sampling-interval 100 --spark
 
 setup-dev: .venv/.ready-dev ## add the test tools of requirements-dev.lock, and a browser, RabbitMQ and tcpdump for the tests; prepare Spark
 	@.ci/programs

@@ -68,11 +68,13 @@ COLUMNS = (
     SecondColumn("orders_answered", Unit.COUNT, followed="answered"),
     SecondColumn("messages_received", Unit.COUNT),
     *(SecondColumn(figure, Unit.METER) for figure in METERS.values()),
-    SecondColumn("{clock}_p50_us", Unit.TIME, terminal="us, {clock}\np50", page="p50", live="p50", followed="p50 us"),
+    SecondColumn(
+        "{clock}_p50_us", Unit.TIME, terminal="us from {clock}\np50", page="p50", live="p50", followed="p50 us"
+    ),
     SecondColumn("{clock}_p99_us", Unit.TIME, terminal="\np99", page="p99", live="p99", followed="p99 us"),
     SecondColumn("{clock}_max_us", Unit.TIME, terminal="\nmax", page="max", live="max", followed="max us"),
     SecondColumn(
-        "handed_over_p50_us", Unit.TIME, terminal="handed\nover p50", page="p50 handed over", needs_schedule=True
+        "handed_over_p50_us", Unit.TIME, terminal="handover\np50", page="p50 handed over", needs_schedule=True
     ),
     SecondColumn("handed_over_p99_us", Unit.TIME, page="p99 handed over", needs_schedule=True),
     SecondColumn("lag_p99_us", Unit.TIME, page="lag p99", live="lag p99", followed="lag p99", needs_schedule=True),

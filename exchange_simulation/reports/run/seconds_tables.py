@@ -13,7 +13,7 @@ from exchange_simulation.reports.run.run_folder import RunFolder, is_scheduled, 
 from exchange_simulation.reports.run.seconds import Row, RunSeconds
 from exchange_simulation.reports.tables import FoldingTable, key, plain_table, terminal
 
-CLOCK_WORDS = {"due": "due", "handed_over": "handed over"}
+CLOCK_WORDS = {"due": "due", "handed_over": "handover"}
 MOST_IN_TERMINAL = 12
 MOST_ON_A_PAGE = 100
 
