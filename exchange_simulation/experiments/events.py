@@ -1,8 +1,8 @@
 """The market's events as typed columns: orders, trades, confirmations and quotes, from recorded runs and simulations.
 
-    orders, answers, where those to each order end ──▶ Market ──▶ a table a kind, as Arrow
+    orders, answers, the end of the answers to each order ──▶ Market ──▶ an Arrow table for each kind of event
 
-An answer's time is that of the order that caused it: its due time, in ns since the stream's first order was due.
+The time of an answer is the due time of the order that caused it, in ns since the stream's first order was due.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from matching_engine.tape import offsets_of
 Bytes = npt.NDArray[np.uint8]
 Longs = npt.NDArray[np.int64]
 Columns = dict[str, Any]
-ABOUT = {"experiment": pa.string(), "run": pa.string(), "part": pa.int32(), "instrument": pa.int32()}
-MOMENT = {"sequence": pa.int64(), "time_ns": pa.int64(), "clock": pa.string()}
+"""The columns of a table, by name."""
+RUN_COLUMNS = {"experiment": pa.string(), "run": pa.string(), "part": pa.int32(), "instrument": pa.int32()}
+EVENT_COLUMNS = {"sequence": pa.int64(), "time_ns": pa.int64(), "clock": pa.string()}
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,9 @@ class Market:
     """For each order, the offset in `answers` at which the answers to it end."""
     max_price: int
     orders_before: int = 0
-    """The number of orders that come before this part."""
+    """The number of orders before this part of the stream."""
     answers_before: int = 0
-    """The number of answers that come before this part."""
+    """The number of answers before this part of the stream."""
 
     @cached_property
     def starts(self) -> Longs:
@@ -58,11 +59,11 @@ class Market:
 
     def order_rows(self) -> Columns:
         """Return a row for each order."""
-        rows = np.arange(len(self.orders))
+        indexes = np.arange(len(self.orders))
         return {
-            **self._moment(rows + self.orders_before, rows),
+            **self._event_columns(indexes + self.orders_before, indexes),
             "id": self.orders["id"],
-            "side": self._side(rows),
+            "side": self._side(indexes),
             "price": self.orders["price"],
             "volume": self.orders["volume"],
         }
@@ -70,7 +71,7 @@ class Market:
     def trade_rows(self) -> Columns:
         """Return a row for each trade of a resting order.
 
-        The engine also sends the incoming order one message for each price level, which sums these trades up; those
+        The engine also sends a message to the incoming order for each price level, with the sum of these trades. Those
         messages have no rows.
         """
         answers, trades = records_of(Trade, self.answers, self.starts)
@@ -79,7 +80,7 @@ class Market:
         trades = trades[is_of_resting_order]
         causes = self.causes[answers]
         return {
-            **self._moment(answers + self.answers_before, causes),
+            **self._event_columns(answers + self.answers_before, causes),
             "price": trades["price"],
             "volume": trades["volume"],
             "aggressor": self._side(causes),
@@ -90,21 +91,21 @@ class Market:
     def confirmation_rows(self) -> Columns:
         """Return a row for each confirmation."""
         answers, confirmations = records_of(Confirmation, self.answers, self.starts)
-        return {**self._moment(answers + self.answers_before, self.causes[answers]), "id": confirmations["id"]}
+        return {**self._event_columns(answers + self.answers_before, self.causes[answers]), "id": confirmations["id"]}
 
     def quote_rows(self) -> Columns:
-        """Return a row with the best prices after each change of them; a side without orders is null."""
+        """Return a row for each change of the best prices; the price of a side without orders is null."""
         answers, quotes = records_of(Quote, self.answers, self.starts)
         causes = self.causes[answers]
         return {
-            **self._moment(answers + self.answers_before, causes),
+            **self._event_columns(answers + self.answers_before, causes),
             "bid": pa.array(quotes["bid"], pa.int32(), mask=quotes["bid"] == 0),
             "ask": pa.array(quotes["ask"], pa.int32(), mask=quotes["ask"] > self.max_price),
             "incoming_id": self.orders["id"][causes],
         }
 
-    def _moment(self, numbers: Longs, causes: Longs) -> Columns:
-        """Return the columns of MOMENT for events with these numbers, caused by these orders."""
+    def _event_columns(self, indexes: Longs, causes: Longs) -> Columns:
+        """Return EVENT_COLUMNS: `indexes` are those of the events in the stream, `causes` those of their orders."""
         size = len(causes)
         if self.due_ns is None:
             time_ns = pa.nulls(size, pa.int64())
@@ -112,41 +113,66 @@ class Market:
         else:
             time_ns = self.due_ns[causes]
             clock = pa.repeat("due", size).cast(pa.string())
-        return {"sequence": numbers + 1, "time_ns": time_ns, "clock": clock}
+        return {"sequence": indexes + 1, "time_ns": time_ns, "clock": clock}
 
-    def _side(self, rows: Longs) -> pa.Array:
-        """Return the words for the sides of these orders."""
-        codes = pa.array((self.orders["side"][rows] == BID).astype(np.int32))
-        return pa.DictionaryArray.from_arrays(codes, ["ask", "bid"]).cast(pa.string())
+    def _side(self, indexes: Longs) -> pa.Array:
+        """Return `ask` or `bid` for each of these orders."""
+        is_bid = pa.array((self.orders["side"][indexes] == BID).astype(np.int32))
+        return pa.DictionaryArray.from_arrays(is_bid, ["ask", "bid"]).cast(pa.string())
 
 
 def _schema(**columns: pa.DataType) -> pa.Schema:
-    return pa.schema({**ABOUT, **MOMENT, **columns})
+    return pa.schema({**RUN_COLUMNS, **EVENT_COLUMNS, **columns})
 
 
 NUMBER = pa.int32()
 ID = pa.int64()
 WORD = pa.string()
-TABLES: dict[str, tuple[pa.Schema, Callable[[Market], Columns]]] = {
-    "orders": (_schema(id=ID, side=WORD, price=NUMBER, volume=NUMBER), Market.order_rows),
-    "trades": (_schema(price=NUMBER, volume=NUMBER, aggressor=WORD, resting_id=ID, incoming_id=ID), Market.trade_rows),
-    "confirmations": (_schema(id=ID), Market.confirmation_rows),
-    "quotes": (_schema(bid=NUMBER, ask=NUMBER, incoming_id=ID), Market.quote_rows),
+
+
+@dataclass(frozen=True)
+class EventTable:
+    """A table of events: its columns, and the function that makes them from a market."""
+
+    schema: pa.Schema
+    columns_of: Callable[[Market], Columns]
+
+
+TABLES = {
+    "orders": EventTable(
+        schema=_schema(id=ID, side=WORD, price=NUMBER, volume=NUMBER),
+        columns_of=Market.order_rows,
+    ),
+    "trades": EventTable(
+        schema=_schema(price=NUMBER, volume=NUMBER, aggressor=WORD, resting_id=ID, incoming_id=ID),
+        columns_of=Market.trade_rows,
+    ),
+    "confirmations": EventTable(
+        schema=_schema(id=ID),
+        columns_of=Market.confirmation_rows,
+    ),
+    "quotes": EventTable(
+        schema=_schema(bid=NUMBER, ask=NUMBER, incoming_id=ID),
+        columns_of=Market.quote_rows,
+    ),
 }
-"""By the table's name: its columns, and the function that makes its rows."""
+"""All tables of events, by name."""
 
 
-def event_rows(table: str, market: Market, **about: Any) -> pa.Table:
-    """Return the rows of one table; `about` gives the values of the first columns, of which some may be left out."""
-    schema, rows_of = TABLES[table]
-    columns = rows_of(market)
-    about |= {"instrument": market.instrument}
-    names = [name for name in schema.names if name in about or name not in ABOUT]
+def event_rows(table: str, market: Market, **run_values: Any) -> pa.Table:
+    """Return the rows of one table. `run_values` has values of RUN_COLUMNS; columns without a value are left out."""
+    schema = TABLES[table].schema
+    columns = TABLES[table].columns_of(market)
+    run_values |= {"instrument": market.instrument}
     size = len(columns["sequence"])
+    fields = []
     arrays = []
-    for name in names:
-        if name in about:
-            arrays.append(pa.repeat(pa.scalar(about[name], ABOUT[name]), size))
-        else:
-            arrays.append(pa.array(columns[name]).cast(schema.field(name).type))
-    return pa.Table.from_arrays(arrays, schema=pa.schema([schema.field(name) for name in names]))
+    for field in schema:
+        if field.name in run_values:
+            value = pa.scalar(run_values[field.name], RUN_COLUMNS[field.name])
+            fields.append(field)
+            arrays.append(pa.repeat(value, size))
+        elif field.name not in RUN_COLUMNS:
+            fields.append(field)
+            arrays.append(pa.array(columns[field.name]).cast(field.type))
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))

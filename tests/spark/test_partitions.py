@@ -12,7 +12,7 @@ import pytest
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
-from exchange_simulation.experiments.simulate.parts import FILES, MatchPart, of_files
+from exchange_simulation.experiments.simulate.parts import FILES, MatchPart, rows_of_files
 from exchange_simulation.experiments.simulate.simulation import Simulation
 from spark.errors import SparkJobError
 from spark.sessions.partitions import collect, each_number, finished_partitions
@@ -72,5 +72,5 @@ def test_what_goes_wrong_in_a_part_is_one_line(work: object, message: str, spark
 @pytest.mark.parametrize("parts", [2, 5])
 def test_instruments_matched_in_executors_are_those_matched_here(parts: int, spark: SparkSession) -> None:
     work = MatchPart(Simulation(instruments=5, orders=20_003, seed=9))
-    here = of_files(pa.Table.from_batches(work(0, range(1, 6)))["content"].to_pylist())
-    assert of_files(collect(each_number(spark, 5, work, FILES, parts))["content"].to_pylist()) == here
+    here = rows_of_files(pa.Table.from_batches(work(0, range(1, 6)))["content"].to_pylist())
+    assert rows_of_files(collect(each_number(spark, 5, work, FILES, parts))["content"].to_pylist()) == here

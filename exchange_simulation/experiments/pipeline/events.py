@@ -1,9 +1,9 @@
 """The market events of a recorded run: orders, trades, confirmations and quotes, as typed columns.
 
-    orders.bin ── the engine, again ──▶ which order caused which answers ─┬─▶ a table a kind, as Arrow
-    answers.bin ── must be those answers, byte by byte ───────────────────┘
+    orders.bin ── matched again ──▶ the answers to each order ─┬─▶ an Arrow table for each kind of event
+    answers.bin ── must be equal to those answers ─────────────┘
 
-An answer's time is that of the order that caused it: its due time, in ns since the gateway's first order was due.
+The time of an answer is the due time of the order that caused it, in ns since the gateway's first order was due.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from exchange_simulation.launching.errors import users_mistake, writing
 from exchange_simulation.launching.files import whole_file
 from exchange_simulation.launching.record.reading import read_record
 from gateway.tape import check_due, check_orders, due_path, map_file
+from matching_engine.encoding import SMALLEST_ANSWER
 from matching_engine.engine import HandleStop, MatchingEngine
 from matching_engine.order_book import OrderBook
 from matching_engine.tape import ANSWER_BYTES, batches, cut
@@ -36,13 +37,14 @@ if TYPE_CHECKING:
 
     from spark.dataset.ingesting import RunSource
 
+
 ROWS = 1 << 18
-"""The most rows of a batch for Spark."""
+"""The most rows of a batch for Spark, and of a row group of a file."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedRun:
-    """The folder of a run with recorded streams, the settings that its engine had, and where its rows go."""
+    """A run with recorded streams: its folder, the settings of its engine, and values of its rows' first columns."""
 
     folder: Path
     experiment: str
@@ -53,7 +55,7 @@ class RecordedRun:
 
     @classmethod
     def of(cls, folder: Path, experiment: str, run: str, part: int = 0) -> RecordedRun:
-        """Take the engine's settings from run.json."""
+        """Return the run in `folder`, with the engine's settings of its run.json."""
         settings_of_old_runs = {"policy": "price-time", "max_price": 999}
         engine = settings_of_old_runs | read_record(folder / "run.json", RunRecord)["settings"]
         return cls(
@@ -66,18 +68,18 @@ class RecordedRun:
         )
 
     @property
-    def about(self) -> dict[str, Any]:
-        """The values of the first columns of its rows."""
+    def run_values(self) -> dict[str, Any]:
+        """The values of the first columns of the run's rows."""
         return {"experiment": self.experiment, "run": self.run, "part": self.part}
 
-    def pairs(self) -> Iterator[Market]:
-        """Read one gateway and engine after the other: each pair is an instrument."""
+    def markets(self) -> Iterator[Market]:
+        """Yield the market of each pair of gateway and engine; the pair's number is the instrument."""
         for pair in range(1, MAX_PAIRS + 1):
             if (self.folder / f"{named('orders', pair)}.bin").exists():
                 yield self._read(pair)
 
     def _read(self, pair: int) -> Market:
-        """Read a pair's streams. MalformedMessage or ValueError, a sentence, if they are damaged or do not agree."""
+        """Return the market of a pair from its streams. ValueError if they are damaged or contradict each other."""
         orders_file = self.folder / f"{named('orders', pair)}.bin"
         answers_file = self.folder / f"{named('answers', pair)}.bin"
         due_file = due_path(orders_file)
@@ -92,13 +94,23 @@ class RecordedRun:
             ends = self._ends(orders, answers)
         except (MalformedMessage, ValueError, OSError) as error:
             raise ValueError(f"the streams in {self.folder} give no events: {error}") from None
-        return Market(pair, orders.view(LAYOUTS[Order].dtype), due_ns, answers, ends, self.max_price)
+        return Market(
+            instrument=pair,
+            orders=orders.view(LAYOUTS[Order].dtype),
+            due_ns=due_ns,
+            answers=answers,
+            ends=ends,
+            max_price=self.max_price,
+        )
 
     def _ends(self, orders: Bytes, answers: Bytes) -> Longs:
-        """Return where in the answers those to each order end, by matching the orders again."""
-        # Each order is a frame of its own. With packing, the engine puts all answers to a frame into one frame.
+        """Return, for each order, the offset at which its answers end. The orders are matched again for this.
+
+        ValueError if the answers are not those of the matching engine.
+        """
+        # Each order is a frame. With packing, the engine puts all answers to a frame into one frame.
         engine = MatchingEngine(OrderBook(self.max_price, self.policy), packing=2)
-        frames = FrameBatch(ANSWER_BYTES // 5, ANSWER_BYTES)
+        frames = FrameBatch(ANSWER_BYTES // SMALLEST_ANSWER, ANSWER_BYTES)
         ends = []
         position = 0
         for batch in batches(orders, cut(orders)):
@@ -119,34 +131,37 @@ class RecordedRun:
 
 @dataclass(frozen=True)
 class EventRows:
-    """Makes the rows of one table from recorded runs, by number. A worker of Spark receives this object alone."""
+    """Makes the rows of one table from recorded runs. A worker of Spark receives only this object."""
 
     table: str
     runs: tuple[RecordedRun, ...]
 
     def __call__(self, _partition: int, numbers: Any) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the runs with these numbers, which count from 1."""
         for number in numbers:
             run = self.runs[number - 1]
-            for market in run.pairs():
-                yield from event_rows(self.table, market, **run.about).to_batches(max_chunksize=ROWS)
+            for market in run.markets():
+                yield from event_rows(self.table, market, **run.run_values).to_batches(max_chunksize=ROWS)
 
 
 def event_tables(spark: SparkSession, sources: Sequence[RunSource], parts: Sequence[int]) -> dict[str, DataFrame]:
-    """Return the tables of these runs' events; a partition is a run."""
+    """Return the tables of these runs' events; a run is a partition. `parts` has the part of each run."""
     from spark.sessions.partitions import each_number
 
     folders = [source.spool.parent.resolve() for source in sources]
-    runs = tuple(
-        RecordedRun.of(folder, *source.name, part) for folder, source, part in zip(folders, sources, parts, strict=True)
-    )
-    return {
-        name: each_number(spark, len(runs), EventRows(name, runs), schema, len(runs))
-        for name, (schema, _) in TABLES.items()
-    }
+    runs = []
+    for folder, source, part in zip(folders, sources, parts, strict=True):
+        experiment, run = source.name
+        runs.append(RecordedRun.of(folder, experiment, run, part))
+    tables = {}
+    for name, table in TABLES.items():
+        rows = EventRows(name, tuple(runs))
+        tables[name] = each_number(spark, len(runs), rows, table.schema, len(runs))
+    return tables
 
 
 def write_events(folder: Path) -> Path:
-    """Write a file for each table to FOLDER/events, without a JVM; each appears whole. UserError if that fails."""
+    """Write a file for each table to FOLDER/events, and return this folder. No file is ever seen in part. UserError."""
     from spark.run_facts import experiment_of
 
     run = RecordedRun.of(folder, experiment_of(folder), folder.name)
@@ -155,11 +170,12 @@ def write_events(folder: Path) -> Path:
         events.mkdir(exist_ok=True)
         with ExitStack() as files:
             writers = {}
-            for name, (schema, _) in TABLES.items():
+            for name, table in TABLES.items():
                 file = files.enter_context(whole_file(events / f"{name}.parquet"))
-                columns = schema.remove(schema.get_field_index("part"))  # `part` tells the runs of one table apart
-                writers[name] = files.enter_context(pq.ParquetWriter(file, columns))
-            for market in run.pairs():
+                # `part` distinguishes the runs of one table; here a table has one run.
+                schema = table.schema.remove(table.schema.get_field_index("part"))
+                writers[name] = files.enter_context(pq.ParquetWriter(file, schema))
+            for market in run.markets():
                 for name, writer in writers.items():
-                    writer.write_table(event_rows(name, market, **run.about).drop_columns("part"), ROWS)
+                    writer.write_table(event_rows(name, market, **run.run_values).drop_columns("part"), ROWS)
     return events

@@ -1,1 +1,1 @@
-"""Many instruments, matched without a broker: here or by Spark, whose executors run the very same function."""
+"""`exchange simulate`: matches many instruments without messaging, in this process or in executors of Spark."""

@@ -1,8 +1,8 @@
 """The events of a part as Parquet files in memory, in the columns of recorded runs' events.
 
-    Block ──▶ Market ──▶ rows of each table ──▶ a Parquet file every ROWS_A_FILE rows ──▶ whoever writes it
+    Block ──▶ Market ──▶ rows of each table ──▶ a Parquet file for every ROWS_A_FILE rows ──▶ this process or Spark
 
-Spark's own writer takes rows one by one, five times slower; so it is given whole files (`on_spark`).
+Spark gets whole files (see `on_spark`), since its own Parquet writer takes single rows and is five times slower.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from exchange_simulation.experiments.simulate.simulation import Block
 from exchange_simulation.launching.errors import UserError
 
 BLOCK_ORDERS = 1 << 15
-"""Orders of a block: Arrow's calls cost the same for a few rows as for ten thousand."""
+"""Orders of a block. A block is large, since an Arrow call takes as long for a few rows as for ten thousand."""
 ROWS_A_GROUP = 1 << 20
+"""Rows of a row group of a Parquet file."""
 ROWS_A_FILE = 1 << 22
-"""Rows of a file, which passes through memory as a whole: some 20 MB."""
+"""Rows of a Parquet file: some 20 MB, which are held in memory as a whole."""
 NS = 1_000_000_000
 RESERVED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{\[\]^]""")
 """The characters that Hive and Spark escape in the name of a partition's folder."""
@@ -34,12 +35,12 @@ ENCODING: dict[str, Any] = {
     "use_dictionary": ["run", "instrument", "clock", "side", "aggressor", "price", "volume", "bid", "ask"],
     "column_encoding": dict.fromkeys(("sequence", "time_ns", "id", "resting_id", "incoming_id"), "DELTA_BINARY_PACKED"),
 }
-"""How pyarrow writes the columns of all tables; it ignores those that a table does not have."""
+"""How pyarrow writes the columns of all tables. It ignores the names of columns that a table lacks."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WantedEvents:
-    """Which tables of events to make, of which run, and how many orders a second each instrument gets."""
+    """The tables of events to make, the name of the run, and the rate of each instrument's orders."""
 
     tables: tuple[str, ...]
     run: str
@@ -53,15 +54,16 @@ class WantedEvents:
 
 
 class TableFile(NamedTuple):
-    """A whole Parquet file: the name says the part that made it, its number there, and its rows."""
+    """A whole Parquet file."""
 
     table: str
     file: str
+    """The file's name: PART-NUMBER-ROWS, with the part that made it, its number in that part, and its rows."""
     content: bytes
 
 
 class WrittenTable(NamedTuple):
-    """The size of a table's part that was written."""
+    """The size of the files that were written to a table."""
 
     files: int
     rows: int
@@ -69,23 +71,25 @@ class WrittenTable(NamedTuple):
 
 
 def hidden_folder(events: WantedEvents) -> str:
-    """Return the folder that holds the files until all are written; readers of tables ignore it."""
+    """Return the folder that holds the files until all are written. Readers of tables ignore this folder."""
     return f".simulated-{events.folder}"
 
 
-def refuse_existing(events: WantedEvents, tables: str, there: Sequence[str]) -> None:
-    """Raise UserError if the tables hold rows of a run of this name; `there` are the tables that do."""
-    if there:
-        raise UserError(f"{tables} holds {there[0]} of {events.run} already: choose another --name, or other --tables")
+def refuse_existing(events: WantedEvents, tables: str, tables_with_run: Sequence[str]) -> None:
+    """Raise UserError if `tables_with_run`, the tables that already have rows of a run of this name, has any."""
+    if tables_with_run:
+        first = tables_with_run[0]
+        raise UserError(f"{tables} holds {first} of {events.run} already: choose another --name, or other --tables")
 
 
-def rows_in(name: str) -> int:
-    """Return the rows of the file, as its name says."""
-    return int(name.rsplit("-", 1)[1])
+def rows_in(file: str) -> int:
+    """Return the number of rows from the name of a TableFile, PART-NUMBER-ROWS."""
+    _, _, rows = file.split("-")
+    return int(rows)
 
 
 class EventFiles:
-    """Gathers the events of a part's instruments, one after the other, and gives a file when it is full."""
+    """Collects the events of a part's instruments, one after the other, and yields each file when it is full."""
 
     def __init__(self, events: WantedEvents, part: int, max_price: int) -> None:
         self._events = events
@@ -94,10 +98,10 @@ class EventFiles:
         self._open: dict[str, _OpenFile] = {}
         self._files = 0
         self._answers = 0
-        """The number of answers of the instrument so far."""
+        """The number of answers of the current instrument so far."""
 
     def add(self, block: Block) -> Iterator[TableFile]:
-        """Take the events of an instrument's next block."""
+        """Add the events of an instrument's next block; yield the files that became full."""
         if block.first == 0:
             self._answers = 0
         market = self._market(block)
@@ -106,19 +110,19 @@ class EventFiles:
             yield from self._add(table, event_rows(table, market, run=self._events.run))
 
     def finish(self) -> Iterator[TableFile]:
-        """Give the files that are not full."""
+        """Yield the last file of each table."""
         for table in tuple(self._open):
             yield self._closed(table)
 
     def _market(self, block: Block) -> Market:
-        """Return the streams of a block; the orders of an instrument are due one after the other, from 0 on."""
+        """Return the orders and answers of a block. The orders are due at the rate of the events, from 0 on."""
         orders = block.orders.view(LAYOUTS[Order].dtype)
         count = block.answers.count
-        numbers = np.arange(block.first, block.first + len(orders))
+        indexes = np.arange(block.first, block.first + len(orders))
         return Market(
             instrument=block.instrument,
             orders=orders,
-            due_ns=(numbers * (NS / self._events.orders_per_s)).astype(np.int64),
+            due_ns=(indexes * (NS / self._events.orders_per_s)).astype(np.int64),
             answers=block.answers.span(0, count),
             ends=block.answers.offsets[1 : count + 1],
             max_price=self._max_price,
@@ -127,6 +131,7 @@ class EventFiles:
         )
 
     def _add(self, table: str, rows: pa.Table) -> Iterator[TableFile]:
+        """Add rows to the open file of a table; yield the file if it is full."""
         if not rows.num_rows:
             return
         if table not in self._open:
@@ -137,13 +142,15 @@ class EventFiles:
             yield self._closed(table)
 
     def _closed(self, table: str) -> TableFile:
+        """Close the open file of a table, and return it."""
         file = self._open.pop(table)
         self._files += 1
-        return TableFile(table, f"{self._part:06}-{self._files:06}-{file.rows}", file.close())
+        name = f"{self._part:06}-{self._files:06}-{file.rows}"
+        return TableFile(table=table, file=name, content=file.close())
 
 
 class _OpenFile:
-    """A Parquet file in memory, whose rows wait until they are a group."""
+    """A Parquet file in memory. Rows are collected until they make a row group."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._sink = pa.BufferOutputStream()

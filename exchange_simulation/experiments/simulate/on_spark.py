@@ -1,11 +1,11 @@
-"""A simulation on Spark: a part is a partition, whose executor makes Parquet files and gives them to Spark.
+"""A simulation on Spark. A part is a partition; the executor makes whole Parquet files, and Spark writes them.
 
     numbers of instruments ──▶ executors ── MatchPart ──▶ files as bytes ─┬─▶ Spark's writer, to any file system
                                                                          └─▶ rows of instruments, to this process
 
-Spark's Parquet writer takes rows one by one; its writer of text takes a file's bytes as they are, and ends each with
-`lineSep`. So we drop the last four bytes of a Parquet file, and `lineSep` puts them back. docs/decisions/0010-spark.md
-has the figures.
+Spark's text writer writes the files. It writes the bytes of a row unchanged and `lineSep` after each row. So the last
+four bytes of each Parquet file are removed, and `lineSep` adds them again. Spark's Parquet writer takes single rows and
+is slower: docs/decisions/0010-spark.md has the figures.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from exchange_simulation.experiments.simulate.parts import (
     Matched,
     MatchPart,
     OnParts,
-    in_order,
-    of_files,
+    rows_of_files,
+    sorted_rows,
 )
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.interrupts import beside, ended_as_by_ctrl_c
@@ -47,20 +47,23 @@ from spark.sessions.java import find_java
 from spark.sessions.partitions import collect, each_number, finished_partitions, job_errors
 from spark.sessions.session import open_session
 
-LOOK_EVERY_S = 1.0
 MAGIC = "PAR1"
 """The last bytes of a Parquet file."""
 WRITING = {"spark.sql.maxConcurrentOutputFileWriters": "8"}
-"""Without it, Spark sorts a part's files by their folders before it writes the first."""
+"""With this setting, Spark writes each file when it comes, and does not first sort a part's files by their folders."""
 CORES = 2
-"""The cores that load their kernels before the clock starts; further ones load them in their first part."""
+"""The number of cores that load their kernels before the clock starts. Further cores load them in their first part."""
+LOOK_EVERY_S = 1.0
+"""The time between two reports of the number of finished parts."""
 
 
 def match_on_spark(
     master: str, work: MatchPart, parts: int, on_parts: OnParts, tables: str | None, settings: Mapping[str, str]
 ) -> Matched:
-    """Match all parts; events go into `tables`. ClickException if Spark gives up, UserError if there is no Spark."""
-    start_s, instruments = time.monotonic(), work.simulation.instruments
+    """Match all parts, and write events into `tables`. ClickException if Spark fails, UserError without a Spark."""
+    start_s = time.monotonic()
+    instruments = work.simulation.instruments
+    written: dict[str, WrittenTable] = {}
     try:
         java = find_java()
         with open_session(master, java=java, settings={**WRITING, **settings}) as spark:
@@ -70,66 +73,89 @@ def match_on_spark(
             with _cancelled_by_signals(), _counting_parts(spark, on_parts):
                 files = each_number(spark, instruments, work, FILES, parts)
                 if work.events and tables:
-                    found, written = _written(spark, files, work.events, tables)
+                    rows, written = _write(spark, files, work.events, tables)
                 else:
-                    found, written = of_files(collect(files)["content"].to_pylist()), {}
+                    rows = rows_of_files(collect(files)["content"].to_pylist())
             matching_s = time.monotonic() - ready_s
     except SparkUnavailableError as error:
         raise UserError(str(error)) from error
     except SparkError as error:
         raise click.ClickException(str(error)) from error
-    return Matched(found, ready_s - start_s, matching_s, written, tuple(filter(None, [java.note])))
+    return Matched(
+        rows=rows,
+        start_up_s=ready_s - start_s,
+        matching_s=matching_s,
+        written=written,
+        notes=(java.note,) if java.note else (),
+    )
 
 
-def _written(
+def _write(
     spark: SparkSession, files: DataFrame, events: WantedEvents, tables: str
 ) -> tuple[pa.Table, dict[str, WrittenTable]]:
-    """Write the files; return the rows of all instruments, and what was written by table."""
+    """Write the files; return the rows of all instruments, and the size of each table that was written."""
     with job_errors(f"Spark could not write {tables}"):
         folder = dataset_folder(spark, tables)
         refuse_older(folder)
-        refuse_existing(events, tables, [name for name in events.tables if folder.files(f"{name}/{events.folder}")])
+        tables_with_run = [name for name in events.tables if folder.files(f"{name}/{events.folder}")]
+        refuse_existing(events, tables, tables_with_run)
         hidden = hidden_folder(events)
         try:
-            content = fn.expr(f"substr(content, 1, length(content) - {len(MAGIC)})").cast("string").alias("content")
-            rows = files.select("table", "file", content).write.partitionBy("table", "file")
-            rows.option("lineSep", MAGIC).option("compression", "none").text(folder.path(f"{hidden}/written"))
-            numbers = spark.read.parquet(folder.pattern(f"{hidden}/written/table={INSTRUMENTS}") + "/*/*").toArrow()
-            return in_order(numbers), _placed(spark, folder, events)
+            without_magic = fn.expr(f"substr(content, 1, length(content) - {len(MAGIC)})")
+            content = without_magic.cast("string").alias("content")
+            writer = files.select("table", "file", content).write.partitionBy("table", "file")
+            writer.option("lineSep", MAGIC).option("compression", "none").text(folder.path(f"{hidden}/written"))
+            files_of_rows = folder.pattern(f"{hidden}/written/table={INSTRUMENTS}") + "/*/*"
+            rows = sorted_rows(spark.read.parquet(files_of_rows).toArrow())
+            return rows, _move_into_tables(spark, folder, events)
         finally:
             folder.remove(hidden)
 
 
-def _placed(spark: SparkSession, folder: DatasetFolder, events: WantedEvents) -> dict[str, WrittenTable]:
-    """Number the files of each table, and give each table's folder its name at once. DatasetUnreadableError."""
-    hidden, written = hidden_folder(events), {}
+def _move_into_tables(spark: SparkSession, folder: DatasetFolder, events: WantedEvents) -> dict[str, WrittenTable]:
+    """Number the files of each table, check their rows, and move each table's folder to its place as a whole.
+
+    Returns the size of each table. DatasetUnreadableError if rows are missing.
+    """
+    hidden = hidden_folder(events)
+    written = {}
     for table in events.tables:
-        place, files = f"{table}/{events.folder}", folder.files(f"{hidden}/written/table={table}")
+        run_folder = f"{table}/{events.folder}"
+        files = folder.files(f"{hidden}/written/table={table}")
         for number, file in enumerate(files):
-            folder.rename(file, f"{hidden}/{place}/part-{number}.parquet")
+            folder.rename(file, f"{hidden}/{run_folder}/part-{number}.parquet")
+        # Spark wrote each file to .../table=TABLE/file=PART-NUMBER-ROWS/NAME.
         rows = sum(rows_in(file.split("/")[-2]) for file in files)
-        there = spark.read.parquet(folder.pattern(f"{hidden}/{place}") + "/*").count() if files else 0
-        if there != rows:
-            raise DatasetUnreadableError(f"{folder.url} holds {there:,} of the {rows:,} rows of {table} written to it")
-        written[table] = WrittenTable(len(files), rows, folder.size(f"{hidden}/{place}"))
-    for table, about in written.items():
-        if about.files:
+        readable_rows = 0
+        if files:
+            readable_rows = spark.read.parquet(folder.pattern(f"{hidden}/{run_folder}") + "/*").count()
+        if readable_rows != rows:
+            raise DatasetUnreadableError(
+                f"{folder.url} holds {readable_rows:,} of the {rows:,} rows of {table} written to it"
+            )
+        written[table] = WrittenTable(files=len(files), rows=rows, bytes=folder.size(f"{hidden}/{run_folder}"))
+    for table, size in written.items():
+        if size.files:
             folder.rename(f"{hidden}/{table}/{events.folder}", f"{table}/{events.folder}")
     return written
 
 
 def _cancelled_by_signals() -> contextlib.AbstractContextManager[None]:
-    """Let signals call pyspark's own handler, which cancels the job; otherwise we would wait for the job's end."""
+    """Let signals call pyspark's handler, which cancels the job. Otherwise a signal takes effect at the job's end."""
     handler = signal.getsignal(signal.SIGINT)
     return ended_as_by_ctrl_c(handler) if callable(handler) else contextlib.nullcontext()
 
 
 def _counting_parts(spark: SparkSession, on_parts: OnParts) -> contextlib.AbstractContextManager[None]:
-    """Report the most parts that were finished so far, once a second, from a thread; later jobs have fewer parts."""
+    """Report the number of finished parts once a second, from a thread.
 
-    def look(is_over: threading.Event) -> None:
-        most = 0
+    The number never falls: the jobs that later check the files have fewer parts, and are not counted.
+    """
+
+    def report(is_over: threading.Event) -> None:
+        most_finished = 0
         while not is_over.wait(LOOK_EVERY_S):
-            on_parts(most := max(most, finished_partitions(spark)))
+            most_finished = max(most_finished, finished_partitions(spark))
+            on_parts(most_finished)
 
-    return beside(look)
+    return beside(report)

@@ -1,7 +1,6 @@
-"""Parts of a simulation: each is some instruments, matched one after the other, in this process or by Spark.
+"""Parts of a simulation. A part matches some of the instruments one after the other, in this process or in Spark.
 
-A part gives the row of each of its instruments. All rows stand in instruments.parquet, and simulation.json has their
-sums.
+A part yields the rows of its instruments. instruments.parquet has the rows of all parts, simulation.json their sums.
 """
 
 from __future__ import annotations
@@ -33,23 +32,24 @@ from exchange_simulation.launching.errors import cannot_write, writing
 from exchange_simulation.launching.files import whole_file
 
 OnParts = Callable[[int], None]
-"""A function that is called now and then with the number of finished parts."""
+"""A function that is called repeatedly with the number of finished parts so far."""
 ROWS_FILE = "instruments.parquet"
-"""A row for each instrument, in types that every reader of Parquet has."""
-TEXTS = ("orders_xxh64", "answers_xxh64")
-SMALL = ("bid", "ask")
-"""Columns that are null if the book's side is empty."""
-
-SUMS = tuple(name for name in InstrumentRow._fields if name not in {"instrument", "seed", *SMALL, *TEXTS})
-"""Columns whose sum over instruments means something."""
-SPREAD = ("orders", "trades", "volume_traded")
-"""Columns that the record gives as the least, the median and the most of an instrument."""
+"""The file with a row for each instrument. Its column types are known to every reader of Parquet."""
+CHECKSUM_COLUMNS = ("orders_xxh64", "answers_xxh64")
+PRICE_COLUMNS = ("bid", "ask")
+"""The best prices, which are null if the side of the book is empty."""
+SUM_COLUMNS = tuple(
+    name for name in InstrumentRow._fields if name not in {"instrument", "seed", *PRICE_COLUMNS, *CHECKSUM_COLUMNS}
+)
+"""Columns of which the record has the sum over instruments."""
+SPREAD_COLUMNS = ("orders", "trades", "volume_traded")
+"""Columns of which the record has the least, the median and the highest value of an instrument."""
 
 
 def _field(name: str) -> pa.Field:
-    if name in TEXTS:
+    if name in CHECKSUM_COLUMNS:
         return pa.field(name, pa.string(), nullable=False)
-    if name in SMALL:
+    if name in PRICE_COLUMNS:
         return pa.field(name, pa.int32(), nullable=True)
     return pa.field(name, pa.int64(), nullable=False)
 
@@ -59,48 +59,53 @@ SCHEMA = pa.schema([_field(name) for name in InstrumentRow._fields])
 
 @dataclass(frozen=True)
 class Matched:
-    """A matched simulation: every instrument's row, and the time before and after the first order."""
+    """A matched simulation."""
 
     rows: pa.Table
+    """A row for each instrument."""
     start_up_s: float
+    """The time before the first order was matched."""
     matching_s: float
     written: Mapping[str, WrittenTable] = field(default_factory=dict)
-    """The tables of events."""
+    """The tables of events, by name."""
     notes: tuple[str, ...] = ()
     """Sentences for the user."""
 
     def write(self, folder: Path) -> None:
+        """Write the rows to ROWS_FILE in the folder."""
         with writing(folder / ROWS_FILE), whole_file(folder / ROWS_FILE) as file:
             pq.write_table(self.rows, file, compression="zstd")
 
     @property
     def totals(self) -> dict[str, int]:
-        return {name: pc.sum(self.rows[name]).as_py() for name in SUMS}
+        return {name: pc.sum(self.rows[name]).as_py() for name in SUM_COLUMNS}
 
     @property
     def spread(self) -> dict[str, dict[str, float]]:
-        return {name: _spread(self.rows[name]) for name in SPREAD}
+        return {name: _spread(self.rows[name]) for name in SPREAD_COLUMNS}
 
     @property
     def checksums(self) -> dict[str, str]:
-        """The sums of all instruments' checksums modulo 2^64, which do not depend on their order."""
-        sums = {name: sum(int(text, 16) for text in self.rows[name].to_pylist()) % 2**64 for name in TEXTS}
-        return {
-            "hash": f"sum of {NAME}",
-            **{name.removesuffix(f"_{NAME}"): f"{total:016x}" for name, total in sums.items()},
-        }
+        """The sums of all instruments' checksums modulo 2^64. They do not depend on the order of the instruments."""
+        checksums = {"hash": f"sum of {NAME}"}
+        for column in CHECKSUM_COLUMNS:
+            total = sum(int(checksum, 16) for checksum in self.rows[column].to_pylist())
+            stream = column.removesuffix(f"_{NAME}")
+            checksums[stream] = f"{total % 2**64:016x}"
+        return checksums
 
 
 INSTRUMENTS = "instruments"
-"""The table of instruments' rows, beside those of events."""
+"""The table of the rows of instruments; all other tables are of events."""
 FILES = pa.schema([("table", pa.string()), ("file", pa.string()), ("content", pa.binary())])
+"""The columns of a TableFile as a row for Spark."""
 
 
 @dataclass(frozen=True)
 class MatchPart:
-    """Matches a part, and gives whole Parquet files: rows of its instruments, and the events that are asked for.
+    """Matches a part, and yields whole Parquet files: rows of its instruments, and the wanted events.
 
-    An executor of Spark receives this object, and nothing else.
+    An executor of Spark receives only this object.
     """
 
     simulation: Simulation
@@ -112,14 +117,14 @@ class MatchPart:
             yield pa.RecordBatch.from_pylist([file._asdict()], FILES)
 
     def warm_up(self, _part: int, instruments: Iterable[int]) -> Iterator[pa.RecordBatch]:
-        """Match a few orders as a part would, so that everything is loaded before the clock starts."""
+        """Match a few orders for each instrument, so that all kernels are loaded before the clock starts."""
         small = replace(self, simulation=replace(self.simulation, instruments=1, orders=1_000))
         for _ in instruments:
             list(small(0, [1]))
         yield pa.RecordBatch.from_pylist([], FILES)
 
     def files(self, part: int, instruments: Iterable[int]) -> Iterator[TableFile]:
-        """Match the instruments of a part; yield files of events as they are full, and the file of rows last."""
+        """Match the instruments of a part. Yields each file of events when it is full, and the file of rows last."""
         rows: list[InstrumentRow] = []
         event_files = None
         if self.events:
@@ -135,11 +140,11 @@ class MatchPart:
                     yield from event_files.add(block_or_row)
         if event_files:
             yield from event_files.finish()
-        yield TableFile(INSTRUMENTS, f"{part:06}-000000-{len(rows)}", as_file(rows))
+        yield TableFile(table=INSTRUMENTS, file=f"{part:06}-000000-{len(rows)}", content=file_of_rows(rows))
 
 
 def match_in_this_process(work: MatchPart, parts: int, on_parts: OnParts, tables: Path | None) -> Matched:
-    """Match all parts, one after the other; events go into `tables`."""
+    """Match all parts, one after the other, and write events into `tables`."""
     instruments = work.simulation.instruments
     files_of_rows = []
     start_s = time.monotonic()
@@ -147,29 +152,40 @@ def match_in_this_process(work: MatchPart, parts: int, on_parts: OnParts, tables
     ready_s = time.monotonic()
     with _written_here(work.events, tables) as writer:
         for part in range(parts):
-            for file in work.files(part, numbers_of(part, parts, instruments)):
+            for file in work.files(part, instruments_of_part(part, parts, instruments)):
                 if file.table == INSTRUMENTS:
                     files_of_rows.append(file.content)
                 elif writer:
                     writer.write(file)
             on_parts(part + 1)
-    rows = of_files(files_of_rows)
+    rows = rows_of_files(files_of_rows)
     matching_s = time.monotonic() - ready_s
-    return Matched(rows, ready_s - start_s, matching_s, writer.written if writer else {})
+    return Matched(
+        rows=rows,
+        start_up_s=ready_s - start_s,
+        matching_s=matching_s,
+        written=writer.written if writer else {},
+    )
 
 
-def numbers_of(part: int, parts: int, instruments: int) -> range:
-    """Return the numbers of a part's instruments, cut as Spark would cut them."""
-    return range(1 + part * instruments // parts, 1 + (part + 1) * instruments // parts)
+def instruments_of_part(part: int, parts: int, instruments: int) -> range:
+    """Return the numbers of a part's instruments, from 1 on. Spark divides a range into the same parts."""
+    first = 1 + part * instruments // parts
+    end = 1 + (part + 1) * instruments // parts
+    return range(first, end)
 
 
 @contextlib.contextmanager
 def _written_here(events: WantedEvents | None, tables: Path | None) -> Iterator[_Writer | None]:
-    """Write files out of sight; each table's folder gets its name at once, after the last."""
+    """Yield a writer of events, None if no events are wanted. At the end move each table's folder to its place.
+
+    The files are written to a hidden folder first, so that readers never see a part of them.
+    """
     if events is None or tables is None:
         yield None
         return
-    refuse_existing(events, str(tables), [name for name in events.tables if (tables / name / events.folder).exists()])
+    tables_with_run = [name for name in events.tables if (tables / name / events.folder).exists()]
+    refuse_existing(events, str(tables), tables_with_run)
     hidden = tables / hidden_folder(events)
     try:
         writer = _Writer(hidden, events)
@@ -184,7 +200,7 @@ def _written_here(events: WantedEvents | None, tables: Path | None) -> Iterator[
 
 
 class _Writer:
-    """Writes the files of each table, numbered, into a folder of this machine."""
+    """Writes numbered files of each table into a folder of this machine."""
 
     def __init__(self, folder: Path, events: WantedEvents) -> None:
         self._folder = folder
@@ -193,12 +209,16 @@ class _Writer:
             (folder / table).mkdir(parents=True)
 
     def write(self, file: TableFile) -> None:
-        files, rows, size = self.written[file.table]
-        (self._folder / file.table / f"part-{files}.parquet").write_bytes(file.content)
-        self.written[file.table] = WrittenTable(files + 1, rows + rows_in(file.file), size + len(file.content))
+        written = self.written[file.table]
+        (self._folder / file.table / f"part-{written.files}.parquet").write_bytes(file.content)
+        self.written[file.table] = WrittenTable(
+            files=written.files + 1,
+            rows=written.rows + rows_in(file.file),
+            bytes=written.bytes + len(file.content),
+        )
 
 
-def as_file(rows: Iterable[InstrumentRow]) -> bytes:
+def file_of_rows(rows: Iterable[InstrumentRow]) -> bytes:
     """Return the rows as a Parquet file."""
     sink = pa.BufferOutputStream()
     pq.write_table(pa.Table.from_pylist([row._asdict() for row in rows], SCHEMA), sink)
@@ -206,17 +226,19 @@ def as_file(rows: Iterable[InstrumentRow]) -> bytes:
     return content
 
 
-def of_files(files: Iterable[bytes]) -> pa.Table:
-    """Return the whole table, sorted by instrument, from files of `as_file`."""
-    return in_order(pa.concat_tables(pq.read_table(pa.BufferReader(file), schema=SCHEMA) for file in files))
+def rows_of_files(files: Iterable[bytes]) -> pa.Table:
+    """Return the rows of all files that `file_of_rows` made, sorted by instrument."""
+    tables = [pq.read_table(pa.BufferReader(file), schema=SCHEMA) for file in files]
+    return sorted_rows(pa.concat_tables(tables))
 
 
-def in_order(rows: pa.Table) -> pa.Table:
+def sorted_rows(rows: pa.Table) -> pa.Table:
+    """Return the rows sorted by instrument, in the types of SCHEMA."""
     return rows.cast(SCHEMA).sort_by("instrument").combine_chunks()
 
 
 def _spread(column: pa.ChunkedArray) -> dict[str, float]:
-    """Return the least, the median and the most of a column."""
+    """Return the least, the median and the highest value of a column."""
     least_and_most = pc.min_max(column).as_py()
     median = pc.quantile(column, 0.5)[0].as_py()
     return {"min": least_and_most["min"], "median": median, "max": least_and_most["max"]}

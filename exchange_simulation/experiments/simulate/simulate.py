@@ -1,10 +1,11 @@
-"""`exchange simulate`: from its options to a folder with tables and, written last, simulation.json."""
+"""`exchange simulate`: matches a simulation, writes its tables and then simulation.json, and shows the result."""
 
 from __future__ import annotations
 
 import contextlib
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from math import ceil
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -29,13 +30,13 @@ from exchange_simulation.reports.tables import FoldingTable, indented, key, plai
 
 FILE = "simulation.json"
 MARKET = "market"
-"""The folder of the tables of events."""
+"""The default folder of the tables of events, in the simulation's folder."""
 ORDERS_PER_S = 1_000.0
 TITLES = {"orders": "orders", "trades": "trades", "volume_traded": "lots traded"}
 ORDERS_A_PART = 20_000_000
-"""Half a second of work, so that handing out a part costs little in comparison."""
+"""Orders of a part by default. They take about half a second, much longer than the start of a part."""
 LEAST_PARTS = 8
-"""Enough parts for a slower or busy core to take fewer."""
+"""The least number of parts by default. With several parts for each core, a slow or busy core can take fewer."""
 
 
 def simulate(
@@ -51,28 +52,28 @@ def simulate(
     settings: Mapping[str, str] = MappingProxyType({}),
     as_json: bool,
 ) -> int:
-    """Make a simulation, and `tables` of its `events`; `settings` are Spark's. Returns the exit code, 0.
+    """Match a simulation, and write its `events` into `tables`. `settings` are Spark's. Returns the exit code, 0.
 
-    A simulation that fails or is interrupted leaves no folder.
+    If the simulation fails or is interrupted, its folder is removed.
     """
     parts = settled_parts(simulation, partitions)
     warn_of_prices(simulation.prices, simulation.max_price)
     folder = new_run_folder(Path(results), name or dated_name("simulate"))
     with ended_as_by_ctrl_c(), _removed_on_failure(folder):
-        known = _known(folder, simulation, master, parts)
-        place = None
+        header = _record_header(folder, simulation, master, parts)
+        tables_url = None
         wanted = None
         if events:
-            place = _place(tables or str(folder / MARKET), master)
+            tables_url = _tables_url(tables or str(folder / MARKET), master)
             wanted = WantedEvents(tables=tuple(events), run=folder.name, orders_per_s=orders_per_s)
         with _parts_bar(parts, simulation.orders) as on_parts:
-            matched = _match(master, MatchPart(simulation, wanted), parts, on_parts, place, settings)
-        record = {**known, **_results(matched, simulation)}
+            matched = _match(master, MatchPart(simulation, wanted), parts, on_parts, tables_url, settings)
+        record = {**header, **_results(matched, simulation)}
         if wanted:
             record["events"] = {
-                "tables": place,
+                "tables": tables_url,
                 "orders_per_s": orders_per_s,
-                **{table: about._asdict() for table, about in matched.written.items()},
+                **{table: size._asdict() for table, size in matched.written.items()},
             }
         matched.write(folder)
         write_json(folder / FILE, record)
@@ -82,8 +83,8 @@ def simulate(
     return 0
 
 
-def _known(folder: Path, simulation: Simulation, master: str, parts: int) -> dict[str, Any]:
-    """Return the part of the record that is known before the start."""
+def _record_header(folder: Path, simulation: Simulation, master: str, parts: int) -> dict[str, Any]:
+    """Return the fields of the record that are known before the start."""
     return {
         "schema": SCHEMA,
         "name": folder.name,
@@ -97,8 +98,8 @@ def _known(folder: Path, simulation: Simulation, master: str, parts: int) -> dic
     }
 
 
-def _place(tables: str, master: str) -> str:
-    """Return the place of the tables: a URL, or an absolute path, since executors have other working directories."""
+def _tables_url(tables: str, master: str) -> str:
+    """Return the URL of the tables, or their absolute path, since executors have other working directories."""
     local = local_path(tables)
     if local is None:
         if master == "none":
@@ -112,7 +113,7 @@ def _place(tables: str, master: str) -> str:
 
 @contextlib.contextmanager
 def _parts_bar(parts: int, orders: int) -> Iterator[OnParts]:
-    """Show a bar on stderr; it counts orders, since every part has about the same number of them."""
+    """Show a progress bar of orders on stderr. All parts have about the same number of orders."""
     with counting("simulate", orders, f" of {orders:,} orders", "matched") as on_orders:
 
         def on_parts(done: int) -> None:
@@ -137,6 +138,7 @@ def settled_parts(simulation: Simulation, partitions: int | None) -> int:
 def _match(
     master: str, work: MatchPart, parts: int, on_parts: OnParts, tables: str | None, settings: Mapping[str, str]
 ) -> Matched:
+    """Match in this process if the master is `none`, else on Spark. ClickException if a book needs too much memory."""
     try:
         if master == "none":
             return match_in_this_process(work, parts, on_parts, Path(tables) if tables else None)
@@ -144,7 +146,7 @@ def _match(
 
         return match_on_spark(master, work, parts, on_parts, tables, settings)
     except MemoryError as error:
-        most_orders = -(-work.simulation.orders // work.simulation.instruments)
+        most_orders = ceil(work.simulation.orders / work.simulation.instruments)
         raise click.ClickException(
             f"no memory for a book of {most_orders:,} orders; "
             "its orders rest by the million: give fewer orders, or more instruments"
@@ -152,13 +154,14 @@ def _match(
 
 
 def _results(matched: Matched, simulation: Simulation) -> dict[str, Any]:
-    """Return the record's results. ClickException if not every order of every instrument came back."""
+    """Return the record's fields about the results. ClickException if orders, instruments or rows are missing."""
     totals = matched.totals
     if totals["orders"] != simulation.orders or matched.rows.num_rows != simulation.instruments:
         raise click.ClickException(f"{totals['orders']:,} of {simulation.orders:,} orders came back matched")
-    for table, about in matched.written.items():
-        if table in totals and table != "trades" and about.rows != totals[table]:  # its total counts messages
-            raise click.ClickException(f"{about.rows:,} of {totals[table]:,} {table} were written")
+    for table, size in matched.written.items():
+        # `trades` has no such check: its total counts messages, of which there are two or more for a row.
+        if table in totals and table != "trades" and size.rows != totals[table]:
+            raise click.ClickException(f"{size.rows:,} of {totals[table]:,} {table} were written")
     return {
         "totals": totals,
         "per_instrument": matched.spread,
@@ -173,6 +176,7 @@ def _results(matched: Matched, simulation: Simulation) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _removed_on_failure(folder: Path) -> Iterator[None]:
+    """Remove the folder if the body fails. ClickException if it was interrupted."""
     try:
         yield
     except BaseException as error:
@@ -183,33 +187,34 @@ def _removed_on_failure(folder: Path) -> Iterator[None]:
 
 
 def _show(record: dict[str, Any], folder: Path, as_json: bool) -> None:
+    """Print the record as JSON, or its content with the paths of the tables."""
     if as_json:
         print_json(record)
         return
     show(record)
     click.echo(f"instruments: {folder / ROWS_FILE}")
-    if events := record.get("events"):
+    events = record.get("events")
+    if events:
         written = ", ".join(f"{events[table]['rows']:,} {table}" for table in TABLES if table in events)
         click.echo(f"events: {written}: {events['tables']}")
 
 
 def show(record: dict[str, Any]) -> None:
-    """Print simulation.json's content: speed, totals with their spread over instruments, checksums."""
+    """Print a simulation.json: speed, totals with their spread over instruments, checksums."""
     console = terminal()
     settings = record["settings"]
     rates = record["rates"]
     checksums = record["checksums"]
     orders = f"{settings['orders']:,} orders of {counted(settings['instruments'], 'instruments')}"
     console.print(f"{rates['orders_per_s']:,.0f} orders/s: {orders} in {rates['matching_s']:,.1f} s", markup=False)
-    console.print(
-        indented(f"{_by(record)}, seed {settings['seed']}; start-up took another {rates['start_up_s']:,.1f} s")
-    )
+    place = _matched_by(record)
+    console.print(indented(f"{place}, seed {settings['seed']}; start-up took another {rates['start_up_s']:,.1f} s"))
     console.print(_totals(record))
     console.print(f"{checksums['hash']}: orders {checksums['orders']}, answers {checksums['answers']}")
 
 
-def _by(record: dict[str, Any]) -> str:
-    """For example: one process, 8 partitions; Spark on local[2], 8 partitions."""
+def _matched_by(record: dict[str, Any]) -> str:
+    """Return where a simulation was matched. For example: one process, 8 partitions; Spark on local[2], 8 partitions"""
     matched_by = "one process" if record["master"] == "none" else f"Spark on {record['master']}"
     return f"{matched_by}, {counted(record['partitions'], 'partitions')}"
 

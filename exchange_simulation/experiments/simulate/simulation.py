@@ -1,10 +1,10 @@
-"""A simulation's settings, and one instrument matched by them, a block at a time, so memory is that of its book.
+"""A simulation's settings, and the matching of one instrument, block by block, so that memory holds only its book.
 
-    SeededOrders ── block of orders ──▶ MatchingEngine ── block of answers ──▶ events, if asked for
+    SeededOrders ── block of orders ──▶ MatchingEngine ── block of answers ──▶ events, if wanted
          └── checksum of orders              └── checksum of answers
 
-An instrument's orders are those of `exchange tape --seed`, with the seed in its row. The checksums are those of
-`exchange match`.
+`exchange tape --seed` makes the same orders from the seed in an instrument's row, and `exchange match` the same
+checksums.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from matching_engine.order_book import OrderBook
 from transports.frames import LARGEST_FRAME, FrameBatch
 
 MAX_INSTRUMENTS = 1_000_000
-"""The most instruments, since the row of each comes back to the calling process."""
+"""The most instruments. The calling process holds a row for each of them in memory."""
 BLOCK_ORDERS = 1 << 12
-"""Orders of a block: they and their answers fit into the processor's cache."""
+"""Orders of a block. They and their answers fit into the processor's cache."""
 
 Bytes = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Simulation:
-    """The settings on which the result depends; simulation.json has them as `settings`."""
+    """The settings that determine the result; `settings` in simulation.json."""
 
     instruments: int = 1_000
     orders: int = 100_000_000
-    """All instruments together."""
+    """The orders of all instruments together."""
     seed: int = 1
     prices: tuple[int, int] = USUAL_PRICES
     price_model: str = "uniform"
@@ -83,7 +83,7 @@ class InstrumentRow(NamedTuple):
 
 
 class InstrumentBook(OrderBook):
-    """A book with room for a quarter of its orders at first, so that a small instrument needs little memory."""
+    """A book that first has room for a quarter of its orders, so that a small instrument needs little memory."""
 
     def __init__(self, orders: int, max_price: int, policy: str) -> None:
         self.first_capacity = min(max(orders // 4, 64), OrderBook.first_capacity)
@@ -92,11 +92,11 @@ class InstrumentBook(OrderBook):
 
 @dataclass(frozen=True)
 class Block:
-    """Orders of an instrument and the answers to them, as bytes that are valid until the next block."""
+    """Orders of an instrument and their answers. The next block overwrites both."""
 
     instrument: int
     first: int
-    """How many orders of the instrument come before these."""
+    """The index of the block's first order among the instrument's orders."""
     orders: Bytes
     answers: FrameBatch
     """With `by_order`, a frame holds all answers to one order."""
@@ -106,7 +106,7 @@ class InstrumentMatcher:
     """Matches one instrument after the other in the same two blocks of memory."""
 
     def __init__(self, simulation: Simulation, *, by_order: bool = False, block: int = BLOCK_ORDERS) -> None:
-        """With `by_order`, all answers to an order are one frame; `block` is the number of orders in a block."""
+        """With `by_order`, a frame holds all answers to one order. `block` is the number of orders in a block."""
         self._simulation = simulation
         self._block = block
         self._packing = 2 if by_order else 1
@@ -121,30 +121,39 @@ class InstrumentMatcher:
         count = instrument_orders(settings.orders, settings.instruments, instrument)
         stream = SeededOrders(seed, settings.prices, settings.price_model)
         engine = MatchingEngine(InstrumentBook(count, settings.max_price, settings.policy), self._packing)
-        orders = StreamChecksum()
-        answers = StreamChecksum()
+        orders_checksum = StreamChecksum()
+        answers_checksum = StreamChecksum()
         for first in range(0, count, self._block):
             self._orders.count = min(self._block, count - first)
             stream.write(self._orders.buffer, first + 1, self._orders.count)
-            orders.update(self._orders.span(0, self._orders.count))
+            orders_checksum.update(self._orders.span(0, self._orders.count))
             for block in self._match_block(engine, instrument, first):
-                answers.update(block.answers.span(0, block.answers.count))
+                answers_checksum.update(block.answers.span(0, block.answers.count))
                 yield block
-        yield _row(instrument, seed, engine, orders, answers)
+        yield _row(instrument, seed, engine, orders_checksum, answers_checksum)
 
-    def _match_block(self, engine: MatchingEngine, instrument: int, before: int) -> Iterator[Block]:
-        """Match the orders of a block; yield a block whenever the answers are full, and at the end."""
+    def _match_block(self, engine: MatchingEngine, instrument: int, orders_before: int) -> Iterator[Block]:
+        """Match the orders in memory; yield a block whenever the memory for answers is full, and at the end."""
         first = 0
         stop = HandleStop.ROOM
         while stop is not HandleStop.DONE:
             self._answers.clear()
             end, stop = engine.handle(self._orders, self._answers, first)
-            yield Block(instrument, before + first, self._orders.span(first, end), self._answers)
+            yield Block(
+                instrument=instrument,
+                first=orders_before + first,
+                orders=self._orders.span(first, end),
+                answers=self._answers,
+            )
             first = end
 
 
 def _row(
-    instrument: int, seed: int, engine: MatchingEngine, orders: StreamChecksum, answers: StreamChecksum
+    instrument: int,
+    seed: int,
+    engine: MatchingEngine,
+    orders_checksum: StreamChecksum,
+    answers_checksum: StreamChecksum,
 ) -> InstrumentRow:
     """Return the result of an instrument whose orders were all matched."""
     book = engine.book
@@ -166,6 +175,6 @@ def _row(
         resting_bid_volume=bids.volume,
         bid=book.best_bid or None,
         ask=book.best_ask if book.best_ask <= book.max_price else None,
-        orders_xxh64=orders.hex,
-        answers_xxh64=answers.hex,
+        orders_xxh64=orders_checksum.hex,
+        answers_xxh64=answers_checksum.hex,
     )

@@ -37,7 +37,7 @@ EVERY_NS = 400_000_000
 
 def rows_of(folder: Path, table: str) -> pd.DataFrame:
     run = RecordedRun(folder=folder, experiment="alone", run="x", policy="price-time", max_price=999)
-    schema, _ = TABLES[table]
+    schema = TABLES[table].schema
     return pa.Table.from_batches(EventRows(table, (run,))(0, [1]), schema).to_pandas()
 
 

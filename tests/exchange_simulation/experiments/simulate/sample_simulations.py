@@ -1,4 +1,4 @@
-"""Simulations for tests: small ones, and what they come to."""
+"""Run simulations in tests, and read their results."""
 
 from __future__ import annotations
 
@@ -15,22 +15,24 @@ from tests.exchange_command import FinishedCommand
 
 
 def simulated(results: Path, *words: object) -> FinishedCommand:
-    """`exchange simulate` in this process, without Spark unless it is asked for; its record."""
-    given = ("simulate", "--json", "--results", results, "--master", "none", *words)
-    done = CliRunner().invoke(main, list(map(str, given)))
-    return FinishedCommand(done.exit_code, done.stdout, done.stderr)
+    """Run `exchange simulate` in this process, with `--master none` unless `words` have another master."""
+    command = ("simulate", "--json", "--results", results, "--master", "none", *words)
+    finished = CliRunner().invoke(main, list(map(str, command)))
+    return FinishedCommand(finished.exit_code, finished.stdout, finished.stderr)
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:
+    """The rows of all instruments of a simulation."""
     return pq.read_table(folder / "instruments.parquet").to_pylist()
 
 
 def events(folder: Path, table: str) -> pa.Table:
-    """In the order of instruments, and of a book's answers within one; without the simulation's name."""
-    found = ds.dataset(folder / "market" / table, partitioning="hive").to_table().drop_columns(["experiment", "run"])
-    return found.sort_by([("instrument", "ascending"), ("sequence", "ascending")]).combine_chunks()
+    """A simulation's table of events, sorted by instrument and sequence, without experiment and run."""
+    rows = ds.dataset(folder / "market" / table, partitioning="hive").to_table()
+    rows = rows.drop_columns(["experiment", "run"])
+    return rows.sort_by([("instrument", "ascending"), ("sequence", "ascending")]).combine_chunks()
 
 
-def same(first: dict[str, Any], second: dict[str, Any]) -> bool:
-    """Whether two records tell of the same result, however it was come by."""
-    return all(first[part] == second[part] for part in ("settings", "totals", "per_instrument", "checksums"))
+def result_of(record: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a record that depend on the settings alone, and not on partitions, master or machine."""
+    return {name: record[name] for name in ("settings", "totals", "per_instrument", "checksums")}
