@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from exchange import json_records
+from exchange import record_kinds
 from exchange.json_records import Record, UnusableRecord, decode
 from exchange.words import printable
 from exchange.workload import is_steady
@@ -50,7 +50,7 @@ def finished_record(folder: Path) -> Record:
     if not folder.is_dir():
         raise RunUnreadableError(f"{folder} is no folder: give the folder of a run, such as results/NAME")
     try:
-        record = decode((folder / "run.json").read_bytes(), json_records.RunRecord)
+        record = decode((folder / "run.json").read_bytes(), record_kinds.RunRecord)
     except FileNotFoundError as missing:
         raise RunUnfinishedError(
             f"{folder} has no run.json, so the run has not finished: wait for its end, or repeat it"

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import click
 
-from exchange.json_records import BenchRecord, Record
+from exchange.json_records import Record
+from exchange.record_kinds import BenchRecord
 from exchange_simulation.launching.files import new_run_folder, write_json
 from exchange_simulation.launching.record.reading import read_record
 

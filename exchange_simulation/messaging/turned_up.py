@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Protocol
 
 from exchange.allowed import meant
-from exchange.json_records import LoadAxis, Record
+from exchange.json_records import Record
+from exchange.load_axis import LoadAxis
 from exchange.percentiles import FIGURES
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import write_json

@@ -19,7 +19,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from exchange.json_records import (
+from exchange.messages import MalformedMessage, decode_all
+from exchange.record_kinds import (
     BenchRecord,
     CapacityRecord,
     ComparisonRecord,
@@ -28,7 +29,6 @@ from exchange.json_records import (
     RunRecord,
     SimulationRecord,
 )
-from exchange.messages import MalformedMessage, decode_all
 from exchange_simulation.cli import command as cli_command
 from exchange_simulation.experiments.sweep.planning import read_description
 from exchange_simulation.launching.errors import UserError

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from exchange.json_records import BenchRecord, Record
+from exchange.json_records import Record
+from exchange.record_kinds import BenchRecord
 from exchange_simulation.cli.results.difference import print_rows
 from exchange_simulation.cli.results.kind import FolderKind, ListedFolder
 from exchange_simulation.cli.results.rerun import warn_of_differences

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from exchange.json_records import CapacityRecord, LoadAxis, Record
+from exchange.json_records import Record
+from exchange.load_axis import LoadAxis
+from exchange.record_kinds import CapacityRecord
 from exchange.unique import unique
 from exchange_simulation.cli.results.difference import print_lines, print_rows
 from exchange_simulation.cli.results.kind import FolderKind, ListedFolder

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from exchange.json_records import FaultsRecord, Record
+from exchange.json_records import Record
+from exchange.record_kinds import FaultsRecord
 from exchange_simulation.cli.results.difference import print_rows
 from exchange_simulation.cli.results.kind import FolderKind, ListedFolder
 from exchange_simulation.cli.results.rerun import warn_of_differences

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from exchange.json_records import Record, RunRecord, section
+from exchange.json_records import Record, section
+from exchange.record_kinds import RunRecord
 from exchange.settings import RunSettings
 from exchange.unique import unique
 from exchange_simulation.cli.results.difference import Parts, differing, print_lines, print_rows

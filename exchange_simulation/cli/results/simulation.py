@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from exchange.allowed import BadSetting
-from exchange.json_records import Record, SimulationRecord
+from exchange.json_records import Record
+from exchange.record_kinds import SimulationRecord
 from exchange.words import counted
 from exchange_simulation.cli.results.difference import differing, print_lines, print_rows
 from exchange_simulation.cli.results.kind import FolderKind, ListedFolder

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from exchange.json_records import NEWER, ComparisonRecord, PlanRecord, Record
+from exchange.json_records import NEWER, Record
+from exchange.record_kinds import ComparisonRecord, PlanRecord
 from exchange.unique import unique
 from exchange_simulation.cli.results.difference import differing, differing_parts, print_lines, print_rows
 from exchange_simulation.cli.results.kind import FolderKind, ListedFolder, unusable_row

@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from exchange.json_records import SCHEMA, LoadAxis, Record
+from exchange.json_records import SCHEMA, Record
+from exchange.load_axis import LoadAxis
 from exchange_simulation.experiments.capacity.curve import ProbeOutcome
 from exchange_simulation.experiments.capacity.search import CapacitySearch, SearchSettings
 from exchange_simulation.experiments.trials.execution import CtrlC

@@ -10,7 +10,8 @@ from math import ceil, log
 from pathlib import Path
 from typing import Any
 
-from exchange.json_records import LoadAxis, Record
+from exchange.json_records import Record
+from exchange.load_axis import LoadAxis
 from exchange.percentiles import FIGURES, LEAST_ORDERS, PERCENTILES, least_orders
 from exchange.settings import RunSettings
 from exchange.words import counted

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from exchange.estimates import IntervalEstimate
-from exchange.json_records import LoadAxis, Record
+from exchange.json_records import Record
+from exchange.load_axis import LoadAxis
 from exchange.words import counted
 from exchange_simulation.experiments.capacity.curve import STEP, Posterior, ProbeOutcome
 

@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from exchange.instances import MAX_PAIRS, named
-from exchange.json_records import RunRecord
 from exchange.messages import LAYOUTS, MalformedMessage, Order
+from exchange.record_kinds import RunRecord
 from exchange_simulation.experiments.events import TABLES, Bytes, Longs, Market, event_rows
 from exchange_simulation.launching.errors import users_mistake, writing
 from exchange_simulation.launching.files import whole_file

@@ -13,7 +13,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from exchange.json_records import NEWER, SCHEMA, ComparisonRecord, Record, RunRecord, UnusableRecord, decode
+from exchange.json_records import NEWER, SCHEMA, Record, UnusableRecord, decode
+from exchange.record_kinds import ComparisonRecord, RunRecord
 from exchange_simulation.experiments.trials.arms import TrialArm
 from exchange_simulation.experiments.trials.plan import FILE as PLAN
 from exchange_simulation.experiments.trials.plan import WARM_UP, TrialPlan, TrialStep, read_plan

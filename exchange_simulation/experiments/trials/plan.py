@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from exchange.allowed import BadSetting, whole
-from exchange.json_records import SCHEMA, PlanRecord
+from exchange.json_records import SCHEMA
+from exchange.record_kinds import PlanRecord
 from exchange.settings import RunSettings
 from exchange_simulation.experiments.trials.arms import TrialArm
 from exchange_simulation.experiments.trials.study import COMPARE, STUDIES, Study

@@ -12,7 +12,8 @@ from math import exp, log, sqrt
 from pathlib import Path
 from statistics import NormalDist, median, stdev
 
-from exchange.json_records import ComparisonRecord, Record, decode
+from exchange.json_records import Record, decode
+from exchange.record_kinds import ComparisonRecord
 from exchange.words import counted
 from exchange_simulation.experiments.trials.observations import Observations
 from exchange_simulation.experiments.trials.plan import TrialPlan

@@ -12,7 +12,9 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from exchange.json_records import CapacityRecord, LoadAxis, Record
+from exchange.json_records import Record
+from exchange.load_axis import LoadAxis
+from exchange.record_kinds import CapacityRecord
 from exchange_simulation.launching.record.noise import share_words
 from exchange_simulation.launching.record.reading import read_record
 from exchange_simulation.reports.capacity.table import columns_of, headline, method, rounded_rate, show

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import median
 
-from exchange.json_records import LoadAxis, Record
+from exchange.json_records import Record
+from exchange.load_axis import LoadAxis
 from exchange.words import counted
 from exchange_simulation.launching.metrics import Read, number_at
 from exchange_simulation.launching.record.noise import share_words

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from exchange.json_records import FaultsRecord, Record
+from exchange.json_records import Record
+from exchange.record_kinds import FaultsRecord
 from exchange_simulation.launching.record.reading import read_record
 from exchange_simulation.reports.drawing.canvas import empty_axes, linear_y, time_x
 from exchange_simulation.reports.drawing.chart import Chart, Line, draw, label_ends, numbers_of

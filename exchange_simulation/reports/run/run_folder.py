@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from exchange.json_records import Record, RunRecord, section
+from exchange.json_records import Record, section
+from exchange.record_kinds import RunRecord
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.record.reading import Spool, read_spool, record_for_report
 from exchange_simulation.reports.drawing.colours import BLUE, transport_colour

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from exchange.json_records import LoadAxis
+from exchange.load_axis import LoadAxis
 from exchange_simulation.cli.main import main
 from exchange_simulation.experiments.capacity.curve import ProbeOutcome
 from exchange_simulation.experiments.capacity.exchange_rates import objective_of
