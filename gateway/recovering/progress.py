@@ -16,15 +16,21 @@ class GatewayProgress(NamedTuple):
     at_ns: int
     """When it reported this progress."""
     first_handed_ns: int
+    """When the first order was handed over."""
     sent: int
+    """Orders sent."""
     answered: int
     """Orders whose completion times are reported. They have the lowest ids, since first answers come in order."""
     received: int
     """Answers of every kind."""
     session: int
+    """The number of the current session with the engine."""
     sessions: int
+    """How many sessions there were."""
     resent: int
+    """Orders sent again."""
     without_service_ns: int
+    """The time in which no engine served the gateway."""
     records: Sequence[str] = ()
     """Frames of records, as Latin-1, that may not be in the spool."""
 

@@ -48,30 +48,41 @@ class GatewaySession:
 
     def records(self, kind: str) -> list[dict]:
         """Return the payloads of the records of this kind."""
-        documents = [message.document for message in self.reporter.messages if isinstance(message, Statistics)]
-        return [record["payload"] for record in map(orjson.loads, documents) if record["kind"] == kind]
+        payloads = []
+        for message in self.reporter.messages:
+            if isinstance(message, Statistics):
+                record = orjson.loads(message.document)
+                if record["kind"] == kind:
+                    payloads.append(record["payload"])
+        return payloads
 
     def completion(self, clock: str) -> LogBuckets:
         """Return the completion times of all seconds, the last order included."""
-        whole = LogBuckets()
+        total = LogBuckets()
         for record in self.records("completion"):
             if record["clock"] == clock:
-                whole.merge(LogBuckets.from_sparse(record))
-        return whole
+                total.merge(LogBuckets.from_sparse(record))
+        return total
 
     def stamps(self, meter: Meter) -> dict[int, int]:
-        """Return a meter's times by order, counted from the clock's start."""
-        stamps = [m for m in self.reporter.messages if isinstance(m, Timestamp) and m.meter == meter]
+        """Return a meter's times by order id, in ns from the start of the run's clock."""
+        stamps = self.stamps_sent(meter)
         started_ns = self.started_ns
         return {stamp.correlation_id: stamp.time_ns - started_ns for stamp in stamps}
 
     @property
     def started_ns(self) -> int:
         """The start of the run's clock: the due time of the first order."""
-        due = [m for m in self.reporter.messages if isinstance(m, Timestamp) and m.meter == Meter.ORDER_DUE]
+        first_stamp = self.stamps_sent(Meter.ORDER_DUE)[0]
         period_ns = 1e9 / self.settings.orders_per_s
-        return due[0].time_ns - int((due[0].correlation_id - 1) * period_ns)
+        return first_stamp.time_ns - int((first_stamp.correlation_id - 1) * period_ns)
+
+    def stamps_sent(self, meter: Meter) -> list[Timestamp]:
+        """Return the messages of this meter that the reporter got."""
+        timestamps = [message for message in self.reporter.messages if isinstance(message, Timestamp)]
+        return [timestamp for timestamp in timestamps if timestamp.meter == meter]
 
 
 def stream_of(settings: RunSettings, count: int) -> bytes:
+    """Return the records of the run's first `count` orders."""
     return SeededOrders.of(settings).records(1, count)

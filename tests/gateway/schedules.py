@@ -20,7 +20,7 @@ def source(arrivals: str, orders: int = 10_000, orders_per_s: float = RATE, seed
 
 
 def written(due_times: DueTimes, *counts: int, earlier: int = 0) -> np.ndarray:
-    """Write due times in blocks of these sizes, after the first `earlier` orders, and return them joined."""
+    """Return due times that were written in blocks of these sizes, from the order after the first `earlier` ones on."""
     blocks = [np.zeros(count, np.int64) for count in counts]
     for block in blocks:
         due_times.write(block, earlier)

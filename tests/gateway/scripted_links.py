@@ -1,4 +1,4 @@
-"""Links without a wire, and a clock that moves only when they move it: sessions of a gateway, to the nanosecond."""
+"""Links without a wire, for sessions of a gateway that are exact to the nanosecond. Only the links move the clock."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Clock:
 
 
 class ScriptedLink(Link):
-    """Delivers the frames in `inbox`, and keeps sent frames in `sent`. It takes `room` more frames; None: all."""
+    """Delivers the frames in `inbox`, and keeps sent frames in `sent`. Takes `room` more frames; all if None."""
 
     url = "scripted://engine"
 
@@ -84,9 +84,9 @@ class SimulatedEngine(ScriptedLink):
         self.answers: Callable[[Order], list[Message]] = lambda order: [Confirmation(order.id)]
         """Returns the answers to an order."""
         self.deaf: Callable[[int], bool] = lambda now_ns: False
-        """Whether the engine takes no frame at this time."""
+        """Returns True if the engine takes no frame at this time."""
         self.gone_at_ns: int | None = None
-        """When the engine goes away; None: never."""
+        """When the engine goes away; never if None."""
         self.answers_end = True
         self._on_the_way: deque[tuple[int, bytes]] = deque()
         """The engine's frames, each with the time at which it arrives."""
@@ -104,6 +104,10 @@ class SimulatedEngine(ScriptedLink):
         if delay_ns is None:
             delay_ns = self.delay_ns
         self._on_the_way.append((self._clock.now_ns + delay_ns, frame))
+
+    def arrive_at(self, time_ns: int) -> None:
+        """Let all frames that are on the way arrive at this time."""
+        self._on_the_way = deque((time_ns, frame) for _, frame in self._on_the_way)
 
     def send(self, batch: FrameBatch, first: int) -> int:
         if self.deaf(self._clock.now_ns):

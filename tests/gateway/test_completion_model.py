@@ -31,8 +31,11 @@ class Model:
     """Completion times as plainly as possible: a dictionary of waiting orders, and a list of times for each clock."""
 
     def __init__(self, period_ns: float, sampling_interval: int, last_id: int) -> None:
-        self.period_ns, self.interval, self.last_id = period_ns, sampling_interval, last_id
-        self.newest = self.answered = 0
+        self.period_ns = period_ns
+        self.interval = sampling_interval
+        self.last_id = last_id
+        self.newest = 0
+        self.answered = 0
         self.waiting: dict[int, int] = {}
         self.by_type: Counter[int] = Counter()
         self.times_ns: dict[tuple[bool, str], list[int]] = defaultdict(list)
@@ -72,30 +75,31 @@ class Model:
         return int(due_times(order_id, 1, self.period_ns)[0]) if self.period_ns else 0
 
     def close_second(self, last: bool) -> list[tuple[str, list[int]]]:
-        return [(clock, times) for clock in CLOCKS if (times := self.times_ns.pop((last, clock), []))]
+        """Return the times since the last call, by clock; without the clocks that have none."""
+        closed = []
+        for clock in CLOCKS:
+            times = self.times_ns.pop((last, clock), [])
+            if times:
+                closed.append((clock, times))
+        return closed
 
 
 def answers_in(frame: bytes) -> list:
-    """The answers in a frame; none where it is foreign."""
+    """Return the answers in a frame; an empty list if the frame is foreign."""
     try:
         messages = list(decode_all(frame))
     except MalformedMessage:
         return []
-    return messages if all(isinstance(message, ANSWERS) for message in messages) else []
+    if all(isinstance(message, ANSWERS) for message in messages):
+        return messages
+    return []
 
 
 SMALL_IDS = st.integers(0, 120)
-
-
-ALIKE_IDS = st.builds(lambda small, bit: small + 2**bit, SMALL_IDS, st.sampled_from([7, 8, 16, 24, 31]))
-
-
-IDS = st.one_of(SMALL_IDS, SMALL_IDS, ALIKE_IDS, st.just(2**32 - 1))
-
-
+SAME_SLOT_IDS = st.builds(lambda small, bit: small + 2**bit, SMALL_IDS, st.sampled_from([7, 8, 16, 24, 31]))
+"""Ids that share their low bits, and so their slot in the table, with a small id."""
+IDS = st.one_of(SMALL_IDS, SMALL_IDS, SAME_SLOT_IDS, st.just(2**32 - 1))
 VALUES = st.integers(0, 2**16 - 1)
-
-
 ANSWER = st.one_of(
     st.builds(Trade, IDS, VALUES, VALUES),
     st.builds(Confirmation, IDS),
@@ -103,11 +107,7 @@ ANSWER = st.one_of(
     st.builds(Quote, bid=VALUES, ask=VALUES),
     st.builds(Cancelled, IDS, VALUES),
 )
-
-
 FRAME = st.lists(ANSWER, min_size=1, max_size=6).map(lambda pack: b"".join(map(encode, pack)))
-
-
 STEP = st.one_of(
     st.tuples(st.just("hand over"), st.integers(1, 40)),
     st.tuples(st.just("answer"), st.lists(FRAME | st.sampled_from(FOREIGN), max_size=8)),
@@ -122,31 +122,39 @@ STEP = st.one_of(
     sampling_interval=st.integers(1, 10),
     last_id=st.integers(0, 120),
 )
-def test_whatever_comes_is_counted_as_the_model_counts_it(steps, gaps_ns, period_ns, sampling_interval, last_id):
+def test_any_traffic_is_counted_as_by_the_model(steps, gaps_ns, period_ns, sampling_interval, last_id):
     model = Model(period_ns, sampling_interval, last_id)
     completion = Completion(scheduled=period_ns > 0, sampling_interval=sampling_interval, capacity=4)
     completion.last_id = last_id
     now_ns = START_NS
-    for number, (step, what) in enumerate([*steps, ("close second", False), ("close second", True)]):
+    steps = [*steps, ("close second", False), ("close second", True)]
+    for number, (step, argument) in enumerate(steps):
         now_ns += gaps_ns[number % len(gaps_ns)]
         if step == "hand over":
-            model.handed_over(what, now_ns)
-            completion.handed_over(what, now_ns, due_times(completion.newest + 1, what, period_ns))
+            model.handed_over(argument, now_ns)
+            completion.handed_over(argument, now_ns, due_times(completion.newest + 1, argument, period_ns))
         elif step == "answer":
-            assert_reads_alike(completion, model, what, now_ns)
+            assert_takes_like_the_model(completion, model, argument, now_ns)
         else:
-            closed, expected = completion.close_second(last=what), model.close_second(what)
-            assert [clock for clock, _ in closed] == [clock for clock, _ in expected]
-            for (_, buckets), (_, times_ns) in zip(closed, expected, strict=True):
-                assert_holds(buckets, times_ns)
-        assert (completion.newest, completion.answered) == (model.newest, model.answered)
+            assert_closes_like_the_model(completion, model, last=argument)
+        assert completion.newest == model.newest
+        assert completion.answered == model.answered
         by_type = completion.tables.by_type
         assert {int(kind): by_type[kind] for kind in np.flatnonzero(by_type)} == model.by_type
 
 
-def assert_reads_alike(completion: Completion, model: Model, frames: list[bytes], now_ns: int) -> None:
-    """Both take the batch, frame after foreign frame, and say the same."""
-    batch, first = FrameBatch.of(*frames), 0
+def assert_closes_like_the_model(completion: Completion, model: Model, last: bool) -> None:
+    closed = dict(completion.close_second(last))
+    expected = dict(model.close_second(last))
+    assert list(closed) == list(expected)
+    for clock, times_ns in expected.items():
+        assert_holds(closed[clock], times_ns)
+
+
+def assert_takes_like_the_model(completion: Completion, model: Model, frames: list[bytes], now_ns: int) -> None:
+    """Let both take the batch, on from each foreign frame, and compare what they return."""
+    batch = FrameBatch.of(*frames)
+    first = 0
     while first < len(frames):
         stopped_at, sampled = completion.take(batch, first, now_ns)
         assert (stopped_at, sampled.tolist()) == model.take(frames, first, now_ns)

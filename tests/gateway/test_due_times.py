@@ -1,4 +1,4 @@
-"""Due times under each kind of arrivals: the formulas of docs/workload.md in plain Python, rates, chance."""
+"""Due times of each kind of arrivals: their formulas in docs/workload.md, their rates and their randomness."""
 
 from __future__ import annotations
 
@@ -18,26 +18,27 @@ from gateway.due_times import NEVER_NS, Poisson, due_times_of
 
 
 @given(st.sampled_from(KINDS), st.lists(st.integers(1, 900), min_size=1, max_size=12), st.integers(0, U64 - 1))
-def test_the_sizes_of_the_blocks_change_nothing(arrivals, counts, seed):
+def test_the_sizes_of_blocks_change_no_due_time(arrivals, counts, seed):
     orders = sum(counts)
     in_blocks = written(source(arrivals, orders, seed=seed), *counts)
-    assert (in_blocks == written(source(arrivals, orders, seed=seed), orders)).all()
+    in_one_block = written(source(arrivals, orders, seed=seed), orders)
+    assert (in_blocks == in_one_block).all()
 
 
 @pytest.mark.parametrize("arrivals", KINDS)
-def test_the_first_order_is_due_at_once_and_none_before_the_last(arrivals):
+def test_due_times_start_at_zero_and_never_decrease(arrivals):
     due = written(source(arrivals), 10_000)
     assert due[0] == 0
     assert (np.diff(due) >= 0).all()
 
 
 @pytest.mark.parametrize("arrivals", KINDS)
-def test_no_time_is_too_far_away_for_a_clock_of_64_bits(arrivals):
+def test_due_times_never_exceed_the_largest_time(arrivals):
     due = written(source(arrivals, orders=2**32 - 1, orders_per_s=0.001), 3)
     assert (due <= NEVER_NS).all()
-    late = source("bursts:1000000", orders=2**32 - 1, orders_per_s=0.001)
-    last = written(late, 5, earlier=2**32 - 10)  # of the longest run
-    assert set(last.tolist()) == {NEVER_NS}
+    longest_run = source("bursts:1000000", orders=2**32 - 1, orders_per_s=0.001)
+    last_due_times = written(longest_run, 5, earlier=2**32 - 10)
+    assert set(last_due_times.tolist()) == {NEVER_NS}
 
 
 def test_at_rate_max_there_are_no_due_times():
@@ -52,7 +53,7 @@ def test_at_a_fixed_rate_orders_are_due_a_period_apart(orders_per_s, orders):
 
 
 @pytest.mark.parametrize("burst", [1, 7, 100, 2_000])
-def test_bursts_come_whole_and_at_the_mean_rate(burst):
+def test_bursts_are_whole_and_keep_the_mean_rate(burst):
     due_times = source(f"bursts:{burst}")
     due = written(due_times, 10_000)
     times, sizes = np.unique(due, return_counts=True)
@@ -61,17 +62,18 @@ def test_bursts_come_whole_and_at_the_mean_rate(burst):
     assert (np.diff(times) == burst * PERIOD_NS).all()
 
 
-def test_a_ramp_s_rate_rises_evenly_to_the_offered_one():
+def test_a_ramp_rises_evenly_to_the_offered_rate():
     orders = 44_000  # 10 s at a mean of 4,400/s
     due = written(source("ramp:0.1..1", orders), orders)
     per_s = np.bincount(due // 10**9)
-    assert per_s.tolist() == pytest.approx([800 + 7_200 * (second + 0.5) / 10 for second in range(10)], abs=1)
+    expected_per_s = [800 + 7_200 * (second + 0.5) / 10 for second in range(10)]  # from 800/s to 8,000/s
+    assert per_s.tolist() == pytest.approx(expected_per_s, abs=1)
     assert 1e9 / np.diff(due[:100]).mean() == pytest.approx(0.1 * RATE, rel=0.1)
     assert 1e9 / np.diff(due[-100:]).mean() == pytest.approx(RATE, rel=0.01)
 
 
 @pytest.mark.parametrize("shares", [(0.1, 1.0), (1.0, 0.25), (0.5, 0.5), (0.001, 0.002)])
-def test_a_ramp_has_offered_the_area_under_its_rate_at_any_time(shares):
+def test_the_orders_of_a_ramp_are_the_area_under_its_rate(shares):
     first, last = (Fraction(share) for share in shares)
     orders, rate = 5_000, Fraction(RATE)
     length_s = orders / (rate * (first + last) / 2)
@@ -83,10 +85,11 @@ def test_a_ramp_has_offered_the_area_under_its_rate_at_any_time(shares):
 
 
 def minus_log2_by_formula(z: int) -> int:
-    """In units of 2^-24: an exact number of bits in front, the fraction by squaring."""
+    """Return -log2(z / 2^64) in units of 2^-24: the whole part by counting zeros, the fraction by squaring."""
     z |= 1
     zeros = 64 - z.bit_length()
-    m, fraction = (z << zeros) >> 32, 0
+    m = (z << zeros) >> 32
+    fraction = 0
     for _ in range(24):
         m = m * m >> 31
         carry = m >> 32
@@ -96,7 +99,7 @@ def minus_log2_by_formula(z: int) -> int:
 
 
 @given(st.integers(0, U64 - 1))
-def test_the_logarithm_in_whole_numbers_is_one(z):
+def test_the_logarithm_in_whole_numbers_is_accurate(z):
     assert minus_log2_by_formula(z) / 2**24 == pytest.approx(64 - math.log2(z | 1), abs=2e-7)
 
 
@@ -112,19 +115,23 @@ def test_poisson_arrivals_follow_the_formula(seed, orders_per_s):
 @pytest.mark.parametrize("seed", [1, 2, U64 - 1])
 def test_gaps_between_poisson_arrivals_are_exponential(seed):
     gaps_ns = np.diff(written(source("poisson", seed=seed), 100_000))
-    expected, shares = 1 - np.exp(-np.sort(gaps_ns) / PERIOD_NS), np.linspace(0, 1, len(gaps_ns) + 1)
-    furthest = max((expected - shares[:-1]).max(), (shares[1:] - expected).max())
-    assert furthest < 1.628 / math.sqrt(len(gaps_ns)), "Kolmogorov and Smirnov: 1 in 100 is further away"
+    expected = 1 - np.exp(-np.sort(gaps_ns) / PERIOD_NS)
+    shares = np.linspace(0, 1, len(gaps_ns) + 1)
+    distance_below = (expected - shares[:-1]).max()
+    distance_above = (shares[1:] - expected).max()
+    limit = 1.628 / math.sqrt(len(gaps_ns))  # Kolmogorov-Smirnov test at a level of 1 %
+    assert max(distance_below, distance_above) < limit
     assert gaps_ns.mean() == pytest.approx(PERIOD_NS, rel=4 / math.sqrt(100_000))
     assert abs(np.corrcoef(gaps_ns[1:], gaps_ns[:-1])[0, 1]) < 4 / math.sqrt(100_000)
 
 
-def test_poisson_arrivals_of_a_seed_differ_by_the_period_only():
-    """At every rate they are the same multiples of the period."""
-    slow, fast = (written(Poisson(period_ns, seed=3), 1_000) for period_ns in (1e6, 1e3))
+def test_poisson_arrivals_of_a_seed_scale_with_the_period():
+    slow = written(Poisson(period_ns=1e6, seed=3), 1_000)
+    fast = written(Poisson(period_ns=1e3, seed=3), 1_000)
     assert np.abs(slow / 1_000 - fast).max() <= 1
 
 
-def test_poisson_arrivals_and_the_orders_have_random_numbers_of_their_own():
-    one, other = (written(source("poisson", seed=seed), 1_000) for seed in (1, 2))
-    assert (one != other).sum() == 999
+def test_poisson_arrivals_depend_on_the_seed():
+    one = written(source("poisson", seed=1), 1_000)
+    other = written(source("poisson", seed=2), 1_000)
+    assert (one != other).sum() == 999, "all but the first, which is due at the start"

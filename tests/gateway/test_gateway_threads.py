@@ -35,14 +35,17 @@ from transports.lending import lent_by
 
 
 def memory_engine(link: Link, terms: Terms, until_ns: int) -> None:
-    """The least that a gateway takes for an engine: hello, a confirmation for each order, end."""
-    orders, answers, batch, ended = [], [], FrameBatch(4_096), False
+    """Be the simplest engine: send a hello, a confirmation for each order, and an end."""
+    orders: list[bytes] = []
+    answers: list[bytes] = []
+    batch = FrameBatch(4_096)
+    ended = False
     while not ended and time.monotonic_ns() < until_ns:
         batch.clear()
         replies = []
         if not link.receive(batch):
             link.wait(until_ns)
-        for message in (message for frame in batch for message in decode_all(frame)):
+        for message in decode_all(b"".join(batch)):
             match message:
                 case Hello():
                     replies.append(encode(terms.hello(Source.ENGINE)))
@@ -51,15 +54,20 @@ def memory_engine(link: Link, terms: Terms, until_ns: int) -> None:
                     replies.append(encode(Confirmation(order_id)))
                     answers.append(replies[-1])
                 case End():
-                    sums = [xxhash.xxh64_intdigest(b"".join(part)) for part in (answers, orders)]
-                    replies.append(encode(End(len(answers), sums[0], len(orders), sums[1])))
+                    end = End(
+                        sent=len(answers),
+                        sent_checksum=xxhash.xxh64_intdigest(b"".join(answers)),
+                        received=len(orders),
+                        received_checksum=xxhash.xxh64_intdigest(b"".join(orders)),
+                    )
+                    replies.append(encode(end))
                     ended = True
         if replies:
             link.send(FrameBatch.of(*replies), 0)
 
 
 def memory_reporter(link: Link, until_ns: int) -> None:
-    """Takes everything, and answers the end."""
+    """Take every frame, and confirm the end."""
     batch = FrameBatch(4_096)
     while time.monotonic_ns() < until_ns:
         batch.clear()
@@ -70,9 +78,9 @@ def memory_reporter(link: Link, until_ns: int) -> None:
             return
 
 
-PATTERNS = (Pattern.PAIR, Pattern.FAN_IN)
-LINKS = ("memory://{}", "zeromq+inproc://{}", "zeromq+inproc://{}?calls=plain")
-"""Of these, the second one lends compiled calls."""
+COMPILED_LINK = "zeromq+inproc://{}"
+"""The URL of a link that lends compiled calls."""
+LINKS = ("memory://{}", COMPILED_LINK, "zeromq+inproc://{}?calls=plain")
 
 
 @pytest.mark.parametrize(
@@ -93,30 +101,36 @@ LINKS = ("memory://{}", "zeromq+inproc://{}", "zeromq+inproc://{}?calls=plain")
 def test_between_threads_every_order_is_sent_and_answered(
     settings: dict[str, Any], link: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.service.Completion", partial(Completion, capacity=1 << 9))  # grows with a backlog
+    monkeypatch.setattr("gateway.service.Completion", partial(Completion, capacity=1 << 9))  # small, so that it grows
     settings = RunSettings(**{"timeout_s": PATIENCE_S, "sampling_interval": 100, **settings})
     terms = Terms(RUN, settings.policy, settings.packing, settings.max_price)
     until_ns = time.monotonic_ns() + int(PATIENCE_S * SECOND)
-    urls = [link.format(f"gateway-run-{settings.orders}-{role}") for role in ("engine", "reporter")]
-    theirs = [registry.listen(url, "token", pattern) for url, pattern in zip(urls, PATTERNS, strict=True)]
-    ours = [registry.connect(url, "token", until_ns, pattern) for url, pattern in zip(urls, PATTERNS, strict=True)]
+    engine_url = link.format(f"gateway-run-{settings.orders}-engine")
+    reporter_url = link.format(f"gateway-run-{settings.orders}-reporter")
+    engine = registry.listen(engine_url, "token", Pattern.PAIR)
+    reporter = registry.listen(reporter_url, "token", Pattern.FAN_IN)
+    to_engine = registry.connect(engine_url, "token", until_ns, Pattern.PAIR)
+    to_reporter = registry.connect(reporter_url, "token", until_ns, Pattern.FAN_IN)
     threads = [
-        threading.Thread(target=memory_engine, args=(theirs[0], terms, until_ns)),
-        threading.Thread(target=memory_reporter, args=(theirs[1], until_ns)),
+        threading.Thread(target=memory_engine, args=(engine, terms, until_ns)),
+        threading.Thread(target=memory_reporter, args=(reporter, until_ns)),
     ]
     for thread in threads:
         thread.start()
-    gateway = Gateway(settings, RUN, *ours, (StreamChecksum(), StreamChecksum()), reports_thread_usage=True)
+    streams = (StreamChecksum(), StreamChecksum())
+    gateway = Gateway(settings, RUN, to_engine, to_reporter, streams, reports_thread_usage=True)
     gateway.warm()
     result = gateway.run()
     for thread in threads:
         thread.join()
-    assert (lent_by(ours[0]) is not None) == (link == LINKS[1])
+    lends_calls = lent_by(to_engine) is not None
+    assert lends_calls == (link == COMPILED_LINK)
     gateway.close()
-    for their in theirs:
-        their.close()
+    engine.close()
+    reporter.close()
     assert result.stopped is None
-    assert (result.orders.messages, result.orders_answered) == (settings.orders, settings.orders)
+    assert result.orders.messages == settings.orders
+    assert result.orders_answered == settings.orders
     assert result.orders.checksum == xxhash.xxh64_hexdigest(stream_of(settings, settings.orders))
     assert result.engine_said == {
         "sent": settings.orders,

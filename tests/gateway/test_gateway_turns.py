@@ -1,6 +1,8 @@
-"""The gateway's compiled turns do what its loop in Python does, whatever answers come, in whatever batches."""
+"""The gateway's compiled turns do the same as its loop in Python, for all answers and batches."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from hypothesis import given, settings
@@ -34,11 +36,23 @@ from transports.lending import NOTICE, RECEIVE, SEND, SLEEP, Lent, lendable
 
 RUN = 7
 ORDERS = 40
-NEXT, COUNT, STEP, ROOM, SENT, SENT_BYTES, TABLES = range(1, 8)
-"""Places in the numbers of a script: the next frame and the number of frames, frames that one receive brings, frames
-that the link still takes, frames and bytes that were sent; then for each frame its offset and when it comes."""
+# Places in the numbers of a script. Place 0 is NOTICE.
+NEXT = 1
+"""The engine's next frame."""
+COUNT = 2
+"""The number of the engine's frames."""
+STEP = 3
+"""The number of frames that one receive brings."""
+ROOM = 4
+"""The number of frames that the link still takes."""
+SENT = 5
+"""The number of frames that the gateway sent."""
+SENT_BYTES = 6
+"""The number of bytes that the gateway sent."""
+TABLES = 7
+"""The first of two numbers for each of the engine's frames: its offset, and how many frames must be sent before."""
 SENT_FROM = 1 << 16
-"""Where in memory the frames that the gateway sent begin, each behind its length as u16."""
+"""Where in memory the frames that the gateway sent begin. Each follows its length as u16."""
 
 
 @lendable(RECEIVE)
@@ -61,7 +75,7 @@ def _send(numbers, memory, buffer, offsets, first, end):
     taken = min(end, first + numbers[ROOM])
     for i in range(first, taken):
         length = offsets[i + 1] - offsets[i]
-        if length == 0:  # an idle gateway says that it is there
+        if length == 0:  # a sign of life of an idle gateway
             continue
         at = SENT_FROM + numbers[SENT_BYTES]
         memory[at], memory[at + 1] = length & 255, length >> 8
@@ -74,14 +88,15 @@ def _send(numbers, memory, buffer, offsets, first, end):
 
 @lendable(SLEEP)
 def _sleep(numbers, _memory, _until_ns):
-    """Wake at once. Python is asked for if there is no room, as by a link that waits for some."""
+    """Wake at once. Without room, call for Python, as a link does that waits for room."""
     numbers[NOTICE] = numbers[ROOM] == 0
 
 
 class EngineScript(Link):
-    """An engine: each of its frames comes once the gateway has sent so many. It takes `room` frames between waits.
+    """An engine whose frames each come once the gateway has sent a given number of frames.
 
-    It has the state of its compiled calls also where it lends none, so that both are the same link.
+    It takes `room` frames between waits. The state is that of the compiled calls also if it lends no calls, so that
+    both kinds of link do the same.
     """
 
     url = "scripted://engine"
@@ -92,13 +107,18 @@ class EngineScript(Link):
         self.numbers = np.zeros(TABLES + 2 * len(offsets), np.int64)
         self.numbers[TABLES::2] = offsets
         self.numbers[TABLES + 1 : -1 : 2] = comes_after
-        self.numbers[COUNT], self.numbers[STEP], self.numbers[ROOM] = len(frames), step, room
+        self.numbers[COUNT] = len(frames)
+        self.numbers[STEP] = step
+        self.numbers[ROOM] = room
         self.memory = np.zeros(1 << 18, np.uint8)
         self.memory[: offsets[-1]] = np.frombuffer(b"".join(frame for _, frame in frames), np.uint8)
-        self._room, self._lends = room, lends
+        self._room = room
+        self._lends = lends
 
     def lend(self) -> Lent | None:
-        return Lent(_receive, _send, _sleep, self.numbers, self.memory, self._settle) if self._lends else None
+        if not self._lends:
+            return None
+        return Lent(_receive, _send, _sleep, self.numbers, self.memory, self._settle)
 
     def _settle(self) -> None:
         self.numbers[NOTICE] = 0
@@ -121,7 +141,8 @@ class EngineScript(Link):
 
     @property
     def sent(self) -> list[bytes]:
-        data, frames = self.memory[SENT_FROM : SENT_FROM + self.numbers[SENT_BYTES]].tobytes(), []
+        data = self.memory[SENT_FROM : SENT_FROM + self.numbers[SENT_BYTES]].tobytes()
+        frames = []
         while data:
             end = 2 + int.from_bytes(data[:2], "little")
             frames.append(data[2:end])
@@ -129,7 +150,8 @@ class EngineScript(Link):
         return frames
 
 
-_receive_plainly, _send_plainly = _receive.plain, _send.plain
+_receive_plainly = _receive.plain
+_send_plainly = _send.plain
 
 
 class ConfirmingReporter(ScriptedLink):
@@ -143,30 +165,32 @@ class ConfirmingReporter(ScriptedLink):
 
 
 def answers_to(order_id: int) -> st.SearchStrategy[bytes]:
-    """A frame with the first answer to an order, and others before or behind it; or one that is no answer at all."""
+    """Make a frame with the first answer to an order and other answers around it, or a foreign frame."""
     first = st.sampled_from([Confirmation(order_id), Trade(order_id, 500, 1), Rejection(order_id, 2)])
     others = st.lists(st.sampled_from([Quote(bid=1, ask=2), Trade(1, 500, 3), Confirmation(order_id)]), max_size=3)
-    frames = st.tuples(others, first, others).map(lambda parts: [*parts[0], parts[1], *parts[2]])
+    packed = st.builds(
+        lambda before, answer, after: b"".join(map(encode, [*before, answer, *after])), others, first, others
+    )
     foreign = st.sampled_from([encode(Order(1, ASK, 500, 1)), b"\x00junk", b""])
-    packed = frames.map(lambda messages: b"".join(map(encode, messages)))
     return st.one_of(packed, packed, packed, packed, foreign)
 
 
 @st.composite
 def scripts(draw: st.DrawFn, packing: int) -> list[tuple[int, bytes]]:
-    """All that an engine says, each frame with the number of frames that the gateway must have sent before."""
+    """Make all frames of an engine, each with the number of frames that the gateway must have sent before."""
     hello = encode(Terms(RUN, "price-time", packing, 999).hello(Source.ENGINE))
-    frames_of_orders = -(-ORDERS // packing)
-    said = [(1, hello)]
+    frames_of_orders = math.ceil(ORDERS / packing)
+    frames = [(1, hello)]
     for order_id in range(1, ORDERS + 1):
         sent = 2 + (order_id - 1) // packing + draw(st.integers(0, 2))
-        comes_after = max(said[-1][0], min(sent, 1 + frames_of_orders))
-        said.append((comes_after, draw(answers_to(order_id))))
-    return [*said, (2 + frames_of_orders, encode(End(1, 2, 3, 4)))]
+        previous_comes_after, _ = frames[-1]
+        comes_after = max(previous_comes_after, min(sent, 1 + frames_of_orders))
+        frames.append((comes_after, draw(answers_to(order_id))))
+    return [*frames, (2 + frames_of_orders, encode(End(1, 2, 3, 4)))]
 
 
 def reported(reporter: ConfirmingReporter) -> tuple[dict[str, int], dict[Meter, list[int]]]:
-    """How many completion times were reported by clock, and the orders that were sampled by meter."""
+    """Return the number of reported completion times by clock, and the ids of the sampled orders by meter."""
     counts: dict[str, int] = {}
     sampled: dict[Meter, list[int]] = {}
     for message in map(decode, reporter.sent):
@@ -183,7 +207,7 @@ def reported(reporter: ConfirmingReporter) -> tuple[dict[str, int], dict[Meter, 
 
 
 def session(script: EngineScript, packing: int) -> tuple[GatewayResult, ConfirmingReporter]:
-    """The result of a gateway over this link, and its reporter."""
+    """Run a gateway over this link. Returns its result and its reporter."""
     run_settings = RunSettings(
         orders=ORDERS, orders_per_s=100_000.0, packing=packing, sampling_interval=3, timeout_s=20.0
     )
@@ -198,8 +222,10 @@ def test_compiled_turns_do_what_the_loop_in_python_does(data: st.DataObject) -> 
     """docs/loops.md has both loops, step by step."""
     packing = data.draw(st.sampled_from([1, 1, 3]))
     frames = data.draw(scripts(packing))
-    step, room = data.draw(st.integers(1, 9)), data.draw(st.integers(1, 20))
-    compiled_link, plain_link = (EngineScript(frames, step, room, lends) for lends in (True, False))
+    step = data.draw(st.integers(1, 9))
+    room = data.draw(st.integers(1, 20))
+    compiled_link = EngineScript(frames, step, room, lends=True)
+    plain_link = EngineScript(frames, step, room, lends=False)
     compiled, compiled_reporter = session(compiled_link, packing)
     plain, plain_reporter = session(plain_link, packing)
 

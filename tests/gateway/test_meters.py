@@ -26,27 +26,35 @@ class ReportedMessages(ScriptedLink):
         self.outbox = Outbox(self)
         self.write_all = lambda: None
 
-    def those(self, kind: type) -> list:
+    def messages_of(self, kind: type) -> list:
+        """Return the messages of this type so far."""
         self.write_all()
         self.outbox.flush()
-        return [message for message in map(decode, self.sent) if isinstance(message, kind)]
+        messages = [decode(frame) for frame in self.sent]
+        return [message for message in messages if isinstance(message, kind)]
 
     def stamps(self, meter: Meter) -> list[tuple[int, int]]:
-        return [(stamp.correlation_id, stamp.time_ns) for stamp in self.those(Timestamp) if stamp.meter == meter]
+        """Return the order id and the time of each stamp of this meter."""
+        stamps = [stamp for stamp in self.messages_of(Timestamp) if stamp.meter == meter]
+        return [(stamp.correlation_id, stamp.time_ns) for stamp in stamps]
+
+    def rates(self, meter: Meter) -> list[int]:
+        """Return the rates that this meter reported, in messages/s."""
+        return [rate.rate_per_s for rate in self.messages_of(Throughput) if rate.meter == meter]
 
     def payloads(self, kind: str) -> list[dict]:
-        records = [orjson.loads(message.document) for message in self.those(Statistics)]
+        records = [orjson.loads(message.document) for message in self.messages_of(Statistics)]
         return [record["payload"] for record in records if record["kind"] == kind]
 
 
-class Office:
-    """Meters at 1000 orders/s, with all that it looks at."""
+class MeteredGateway:
+    """The meters of a gateway at 1000 orders/s, with its pacer, its completion times and a reporter."""
 
     def __init__(self, sampling_interval: int = 10, orders_per_s: float | None = 1_000.0) -> None:
-        self.drawer = ReportedMessages()
+        self.reporter = ReportedMessages()
         terms = Terms(run=1, policy="price-time", packing=1, max_price=999)
-        self.reporting = Reporting(self.drawer.outbox, terms, Source.GATEWAY)
-        self.drawer.write_all = self.reporting.write_all
+        self.reporting = Reporting(self.reporter.outbox, terms, Source.GATEWAY)
+        self.reporter.write_all = self.reporting.write_all
         self.pacer = Pacer.of(RunSettings(orders_per_s=orders_per_s, orders=10_000))
         self.pacer.start(START_NS)
         self.completion = Completion(self.pacer.scheduled, sampling_interval)
@@ -65,131 +73,130 @@ class Office:
 
 
 @pytest.fixture
-def office():
-    return Office()
+def gateway() -> MeteredGateway:
+    return MeteredGateway()
 
 
-def confirmed(*order_ids: int) -> list[Confirmation]:
+def confirmations(*order_ids: int) -> list[Confirmation]:
     return [Confirmation(order_id) for order_id in order_ids]
 
 
-def test_samples_are_the_ids_that_the_interval_divides(office):
+def test_samples_are_the_ids_that_are_multiples_of_the_interval(gateway):
     for count in (9, 1, 25, 4, 1):
-        office.send(count, START_NS + 40 * MS)
-    office.answer(*confirmed(*range(1, 41)), now_ns=START_NS + 41 * MS)
-    assert [order_id for order_id, _ in office.drawer.stamps(Meter.ORDER_HANDED_OVER)] == [10, 20, 30, 40]
+        gateway.send(count, START_NS + 40 * MS)
+    gateway.answer(*confirmations(*range(1, 41)), now_ns=START_NS + 41 * MS)
+    assert [order_id for order_id, _ in gateway.reporter.stamps(Meter.ORDER_HANDED_OVER)] == [10, 20, 30, 40]
 
 
-def test_nothing_is_reported_between_hand_over_and_answer(office):
-    """Whatever the gateway does then, it does late for the sampled order's answer."""
-    office.send(20, START_NS)
-    office.drawer.write_all()
-    assert office.drawer.stamps(Meter.ORDER_HANDED_OVER) == office.drawer.those(Throughput) == []
+def test_nothing_is_reported_between_hand_over_and_answer(gateway):
+    """A report at that moment would delay the reading of the sampled order's answer."""
+    gateway.send(20, START_NS)
+    gateway.reporter.write_all()
+    assert gateway.reporter.stamps(Meter.ORDER_HANDED_OVER) == []
+    assert gateway.reporter.messages_of(Throughput) == []
 
 
-def test_every_order_is_a_sample_where_the_interval_is_one():
-    office = Office(sampling_interval=1)
-    office.send(3, START_NS + MS)
-    office.answer(*confirmed(3, 1, 2), now_ns=START_NS + 2 * MS)
-    assert [order_id for order_id, _ in office.drawer.stamps(Meter.ORDER_HANDED_OVER)] == [3, 1, 2]
-    assert [rate for rate in office.drawer.those(Throughput) if rate.meter == 1] == [Throughput(1, 3_000)]  # one batch
+def test_with_an_interval_of_one_every_order_is_a_sample():
+    gateway = MeteredGateway(sampling_interval=1)
+    gateway.send(3, START_NS + MS)
+    gateway.answer(*confirmations(3, 1, 2), now_ns=START_NS + 2 * MS)
+    assert [order_id for order_id, _ in gateway.reporter.stamps(Meter.ORDER_HANDED_OVER)] == [3, 1, 2]
+    assert gateway.reporter.rates(Meter.GATEWAY_ORDERS_SENT) == [3_000], "one rate for the batch"
 
 
-def test_a_sample_has_its_due_time_from_the_schedule(office):
-    office.send(10, START_NS + 500 * MS)
-    office.send(10, START_NS + 600 * MS)
-    office.answer(*confirmed(10, 20), now_ns=START_NS + 700 * MS)
-    assert office.drawer.stamps(Meter.ORDER_HANDED_OVER) == [(10, START_NS + 500 * MS), (20, START_NS + 600 * MS)]
-    assert office.drawer.stamps(Meter.ORDER_DUE) == [(10, START_NS + 9 * MS), (20, START_NS + 19 * MS)]
+def test_a_sample_has_its_due_time_from_the_schedule(gateway):
+    gateway.send(10, START_NS + 500 * MS)
+    gateway.send(10, START_NS + 600 * MS)
+    gateway.answer(*confirmations(10, 20), now_ns=START_NS + 700 * MS)
+    assert gateway.reporter.stamps(Meter.ORDER_HANDED_OVER) == [(10, START_NS + 500 * MS), (20, START_NS + 600 * MS)]
+    assert gateway.reporter.stamps(Meter.ORDER_DUE) == [(10, START_NS + 9 * MS), (20, START_NS + 19 * MS)]
 
 
 def test_without_a_schedule_nothing_is_due():
-    office = Office(orders_per_s=None)
-    office.send(20, START_NS)
-    office.answer(*confirmed(10, 20), now_ns=START_NS + MS)
-    assert office.drawer.stamps(Meter.ORDER_DUE) == []
-    assert len(office.drawer.stamps(Meter.ORDER_HANDED_OVER)) == 2
+    gateway = MeteredGateway(orders_per_s=None)
+    gateway.send(20, START_NS)
+    gateway.answer(*confirmations(10, 20), now_ns=START_NS + MS)
+    assert gateway.reporter.stamps(Meter.ORDER_DUE) == []
+    assert len(gateway.reporter.stamps(Meter.ORDER_HANDED_OVER)) == 2
 
 
-def test_the_rate_of_orders_sent_is_that_since_the_last_sample(office):
-    office.send(9, START_NS)
-    office.send(1, START_NS + 10 * MS)
-    office.send(10, START_NS + 15 * MS)
-    office.answer(*confirmed(9, 10, 20), now_ns=START_NS + 20 * MS)
-    sent = [message for message in office.drawer.those(Throughput) if message.meter == Meter.GATEWAY_ORDERS_SENT]
-    assert sent == [Throughput(1, 1_000), Throughput(1, 2_000)]
+def test_the_rate_of_orders_sent_counts_from_the_last_sample(gateway):
+    gateway.send(9, START_NS)
+    gateway.send(1, START_NS + 10 * MS)
+    gateway.send(10, START_NS + 15 * MS)
+    gateway.answer(*confirmations(9, 10, 20), now_ns=START_NS + 20 * MS)
+    assert gateway.reporter.rates(Meter.GATEWAY_ORDERS_SENT) == [1_000, 2_000]
 
 
-def test_an_answered_sample_is_stamped_and_counted(office):
-    office.send(20, START_NS + MS)
-    office.answer(Confirmation(20), Quote(bid=1, ask=2), Confirmation(11), Confirmation(10), now_ns=START_NS + 4 * MS)
-    assert office.drawer.stamps(Meter.ORDER_ANSWERED) == [(20, START_NS + 4 * MS), (10, START_NS + 4 * MS)]
-    assert office.meters.samples == 2
-    received = [message for message in office.drawer.those(Throughput) if message.meter == 4]
-    assert received == [Throughput(4, 4 * 250)]
-    assert office.completion.received == 4
+def test_an_answered_sample_is_stamped_and_counted(gateway):
+    gateway.send(20, START_NS + MS)
+    gateway.answer(Confirmation(20), Quote(bid=1, ask=2), Confirmation(11), Confirmation(10), now_ns=START_NS + 4 * MS)
+    assert gateway.reporter.stamps(Meter.ORDER_ANSWERED) == [(20, START_NS + 4 * MS), (10, START_NS + 4 * MS)]
+    assert gateway.meters.samples == 2
+    assert gateway.reporter.rates(Meter.GATEWAY_MESSAGES_RECEIVED) == [1_000], "four messages in 4 ms"
+    assert gateway.completion.received == 4
 
 
-def test_a_second_tells_what_happened_within_it_alone(office):
-    office.send(5, START_NS)
-    office.answer(Confirmation(1), Quote(bid=1, ask=2), now_ns=START_NS + MS)
-    office.meters.close_second()
-    office.reporting.next_second(START_NS + SECOND)
-    office.send(2, START_NS + SECOND)
-    office.answer(*map(Confirmation, range(2, 7)), now_ns=START_NS + SECOND + MS)
-    office.meters.close_second()
-    office.reporting.next_second(START_NS + 2 * SECOND)
-    office.meters.close_second()
-    assert office.drawer.payloads("traffic") == [
+def test_a_second_s_record_has_only_that_second_s_counts(gateway):
+    gateway.send(5, START_NS)
+    gateway.answer(Confirmation(1), Quote(bid=1, ask=2), now_ns=START_NS + MS)
+    gateway.meters.close_second()
+    gateway.reporting.next_second(START_NS + SECOND)
+    gateway.send(2, START_NS + SECOND)
+    gateway.answer(*map(Confirmation, range(2, 7)), now_ns=START_NS + SECOND + MS)
+    gateway.meters.close_second()
+    gateway.reporting.next_second(START_NS + 2 * SECOND)
+    gateway.meters.close_second()
+    assert gateway.reporter.payloads("traffic") == [
         {"second": 0, "orders_sent": 5, "orders_answered": 1, "messages_received": 2},
         {"second": 1, "orders_sent": 2, "orders_answered": 5, "messages_received": 5},
         {"second": 2, "orders_sent": 0, "orders_answered": 0, "messages_received": 0},
     ]
 
 
-def test_a_seconds_completions_are_told_once_for_each_clock(office):
-    office.send(2, START_NS + 10 * MS)
-    office.answer(Confirmation(1), Confirmation(2), now_ns=START_NS + 30 * MS)
-    office.meters.close_second()
-    office.meters.close_second()
-    told = office.drawer.payloads("completion")
-    assert [(record["second"], record["clock"], record["last_order"]) for record in told] == [
-        (0, "handed_over", False),
-        (0, "due", False),
-        (0, "lag", False),
-    ]
-    buckets = [LogBuckets.from_sparse(record) for record in told]
-    assert [b.count for b in buckets] == [2, 2, 2]
-    assert [(b.min_ns // MS, b.max_ns // MS) for b in buckets] == [(20, 20), (29, 30), (9, 10)]
-    assert [record["sum_ns"] // MS for record in told] == [40, 59, 19]
+def test_a_second_s_completion_times_are_reported_once_by_clock(gateway):
+    gateway.send(2, START_NS + 10 * MS)
+    gateway.answer(Confirmation(1), Confirmation(2), now_ns=START_NS + 30 * MS)
+    gateway.meters.close_second()
+    gateway.meters.close_second()
+    records = gateway.reporter.payloads("completion")
+    assert [record["clock"] for record in records] == ["handed_over", "due", "lag"]
+    for record in records:
+        assert record["second"] == 0
+        assert record["last_order"] is False
+    handed_over, due, lag = [LogBuckets.from_sparse(record) for record in records]
+    assert handed_over.count == due.count == lag.count == 2
+    assert (handed_over.min_ns, handed_over.max_ns, handed_over.sum_ns) == (20 * MS, 20 * MS, 40 * MS)
+    assert (due.min_ns, due.max_ns, due.sum_ns) == (29 * MS, 30 * MS, 59 * MS)
+    assert (lag.min_ns, lag.max_ns, lag.sum_ns) == (9 * MS, 10 * MS, 19 * MS)
 
 
-def test_a_second_without_an_answer_tells_of_no_completion(office):
-    office.send(3, START_NS)
-    office.meters.close_second()
-    assert office.drawer.payloads("completion") == []
+def test_a_second_without_answers_has_no_completion_record(gateway):
+    gateway.send(3, START_NS)
+    gateway.meters.close_second()
+    assert gateway.reporter.payloads("completion") == []
 
 
-def test_the_last_order_has_a_record_of_its_own(office):
-    office.completion.last_id = 3
-    office.send(3, START_NS)
-    office.answer(*map(Confirmation, (1, 2, 3)), now_ns=START_NS + MS)
-    office.meters.close()
-    told = [record for record in office.drawer.payloads("completion") if record["clock"] == "handed_over"]
-    assert [(record["last_order"], record["count"]) for record in told] == [(False, 2), (True, 1)]
+def test_the_last_order_has_a_separate_completion_record(gateway):
+    gateway.completion.last_id = 3
+    gateway.send(3, START_NS)
+    gateway.answer(*map(Confirmation, (1, 2, 3)), now_ns=START_NS + MS)
+    gateway.meters.close()
+    records = [record for record in gateway.reporter.payloads("completion") if record["clock"] == "handed_over"]
+    assert [(record["last_order"], record["count"]) for record in records] == [(False, 2), (True, 1)]
 
 
-def test_seconds_add_up_to_the_run(office):
+def test_the_seconds_add_up_to_the_run_s_counts(gateway):
     generator = np.random.default_rng(4)
-    office.completion.last_id = 10**6
+    gateway.completion.last_id = 10**6
     for second in range(5):
-        office.send(int(generator.integers(1, 50)), START_NS + second * SECOND)
-        waiting = range(office.completion.answered + 1, office.completion.newest)
-        office.answer(*map(Confirmation, waiting), now_ns=START_NS + second * SECOND + MS)
-        office.meters.close_second()
-        office.reporting.next_second(START_NS + (second + 1) * SECOND)
-    traffic = office.drawer.payloads("traffic")
-    completion = [record for record in office.drawer.payloads("completion") if record["clock"] == "due"]
-    assert sum(second["orders_sent"] for second in traffic) == office.completion.newest
-    assert sum(second["orders_answered"] for second in traffic) == office.completion.answered
+        gateway.send(int(generator.integers(1, 50)), START_NS + second * SECOND)
+        waiting = range(gateway.completion.answered + 1, gateway.completion.newest)
+        gateway.answer(*map(Confirmation, waiting), now_ns=START_NS + second * SECOND + MS)
+        gateway.meters.close_second()
+        gateway.reporting.next_second(START_NS + (second + 1) * SECOND)
+    traffic = gateway.reporter.payloads("traffic")
+    completion = [record for record in gateway.reporter.payloads("completion") if record["clock"] == "due"]
+    assert sum(second["orders_sent"] for second in traffic) == gateway.completion.newest
+    assert sum(second["orders_answered"] for second in traffic) == gateway.completion.answered
     assert [second["orders_answered"] for second in traffic] == [record["count"] for record in completion]

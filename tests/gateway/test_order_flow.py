@@ -1,4 +1,4 @@
-"""Orders into batches: packing and batch sizes move the boundaries, and no byte."""
+"""Orders in batches: packing and batch sizes move the frames' boundaries and change no byte."""
 
 from __future__ import annotations
 
@@ -23,13 +23,16 @@ SEEDS = st.integers(0, U64 - 1)
     st.lists(st.integers(1, 40), min_size=1, max_size=5),
     st.sampled_from([*PRICE_MODELS]),
 )
-def test_batch_sizes_change_nothing(seed, first_id, counts, price_model):
+def test_the_sizes_of_the_batches_change_no_byte(seed, first_id, counts, price_model):
     orders = SeededOrders(seed, PRICES, price_model)
-    flow, batch, sent, at = OrderFlow(orders), FrameBatch(64), b"", first_id
+    flow = OrderFlow(orders)
+    batch = FrameBatch(64)
+    sent = b""
+    next_id = first_id
     for count in counts:
-        flow.fill(batch, at, count)
+        flow.fill(batch, next_id, count)
         sent += batch.span(0, batch.count).tobytes()
-        at += count
+        next_id += count
     assert sent == orders.records(first_id, sum(counts))
 
 
@@ -38,14 +41,17 @@ def test_packing_moves_the_frames_boundaries_and_nothing_else(packing, count):
     batch = FrameBatch(1_024)
     OrderFlow(SeededOrders(3, PRICES), packing).fill(batch, 1, count)
     assert batch.span(0, batch.count).tobytes() == SeededOrders(3, PRICES).records(1, count)
-    whole, rest = divmod(count, packing)
-    lengths = np.diff(batch.offsets[: batch.count + 1]).tolist()
+    whole_packs, rest = divmod(count, packing)
+    expected_lengths = [packing * ORDER_BYTES] * whole_packs
+    if rest:
+        expected_lengths.append(rest * ORDER_BYTES)
     assert batch.offsets[0] == 0
-    assert lengths == [packing * ORDER_BYTES] * whole + ([rest * ORDER_BYTES] if rest else [])
+    assert np.diff(batch.offsets[: batch.count + 1]).tolist() == expected_lengths
 
 
-def test_a_batch_is_filled_anew_each_time():
-    orders, batch = SeededOrders(1, PRICES), FrameBatch(64)
+def test_filling_a_batch_replaces_its_frames():
+    orders = SeededOrders(1, PRICES)
+    batch = FrameBatch(64)
     flow = OrderFlow(orders, packing=3)
     flow.fill(batch, 1, 30)
     flow.fill(batch, 31, 4)
@@ -53,7 +59,7 @@ def test_a_batch_is_filled_anew_each_time():
     assert b"".join(batch) == orders.records(31, 4)
 
 
-def test_settings_say_seed_prices_and_packing():
+def test_an_order_flow_takes_seed_prices_and_packing_from_settings():
     settings = RunSettings(seed=9, prices=(10, 20), packing=5)
     batch = FrameBatch(16)
     OrderFlow.of(settings).fill(batch, 1, 7)

@@ -1,4 +1,4 @@
-"""Due times on the gateway's clock: whoever asks for what, and in what steps, is told the same."""
+"""Due times on the gateway's clock are the same for all orders and sizes of steps in which they are read."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ def started(arrivals: str) -> Schedule:
 
 @pytest.fixture(scope="module")
 def due_ns() -> dict[str, np.ndarray]:
-    """All at once."""
+    """The due times of each kind of arrivals, written in one block."""
     return {arrivals: written(source(arrivals, ORDERS), ORDERS) + START_NS for arrivals in KINDS}
 
 
 @given(arrivals=st.sampled_from(KINDS), counts=STEPS)
 def test_batches_of_any_size_get_the_same_due_times(due_ns, arrivals, counts):
-    schedule, sent = started(arrivals), 0
+    schedule = started(arrivals)
+    sent = 0
     for count in counts:
         if sent + count > ORDERS:
             break
@@ -38,18 +39,20 @@ def test_batches_of_any_size_get_the_same_due_times(due_ns, arrivals, counts):
 
 
 @given(arrivals=st.sampled_from(KINDS), waits_ns=st.lists(st.integers(0, 10**8), min_size=5, max_size=40))
-def test_what_is_due_is_what_a_count_of_all_due_times_says(due_ns, arrivals, waits_ns):
-    schedule, now_ns, after = started(arrivals), START_NS, 0
+def test_the_due_orders_are_those_with_a_due_time_in_the_past(due_ns, arrivals, waits_ns):
+    schedule = started(arrivals)
+    now_ns = START_NS
+    sent = 0
     for wait_ns in waits_ns:
         now_ns += wait_ns
-        known = int(np.searchsorted(due_ns[arrivals], now_ns, "right"))
-        due = schedule.due_by(now_ns, after)
-        assert due == min(known, after + LOOK_AHEAD)
-        after = due
-        assert schedule.due_ns(after + 1) == due_ns[arrivals][after]
+        past_due_times = int(np.searchsorted(due_ns[arrivals], now_ns, "right"))
+        due = schedule.due_by(now_ns, sent)
+        assert due == min(past_due_times, sent + LOOK_AHEAD)
+        sent = due
+        assert schedule.due_ns(sent + 1) == due_ns[arrivals][sent]
 
 
-def test_an_order_s_due_time_is_known_until_long_after_it_went(due_ns):
+def test_due_times_of_recent_orders_can_still_be_read(due_ns):
     schedule = started("poisson")
     for order_id in range(1, ORDERS, 700):
         schedule.due_ns(order_id)
@@ -57,7 +60,7 @@ def test_an_order_s_due_time_is_known_until_long_after_it_went(due_ns):
         assert schedule.due_ns(earlier) == due_ns["poisson"][earlier - 1]
 
 
-def test_an_order_that_went_too_long_ago_is_no_other_order():
+def test_a_forgotten_due_time_is_an_error():
     schedule = started("fixed")
     schedule.due_ns(2 * WINDOW)
     with pytest.raises(LookupError, match="order 1 is no longer"):

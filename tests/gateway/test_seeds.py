@@ -1,4 +1,4 @@
-"""Instruments: their seeds by formula, in plain integers, and their shares of the orders."""
+"""The seeds of instruments, by their formula in plain integers, and their shares of the orders."""
 
 from __future__ import annotations
 
@@ -13,25 +13,24 @@ INSTRUMENTS = 4
 
 
 @given(st.integers(0, U64 - 1), st.integers(1, 10**6))
-def test_the_seed_of_an_instrument_is_by_the_formula(seed: int, instrument: int) -> None:
+def test_an_instrument_s_seed_follows_the_formula(seed: int, instrument: int) -> None:
     assert instrument_seed(seed, instrument) == bits(purpose_key(seed, INSTRUMENTS), instrument) >> 1
 
 
-def test_instruments_of_neighbouring_seeds_have_their_own_streams() -> None:
-    """So have the instruments of one seed."""
+def test_no_two_instruments_of_two_neighbouring_seeds_share_a_seed() -> None:
     seeds = [instrument_seed(seed, instrument) for seed in (1, 2) for instrument in range(1, 10_001)]
     assert len(set(seeds)) == len(seeds)
     assert all(0 <= seed < 2**63 for seed in seeds)
 
 
 @given(st.integers(1, 300), st.integers(0, 10**12))
-def test_orders_are_divided_to_the_last_one_and_no_share_is_larger_by_two(instruments: int, orders: int) -> None:
+def test_shares_add_up_to_all_orders_and_differ_by_one_at_most(instruments: int, orders: int) -> None:
     shares = [instrument_orders(orders, instruments, instrument) for instrument in range(1, instruments + 1)]
     assert sum(shares) == orders
     assert max(shares) - min(shares) <= 1
 
 
-def test_the_first_pair_has_the_run_s_seed_and_others_an_instrument_s() -> None:
+def test_the_first_pair_has_the_run_s_seed_and_others_an_instrument_s_seed() -> None:
     settings = RunSettings(seed=7)
     assert settings_of_pair(settings, 1) is settings
     assert settings_of_pair(settings, 3).seed == instrument_seed(7, 3)

@@ -1,4 +1,4 @@
-"""Files of orders, and of due times beside them: what a gateway can replay, and what is said of the rest."""
+"""Files of orders and of their due times: those that a gateway can replay, and the errors for all others."""
 
 from __future__ import annotations
 
@@ -25,51 +25,51 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=[7, 1 << 20])
 def chunk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether a file is one chunk or many is not to be seen."""
+    """The size of the chunks in which a file is read. Results do not depend on the chunk size."""
     monkeypatch.setattr(tape, "CHUNK_ORDERS", request.param)
 
 
-def changed(order_id: int, by: bytes) -> bytes:
-    """The tape with other bytes where this order starts."""
-    at = (order_id - 1) * ORDER_BYTES
-    return RECORDS[:at] + by + RECORDS[at + len(by) :]
+def tape_with(order_id: int, replacement: bytes) -> bytes:
+    """Return the tape with other bytes from the start of this order on."""
+    start = (order_id - 1) * ORDER_BYTES
+    return RECORDS[:start] + replacement + RECORDS[start + len(replacement) :]
 
 
 @pytest.mark.usefixtures("chunk")
-def test_a_seed_s_tape_is_one(path: Path) -> None:
+def test_a_tape_of_seeded_orders_is_accepted(path: Path) -> None:
     path.write_bytes(RECORDS)
     assert check_orders(path) == 500
 
 
 @pytest.mark.usefixtures("chunk")
 @pytest.mark.parametrize(
-    ("content", "told", "offset"),
+    ("content", "message", "offset"),
     [
         (b"", "the tape is empty", 0),
         (RECORDS[:-1], "truncated: 9 of 10 bytes", 4990),
         (RECORDS[:3], "truncated: 3 of 10 bytes", 0),
         (RECORDS + b"\x07", "type byte 7, where 1 (order) goes", 5000),
-        (changed(8, b"\x02"), "type byte 2, where 1 (order) goes", 70),
-        (changed(400, b"\x02") + b"\x01", "type byte 2", 3990),
+        (tape_with(8, b"\x02"), "type byte 2, where 1 (order) goes", 70),
+        (tape_with(400, b"\x02") + b"\x01", "type byte 2", 3990),
         (RECORDS[:30] + encode(Cancel(2)) + RECORDS[30:], "a gateway sends no cancels", 30),
         (RECORDS + encode(Cancel(2)), "a gateway sends no cancels", 5000),
-        (changed(15, encode(Order(14, 1, 500, 1))), "id 14 stands where 15 goes", 140),
+        (tape_with(15, encode(Order(14, 1, 500, 1))), "id 14 stands where 15 goes", 140),
         (RECORDS[ORDER_BYTES:], "id 2 stands where 1 goes", 0),
     ],
 )
-def test_what_a_gateway_cannot_replay_is_refused_with_its_offset(
-    path: Path, content: bytes, told: str, offset: int
+def test_a_tape_that_cannot_be_replayed_is_refused_with_an_offset(
+    path: Path, content: bytes, message: str, offset: int
 ) -> None:
     path.write_bytes(content)
     with pytest.raises(MalformedMessage) as refused:
         check_orders(path)
-    assert told in str(refused.value)
+    assert message in str(refused.value)
     assert refused.value.offset == offset
 
 
 @pytest.mark.usefixtures("chunk")
 @pytest.mark.parametrize(
-    ("due", "told"),
+    ("due", "message"),
     [
         (list(range(49)), "392 bytes, where 50 orders take 400"),
         ([*range(10), 8, *range(39)], "order 11 is due before order 10"),
@@ -77,9 +77,9 @@ def test_what_a_gateway_cannot_replay_is_refused_with_its_offset(
         ([*range(49), 2**62 + 1], "the last order is due at 4611686018427387905 ns, beyond"),
     ],
 )
-def test_what_are_no_due_times_for_the_tape_is_refused(path: Path, due: list[int], told: str) -> None:
+def test_wrong_due_times_are_refused(path: Path, due: list[int], message: str) -> None:
     np.array(due, "<u8").tofile(path)
-    with pytest.raises(ValueError, match=f"^{told}"):
+    with pytest.raises(ValueError, match=f"^{message}"):
         check_due(path, 50)
 
 
@@ -89,7 +89,7 @@ def test_due_times_may_be_equal_and_start_anywhere(path: Path) -> None:
     check_due(path, 4)
 
 
-def test_due_times_stand_beside_their_tape() -> None:
+def test_the_file_of_due_times_is_beside_the_tape() -> None:
     assert due_path(Path("results/x/orders.bin")) == Path("results/x/orders.due")
     assert due_path(Path("tape")) == Path("tape.due")
 
@@ -98,12 +98,14 @@ def test_due_times_stand_beside_their_tape() -> None:
 def test_batches_of_any_size_hold_the_same_orders(tmp_path_factory: pytest.TempPathFactory, counts: list[int]) -> None:
     path = tmp_path_factory.getbasetemp() / "tape.bin"
     path.write_bytes(RECORDS)
-    orders, sent = TapedOrders(path), 0
+    orders = TapedOrders(path)
+    sent = 0
     for count in counts:
         buffer = np.zeros(1_000, np.uint8)
         orders.write(buffer, sent + 1, count)
-        assert buffer[: count * ORDER_BYTES].tobytes() == RECORDS[sent * ORDER_BYTES : (sent + count) * ORDER_BYTES]
-        assert not buffer[count * ORDER_BYTES :].any()
+        expected = RECORDS[sent * ORDER_BYTES : (sent + count) * ORDER_BYTES]
+        assert buffer[: len(expected)].tobytes() == expected
+        assert not buffer[len(expected) :].any()
         sent += count
 
 
@@ -112,16 +114,18 @@ def test_batches_of_any_size_hold_the_same_orders(tmp_path_factory: pytest.TempP
     speed=st.sampled_from([0.5, 1.0, 3.0, 1000.0]),
     block=st.integers(1, 100),
 )
-def test_recorded_orders_are_due_as_they_were_only_faster(gaps: list[int], speed: float, block: int) -> None:
+def test_recorded_due_times_are_divided_by_the_speed(gaps: list[int], speed: float, block: int) -> None:
     recorded_ns = np.cumsum(gaps)
-    recorded, due = Recorded(recorded_ns, speed), np.zeros(100, np.int64)
+    recorded = Recorded(recorded_ns, speed)
+    due = np.zeros(100, np.int64)
     for first in range(0, 100, block):
         recorded.write(due[first : first + block], first)
-    expected = [int((int(time_ns) - gaps[0]) / speed) for time_ns in recorded_ns]
+    since_first_ns = [int(time_ns) - gaps[0] for time_ns in recorded_ns]
+    expected = [int(time_ns / speed) for time_ns in since_first_ns]
     assert due.tolist() == expected + [NEVER_NS] * (100 - len(gaps))
 
 
-def test_at_its_own_speed_a_tape_s_due_times_are_exact_to_the_nanosecond() -> None:
+def test_at_speed_1_recorded_due_times_are_exact_to_the_nanosecond() -> None:
     recorded_ns = np.array([3, 4, 10, 10**15 + 1])
     due = np.zeros(4, np.int64)
     Recorded(recorded_ns, 1.0).write(due, 0)
