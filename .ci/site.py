@@ -21,7 +21,7 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from exchange.json_records import RunRecord  # noqa: E402
+from exchange.record_kinds import RunRecord  # noqa: E402
 from exchange.settings import RunSettings  # noqa: E402
 from exchange_simulation.cli.command import heading_of  # noqa: E402
 from exchange_simulation.cli.main import SECTIONS, main  # noqa: E402
