@@ -10,27 +10,27 @@ import numpy.typing as npt
 
 from exchange.allowed import whole
 from exchange.messages import ASK, LAYOUTS, Cancelled, Confirmation, Order, Quote, Rejection, encode
-from matching_engine import arena as a
-from matching_engine import encoding
-from matching_engine import kernels as k
+from matching_engine import arena as layout
+from matching_engine import encoding, kernels
 from matching_engine.order_book import IS_EXACT, OrderBook
 from transports.frames import FrameBatch
 
 Number = TypeVar("Number", np.uint8, np.int64)
-CONFIRMATION_BYTES, QUOTE_BYTES, REJECTION_BYTES, CANCELLED_BYTES = (
-    LAYOUTS[kind].size for kind in (Confirmation, Quote, Rejection, Cancelled)
-)
+CONFIRMATION_BYTES = LAYOUTS[Confirmation].size
+QUOTE_BYTES = LAYOUTS[Quote].size
+REJECTION_BYTES = LAYOUTS[Rejection].size
+CANCELLED_BYTES = LAYOUTS[Cancelled].size
 HIGHEST_PACKING = 0xFFFF  # packing travels as u16
 
 
 class HandleStop(Enum):
     """The reason for which `handle` returned."""
 
-    DONE = k.DONE
+    DONE = kernels.DONE
     """Every frame was matched."""
-    ROOM = k.ROOM
+    ROOM = kernels.ROOM
     """There may be no room for the answers to frame `next`: send the answers, clear them, go on at `next`."""
-    FOREIGN = k.FOREIGN
+    FOREIGN = kernels.FOREIGN
     """Frame `next` is no order or cancel for this engine: read it otherwise, go on at `next` + 1."""
 
 
@@ -93,7 +93,7 @@ class MatchingEngine:
         whole("packing", packing, 1, HIGHEST_PACKING)
         self.book = book
         self.packing = packing
-        self.kernel = k.handler(exact=IS_EXACT[book.policy], keeps_ids=book.with_ids, packed=packing > 1)
+        self.kernel = kernels.handler(exact=IS_EXACT[book.policy], keeps_ids=book.with_ids, packed=packing > 1)
 
     def renewed(self) -> MatchingEngine:
         """Return an engine with the same rules and an empty book."""
@@ -109,8 +109,10 @@ class MatchingEngine:
         """Match the order frames from `first` on and append their answers: all answers to a frame, or none.
 
         Returns early if `answers` may lack room for the answers to the next frame. If `answers` is empty and still has
-        too little room, its arrays are replaced by larger ones, so every call makes progress. `at` and `byte` say where
-        to go on after a call of `kernel` that stopped within a frame. IndexError if there is no frame `first`.
+        too little room, its arrays are replaced by larger ones, so every call makes progress. After a call of `kernel`
+        that stopped within a frame, `at` is the byte to go on at, and `byte` the end of its answers.
+
+        IndexError if there is no frame `first`.
         """
         if not 0 <= first <= orders.count:
             raise IndexError(f"first is {first}: the batch holds {orders.count} frames")
@@ -131,9 +133,9 @@ class MatchingEngine:
                 book.arena,
                 book.index,
             )
-            if why == k.GROW:
+            if why == kernels.GROW:
                 book.grow()
-            elif why == k.ROOM and (at > orders.offsets[first] or answers.count == 0):  # within a frame, or empty
+            elif why == kernels.ROOM and (at > orders.offsets[first] or answers.count == 0):  # within a frame, or empty
                 _enlarge(answers, byte)
             else:
                 return Handled(first, _STOPS[why])
@@ -141,7 +143,7 @@ class MatchingEngine:
     @property
     def counts(self) -> EngineCounts:
         """Messages so far."""
-        return counts_in(self.book.state[a.ORDERS : a.ORDERS + a.COUNTERS])
+        return counts_in(self.book.state[layout.ORDERS : layout.ORDERS + layout.COUNTERS])
 
 
 def _enlarge(answers: FrameBatch, byte: int) -> None:

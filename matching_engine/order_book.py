@@ -11,10 +11,12 @@ from exchange.allowed import check_registry, one_of, whole
 from exchange.compiled import cached_kernel, signed
 from exchange.settings import POLICIES
 from exchange.workload import MAX_PRICE
-from matching_engine import arena as a
+from matching_engine import arena as layout
 from matching_engine.kernels import indexer
 
 HIGHEST_CAPACITY = 1 << 29  # a link is a u32
+LINKS_PER_WORD = 2
+"""The arena is an array of 8-byte words. Links count 4-byte words."""
 IS_EXACT = {"price-time": False, "exact-price": True}
 """Each matching policy: whether an order trades at its own price only."""
 check_registry("IS_EXACT of matching_engine/order_book.py", IS_EXACT, POLICIES)
@@ -26,25 +28,29 @@ class RestingOrder(NamedTuple):
     volume: int  # lots
 
 
-class Resting(NamedTuple):
-    """The total that rests on one side of a book."""
+class RestingTotal(NamedTuple):
+    """The number and the volume of the orders that rest on one side of a book."""
 
     orders: int
     volume: int  # lots
 
 
-@cached_kernel(a)
-def _count_resting(records: a.Words, limit: int, side: int) -> tuple[int, int]:
+# A price level has a side within the book (0 asks, 1 bids; on the wire 1 and 2) and a key. An ask's key is its price, a
+# bid's key is max price + 1 - price, so on either side the lowest key is the best price. `levels.py` has the formulas.
+
+
+@cached_kernel(layout)
+def _count_resting(records: layout.Words, highest_key: int, book_side: int) -> tuple[int, int]:
     """Count the orders that rest on a side, and their lots."""
     orders = 0
     volume = 0
-    for key in range(limit + 1):
-        level = a.FIRST_LEVEL + a.LEVEL_WORDS * (2 * key + side)
-        place = signed(records[level + a.NEXT])
+    for key in range(highest_key + 1):
+        level = layout.FIRST_LEVEL + layout.LEVEL_WORDS * (2 * key + book_side)
+        place = signed(records[level + layout.NEXT])
         while place != level:
             orders += 1
-            volume += signed(records[place + a.VOLUME])
-            place = signed(records[place + a.NEXT])
+            volume += signed(records[place + layout.VOLUME])
+            place = signed(records[place + layout.NEXT])
     return orders, volume
 
 
@@ -72,27 +78,33 @@ class OrderBook:
         self.with_ids = with_ids
         self.bounded = capacity is not None
         self.capacity = self.first_capacity if capacity is None else capacity
-        self.first_order = a.first_order(max_price + 1)
+        self.first_order = layout.first_order(max_price + 1)
         self.arena = self._arena()
-        a.lay_out(self.arena, max_price + 1, self.bounded)
-        a.free_records(self.arena, self.first_order)
+        layout.lay_out(self.arena, max_price + 1, self.bounded)
+        layout.free_records(self.arena, self.first_order)
         self._index()
 
     def renewed(self) -> OrderBook:
         """Return an empty book with the same rules."""
         return OrderBook(self.max_price, self.policy, self.capacity if self.bounded else None, self.with_ids)
 
-    def _arena(self) -> a.Arena:
+    def _arena(self) -> layout.Arena:
         """Return memory for a book of this capacity."""
-        return np.zeros((self.first_order + a.RECORD * self.capacity) // 2, np.uint64)
+        links = self.first_order + layout.RECORD * self.capacity
+        return np.zeros(links // LINKS_PER_WORD, np.uint64)
 
     def _index(self) -> None:
         """Make the index of the resting orders, with four buckets or more for each order; without ids, an empty one."""
-        buckets = 1 << (4 * self.capacity - 1).bit_length() if self.with_ids else 0
-        self.state[a.BUCKETS] = buckets
-        self.index: a.Words = np.zeros(buckets + len(self.arena) if buckets else 1, np.uint32)
-        if buckets:
-            indexer()(self.arena, self.index)
+        self.index: layout.Words
+        if not self.with_ids:
+            self.state[layout.BUCKETS] = 0
+            self.index = np.zeros(1, np.uint32)  # the kernels take an array, of which they use nothing
+            return
+        buckets = _power_of_two_from(4 * self.capacity)
+        words_of_records = len(self.arena)  # two words for each record, which is two words of the arena
+        self.state[layout.BUCKETS] = buckets
+        self.index = np.zeros(buckets + words_of_records, np.uint32)
+        indexer()(self.arena, self.index)
 
     def grow(self) -> None:
         """Double the capacity; every resting order stays where it is. O(capacity)."""
@@ -102,12 +114,13 @@ class OrderBook:
         self.capacity = 2 * self.capacity
         self.arena = self._arena()
         self.arena[: len(smaller)] = smaller
-        a.free_records(self.arena, 2 * len(smaller))
+        layout.free_records(self.arena, LINKS_PER_WORD * len(smaller))
         self._index()
 
-    def load(self, arena: a.Arena) -> None:
+    def load(self, arena: layout.Arena) -> None:
         """Take over the memory of a book with the same rules. ValueError if the arena is of another book."""
-        capacity, rest = divmod(2 * len(arena) - self.first_order, a.RECORD)
+        links_of_records = LINKS_PER_WORD * len(arena) - self.first_order
+        capacity, rest = divmod(links_of_records, layout.RECORD)
         if rest or capacity < 1 or (self.bounded and capacity != self.capacity):
             raise ValueError(f"an arena of {len(arena)} words is of another book")
         self.arena = arena
@@ -115,55 +128,64 @@ class OrderBook:
         self._index()
 
     @property
-    def state(self) -> a.Offsets:
+    def state(self) -> layout.Offsets:
         """The arena's first words, which `arena.py` names."""
-        return self.arena[: a.STATE_WORDS].view(np.int64)
+        return self.arena[: layout.STATE_WORDS].view(np.int64)
 
     @property
-    def records(self) -> a.Words:
+    def records(self) -> layout.Words:
         """The arena as 4-byte words, in which links count."""
         return self.arena.view(np.uint32)
 
     @property
     def best_bid(self) -> int:
         """The highest bid; 0 where there is none. O(1)."""
-        return self.max_price + 1 - int(self.state[a.BEST + a.BID])
+        return self.max_price + 1 - int(self.state[layout.BEST + layout.BID])
 
     @property
     def best_ask(self) -> int:
         """The lowest ask; max price + 1 where there is none. O(1)."""
-        return int(self.state[a.BEST + a.ASK])
+        return int(self.state[layout.BEST + layout.ASK])
 
     def resting(self, side: int) -> list[RestingOrder]:
         """Return the orders of a side (ASK or BID): best price first, then oldest first. O(levels + orders)."""
+        book_side = side - 1
         keys = np.arange(self.max_price + 2)
-        places = a.FIRST_LEVEL + a.LEVEL_WORDS * (2 * keys + side - 1)
-        occupied = keys[self.records[places + a.NEXT] != places]
+        levels = layout.FIRST_LEVEL + layout.LEVEL_WORDS * (2 * keys + book_side)
+        occupied_keys = keys[self.records[levels + layout.NEXT] != levels]
         orders: list[RestingOrder] = []
-        for key in occupied.tolist():
-            orders.extend(self._level(side - 1, key))
+        for key in occupied_keys.tolist():
+            orders.extend(self._orders_at(book_side, key))
         return orders
 
-    def total_resting(self, side: int) -> Resting:
+    def total_resting(self, side: int) -> RestingTotal:
         """Return the totals of a side without making an object for each order. O(levels + orders)."""
-        return Resting(*_count_resting(self.records, self.max_price + 1, side - 1))
+        book_side = side - 1
+        orders, volume = _count_resting(self.records, self.max_price + 1, book_side)
+        return RestingTotal(orders, volume)
 
-    def volume_traded(self, side: int, resting: Resting) -> int:
+    def volume_traded(self, side: int, resting: RestingTotal) -> int:
         """Return the lots of a side that were traded, which must be equal on both sides.
 
         These are the lots that came in, less the cancelled ones and those that still rest.
         """
-        volume_in = int(self.state[a.VOLUME_IN + side - 1])
-        volume_cancelled = int(self.state[a.VOLUME_CANCELLED + side - 1])
+        book_side = side - 1
+        volume_in = int(self.state[layout.VOLUME_IN + book_side])
+        volume_cancelled = int(self.state[layout.VOLUME_CANCELLED + book_side])
         return volume_in - volume_cancelled - resting.volume
 
-    def _level(self, side: int, key: int) -> Iterator[RestingOrder]:
-        """Yield the orders of a price level, oldest first. `side` is a side within the book."""
-        level = a.FIRST_LEVEL + a.LEVEL_WORDS * (2 * key + side)
-        price = key if side == a.ASK else self.max_price + 1 - key
+    def _orders_at(self, book_side: int, key: int) -> Iterator[RestingOrder]:
+        """Yield the orders of a price level, oldest first."""
+        level = layout.FIRST_LEVEL + layout.LEVEL_WORDS * (2 * key + book_side)
+        price = key if book_side == layout.ASK else self.max_price + 1 - key
         records = self.records
-        place = int(records[level + a.NEXT])
+        place = int(records[level + layout.NEXT])
         while place != level:
-            order_id, volume, following, _ = records[place : place + a.RECORD].tolist()
+            order_id, volume, following, _ = records[place : place + layout.RECORD].tolist()
             yield RestingOrder(order_id, price, volume)
             place = following
+
+
+def _power_of_two_from(number: int) -> int:
+    """Return the lowest power of two that is `number` or more."""
+    return 1 << (number - 1).bit_length()

@@ -9,20 +9,22 @@ import numpy as np
 
 from exchange import messages
 from exchange.compiled import cached_kernel
-from exchange.messages import LAYOUTS, ORDER_TYPES, MalformedMessage, sizes_by_code
+from exchange.messages import ANSWER_TYPES, LAYOUTS, ORDER_TYPES, MalformedMessage, sizes_by_code
 from matching_engine.engine import HandleStop, MatchingEngine
 from transports.frames import LARGEST_FRAME, Bytes, FrameBatch, Longs
 
 BATCH_ORDERS = 1 << 12
 ANSWER_BYTES = 1 << 22
+SMALLEST_ANSWER_BYTES = min(LAYOUTS[answer_type].size for answer_type in ANSWER_TYPES)
 
 _SIZE_OF_ORDER = sizes_by_code(ORDER_TYPES)
 
 
 @cached_kernel(messages)
-def _cut(records: Bytes, sizes: Longs, offsets: Longs) -> int:
+def _write_offsets(records: Bytes, sizes: Longs, offsets: Longs) -> int:
     """Write where each whole record ends. Returns how many whole records there are."""
-    count = at = 0
+    count = 0
+    at = 0
     while at < len(records):
         size = sizes[records[at]]
         if size == 0 or at + size > len(records):
@@ -35,11 +37,14 @@ def _cut(records: Bytes, sizes: Longs, offsets: Longs) -> int:
 
 def offsets_of(records: Bytes, sizes: Longs) -> Longs:
     """Return the offsets of the whole records, and the end of the last one. `sizes` are record sizes by type byte."""
-    offsets = np.zeros(len(records) // int(sizes[sizes > 0].min()) + 2, np.int64)
-    return offsets[: _cut(records, sizes, offsets) + 1]
+    smallest_record = int(sizes[sizes > 0].min())
+    most_records = len(records) // smallest_record + 1
+    offsets = np.zeros(most_records + 1, np.int64)  # one more for the end
+    count = _write_offsets(records, sizes, offsets)
+    return offsets[: count + 1]
 
 
-def cut(tape: Bytes) -> Longs:
+def order_offsets(tape: Bytes) -> Longs:
     """Return the offsets of the tape's records and its end, shape (records + 1,).
 
     MalformedMessage, with the offset, if the bytes are no tape.
@@ -53,7 +58,9 @@ def cut(tape: Bytes) -> Longs:
         size = _SIZE_OF_ORDER[kind]
         if size > 0:
             raise MalformedMessage(f"truncated: {len(tape) - end} of {size} bytes", end)
-        allowed = " or ".join(f"{LAYOUTS[order].code} ({order.__name__.lower()})" for order in ORDER_TYPES)
+        allowed = " or ".join(
+            f"{LAYOUTS[order_type].code} ({order_type.__name__.lower()})" for order_type in ORDER_TYPES
+        )
         raise MalformedMessage(f"type byte {kind}, where {allowed} goes", end)
     return offsets
 
@@ -61,11 +68,12 @@ def cut(tape: Bytes) -> Longs:
 def batches(tape: Bytes, offsets: Longs) -> Iterator[FrameBatch]:
     """Yield the tape as batches of frames that share its memory."""
     for first in range(0, len(offsets) - 1, BATCH_ORDERS):
-        part = offsets[first : first + BATCH_ORDERS + 1]
-        batch = FrameBatch(1, LARGEST_FRAME)
-        batch.buffer = tape[part[0] :]
-        batch.offsets = part - part[0]
-        batch.count = len(part) - 1
+        offsets_of_batch = offsets[first : first + BATCH_ORDERS + 1]
+        start = offsets_of_batch[0]
+        batch = FrameBatch(1, LARGEST_FRAME)  # its own memory is replaced by the tape's
+        batch.buffer = tape[start:]
+        batch.offsets = offsets_of_batch - start
+        batch.count = len(offsets_of_batch) - 1
         yield batch
 
 
@@ -74,9 +82,9 @@ def match_tape(engine: MatchingEngine, tape: Bytes, take: Callable[[Bytes], None
 
     Returns the seconds that decoding, matching and encoding took.
     """
-    answers = FrameBatch(ANSWER_BYTES // 5, ANSWER_BYTES)
+    answers = FrameBatch(ANSWER_BYTES // SMALLEST_ANSWER_BYTES, ANSWER_BYTES)
     elapsed_ns = 0
-    for orders in batches(tape, cut(tape)):
+    for orders in batches(tape, order_offsets(tape)):
         first = 0
         stop = HandleStop.ROOM
         while stop is not HandleStop.DONE:

@@ -1,4 +1,7 @@
-"""Follows a journal: matches its orders as they come and keeps the latest answers, to go on in an engine's place."""
+"""Follows a journal: matches its orders as they come and keeps the latest answers.
+
+So a standby can take over from the engine, and an engine can go on from a snapshot.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,9 @@ RECENT_BYTES = 1 << 22
 class RecentAnswers(NamedTuple):
     """Frames of answers."""
 
-    before: int
+    answers_before: int
     """The number of answers before these."""
-    checksum: StreamChecksum
+    checksum_before: StreamChecksum
     """The checksum of the answers before these."""
     buffer: Bytes
     offsets: Longs
@@ -67,15 +70,16 @@ class Follower:
 
     def follow(self, beat: Callable[[], None] = lambda: None) -> None:
         """Match the orders that the journal got since the last call. `beat` is called before each batch of orders."""
-        before = -1
-        while self.reader.has_begun(self.path) and self.reader.at > before:
-            before = self.reader.at
+        while self.reader.has_begun(self.path):
+            start = self.reader.at
             with self.path.open("rb") as file:
-                file.seek(before)
+                file.seek(start)
                 data = np.frombuffer(file.read(REPLAY_BYTES), np.uint8)
-            for orders in self.reader.batches(data, before):
+            for orders in self.reader.batches(data, start):
                 beat()
                 self.match(orders)
+            if self.reader.at == start:  # the journal has no further record
+                return
 
     def match(self, orders: FrameBatch) -> None:
         """Match orders of the journal, and keep their answers."""
@@ -99,20 +103,21 @@ class Follower:
         while self._recent_bytes > RECENT_BYTES and len(self._recent) > 1:
             self._recent_bytes -= len(self._recent.popleft().buffer)
 
-    def answers_after(self, theirs: Resume) -> list[RecentAnswers] | None:
+    def answers_after(self, gateway_resume: Resume) -> list[RecentAnswers] | None:
         """Return the answers that a gateway with this resume lacks; None if some of them are no longer in memory.
 
         The first element may begin with answers that the gateway has.
         """
-        if not self._recent:  # nothing was matched behind the snapshot
-            has_every_answer = theirs.messages == self.engine.counts.answers
-            has_same_answers = theirs.checksum == self.sums.answers.value
+        if not self._recent:  # nothing was matched after the snapshot
+            has_every_answer = gateway_resume.messages == self.engine.counts.answers
+            has_same_answers = gateway_resume.checksum == self.sums.answers.value
             return [] if has_every_answer and has_same_answers else None
         recent = list(self._recent)
-        last_start = None
+        first_index = None
         for index, answers in enumerate(recent):
-            if answers.before < max(theirs.messages, 1):
-                last_start = index
-        if last_start is None:
+            # Stop at the last element with an answer that the gateway has; at answer 0 if the gateway has none.
+            if answers.answers_before < max(gateway_resume.messages, 1):
+                first_index = index
+        if first_index is None:
             return None
-        return recent[last_start:]
+        return recent[first_index:]

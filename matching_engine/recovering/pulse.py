@@ -15,22 +15,28 @@ from transports.renewable import RenewableLink
 
 BEAT_NS = 100_000_000
 """An engine shows its pulse at least this often."""
+
+# Places of the numbers in the file.
 _PROCESS = 0
 """The process that is the engine now."""
 _BEATS = 1
+"""Beats so far; 0 if no standby may expect a pulse."""
 _ENDED = 2
 """1 once the engine has ended its session."""
 _CLOCK_START_NS = 3
-_NUMBERS = 4
+"""When the clock of the session's first engine started."""
+_LENGTH = 4
+"""The number of numbers."""
 
 
 class Pulse:
     """Numbers in a file beside the journal: a standby sees that the engine lives, and knows when its clock started."""
 
     def __init__(self, path: Path) -> None:
-        with path.open("ab") as file:  # which another process may be making, too
-            file.truncate(_NUMBERS * 8)
-        self._numbers = np.memmap(path, np.int64, "r+", shape=(_NUMBERS,))
+        # Another process may make the file at the same time. Appending keeps its numbers, and truncate only extends.
+        with path.open("ab") as file:
+            file.truncate(_LENGTH * 8)
+        self._numbers = np.memmap(path, np.int64, "r+", shape=(_LENGTH,))
 
     @staticmethod
     def path(journal: Path) -> Path:
@@ -59,7 +65,7 @@ class Pulse:
         self._numbers[_BEATS] += 1
 
     def rest(self) -> None:
-        """Stop the pulse without being taken for frozen: with 0 beats, an engine need not show a pulse."""
+        """Set the beats to 0: a standby does not expect a pulse from an engine with 0 beats."""
         self._numbers[_BEATS] = 0
 
     def end(self) -> None:

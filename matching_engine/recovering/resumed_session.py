@@ -127,8 +127,8 @@ class ResumedSession:
             return None
         self._to_skip = 0
         if answers:
-            self._to_skip = self._theirs.messages - answers[0].before
-            self._checksum = answers[0].checksum.copy()
+            self._to_skip = self._theirs.messages - answers[0].answers_before
+            self._checksum = answers[0].checksum_before.copy()
         return follower, answers
 
     def _follower_from_snapshot(self, engine: MatchingEngine, beat: Callable[[], None]) -> Follower | None:

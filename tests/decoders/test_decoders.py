@@ -36,7 +36,7 @@ from exchange_simulation.launching.record.reading import Unusable, read_record, 
 from exchange_simulation.messaging.supply_chain.topologies import EXAMPLE, freeform
 from gateway.tape import check_due, check_orders
 from matching_engine.recovering.journal import InputJournal, JournalRefused
-from matching_engine.tape import cut
+from matching_engine.tape import order_offsets
 from tests.decoders.damage import FRAMES, LINES, ORDERS, damaged
 from transports.base import BadAddress
 from transports.keys import Keys
@@ -96,7 +96,7 @@ FILES: dict[str, Decoder] = {
     "bench.json": of_record(BenchRecord),
     "spool": (spool, UserError, (b"\n".join(LINES), *LINES)),
     "tape": (check_orders, MalformedMessage, (ORDERS,)),
-    "tape of match": (lambda path: cut(np.fromfile(path, np.uint8)), MalformedMessage, (ORDERS,)),
+    "tape of match": (lambda path: order_offsets(np.fromfile(path, np.uint8)), MalformedMessage, (ORDERS,)),
     "due times": (lambda path: check_due(path, 3), ValueError, (struct.pack("<3Q", 1, 2, 3), bytes(24))),
     "sweep.toml": (read_description, UserError, (TOML,)),
     "supply chain": (freeform, UserError, (EXAMPLE.encode(),)),

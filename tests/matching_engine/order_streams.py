@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 
 import numpy as np
 from hypothesis import strategies as st
@@ -16,7 +17,7 @@ from transports.frames import FrameBatch
 
 
 class TinyBook(OrderBook):
-    """Grows early and often."""
+    """A book of two orders at first, so that it grows early and often."""
 
     first_capacity = 2
 
@@ -31,7 +32,8 @@ class Compiled:
     def handle(self, message: Message) -> list[Message]:
         answers = FrameBatch()
         next_frame, stop = self.engine.handle(FrameBatch.of(encode(message)), answers)
-        assert (next_frame, stop) == (1, HandleStop.DONE)
+        assert next_frame == 1
+        assert stop is HandleStop.DONE
         check(self.book)
         return [decode(frame) for frame in answers]
 
@@ -40,17 +42,23 @@ class Compiled:
 
 
 class Reference(ReferenceBook):
+    """The reference book, with its resting orders as tuples."""
+
     def resting(self, side: int) -> list[tuple[int, int, int]]:
         return [(order.id, order.price, order.volume) for order in super().resting(side)]
 
 
 def all_answers(book: Compiled | Reference, messages: Iterable[Message]) -> list[Message]:
-    return [answer for message in messages for answer in book.handle(message)]
+    """Return the answers to all messages."""
+    return list(chain.from_iterable(book.handle(message) for message in messages))
 
 
 def last_answers(book: Compiled | Reference, messages: Iterable[Message]) -> list[Message]:
-    """The answers to the last of the messages."""
-    return [book.handle(message) for message in messages][-1]
+    """Return the answers to the last of the messages."""
+    answers: list[Message] = []
+    for message in messages:
+        answers = book.handle(message)
+    return answers
 
 
 def handled(engine: MatchingEngine, frames: list[bytes], batches: Iterable[int] | None = None, **room) -> list[bytes]:
@@ -61,7 +69,8 @@ def handled(engine: MatchingEngine, frames: list[bytes], batches: Iterable[int] 
     sent: list[bytes] = []
     answers = FrameBatch(**room)
     for batch in _batches(frames, batches):
-        first, stop = 0, HandleStop.ROOM
+        first = 0
+        stop = HandleStop.ROOM
         while stop is not HandleStop.DONE:
             first, stop = engine.handle(batch, answers, first)
             assert stop is not HandleStop.FOREIGN
@@ -71,6 +80,7 @@ def handled(engine: MatchingEngine, frames: list[bytes], batches: Iterable[int] 
 
 
 def _batches(frames: list[bytes], sizes: Iterable[int] | None) -> Iterable[FrameBatch]:
+    """Yield the frames in batches of these sizes, and the rest in a last batch."""
     first = 0
     for size in sizes or ():
         yield FrameBatch.of(*frames[first : first + size])
@@ -86,14 +96,16 @@ def packs(messages: list[Message], sizes: Iterable[int]) -> list[bytes]:
     for size in sizes:
         frames.append(b"".join(records[first : first + size]))
         first += size
-    return [frame for frame in frames if frame] + records[first:]
+    not_empty = [frame for frame in frames if frame]
+    return not_empty + records[first:]
 
 
 def uniform_orders(count: int, lowest: int = 450, highest: int = 549, most_lots: int = 100) -> np.ndarray:
-    """Return records of orders that are distributed as in the default workload."""
+    """Return order records whose sides, prices and volumes are uniform, as in the default workload."""
     random = np.random.default_rng(2010)
     orders = np.zeros(count, LAYOUTS[Order].dtype)
-    orders["type"], orders["id"] = LAYOUTS[Order].code, np.arange(1, count + 1)
+    orders["type"] = LAYOUTS[Order].code
+    orders["id"] = np.arange(1, count + 1)
     orders["side"] = random.integers(ASK, BID, count, endpoint=True)
     orders["price"] = random.integers(lowest, highest, count, endpoint=True)
     orders["volume"] = random.integers(1, most_lots, count, endpoint=True)
@@ -101,7 +113,7 @@ def uniform_orders(count: int, lowest: int = 450, highest: int = 549, most_lots:
 
 
 def batch_of(orders: np.ndarray) -> FrameBatch:
-    """One frame an order."""
+    """Return a batch with a frame for each order."""
     batch = FrameBatch(len(orders), max(orders.nbytes, 1 << 17))
     batch.buffer[: orders.nbytes] = orders.view(np.uint8)
     batch.offsets[:] = orders.itemsize * np.arange(len(orders) + 1)
@@ -121,19 +133,26 @@ def settings_of_books(draw) -> dict[str, object]:
 
 @st.composite
 def streams(draw, max_price: int, most: int = 60) -> list[Message]:
-    """Draw orders around a few prices, so that they meet; now and then a wrong field, a repeated id, or a cancel."""
-    around = draw(st.integers(1, max_price))
-    near = st.integers(max(1, around - 3), min(max_price, around + 3))
+    """Draw orders at a few neighbouring prices, so that they trade.
+
+    Some have a wrong field or a repeated id, and some messages are cancels.
+    """
+    centre = draw(st.integers(1, max_price))
+    near = st.integers(max(1, centre - 3), min(max_price, centre + 3))
     price = st.one_of(near, near, near, st.integers(0, 0xFFFF))
     side = st.one_of(st.sampled_from([ASK, BID]), st.sampled_from([ASK, BID]), st.sampled_from([0, 3, 255]))
     volume = st.one_of(st.integers(1, 4), st.integers(1, 100), st.integers(0, 0xFFFF), st.just(0xFFFF))
-    order = st.tuples(st.sampled_from([1, 1, 1, 1, 0]), side, price, volume)
-    entries = draw(st.lists(st.one_of(order, order, order, st.integers(0, most)), max_size=most))
+    has_new_id = st.sampled_from([True, True, True, True, False])
+    order = st.tuples(has_new_id, side, price, volume)
+    cancel = st.integers(0, most)
+    entries = draw(st.lists(st.one_of(order, order, order, cancel), max_size=most))
     return [_message(number, entry) for number, entry in enumerate(entries, 1)]
 
 
-def _message(number: int, entry: int | tuple[int, int, int, int]) -> Message:
+def _message(number: int, entry: int | tuple[bool, int, int, int]) -> Message:
+    """Return the message of this number: an order, or a cancel of the order so many messages before."""
     if isinstance(entry, int):
         return Cancel(max(0, number - entry))
-    fresh, side, price, volume = entry
-    return Order(number if fresh else number // 2, side, price, volume)
+    has_new_id, side, price, volume = entry
+    order_id = number if has_new_id else number // 2
+    return Order(order_id, side, price, volume)

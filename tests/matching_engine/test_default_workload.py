@@ -1,4 +1,4 @@
-"""The facts of the default workload, over a million orders."""
+"""Facts of the default workload, measured over a million orders."""
 
 import numpy as np
 import pytest
@@ -17,19 +17,21 @@ ORDERS = 1_000_000
 
 @pytest.fixture(scope="module")
 def million():
-    """The engine behind a million orders, the orders, the answers."""
-    engine, orders = MatchingEngine(OrderBook()), uniform_orders(ORDERS)
+    """An engine that has matched a million orders; the orders; their answers."""
+    engine = MatchingEngine(OrderBook())
+    orders = uniform_orders(ORDERS)
     answers = FrameBatch(3 * ORDERS, 27 * ORDERS)
     assert engine.handle(batch_of(orders), answers).next == ORDERS
     return engine, orders, answers
 
 
 def records(answers, message):
-    """All answers of a kind, in order, as a structured array."""
+    """Return all answers of this type, in order, as a structured array."""
     starts = answers.offsets[: answers.count]
     layout = LAYOUTS[message]
     starts = starts[answers.buffer[starts] == layout.code]
-    return answers.buffer[starts[:, None] + np.arange(layout.size)].view(layout.dtype)[:, 0]
+    bytes_of_records = answers.buffer[starts[:, None] + np.arange(layout.size)]
+    return bytes_of_records.view(layout.dtype)[:, 0]
 
 
 def test_answers_per_order_are_those_of_the_specification(million):
@@ -42,37 +44,39 @@ def test_answers_per_order_are_those_of_the_specification(million):
     assert answers.count == counts.trades + counts.confirmations + counts.quotes
 
 
-def test_the_book_grows_by_a_fifth_of_an_order_each(million):
-    """It contradicts itself nowhere."""
+def test_a_fifth_of_the_orders_stay_in_the_book(million):
     engine, _, _ = million
     resting = sum(engine.book.total_resting(side).orders for side in (1, 2))
     assert resting / ORDERS == pytest.approx(0.214, abs=0.002)
     check(engine.book)
 
 
-def test_as_many_lots_are_bought_as_sold_and_all_are_accounted_for(million):
+def test_bought_and_sold_lots_are_equal_and_none_is_lost(million):
     engine, orders, answers = million
     trades = records(answers, Trade)
     side_of_trade = orders["side"][trades["id"].astype(np.int64) - 1]
     for side in (1, 2):
+        offered = orders["volume"][orders["side"] == side].sum(dtype=np.int64)
         traded = trades["volume"][side_of_trade == side].sum(dtype=np.int64)
         resting = engine.book.total_resting(side).volume
-        assert orders["volume"][orders["side"] == side].sum(dtype=np.int64) == traded + resting
-    traded = trades["volume"].astype(np.int64)
-    assert traded[side_of_trade == 1].sum() == traded[side_of_trade == 2].sum()
+        assert offered == traded + resting
+    volumes = trades["volume"].astype(np.int64)
+    assert volumes[side_of_trade == 1].sum() == volumes[side_of_trade == 2].sum()
 
 
-def test_every_order_is_answered_at_once(million):
-    """By a confirmation or a trade of its own."""
+def test_every_order_gets_its_own_confirmation_or_trade_at_once(million):
     _, orders, answers = million
     by_order = FrameBatch(ORDERS + 4, 27 * ORDERS)
-    MatchingEngine(OrderBook(), packing=2).handle(batch_of(orders), by_order)
+    MatchingEngine(OrderBook(), packing=2).handle(batch_of(orders), by_order)  # packed: a frame of answers an order
     assert (by_order.span(0, ORDERS) == answers.span(0, answers.count)).all()
+
     starts = answers.offsets[: answers.count]
-    last = np.searchsorted(starts, by_order.offsets[1 : ORDERS + 1]) - 1
-    last -= answers.buffer[starts[last]] == LAYOUTS[Quote].code
-    assert np.isin(answers.buffer[starts[last]], [LAYOUTS[Confirmation].code, LAYOUTS[Trade].code]).all()
-    ids = answers.buffer[starts[last][:, None] + np.arange(1, 5)].view("<u4")[:, 0]
+    last_answers = np.searchsorted(starts, by_order.offsets[1 : ORDERS + 1]) - 1
+    is_quote = answers.buffer[starts[last_answers]] == LAYOUTS[Quote].code
+    answers_of_the_order = last_answers - is_quote  # a quote is the last answer, if there is one
+    first_bytes = starts[answers_of_the_order]
+    assert np.isin(answers.buffer[first_bytes], [LAYOUTS[Confirmation].code, LAYOUTS[Trade].code]).all()
+    ids = answers.buffer[first_bytes[:, None] + np.arange(1, 5)].view("<u4")[:, 0]  # the id follows the type byte
     assert (ids == orders["id"]).all()
 
 
@@ -84,7 +88,8 @@ def test_each_quote_differs_from_the_one_before_and_is_never_crossed(million):
 
 
 def test_the_exact_price_rule_gives_fewer_answers():
-    engine, orders = MatchingEngine(OrderBook(policy="exact-price")), uniform_orders(200_000)
+    engine = MatchingEngine(OrderBook(policy="exact-price"))
+    orders = uniform_orders(200_000)
     answers = FrameBatch(600_000, 5_400_000)
     engine.handle(batch_of(orders), answers)
     assert answers.count / len(orders) == pytest.approx(1.98, abs=0.01)

@@ -1,4 +1,4 @@
-"""The engine's session over a link without a wire: what it takes, whom it waits for, how it ends."""
+"""The engine's session over a scripted link: the frames that it takes, its waits and its end."""
 
 from __future__ import annotations
 
@@ -25,17 +25,20 @@ ORDERS = [Order(number, ASK, 500, 10) for number in range(1, 7)]
 
 
 class BatchedLink(Link):
-    """Hands out a batch at a time; takes `room` frames, whatever is waited for; its peer leaves with the last batch."""
+    """Delivers one batch at a time, and takes `room` frames in all. The peer leaves after the last batch."""
 
     url = "scripted://gateway"
 
     def __init__(self, *batches: list[Message], room: int = 10**6) -> None:
-        self._batches, self.room = deque(batches), room
-        self.said: list[Message] = []
+        self._batches = deque(batches)
+        self.room = room
+        self.sent: list[Message] = []
         self.waits: list[tuple[bool, bool]] = []
 
     def receive(self, batch: FrameBatch) -> int:
-        messages = self._batches.popleft() if self._batches else []
+        if not self._batches:
+            return 0
+        messages = self._batches.popleft()
         for message in messages:
             batch.append(encode(message))
         return len(messages)
@@ -43,12 +46,13 @@ class BatchedLink(Link):
     def send(self, batch: FrameBatch, first: int) -> int:
         end = min(batch.count, first + self.room)
         self.room -= end - first
-        self.said += [message for index in range(first, end) for message in decode_all(batch[index])]
+        for index in range(first, end):
+            self.sent += decode_all(batch[index])
         return end
 
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
         self.waits.append((readable, writable))
-        assert len(self.waits) < 100, "it spins"
+        assert len(self.waits) < 100, "the engine spins"
         if not (readable and self._batches):
             raise PeerGone("the peer left")
 
@@ -57,7 +61,7 @@ class BatchedLink(Link):
 
 
 def session(gateway: BatchedLink, interval: int = 10**6, with_ids: bool = False) -> tuple[EngineResult, BatchedLink]:
-    """Its result, and what the reporter was told."""
+    """Run an engine over this link. Returns its result and the reporter's link."""
     reporter = BatchedLink([END])
     engine = MatchingEngine(OrderBook(999, "price-time", with_ids=with_ids))
     return EngineService(engine, TERMS, gateway, reporter, interval, timeout_s=1.0).run(), reporter
@@ -68,43 +72,49 @@ def test_hello_orders_and_end_may_come_in_any_batches(cut: int) -> None:
     messages = [HELLO, *ORDERS, END]
     gateway = BatchedLink(messages[:cut], messages[cut:])
     result, reporter = session(gateway, interval=2)
-    assert (result.stopped, result.orders.messages, result.answers.messages) == (None, 6, 7)
-    assert [type(message) for message in gateway.said].count(Confirmation) == 6
-    assert isinstance(gateway.said[0], Hello)
-    assert gateway.said[-1].sent == 7
-    meters = [message.meter for message in reporter.said if isinstance(message, Throughput)]
+    assert result.stopped is None
+    assert result.orders.messages == 6
+    assert result.answers.messages == 7
+    confirmations = [message for message in gateway.sent if isinstance(message, Confirmation)]
+    assert len(confirmations) == 6
+    assert isinstance(gateway.sent[0], Hello)
+    assert gateway.sent[-1].sent == 7
+    meters = [message.meter for message in reporter.sent if isinstance(message, Throughput)]
     assert Meter.ENGINE_ORDERS_RECEIVED in meters
 
 
-def test_a_gateway_that_reads_nothing_is_waited_for_until_it_leaves() -> None:
-    """Whatever it sends meanwhile."""
+def test_an_engine_waits_for_a_gateway_that_reads_nothing_until_it_leaves() -> None:
     gateway = BatchedLink([HELLO], ORDERS, ORDERS, room=3)
     result, _ = session(gateway)
     assert result.stopped == "the peer left"
     assert gateway.waits[-1] == (False, True)
 
 
-def test_who_takes_no_hello_is_waited_for_until_it_leaves() -> None:
+def test_an_engine_waits_for_a_gateway_that_takes_no_hello_until_it_leaves() -> None:
     gateway = BatchedLink([HELLO], ORDERS, room=0)
     result, _ = session(gateway)
-    assert (result.stopped, gateway.waits) == ("the peer left", [(False, True)])
+    assert result.stopped == "the peer left"
+    assert gateway.waits == [(False, True)]
 
 
-def test_a_gateway_that_came_while_the_engine_was_stalled_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
-    gateway, clock = BatchedLink([], [HELLO, *ORDERS, END]), itertools.count(10**12, 10**10)  # 10 s with every look
+def test_a_gateway_that_arrives_during_a_stall_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    gateway = BatchedLink([], [HELLO, *ORDERS, END])
+    clock = itertools.count(10**12, 10**10)  # moves by 10 s at each reading
     monkeypatch.setattr(time, "monotonic_ns", lambda: next(clock))
     result, _ = session(gateway)
-    assert (result.stopped, result.orders.messages) == (None, 6)
+    assert result.stopped is None
+    assert result.orders.messages == 6
 
 
-def test_samples_count_orders_and_no_cancels() -> None:
+def test_cancels_are_not_counted_for_samples() -> None:
     gateway = BatchedLink([HELLO], [ORDERS[0], Cancel(8), Cancel(9)], [END])
     result, reporter = session(gateway, interval=2, with_ids=True)
-    assert (result.stopped, result.orders.messages) == (None, 3)
-    assert not any(isinstance(message, Throughput) for message in reporter.said)
+    assert result.stopped is None
+    assert result.orders.messages == 3
+    assert not any(isinstance(message, Throughput) for message in reporter.sent)
 
 
 def test_the_result_counts_itself_among_the_statistics() -> None:
     result, reporter = session(BatchedLink([HELLO, *ORDERS, END]))
-    [end] = [message for message in reporter.said if isinstance(message, End)]
+    [end] = [message for message in reporter.sent if isinstance(message, End)]
     assert result.statistics_sent == end.sent

@@ -1,4 +1,4 @@
-"""The engine's compiled turns do what its loop in Python does, whatever comes, in whatever batches."""
+"""The engine's compiled turns do the same as its loop in Python, for all frames and batches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exchange.measurements import Meter, Source
-from exchange.messages import ASK, BID, Cancel, Confirmation, End, Order, Resume, Statistics, Throughput, encode, read
+from exchange.messages import (
+    ASK,
+    BID,
+    LAYOUTS,
+    Cancel,
+    Confirmation,
+    End,
+    Hello,
+    Order,
+    Resume,
+    Statistics,
+    Throughput,
+    encode,
+    read,
+)
 from exchange.records import PROCESS
 from exchange.results import EngineResult
 from exchange.session import Terms
@@ -34,11 +48,23 @@ from transports.base import BadAddress, Link, PeerGone
 from transports.frames import LARGEST_FRAME, FrameBatch
 from transports.lending import NOTICE, RECEIVE, SEND, SLEEP, Lent, lendable
 
-NEXT, COUNT, STEP, ROOM, SAID, NAPS, OFFSETS = range(1, 8)
-"""Places in the numbers of a script's lent calls: the next frame and the number of frames, frames a receive, frames
-that it still takes, bytes that were said, naps; then the offset of each frame in memory."""
-SAID_FROM = 1 << 16
-"""Where in memory the frames that the engine said begin, each behind its length as u16."""
+# Places in the numbers of a script's lent calls. Place 0 is NOTICE.
+NEXT = 1
+"""The gateway's next frame."""
+COUNT = 2
+"""The number of the gateway's frames."""
+STEP = 3
+"""The number of frames that one receive brings."""
+ROOM = 4
+"""The number of frames that the link still takes."""
+SENT_BYTES = 5
+"""The number of bytes that the engine sent."""
+NAPS = 6
+"""How often the engine slept."""
+OFFSETS = 7
+"""The first of the offsets in memory of the gateway's frames."""
+SENT_FROM = 1 << 16
+"""Where in memory the frames that the engine sent begin. Each follows its length as u16."""
 
 
 @lendable(RECEIVE)
@@ -58,10 +84,11 @@ def _receive(numbers, memory, buffer, offsets, count, largest):
 def _send(numbers, memory, buffer, offsets, first, end):
     taken = min(end, first + numbers[ROOM])
     for i in range(first, taken):
-        length, at = offsets[i + 1] - offsets[i], SAID_FROM + numbers[SAID]
+        length = offsets[i + 1] - offsets[i]
+        at = SENT_FROM + numbers[SENT_BYTES]
         memory[at], memory[at + 1] = length & 255, length >> 8
         memory[at + 2 : at + 2 + length] = buffer[offsets[i] : offsets[i + 1]]
-        numbers[SAID] += 2 + length
+        numbers[SENT_BYTES] += 2 + length
     numbers[ROOM] -= taken - first
     return taken
 
@@ -77,9 +104,9 @@ def _nap(numbers, _memory, _until_ns):
 
 
 class Script(Link):
-    """Hands out frames, `step` at a time, then its peer leaves; takes `room` frames, and more when it is waited for.
+    """A gateway that delivers its frames, `step` at a time, then leaves. It takes `room` frames between waits.
 
-    It has the state of its compiled calls also where it lends none, so that both are the same link.
+    The state is that of the compiled calls also if it lends no calls, so that both kinds of link do the same.
     """
 
     url = "scripted://gateway"
@@ -87,13 +114,18 @@ class Script(Link):
     def __init__(self, frames: list[bytes], step: int, room: int, lends: bool) -> None:
         ends = np.cumsum([0, *map(len, frames)])
         self.numbers = np.concatenate((np.zeros(OFFSETS, np.int64), ends))
-        self.numbers[COUNT], self.numbers[STEP], self.numbers[ROOM] = len(frames), step, room
+        self.numbers[COUNT] = len(frames)
+        self.numbers[STEP] = step
+        self.numbers[ROOM] = room
         self.memory = np.zeros(1 << 20, np.uint8)
         self.memory[: ends[-1]] = np.frombuffer(b"".join(frames), np.uint8)
-        self._room, self._lends = room, lends
+        self._room = room
+        self._lends = lends
 
     def lend(self) -> Lent | None:
-        return Lent(_receive, _send, _sleep, self.numbers, self.memory, self._settle) if self._lends else None
+        if not self._lends:
+            return None
+        return Lent(_receive, _send, _sleep, self.numbers, self.memory, self._settle)
 
     def _settle(self) -> None:
         self.numbers[NOTICE] = 0
@@ -122,22 +154,30 @@ class Script(Link):
         pass
 
     @property
-    def said(self) -> bytes:
-        return self.memory[SAID_FROM : SAID_FROM + self.numbers[SAID]].tobytes()
+    def sent(self) -> list[bytes]:
+        """The frames that the engine sent."""
+        data = self.memory[SENT_FROM : SENT_FROM + self.numbers[SENT_BYTES]].tobytes()
+        frames = []
+        while data:
+            end = 2 + int.from_bytes(data[:2], "little")
+            frames.append(data[2:end])
+            data = data[end:]
+        return frames
 
 
-_receive_plainly, _send_plainly = _receive.plain, _send.plain
+_receive_plainly = _receive.plain
+_send_plainly = _send.plain
 
 
 class Listener(Script):
-    """A reporter: takes everything, and confirms the end."""
+    """A reporter that takes every frame and confirms the end."""
 
     def __init__(self) -> None:
-        super().__init__([encode(End(0, 0, 0, 0))], 1, 10**6, lends=False)
+        super().__init__([encode(End(0, 0, 0, 0))], step=1, room=10**6, lends=False)
 
 
 class SmallBook(OrderBook):
-    """Takes little memory, which each session of an engine takes anew."""
+    """A book with little memory, since each session of an engine makes a book."""
 
     first_capacity = 1 << 8
 
@@ -145,6 +185,7 @@ class SmallBook(OrderBook):
 def session(
     script: Script, packing: int, with_ids: bool, journal: InputJournal | None = None, reporter: Script | None = None
 ) -> EngineResult:
+    """Run an engine over this script. With a journal it is a recovering engine."""
     reporter = reporter or Listener()
     terms = Terms(7, "price-time", packing, 999)
     engine = MatchingEngine(SmallBook(999, with_ids=with_ids), packing)
@@ -157,7 +198,7 @@ def session(
 
 
 class Stalled(Script):
-    """Takes one answer, then none while it is waited for three times; notes how long and after how many beats."""
+    """Takes one answer, then no more until the fourth wait. Notes each wait's length in ns and the beats so far."""
 
     def __init__(self, frames: list[bytes], pulse: Path) -> None:
         super().__init__(frames, step=9, room=1, lends=False)
@@ -173,7 +214,7 @@ class Stalled(Script):
 
 @contextlib.contextmanager
 def files_of_at_most(size: int) -> Iterator[None]:
-    """In this context a file has no room for more bytes."""
+    """Let no file grow beyond `size` bytes in this context, as on a full disk."""
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, limit[1]))
@@ -185,28 +226,47 @@ def files_of_at_most(size: int) -> Iterator[None]:
 
 
 def journaled(frames: list[bytes]) -> list[bytes]:
-    """A session that can be resumed: the gateway has nothing at its start, and has everything at its end."""
+    """Return the frames of a session that can be resumed, from those of a plain one.
+
+    The gateway has no answer at the start, and has every answer at the end.
+    """
     hello, *orders, end = frames
     return [hello, encode(Resume(1, 0, 0)), *orders, end, encode(Resume(1, 0, 0))]
 
 
 def frames_of(packing: int) -> st.SearchStrategy[bytes]:
-    ids, prices, volumes = st.integers(1, 50), st.integers(495, 505), st.integers(0, 40)
+    """Make frames of up to `packing` orders and cancels, and a few frames that the engine does not match."""
+    ids = st.integers(1, 50)
+    prices = st.integers(495, 505)
+    volumes = st.integers(0, 40)
     order = st.builds(Order, ids, st.sampled_from([ASK, BID]), prices, volumes)
     pack = st.lists(st.one_of(order, order, st.builds(Cancel, ids)), min_size=1, max_size=packing)
     frames = pack.map(lambda messages: b"".join(map(encode, messages)))
     return st.one_of(frames, frames, frames, st.just(encode(Confirmation(1))), st.just(b""))
 
 
-def test_an_engine_whose_gateway_takes_no_answers_shows_its_pulse(tmp_path: Path) -> None:
-    """Else its standby would take it for frozen, and kill it."""
-    hello, end = encode(Terms(7, "price-time", 1, 999).hello(Source.GATEWAY)), encode(End(0, 0, 0, 0))
-    frames = journaled([hello, *[encode(Order(number, ASK, 500, 1)) for number in (1, 2, 3)], end])
+def hello_frame(packing: int = 1) -> bytes:
+    return encode(Terms(7, "price-time", packing, 999).hello(Source.GATEWAY))
+
+
+def sent_without_hello(script: Script) -> list[bytes]:
+    """Return the frames that the engine sent, without its hello, which has the time."""
+    hello_type_byte = bytes([LAYOUTS[Hello].code])
+    return [frame for frame in script.sent if not frame.startswith(hello_type_byte)]
+
+
+END_FRAME = encode(End(0, 0, 0, 0))
+
+
+def test_an_engine_shows_its_pulse_while_its_gateway_takes_no_answers(tmp_path: Path) -> None:
+    """Without a pulse, the standby would kill the engine."""
+    orders = [encode(Order(number, ASK, 500, 1)) for number in (1, 2, 3)]
+    frames = journaled([hello_frame(), *orders, END_FRAME])
     script = Stalled(frames, tmp_path / "engine.pulse")
     session(script, 1, False, InputJournal(tmp_path / "engine.journal", {"run": "it"}))
-    lengths_ns, beats = zip(*script.waits[:4], strict=True)
-    assert max(lengths_ns) <= BEAT_NS
-    assert len(set(beats)) == 4
+    first_waits = script.waits[:4]
+    assert max(length_ns for length_ns, _ in first_waits) <= BEAT_NS
+    assert len({beats for _, beats in first_waits}) == 4, "a new beat at each wait"
 
 
 @pytest.mark.parametrize("packing", [1, 5])
@@ -215,34 +275,33 @@ def test_an_engine_whose_gateway_takes_no_answers_shows_its_pulse(tmp_path: Path
 @settings(max_examples=40)
 def test_compiled_turns_do_what_the_loop_in_python_does(packing: int, with_ids: bool, data: st.DataObject) -> None:
     """docs/loops.md has both loops, step by step."""
-    hello, end = (
-        encode(each) for each in (Terms(7, "price-time", packing, 999).hello(Source.GATEWAY), End(0, 0, 0, 0))
-    )
-    frames = [hello, *data.draw(st.lists(frames_of(packing), max_size=60)), end]
-    step, room = data.draw(st.integers(1, 9)), data.draw(st.integers(1, 20))
-    scripts = [Script(frames, step, room, lends) for lends in (True, False)]
-    reporters = [Listener(), Listener()]
-    compiled, plain = (
-        session(script, packing, with_ids, None, to) for script, to in zip(scripts, reporters, strict=True)
-    )
-    assert scripts[0].said[200:] == scripts[1].said[200:]
+    frames = [hello_frame(packing), *data.draw(st.lists(frames_of(packing), max_size=60)), END_FRAME]
+    step = data.draw(st.integers(1, 9))
+    room = data.draw(st.integers(1, 20))
+    compiled_script = Script(frames, step, room, lends=True)
+    compiled_reporter = Listener()
+    compiled = session(compiled_script, packing, with_ids, reporter=compiled_reporter)
+    plain_script = Script(frames, step, room, lends=False)
+    plain_reporter = Listener()
+    plain = session(plain_script, packing, with_ids, reporter=plain_reporter)
+    assert sent_without_hello(compiled_script) == sent_without_hello(plain_script)
     for fact in ("orders", "answers", "junk_frames", "gateway_said", "stopped"):
         assert getattr(compiled, fact) == getattr(plain, fact)
     assert compiled.stopped is None
-    sampled, also_sampled = (readings(reporter) for reporter in reporters)
-    assert sampled == also_sampled
-    assert sampled == [Meter.ENGINE_ORDERS_RECEIVED, Meter.ENGINE_MESSAGES_SENT] * (len(sampled) // 2)
+    meters = reported_meters(compiled_reporter)
+    assert meters == reported_meters(plain_reporter)
+    assert meters == [Meter.ENGINE_ORDERS_RECEIVED, Meter.ENGINE_MESSAGES_SENT] * (len(meters) // 2)
 
 
-def readings(reporter: Script) -> list[int]:
-    """The meters whose readings a reporter was sent."""
-    messages = map(read, said_frames(reporter.said))
+def reported_meters(reporter: Script) -> list[int]:
+    """Return the meters of all rates that the reporter got."""
+    messages = [read(frame) for frame in reporter.sent]
     return [message.meter for message in messages if isinstance(message, Throughput)]
 
 
-def test_an_engine_that_loads_a_snapshot_says_that_it_is_there(tmp_path: Path) -> None:
-    """Its gateway takes silence for its end, and so does its standby."""
-    path, terms = tmp_path / "j.journal", Terms(7, "price-time", 1, 999)
+def test_an_engine_that_loads_a_snapshot_sends_a_sign_of_life(tmp_path: Path) -> None:
+    """Gateway and standby take a long silence for the engine's end."""
+    path = tmp_path / "j.journal"
     journal = InputJournal(path, {}, sync="none")
     follower = Follower(path, MatchingEngine(SmallBook(999)))
     for number, side in ((1, ASK), (2, BID)):
@@ -250,43 +309,41 @@ def test_an_engine_that_loads_a_snapshot_says_that_it_is_there(tmp_path: Path) -
         follower.follow()
         if side == ASK:
             write_snapshot(journal, follower.engine, follower.sums)
-    theirs = Resume(1, follower.engine.counts.answers, follower.sums.answers.value)
-    frames = [encode(each) for each in (terms.hello(Source.GATEWAY), theirs, End(0, 0, 0, 0), theirs)]
-    script = Script(frames, 9, 9, lends=False)
+    resume = encode(Resume(1, follower.engine.counts.answers, follower.sums.answers.value))
+    script = Script([hello_frame(), resume, END_FRAME, resume], step=9, room=9, lends=False)
     session(script, 1, False, journal)
-    said = list(said_frames(script.said))
-    assert said[said.index(encode(Resume(1, 2, 0))) + 1] == b""
+    engine_resume = script.sent.index(encode(Resume(1, 2, 0)))
+    assert script.sent[engine_resume + 1] == b"", "an empty frame is a sign of life"
 
 
-def test_a_restarted_engine_counts_no_order_twice_in_a_rate(
-    tmp_path: Path,
-) -> None:
-    """300 orders had a confirmation and a quote each; the three that follow have no quote."""
+def test_a_restarted_engine_counts_no_order_twice_in_a_rate(tmp_path: Path) -> None:
+    """The 300 orders before the restart had a confirmation and a quote each; the three after it have no quote."""
     journal = InputJournal(tmp_path / "j.journal", {}, sync="none")
     for number in range(1, 301):
         journal.append(np.frombuffer(bytearray(encode(Order(number, ASK, 501 - number, 1))), np.uint8))
     orders = [encode(Order(number, ASK, 900, 1)) for number in (301, 302, 303)]
     start_ns = time.monotonic_ns() - 5_500_000_000
     Pulse(Pulse.path(journal.path)).clock_start_ns(start_ns)
-    hello, end = Terms(7, "price-time", 1, 999).hello(Source.GATEWAY), End(0, 0, 0, 0)
-    frames = journaled([encode(hello), *orders, encode(end)])
+    frames = journaled([hello_frame(), *orders, END_FRAME])
     reporter = Listener()
     session(Script(frames, 9, 1000, lends=False), 1, False, journal, reporter)
-    said = list(map(read, said_frames(reporter.said)))
-    records = [orjson.loads(message.document) for message in said if isinstance(message, Statistics)]
-    seconds = [each["payload"]["second"] for each in records if each["kind"] == PROCESS]
+    reported = [read(frame) for frame in reporter.sent]
+    records = [orjson.loads(message.document) for message in reported if isinstance(message, Statistics)]
+    seconds = [record["payload"]["second"] for record in records if record["kind"] == PROCESS]
+    last_second = (time.monotonic_ns() - start_ns) // 10**9
     assert seconds
-    assert 5 <= min(seconds) <= max(seconds) <= (time.monotonic_ns() - start_ns) // 10**9
-    rates = {message.meter: message.rate_per_s for message in said if isinstance(message, Throughput)}
-    assert rates[Meter.ENGINE_ORDERS_RECEIVED] == rates[Meter.ENGINE_MESSAGES_SENT] > 0
+    assert all(5 <= second <= last_second for second in seconds)
+    rates = {message.meter: message.rate_per_s for message in reported if isinstance(message, Throughput)}
+    assert rates[Meter.ENGINE_ORDERS_RECEIVED] > 0
+    assert rates[Meter.ENGINE_ORDERS_RECEIVED] == rates[Meter.ENGINE_MESSAGES_SENT]
 
 
-def test_an_engine_with_a_full_disk_lets_its_gateway_go(
-    tmp_path: Path,
-) -> None:
-    """The disk is full as a session begins; the engine leaves its result."""
-    path, terms, refusals = tmp_path / "j.journal", Terms(7, "price-time", 1, 999), []
-    script = Script([encode(terms.hello(Source.GATEWAY)), encode(Resume(1, 0, 0))], 9, 9, lends=False)
+def test_an_engine_with_a_full_disk_refuses_and_leaves_its_result(tmp_path: Path) -> None:
+    """The disk is full when a session begins."""
+    path = tmp_path / "j.journal"
+    terms = Terms(7, "price-time", 1, 999)
+    refusals: list[Path] = []
+    script = Script([hello_frame(), encode(Resume(1, 0, 0))], 9, 9, lends=False)
     resumed = ResumedSession(InputJournal(path, {}), script, lambda _: script)
     engine = RecoveringEngine(MatchingEngine(SmallBook(999), 1), terms, resumed, Listener(), 3, timeout_s=1.0)
     engine.on_refusal = lambda: refusals.append(path)
@@ -296,22 +353,14 @@ def test_an_engine_with_a_full_disk_lets_its_gateway_go(
     assert refusals == [path]
 
 
-def said_frames(said: bytes) -> Iterator[bytes]:
-    """The frames that a script took."""
-    while said:
-        size = 2 + int.from_bytes(said[:2], "little")
-        yield said[2:size]
-        said = said[size:]
-
-
-def test_an_engine_whose_link_cannot_be_opened_again_leaves_its_result(tmp_path: Path) -> None:
-    """A broker that is being killed breaks off a new connection as if it did not speak AMQP."""
+def test_an_engine_leaves_its_result_if_its_link_cannot_be_reopened(tmp_path: Path) -> None:
+    """For example: a broker that is being killed closes a new connection as if it did not speak AMQP."""
 
     def refuse(_until_ns: int) -> Link:
         raise BadAddress("the broker does not speak AMQP")
 
     terms = Terms(7, "price-time", 1, 999)
-    script = Script([encode(terms.hello(Source.GATEWAY)), encode(Resume(1, 0, 0))], 9, 9, lends=False)
+    script = Script([hello_frame(), encode(Resume(1, 0, 0))], 9, 9, lends=False)
     resumed = ResumedSession(InputJournal(tmp_path / "journal", {}), script, refuse)
     engine = MatchingEngine(SmallBook(999), 1)
     result = RecoveringEngine(engine, terms, resumed, Listener(), sampling_interval=3, timeout_s=1.0).run()
@@ -320,87 +369,94 @@ def test_an_engine_whose_link_cannot_be_opened_again_leaves_its_result(tmp_path:
 
 @pytest.mark.parametrize("packing", [1, 5])
 @given(data=st.data())
-def test_compiled_turns_write_the_journal_that_the_loop_in_python_writes(
+def test_compiled_turns_write_the_same_journal_as_the_loop_in_python(
     packing: int, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    hello = encode(Terms(7, "price-time", packing, 999).hello(Source.GATEWAY))
-    frames = journaled([hello, *data.draw(st.lists(frames_of(packing), max_size=60)), encode(End(0, 0, 0, 0))])
-    step, room, folder = data.draw(st.integers(1, 9)), data.draw(st.integers(1, 20)), tmp_path_factory.mktemp("journal")
-    scripts = [Script(frames, step, room, lends) for lends in (True, False)]
-    journals = [InputJournal(folder / each, {}, packing, "none") for each in ("compiled", "plain")]
-    compiled, plain = (
-        session(*each, journal=journal)
-        for each, journal in zip([(script, packing, False) for script in scripts], journals, strict=True)
-    )
-    assert scripts[0].said[200:] == scripts[1].said[200:]
-    assert (compiled.orders, compiled.answers, compiled.stopped) == (plain.orders, plain.answers, None)
-    kept = [b"".join(frame for batch in journal.batches() for frame in batch) for journal in journals]
-    assert kept[0] == kept[1]
-    assert journals[0].orders == compiled.orders.messages
-    for journal in journals:
-        journal.close()
+    frames = journaled([hello_frame(packing), *data.draw(st.lists(frames_of(packing), max_size=60)), END_FRAME])
+    step = data.draw(st.integers(1, 9))
+    room = data.draw(st.integers(1, 20))
+    folder = tmp_path_factory.mktemp("journal")
+    compiled_script = Script(frames, step, room, lends=True)
+    compiled_journal = InputJournal(folder / "compiled", {}, packing, "none")
+    compiled = session(compiled_script, packing, False, compiled_journal)
+    plain_script = Script(frames, step, room, lends=False)
+    plain_journal = InputJournal(folder / "plain", {}, packing, "none")
+    plain = session(plain_script, packing, False, plain_journal)
+
+    assert sent_without_hello(compiled_script) == sent_without_hello(plain_script)
+    assert compiled.orders == plain.orders
+    assert compiled.answers == plain.answers
+    assert compiled.stopped is None
+    assert journaled_bytes(compiled_journal) == journaled_bytes(plain_journal)
+    assert compiled_journal.orders == compiled.orders.messages
+    compiled_journal.close()
+    plain_journal.close()
+
+
+def journaled_bytes(journal: InputJournal) -> bytes:
+    """Return the records of all orders in the journal."""
+    return b"".join(batch.span(0, batch.count).tobytes() for batch in journal.batches())
 
 
 @pytest.mark.parametrize("lends", [True, False], ids=["compiled", "in Python"])
-def test_no_answer_leaves_to_an_order_that_the_disk_has_no_room_for(lends: bool, tmp_path: Path) -> None:
-    hello = encode(Terms(7, "price-time", 1, 999).hello(Source.GATEWAY))
+def test_orders_that_do_not_fit_on_the_disk_get_no_answer(lends: bool, tmp_path: Path) -> None:
     orders = [encode(Order(number, ASK, 500, 10)) for number in range(1, 301)]
-    frames = journaled([hello, *orders, encode(End(0, 0, 0, 0))])
+    frames = journaled([hello_frame(), *orders, END_FRAME])
+    # Compile everything first, since numba's cache consists of files, too.
     with contextlib.closing(InputJournal(tmp_path / "rehearsal", {}, sync="none")) as rehearsal:
-        session(Script(frames, 3, 10**6, lends), 1, False, rehearsal)  # compiles all, as numba's cache is of files, too
+        session(Script(frames, 3, 10**6, lends), 1, False, rehearsal)
     script = Script(frames, 3, 10**6, lends)
     journal = InputJournal(tmp_path / "j", {}, sync="none")
     with files_of_at_most(2_000):
         result = session(script, 1, False, journal)
-    assert (result.stopped or "").startswith(f"cannot write {tmp_path / 'j'}: ")
-    assert (result.stopped or "").endswith(f"; orders behind {journal.orders} are refused")
+    assert result.stopped is not None
+    assert result.stopped.startswith(f"cannot write {tmp_path / 'j'}: ")
+    assert result.stopped.endswith(f"; orders behind {journal.orders} are refused")
     assert 0 < journal.orders < 300
-    said, confirmations = script.said, 0
-    while said:
-        size = int.from_bytes(said[:2], "little")
-        confirmations += isinstance(read(said[2 : 2 + size]), Confirmation)
-        said = said[2 + size :]
-    assert confirmations == journal.orders
+    confirmations = [frame for frame in script.sent if isinstance(read(frame), Confirmation)]
+    assert len(confirmations) == journal.orders
     journal.close()
 
 
 @pytest.mark.parametrize("packing", [1, 3])
-def test_a_book_that_grows_within_a_turn_loses_nothing(packing: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_book_that_grows_within_a_turn_loses_no_order(packing: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SmallBook, "first_capacity", 4)
     orders = [encode(Order(number, ASK, 500, 10)) for number in range(1, 301)]
     frames = [b"".join(orders[at : at + packing]) for at in range(0, 300, packing)]
-    hello = encode(Terms(7, "price-time", packing, 999).hello(Source.GATEWAY))
-    results = [
-        session(Script([hello, *frames, encode(End(0, 0, 0, 0))], 50, 10**6, lends), packing, False)
-        for lends in (True, False)
-    ]
-    assert results[0].orders == results[1].orders
-    assert results[0].answers == results[1].answers
-    assert results[0].answers.messages == 301
+    frames = [hello_frame(packing), *frames, END_FRAME]
+    compiled = session(Script(frames, 50, 10**6, lends=True), packing, with_ids=False)
+    plain = session(Script(frames, 50, 10**6, lends=False), packing, with_ids=False)
+    assert compiled.orders == plain.orders
+    assert compiled.answers == plain.answers
+    assert compiled.answers.messages == 301, "300 confirmations and a quote"
 
 
-@pytest.mark.parametrize(("interval", "noted"), [(2, [2, 4]), (1, [*range(1, 6)]), (9, [])])
-def test_sampled_orders_are_noted_and_the_turns_go_on(interval: int, noted: list[int]) -> None:
-    """Were a sample reported at once, libzmq's thread would wait for the processor with that order's answers."""
+@pytest.mark.parametrize(("interval", "expected"), [(2, [2, 4]), (1, [1, 2, 3, 4, 5]), (9, [])])
+def test_sampled_orders_are_noted_without_an_end_of_the_turns(interval: int, expected: list[int]) -> None:
+    """A report at that moment would keep the processor from libzmq's thread, which has that order's answers."""
     taken, script, samples = turns_of(5, interval)
-    assert (taken.samples, samples.rows[: taken.samples, 1].tolist()) == (len(noted), noted)
+    rows = samples.rows[: taken.samples]
+    times_ns = rows[:, 0]
+    numbers = rows[:, 1]
+    assert numbers.tolist() == expected
+    assert np.all(np.diff(times_ns) >= 0)
     assert script.numbers[NAPS] > 0
-    assert np.all(np.diff(samples.rows[: taken.samples, 0]) >= 0)
 
 
-def test_python_reports_samples_once_there_is_no_room_for_more() -> None:
+def test_the_turns_end_when_the_table_of_samples_is_full() -> None:
     taken, script, _ = turns_of(2 * MOST_SAMPLES, interval=1)
-    assert (taken.samples, script.numbers[NEXT], script.numbers[NAPS]) == (MOST_SAMPLES, MOST_SAMPLES, 0)
+    assert taken.samples == MOST_SAMPLES
+    assert script.numbers[NEXT] == MOST_SAMPLES
+    assert script.numbers[NAPS] == 0
 
 
 def turns_of(orders: int, interval: int) -> tuple[EngineTurnsTaken, Script, EngineSamples]:
-    """Turns over a script with as many orders, one a frame, which go on for a moment after the last one."""
-    engine, script = MatchingEngine(SmallBook(1000)), Script([encode(Order(1, BID, 5, 5))] * orders, 1, 10**6, True)
-    warm_turns(engine)  # to load what is compiled would take the moment
+    """Take compiled turns over a script of so many orders, one a frame, for 0.1 s."""
+    engine = MatchingEngine(SmallBook(1000))
+    script = Script([encode(Order(1, BID, 5, 5))] * orders, step=1, room=10**6, lends=True)
+    warm_turns(engine)  # otherwise loading the compiled code takes the 0.1 s
     lent = Lent(_receive, _send, _nap, script.numbers, script.memory, lambda: None)
-    batches, samples, until_ns = (
-        [FrameBatch(1 << 14) for _ in range(2)],
-        EngineSamples(interval),
-        time.monotonic_ns() + 10**8,
-    )
-    return take_lent(lent, engine, Sums(), NO_STORE, *batches, samples, until_ns), script, samples
+    samples = EngineSamples(interval)
+    until_ns = time.monotonic_ns() + 10**8
+    taken = take_lent(lent, engine, Sums(), NO_STORE, FrameBatch(1 << 14), FrameBatch(1 << 14), samples, until_ns)
+    return taken, script, samples

@@ -1,4 +1,4 @@
-"""A reporter's session: two sources over memory, each with the outbox that it has in a run.
+"""A reporter's session: two sources over memory, each with an outbox as in a run.
 
 gateway's Reporting ─Outbox─▶
                               Reporter ─▶ spool/*.jsonl
@@ -28,8 +28,6 @@ from transports.frames import FrameBatch
 from transports.outbox import Outbox
 
 RUN = 0xFEED
-
-
 TERMS = Terms(RUN, policy="price-time", packing=1, max_price=999)
 
 
@@ -45,12 +43,9 @@ COMPLETION = {
     "bucket": [1, 2],
     "bucket_count": [1, 1],
 }
-
-
 TIMEOUT_S = 5.0
-
-
-places = (f"memory://reporter-run-{number}" for number in itertools.count())
+urls = (f"memory://reporter-run-{number}" for number in itertools.count())
+"""A new URL for each session."""
 
 
 class ScriptedSource:
@@ -73,7 +68,7 @@ class ScriptedSource:
 
     @property
     def reply(self) -> Message | None:
-        """The reporter's message at the end; None if there is none yet. Empty frames are skipped."""
+        """The reporter's confirmation of the end; None if it has not come yet. Empty frames are signs of life."""
         batch = FrameBatch(16)
         self.link.receive(batch)
         frames = [frame for frame in batch if frame]
@@ -88,7 +83,7 @@ class ReporterSession:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.link = registry.listen(next(places), "token", pattern=Pattern.FAN_IN)
+        self.link = registry.listen(next(urls), "token", pattern=Pattern.FAN_IN)
         self.reporter = Reporter(RUN, self.link, SpoolWriter(folder), TIMEOUT_S)
         self.gateway = ScriptedSource(self.link.url, Source.GATEWAY)
         self.engine = ScriptedSource(self.link.url, Source.ENGINE)
@@ -105,13 +100,16 @@ class ReporterSession:
         return self.run()
 
     def close(self) -> None:
-        for end in (self.gateway.link, self.engine.link, self.link):
-            end.close()
+        for link in (self.gateway.link, self.engine.link, self.link):
+            link.close()
 
     @property
     def records(self) -> list[dict]:
-        paths = sorted(self.folder.glob("[!.]*.jsonl"))
-        return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
+        """All records in the spool."""
+        records = []
+        for path in sorted(self.folder.glob("[!.]*.jsonl")):
+            records += [json.loads(line) for line in path.read_text().splitlines()]
+        return records
 
     def payloads(self, kind: str, source: str | None = None) -> list[dict]:
         """Return the payloads of the records of a kind, of one source or of all."""
@@ -122,7 +120,7 @@ class ReporterSession:
 
 
 class WaitedClock:
-    """Stands in for `time.monotonic_ns`; waiting on the link moves it."""
+    """Stands in for `time.monotonic_ns`. Each wait on the link moves it."""
 
     now_ns = 10**12
 

@@ -1,4 +1,4 @@
-"""Reporters of several pairs: sources are told apart by their instance."""
+"""A reporter of several pairs distinguishes sources by their instance."""
 
 from __future__ import annotations
 
@@ -15,42 +15,51 @@ from exchange.messages import (
 SECOND_PAIR = dataclasses.replace(TERMS, instance=2)
 
 
-def test_pairs_are_told_apart_by_the_instance_in_their_messages(session):
-    second = [ScriptedSource(session.link.url, source, SECOND_PAIR) for source in (Source.GATEWAY, Source.ENGINE)]
+def test_messages_are_assigned_to_the_pair_of_their_instance(session):
+    second_gateway = ScriptedSource(session.link.url, Source.GATEWAY, SECOND_PAIR)
+    second_engine = ScriptedSource(session.link.url, Source.ENGINE, SECOND_PAIR)
     session.reporter._sources = ("gateway", "engine", "gateway.2", "engine.2")
     session.gateway.reporting.message(Throughput(1, 8_000))
-    second[0].reporting.message(Throughput(1, 7_000))
-    second[1].reporting.message(Throughput(2, 6_000))
-    for source in second:
-        source.end()
+    second_gateway.reporting.message(Throughput(1, 7_000))
+    second_engine.reporting.message(Throughput(2, 6_000))
+    second_gateway.end()
+    second_engine.end()
     result = session.run_to_the_end()
-    assert (result.stopped, result.results.keys()) == (None, {"gateway", "engine", "gateway.2", "engine.2"})
+    assert result.stopped is None
+    assert result.results.keys() == {"gateway", "engine", "gateway.2", "engine.2"}
     assert len(session.payloads("session", "engine.2")) == 1
-    said = {source: session.payloads("throughput", source) for source in ("gateway", "gateway.2", "engine.2")}
-    rates = {source: [(rate["meter"], rate["rate_per_s"]) for rate in rates] for source, rates in said.items()}
-    assert rates == {"gateway": [(1, 8_000)], "gateway.2": [(1, 7_000)], "engine.2": [(2, 6_000)]}
+    assert session.payloads("throughput", "gateway") == [{"meter": 1, "rate_per_s": 8_000}]
+    assert session.payloads("throughput", "gateway.2") == [{"meter": 1, "rate_per_s": 7_000}]
+    assert session.payloads("throughput", "engine.2") == [{"meter": 2, "rate_per_s": 6_000}]
 
 
-def test_samples_of_two_pairs_with_the_same_ids_are_paired_apart(session):
-    second = ScriptedSource(session.link.url, Source.GATEWAY, SECOND_PAIR)
-    handed_over, answered = Meter.ORDER_HANDED_OVER, Meter.ORDER_ANSWERED
-    readings = [(session.gateway, handed_over, 100), (second, handed_over, 200), (second, answered, 201)]
-    for source, meter, time_ns in [*readings, (session.gateway, answered, 101)]:
+def test_samples_with_one_id_are_kept_apart_by_pair(session):
+    second_gateway = ScriptedSource(session.link.url, Source.GATEWAY, SECOND_PAIR)
+
+    def stamp(source: ScriptedSource, meter: Meter, time_ns: int) -> None:
         source.reporting.message(Timestamp(meter, 10, time_ns))
         source.outbox.flush()
+
+    stamp(session.gateway, Meter.ORDER_HANDED_OVER, 100)
+    stamp(second_gateway, Meter.ORDER_HANDED_OVER, 200)
+    stamp(second_gateway, Meter.ORDER_ANSWERED, 201)
+    stamp(session.gateway, Meter.ORDER_ANSWERED, 101)
     assert session.run_to_the_end().samples == 2
-    for source, handed_over_ns in (("gateway", 100), ("gateway.2", 200)):
-        [sample] = session.payloads("sample", source)
-        assert (sample["handed_over_ns"], sample["answered_ns"]) == (handed_over_ns, handed_over_ns + 1)
+    [first_sample] = session.payloads("sample", "gateway")
+    assert first_sample["handed_over_ns"] == 100
+    assert first_sample["answered_ns"] == 101
+    [second_sample] = session.payloads("sample", "gateway.2")
+    assert second_sample["handed_over_ns"] == 200
+    assert second_sample["answered_ns"] == 201
 
 
-def test_who_is_none_of_the_reporter_s_own_sources_is_named(session):
+def test_the_reason_names_a_source_that_the_reporter_does_not_expect(session):
     ScriptedSource(session.link.url, Source.ENGINE, SECOND_PAIR).outbox.flush()
-    told = "engine.2, which is none of its own, reports to the reporter: see --instance, --pairs and --reporters"
-    assert session.run_to_the_end().stopped == told
+    reason = "engine.2, which is none of its own, reports to the reporter: see --instance, --pairs and --reporters"
+    assert session.run_to_the_end().stopped == reason
 
 
-def test_two_sources_of_one_name_are_no_healthy_run(session):
+def test_two_sources_with_one_name_are_a_reason_to_stop(session):
     twin = ScriptedSource(session.link.url, Source.GATEWAY)
     twin.end()
     session.gateway.end()

@@ -1,6 +1,6 @@
-"""A reporter that is killed, and another one that goes on with its sources: over TCP, in one process.
+"""A reporter is killed, and another reporter goes on with the same sources, over TCP and in one process.
 
-A reporter whose spool may not be finished is as good as killed: nothing but its files is left of it.
+A test kills a reporter by an exception in its thread: as after a real kill, only its files are left.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from reporter_session import COMPLETION, RUN, TERMS, TIMEOUT_S, TRAFFIC
@@ -31,23 +32,25 @@ from transports.sockets import end_connection, peer_of
 
 
 class Killed(Exception):
-    """Ends a reporter's thread where it is."""
+    """Ends a reporter's thread at once."""
 
 
 class Reporters:
     """Reporters of one run, one after the other, each in a thread."""
 
     def __init__(self, folder: Path, url: str = "tcp://127.0.0.1:0") -> None:
-        self.folder, self.url = folder, url
+        self.folder = folder
+        self.url = url
         self.results: list[ReporterResult] = []
-        self.links: list[SourceLink] = []
-        """Of its sources."""
+        self.source_links: list[SourceLink] = []
 
     def start(self) -> None:
-        link = registry.listen(self.url, "token", Pattern.FAN_IN)
-        self.url, self.spool = link.url, ReplaceableSpool(self.folder / "spool")
-        self.reporter = ReplaceableReporter(RUN, link, self.spool, TIMEOUT_S)
-        self._link, self._thread = link, threading.Thread(target=self._run, args=(self.reporter,))
+        """Start a reporter at the address of the previous one."""
+        self._link = registry.listen(self.url, "token", Pattern.FAN_IN)
+        self.url = self._link.url
+        self.spool = ReplaceableSpool(self.folder / "spool")
+        self.reporter = ReplaceableReporter(RUN, self._link, self.spool, TIMEOUT_S)
+        self._thread = threading.Thread(target=self._run, args=(self.reporter,))
         self._thread.start()
 
     def _run(self, reporter: ReplaceableReporter) -> None:
@@ -72,7 +75,7 @@ class Reporters:
     def close(self) -> None:
         self.reporter.stop("the test is over")
         self._thread.join()
-        for link in self.links:
+        for link in self.source_links:
             link.close(0)
         self.reporter.close()
 
@@ -85,7 +88,7 @@ class Component:
             return registry.connect(reporters.url, "token", time.monotonic_ns() + 10**8, Pattern.FAN_IN)
 
         self.link = SourceLink(connect(), connect, source.name.lower())
-        reporters.links.append(self.link)
+        reporters.source_links.append(self.link)
         self.outbox = Outbox(self.link)
         self.reporting = Reporting(self.outbox, TERMS, source)
 
@@ -95,11 +98,31 @@ class Component:
         self.outbox.flush()
 
     def end(self) -> threading.Thread:
-        """End, and wait for the reporter's word in a thread."""
+        """Send the end, and start a thread that waits for the reporter's confirmation."""
         self.reporting.close({})
-        waiting = threading.Thread(target=self.outbox.settle, args=(int(TIMEOUT_S * 1e9),))
-        waiting.start()
-        return waiting
+        waiting_thread = threading.Thread(target=self.outbox.settle, args=(int(TIMEOUT_S * 1e9),))
+        waiting_thread.start()
+        return waiting_thread
+
+
+def finish(reporters: Reporters, *sources: Component) -> ReporterResult:
+    """End these sources, and wait for the last reporter's result."""
+    threads = [source.end() for source in sources]
+    result = reporters.finish()
+    for thread in threads:
+        thread.join()
+    return result
+
+
+def records_of(reporters: Reporters, kind: str) -> list[dict[str, Any]]:
+    """Return the records of this kind in the spool."""
+    return [record for record in records(reporters.folder) if record["kind"] == kind]
+
+
+def rates_of(reporters: Reporters, source: str) -> list[int]:
+    """Return the rates that this source reported, as the spool has them."""
+    throughputs = [record for record in records_of(reporters, THROUGHPUT) if record["source"] == source]
+    return [record["payload"]["rate_per_s"] for record in throughputs]
 
 
 @pytest.fixture
@@ -111,135 +134,137 @@ def reporters(tmp_path: Path) -> Iterator[Reporters]:
 
 
 def until_spooled(reporters: Reporters, flush: Callable[[], object], lines: int) -> None:
-    """Wait for lines in the spool; what waits for room is sent meanwhile."""
+    """Wait for so many lines in the spool. `flush` sends the frames that wait for room."""
 
-    def are_there() -> bool:
+    def has_lines() -> bool:
         flush()
         return len(list(records(reporters.folder))) >= lines
 
-    until(are_there, f"{lines} lines in the spool")
+    until(has_lines, f"{lines} lines in the spool")
 
 
 def is_all_recorded(source: Component) -> bool:
-    """Whether a source has heard that all its frames are in the spool."""
+    """Return whether the source knows that all its frames are in the spool."""
     source.link.receive(FrameBatch(16))
     return not source.link.unrecorded()
 
 
-def test_another_reporter_goes_on_behind_what_is_in_the_spool(reporters: Reporters) -> None:
-    """A source forgets what is in the spool."""
-    gateway, engine = Component(reporters, Source.GATEWAY), Component(reporters, Source.ENGINE)
+def test_another_reporter_goes_on_after_the_last_line_of_the_spool(reporters: Reporters) -> None:
+    gateway = Component(reporters, Source.GATEWAY)
+    engine = Component(reporters, Source.ENGINE)
     for rate in range(3):
         gateway.say(Throughput(Meter.GATEWAY_ORDERS_SENT, rate))
         engine.say(Throughput(Meter.ENGINE_ORDERS_RECEIVED, rate))
-        until(lambda: is_all_recorded(gateway) and is_all_recorded(engine), "the reporter's word")
+        until(lambda: is_all_recorded(gateway) and is_all_recorded(engine), "the reporter's confirmation")
     reporters.kill()
     gateway.say(Throughput(Meter.GATEWAY_ORDERS_SENT, 3))
-    assert len(gateway.link.unrecorded()) == 1
+    assert len(gateway.link.unrecorded()) == 1, "a source drops frames that are in the spool"
     reporters.start()
-    threads = [gateway.end(), engine.end()]
-    result = reporters.finish()
-    for thread in threads:
-        thread.join()
-    found = [each for each in records(reporters.folder) if each["kind"] == THROUGHPUT]
-    assert [each["payload"]["rate_per_s"] for each in found if each["source"] == "gateway"] == [0, 1, 2, 3]
-    assert [each["payload"]["rate_per_s"] for each in found if each["source"] == "engine"] == [0, 1, 2]
-    assert (result.announced, result.received, result.checksums_agree, result.stopped) == (9, 9, True, None)
+    result = finish(reporters, gateway, engine)
+    assert rates_of(reporters, "gateway") == [0, 1, 2, 3]
+    assert rates_of(reporters, "engine") == [0, 1, 2]
+    assert result.announced == 9
+    assert result.received == 9
+    assert result.checksums_agree
+    assert result.stopped is None
 
 
 def test_a_source_may_send_nothing_before_its_hello(reporters: Reporters) -> None:
-    link = SourceLink(
-        registry.connect(reporters.url, "token", time.monotonic_ns() + 10**9, Pattern.FAN_IN), None, "gateway"
-    )  # type: ignore[arg-type]
-    reporters.links.append(link)
+    connection = registry.connect(reporters.url, "token", time.monotonic_ns() + 10**9, Pattern.FAN_IN)
+    link = SourceLink(connection, None, "gateway")  # type: ignore[arg-type]
+    reporters.source_links.append(link)
     assert link.send(FrameBatch(1), 0) == 0
     assert link.unrecorded() == []
 
 
-def test_another_reporter_gets_all_that_the_first_one_lacked(reporters: Reporters) -> None:
-    """Even half of a sample."""
-    gateway, engine = Component(reporters, Source.GATEWAY), Component(reporters, Source.ENGINE)
+def test_another_reporter_gets_all_frames_that_are_not_in_the_spool(reporters: Reporters) -> None:
+    """The first reporter has half of a sample, and the other reporter completes the sample."""
+    gateway = Component(reporters, Source.GATEWAY)
+    engine = Component(reporters, Source.ENGINE)
     gateway.say(Throughput(1, 10), Timestamp(Meter.ORDER_HANDED_OVER, 7, 100))
     engine.say(Throughput(2, 11))
     until_spooled(reporters, gateway.outbox.flush, 4)
     reporters.kill()
     gateway.say(Timestamp(Meter.ORDER_DUE, 7, 90), Timestamp(Meter.ORDER_ANSWERED, 7, 130))
     reporters.start()
-    threads = [gateway.end(), engine.end()]
-    result = reporters.finish()
-    for thread in threads:
-        thread.join()
-    found = list(records(reporters.folder))
-    assert [each["payload"]["id"] for each in found if each["kind"] == SAMPLE] == [7]
-    assert sorted(each["payload"]["rate_per_s"] for each in found if each["kind"] == THROUGHPUT) == [10, 11]
-    assert len([each for each in found if each["kind"] == SESSION]) == 2
-    assert (result.announced, result.received, result.checksums_agree, result.stopped) == (7, 7, True, None)
+    result = finish(reporters, gateway, engine)
+    [sample] = records_of(reporters, SAMPLE)
+    assert sample["payload"]["id"] == 7
+    assert rates_of(reporters, "gateway") == [10]
+    assert rates_of(reporters, "engine") == [11]
+    assert len(records_of(reporters, SESSION)) == 2
+    assert result.announced == 7
+    assert result.received == 7
+    assert result.checksums_agree
+    assert result.stopped is None
     assert sorted(result.results) == ["engine", "gateway"]
 
 
-def test_a_source_that_was_started_again_meanwhile_begins_anew(reporters: Reporters) -> None:
-    gateway, engine = Component(reporters, Source.GATEWAY), Component(reporters, Source.ENGINE)
+def test_a_source_that_was_restarted_begins_a_new_session(reporters: Reporters) -> None:
+    gateway = Component(reporters, Source.GATEWAY)
+    engine = Component(reporters, Source.ENGINE)
     gateway.say(Throughput(1, 10), Throughput(1, 20))
     engine.say(Throughput(2, 11))
     until_spooled(reporters, engine.outbox.flush, 5)
-    another = Component(reporters, Source.GATEWAY)  # before the reporter dies, since it connects at once
+    another = Component(reporters, Source.GATEWAY)  # it connects at once, so before the reporter is killed
     reporters.kill()
     gateway.link.close(0)
     another.say(Throughput(1, 30))
     reporters.start()
-    threads = [another.end(), engine.end()]
-    result = reporters.finish()
-    for thread in threads:
-        thread.join()
-    rates = [each["payload"]["rate_per_s"] for each in records(reporters.folder) if each["kind"] == THROUGHPUT]
-    assert sorted(rates) == [10, 11, 20, 30]
-    assert (result.announced, result.received, result.checksums_agree) == (4, 4, True)
+    result = finish(reporters, another, engine)
+    assert rates_of(reporters, "gateway") == [10, 20, 30]
+    assert rates_of(reporters, "engine") == [11]
+    assert result.announced == 4
+    assert result.received == 4
+    assert result.checksums_agree
 
 
-def test_a_connection_that_breaks_costs_nothing_while_the_reporter_lives(reporters: Reporters) -> None:
-    gateway, engine = Component(reporters, Source.GATEWAY), Component(reporters, Source.ENGINE)
+def test_a_broken_connection_to_a_living_reporter_loses_nothing(reporters: Reporters) -> None:
+    gateway = Component(reporters, Source.GATEWAY)
+    engine = Component(reporters, Source.ENGINE)
     gateway.say(Throughput(1, 10))
     (stream,) = gateway.link._link._streams  # type: ignore[union-attr]
     end_connection(stream.fd, peer_of(stream.fd))
     gateway.say(Throughput(1, 20))
     gateway.reporting.record("traffic", TRAFFIC)
     gateway.reporting.record("completion", COMPLETION)
-    threads = [gateway.end(), engine.end()]
-    result = reporters.finish()
-    for thread in threads:
-        thread.join()
-    assert (result.announced, result.received, result.checksums_agree) == (6, 6, True)
+    result = finish(reporters, gateway, engine)
+    assert result.announced == 6
+    assert result.received == 6
+    assert result.checksums_agree
 
 
-def test_a_connection_to_a_broker_that_breaks_costs_nothing(at_broker: str, tmp_path: Path) -> None:
+def test_a_broken_connection_to_a_broker_loses_nothing(at_broker: str, tmp_path: Path) -> None:
     reporters = Reporters(tmp_path, at_broker)
     reporters.start()
-    gateway, engine = Component(reporters, Source.GATEWAY), Component(reporters, Source.ENGINE)
+    gateway = Component(reporters, Source.GATEWAY)
+    engine = Component(reporters, Source.ENGINE)
     gateway.say(Throughput(1, 10))
     stream = gateway.link._link._session.loop.connection.stream  # type: ignore[union-attr]
     end_connection(stream.fd, peer_of(stream.fd))
     gateway.say(Throughput(1, 20))
     gateway.reporting.record("traffic", TRAFFIC)
-    threads = [gateway.end(), engine.end()]
-    result = reporters.finish()
-    for thread in threads:
-        thread.join()
+    result = finish(reporters, gateway, engine)
     reporters.close()
-    assert (result.announced, result.received, result.checksums_agree) == (5, 5, True)
+    assert result.announced == 5
+    assert result.received == 5
+    assert result.checksums_agree
 
 
-def test_a_source_that_was_killed_after_its_end_is_awaited_again(reporters: Reporters) -> None:
-    gateway, engine = Component(reporters, Source.GATEWAY), Component(reporters, Source.ENGINE)
+def test_the_reporter_waits_for_a_source_that_restarts_after_its_end(reporters: Reporters) -> None:
+    gateway = Component(reporters, Source.GATEWAY)
+    engine = Component(reporters, Source.ENGINE)
     gateway.say(Throughput(1, 10))
     engine.say(Throughput(2, 11))
-    waiting = [engine.end()]
+    waiting_thread = engine.end()
     until(lambda: reporters.reporter._ends, "the engine's end")
     another = Component(reporters, Source.ENGINE)
     another.say(Throughput(2, 12))
     until_spooled(reporters, another.outbox.flush, 6)
-    waiting += [gateway.end(), another.end()]
-    result = reporters.finish()
-    for thread in waiting:
-        thread.join()
-    assert (result.announced, result.received, result.checksums_agree, result.stopped) == (4, 4, True, None)
+    result = finish(reporters, gateway, another)
+    waiting_thread.join()
+    assert result.announced == 4
+    assert result.received == 4
+    assert result.checksums_agree
+    assert result.stopped is None
     assert sorted(result.results) == ["engine", "gateway"]

@@ -25,10 +25,14 @@ def test_counts_and_checksums_of_both_sources_agree(session):
     session.engine.say(Throughput(2, 7_999))
     session.gateway.reporting.record("traffic", TRAFFIC)
     result = session.run_to_the_end()
-    said = session.gateway.outbox.posted + session.engine.outbox.posted
-    assert (result.received, result.announced, said) == (6, 6, 6)  # two results in
-    assert (result.checksums_agree, result.stopped) == (True, None)
-    assert (result.junk_frames, result.handshakes_refused) == (0, 0)
+    posted = session.gateway.outbox.posted + session.engine.outbox.posted
+    assert posted == 6, "four messages and two results"
+    assert result.received == 6
+    assert result.announced == 6
+    assert result.checksums_agree
+    assert result.stopped is None
+    assert result.junk_frames == 0
+    assert result.handshakes_refused == 0
 
 
 def test_hellos_become_session_records(session):
@@ -38,15 +42,15 @@ def test_hellos_become_session_records(session):
     assert session.payloads("session", "engine") == [terms]
 
 
-def test_a_session_record_has_the_clocks_that_its_source_read_together(session):
+def test_a_session_record_has_the_clocks_of_its_source(session):
     hello = TERMS.hello(Source.GATEWAY)._replace(wall_ns=111, monotonic_ns=222)
     session.gateway.say(hello)
     session.run_to_the_end()
-    sessions = [(r["wall_ns"], r["monotonic_ns"]) for r in session.records if r["kind"] == "session"]
-    assert (111, 222) in sessions
+    records = [record for record in session.records if record["kind"] == "session"]
+    assert (111, 222) in [(record["wall_ns"], record["monotonic_ns"]) for record in records]
 
 
-def test_messages_gather_while_every_source_is_at_work(session, monkeypatch):
+def test_the_reporter_sleeps_between_batches_until_a_source_ends(session, monkeypatch):
     slept_s = []
 
     def sleep(seconds: float) -> None:
@@ -54,14 +58,16 @@ def test_messages_gather_while_every_source_is_at_work(session, monkeypatch):
         session.gateway.end()
         session.engine.end()
 
-    clock = SimpleNamespace(sleep=sleep, monotonic_ns=time.monotonic_ns)  # other threads go on sleeping
+    clock = SimpleNamespace(
+        sleep=sleep, monotonic_ns=time.monotonic_ns
+    )  # only for the reporter: other threads use the real sleep
     monkeypatch.setattr("stats_reporter.service.time", clock)
     session.gateway.say(Throughput(1, 8_000))
     session.run()
-    assert slept_s == [GATHERING_S]  # after the hellos and the first message; never once a source has ended
+    assert slept_s == [GATHERING_S], "once after the first batch, and not after a source has ended"
 
 
-def test_statistics_reach_the_spool_as_they_were_written(session):
+def test_statistics_are_spooled_byte_for_byte(session):
     document = RecordWriter(RUN, "gateway").document("completion", COMPLETION)
     session.gateway.say(Statistics(document))
     session.run_to_the_end()
@@ -69,32 +75,32 @@ def test_statistics_reach_the_spool_as_they_were_written(session):
     assert document in lines
 
 
-def test_the_reporter_says_what_it_has_used_in_each_second_of_the_gateway(session):
+def test_the_reporter_records_its_own_usage_for_each_second_of_the_gateway(session):
     session.engine.reporting.next_second(0)
     for second in (0, 3):
         session.gateway.reporting.record("process", {"second": second, "cpu_s": 0.5})
     session.gateway.reporting.record("process", {"second": "?", "cpu_s": 0.5})
     session.run_to_the_end()
-    own = session.payloads("process", "reporter")
-    assert [used["second"] for used in own] == [0, 3]
-    assert 0 <= own[0]["cpu_s"] <= own[1]["cpu_s"]
-    assert set(own[0]) == set(session.payloads("process", "engine")[0])
+    usage = session.payloads("process", "reporter")
+    assert [second["second"] for second in usage] == [0, 3]
+    assert 0 <= usage[0]["cpu_s"] <= usage[1]["cpu_s"]
+    assert set(usage[0]) == set(session.payloads("process", "engine")[0])
 
 
-def test_who_looks_once_a_second_finds_what_was_told_a_second_before(session, clock, monkeypatch):
-    """Also what came just after a file was closed, with nothing else to wake the reporter."""
+def test_a_record_is_in_the_spool_within_a_second(session, clock, monkeypatch):
+    """This holds also for a record that comes just after a file was closed, if nothing else wakes the reporter."""
     session.reporter = Reporter(RUN, session.link, SpoolWriter(session.folder, lambda: clock.now_ns / 1e9), TIMEOUT_S)
-    told_ns: list[int] = []
-    late_ns: list[int] = []
+    sent_ns: list[int] = []
+    delays_ns: list[int] = []
 
     def wait(until_ns: int, readable: bool = True, writable: bool = False) -> None:
-        if len(session.payloads("traffic")) > len(late_ns):
-            late_ns.append(clock.now_ns - told_ns[-1])
-        if len(late_ns) == 20:
+        if len(session.payloads("traffic")) > len(delays_ns):
+            delays_ns.append(clock.now_ns - sent_ns[-1])
+        if len(delays_ns) == 20:
             session.gateway.end()
             session.engine.end()
-        elif len(late_ns) == len(told_ns):
-            told_ns.append(clock.now_ns)
+        elif len(delays_ns) == len(sent_ns):
+            sent_ns.append(clock.now_ns)
             session.gateway.reporting.record("traffic", TRAFFIC)
             session.gateway.outbox.flush()
         else:
@@ -102,18 +108,24 @@ def test_who_looks_once_a_second_finds_what_was_told_a_second_before(session, cl
 
     monkeypatch.setattr(session.link, "wait", wait)
     session.run()
-    assert len(late_ns) == 20
-    assert max(late_ns) < 1_000_000_000
+    assert len(delays_ns) == 20
+    assert max(delays_ns) < 1_000_000_000
 
 
-def test_a_throughput_belongs_to_the_source_whose_meter_it_is(session):
-    session.gateway.say(*(Throughput(meter, 100 * meter) for meter in (1, 2, 3, 4)))
+def test_a_throughput_is_recorded_for_the_source_of_its_meter(session):
+    session.gateway.say(Throughput(1, 100), Throughput(2, 200), Throughput(3, 300), Throughput(4, 400))
     session.run_to_the_end()
-    assert session.payloads("throughput", "gateway") == [{"meter": m, "rate_per_s": 100 * m} for m in (1, 4)]
-    assert session.payloads("throughput", "engine") == [{"meter": m, "rate_per_s": 100 * m} for m in (2, 3)]
+    assert session.payloads("throughput", "gateway") == [
+        {"meter": 1, "rate_per_s": 100},
+        {"meter": 4, "rate_per_s": 400},
+    ]
+    assert session.payloads("throughput", "engine") == [
+        {"meter": 2, "rate_per_s": 200},
+        {"meter": 3, "rate_per_s": 300},
+    ]
 
 
-def test_timestamps_become_samples(session):
+def test_timestamps_of_one_order_become_a_sample(session):
     session.gateway.say(
         Timestamp(Meter.ORDER_HANDED_OVER, 10, 105),
         Timestamp(Meter.ORDER_DUE, 10, 100),
@@ -131,7 +143,7 @@ def test_timestamps_become_samples(session):
     assert result.samples == 2
 
 
-def test_results_are_handed_on_and_stay_out_of_the_spool(session):
+def test_results_are_returned_and_not_spooled(session):
     session.gateway.end(orders_answered=7)
     session.engine.end(orders_answered=8)
     result = session.run()
@@ -139,31 +151,36 @@ def test_results_are_handed_on_and_stay_out_of_the_spool(session):
     assert session.payloads("result") == []
 
 
-def test_the_closing_record_is_the_last_and_says_what_came(session):
+def test_the_last_record_has_the_counts_of_messages(session):
     session.gateway.say(Throughput(1, 1))
     session.run_to_the_end()
     *_, last = session.records
-    assert (last["kind"], last["source"], last["run"]) == ("end", "reporter", f"{RUN:016x}")
+    assert last["kind"] == "end"
+    assert last["source"] == "reporter"
+    assert last["run"] == f"{RUN:016x}"
     assert last["payload"] == {"announced": 3, "received": 3, "reporters": 1}
 
 
-def test_sources_may_come_and_end_from_threads_of_their_own(session):
+def test_sources_may_send_and_end_in_other_threads(session):
     results = []
-    thread = threading.Thread(target=lambda: results.append(session.run()))
-    thread.start()
+    reporter_thread = threading.Thread(target=lambda: results.append(session.run()))
+    reporter_thread.start()
 
     def talk(source: ScriptedSource, meter: int) -> None:
         for number in range(1, 2_001):
             source.say(Throughput(meter, number))
         source.end()
 
-    talkers = [threading.Thread(target=talk, args=pair) for pair in ((session.gateway, 1), (session.engine, 2))]
-    for talker in talkers:
-        talker.start()
-    for joined in (*talkers, thread):
-        joined.join(timeout=PATIENCE_S)
+    gateway_thread = threading.Thread(target=talk, args=(session.gateway, 1))
+    engine_thread = threading.Thread(target=talk, args=(session.engine, 2))
+    gateway_thread.start()
+    engine_thread.start()
+    for thread in (gateway_thread, engine_thread, reporter_thread):
+        thread.join(timeout=PATIENCE_S)
     [result] = results
-    assert (result.received, result.announced, result.checksums_agree) == (4_002, 4_002, True)
+    assert result.received == 4_002
+    assert result.announced == 4_002
+    assert result.checksums_agree
     for source in ("gateway", "engine"):
         rates = [payload["rate_per_s"] for payload in session.payloads("throughput", source)]
         assert rates == list(range(1, 2_001))

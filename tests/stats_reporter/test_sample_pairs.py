@@ -1,4 +1,4 @@
-"""Sampled orders: three readings of one clock, brought together by id."""
+"""Sampled orders: up to three times of an order become one sample, by the order's id."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from exchange.measurements import Meter
 from exchange.messages import Timestamp
 from stats_reporter.sample_pairs import SamplePairs
 
-HANDED, ANSWERED, DUE = Meter.ORDER_HANDED_OVER, Meter.ORDER_ANSWERED, Meter.ORDER_DUE
+HANDED = Meter.ORDER_HANDED_OVER
+ANSWERED = Meter.ORDER_ANSWERED
+DUE = Meter.ORDER_DUE
 
 
 def stamps_of(order_id: int, scheduled: bool = True) -> list[Timestamp]:
@@ -30,8 +32,10 @@ def sample_of(order_id: int, scheduled: bool = True) -> dict:
     }
 
 
-def taken(pairs: SamplePairs, stamps) -> list[dict]:
-    return [sample for sample in map(pairs.take, stamps) if sample is not None]
+def take_all(pairs: SamplePairs, stamps) -> list[dict]:
+    """Let `pairs` take the stamps. Returns the samples that they complete."""
+    samples = [pairs.take(stamp) for stamp in stamps]
+    return [sample for sample in samples if sample is not None]
 
 
 def test_the_answer_completes_a_sample():
@@ -39,42 +43,43 @@ def test_the_answer_completes_a_sample():
     handed, due, answered = stamps_of(7)
     assert pairs.take(handed) is None
     assert pairs.take(due) is None
-    assert (pairs.paired, list(pairs.open)) == (0, [7])
+    assert pairs.paired == 0
+    assert list(pairs.open) == [7]
     assert pairs.take(answered) == sample_of(7)
-    assert (pairs.paired, pairs.open) == (1, {})
+    assert pairs.paired == 1
+    assert pairs.open == {}
 
 
-def test_without_a_schedule_no_due_time_is_waited_for():
+def test_without_a_schedule_a_sample_needs_no_due_time():
     pairs = SamplePairs()
-    assert taken(pairs, stamps_of(3, scheduled=False)) == [sample_of(3, scheduled=False)]
+    assert take_all(pairs, stamps_of(3, scheduled=False)) == [sample_of(3, scheduled=False)]
 
 
-@given(
-    st.lists(st.integers(1, 50), unique=True, max_size=12).flatmap(
-        lambda ids: st.tuples(st.just(ids), st.permutations([order_id for order_id in ids for _ in range(3)]))
-    )
-)
-def test_readings_of_many_orders_pair_by_id_however_they_interleave(ids_and_turns):
-    ids, turns = ids_and_turns
-    flows = {order_id: iter(stamps_of(order_id)) for order_id in ids}
+@given(st.data())
+def test_interleaved_stamps_of_many_orders_are_paired_by_id(data):
+    ids = data.draw(st.lists(st.integers(1, 50), unique=True, max_size=12))
+    ids_in_sequence = data.draw(st.permutations(3 * ids))
+    stamps_left = {order_id: iter(stamps_of(order_id)) for order_id in ids}
     pairs = SamplePairs()
-    samples = taken(pairs, [next(flows[order_id]) for order_id in turns])
+    samples = take_all(pairs, [next(stamps_left[order_id]) for order_id in ids_in_sequence])
     assert sorted(samples, key=lambda sample: sample["id"]) == [sample_of(order_id) for order_id in sorted(ids)]
-    assert (pairs.paired, pairs.open) == (len(ids), {})
+    assert pairs.paired == len(ids)
+    assert pairs.open == {}
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(range(3))), ids=lambda p: "".join(map(str, p)))
-def test_with_a_schedule_three_readings_may_come_in_any_order(order):
-    pairs, stamps = SamplePairs(), stamps_of(5)
-    first = taken(pairs, stamps_of(4))
-    assert first + taken(pairs, [stamps[index] for index in order]) == [sample_of(4), sample_of(5)]
+@pytest.mark.parametrize("stamps", list(itertools.permutations(stamps_of(5))))
+def test_with_a_schedule_the_three_stamps_may_come_in_any_order(stamps):
+    pairs = SamplePairs()
+    assert take_all(pairs, stamps_of(4)) == [sample_of(4)]  # from a first sample it knows that there is a schedule
+    assert take_all(pairs, stamps) == [sample_of(5)]
     assert pairs.open == {}
 
 
 def test_an_order_that_is_never_answered_stays_open():
     pairs = SamplePairs()
-    taken(pairs, [*stamps_of(1)[:2], *stamps_of(2)])
-    assert (pairs.paired, list(pairs.open)) == (1, [1])
+    take_all(pairs, [*stamps_of(1)[:2], *stamps_of(2)])
+    assert pairs.paired == 1
+    assert list(pairs.open) == [1]
 
 
 def test_an_answer_alone_is_no_sample():

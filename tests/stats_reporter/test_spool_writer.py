@@ -1,4 +1,4 @@
-"""The spool: whole files of whole lines, in order, and nothing that a reader could catch half-written."""
+"""The spool: whole files of whole lines, in order. A reader never sees a half-written file."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ SPOOL_GLOB = "[!.]*.jsonl"
 
 
 class SecondsClock:
+    """Stands in for a clock in seconds."""
+
     def __init__(self) -> None:
         self.now_s = 1_000.0
 
@@ -39,7 +41,8 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def lines_of(folder: Path) -> list[bytes]:
-    return [line for path in files_of(folder) for line in path.read_bytes().splitlines()]
+    """Return the lines of all files of the spool."""
+    return b"".join(path.read_bytes() for path in files_of(folder)).splitlines()
 
 
 @pytest.fixture
@@ -47,12 +50,12 @@ def folder(tmp_path):
     return tmp_path / "results" / "spool"
 
 
-def test_the_folder_is_there_from_the_start(spool, folder):
+def test_the_folder_exists_from_the_start(spool, folder):
     assert folder.is_dir()
     assert list(folder.iterdir()) == []
 
 
-def test_what_is_published_is_one_record_a_line(spool, folder):
+def test_a_published_file_has_a_line_for_each_record(spool, folder):
     spool.write(b'{"a":1}')
     spool.write(b'{"b":2}')
     spool.publish()
@@ -69,7 +72,7 @@ def test_files_are_numbered_in_the_order_of_arrival(spool, folder):
     assert spool.files == 12
 
 
-def test_before_long_there_is_another_file(spool, folder, seconds):
+def test_a_file_is_published_after_file_seconds(spool, folder, seconds):
     spool.write(b"first")
     seconds.now_s += FILE_SECONDS - 0.01
     spool.roll()
@@ -85,7 +88,7 @@ def test_before_long_there_is_another_file(spool, folder, seconds):
     assert len(files_of(folder)) == 2
 
 
-def test_a_few_megabytes_do_not_wait_for_the_second(spool, folder):
+def test_a_file_is_published_early_at_file_bytes(spool, folder):
     line = b"x" * 1_023
     for _ in range(FILE_BYTES // 1_024 - 1):
         spool.write(line)
@@ -96,10 +99,10 @@ def test_a_few_megabytes_do_not_wait_for_the_second(spool, folder):
     assert [path.stat().st_size for path in files_of(folder)] == [FILE_BYTES]
     spool.write(line)
     spool.roll()
-    assert len(files_of(folder)) == 1  # counted from nothing again
+    assert len(files_of(folder)) == 1, "the bytes are counted anew"
 
 
-def test_silence_leaves_no_empty_file(spool, folder, seconds):
+def test_no_empty_file_is_published(spool, folder, seconds):
     seconds.now_s += 100
     spool.roll()
     spool.publish()
@@ -107,22 +110,26 @@ def test_silence_leaves_no_empty_file(spool, folder, seconds):
     assert spool.files == 0
 
 
-def test_a_file_is_whole_before_it_has_its_name(spool, folder, monkeypatch):
-    seen = []
+def test_a_file_is_complete_before_it_gets_its_name(spool, folder, monkeypatch):
+    renames = []
     rename = Path.rename
 
-    def watched(hidden: Path, final: Path) -> Path:
-        seen.append((hidden.name.startswith("."), files_of(folder), hidden.read_bytes(), hidden.parent == final.parent))
+    def check_and_rename(hidden: Path, final: Path) -> Path:
+        assert hidden.name.startswith(".")
+        assert hidden.parent == final.parent
+        assert hidden.read_bytes() == b"whole\n"
+        assert files_of(folder) == []
+        renames.append(final)
         return rename(hidden, final)
 
-    monkeypatch.setattr(Path, "rename", watched)
+    monkeypatch.setattr(Path, "rename", check_and_rename)
     spool.write(b"whole")
     spool.publish()
-    assert seen == [(True, [], b"whole\n", True)]
+    assert len(renames) == 1
     assert [path.name for path in folder.iterdir()] == ["000001.jsonl"]
 
 
-def test_a_disk_that_refuses_is_heard_and_costs_no_line(spool, folder, monkeypatch):
+def test_a_full_disk_is_an_error_and_loses_no_line(spool, folder, monkeypatch):
     def refuse(path: Path, data: bytes) -> int:
         raise OSError(28, "No space left on device")
 
@@ -148,11 +155,13 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-def test_nothing_is_lost_doubled_or_moved_however_files_roll(steps):
+def test_lines_keep_their_number_and_order_in_all_files(steps):
     with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as small:
         small.setattr(writer_module, "FILE_BYTES", 100)
-        folder, seconds = Path(place), SecondsClock()
-        spool, written = SpoolWriter(folder, seconds), []
+        folder = Path(place)
+        seconds = SecondsClock()
+        spool = SpoolWriter(folder, seconds)
+        written = []
         for step in steps:
             match step:
                 case bytes():
@@ -163,13 +172,14 @@ def test_nothing_is_lost_doubled_or_moved_however_files_roll(steps):
                     spool.roll()
                 case _:
                     spool.publish()
-            assert lines_of(folder) == written[: len(lines_of(folder))]
+            published = lines_of(folder)
+            assert published == written[: len(published)]
         spool.publish()
         assert lines_of(folder) == written
         assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
         assert all(path.read_bytes().endswith(b"\n") for path in files_of(folder))
 
 
-def test_a_reporter_killed_at_its_first_state_begins_anew(tmp_path: Path) -> None:
+def test_an_empty_first_state_is_no_state_to_go_on_from(tmp_path: Path) -> None:
     (tmp_path / ".000000.jsonl.state").touch()
     assert ReplaceableSpool(tmp_path).state_before is None

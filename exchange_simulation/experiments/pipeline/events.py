@@ -29,7 +29,7 @@ from gateway.tape import check_due, check_orders, due_path, map_file
 from matching_engine.encoding import SMALLEST_ANSWER
 from matching_engine.engine import HandleStop, MatchingEngine
 from matching_engine.order_book import OrderBook
-from matching_engine.tape import ANSWER_BYTES, batches, cut
+from matching_engine.tape import ANSWER_BYTES, batches, order_offsets
 from transports.frames import FrameBatch
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class RecordedRun:
         frames = FrameBatch(ANSWER_BYTES // SMALLEST_ANSWER, ANSWER_BYTES)
         ends = []
         position = 0
-        for batch in batches(orders, cut(orders)):
+        for batch in batches(orders, order_offsets(orders)):
             first = 0
             stop = HandleStop.ROOM
             while stop is not HandleStop.DONE:
