@@ -27,11 +27,15 @@ from transports.base import TransportError
 INTERRUPTED = "interrupted"
 FAULTS = (click.ClickException, TransportError, OSError, BadSetting)
 """Errors that end a benchmark with a sentence."""
-START_S = {True: 0.02, False: 0.01}
-"""Seconds that it takes to start and end one of many roles, by whether there is a broker."""
+ROLE_START_S = 0.01
+"""Seconds that it takes to start and end one of many roles without a broker."""
+ROLE_START_AT_BROKER_S = 0.02
+"""The same for a role that connects to a broker."""
 
-OnGrowth = Callable[[Callable[[], Record]], None]
-"""Called after each measurement with a function that makes the record of everything so far."""
+RecordSoFar = Callable[[], Record]
+"""Makes the record of everything that was measured so far."""
+OnMeasured = Callable[[RecordSoFar], None]
+"""Called after each measurement."""
 
 
 def head_of(name: str, benchmark: str, about: str, paper: str) -> Record:
@@ -58,10 +62,13 @@ def why_it_ended(error: BaseException) -> str:
     return sentence(error) if isinstance(error, Exception) else INTERRUPTED
 
 
-def record_of(
-    benchmark: BenchmarkDefinition, settings: Settings, name: str, brokers: Brokers, on_growth: OnGrowth
+def measure_benchmark(
+    benchmark: BenchmarkDefinition, settings: Settings, name: str, brokers: Brokers, on_measured: OnMeasured
 ) -> Record:
-    """Measure; returns bench.json's content. An error is raised if nothing was measured before it."""
+    """Measure a benchmark, and return bench.json's content.
+
+    An error after the first measurement ends the benchmark and stands in the record; an earlier error is raised.
+    """
     head = head_of(name, benchmark.name, benchmark.about, benchmark.paper)
     began_s = time.monotonic()
     plan = plan_of(benchmark, settings)
@@ -83,7 +90,7 @@ def record_of(
 
     try:
         with setup:
-            stopped = measure_in_turns(benchmark, repeats, setup, measurements, lambda: on_growth(record))
+            stopped = measure_in_turns(benchmark, repeats, setup, measurements, lambda: on_measured(record))
             measurements.stopped = stopped
     except (KeyboardInterrupt, *FAULTS) as error:
         measurements.stopped = why_it_ended(error)
@@ -95,12 +102,14 @@ def record_of(
 def _announce(
     benchmark: BenchmarkDefinition, plan: BenchmarkPlan, role_counts: Sequence[int], repeats: int, rule: RedoRule | None
 ) -> None:
-    """Say how much is measured, how long that takes at least (the length of a flood is not known), and what is not.
+    """Say how much is measured, how long that takes at least, and which cells are left out.
 
     For example: de-spsc: 4 cells of up to 2 roles, measured 6 times; noisy ones again (--keep-noisy: never)
     """
-    cells = zip(plan.cells, role_counts, strict=True)
-    least_s = repeats * sum(least_duration_s(cell) + roles * START_S[cell.has_broker] for cell, roles in cells)
+    least_s = 0.0
+    for cell, role_count in zip(plan.cells, role_counts, strict=True):
+        role_start_s = ROLE_START_AT_BROKER_S if cell.has_broker else ROLE_START_S
+        least_s += repeats * (least_duration_s(cell) + role_count * role_start_s)
     extent = f"{counted(len(plan.cells), 'cells')} of up to {counted(max(role_counts), 'roles')}"
     least = f": at least about {duration_in_words(least_s)}" if least_s >= 1 else ""
     again = "; noisy ones again (--keep-noisy: never)" if rule else ""

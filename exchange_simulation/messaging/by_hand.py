@@ -3,8 +3,8 @@
     host A    exchange bench role consume --listen tcp://0.0.0.0:7000 --run first --secure DIR --size 64
     host B    exchange bench role publish --connect tcp://hosta:7000 --run first --secure DIR --size 64
 
-No launcher compares the two: each prints how many messages it has, and their checksum, and both have to agree. If
-several roles share a queue, the sums of their checksums have to agree, modulo 2^64.
+No launcher compares the two roles. Each prints the number of its messages and their checksum, and the user sees whether
+both agree. If several roles share a queue, the sums of their checksums must agree, modulo 2^64.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import click
 import orjson
 
 from exchange.results import ResourceUsage
+from exchange.unique import unique
 from exchange_simulation.launching.component import settle_down
 from exchange_simulation.launching.errors import UserError, sentence
 from exchange_simulation.launching.option_types import Count, OneOf
@@ -30,7 +31,7 @@ from exchange_simulation.messaging.cell import Figures
 from exchange_simulation.messaging.flow import Consume, ConsumeShared, Publish, rest_s
 from exchange_simulation.messaging.options import SAMPLE_SECONDS, SIZE, timeout_option
 from exchange_simulation.messaging.report import short
-from exchange_simulation.messaging.requests import Answer, AnswerAll, Ask, AskOwn, bounce_figures, reply_figures
+from exchange_simulation.messaging.requests import Answer, Ask, Server, ThreadedClient, bounce_figures, reply_figures
 from exchange_simulation.messaging.roles import LINGER_S, LinkEnd, RoleResult, Task, open_links
 from exchange_simulation.messaging.session import OPEN_NS, Session
 from exchange_simulation.messaging.streams import flow_figures
@@ -43,15 +44,20 @@ _LISTENER = {
     Pattern.REQUESTS: "answer",
 }
 """The role that listens, by pattern; in a pair either role may listen."""
-_PATTERNS = {"publish": ("pair", "queue", "fanout", "topic"), "ask": ("pair", "requests")}
-_PATTERNS |= {"consume": _PATTERNS["publish"], "answer": _PATTERNS["ask"]}
+_PATTERNS = {
+    "publish": ("pair", "queue", "fanout", "topic"),
+    "consume": ("pair", "queue", "fanout", "topic"),
+    "ask": ("pair", "requests"),
+    "answer": ("pair", "requests"),
+}
+"""The patterns that each role takes."""
 _MANY = click.IntRange(1, 10_000)
 _options = together(
     [
         click.argument("part", type=OneOf(list(_PATTERNS))),
         click.option(
             "--pattern",
-            type=OneOf(list(dict.fromkeys(sum(_PATTERNS.values(), ())))),
+            type=OneOf(unique([*_PATTERNS["publish"], *_PATTERNS["ask"]])),
             default="pair",
             show_default=True,
             help="Who talks to whom: a pair (de-spsc, de-pp), a shared queue (perftest), ...",
@@ -131,6 +137,7 @@ def role_command() -> click.Command:
 
 
 def _check(part: str, pattern: Pattern, listen: str | None, connect: str | None) -> None:
+    """UsageError if the role has no such pattern, or if the wrong role listens."""
     if pattern.value not in _PATTERNS[part]:
         raise click.UsageError(f"--pattern {pattern.value} is not of {part}, which has {', '.join(_PATTERNS[part])}")
     if (listen is None) == (connect is None):
@@ -153,8 +160,8 @@ TASKS: dict[tuple[str, Pattern], Callable[[Given], Task]] = {
     ("answer", Pattern.PAIR): lambda given: Answer(given["size"], given["count"]),
     ("publish", Pattern.QUEUE): lambda given: Publish(given["size"], given["count"], 0, given["number"] - 1),
     ("consume", Pattern.QUEUE): lambda given: ConsumeShared(given["size"], given["publishers"], rest_s(1)),
-    ("ask", Pattern.REQUESTS): lambda given: AskOwn(given["size"], given["warm_up_s"], given["sample_s"]),
-    ("answer", Pattern.REQUESTS): lambda given: AnswerAll(given["size"], given["threads"]),
+    ("ask", Pattern.REQUESTS): lambda given: ThreadedClient(given["size"], given["warm_up_s"], given["sample_s"]),
+    ("answer", Pattern.REQUESTS): lambda given: Server(given["size"], given["threads"]),
 }
 for _pattern in PUBLISHING_PATTERNS:
     TASKS["publish", _pattern] = lambda given: Publish(
@@ -164,13 +171,13 @@ for _pattern in PUBLISHING_PATTERNS:
 
 
 class _SessionAlone(Session):
-    """A session without a launcher: a role that shares a queue ends once patience is over."""
+    """A session without a launcher: a role that shares a queue ends once it has waited too long."""
 
     _others_come_ns = OPEN_NS
-    """Waited longer before the first message, for as long as other roles may take to come."""
+    """Additional waiting time before the first message, since other roles take time to come."""
 
     def serve(self, link: Link) -> None:
-        """Serve the links, also after a publisher has left: another one may still come."""
+        """Serve the links even if all publishers have left, since another publisher may come."""
         with contextlib.suppress(PeerGone):
             super().serve(link)
 
@@ -180,7 +187,7 @@ class _SessionAlone(Session):
 
     @property
     def must_stop(self) -> bool:
-        return time.monotonic_ns() > self._until_ns + self._others_come_ns
+        return time.monotonic_ns() > self._give_up_ns + self._others_come_ns
 
 
 def _play_and_show(
@@ -199,15 +206,18 @@ def _play_and_show(
             raise UserError(sentence(error)) from error
         raise click.ClickException(sentence(error)) from error
     if pattern is Pattern.QUEUE:
-        result.wrong.pop("left out", None)  # other consumers got it
+        result.wrong.pop("left out", None)  # other consumers of the queue got these messages
     _show(part, pattern, given, result, as_json)
     return 1 if result.stopped or result.wrong else 0
 
 
 def _keys(part: str, pattern: Pattern, given: Given) -> tuple[str, ...]:
+    """The routing key of a topic's publisher, or the patterns of its consumer."""
     if pattern is not Pattern.TOPIC:
         return ()
-    return (given["key"],) if part == "publish" else patterns_of(given, given["patterns"])
+    if part == "publish":
+        return (given["key"],)
+    return patterns_of(given, given["patterns"])
 
 
 def _play(part: str, end: LinkEnd, number: int, given: Given) -> RoleResult:
@@ -217,12 +227,15 @@ def _play(part: str, end: LinkEnd, number: int, given: Given) -> RoleResult:
         click.echo(f"{part}: {'listens on' if end.listens else 'connects to'} {links[0].url}", err=True)
         settle_down()
         start = ResourceUsage.now()
-        result = TASKS[part, end.pattern](given)(_SessionAlone(links, Pipe()[0], given["timeout_s"]))
+        task = TASKS[part, end.pattern](given)
+        result = task(_SessionAlone(links, Pipe()[0], given["timeout_s"]))
         result.usage = ResourceUsage.now().since(start)
         for link in links:
             link.drain(time.monotonic_ns() + int(LINGER_S * 1e9))
     if part == "consume" and not result.received:
-        waited_s = given["timeout_s"] + (end.pattern is Pattern.QUEUE) * OPEN_NS / 1e9  # others may come
+        waited_s = given["timeout_s"]
+        if end.pattern is Pattern.QUEUE:
+            waited_s += OPEN_NS / 1e9  # see _SessionAlone
         result.stopped = result.stopped or f"nothing came for {waited_s:g} s"
     return result
 
@@ -238,6 +251,7 @@ def _figures(part: str, pattern: Pattern, given: Given, result: RoleResult) -> F
 
 
 def _show(part: str, pattern: Pattern, given: Given, result: RoleResult, as_json: bool) -> None:
+    """Print what the role counted, and its figures."""
     counts: dict[str, Any] = {
         "sent": result.sent,
         "sent_checksum": f"{result.sent_checksum:016x}",
@@ -250,6 +264,7 @@ def _show(part: str, pattern: Pattern, given: Given, result: RoleResult, as_json
     if as_json:
         click.echo(orjson.dumps({"part": part, **counts, "figures": figures, "usage": result.usage}))
         return
-    for name, value in (*counts.items(), *((name, short(value)) for name, value in figures.items())):
+    shown = {**counts, **{name: short(value) for name, value in figures.items()}}
+    for name, value in shown.items():
         if value and value != _NO_CHECKSUM:
             click.echo(f"{name:<24} {value}")

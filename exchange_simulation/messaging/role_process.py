@@ -11,7 +11,8 @@ Role and launcher send each other tuples over a pipe:
 A process is a fork of the launcher, which has compiled and imported everything, so that dozens share memory. The
 launcher has frozen its objects (`settle_down`): a collection of garbage in a fork would copy all that is shared. A fork
 keeps the descriptor of its pipe, and closes all others of the launcher: otherwise neither a broker nor the watchdog
-would notice the launcher's end. It is in the watchdog's process group, which ends it whatever becomes of the launcher.
+would notice the launcher's end. The fork joins the watchdog's process group, and the watchdog ends this group whatever
+becomes of the launcher.
 """
 
 from __future__ import annotations
@@ -31,26 +32,28 @@ from typing import Any, NoReturn, TypeAlias
 from exchange.results import ResourceUsage
 from exchange_simulation.launching.errors import sentence
 from exchange_simulation.messaging.roles import Role, open_links
-from exchange_simulation.messaging.session import LONGEST_PAUSE_NS, Session
+from exchange_simulation.messaging.session import TICK_AMONG_DOZENS_NS, Session
 from transports.base import BadAddress, CannotListen, Link, TransportError
 
 PipeEnd: TypeAlias = "Connection[Any, Any]"
 END_S = 3.0
+"""The longest time that a role may take to close."""
 
 
 def play(role: Role, launcher: PipeEnd, patience_s: float, in_thread: bool, settle: Callable[[], None]) -> None:
-    """Settle, and play a role from start to end. Never raises: errors go to the launcher as messages."""
+    """Call `settle`, and play a role from start to end. Never raises: errors go to the launcher as messages."""
     with contextlib.suppress(EOFError, OSError):  # the launcher is gone
         try:
             settle()
             _play(role, launcher, patience_s, in_thread)
         except (TransportError, OSError) as error:
             launcher.send(("failed", sentence(error), isinstance(error, BadAddress | CannotListen)))
-        except Exception:  # noqa: BLE001 - a mistake of ours; the other roles are to end all the same
+        except Exception:  # noqa: BLE001 - a mistake of ours; the other roles must end nevertheless
             launcher.send(("failed", f"broke: {traceback.format_exc()}", False))
 
 
 def _play(role: Role, launcher: PipeEnd, patience_s: float, in_thread: bool) -> None:
+    """Open the links, do the task once the launcher says start, and send the result."""
     with contextlib.ExitStack() as stack:
         links = open_links(role.ends, stack)
         launcher.send(("ready",))
@@ -68,16 +71,18 @@ def _play(role: Role, launcher: PipeEnd, patience_s: float, in_thread: bool) -> 
 
 
 def _linger(links: list[Link], launcher: PipeEnd) -> None:
-    """Serve the links until every role is at its end, so that what was sent leaves and heartbeats go on.
+    """Serve the links until the launcher says close: what was sent must leave, and heartbeats must go on.
 
-    The pauses grow: of 120 roles the first end minutes before the last, which needs the processor.
+    The pauses grow, since the first of 120 roles ends minutes before the last one, which needs the processor.
     """
     pause_ns = 1_000_000
-    while not (launcher.poll(pause_ns / 1e9) and launcher.recv() == ("close",)):
+    while True:
+        if launcher.poll(pause_ns / 1e9) and launcher.recv() == ("close",):
+            return
         for link in links:
             with contextlib.suppress(TransportError):
                 link.wait(time.monotonic_ns(), readable=False)
-        pause_ns = min(2 * pause_ns, LONGEST_PAUSE_NS)
+        pause_ns = min(2 * pause_ns, TICK_AMONG_DOZENS_NS)
 
 
 @dataclass
@@ -88,63 +93,68 @@ class Forked:
     pid: int
 
     def how_it_ended(self) -> str:
-        """Wait for the process, whose pipe is at its end."""
+        """Wait until the process has ended, and return how it ended, as a clause."""
         _, status = os.waitpid(self.pid, 0)
         code = os.waitstatus_to_exitcode(status)
         self.pid = 0
-        return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        if code < 0:
+            return f"was killed by {signal.Signals(-code).name}"
+        return f"ended with exit code {code}"
 
     def end(self, in_order: bool) -> None:
         """Kill the process. `in_order`: the process was told to close, so first give it a moment to close."""
         with contextlib.suppress(ProcessLookupError, ChildProcessError):
             if self.pid and in_order:
-                _let_it_close(self.pipe)
+                _await_closing(self.pipe)
             if self.pid:
                 os.kill(self.pid, signal.SIGKILL)
                 os.waitpid(self.pid, 0)
         self.pipe.close()
 
 
-def _let_it_close(pipe: PipeEnd) -> None:
+def _await_closing(pipe: PipeEnd) -> None:
+    """Read the pipe until the role closes its end, or for END_S without a message."""
     with contextlib.suppress(EOFError, OSError):
         while pipe.poll(END_S):
             pipe.recv()
 
 
 def fork(role: Role, patience_s: float, group: int, settle: Callable[[], None]) -> Forked:
-    """Start a role as a process of a process group; it calls `settle` first, which moves it to its place."""
+    """Start a role as a process of a process group. The process first calls `settle`, which moves it to its host."""
     ours, theirs = Pipe()
     pid = os.fork()
     if pid == 0:
-        _live(role, theirs, patience_s, group, settle)
+        _run_fork(role, theirs, patience_s, group, settle)
     theirs.close()
     return Forked(ours, pid)
 
 
-def _live(role: Role, pipe: PipeEnd, patience_s: float, group: int, settle: Callable[[], None]) -> NoReturn:
+def _run_fork(role: Role, pipe: PipeEnd, patience_s: float, group: int, settle: Callable[[], None]) -> NoReturn:
+    """What a forked process does: it plays the role, and ends."""
     try:
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
         os.setpgid(0, group)
-        _close_others(pipe.fileno())
+        _close_all_except(pipe.fileno())
         play(role, pipe, patience_s, False, settle)
     finally:
         os._exit(0)
 
 
-def _close_others(descriptor: int) -> None:
+def _close_all_except(descriptor: int) -> None:
     """Close every descriptor except this one and the standard ones; standard input becomes empty."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
-    for each in map(int, os.listdir("/dev/fd")):  # under Linux a link to /proc/self/fd
-        if each > 2 and each != descriptor:
+    for name in os.listdir("/dev/fd"):  # under Linux a link to /proc/self/fd
+        other = int(name)
+        if other > 2 and other != descriptor:
             with contextlib.suppress(OSError):
-                os.close(each)
+                os.close(other)
 
 
 @dataclass
 class Threaded:
-    """A role's thread, for transports that cannot leave a process."""
+    """A role's thread, and the launcher's end of the pipe to it; for transports that stay within one process."""
 
     pipe: PipeEnd
     thread: threading.Thread
@@ -154,19 +164,19 @@ class Threaded:
 
     def end(self, in_order: bool) -> None:
         if in_order:
-            _let_it_close(self.pipe)
+            _await_closing(self.pipe)
         self.pipe.close()
         self.thread.join(END_S)
 
 
 def start_thread(role: Role, patience_s: float, settle: Callable[[], None]) -> Threaded:
-    """Start a role as a thread; it calls `settle` first, as a process does."""
+    """Start a role as a thread, which first calls `settle`."""
     ours, theirs = Pipe()
 
-    def live() -> None:
+    def run_thread() -> None:
         with contextlib.closing(theirs):
             play(role, theirs, patience_s, True, settle)
 
-    started = threading.Thread(target=live, daemon=True)
-    started.start()
-    return Threaded(ours, started)
+    thread = threading.Thread(target=run_thread, daemon=True)
+    thread.start()
+    return Threaded(ours, thread)

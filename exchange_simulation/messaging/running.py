@@ -11,13 +11,14 @@ from typing import NamedTuple
 import click
 
 from exchange.json_records import Record
+from exchange.unique import unique
 from exchange_simulation.launching.errors import UserError, left_out, sentence
 from exchange_simulation.launching.files import dated_name
 from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.transport_settings import check_some_have
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
-from exchange_simulation.messaging.benchmark_record import FAULTS, INTERRUPTED, OnGrowth, record_of
+from exchange_simulation.messaging.benchmark_record import FAULTS, INTERRUPTED, OnMeasured, measure_benchmark
 from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.measurements import lacks_intervals
 from exchange_simulation.messaging.measuring import COMPLETE
@@ -25,7 +26,7 @@ from exchange_simulation.messaging.options import settings_again
 from exchange_simulation.messaging.point import Settings
 from exchange_simulation.messaging.report import PAGE, is_long, show, write_page
 from exchange_simulation.messaging.results import ResultsFolder
-from exchange_simulation.messaging.suite import SUITE, jobs_of_suite, record_of_suite
+from exchange_simulation.messaging.suite import SUITE, jobs_of_suite, measure_suite
 from exchange_simulation.messaging.verdicts import with_verdicts
 from exchange_simulation.reports.exports import print_json
 
@@ -55,7 +56,7 @@ def measured_benchmark(
 ) -> MeasuredBenchmark:
     """Measure one benchmark in a new folder of `results`."""
     check_some_have(settings, settings["transport"])
-    return _measured(benchmark.name, partial(record_of, benchmark, settings), results, name)
+    return _measured(benchmark.name, partial(measure_benchmark, benchmark, settings), results, name)
 
 
 def run_suite(settings: Settings, output: BenchmarkOutput) -> int:
@@ -63,8 +64,8 @@ def run_suite(settings: Settings, output: BenchmarkOutput) -> int:
     jobs = list(jobs_of_suite(settings))
     if not jobs:
         raise UserError(f"no benchmark can be measured over {', '.join(settings['transport'])}")
-    check_some_have(settings, dict.fromkeys(transport for _, own in jobs for transport in own["transport"]))
-    return _show(_measured(SUITE, partial(record_of_suite, jobs, settings), output.results, output.name), output)
+    check_some_have(settings, unique(transport for job in jobs for transport in job.settings["transport"]))
+    return _show(_measured(SUITE, partial(measure_suite, jobs, settings), output.results, output.name), output)
 
 
 def run_again(record: Record, output: BenchmarkOutput) -> int:
@@ -76,7 +77,7 @@ def run_again(record: Record, output: BenchmarkOutput) -> int:
 
 
 def _measured(
-    benchmark_name: str, measure_all: Callable[[str, Brokers, OnGrowth], Record], results: str, name: str | None
+    benchmark_name: str, measure_all: Callable[[str, Brokers, OnMeasured], Record], results: str, name: str | None
 ) -> MeasuredBenchmark:
     """Measure and write the record as it grows, then its page."""
     name = name or dated_name(benchmark_name)

@@ -1,7 +1,7 @@
-"""Sessions, in which a role uses its links with patience. round_trips.py has round trips in compiled code.
+"""A role's links between start and end: a call that waits gives up after `patience_s`.
 
-Everything works by the calls that every link has. A link may offer better calls of its own besides: it has the methods
-of `CountsSubscribers`, and imports nothing for that.
+A session uses only the calls that every link has, with two exceptions: round_trips.py uses the compiled calls that some
+links lend, and `await_subscribers` uses the method of `CountsSubscribers`, if a link has it.
 """
 
 from __future__ import annotations
@@ -14,30 +14,33 @@ from transports.base import Link
 from transports.frames import FrameBatch, Longs
 
 OPEN_NS = 20_000_000_000
-"""Longest that a link may take to open, and subscribers to come."""
+"""The longest time that a link may take to open, and that subscribers may take to come."""
 TICK_NS = 50_000_000
-"""Interval at which a waiting role looks at the pipe from its launcher, and at its patience."""
-LONGEST_PAUSE_NS = 250_000_000
+"""Interval at which a waiting role looks at the pipe from its launcher, and whether it has waited too long."""
+TICK_AMONG_DOZENS_NS = 250_000_000
 """The same interval for a role among dozens: frequent looks of all roles would take the processors from a broker."""
 
 
 class Silence(Exception):
-    """Nothing came, or nothing could be sent, for longer than patience lasts."""
+    """Nothing came, or nothing could be sent, for longer than a role waits."""
 
 
 class Session:
-    """A role's links between start and end. Calls that wait raise Silence once patience is over."""
+    """The links of a role. Calls that wait raise Silence if nothing came or went for `patience_s`."""
 
     def __init__(
         self, links: list[Link], launcher: Connection[Any, Any], patience_s: float, until_stopped: bool = False
     ) -> None:
-        """`until_stopped`: patience lasts until the launcher, which sees whether any role gets on, says stop."""
+        """If `until_stopped`, a role that has waited too long gives up only once the launcher says stop.
+
+        The launcher sees whether any role makes progress.
+        """
         self.links = links
         self._until_stopped = until_stopped
-        self._look_ns = LONGEST_PAUSE_NS if until_stopped else TICK_NS
+        self._tick_ns = TICK_AMONG_DOZENS_NS if until_stopped else TICK_NS
         self._launcher = launcher
         self._patience_ns = int(patience_s * 1e9)
-        self._until_ns = 0
+        self._give_up_ns = 0
         self.progressed()
 
     @property
@@ -46,92 +49,113 @@ class Session:
         return self.links[0]
 
     def progressed(self) -> None:
-        """Begin patience anew: something came or went."""
-        self._until_ns = time.monotonic_ns() + self._patience_ns
+        """Start the waiting time anew: something came or went."""
+        self._give_up_ns = time.monotonic_ns() + self._patience_ns
 
-    def wait(self, link: Link, what: str, *, writable: bool = False) -> None:
-        """Wait a moment until a frame can be received, or sent if `writable`. Silence says `what`."""
+    def wait(self, link: Link, problem: str, *, writable: bool = False) -> None:
+        """Wait a moment until a frame can be received, or sent if `writable`. Silence names the `problem`."""
         now_ns = time.monotonic_ns()
-        if now_ns > self._until_ns and (self.must_stop or not self._until_stopped):
-            raise Silence(f"{what} for {self._patience_ns / 1e9:g} s")
-        link.wait(now_ns + self._look_ns, readable=not writable, writable=writable)
+        if now_ns > self._give_up_ns and (self.must_stop or not self._until_stopped):
+            raise Silence(f"{problem} for {self._patience_ns / 1e9:g} s")
+        link.wait(now_ns + self._tick_ns, readable=not writable, writable=writable)
 
     def serve(self, link: Link) -> None:
         """Let the link do its other work: heartbeats, peers that come and go. PeerGone once all peers have left."""
         link.wait(0)
 
-    def receive(self, link: Link, batch: FrameBatch, what: str) -> int:
-        """Wait until the link has frames for the batch, however many; returns when they were there."""
+    def receive(self, link: Link, batch: FrameBatch, problem: str) -> int:
+        """Wait until the link has frames, one or more, and put them into the batch.
+
+        Returns when they had come (monotonic clock, ns). Silence names the `problem`.
+        """
         while not link.receive(batch):
-            self.wait(link, what)
+            self.wait(link, problem)
         now_ns = time.monotonic_ns()
-        self._until_ns = now_ns + self._patience_ns
+        self._give_up_ns = now_ns + self._patience_ns
         return now_ns
 
     def send_all(self, link: Link, batch: FrameBatch, first: int = 0) -> None:
-        """Hand over the batch from frame `first` on."""
-        while (first := self.send(link, batch, first)) < batch.count:
+        """Hand over the batch from frame `first` on, to its end."""
+        next_frame = self.send(link, batch, first)
+        while next_frame < batch.count:
             self.wait(link, "no message could be sent", writable=True)
+            next_frame = self.send(link, batch, next_frame)
 
     def send(self, link: Link, batch: FrameBatch, first: int) -> int:
-        """Hand over what the link takes of the frames from `first` on; returns the first frame that it did not take."""
-        sent = link.send(batch, first)
-        if sent > first:
+        """Hand over frames from `first` on, as many as the link takes; returns the first frame that it did not take."""
+        next_frame = link.send(batch, first)
+        if next_frame > first:
             self.progressed()
-        return sent
+        return next_frame
 
     def ask(self, questions: FrameBatch, answers: FrameBatch, took_ns: Longs) -> None:
-        """Send the questions over the first link, each after the answer to the one before.
+        """Send each question over the first link, once the previous question has its answer.
 
-        `answers` is empty and takes all; `took_ns` gets the time of each round trip.
+        The answers are added to `answers`, which is empty before, and `took_ns` gets the time of each round trip.
+        ValueError if `answers` or `took_ns` has no room for all of them.
         """
-        if min(answers.capacity_frames, len(took_ns)) < questions.count:
+        if answers.capacity_frames < questions.count:
             raise ValueError(f"no room for {questions.count} answers")
+        if len(took_ns) < questions.count:
+            raise ValueError(f"no room for the times of {questions.count} answers")
         from exchange_simulation.messaging import round_trips  # its kernels are loaded where a task runs
 
-        while (before := answers.count) < questions.count:
+        while answers.count < questions.count:
+            answered_before = answers.count
             until_ns = time.monotonic_ns() + TICK_NS
-            number, sent_ns = round_trips.ask(self.link, questions, answers, took_ns, until_ns)
-            if number == before or sent_ns:
+            answered, pending_sent_ns = round_trips.ask(self.link, questions, answers, took_ns, until_ns)
+            if pending_sent_ns:  # compiled code has sent the next question, and its answer has not come yet
                 self.progressed()
-                sent_ns = sent_ns or self._send_one(questions, number)
-                took_ns[number] = self.receive(self.link, answers, "no answer came") - sent_ns
-                number += 1
-            if answers.count > number:  # the numbers of what follows would be wrong
-                raise Silence(f"more than one answer came to question {number} of {questions.count}")
+                self._await_answer(answers, took_ns, answered, pending_sent_ns)
+                answered += 1
+            elif answered == answered_before:  # compiled code did nothing: Python asks the next question
+                self.progressed()
+                sent_ns = self._send_question(questions, answered)
+                self._await_answer(answers, took_ns, answered, sent_ns)
+                answered += 1
+            if answers.count > answered:  # later answers would be matched with the wrong questions
+                raise Silence(f"more than one answer came to question {answered} of {questions.count}")
 
-    def _send_one(self, batch: FrameBatch, number: int) -> int:
-        """Returns when it was sent."""
-        count = batch.count
-        batch.count = number + 1
+    def _await_answer(self, answers: FrameBatch, took_ns: Longs, number: int, sent_ns: int) -> None:
+        """Receive the answer to the question `number`, which was sent at `sent_ns`."""
+        took_ns[number] = self.receive(self.link, answers, "no answer came") - sent_ns
+
+    def _send_question(self, questions: FrameBatch, number: int) -> int:
+        """Send one question; returns when it was sent (monotonic clock, ns)."""
+        count = questions.count
+        questions.count = number + 1  # send_all sends to the end of the batch
         try:
             sent_ns = time.monotonic_ns()
-            self.send_all(self.link, batch, number)
+            self.send_all(self.link, questions, number)
             return sent_ns
         finally:
-            batch.count = count
+            questions.count = count
 
     def echo(self, batch: FrameBatch, most: int) -> int:
         """Send back what comes over the first link, for a moment; returns how many frames went back.
 
-        `batch` is scratch space. It may go back whole, and so make it more than `most`.
+        `batch` is scratch space. The last batch is sent back whole, so the number may exceed `most`.
         """
         from exchange_simulation.messaging import round_trips
 
         batch.clear()
-        done = round_trips.echo(self.link, batch, most, time.monotonic_ns() + TICK_NS)
-        if done:
+        echoed = round_trips.echo(self.link, batch, most, time.monotonic_ns() + TICK_NS)
+        if echoed:
             self.progressed()
-        if done < most and (batch.count or self.link.receive(batch)):
+        if echoed >= most:
+            return echoed
+        if batch.count == 0:  # compiled code left no frames that it could not send back
+            self.link.receive(batch)
+        if batch.count > 0:
             self.send_all(self.link, batch)
-            done += batch.count
-        elif not done:
+            echoed += batch.count
+        elif not echoed:
             self.wait(self.link, "nothing came")
-        return done
+        return echoed
 
     def drain(self, link: Link) -> None:
-        """Wait until what was sent has left and a broker has taken it, as patiently as for anything else."""
-        while not link.drain(time.monotonic_ns() + self._look_ns):
+        """Wait until what was sent has left and a broker, if there is one, has taken it. Silence if nothing goes on."""
+        while not link.drain(time.monotonic_ns() + self._tick_ns):
             self.wait(link, "what was sent did not leave", writable=True)
 
     def report_progress(self, received: int) -> None:
@@ -140,13 +164,13 @@ class Session:
 
     @property
     def must_stop(self) -> bool:
-        """True once the launcher says stop. It costs a system call, so do not ask for every message."""
+        """True once the launcher says stop. A look costs a system call, so do not look for every message."""
         return self._launcher.poll()
 
 
 @runtime_checkable
 class CountsSubscribers(Protocol):
-    """A publisher's link that counts its subscribers, since no broker does: `zeromq` has such a link."""
+    """A publisher's link that counts its subscribers, as `zeromq` does, which has no broker that counts them."""
 
     def await_peers(self, count: int, until_ns: int) -> None:
         """Wait until `count` subscribers will miss nothing that is sent from now on. PeerGone after `until_ns`."""
@@ -155,7 +179,7 @@ class CountsSubscribers(Protocol):
 def await_subscribers(link: Link, count: int, until_ns: int) -> None:
     """Wait until `count` subscribers will miss nothing that is sent from now on. PeerGone if they do not come in time.
 
-    A broker holds the subscriptions of whoever has connected, so over one there is nothing to wait for.
+    Over a broker this returns at once: the broker holds the subscriptions.
     """
     if isinstance(link, CountsSubscribers):
         link.await_peers(count, until_ns)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from exchange.json_records import Record
 from exchange_simulation.launching.errors import users_mistake
@@ -12,9 +13,10 @@ from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.benchmark_record import (
     FAULTS,
     INTERRUPTED,
-    OnGrowth,
+    OnMeasured,
+    RecordSoFar,
     head_of,
-    record_of,
+    measure_benchmark,
     settings_given,
     why_it_ended,
 )
@@ -40,85 +42,98 @@ SHARED = (
 )
 """Options of the suite that hold for every benchmark."""
 
-Job = tuple[BenchmarkDefinition, Settings]
+
+@dataclass(frozen=True)
+class SuiteJob:
+    benchmark: BenchmarkDefinition
+    settings: Settings
 
 
-def jobs_of_suite(settings: Settings) -> Iterator[Job]:
-    """Benchmarks with the settings of a suite. Without `transport` each is over its own default.
+def jobs_of_suite(settings: Settings) -> Iterator[SuiteJob]:
+    """Yield each benchmark that can be measured, with its settings.
 
-    UserError if a transport is unknown.
+    A benchmark that supports none of the transports is left out. If `settings` has no transport, each benchmark has its
+    default transports. UserError if a transport is unknown.
     """
     for name in names():
         benchmark = benchmark_of(name)
         defaults, _ = settings_in_words(benchmark, ["--quick"] if settings["quick"] else [])
-        own = dict(defaults)
+        settings_of_benchmark = dict(defaults)
         for option in SHARED:
             if option not in benchmark.options_left_out and settings.get(option) is not None:
-                own[option] = settings[option]
+                settings_of_benchmark[option] = settings[option]
         if settings.get("transport"):
-            own["transport"] = _able(benchmark, own, settings["transport"])
-        if own["transport"]:
-            yield benchmark, own
+            settings_of_benchmark["transport"] = _transports_that_can(
+                benchmark, settings_of_benchmark, settings["transport"]
+            )
+        if settings_of_benchmark["transport"]:
+            yield SuiteJob(benchmark, settings_of_benchmark)
 
 
-def _able(benchmark: BenchmarkDefinition, settings: Settings, transports: Iterable[str]) -> tuple[str, ...]:
+def _transports_that_can(
+    benchmark: BenchmarkDefinition, settings: Settings, transports: Iterable[str]
+) -> tuple[str, ...]:
     """Choose the transports that support every pattern of their cells."""
 
-    def is_able(transport: str) -> bool:
-        over = {**settings, "transport": (transport,)}
-        cells = [Cell(transport, point, over) for point in benchmark.points(over)]
+    def can_carry(transport: str) -> bool:
+        settings_over = {**settings, "transport": (transport,)}
+        cells = [Cell(transport, point, settings_over) for point in benchmark.points(settings_over)]
         measured = [cell for cell in cells if not benchmark.why_unsupported(cell)]
         needed = {pattern for cell in measured for pattern in benchmark.patterns(cell)}
         return bool(measured) and needed <= transport_of(scheme_of(transport)).patterns
 
     with users_mistake(TransportError):
-        return tuple(transport for transport in transports if is_able(transport))
+        return tuple(transport for transport in transports if can_carry(transport))
 
 
-def record_of_suite(
-    jobs: Iterable[Job], settings: Settings, name: str, brokers: Brokers, on_growth: OnGrowth
+def measure_suite(
+    jobs: Iterable[SuiteJob], settings: Settings, name: str, brokers: Brokers, on_measured: OnMeasured
 ) -> Record:
-    """Measure one benchmark after the other until one is interrupted; one that fails does not keep others from theirs.
+    """Measure one benchmark after the other, until one is interrupted; returns bench.json's content.
 
-    The record has a part for each benchmark that measured something, and the reason for each that did not. The last
-    error is raised if nothing was measured.
+    If a benchmark fails, the next one is still measured. The record has a part for each benchmark that measured
+    something, and a reason for each that did not. If nothing was measured, the last error is raised.
     """
     head = head_of(name, SUITE, "every benchmark with its defaults", "all")
     began_s = time.monotonic()
     parts: list[Record] = []
-    lost: list[str] = []
-    failed: BaseException | None = None
+    failures: list[str] = []
+    last_error: BaseException | None = None
 
     def record(*growing: Record) -> Record:
+        """The record so far; `growing` is the part of the benchmark that is being measured, if there is one."""
         return {
             **head,
-            **_outcome([*parts, *growing], lost),
+            **_outcome([*parts, *growing], failures),
             "settings": settings_given(settings),
             "duration_s": time.monotonic() - began_s,
             "rows": [],
             "parts": [*parts, *growing],
         }
 
-    for benchmark, own in jobs:
+    def on_part_measured(part_so_far: RecordSoFar) -> None:
+        on_measured(lambda: record(part_so_far()))
+
+    for job in jobs:
         try:
-            parts.append(record_of(benchmark, own, name, brokers, lambda part: on_growth(lambda: record(part()))))
+            parts.append(measure_benchmark(job.benchmark, job.settings, name, brokers, on_part_measured))
         except (KeyboardInterrupt, *FAULTS) as error:
-            failed = error
-            lost.append(f"{benchmark.name}: {why_it_ended(error)}")
+            last_error = error
+            failures.append(f"{job.benchmark.name}: {why_it_ended(error)}")
             if isinstance(error, KeyboardInterrupt):
                 break
         if parts and INTERRUPTED in parts[-1]["reasons"]:
             break
-    if failed and not parts:
-        raise failed
+    if last_error and not parts:
+        raise last_error
     return record()
 
 
-def _outcome(parts: list[Record], lost: list[str]) -> Record:
-    """Status, reasons and caveats of a suite: those of its parts, and the benchmarks that were lost."""
-    reasons = list(lost)
+def _outcome(parts: list[Record], failures: list[str]) -> Record:
+    """Status, reasons and caveats of a suite: those of its parts, and `failures` for benchmarks without a part."""
+    reasons = list(failures)
     caveats: list[str] = []
-    status = PARTIAL if lost else COMPLETE
+    status = PARTIAL if failures else COMPLETE
     for part in parts:
         reasons += [f"{part['benchmark']}: {reason}" for reason in part["reasons"]]
         caveats += [f"{part['benchmark']}: {caveat}" for caveat in part["caveats"]]

@@ -23,7 +23,7 @@ from exchange_simulation.launching.notices import heard_by
 from exchange_simulation.launching.record.noise import noise_share
 from exchange_simulation.launching.transport_settings import check_some_have
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition, CapacityScale
-from exchange_simulation.messaging.benchmark_record import record_of
+from exchange_simulation.messaging.benchmark_record import measure_benchmark
 from exchange_simulation.messaging.benchmarks import benchmark_of, names
 from exchange_simulation.messaging.cell import Cell, messages_at
 from exchange_simulation.messaging.flow import ceiling_per_s
@@ -174,7 +174,9 @@ class BenchmarkLoad:
     def probe(self, folder: Path, value: float) -> Record:
         """UserError if it ended early."""
         with heard_by(lambda _: None):  # the search says what came of it
-            record = record_of(self.benchmark, self._settings_at(value), folder.name, self._brokers, lambda _: None)
+            record = measure_benchmark(
+                self.benchmark, self._settings_at(value), folder.name, self._brokers, lambda _: None
+            )
         write_json(folder / FILE, record)
         write_page(folder, record)
         if record["status"] == PARTIAL:

@@ -24,7 +24,7 @@ from exchange_simulation.messaging.peaks import peaks_by_size, summary_sentences
 from exchange_simulation.messaging.point import Point, Settings
 from exchange_simulation.messaging.presentation import Column
 from exchange_simulation.messaging.request_reply_paper import PLOTS, PRELOADED_POINT, PUBLISHED, REPRODUCED_ITEMS
-from exchange_simulation.messaging.requests import AnswerAll, AskOwn, reply_figures, wrong_with_asking
+from exchange_simulation.messaging.requests import Server, ThreadedClient, reply_figures, wrong_with_replies
 from exchange_simulation.messaging.roles import Links, Role, check_descriptors, of_kind
 from transports.base import Pattern
 
@@ -99,9 +99,9 @@ def roles(cell: Cell, links: Links) -> list[Role]:
     threads = cell.point["threads"]
     (server,), client = links.many(cell.size, PATTERN[cell.point["match"]])
     ahead = cell.point.get("ahead", 1)
-    asks = AskOwn(cell.size, cell.settings["warm_up_s"], cell.sample_s, ahead)
+    asks = ThreadedClient(cell.size, cell.settings["warm_up_s"], cell.sample_s, ahead)
     return [
-        Role("server", AnswerAll(cell.size, clients * threads, ahead), (server,)),
+        Role("server", Server(cell.size, clients * threads, ahead), (server,)),
         *(Role(f"client {number}", asks, (client,) * threads, begins=True) for number in range(1, clients + 1)),
     ]
 
@@ -128,7 +128,7 @@ BENCHMARK = BenchmarkDefinition(
     paper="IBM MQSeries and MSMQ (2000), figures 2 to 8, tables 1 to 5",
     points=points,
     roles=roles,
-    judge=lambda _cell, results: wrong_with_asking(results),
+    judge=lambda _cell, results: wrong_with_replies(results),
     figures=figures,
     columns=(
         Column("replies_per_s", "replies/s", with_interval=True),

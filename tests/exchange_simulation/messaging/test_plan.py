@@ -17,41 +17,48 @@ from exchange_simulation.messaging.benchmark_record import settings_given
 from exchange_simulation.messaging.benchmarks import benchmark_of, de_spsc, names
 from exchange_simulation.messaging.options import settings_again, settings_in_words
 from exchange_simulation.messaging.setup import _settled, check_cells, plan_of
-from exchange_simulation.messaging.suite import jobs_of_suite, record_of_suite
+from exchange_simulation.messaging.suite import SuiteJob, jobs_of_suite, measure_suite
 from transports.base import Pattern
 
-NO_PAIRS = {"perftest", "fe-spmc", "te-spsc", "request-reply", "supply-chain"}
-"""Benchmarks whose links join more than two."""
+WITHOUT_PAIRS = {"perftest", "fe-spmc", "te-spsc", "request-reply", "supply-chain"}
+"""Benchmarks whose links join more than two roles."""
 
 
 def settings(benchmark: BenchmarkDefinition, words: str) -> dict[str, object]:
-    return dict(settings_in_words(benchmark, words.split())[0])
+    settings_of_words, _ = settings_in_words(benchmark, words.split())
+    return dict(settings_of_words)
 
 
-def test_a_benchmark_that_is_made_again_has_the_delivery_that_it_had() -> None:
-    """Its record leaves out the options that were left open, and no --delivery at all meant durable."""
+def test_a_repeated_benchmark_has_the_same_delivery() -> None:
+    """A record leaves out the options that the user left open; the default of --delivery depends on the transport."""
     benchmark = benchmark_of("de-spsc")
     first = settings(benchmark, "--transport amqp --sizes 8")
     recorded = {
         name: list(value) if isinstance(value, tuple) else value for name, value in settings_given(first).items()
     }
     again = settings_again({"settings": recorded}, benchmark)
-    assert _settled("amqp", again).delivery == _settled("amqp", first).delivery == "lossy"
-    assert (again["sizes"], again["count"]) == ((8,), None)
+    assert _settled("amqp", first).delivery == "lossy"
+    assert _settled("amqp", again).delivery == "lossy"
+    assert again["sizes"] == (8,)
+    assert again["count"] is None
 
 
-def points(words: str, transport: str) -> Sequence[tuple[str, int]]:
+def planned_points(words: str, transport: str) -> Sequence[tuple[str, int]]:
+    """Matching and preloaded messages of each planned cell of request-reply over a transport."""
     benchmark = benchmark_of("request-reply")
     plan = plan_of(benchmark, settings(benchmark, words))
     return [(cell.point["match"], cell.point["preloaded"]) for cell in plan.cells if cell.transport == transport]
 
 
-def test_a_benchmark_is_left_out_over_transports_without_its_queue() -> None:
-    """It is said that it was left out."""
+def test_cells_are_left_out_over_transports_without_their_queue() -> None:
     words = "--clients 6 --threads 1 --match indexed,scan --preload 0,50"
-    assert points(words, "amqp") == [("indexed", 0), ("scan", 0), ("indexed", 50), ("scan", 50)]
-    assert points(words, "zeromq") == [("indexed", 0)]
+    assert planned_points(words, "amqp") == [("indexed", 0), ("scan", 0), ("indexed", 50), ("scan", 50)]
+    assert planned_points(words, "zeromq") == [("indexed", 0)]
+
+
+def test_a_plan_names_the_reason_for_cells_left_out() -> None:
     benchmark = benchmark_of("request-reply")
+    words = "--clients 6 --threads 1 --match indexed,scan --preload 0,50"
     plan = plan_of(benchmark, settings(benchmark, words))
     assert plan.left_out == [
         "zeromq: no queue that could be scanned or preloaded (--match indexed --preload 0 needs none)"
@@ -72,10 +79,10 @@ def test_points_are_measured_over_each_transport_in_turn() -> None:
 
 def test_a_transport_over_which_nothing_can_be_measured_is_refused() -> None:
     with pytest.raises(UserError, match="zeromq: no queue that could be scanned"):
-        points("--match scan", "zeromq")
+        planned_points("--match scan", "zeromq")
 
 
-def test_a_rate_that_no_link_carries_is_left_out_and_said_once() -> None:
+def test_rates_that_no_link_carries_are_left_out() -> None:
     benchmark = benchmark_of("de-spsc")
     words = "--sizes 8,16KiB,32KiB,64KiB --rate 2000,8000,max --network gige --transport amqp"
     plan = plan_of(benchmark, settings(benchmark, words))
@@ -97,25 +104,24 @@ def test_a_rate_that_no_link_carries_is_left_out_and_said_once() -> None:
 
 
 @pytest.mark.parametrize("name", names())
-def test_room_is_asked_for_every_cell_and_nothing_is_opened_for_that(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_descriptors_of_every_cell_are_checked_without_a_socket(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_socket(*_: object, **__: object) -> None:
         raise AssertionError("a socket was opened")
 
     monkeypatch.setattr("socket.socket", no_socket)
-    needed: list[int] = []
+    checked: list[int] = []
     monkeypatch.setattr(
-        "exchange_simulation.messaging.setup.check_descriptors", lambda number, _who: needed.append(number)
+        "exchange_simulation.messaging.setup.check_descriptors", lambda needed, _who: checked.append(needed)
     )
     benchmark = benchmark_of(name)
     cells = plan_of(benchmark, settings(benchmark, "--quick")).cells
     check_cells(benchmark, cells)
-    assert len(needed) == len(cells)
-    assert min(needed) >= 2
+
+    assert len(checked) == len(cells)
+    assert min(checked) >= 2
 
 
-def test_a_benchmark_has_its_file_s_name_whatever_it_declares(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_benchmark_has_the_name_of_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
     declared = de_spsc.BENCHMARK
     monkeypatch.setattr(de_spsc, "BENCHMARK", replace(declared, name="another"))
     assert benchmark_of("de-spsc").name == "de-spsc"
@@ -123,40 +129,43 @@ def test_a_benchmark_has_its_file_s_name_whatever_it_declares(monkeypatch: pytes
 
 
 def test_a_suite_gives_the_supply_chain_no_delivery() -> None:
-    """Each group of its messages has a delivery of its own."""
+    """Each group of messages of the supply chain has its own delivery."""
     jobs = jobs_of_suite({"quick": True, "delivery": "confirmed", "transport": ()})
-    with_delivery = {benchmark.name for benchmark, settings in jobs if settings.get("delivery")}
+    with_delivery = {job.benchmark.name for job in jobs if job.settings.get("delivery")}
     assert set(names()) - with_delivery == {"supply-chain"}
 
 
-def test_the_settings_of_a_suite_s_parts_do_not_say_where_the_outcome_goes() -> None:
-    """They said `results` and no JSON, whatever the user had asked of the suite."""
-    (_, settings), *_ = jobs_of_suite({"quick": True, "transport": ()})
-    assert not {"results", "name", "as_json"} & settings.keys()
+def test_settings_of_a_suite_s_parts_have_no_options_of_output() -> None:
+    """Regression: parts recorded the defaults of these options, whatever the user had asked of the suite."""
+    first, *_ = jobs_of_suite({"quick": True, "transport": ()})
+    assert not {"results", "name", "as_json"} & first.settings.keys()
 
 
-def in_suite(*transports: str) -> dict[str, Sequence[str]]:
-    """The transports of each benchmark of a suite over these; over the defaults if there are none."""
+def suite_transports(*transports: str) -> dict[str, Sequence[str]]:
+    """The transports of each benchmark of a suite over these transports; over the defaults if none are given."""
     jobs = jobs_of_suite({"quick": True, "transport": transports})
-    return {benchmark.name: settings["transport"] for benchmark, settings in jobs}
+    return {job.benchmark.name: job.settings["transport"] for job in jobs}
 
 
 def test_a_suite_uses_the_transports_with_a_benchmark_s_patterns() -> None:
-    everything, pairs = set(names()), {"memory", "tcp"}
-    found = in_suite("memory", "amqp", "tcp", "zeromq+ipc")
-    assert found.keys() == everything
-    assert {name for name, transports in found.items() if pairs <= set(transports)} == everything - NO_PAIRS
-    assert {name for name, transports in found.items() if pairs & set(transports)} == everything - NO_PAIRS
-    assert all({"amqp", "zeromq+ipc"} <= set(transports) for transports in found.values())
+    transports_by_benchmark = suite_transports("memory", "amqp", "tcp", "zeromq+ipc")
+
+    assert transports_by_benchmark.keys() == set(names())
+    for name, transports in transports_by_benchmark.items():
+        has_pairs = name not in WITHOUT_PAIRS
+        assert ("memory" in transports) is has_pairs, name
+        assert ("tcp" in transports) is has_pairs, name
+        assert "amqp" in transports, name
+        assert "zeromq+ipc" in transports, name
 
 
-def test_a_suite_s_benchmarks_are_over_their_own_defaults_if_it_names_none() -> None:
-    assert list(in_suite()["latency"]) == ["zeromq", "tcp"]
+def test_a_suite_without_transports_uses_each_benchmark_s_defaults() -> None:
+    assert list(suite_transports()["latency"]) == ["zeromq", "tcp"]
 
 
 def test_a_suite_over_an_unknown_transport_is_refused() -> None:
     with pytest.raises(UserError, match="unknown transport 'pigeon'"):
-        in_suite("pigeon")
+        suite_transports("pigeon")
 
 
 def test_a_benchmark_of_many_sizes_has_a_plan_over_a_network() -> None:
@@ -166,7 +175,7 @@ def test_a_benchmark_of_many_sizes_has_a_plan_over_a_network() -> None:
 
 @pytest.mark.parametrize("transport", [["zeromq", "tcp"], "zeromq"], ids=["of a benchmark", "of a capacity"])
 def test_a_repeated_benchmark_drops_a_delivery_that_was_ignored(transport: object) -> None:
-    """It was refused: older records have settings that none of their transports has."""
+    """Older records have settings that none of their transports has; such records were refused."""
     record = {"settings": {"transport": transport, "delivery": "lossy", "repeats": 7}}
     again = settings_again(record, benchmark_of("de-spsc"))
     assert (again["delivery"], again["repeats"]) == (None, 7)
@@ -176,26 +185,38 @@ def test_a_repeated_benchmark_drops_a_delivery_that_was_ignored(transport: objec
 def test_a_repeated_suite_keeps_a_delivery_of_one_of_its_transports(
     transports: list[str], delivery: str | None
 ) -> None:
-    """A suite that names no transport is measured over AMQP, too."""
+    """A suite without transports is measured over AMQP, too."""
     again = settings_again({"settings": {"transport": transports, "delivery": "lossy"}}, None)
     assert again.get("delivery") == delivery
     assert list(jobs_of_suite({"quick": True, **again}))
 
 
-def test_a_suite_goes_on_after_its_first_benchmark_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`--nagle broker` ended at batch-size, which has no broker, and nothing was measured."""
+@pytest.fixture
+def only_good_can_be_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every benchmark but `good` fails, as batch-size fails with `--nagle broker`."""
 
-    def record_of(benchmark: str, *_: object) -> dict[str, object]:
-        if benchmark != "good":
-            raise UserError(f"{benchmark} has no broker")
-        return {"benchmark": benchmark, "status": "complete", "reasons": [], "caveats": []}
+    def measure(benchmark: Any, *_: object) -> dict[str, object]:
+        if benchmark.name != "good":
+            raise UserError(f"{benchmark.name} has no broker")
+        return {"benchmark": benchmark.name, "status": "complete", "reasons": [], "caveats": []}
 
-    def suite(*benchmarks: str) -> dict[str, object]:
-        jobs: Any = [(SimpleNamespace(name=each), {}) for each in benchmarks]
-        return record_of_suite(jobs, {}, "it", Brokers(), lambda _: None)
+    monkeypatch.setattr(suite_module, "measure_benchmark", measure)
 
-    monkeypatch.setattr(suite_module, "record_of", lambda benchmark, *rest: record_of(benchmark.name, *rest))
-    found = suite("first", "good")
-    assert (found["status"], found["reasons"]) == ("partial", ["first: first has no broker"])
+
+def measured_suite(*names_of_benchmarks: str) -> dict[str, Any]:
+    jobs = []
+    for name in names_of_benchmarks:
+        benchmark: Any = SimpleNamespace(name=name)
+        jobs.append(SuiteJob(benchmark, {}))
+    return measure_suite(jobs, {}, "suite", Brokers(), lambda _: None)
+
+
+def test_a_suite_continues_after_a_benchmark_failed(only_good_can_be_measured: None) -> None:
+    record = measured_suite("first", "good")
+    assert record["status"] == "partial"
+    assert record["reasons"] == ["first: first has no broker"]
+
+
+def test_a_suite_of_failed_benchmarks_raises_the_last_error(only_good_can_be_measured: None) -> None:
     with pytest.raises(UserError, match="other has no broker"):
-        suite("first", "other")
+        measured_suite("first", "other")
