@@ -16,17 +16,24 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocat
 from exchange_simulation.reports.drawing.colours import GRID, INK, MUTED, STAND_INS
 from exchange_simulation.reports.formats.numbers import axis_number
 
-# A point for each pixel of a small screen, so that the text stays legible there.
+# In points, one for each pixel of a small screen, so that the text stays legible there.
 WIDTH = 440
 HEIGHT = 270
 TEXT = 11.5
 LEFT = 52
+"""The margin of the axes; so are RIGHT, TOP and BOTTOM."""
 RIGHT = 92
 TOP = 28
 BOTTOM = 34
-LEAST_GAP, MOST_NUMBERS = 0.14, 6
-"""The least share of a linear axis between two of its numbers; the most numbers on a log axis."""
-Write: TypeAlias = Callable[[float, int | None], str]
+POINTS_PER_INCH = 72
+LEAST_GAP = 0.14
+"""Two numbers beside a linear axis are apart by this share of the axis at least."""
+MOST_NUMBERS = 6
+"""The most numbers beside a log axis."""
+FINE_TICKS_BELOW = 50
+"""If the highest value of a log axis is less than this many times the lowest, lines are also at 2 and 5."""
+NumberInWords: TypeAlias = Callable[[float, int | None], str]
+"""Writes the number beside a tick, given the tick's value and position."""
 
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -56,7 +63,7 @@ STYLE: dict[Any, Any] = {
 
 
 def paint(palette: Mapping[str, str]) -> None:
-    """Give the colours' names these values in matplotlib, from now on."""
+    """Have matplotlib draw each colour's name in this colour from now on."""
     named = get_named_colors_mapping()
     for name, colour in palette.items():
         named[name] = colour  # update() would leave the value that matplotlib has cached for the name
@@ -78,7 +85,7 @@ def page_style(palette: Mapping[str, str] = STAND_INS) -> Iterator[None]:
 
 def empty_axes(y_unit: str, x_unit: str) -> Axes:
     """Return axes with their units above and beside them, not rotated."""
-    figure = Figure(figsize=(WIDTH / 72, HEIGHT / 72))
+    figure = Figure(figsize=(WIDTH / POINTS_PER_INCH, HEIGHT / POINTS_PER_INCH))
     box = (LEFT / WIDTH, BOTTOM / HEIGHT, 1 - (LEFT + RIGHT) / WIDTH, 1 - (TOP + BOTTOM) / HEIGHT)
     axes = figure.add_axes(box)
     figure.text(2 / WIDTH, 1 - 12 / HEIGHT, y_unit, color=MUTED)
@@ -87,13 +94,13 @@ def empty_axes(y_unit: str, x_unit: str) -> Axes:
 
 
 def time_x(axes: Axes, length_s: float) -> None:
-    """Show the whole run. Charts over the same time have the same axis."""
+    """Set an axis over the whole run; charts over the same time have the same axis."""
     axes.set_xlim(0.0, max(length_s, 1.0))
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
 
 
-def linear_x(axes: Axes, values: Sequence[float], in_words: Write = axis_number) -> None:
-    """Set an axis from zero, with a number at every value far enough from its neighbours, the last one first."""
+def linear_x(axes: Axes, values: Sequence[float], in_words: NumberInWords = axis_number) -> None:
+    """Set an axis from zero. Numbers stand at the last value, and at those that are far enough from other numbers."""
     axes.set_xlim(0.0, values[-1] * 1.04)
     shown = [0.0]
     for value in reversed(values):
@@ -102,26 +109,27 @@ def linear_x(axes: Axes, values: Sequence[float], in_words: Write = axis_number)
     _numbers_at(axes, sorted(shown), in_words)
 
 
-def log_x(axes: Axes, values: Sequence[float], in_words: Write = axis_number) -> None:
-    """Set a log axis with a number at every value that is far enough from the one before."""
+def log_x(axes: Axes, values: Sequence[float], in_words: NumberInWords = axis_number) -> None:
+    """Set a log axis. Numbers stand at the first value, and at each that is far enough from the number before."""
     axes.set_xscale("log")
     axes.set_xlim(values[0] / 1.15, values[-1] * 1.15)
-    least = (values[-1] / values[0]) ** (1 / MOST_NUMBERS)
+    least_ratio = (values[-1] / values[0]) ** (1 / MOST_NUMBERS)
+    tolerance = 0.999  # values that are evenly spaced must not miss the ratio by rounding
     shown = [values[0]]
     for value in values[1:]:
-        if value >= 0.999 * least * shown[-1]:
+        if value >= tolerance * least_ratio * shown[-1]:
             shown.append(value)
     _numbers_at(axes, shown, in_words)
 
 
-def _numbers_at(axes: Axes, values: list[float], in_words: Write) -> None:
+def _numbers_at(axes: Axes, values: list[float], in_words: NumberInWords) -> None:
     axes.xaxis.set_major_locator(FixedLocator(values))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(in_words))
 
 
 def linear_y(axes: Axes) -> None:
-    """Begin at zero, so that heights can be compared."""
+    """Set an axis from zero, so that heights can be compared."""
     axes.set_ylim(0.0, axes.get_ylim()[1] * 1.05)
     axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
     axes.yaxis.set_major_formatter(FuncFormatter(axis_number))
@@ -131,9 +139,11 @@ def log_y(axes: Axes) -> None:
     """Set a log axis from grid line to grid line; lines at whole decades, or, for few decades, at 1, 2, 5, 10 ..."""
     axes.set_yscale("log")
     low, high = axes.dataLim.intervaly
-    steps = (1.0, 2.0, 5.0) if high / low < 50 else (1.0,)
-    grid = np.array([step * 10.0**decade for decade in range(-4, 12) for step in steps])
-    axes.set_ylim(grid[grid < low][-1], grid[grid >= high][0])
+    steps = (1.0, 2.0, 5.0) if high / low < FINE_TICKS_BELOW else (1.0,)
+    lines = np.outer(10.0 ** np.arange(-4, 12), steps).ravel()
+    lines_below = lines[lines < low]
+    lines_above = lines[lines >= high]
+    axes.set_ylim(lines_below[-1], lines_above[0])
     axes.yaxis.set_major_locator(LogLocator(subs=steps))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(axis_number))

@@ -24,8 +24,8 @@ SLATE = "exchange:slate"
 
 TRANSPORT_COLOURS = {"zeromq": BLUE, "amqp": ORANGE, "tcp": GREEN, "memory": PURPLE}
 ROLE_COLOURS = {"gateway": VIOLET, "engine": OLIVE, "broker": BROWN, "reporter": SLATE}
-SPARE = (BLUE, ORANGE, GREEN, PURPLE, BROWN, VIOLET, OLIVE, SLATE)
-"""In this order, the colours of lines that no transport's name colours."""
+SPARE_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, BROWN, VIOLET, OLIVE, SLATE)
+"""The colours of lines whose transport has none, in the order in which they are used."""
 
 LIGHT = {
     INK: "#1a1c1f",
@@ -62,8 +62,9 @@ CSS_COLOURS = {
 
 
 def transport_colour(transport: str) -> str | None:
-    """Return the colour of a transport, given its name or URL; its variants share it. None for one that has none."""
-    return TRANSPORT_COLOURS.get(re.split(r"[:?+]", transport, maxsplit=1)[0])
+    """Return the colour of a transport, given its name or URL; None if it has none. Variants share a colour."""
+    name, *_ = re.split(r"[:?+]", transport, maxsplit=1)
+    return TRANSPORT_COLOURS.get(name)
 
 
 def line_colours(transports: Mapping[str, str]) -> dict[str, str]:
@@ -76,13 +77,19 @@ def line_colours(transports: Mapping[str, str]) -> dict[str, str]:
         colour = transport_colour(transport)
         if colour and colour not in colours.values():
             colours[name] = colour
-    spare = cycle([colour for colour in SPARE if colour not in colours.values()] or [MUTED])
-    return {name: colours.get(name) or next(spare) for name in transports}
+    free_colours = [colour for colour in SPARE_COLOURS if colour not in colours.values()]
+    spare = cycle(free_colours or [MUTED])
+    for name in transports:
+        if name not in colours:
+            colours[name] = next(spare)
+    return {name: colours[name] for name in transports}
 
 
 def css_variables(palette: Mapping[str, str]) -> dict[str, str]:
+    """Return the value of each CSS variable of a palette, such as --muted."""
     return {f"--{name.removeprefix('exchange:')}": colour for name, colour in palette.items()}
 
 
 def with_css_colours(svg: str) -> str:
+    """Return a drawing with a CSS variable in place of each stand-in."""
     return re.sub("|".join(CSS_COLOURS), lambda match: CSS_COLOURS[match.group()], svg)

@@ -20,8 +20,16 @@ from exchange_simulation.reports.formats.template_formats import TEMPLATE_FORMAT
 from exchange_simulation.reports.formats.times import date_and_time
 
 SHARED = Path(__file__).parent
-LINES = map(str.strip, (SHARED / "page.js").read_text(encoding="utf-8").splitlines())
-SCRIPT = "\n".join(line for line in LINES if not line.startswith("//"))
+
+
+def _script() -> str:
+    """Return the script of all pages, without comments and indentation."""
+    source = (SHARED / "page.js").read_text(encoding="utf-8")
+    lines = [line.strip() for line in source.splitlines()]
+    return "\n".join(line for line in lines if not line.startswith("//"))
+
+
+SCRIPT = _script()
 SCRIPT_HASH = f"sha256-{base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()}"
 """The only script that a page's policy lets a browser run."""
 
