@@ -156,7 +156,7 @@ def test_a_suite_of_benchmarks_goes_over_transports_of_other_distributions(
 ) -> None:
     """With and without a broker; of all benchmarks the quickest, which asks and answers, with one of its sizes."""
     monkeypatch.setattr(suite, "names", lambda: ["de-pp"])
-    monkeypatch.setitem(benchmark_of("de-pp").quick, "sizes", (64,))  # type: ignore[arg-type]
+    monkeypatch.setitem(benchmark_of("de-pp").quick_values, "sizes", (64,))  # type: ignore[arg-type]
     settings = {
         "quick": True,
         "repeats": 1,
