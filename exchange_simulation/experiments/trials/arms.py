@@ -1,4 +1,4 @@
-"""Arms, which a trial compares: one for each point of a product of settings."""
+"""The arms of a trial: one for each combination of the levels of its factors."""
 
 from __future__ import annotations
 
@@ -6,38 +6,43 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 from exchange.settings import RunSettings
 
 MakeSettings = Callable[..., RunSettings]
-"""Makes settings from the fields that an arm chooses. UserError for a mistake."""
+"""A function that makes settings from the fields in which arms differ. UserError for a mistake."""
 
 
 @dataclass(frozen=True)
 class Factor:
-    """A field of the settings that differs between arms; `levels` are its values by the words a reader sees."""
+    """A field of the settings that differs between arms."""
 
     field: str
     levels: Mapping[str, Any]
+    """The field's values, by the words that a reader sees."""
 
 
 @dataclass(frozen=True)
 class TrialArm:
-    """One point of the product. Contenders are compared with each other within a block."""
+    """One combination of levels. Contenders are compared with each other within a block."""
 
     contender: str
     block: str
     settings: RunSettings
     levels: Mapping[str, str] = field(default_factory=dict)
-    """The words of each of the contender's factors, by field; empty if the name alone makes the contender."""
+    """The words of each of the contender's factors, by field; empty in plans of older versions."""
 
     def differs_in_one(self, other: TrialArm) -> bool:
-        """True if the arms differ in exactly one shared factor: with more, no one could say which one mattered."""
+        """Return True if the arms differ in exactly one shared factor, so that this factor explains a difference.
+
+        Arms without levels can always be compared.
+        """
         if not self.levels or not other.levels:
             return True
-        both = self.levels.keys() & other.levels.keys()
-        return sum(self.levels[name] != other.levels[name] for name in both) == 1
+        shared = self.levels.keys() & other.levels.keys()
+        differing = [name for name in shared if self.levels[name] != other.levels[name]]
+        return len(differing) == 1
 
     @property
     def label(self) -> str:
@@ -50,34 +55,44 @@ class TrialArm:
 
 
 def arms_of(make: MakeSettings, contenders: Sequence[Factor], blocks: Sequence[Factor]) -> tuple[TrialArm, ...]:
-    """Every contender in every block. Makes all settings at once, so that a mistake costs no run."""
-    return tuple(
-        TrialArm(
-            _words(contender),
-            _words(block),
-            make(**_values(contender), **_values(block)),
-            {name: words for words, name, _ in contender},
-        )
-        for block in _points(blocks)
-        for contender in _points(contenders)
-    )
+    """Return an arm for every contender in every block.
+
+    All settings are made before the first run, so that a mistake in one of them costs no run.
+    """
+    arms = []
+    for block in _combinations(blocks):
+        for contender in _combinations(contenders):
+            arm = TrialArm(
+                contender=_words(contender),
+                block=_words(block),
+                settings=make(**_values(contender), **_values(block)),
+                levels={level.field: level.words for level in contender},
+            )
+            arms.append(arm)
+    return tuple(arms)
 
 
-Level = tuple[str, str, Any]
-"""(words, field, value)"""
+class Level(NamedTuple):
+    """One value of a factor."""
+
+    words: str
+    field: str
+    value: Any
 
 
-def _points(factors: Sequence[Factor]) -> list[tuple[Level, ...]]:
-    """The product of the factors."""
+def _combinations(factors: Sequence[Factor]) -> list[tuple[Level, ...]]:
+    """Return every combination of the factors' levels."""
     levels_of_factors = []
     for factor in factors:
-        levels_of_factors.append([(words, factor.field, value) for words, value in factor.levels.items()])
+        levels_of_factors.append([Level(words, factor.field, value) for words, value in factor.levels.items()])
     return list(product(*levels_of_factors))
 
 
-def _words(point: tuple[Level, ...]) -> str:
-    return ", ".join(words for words, _, _ in point if words)
+def _words(combination: tuple[Level, ...]) -> str:
+    """Return the name of a combination. Levels without words are left out."""
+    return ", ".join(level.words for level in combination if level.words)
 
 
-def _values(point: tuple[Level, ...]) -> dict[str, Any]:
-    return {name: value for _, name, value in point}
+def _values(combination: tuple[Level, ...]) -> dict[str, Any]:
+    """Return the values of a combination, by field."""
+    return {level.field: level.value for level in combination}

@@ -1,4 +1,4 @@
-"""Makes the missing runs of a plan. Finished runs stay, whatever happens to the rest."""
+"""Makes the missing runs of a plan. Finished runs are kept, even if a later one fails."""
 
 from __future__ import annotations
 
@@ -44,28 +44,39 @@ def measure_with_page(folder: Path, settings: RunSettings, brokers: Brokers) -> 
     return measured.record
 
 
-def to_do(trial: Path, plan: TrialPlan) -> list[TrialStep]:
-    """The remaining steps in the plan's order, after new warm-ups for the contenders that have runs left.
+def remaining_steps(trial: Path, plan: TrialPlan) -> list[TrialStep]:
+    """Return the remaining steps in the plan's order, after new warm-ups for the contenders of these steps.
 
-    Steps whose runs were all too noisy remain, as far as the plan's rule allows.
+    A step remains if it has no valid run, or if its runs are all too noisy and the plan's rule allows another one.
     """
     valid = _valid_attempts(trial)
     redos: Redos[TrialStep] = Redos(plan.redo, valid)
-    left = [step for step in plan.steps if not valid.get(step.name) or redos.wants(step)]
-    kinds = {(step.arm.contender, step.arm.settings.transport) for step in left}
-    warm_ups = (step for step in plan.warm_ups if (step.arm.contender, step.arm.settings.transport) in kinds)
-    return [*warm_ups, *left]
+    steps = [step for step in plan.steps if not valid.get(step.name) or redos.wants(step)]
+    kinds = {_kind(step) for step in steps}
+    warm_ups = [step for step in plan.warm_ups if _kind(step) in kinds]
+    return [*warm_ups, *steps]
+
+
+def _kind(step: TrialStep) -> tuple[str, str]:
+    """Return the contender and the transport of a step. Each kind of step needs one warm-up."""
+    return step.arm.contender, step.arm.settings.transport
 
 
 def _valid_attempts(trial: Path) -> dict[str, list[Record]]:
-    """The usable runs by the name of their step, without warm-ups."""
-    warm_up = f"{WARM_UP:02}-"
-    by_step = attempts(trial)
-    return {step: list(filter(is_valid, tries)) for step, tries in by_step.items() if not step.startswith(warm_up)}
+    """Return the valid runs by the name of their step, without warm-ups."""
+    valid = {}
+    for step, tries in attempts(trial).items():
+        is_warm_up = step.startswith(f"{WARM_UP:02}-")
+        if not is_warm_up:
+            valid[step] = [record for record in tries if is_valid(record)]
+    return valid
 
 
 def execute(trial: Path, plan: TrialPlan, steps: list[TrialStep], measure: Measure, progress: Progress) -> bool:
-    """Make the runs, and noisy ones again. False if a signal ended them early. UserError if a warm-up cannot start."""
+    """Make the runs, and repeat noisy ones. Returns False if a signal ended them early.
+
+    UserError if a warm-up cannot start.
+    """
     redos: Redos[TrialStep] = Redos(plan.redo, _valid_attempts(trial))
     with CtrlC.noted() as ctrl_c:
         for number, step in enumerate(redos.in_turn(steps)):
@@ -84,7 +95,7 @@ def execute(trial: Path, plan: TrialPlan, steps: list[TrialStep], measure: Measu
 
 
 def _attempt(trial: Path, step: TrialStep, settings: RunSettings, measure: Measure) -> Record:
-    """A run that cannot start is recorded as partial; a warm-up that cannot start ends the trial with UserError."""
+    """Make one run, and return its record. If a run cannot start, its record is partial; a warm-up raises UserError."""
     folder = new_attempt(trial, step)
     try:
         return measure(folder, settings)
@@ -98,7 +109,7 @@ def _attempt(trial: Path, step: TrialStep, settings: RunSettings, measure: Measu
 
 
 class CtrlC:
-    """Remembers Ctrl-C or a similar signal, which ends one run early although the user means the whole trial."""
+    """Remembers Ctrl-C or a similar signal. The signal ends the current run; the caller then ends the whole trial."""
 
     pressed = False
 
@@ -109,7 +120,7 @@ class CtrlC:
     @classmethod
     @contextlib.contextmanager
     def noted(cls) -> Iterator[CtrlC]:
-        """Inside, signals are noted."""
+        """Yield a CtrlC that notes the signals of the context."""
         ctrl_c = cls()
         with signals_handled_by(LIKE_CTRL_C, ctrl_c._note):
             yield ctrl_c
@@ -118,7 +129,7 @@ class CtrlC:
 class Progress:
     """A bar for the whole trial above the current run's bar, or a line for each run if there is no terminal.
 
-    It is drawn on stderr and only between runs, so it takes no CPU time from what is measured.
+    The bar is drawn on stderr, and only between runs, so that it takes no CPU time from the measured processes.
     """
 
     def __init__(self, steps: list[TrialStep], console: Console | None = None) -> None:
@@ -139,14 +150,18 @@ class Progress:
 
     @contextlib.contextmanager
     def shown(self, step: TrialStep) -> Iterator[Callable[[Record, bool], None]]:
-        """Surrounds a run; the yielded function shows how the run ended, and whether it will be made again."""
+        """Show the step during its run. Yields a function that shows the end of the run: its record, and whether the
+        run will be repeated.
+        """
         self._begun += 1
         is_extra = step.name in self._shown
         if is_extra:
             self._total += 1
             self._duration_s += run_s(step.arm.settings)
         self._shown.add(step.name)
-        words = f"run {self._begun} of {self._total}: {step.arm.label}{', again' * is_extra}"
+        words = f"run {self._begun} of {self._total}: {step.arm.label}"
+        if is_extra:
+            words += ", again"
         self._bar.update(self._task, description=words, total=self._duration_s)
         if self._is_drawn:
             self._console.print(self._bar.get_renderable())
@@ -157,11 +172,13 @@ class Progress:
                 self._console.control(ONE_LINE_UP)
             self._bar.update(self._task, advance=run_s(step.arm.settings))
 
-    def _show_end(self, words: str, record: Record, again: bool) -> None:
-        if not self._is_drawn:
-            noise = f", set aside: {noise_words(record)}" if again else ""
-            sentence = f"{words}: {record['status']}{noise}"
-            if has_listener():
-                say(sentence)
-            else:
-                self._console.print(sentence, markup=False)
+    def _show_end(self, words: str, record: Record, will_be_repeated: bool) -> None:
+        """Print a line about the end of a run, unless a bar is drawn."""
+        if self._is_drawn:
+            return
+        noise = f", set aside: {noise_words(record)}" if will_be_repeated else ""
+        sentence = f"{words}: {record['status']}{noise}"
+        if has_listener():
+            say(sentence)
+        else:
+            self._console.print(sentence, markup=False)

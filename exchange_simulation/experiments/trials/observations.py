@@ -1,7 +1,7 @@
-"""A trial's runs on disk, and what was measured of each arm.
+"""A trial's runs on disk, and the observations of each arm.
 
-Each attempt at a step has a folder of its own, `STEP-xxxxxx`. The first valid attempt counts, or the one that the
-plan's rule on noisy runs chooses; the others stay.
+Each attempt at a step has its own folder, `STEP-xxxxxx`. The first valid attempt counts, or the attempt that the plan's
+rule on noisy runs chooses. The folders of the others are kept.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import secrets
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from exchange.json_records import NEWER, SCHEMA, Record, UnusableRecord, decode
 from exchange.record_kinds import ComparisonRecord, RunRecord
@@ -32,53 +33,60 @@ UNRECORDED = "ended before it wrote its record"
 
 
 def new_attempt(trial: Path, step: TrialStep) -> Path:
-    """A new folder; a run's name is its token on every link and queue, so no two attempts share one."""
+    """Return a new folder. Its name is unique, since links and queues of the run are named by it."""
     return new_run_folder(trial, f"{step.name}-{secrets.token_hex(3)}")
 
 
 def attempts(trial: Path) -> dict[str, list[Record]]:
-    """The records of all attempts by step name, oldest first; a killed attempt has a partial record.
+    """Return the records of all attempts by step name, oldest first. A killed attempt has a partial record.
 
-    Reads the folder once, since it may hold thousands of runs.
+    The folder is read only once, since it may hold thousands of runs.
     """
-    found: dict[str, list[Record]] = {}
+    records_by_step: dict[str, list[Record]] = {}
     for folder in trial.iterdir():
-        named = ATTEMPT.fullmatch(folder.name)
-        if named and folder.is_dir():
-            found.setdefault(named["step"], []).append(_record_of(folder))
-    return {step: sorted(records, key=lambda record: str(record.get("started_at"))) for step, records in found.items()}
+        name = ATTEMPT.fullmatch(folder.name)
+        if name and folder.is_dir():
+            records_by_step.setdefault(name["step"], []).append(_record_of(folder))
+    for records in records_by_step.values():
+        records.sort(key=lambda record: str(record.get("started_at")))
+    return records_by_step
 
 
 def resumed(trial: Path, plan: TrialPlan) -> int:
-    """How often the trial was resumed.
+    """Return how often the trial was resumed.
 
-    The plan of an older version does not say. Its warm-ups tell: they are made again at each look and each resumption.
+    The plan of an older version lacks this number. It follows from the number of warm-ups of an arm, which are run at
+    each look and at each resumption.
     """
     if plan.resumed is not None:
         return plan.resumed
-    named = (ATTEMPT.fullmatch(folder.name) for folder in trial.glob(f"{WARM_UP:02}-*"))
-    warm_ups = Counter(name["step"] for name in named if name)
-    looks = 1 + sum(repeats < plan.repeats for repeats in plan.looks)
-    return max(0, max(warm_ups.values(), default=0) - looks)
+    warm_ups_of_step: Counter[str] = Counter()
+    for folder in trial.glob(f"{WARM_UP:02}-*"):
+        name = ATTEMPT.fullmatch(folder.name)
+        if name:
+            warm_ups_of_step[name["step"]] += 1
+    most_warm_ups = max(warm_ups_of_step.values(), default=0)
+    looks = 1 + len([repeats for repeats in plan.looks if repeats < plan.repeats])
+    return max(0, most_warm_ups - looks)
 
 
 def is_warm_up(run: Path) -> bool:
-    """True for the folder of a trial's warm-up run, which is in none of the trial's figures."""
+    """Return True for the folder of a trial's warm-up run. Warm-ups do not count in any figure."""
     return run.name.startswith(f"{WARM_UP:02}-") and (run.parent / PLAN).exists()
 
 
 def is_valid(record: Record) -> bool:
-    """True if the run's figures can be used: it ended in order, and no recovery interrupted the service."""
+    """Return True if the run's figures can be used: the run ended in order, and no recovery interrupted its service."""
     return record["status"] in VALID and not record.get("recovered")
 
 
 def is_delayed(record: Record) -> bool:
-    """True for a saturated run in which only the gateway itself was late, which says nothing of a transport."""
+    """Return True for a saturated run in which only the gateway was late. The transport is not to blame for that."""
     return record["status"] == "saturated" and bool(record["reasons"]) and is_gateways_own(record["reasons"])
 
 
 def _record_of(folder: Path) -> Record:
-    """run.json's content, or a partial run's record if it cannot be used."""
+    """Return run.json's content, or the record of a partial run if run.json cannot be used."""
     try:
         return decode((folder / "run.json").read_bytes(), RunRecord)
     except OSError:
@@ -88,73 +96,107 @@ def _record_of(folder: Path) -> Record:
 
 
 def unmeasured(folder: Path, reason: str) -> Record:
-    """The record of a run that measured nothing."""
+    """Return the record of a run that measured nothing."""
     return {"schema": 1, "name": folder.name, "status": "partial", "reasons": [reason]}
+
+
+class RunOfRepeat(NamedTuple):
+    """A run's record, with the number of its repeat."""
+
+    repeat: int
+    record: Record
 
 
 @dataclass(frozen=True)
 class Observations:
-    """An arm's runs: `runs` has the valid run of each repeat that has one; the others are listed by repeat.
-
-    `set_aside` are the noisy ones that were made again, `excluded` are those that failed.
-    """
+    """An arm's runs."""
 
     arm: TrialArm
     runs: dict[int, Record]
-    excluded: list[tuple[int, Record]]
-    set_aside: list[tuple[int, Record]] = field(default_factory=list)
-    _read: dict[Metric, dict[int, float]] = field(default_factory=dict, repr=False, compare=False)
+    """By repeat, the record of the run that counts; repeats without a valid run are missing."""
+    excluded: list[RunOfRepeat]
+    """Runs that failed, and further valid runs of a repeat."""
+    set_aside: list[RunOfRepeat] = field(default_factory=list)
+    """Noisy runs that were repeated."""
+    _values_by_metric: dict[Metric, dict[int, float]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def saturated(self) -> int:
         """The number of valid runs that did not keep up with the offered load."""
-        return sum(record["status"] == "saturated" for record in self.runs.values())
+        return len([record for record in self.runs.values() if record["status"] == "saturated"])
 
     @property
     def delayed(self) -> int:
         """The number of runs in which only the gateway itself was late."""
-        return sum(map(is_delayed, self.runs.values()))
+        return len([record for record in self.runs.values() if is_delayed(record)])
 
     @property
     def kept_rate(self) -> bool:
+        """True if few enough runs saturated. Runs in which only the gateway was late do not count as saturated."""
         return self.saturated - self.delayed <= MOST_SATURATED * len(self.runs)
 
     def values(self, metric: Metric) -> dict[int, float]:
-        """The metric's values by repeat, without repeats that did not measure it; cached for further comparisons."""
-        if metric not in self._read:
-            read = {repeat: metric.read(record) for repeat, record in self.runs.items()}
-            self._read[metric] = {repeat: value for repeat, value in read.items() if value is not None}
-        return self._read[metric]
+        """Return the metric's values by repeat, without repeats that did not measure the metric. They are cached."""
+        if metric not in self._values_by_metric:
+            values = {}
+            for repeat, record in self.runs.items():
+                value = metric.read(record)
+                if value is not None:
+                    values[repeat] = value
+            self._values_by_metric[metric] = values
+        return self._values_by_metric[metric]
 
 
 def set_aside(folder: Path) -> set[str]:
-    """Names of the valid runs that the trial left out; by its last results if this version cannot use its plan."""
+    """Return the names of the valid runs that do not count in the trial.
+
+    If this version cannot use the trial's plan, the names come from the trial's comparison.json.
+    """
     with contextlib.suppress(UserError):
-        arms = observe(folder, read_plan(folder)).values()
-        return {run["name"] for arm in arms for _, run in (*arm.set_aside, *arm.excluded) if is_valid(run)}
+        names = set()
+        for arm in observe(folder, read_plan(folder)).values():
+            for run in (*arm.set_aside, *arm.excluded):
+                if is_valid(run.record):
+                    names.add(run.record["name"])
+        return names
     with contextlib.suppress(OSError, UnusableRecord):
         record = decode((folder / "comparison.json").read_bytes(), ComparisonRecord)
-        left_out = (run for arm in record["arms"] for run in (*arm.get("set_aside", ()), *arm["excluded"]))
-        return {run["run"] for run in left_out if run["status"] in VALID}
+        names = set()
+        for arm in record["arms"]:
+            for run in (*arm.get("set_aside", ()), *arm["excluded"]):
+                if run["status"] in VALID:
+                    names.add(run["run"])
+        return names
     return set()
 
 
 def observe(trial: Path, plan: TrialPlan) -> dict[str, Observations]:
-    """The observations of every arm, by its label."""
+    """Return the observations of every arm, by the arm's label."""
     records = attempts(trial)
     return {arm.label: _observations(records, plan, arm) for arm in plan.arms}
 
 
 def _observations(records: dict[str, list[Record]], plan: TrialPlan, arm: TrialArm) -> Observations:
+    """Return the observations of one arm. `records` are those of all attempts, by step name."""
     observations = Observations(arm, {}, [])
     for repeat in range(1, plan.repeats + 1):
         tries = records.get(TrialStep(repeat, arm).name, [])
-        valid = list(filter(is_valid, tries))
-        counts = plan.redo.choose(valid) if plan.redo else next(iter(valid), None)
-        if counts:
-            observations.runs[repeat] = counts
+        counted_run = _counted_run(tries, plan)
+        if counted_run:
+            observations.runs[repeat] = counted_run
         for record in tries:
-            is_noisy = plan.redo is not None and is_valid(record) and plan.redo.is_noisy(record)
-            if record is not counts:
-                (observations.set_aside if is_noisy else observations.excluded).append((repeat, record))
+            if record is counted_run:
+                continue
+            if plan.redo is not None and is_valid(record) and plan.redo.is_noisy(record):
+                observations.set_aside.append(RunOfRepeat(repeat, record))
+            else:
+                observations.excluded.append(RunOfRepeat(repeat, record))
     return observations
+
+
+def _counted_run(tries: list[Record], plan: TrialPlan) -> Record | None:
+    """Return the try that counts: the rule on noisy runs chooses it, or it is the first valid one. None if none is."""
+    valid = [record for record in tries if is_valid(record)]
+    if plan.redo:
+        return plan.redo.choose(valid)
+    return valid[0] if valid else None

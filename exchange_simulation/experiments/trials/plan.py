@@ -1,7 +1,7 @@
 """A trial's plan: its arms, the order of its runs, and plan.json.
 
 Repeats are interleaved, so that drift of the machine affects every arm alike. plan.json is written before the first
-run, so that the trial can go on after an interruption.
+run, so that the trial can be resumed after an interruption.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from exchange.allowed import BadSetting, whole
 from exchange.json_records import SCHEMA
 from exchange.record_kinds import PlanRecord
 from exchange.settings import RunSettings
+from exchange.unique import unique
 from exchange_simulation.experiments.trials.arms import TrialArm
 from exchange_simulation.experiments.trials.study import COMPARE, STUDIES, Study
 from exchange_simulation.launching.errors import UserError
@@ -26,14 +27,14 @@ from exchange_simulation.repeats.noise_rule import RedoRule
 from exchange_simulation.repeats.turns import in_turns
 
 FILE = "plan.json"
-ANEW = "start anew under another name; its comparison.html and comparison.json stay as they are"
-
+NEW_TRIAL = "start anew under another name; its comparison.html and comparison.json stay as they are"
+"""What a user can do if the plan cannot be used."""
 WARM_UP = 0
 """The repeat number of warm-up runs, which come first and never count."""
 OVERHEAD_S = 2.5
 """Time of a run beside its orders: processes start, load their compiled kernels and end, and the page is written."""
 UNKNOWN_S = 5.0
-"""Assumed length of a run without a rate; only running it tells."""
+"""The assumed length of a run without a rate."""
 MOST_REPEATS = 1_000
 MOST_PAUSE_S = 3_600.0
 
@@ -59,15 +60,15 @@ class TrialPlan:
     seed: int
     study: Study = COMPARE
     pause_s: float = 0.0
-    """Time between two runs for closing sockets, a broker's queues and disk writes to drain."""
+    """Time between two runs, in which sockets close, and a broker's queues and disk writes drain."""
     redo: RedoRule | None = None
-    """Which runs are made again because others used the machine; None keeps every run."""
+    """The rule on noisy runs, which are repeated; None if every run counts."""
     seed_by_repeat: bool = True
-    """Each repeat has orders of its own, by a seed that is one higher than before. All arms of a repeat share them."""
+    """True if the seed rises by one with each repeat. All arms of a repeat have the same orders."""
     looks: tuple[int, ...] = ()
-    """Numbers of repeats after which the trial ends if every row is decided; empty if it makes all its repeats."""
+    """Numbers of repeats after which the trial ends if every row is decided; empty if it always makes all repeats."""
     resumed: int | None = 0
-    """How often the trial was resumed; None if its plan is of an older version, which did not count that."""
+    """How often the trial was resumed; None in the plan of an older version, which did not count resumptions."""
 
     def __post_init__(self) -> None:
         whole("repeats", self.repeats, 1, MOST_REPEATS)
@@ -78,22 +79,32 @@ class TrialPlan:
             raise BadSetting("arms", slugs, "one or more arms, no two alike")
 
     def with_redo(self, redo_noisy: bool) -> TrialPlan:
-        """The same plan, in which noisy runs are made again, or kept."""
-        return replace(self, redo=RedoRule.of_plan(self.repeats * len(self.arms)) if redo_noisy else None)
+        """Return the same plan, in which noisy runs are repeated if `redo_noisy`, and otherwise count."""
+        redo = RedoRule.of_plan(self.repeats * len(self.arms)) if redo_noisy else None
+        return replace(self, redo=redo)
 
     def with_looks(self, max_repeats: int) -> TrialPlan:
-        """The same plan, which doubles its repeats while rows are undecided; its rule on noise is for `max_repeats`."""
+        """Return the same plan, which doubles its repeats while rows are undecided, up to `max_repeats`.
+
+        The rule on noisy runs allows as many redos as for a plan of `max_repeats`.
+        """
         whole("max_repeats", max_repeats, self.repeats, MOST_REPEATS)
-        doubled = (self.repeats * 2**times for times in range(max_repeats.bit_length()))
-        looks = (*(repeats for repeats in doubled if repeats < max_repeats), max_repeats)
+        looks = []
+        repeats = self.repeats
+        while repeats < max_repeats:
+            looks.append(repeats)
+            repeats *= 2
+        looks.append(max_repeats)
         redo = None if self.redo is None else RedoRule.of_plan(max_repeats * len(self.arms))
-        return replace(self, looks=looks, redo=redo)
+        return replace(self, looks=tuple(looks), redo=redo)
 
     @property
     def next_look(self) -> TrialPlan | None:
-        """The plan with the repeats of the next look; None after the last one."""
-        after = next((repeats for repeats in self.looks if repeats > self.repeats), None)
-        return replace(self, repeats=after) if after else None
+        """The plan with the repeats of the next look; None after the last look."""
+        for repeats in self.looks:
+            if repeats > self.repeats:
+                return replace(self, repeats=repeats)
+        return None
 
     @property
     def longest(self) -> TrialPlan:
@@ -101,29 +112,37 @@ class TrialPlan:
         return replace(self, repeats=max(self.repeats, *self.looks, 0))
 
     def settings_of(self, step: TrialStep) -> RunSettings:
-        """The settings of a run. The seed of the orders differs by repeat, unless the arms themselves differ in it."""
+        """Return the settings of a run. The seed differs by repeat, unless the arms have different seeds."""
         settings = step.arm.settings
-        if step.repeat == WARM_UP or not self.seed_by_repeat or len({arm.settings.seed for arm in self.arms}) > 1:
+        arms_differ_in_seed = len({arm.settings.seed for arm in self.arms}) > 1
+        if step.repeat == WARM_UP or not self.seed_by_repeat or arms_differ_in_seed:
             return settings
         return replace(settings, seed=(settings.seed + step.repeat - 1) % 2**64)
 
     @property
     def contenders(self) -> list[str]:
-        return list(dict.fromkeys(arm.contender for arm in self.arms))
+        """The names of the contenders, in the order of their first arms."""
+        return unique(arm.contender for arm in self.arms)
 
     @property
     def blocks(self) -> list[str]:
-        return list(dict.fromkeys(arm.block for arm in self.arms))
+        """The names of the blocks, in the order of their first arms."""
+        return unique(arm.block for arm in self.arms)
 
     @property
     def compared_arms(self) -> list[tuple[TrialArm, TrialArm]]:
-        """The arms to compare with each other, block by block: those that differ in one factor."""
-        every = (two for block in self.blocks for two in combinations(self.arms_of(block), 2))
-        comparable = [(first, second) for first, second in every if first.differs_in_one(second)]
-        firsts = {block: self.arms_of(block)[0] for block in self.blocks}
-        return [two for two in comparable if not self.study.against_the_first or two[0] is firsts[two[0].block]]
+        """The pairs of arms that are compared, block by block: those that differ in one factor."""
+        pairs = []
+        for block in self.blocks:
+            arms = self.arms_of(block)
+            for first, second in combinations(arms, 2):
+                is_wanted = not self.study.compares_with_first or first is arms[0]
+                if is_wanted and first.differs_in_one(second):
+                    pairs.append((first, second))
+        return pairs
 
     def arms_of(self, block: str) -> list[TrialArm]:
+        """Return the arms of a block."""
         return [arm for arm in self.arms if arm.block == block]
 
     @property
@@ -136,23 +155,23 @@ class TrialPlan:
 
     @property
     def steps(self) -> list[TrialStep]:
-        """All runs that count, in their order: compared runs are close in time."""
+        """All runs that count, in their order. Runs that are compared with each other are close in time."""
         by_block = [self.arms_of(block) for block in self.blocks]
         return [TrialStep(repeat, arm) for repeat, arm in in_turns(by_block, self.repeats, self.seed)]
 
 
 def expected_s(plan: TrialPlan, steps: Sequence[TrialStep]) -> float:
-    """How long these runs will take."""
+    """Return how long these runs will take."""
     return sum(run_s(step.arm.settings) + plan.pause_s for step in steps)
 
 
 def run_s(settings: RunSettings) -> float:
-    """How long a run will take, with its start and its end."""
+    """Return how long a run will take, with its start and its end."""
     return (settings.length_s or UNKNOWN_S) + OVERHEAD_S
 
 
 def plan_as_dict(plan: TrialPlan) -> dict[str, Any]:
-    """plan.json's content: the arms' settings, and the names of all runs in their order."""
+    """Return plan.json's content: the arms' settings, and the names of all runs in their order."""
     return {
         "schema": SCHEMA,
         "study": plan.study.name,
@@ -183,9 +202,9 @@ def write_plan(folder: Path, plan: TrialPlan) -> None:
 
 
 def read_plan(folder: Path) -> TrialPlan:
-    """The plan in a trial's folder.
+    """Return the plan in a trial's folder.
 
-    UserError if there is no plan, if it is damaged, or if this version would run it differently.
+    UserError if there is no plan, if the plan is damaged, or if this version would run the plan differently.
     """
     path = folder / FILE
     if not os.path.exists(path):
@@ -194,29 +213,36 @@ def read_plan(folder: Path) -> TrialPlan:
     try:
         plan = _plan(written)
     except UnknownSettings as error:
-        raise UserError(f"{path} was written by another version of exchange: {error}; {ANEW}") from error
+        raise UserError(f"{path} was written by another version of exchange: {error}; {NEW_TRIAL}") from error
     except (AttributeError, KeyError, TypeError, BadSetting) as error:
-        raise UserError(f"{path} is damaged ({error}): {ANEW}") from error
-    if not _means_the_same(written, plan_as_dict(plan)):
-        raise UserError(f"{path} was written by another version of exchange: {ANEW}")
+        raise UserError(f"{path} is damaged ({error}): {NEW_TRIAL}") from error
+    if not _is_unchanged(written, plan_as_dict(plan)):
+        raise UserError(f"{path} was written by another version of exchange: {NEW_TRIAL}")
     return plan
 
 
-def _means_the_same(written: dict[str, Any], planned: dict[str, Any]) -> bool:
-    """True if every written setting is unchanged; a setting that is newer than the file has its default."""
-    settings = [(old["settings"], new["settings"]) for old, new in zip(written["arms"], planned["arms"], strict=True)]
-    same = all(name in new and new[name] == value for old, new in settings for name, value in old.items())
-    return same and written["order"] == planned["order"]
+def _is_unchanged(written: dict[str, Any], planned: dict[str, Any]) -> bool:
+    """Return True if every written setting has its value in `planned`, and the runs have the same order.
+
+    A setting that the file lacks, since it is newer than the file, has its default in `planned`.
+    """
+    for old_arm, new_arm in zip(written["arms"], planned["arms"], strict=True):
+        for name, value in old_arm["settings"].items():
+            if name not in new_arm["settings"] or new_arm["settings"][name] != value:
+                return False
+    return bool(written["order"] == planned["order"])
 
 
 def _plan(written: dict[str, Any]) -> TrialPlan:
+    """Return the plan that plan.json's content describes. Fields that an older version lacked have its behaviour."""
+    rule = written.get("redo_noisy")
     return TrialPlan(
         arms=tuple(_arm(arm) for arm in written["arms"]),
         repeats=written["repeats"],
         seed=written["seed"],
         study=STUDIES[written.get("study", COMPARE.name)],
         pause_s=written.get("pause_s", 0.0),
-        redo=None if (rule := written.get("redo_noisy")) is None else RedoRule(**rule),
+        redo=None if rule is None else RedoRule(**rule),
         seed_by_repeat=written.get("seed_by_repeat", False),
         looks=tuple(written.get("looks", ())),
         resumed=written.get("resumed"),

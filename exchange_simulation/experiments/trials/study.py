@@ -11,7 +11,7 @@ from exchange_simulation.reports.formats.ratios import interval_in_words, ratio_
 
 
 def hurts_or_helps(finding: Finding) -> str:
-    """The sentence of Nagle's algorithm off against on, where they differ; the ratio is off over on.
+    """Return the sentence about Nagle's algorithm on, compared with off, if they differ. The ratio is off over on.
 
     For example: Nagle on hurts: 9.3 times slower (8.1..10.2), in 8 of 8 repeats
     """
@@ -35,17 +35,17 @@ class Study:
     name: str
     """The command that makes such trials and resumes them."""
     metrics: tuple[Metric, ...]
-    """In display order."""
+    """The metrics of an arm, in the order in which they are shown."""
     block: str = "rate"
-    """The noun for a block."""
+    """The noun for a block in sentences."""
     rows_as_json: bool = False
-    """--json prints one row for each arm instead of the whole record."""
-    against_the_first: bool = False
-    """Each contender is compared with the first one only, not with every other one."""
+    """True if --json prints one row for each arm instead of the whole record."""
+    compares_with_first: bool = False
+    """True if each contender is compared with the first only, and not with every other contender."""
     differ: FindingSentence = differ
 
 
 COMPARE = Study(name="compare", metrics=COMPARISON_METRICS)
-NAGLE = Study(name="nagle", metrics=NAGLE_METRICS, block="block", against_the_first=True, differ=hurts_or_helps)
+NAGLE = Study(name="nagle", metrics=NAGLE_METRICS, block="block", compares_with_first=True, differ=hurts_or_helps)
 SWEEP = Study(name="sweep", metrics=COMPARISON_METRICS, block="block", rows_as_json=True)
 STUDIES = {study.name: study for study in (COMPARE, NAGLE, SWEEP)}

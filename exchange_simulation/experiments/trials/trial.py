@@ -1,4 +1,4 @@
-"""A trial from its plan to its record, table and page, and the report of a trial's folder."""
+"""Make a trial from its plan: runs, record, table and page. Report a trial from its folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,13 @@ from typing import Any, NamedTuple
 import click
 
 from exchange.words import counted
-from exchange_simulation.experiments.trials.execution import Measure, Progress, execute, measure_with_page, to_do
+from exchange_simulation.experiments.trials.execution import (
+    Measure,
+    Progress,
+    execute,
+    measure_with_page,
+    remaining_steps,
+)
 from exchange_simulation.experiments.trials.observations import is_warm_up
 from exchange_simulation.experiments.trials.plan import (
     WARM_UP,
@@ -50,7 +56,7 @@ SHOW: dict[str, Callable[[dict[str, Any]], None]] = {COMPARE.name: show, NAGLE.n
 
 
 def show_plan(plan: TrialPlan, as_json: bool, results: str) -> int:
-    """Print what would be run. Returns the exit code, 0."""
+    """Print the plan's runs, and make none. Returns the exit code, 0."""
     if as_json:
         print_json(plan_as_dict(plan))
     else:
@@ -60,17 +66,18 @@ def show_plan(plan: TrialPlan, as_json: bool, results: str) -> int:
 
 
 Announce = Callable[[Iterable[str]], None]
+"""A function that prints sentences before the runs."""
 
 
 class Trial(NamedTuple):
-    """A trial whose runs were made, with its record and page written."""
+    """A trial after its runs. Record and page are written."""
 
     folder: Path
     plan: TrialPlan
     record: dict[str, Any]
     page: Path
     is_whole: bool
-    """False if a signal ended it early."""
+    """False if a signal ended the trial early."""
 
     @property
     def exit_code(self) -> int:
@@ -80,11 +87,12 @@ class Trial(NamedTuple):
 
 def run_trial(plan: TrialPlan, parent: str, name: str | None, as_json: bool) -> Trial:
     """Make a new trial and show it."""
-    return _show(new_trial(plan, parent, name, partial(_print, to_stderr=as_json)), as_json)
+    trial = new_trial(plan, parent, name, partial(_print, to_stderr=as_json))
+    return _show(trial, as_json)
 
 
 def resume_trial(parent: str, name: str, as_json: bool, study: Study = COMPARE) -> Trial:
-    """Make the missing runs of an interrupted trial, and show it."""
+    """Make the missing runs of an interrupted trial, and show the trial. UserError if `study` made no such trial."""
     folder = Path(parent) / name
     plan = read_plan(folder)
     if plan.study is not study:
@@ -92,17 +100,18 @@ def resume_trial(parent: str, name: str, as_json: bool, study: Study = COMPARE) 
             f"{folder} was made by exchange {plan.study.name}: type exchange {plan.study.name} --resume {name}"
         )
     with _alone(folder), ended_as_by_ctrl_c():
-        if to_do(folder, plan) or (plan.next_look and results(folder, plan)["undecided"]):
+        if remaining_steps(folder, plan) or (plan.next_look and results(folder, plan)["undecided"]):
             if plan.resumed is not None:
                 plan = replace(plan, resumed=plan.resumed + 1)
             write_plan(folder, plan)
-        return _show(_run_trial(folder, plan, partial(_print, to_stderr=as_json)), as_json)
+        trial = _run_trial(folder, plan, partial(_print, to_stderr=as_json))
+        return _show(trial, as_json)
 
 
 def new_trial(plan: TrialPlan, parent: str, name: str | None, announce: Announce) -> Trial:
     """Make the runs of a plan in a new folder of `parent`. UserError if runs cannot start.
 
-    The folder stays if a run that counts was measured; otherwise nothing is left behind.
+    After a UserError the folder is kept if it has a run that counts, and removed otherwise.
     """
     folder = new_run_folder(Path(parent), name or dated_name(plan.study.name))
     write_plan(folder, plan)
@@ -117,7 +126,7 @@ def new_trial(plan: TrialPlan, parent: str, name: str | None, announce: Announce
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Lock the trial: runs of two processes would measure each other. UserError if another process makes its runs."""
+    """Lock the trial, since runs of two processes would disturb each other. UserError if another process has it."""
     with (folder / ".lock").open("wb") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -129,8 +138,8 @@ def _alone(folder: Path) -> Iterator[None]:
 def _run_trial(folder: Path, plan: TrialPlan, announce: Announce) -> Trial:
     """Make the missing runs, then the trial's record and page."""
     with Brokers() as brokers:
-        ended, record = _until_decided(folder, plan, partial(measure_with_page, brokers=brokers), announce)
-    return Trial(folder, plan, record, write_page(folder, record), ended)
+        is_whole, record = _make_runs(folder, plan, partial(measure_with_page, brokers=brokers), announce)
+    return Trial(folder, plan, record, write_page(folder, record), is_whole)
 
 
 def _show(trial: Trial, as_json: bool) -> Trial:
@@ -140,37 +149,39 @@ def _show(trial: Trial, as_json: bool) -> Trial:
     rows = arm_rows(record) if study.rows_as_json else record
     print_measured(rows, as_json, partial(SHOW[study.name], record), trial.page)
     if not trial.is_whole:
-        again = f"exchange {study.name} --resume {trial.folder.name}"
-        click.echo(f"interrupted; what was measured is kept: {again} goes on", err=True)
+        resume_command = f"exchange {study.name} --resume {trial.folder.name}"
+        click.echo(f"interrupted; what was measured is kept: {resume_command} goes on", err=True)
     return trial
 
 
-def _until_decided(folder: Path, plan: TrialPlan, measure: Measure, announce: Announce) -> tuple[bool, dict[str, Any]]:
-    """Make the runs up to the plan's next look, and further ones while rows are undecided: (whether it ended, record).
+def _make_runs(folder: Path, plan: TrialPlan, measure: Measure, announce: Announce) -> tuple[bool, dict[str, Any]]:
+    """Make all runs of the plan. While rows are undecided, make those up to the plan's next look too.
 
-    Without looks, that is every run of the plan.
+    Returns whether the runs came to their end (False after a signal), and the trial's record.
     """
     while True:
-        steps = to_do(folder, plan)
+        steps = remaining_steps(folder, plan)
         announce(announcement(plan, steps, folder.parent))
-        ended = execute(folder, plan, steps, measure, Progress(steps))
+        is_whole = execute(folder, plan, steps, measure, Progress(steps))
         record = _write_results(folder, plan)
-        further = plan.next_look
-        if not ended or further is None or not record["undecided"]:
-            return ended, record
+        longer_plan = plan.next_look
+        if not is_whole or longer_plan is None or not record["undecided"]:
+            return is_whole, record
         undecided = f"{record['undecided']} of {counted(len(record['verdicts']), 'rows')} undecided"
-        announce([f"{undecided} after {counted(plan.repeats, 'repeats')}; going on to {further.repeats}"])
-        plan = further
+        announce([f"{undecided} after {counted(plan.repeats, 'repeats')}; going on to {longer_plan.repeats}"])
+        plan = longer_plan
         write_plan(folder, plan)
 
 
 def _write_results(folder: Path, plan: TrialPlan) -> dict[str, Any]:
+    """Write the trial's record, and return it."""
     record = results(folder, plan)
     write_json(folder / FILE, record)
     return record
 
 
 def _print(sentences: Iterable[str], to_stderr: bool = False) -> None:
+    """Give the sentences to the listener, if there is one; otherwise print them."""
     for sentence in sentences:
         if has_listener():
             say(sentence)
@@ -179,11 +190,12 @@ def _print(sentences: Iterable[str], to_stderr: bool = False) -> None:
 
 
 def announcement(plan: TrialPlan, steps: Sequence[TrialStep], results: Path | None = None) -> Iterator[str]:
-    """The number of runs, the expected time, and the smallest difference that the plan finds, or that it finds none.
+    """Yield the number of runs, the expected time, and the smallest difference that the plan is likely to find.
 
-    `results` is the folder of earlier trials, which tell how far repeats scatter.
+    If the plan has too few repeats for a verdict, yield a warning instead of the difference. `results` is the folder of
+    earlier trials, which show how much figures vary from repeat to repeat.
     """
-    warm_ups = sum(step.repeat == WARM_UP for step in steps)
+    warm_ups = len([step for step in steps if step.repeat == WARM_UP])
     remaining = len(steps) - warm_ups
     left = f", {remaining} of them left" if remaining < len(plan.steps) else ""
     yield _folded(
@@ -199,30 +211,37 @@ def announcement(plan: TrialPlan, steps: Sequence[TrialStep], results: Path | No
         )
     if plan.redo:
         yield _folded(f"{plan.redo.in_words()} (--keep-noisy: never)")
-    if warning := unreachable(plan):
-        yield _folded(f"warning: {warning}")
-    elif sentence := detectable(plan, results):
-        yield _folded(sentence)
+    too_few_repeats = unreachable(plan)
+    if too_few_repeats:
+        yield _folded(f"warning: {too_few_repeats}")
+        return
+    difference = detectable(plan, results)
+    if difference:
+        yield _folded(difference)
 
 
 def _folded(sentence: str) -> str:
+    """Return the sentence in lines of the terminal's width."""
     return "\n".join(textwrap.wrap(sentence, columns()))
 
 
 def _contenders(plan: TrialPlan) -> str:
     """The names of the contenders, or only their number if a name has several parts."""
     names = plan.contenders
-    return ", ".join(names) if not any(", " in name for name in names) else counted(len(names), "contenders")
+    if any(", " in name for name in names):
+        return counted(len(names), "contenders")
+    return ", ".join(names)
 
 
 def listing(steps: Sequence[TrialStep]) -> Iterator[str]:
     """A line for each run, in order."""
     for step in steps:
-        yield f"{'warm-up' if step.repeat == WARM_UP else f'repeat {step.repeat}':<10} {step.arm.label}"
+        repeat = "warm-up" if step.repeat == WARM_UP else f"repeat {step.repeat}"
+        yield f"{repeat:<10} {step.arm.label}"
 
 
 def duration(seconds: float) -> str:
-    """Seconds in a readable unit: 40 s, 3 min, 1.5 hours, 2 days."""
+    """Return the seconds in a readable unit. For example: 40 s, 3 min, 1.5 hours, 2 days."""
     for unit, unit_s, decimals in (("days", 86_400.0, 0), ("hours", 3_600.0, 1), ("min", 60.0, 0)):
         if seconds >= 1.5 * unit_s:
             return f"{seconds / unit_s:.{decimals}f} {unit}"

@@ -1,6 +1,6 @@
-"""A trial's verdicts: whether two arms of a block differ in a metric beyond chance, with the sentence that says so.
+"""A trial's verdicts: whether two arms of a block differ in a metric beyond chance, and the sentence about it.
 
-The smallest difference that a plan is likely to find is computed here too; it is announced before the first run.
+This module also computes the smallest difference that a plan is likely to find. It is announced before the first run.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from itertools import count
 from math import exp, log, sqrt
 from pathlib import Path
 from statistics import NormalDist, median, stdev
+from typing import NamedTuple
 
 from exchange.json_records import Record, decode
 from exchange.record_kinds import ComparisonRecord
+from exchange.unique import unique
 from exchange.words import counted
 from exchange_simulation.experiments.trials.observations import Observations
 from exchange_simulation.experiments.trials.plan import TrialPlan
@@ -23,42 +25,59 @@ from exchange_simulation.repeats.sentences import cannot_reach_a_verdict
 from exchange_simulation.repeats.sign_flips import repeats_needed
 
 ASSUMED_DEVIATION = 0.145
-"""How far the log ratio of two p50 deviates from repeat to repeat, as measured on a busy machine with two cores."""
+"""The standard deviation of the log ratio of two p50 from repeat to repeat, as on a busy machine with two cores."""
 POWER = 0.8
-"""The chance with which a difference that a plan announces is found."""
+"""The chance that a trial finds the announced difference."""
 ANNOUNCED = "due_p50_us"
+"""The metric of the announced difference."""
 LATEST_TRIALS = 5
-"""At most this many earlier trials are read."""
+"""The most earlier trials that are read."""
+LEAST_REPEATS_OF_DEVIATION = 5
+"""The number of repeats that a standard deviation needs."""
 
 
-PlannedRow = tuple[Metric, str, str]
-"""(metric, label of the first arm, label of the second)"""
+class PlannedRow(NamedTuple):
+    """A comparison of two arms, by their labels, in one metric."""
+
+    metric: Metric
+    first: str
+    second: str
 
 
 def planned_rows(plan: TrialPlan) -> list[PlannedRow]:
-    """All rows that the plan leads to. They are one family: the more there are, the wider every interval."""
-    return [
-        (metric, first.label, second.label)
-        for metric in plan.study.metrics
-        for first, second in plan.compared_arms
-        if metric.judged(first.settings) and metric.judged(second.settings)
-    ]
+    """Return all rows of the plan. They are one family: the more rows there are, the wider is every interval."""
+    rows = []
+    for metric in plan.study.metrics:
+        for first, second in plan.compared_arms:
+            if metric.judged(first.settings) and metric.judged(second.settings):
+                rows.append(PlannedRow(metric, first.label, second.label))
+    return rows
 
 
 def alpha_of(plan: TrialPlan) -> float:
-    """The level of one look at the results of a trial that goes on: those that have enough repeats share ALPHA."""
-    share = next(n for n in count(1) if sum(look >= repeats_needed(ALPHA / n) for look in plan.looks) <= n)
-    return ALPHA / share
+    """Return the level of one look at the results. All looks with enough repeats for a verdict share ALPHA equally.
+
+    A smaller level needs more repeats, so the number of such looks depends on the level. The fewest shares that suffice
+    for the looks with enough repeats are taken.
+    """
+    for shares in count(1):
+        alpha = ALPHA / shares
+        looks = [repeats for repeats in plan.looks if repeats >= repeats_needed(alpha)]
+        if len(looks) <= shares:
+            break
+    return alpha
 
 
 def unreachable(plan: TrialPlan) -> str | None:
-    """A sentence if no repeat of this plan can ever lead to a verdict, else None."""
-    return cannot_reach_a_verdict(plan.longest.repeats, alpha_of(plan)) if planned_rows(plan) else None
+    """Return a sentence if the plan has too few repeats for any verdict, else None."""
+    if not planned_rows(plan):
+        return None
+    return cannot_reach_a_verdict(plan.longest.repeats, alpha_of(plan))
 
 
 def judge_all(plan: TrialPlan, observed: dict[str, Observations]) -> list[PairVerdict]:
-    """A verdict for every planned row, in their order; all rows are one family."""
-    pairs = [_pair(metric, observed[first], observed[second]) for metric, first, second in planned_rows(plan)]
+    """Return a verdict for every planned row, in the order of the rows."""
+    pairs = [_pair(row.metric, observed[row.first], observed[row.second]) for row in planned_rows(plan)]
     return judge_together(pairs, alpha_of(plan), plan.seed, plan.study.differ)
 
 
@@ -73,54 +92,73 @@ def _pair(metric: Metric, first: Observations, second: Observations) -> Compared
 
 
 def not_compared(first: Observations, second: Observations) -> str:
-    """The reason why two arms are not compared.
+    """Return the reason why two arms are not compared.
 
     For example: tcp did not hold 16,000 orders/s (8 of 10 runs saturated)
     """
     both = (first, second)
-    lacking = [arm for arm in both if not arm.kept_rate]
-    reasons = [_rate_not_kept(lacking)] if lacking else []
-    reasons += [f"{arm.arm.contender} has no valid run" for arm in both if not arm.runs]
-    return "; ".join(reasons) or "not measured on both sides"
+    too_slow = [arm for arm in both if not arm.kept_rate]
+    reasons = []
+    if too_slow:
+        reasons.append(_rate_not_kept(too_slow))
+    for arm in both:
+        if not arm.runs:
+            reasons.append(f"{arm.arm.contender} has no valid run")
+    if not reasons:
+        return "not measured on both sides"
+    return "; ".join(reasons)
 
 
-def _rate_not_kept(lacking: list[Observations]) -> str:
-    rate = lacking[0].arm.settings.orders_per_s
+def _rate_not_kept(too_slow: list[Observations]) -> str:
+    """Return the sentence about one or two arms that did not keep their rate."""
+    rate = too_slow[0].arm.settings.orders_per_s
     offered = f"{rate:,.10g} orders/s" if rate is not None else "its rate"
-    who = f"{lacking[0].arm.contender} did not hold" if len(lacking) == 1 else "neither held"
-    saturated = " and ".join(f"{arm.saturated} of {len(arm.runs)}" for arm in lacking)
-    return f"{who} {offered} ({saturated} runs saturated)"
+    subject = f"{too_slow[0].arm.contender} did not hold" if len(too_slow) == 1 else "neither held"
+    saturated = " and ".join(f"{arm.saturated} of {len(arm.runs)}" for arm in too_slow)
+    return f"{subject} {offered} ({saturated} runs saturated)"
 
 
 def detectable(plan: TrialPlan, results: Path | None) -> str | None:
-    """The difference in completion p50 that the plan is likely to find; None for a plan without such a row."""
+    """Return a sentence about the difference in completion p50 that the plan is likely to find.
+
+    None if the plan does not compare completion p50. `results` is the folder of earlier trials, which show how much p50
+    varies from repeat to repeat.
+    """
     rows = planned_rows(plan)
-    if not any(metric.name == ANNOUNCED for metric, _, _ in rows):
+    if not any(row.metric.name == ANNOUNCED for row in rows):
         return None
-    earlier = list(deviations(results)) if results else []
-    deviation = median(earlier) if earlier else ASSUMED_DEVIATION
-    as_before = f"as in {counted(len(earlier), 'rows')} of the trials so far"
-    source = as_before if earlier else "an assumption, as there is no earlier trial"
-    enough = [each for each in (plan.repeats, *plan.looks[-1:]) if each >= repeats_needed(alpha_of(plan))]
-    smallest = {each: smallest_ratio(each, len(rows), deviation, alpha_of(plan)) - 1 for each in enough}
+    earlier_deviations = list(deviations(results)) if results else []
+    if earlier_deviations:
+        deviation = median(earlier_deviations)
+        source = f"as in {counted(len(earlier_deviations), 'rows')} of the trials so far"
+    else:
+        deviation = ASSUMED_DEVIATION
+        source = "an assumption, as there is no earlier trial"
+    alpha = alpha_of(plan)
+    differences = []
+    for repeats in unique((plan.repeats, plan.longest.repeats)):
+        if repeats >= repeats_needed(alpha):
+            difference = smallest_ratio(repeats, len(rows), deviation, alpha) - 1
+            differences.append(f"{difference:.0%} with {repeats:,} repeats")
     return (
         f"in {POWER:.0%} of trials a difference in completion p50 is found if it is at least "
-        f"{', '.join(f'{ratio:.0%} with {repeats:,} repeats' for repeats, ratio in smallest.items())} "
+        f"{', '.join(differences)} "
         f"(if it varies by {exp(deviation) - 1:.0%} from repeat to repeat, {source})"
     )
 
 
 def smallest_ratio(repeats: int, rows: int, deviation: float, alpha: float) -> float:
-    """The ratio that is found with the chance POWER. The last factor is fitted to simulated trials of normal noise."""
+    """Return the ratio that a trial finds with the chance POWER."""
     limit = NormalDist().inv_cdf(1 - alpha / (2 * rows))
     power = NormalDist().inv_cdf(POWER)
-    return exp((limit + power) * deviation / sqrt(repeats) * (1 + 1.6 / repeats + (4 + 20 / rows) / repeats**2))
+    correction = 1 + 1.6 / repeats + (4 + 20 / rows) / repeats**2  # fitted to simulated trials of normal noise
+    return exp((limit + power) * deviation / sqrt(repeats) * correction)
 
 
 def deviations(results: Path) -> Iterator[float]:
-    """The standard deviation of each compared row's log ratios of p50 in the latest trials of a folder.
+    """Yield the standard deviation of the log ratios of p50 of each compared row in the latest trials of a folder.
 
-    A record that is damaged, or that another version wrote, is left out.
+    Records that are damaged, or of another version, are left out.
     """
     paths: list[Path] = []
     with contextlib.suppress(OSError):
@@ -131,10 +169,12 @@ def deviations(results: Path) -> Iterator[float]:
 
 
 def _deviations_in(record: Record) -> Iterator[float]:
-    arms = {arm["label"]: arm["metrics"].get(ANNOUNCED, {}).get("by_repeat", {}) for arm in record["arms"]}
+    """Yield the standard deviation of the log ratios of p50 of each compared row of a trial."""
+    p50_by_repeat = {arm["label"]: arm["metrics"].get(ANNOUNCED, {}).get("by_repeat", {}) for arm in record["arms"]}
     for verdict in record["verdicts"]:
         if verdict["metric"] == ANNOUNCED and verdict["outcome"] != "not compared":
-            first, second = arms[verdict["first"]], arms[verdict["second"]]
-            logs = [log(first[repeat] / second[repeat]) for repeat in first.keys() & second.keys()]
-            if len(logs) >= 5:
-                yield stdev(logs)
+            first = p50_by_repeat[verdict["first"]]
+            second = p50_by_repeat[verdict["second"]]
+            log_ratios = [log(first[repeat] / second[repeat]) for repeat in first.keys() & second.keys()]
+            if len(log_ratios) >= LEAST_REPEATS_OF_DEVIATION:
+                yield stdev(log_ratios)

@@ -15,7 +15,7 @@ from sample_trials import plan, record_of
 
 from exchange.settings import RunSettings
 from exchange_simulation.experiments.pipeline.run_sources import find_runs
-from exchange_simulation.experiments.trials.execution import Progress, execute, to_do
+from exchange_simulation.experiments.trials.execution import Progress, execute, remaining_steps
 from exchange_simulation.experiments.trials.observations import observe
 from exchange_simulation.experiments.trials.plan import TrialPlan, read_plan, write_plan
 from exchange_simulation.experiments.trials.results import results
@@ -47,7 +47,7 @@ class Machine:
 
 def ran(trial: Path, machine: Machine, made: TrialPlan = MADE) -> list[str]:
     """The names of the steps in the order of their runs, without warm-ups."""
-    steps = to_do(trial, made)
+    steps = remaining_steps(trial, made)
     assert execute(trial, made, steps, machine, Progress(steps))
     return [name for name in machine.names if not name.startswith("00-")]
 
@@ -71,7 +71,7 @@ def test_a_noisy_run_is_made_again_at_the_end_of_its_repeat_and_set_aside(tmp_pa
     [aside] = arm["set_aside"]
     assert (tmp_path / aside["run"] / "run.json").exists()
     assert (aside["repeat"], aside["share_of_all_cpus"], arm["excluded"]) == (1, NOISY, [])
-    assert to_do(tmp_path, MADE) == []
+    assert remaining_steps(tmp_path, MADE) == []
 
 
 def test_spark_counts_the_runs_that_the_trial_counts(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_machine_that_is_never_quiet_ends_at_the_plan_s_cap_and_says_so(tmp_pa
     said = " ".join(found["caveats"])
     assert "2 runs set aside for noise: other work or steal took more than 5% of the processors beside each" in said
     assert "beside 4 of 4 runs, at most 20%; the plan's 2 extra runs were not enough" in said
-    assert to_do(tmp_path, MADE) == []
+    assert remaining_steps(tmp_path, MADE) == []
 
 
 def test_a_run_has_three_tries_and_the_quietest_counts(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_a_run_has_three_tries_and_the_quietest_counts(tmp_path: Path) -> None:
 def test_a_resumed_trial_keeps_its_rule_and_its_count(tmp_path: Path) -> None:
     write_plan(tmp_path, MADE)
     machine = Machine(after_warm_ups(NOISY, NOISY, NOISY))
-    steps = to_do(tmp_path, MADE)
+    steps = remaining_steps(tmp_path, MADE)
     execute(tmp_path, MADE, steps[:4], machine, Progress(steps))
     again = read_plan(tmp_path)
     assert again == MADE
@@ -154,7 +154,7 @@ def test_a_resumed_trial_keeps_its_rule_and_its_count(tmp_path: Path) -> None:
 
 def test_a_noisy_run_is_still_to_be_redone_after_an_interruption(tmp_path: Path) -> None:
     """Ctrl-C after the second run of the first repeat, of which the first was noisy."""
-    steps = to_do(tmp_path, MADE)
+    steps = remaining_steps(tmp_path, MADE)
     machine = Machine(after_warm_ups(NOISY))
 
     def measure(folder: Path, settings: RunSettings) -> dict[str, Any]:
@@ -165,7 +165,7 @@ def test_a_noisy_run_is_still_to_be_redone_after_an_interruption(tmp_path: Path)
 
     assert not execute(tmp_path, MADE, steps, measure, Progress(steps))
     first, _, *later = MADE.steps
-    assert [step for step in to_do(tmp_path, MADE) if step.repeat] == [first, *later]
+    assert [step for step in remaining_steps(tmp_path, MADE) if step.repeat] == [first, *later]
 
 
 @pytest.mark.parametrize("made", [plan(repeats=2), plan(repeats=2).with_redo(False)], ids=["older", "--keep-noisy"])
@@ -194,7 +194,7 @@ def test_a_failed_run_is_not_tried_again_for_noise(tmp_path: Path) -> None:
             (folder / "run.json").write_bytes(orjson.dumps(record))
         return record
 
-    steps = to_do(tmp_path, MADE)
+    steps = remaining_steps(tmp_path, MADE)
     assert execute(tmp_path, MADE, steps, measure, Progress(steps))
     assert calls == 7, "warm-ups, the plan, and one try that failed"
     assert len(observe(tmp_path, MADE)[MADE.steps[0].arm.label].runs) == 2, "the noisy run counts for want of another"
@@ -204,7 +204,7 @@ def test_the_plan_says_its_rule_and_each_run_that_is_set_aside_is_told(tmp_path:
     said = " ".join(" ".join(announcement(MADE, MADE.steps)).split())
     assert "made again: 3 tries at most, 2 extra runs in all (--keep-noisy: never)" in said
     console = Console(width=120, file=StringIO(), force_terminal=False)
-    steps = to_do(tmp_path, MADE)
+    steps = remaining_steps(tmp_path, MADE)
     (tmp_path / "trial").mkdir()
     execute(tmp_path / "trial", MADE, steps, Machine(after_warm_ups(NOISY)), Progress(steps, console))
     assert isinstance(console.file, StringIO)
@@ -226,7 +226,7 @@ def test_resumes_use_up_no_extra_run_by_their_warm_ups(tmp_path: Path) -> None:
     for done in range(1, 4):  # three interruptions, each after new warm-ups and one more run
         machine = Machine(repeat(QUIET))
         machine.started = 10 * done
-        steps = to_do(tmp_path, MADE)
+        steps = remaining_steps(tmp_path, MADE)
         execute(tmp_path, MADE, steps[:3], machine, Progress(steps))
     last = Machine(chain([QUIET, NOISY], repeat(QUIET)))
     last.started = 40

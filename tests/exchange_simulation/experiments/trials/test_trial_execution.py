@@ -16,7 +16,7 @@ from rich.console import Console
 from sample_trials import plan, put_all, record_of
 
 from exchange.settings import RunSettings
-from exchange_simulation.experiments.trials.execution import Progress, execute, to_do
+from exchange_simulation.experiments.trials.execution import Progress, execute, remaining_steps
 from exchange_simulation.experiments.trials.observations import observe
 from exchange_simulation.experiments.trials.plan import TrialPlan
 from exchange_simulation.launching.errors import UserError
@@ -45,7 +45,7 @@ class Scripted:
 
 
 def ran(trial: Path, measure: Scripted, made: TrialPlan = MADE) -> bool:
-    steps = to_do(trial, made)
+    steps = remaining_steps(trial, made)
     return execute(trial, made, steps, measure, Progress(steps))
 
 
@@ -69,7 +69,7 @@ def test_warm_ups_come_first_and_then_the_plan(tmp_path: Path) -> None:
     measure = Scripted()
     assert ran(tmp_path, measure)
     assert measure.names == [step.name for step in (*MADE.warm_ups, *MADE.steps)]
-    assert to_do(tmp_path, MADE) == []
+    assert remaining_steps(tmp_path, MADE) == []
 
 
 @pytest.mark.parametrize("ctrl_c", [press_ctrl_c, take_ctrl_c_as_a_run_does])
@@ -93,7 +93,7 @@ def test_a_run_that_cannot_start_is_recorded_and_run_again_later(tmp_path: Path)
     assert len(measure.names) == 8
     records = [orjson.loads(path.read_bytes()) for path in tmp_path.glob(f"{measure.names[3]}-*/run.json")]
     assert [(record["status"], record["reasons"]) for record in records] == [("partial", ["nobody listens"])]
-    assert [step.name for step in to_do(tmp_path, MADE)][-1:] == [measure.names[3]]
+    assert [step.name for step in remaining_steps(tmp_path, MADE)][-1:] == [measure.names[3]]
 
 
 def test_an_invalid_run_is_kept_beside_the_one_that_replaces_it(tmp_path: Path) -> None:
@@ -101,19 +101,19 @@ def test_an_invalid_run_is_kept_beside_the_one_that_replaces_it(tmp_path: Path) 
     assert ran(tmp_path, measure)
     assert ran(tmp_path, Scripted())
     assert len(list(tmp_path.glob(f"{measure.names[3]}-*"))) == 2
-    assert to_do(tmp_path, MADE) == []
+    assert remaining_steps(tmp_path, MADE) == []
 
 
 def test_a_saturated_run_is_done(tmp_path: Path) -> None:
     assert ran(tmp_path, Scripted(at=4, instead=lambda: {"status": "saturated"}))
-    assert to_do(tmp_path, MADE) == []
+    assert remaining_steps(tmp_path, MADE) == []
 
 
 def test_a_run_that_was_killed_before_its_record_is_run_again(tmp_path: Path) -> None:
     measure = Scripted()
     assert ran(tmp_path, measure)
     next(tmp_path.glob(f"{measure.names[5]}-*/run.json")).unlink()
-    assert [step.name for step in to_do(tmp_path, MADE)][-1:] == [measure.names[5]]
+    assert [step.name for step in remaining_steps(tmp_path, MADE)][-1:] == [measure.names[5]]
 
 
 def test_a_warm_up_that_cannot_start_ends_it_all(tmp_path: Path) -> None:
@@ -138,6 +138,6 @@ def test_a_trial_s_folder_is_looked_through_once(tmp_path: Path, monkeypatch: py
     looks: list[Path] = []
     iterdir = Path.iterdir
     monkeypatch.setattr(Path, "iterdir", lambda folder: looks.append(folder) or iterdir(folder))
-    assert to_do(tmp_path, MADE) == []
+    assert remaining_steps(tmp_path, MADE) == []
     assert [len(arm.runs) for arm in observe(tmp_path, MADE).values()] == [3, 3]
     assert looks == [tmp_path] * 2

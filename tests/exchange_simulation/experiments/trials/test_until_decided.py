@@ -33,7 +33,7 @@ def made(tmp_path: Path, factor: float) -> tuple[Path, dict[str, Any]]:
     planned = plan(repeats=8).with_looks(32)
     write_plan(folder, planned)
     announce = partial(trial._print, to_stderr=True)
-    return folder, trial._until_decided(folder, planned, measure, announce)[1]
+    return folder, trial._make_runs(folder, planned, measure, announce)[1]
 
 
 def test_decided_rows_end_a_trial_at_its_first_look(tmp_path: Path) -> None:
