@@ -219,6 +219,8 @@ class Transport:
     """One line for users, by scheme. The table of docs/transports.md has those of this repository."""
     one_process: frozenset[str] = frozenset()
     """Schemes that join only threads of one process."""
+    cautions: Mapping[str, str] = field(default_factory=dict)
+    """By scheme, the sentence that every page with its figures shows, for instance that there is no network."""
     variants: tuple[str, ...] = ()
     """Options that deserve a contract test of their own, as the query of a URL."""
     options: Mapping[str, tuple[str, ...] | WholeNumberOption] = field(default_factory=dict)
@@ -242,6 +244,12 @@ class Transport:
         nobody: a peer without the token uses other queues.
         """
         return self.places[scheme] == BROKER
+
+    def caution(self, scheme: str) -> str:
+        """The sentence that belongs beside figures over this scheme; empty if there is none."""
+        if scheme in self.one_process:
+            return "All components ran as threads of one process: not comparable with runs over a network."
+        return self.cautions.get(scheme, "")
 
     def takes(self, scheme: str) -> list[str]:
         """The names of the options that an address of the scheme may have."""

@@ -80,6 +80,15 @@ def has_broker(transport: str) -> bool:
         return False
 
 
+def caution_of(transport: str) -> str:
+    """The sentence that belongs beside figures over a scheme, or a URL; empty if there is none."""
+    scheme = scheme_of(transport)
+    try:
+        return transport_of(scheme).caution(scheme)
+    except (BadAddress, NotInstalled):
+        return ""
+
+
 def scheme_of(transport: str) -> str:
     """The scheme of a URL, or of the part of one that a user gave: `tcp`, `zeromq?calls=plain`."""
     return transport.partition("?")[0].partition("://")[0]

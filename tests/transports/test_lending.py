@@ -23,6 +23,8 @@ LENDERS = (
     "zeromq://{port}?topology=simplex",
     "tcp://{port}",
     "tcp://{port}?topology=simplex",
+    "shm://{path}",
+    "shm://{path}?pace=spin",
 )
 BROKERED = "amqp://{broker}"
 MANY = 3_000

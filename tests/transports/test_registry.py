@@ -22,7 +22,7 @@ WIRE = """
 from transports.declaration import Transport
 TRANSPORT = Transport(places={"wire": "port"}, listen=None, connect=None, over_tcp=frozenset({"wire"}))
 """
-OURS = ["amqp", "amqps", "memory", "nats", "tcp", "zeromq", "zeromq+inproc", "zeromq+ipc", "zeromq+tcp"]
+OURS = ["amqp", "amqps", "memory", "nats", "shm", "tcp", "zeromq", "zeromq+inproc", "zeromq+ipc", "zeromq+tcp"]
 
 
 def test_the_schemes_of_this_repository_are_found() -> None:

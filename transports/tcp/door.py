@@ -101,7 +101,7 @@ class Door:
         if time.monotonic_ns() > until_ns:
             last_chance = True
         try:
-            more = candidate.recv(len(self._expected[0]) - len(shown))
+            more = self._read(candidate, len(self._expected[0]) - len(shown))
             if not more:  # the newcomer has closed its end
                 last_chance = True
         except self._later:
@@ -117,6 +117,10 @@ class Door:
             self.refuse(candidate)
         else:
             self.candidates[candidate] = Candidate(shown, until_ns)
+
+    def _read(self, candidate: socket.socket, most: int) -> bytes:
+        """Read up to so many bytes of a newcomer's preamble. OSError if there are none, or none will come."""
+        return candidate.recv(most)
 
     def refuse(self, candidate: socket.socket) -> None:
         """Close a newcomer's connection, and count the newcomer as turned away."""

@@ -13,6 +13,7 @@ from exchange_simulation.reports.formats.estimates import median_text
 from exchange_simulation.reports.formats.few_orders import has_enough_orders, max_of
 from exchange_simulation.reports.formats.numbers import rate_text
 from exchange_simulation.reports.formats.times import date_and_time
+from transports.registry import caution_of, scheme_of
 
 
 def title(record: Record) -> str:
@@ -47,7 +48,15 @@ def circumstances(record: Record) -> list[str]:
     sentences.append("A ratio is taken within each repeat, between runs close in time.")
     sentences.append(how_tested(record))
     sentences.append(sureness(record))
+    sentences.extend(cautions(record))
     return sentences
+
+
+def cautions(record: Record) -> list[str]:
+    """Return the sentences that belong beside the figures of single transports, each with the transport's scheme."""
+    schemes = unique(scheme_of(arm["settings"]["transport"]) for arm in record["arms"])
+    cautions_by_scheme = {scheme: caution_of(scheme) for scheme in schemes}
+    return [f"{scheme}: {caution}" for scheme, caution in cautions_by_scheme.items() if caution]
 
 
 def how_tested(record: Record) -> str:

@@ -13,9 +13,8 @@ from exchange_simulation.reports.formats.settings import setting_text
 from exchange_simulation.reports.formats.times import date_and_time, time_in_words
 from exchange_simulation.reports.run.run_folder import is_scheduled, mean_cores
 from transports.base import TransportError
-from transports.registry import scheme_of, transport_of
+from transports.registry import caution_of, scheme_of, transport_of
 
-ONE_PROCESS = ("memory", "zeromq+inproc")
 MEANINGS = {
     "complete": "all orders were sent, and counts, checksums and read-backs agree.",
     "partial": "the run ended early; what was measured until then is shown.",
@@ -152,7 +151,7 @@ def circumstances(run: Record) -> list[str]:
         _origin(settings),
         _nagle(run),
         _sizes(run),
-        _one_process(settings),
+        caution_of(_scheme(settings)),
         _noise(run),
     ]
     return [sentence for sentence in sentences if sentence]
@@ -185,12 +184,6 @@ def _nagle(run: Record) -> str:
 def _sizes(run: Record) -> str:
     mean = run.get("mean_message_bytes")
     return f"Weighted average message size: {mean:.3g} bytes, of orders and answers." if is_number(mean) else ""
-
-
-def _one_process(settings: Record) -> str:
-    if _scheme(settings) not in ONE_PROCESS:
-        return ""
-    return "All components ran as threads of one process: not comparable with runs over a network."
 
 
 def _noise(run: Record) -> str:

@@ -86,6 +86,8 @@ def test_a_rate_that_is_none_is_refused_with_what_is_allowed(rate: str, tmp_path
         (["--sync", "always"], "--sync is always; allowed is batch, unless a journal is kept, by recover or journal"),
         (["--network", "moon"], "there are local, veth, gige, wan1, wan10"),
         (["--network", "veth", "--transport", "memory"], "memory cannot be there"),
+        (["--network", "veth", "--transport", "shm"], "shm cannot be there"),
+        (["--transport", "shm://otherhost/tmp/x"], "shm joins processes of one host"),
         (["--network", "veth", "--transport", "tcp://127.0.0.1:7000"], "by name alone"),
     ],
 )

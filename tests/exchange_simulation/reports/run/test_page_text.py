@@ -85,6 +85,11 @@ def test_threads_of_one_process_are_labelled_and_claim_nothing_of_tcp(transport:
     assert words == "All components ran as threads of one process: not comparable with runs over a network."
 
 
+def test_shared_memory_is_labelled_as_no_network() -> None:
+    words = " ".join(circumstances({"settings": {"transport": "shm?pace=spin"}}))
+    assert words.startswith("There is no network: the components shared memory of one host.")
+
+
 def test_nagle_is_named_where_it_was_on(tmp_path: Path) -> None:
     folder = SyntheticRun(seconds=1, broker=True).write(tmp_path / "run")
     assert "TCP_NODELAY at every end, except at: broker (Nagle's algorithm)." in words_of(page_of(folder))
