@@ -15,6 +15,8 @@ SETTINGS = {
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     # A batch of 10,000 long rows would take some 50 MB, for which buffers grow and are copied again and again.
     "spark.sql.execution.arrow.maxBytesPerBatch": "4m",
+    # Spark's own form of a time, INT96, is one that others read as nanoseconds, or not at all.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # A table is one file and needs no marker beside it; version 2 saves a rename, and we rename ourselves.
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 from pyspark.sql import DataFrame
@@ -22,6 +21,7 @@ from exchange_simulation.reports.formats.numbers import ABSENT
 from exchange_simulation.reports.tables import TableColumn, plain_table, terminal
 from spark.dataset.bars import STRETCHES, create_partial_bars
 from spark.dataset.folder import ServedFolder, dataset_folder
+from spark.dataset.row_stream import row_stream
 from spark.dataset.views import create_views, query
 from spark.errors import BadQueryError
 from spark.sessions.connect import is_connect
@@ -34,7 +34,8 @@ NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 """How the names of Spark's numbers begin."""
 NAMING_NUMBERS = ("instrument", "start_s", "second")
 """Columns of numbers that name a row, as columns of words do."""
-Output = Callable[[DataFrame], None]
+Output = Callable[[DataFrame, str], None]
+"""Writes all rows of a query; the text is the master that answers it."""
 
 
 SAMPLES = """
@@ -94,7 +95,7 @@ def sql(
         if bars_ns is not None and not STRETCHES.keys().isdisjoint(views):
             create_partial_bars(spark, folder, views, bars_ns)
         with users_mistake(BadQueryError):
-            output(query(spark, statement))
+            output(query(spark, statement), master)
     return 0
 
 
@@ -117,7 +118,7 @@ def _check_names(rows: DataFrame) -> None:
         raise UserError(f"two columns are called {twice[0]}: name one of them with AS, or use --csv")
 
 
-def to_terminal(rows: DataFrame) -> None:
+def to_terminal(rows: DataFrame, _master: str) -> None:
     """Print the first rows as a table, and say if there are more. Rows of one run name it once, above the table."""
     _check_names(rows)
     first = rows.limit(MOST_ROWS + 1).toArrow().to_pylist()
@@ -167,35 +168,41 @@ def _cell(value: Any) -> str:
     return str(value)
 
 
-def to_csv(rows: DataFrame) -> None:
+def to_csv(rows: DataFrame, master: str) -> None:
     """Write all rows to stdout, with a line of names first. UserError if a column is no single value."""
     lists = [name for name, kind in rows.dtypes if kind.startswith(("array", "struct", "map"))]
     if lists:
         raise UserError(
             f"column {lists[0]} is no single value, which CSV cannot hold: use --json, or explode({lists[0]})"
         )
-    pyarrow.csv.write_csv(rows.toArrow(), sys.stdout.buffer)
+    with row_stream(rows, master) as stream, pyarrow.csv.CSVWriter(sys.stdout.buffer, stream.schema) as out:
+        for batch in stream.batches:
+            out.write_batch(batch)
 
 
-def to_json(rows: DataFrame) -> None:
+def to_json(rows: DataFrame, master: str) -> None:
     """Write all rows to stdout, an object a line."""
     _check_names(rows)
-    for batch in rows.toArrow().to_batches():
-        for row in batch.to_pylist():
-            click.echo(json.dumps(row, default=str))
+    with row_stream(rows, master) as stream:
+        for batch in stream.batches:
+            for row in batch.to_pylist():
+                click.echo(json.dumps(row, default=str))
 
 
 def to_parquet(file: Path) -> Output:
     """Return an output that writes all rows to this file, which appears whole. UserError if it cannot be written."""
 
-    def write(rows: DataFrame) -> None:
-        table: pa.Table = rows.toArrow()
-        try:
-            with whole_file(file) as out:
-                pyarrow.parquet.write_table(table, out)
-        except OSError as error:
-            raise UserError(f"--parquet {file} cannot be written: {error.strerror or error}") from error
-        click.echo(f"{file}: {counted(table.num_rows, 'rows')}")
+    def write(rows: DataFrame, master: str) -> None:
+        written = 0
+        with row_stream(rows, master) as stream:
+            try:
+                with whole_file(file) as out, pyarrow.parquet.ParquetWriter(out, stream.schema) as parquet:
+                    for batch in stream.batches:
+                        parquet.write_batch(batch)
+                        written += batch.num_rows
+            except OSError as error:
+                raise UserError(f"--parquet {file} cannot be written: {error.strerror or error}") from error
+        click.echo(f"{file}: {counted(written, 'rows')}")
 
     return write
 

@@ -190,7 +190,8 @@ def test_samples_stand_beside_the_times_of_all_orders(events: Path, typed: Typed
     base = duckdb.connect()
     for table in ("sample", "summary"):
         base.sql(f"create view {table} as select * from '{events}/tables/{table}/**/*.parquet'")
-    pd.testing.assert_frame_equal(pd.DataFrame(rows), base.sql(SAMPLES).df(), check_dtype=False)
+    by_duckdb = base.sql(SAMPLES).df()
+    pd.testing.assert_frame_equal(pd.DataFrame(rows).astype(by_duckdb.dtypes.to_dict()), by_duckdb)
     first = next(row for row in rows if (row["run"], row["clock"]) == ("run-1", "due"))
     assert first["samples"] == 4
     assert first["sampled_p50_us"] == first["sampled_mean_us"] == 0.25  # samples with a due time have 250 ns each

@@ -114,3 +114,30 @@ def test_one_statement_and_one_output_are_asked_for(typed: Typed, words: list[st
     done = typed("sql", *words)
     assert done.exit_code == 2
     assert message in done.stderr
+
+
+def test_exports_hold_more_rows_than_the_driver_could(dataset: Dataset, typed: Typed, tmp_path: Path) -> None:
+    """Each of the 400,000 rows has 4 KB of text: 1.6 GB, where Spark's driver has 1 GB."""
+    statement = "select id, repeat(uuid(), 110) as text from range(400000)"
+    where = ("--tables", dataset.folder.url)
+    done = typed("sql", statement, "--parquet", tmp_path / "rows.parquet", *where)
+    assert done.exit_code == 0, done.output
+    assert "400,000 rows" in done.stdout
+    assert pq.read_table(tmp_path / "rows.parquet", columns=["id"])["id"].to_pylist() == list(range(400_000))
+    assert list(tmp_path.glob(".*")) == []
+
+
+@pytest.mark.parametrize("output", ["--csv", "--json"])
+def test_rows_keep_their_order_and_their_types_in_exports(dataset: Dataset, typed: Typed, output: str) -> None:
+    statement = (
+        "select id, id / 4 as share, timestamp_seconds(id) as at, null as nothing from range(50000) order by id desc"
+    )
+    done = typed("sql", statement, output, "--tables", dataset.folder.url)
+    lines = done.stdout.splitlines()
+    if output == "--json":
+        rows = list(map(json.loads, lines))
+        assert rows[0] == {"id": 49_999, "share": 12_499.75, "at": "1970-01-01 13:53:19+00:00", "nothing": None}
+    else:
+        rows = list(csv.DictReader(io.StringIO(done.stdout)))
+        assert rows[0] == {"id": "49999", "share": "12499.75", "at": "1970-01-01 13:53:19.000000Z", "nothing": ""}
+    assert [int(row["id"]) for row in rows] == list(range(49_999, -1, -1))
