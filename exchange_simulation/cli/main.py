@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from exchange_simulation.cli.standard_output import go_on_without_output, standard_output
+from exchange_simulation.launching.interrupts import BY_SIGNAL, ended_as_by_ctrl_c, interruption_noted
 
 SECTIONS = {
     "Measure": {
@@ -51,6 +52,9 @@ COMMANDS = tuple(name for section in SECTIONS.values() for name in section)
 LEAVE_A_RECORD = frozenset((*SECTIONS["Measure"], *SECTIONS["Compare"])) - {"match"}
 """Subcommands that are worth finishing when nobody reads their output any more."""
 
+COMPONENTS = frozenset(("gateway", "engine", "reporter"))
+"""Subcommands that handle signals in their loop; before it, SIGINT waits for a moment in which nothing is imported."""
+
 OPEN_TO_OTHERS = {"spark", "tape", "match"}
 """Subcommands whose files may be for others too: those of a cluster, and those that a user names."""
 PRIVATE_UMASK = 0o077
@@ -82,6 +86,23 @@ class Subcommands(LoadingGroup):
             return super().main(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
+        """Run the subcommand; if a signal ended it, the exit code is the signal's: 130 after Ctrl-C."""
+        try:
+            return self._invoke(ctx)
+        except KeyboardInterrupt as error:
+            click.echo("interrupted", err=True)
+            raise SystemExit(_exit_code(ctx, otherwise=BY_SIGNAL + signal.SIGINT)) from error
+        except SystemExit as error:
+            if _is_interrupted(ctx):
+                raise SystemExit(_exit_code(ctx, otherwise=1)) from error
+            raise
+        except click.ClickException as error:
+            if not _is_interrupted(ctx):
+                raise
+            error.show()
+            raise SystemExit(_exit_code(ctx, otherwise=1)) from error
+
+    def _invoke(self, ctx: click.Context) -> Any:
         """Run the subcommand; a library that was left out is named, with the command that installs it."""
         try:
             return super().invoke(ctx)
@@ -113,6 +134,16 @@ class Subcommands(LoadingGroup):
                 formatter.write_dl([(f"{name:<{width}}", about) for name, about in commands.items()])
 
 
+def _is_interrupted(ctx: click.Context) -> bool:
+    """True if a signal asked the command to end, and the command has not ended in the ordinary way by it."""
+    return ctx.obj is not None and ctx.obj.came
+
+
+def _exit_code(ctx: click.Context, otherwise: int) -> int:
+    """Return the exit code of the signal that ended the command; `otherwise` if none did."""
+    return ctx.obj.exit_code(otherwise) if ctx.obj is not None else otherwise
+
+
 @click.group(cls=Subcommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="exchange-simulation", prog_name="exchange")
 @click.pass_context
@@ -122,6 +153,10 @@ def main(ctx: click.Context) -> None:
     Start with: exchange run
     """
     _wait_for_children()
+    if ctx.invoked_subcommand in COMPONENTS:
+        ctx.obj = ctx.with_resource(interruption_noted(numbers=(signal.SIGINT,)))
+    else:
+        ctx.obj = ctx.with_resource(ended_as_by_ctrl_c())
     if ctx.invoked_subcommand in LEAVE_A_RECORD:
         go_on_without_output()
     if ctx.invoked_subcommand not in OPEN_TO_OTHERS:

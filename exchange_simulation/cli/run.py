@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exchange.settings import RunSettings
+from exchange.words import printable
 from exchange_simulation.cli.command import Command
 from exchange_simulation.launching.errors import UserError, left_out
 from exchange_simulation.launching.options import json_option, options_of, spark_option
@@ -97,14 +98,14 @@ def run(
     Returns the run's exit code. UserError if the run could not start.
     """
     from exchange_simulation.launching.files import new_run_folder, run_name
-    from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
+    from exchange_simulation.launching.interrupts import interruption_noted
     from exchange_simulation.launching.record.begun import left_unfinished
     from exchange_simulation.launching.record.record import exit_code
     from exchange_simulation.launching.run import NotRecorded, measured_run
 
     check(settings)
     progress_of = _progress_view(settings, live, live_spark)
-    with ended_as_by_ctrl_c():
+    with interruption_noted() as interruption:
         folder = new_run_folder(Path(results), name or run_name(settings))
         unfinished = list(left_unfinished(Path(results)))
         if unfinished:
@@ -120,23 +121,23 @@ def run(
         if with_events:
             with left_out("events"):
                 _write_events(folder, as_json)
-        _follow_up(folder, measured, with_page, with_spark, as_json)
+        if with_page:
+            with left_out("page"):
+                _write_page(folder, measured, as_json)
+    if with_spark and not interruption.came:
+        with left_out("tables"):
+            _make_tables(folder, measured.record, as_json)
     return exit_code(measured.record)
 
 
-def _follow_up(folder: Path, measured: MeasuredRun, with_page: bool, with_spark: bool, as_json: bool) -> None:
-    """Write the page, and let Spark make its tables. Either is left out, with a message, if its library is missing."""
-    if with_page:
-        with left_out("page"):
-            # Imported after the run, since the import takes half a second.
-            from exchange_simulation.reports.run.page import write_page
-            from exchange_simulation.reports.run.run_folder import read_run_folder
+def _write_page(folder: Path, measured: MeasuredRun, as_json: bool) -> None:
+    """Write the page and print its path."""
+    # Imported after the run, since the import takes half a second.
+    from exchange_simulation.reports.run.page import write_page
+    from exchange_simulation.reports.run.run_folder import read_run_folder
 
-            page = write_page(folder, read_run_folder(folder, measured.spool))
-            click.echo(f"page: {page}", err=as_json)
-    if with_spark:
-        with left_out("tables"):
-            _make_tables(folder, measured.record, as_json)
+    page = write_page(folder, read_run_folder(folder, measured.spool))
+    click.echo(f"page: {printable(str(page))}", err=as_json)
 
 
 def check(settings: RunSettings) -> None:
@@ -196,12 +197,15 @@ def _make_tables(folder: Path, record: dict[str, Any], quiet: bool) -> None:
     if record["status"] == "partial":
         click.echo(f"no tables of a partial run; make them with: exchange report {folder} --spark", err=True)
         return
+    from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
     from exchange_simulation.reports.run.spark_tables import make_tables
 
-    if make_tables(folder, quiet) and not quiet:
-        from exchange_simulation.reports.run.samples_table import show_samples
+    with ended_as_by_ctrl_c() as interruption:
+        if make_tables(folder, quiet) and not quiet:
+            from exchange_simulation.reports.run.samples_table import show_samples
 
-        show_samples(folder, record)
+            show_samples(folder, record)
+        interruption.forget()
 
 
 def _write_events(folder: Path, quiet: bool) -> None:

@@ -1,4 +1,4 @@
-"""Standard output whose reader leaves, or whose disk is full."""
+"""Standard output and error whose reader leaves, whose terminal is closed, or whose disk is full."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 STDOUT = 1
+STDERR = 2
 
 
 class StandardOutput(io.FileIO):
@@ -32,9 +33,7 @@ class StandardOutput(io.FileIO):
         try:
             return super().write(data)
         except OSError as error:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, STDOUT)
-            os.close(nowhere)
+            _lead_nowhere(STDOUT)
             if error.errno == errno.EPIPE:
                 if not self.goes_on:
                     raise
@@ -46,26 +45,54 @@ class StandardOutput(io.FileIO):
             return memoryview(data).nbytes
 
 
+class StandardError(io.FileIO):
+    """Standard error that every command outlives: messages that cannot be written go nowhere."""
+
+    def __init__(self) -> None:
+        super().__init__(STDERR, "w", closefd=False)
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError:
+            _lead_nowhere(STDERR)
+            return memoryview(data).nbytes
+
+
+def _lead_nowhere(descriptor: int) -> None:
+    """Let what is written to the descriptor from now on go nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)
+
+
 @contextlib.contextmanager
 def standard_output() -> Iterator[None]:
-    """Inside, this process's standard output is a StandardOutput, unless something else took its place."""
-    before = sys.stdout
-    if before is None or before is not sys.__stdout__ or not isinstance(before, io.TextIOWrapper):
-        yield
-        return
-    before.flush()
-    sys.stdout = io.TextIOWrapper(
-        io.BufferedWriter(StandardOutput()),
-        encoding=before.encoding,
-        errors=before.errors,
-        line_buffering=before.line_buffering,
-    )
+    """Inside, standard output and error survive what they lead to, unless something else took their place."""
+    stdout = sys.stdout
+    stderr = sys.stderr
+    if isinstance(stdout, io.TextIOWrapper) and stdout is sys.__stdout__:
+        stdout.flush()
+        sys.stdout = _text_into(StandardOutput(), stdout)
+    if isinstance(stderr, io.TextIOWrapper) and stderr is sys.__stderr__:
+        stderr.flush()
+        sys.stderr = _text_into(StandardError(), stderr)
     try:
         yield
     finally:
-        with contextlib.suppress(OSError, click.ClickException):
-            sys.stdout.flush()
-        sys.stdout = before
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                with contextlib.suppress(OSError, ValueError, click.ClickException):
+                    stream.flush()
+        sys.stdout = stdout
+        sys.stderr = stderr
+
+
+def _text_into(raw: io.FileIO, like: io.TextIOWrapper) -> io.TextIOWrapper:
+    """Return a text stream into `raw` that encodes and buffers as `like` does."""
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw), encoding=like.encoding, errors=like.errors, line_buffering=like.line_buffering
+    )
 
 
 def go_on_without_output() -> None:

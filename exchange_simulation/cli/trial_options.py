@@ -132,7 +132,7 @@ def follow_up(trial: Trial, no_spark: bool, as_json: bool) -> int:
         from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
         from exchange_simulation.reports.run.spark_tables import hand_over
 
-        with left_out("tables"), ended_as_by_ctrl_c():
+        with left_out("tables"), ended_as_by_ctrl_c() as interruption:
             hand_over(
                 trial.folder,
                 "exchange_simulation.experiments.pipeline.jobs:ingest_trial",
@@ -140,6 +140,7 @@ def follow_up(trial: Trial, no_spark: bool, as_json: bool) -> int:
                 f"exchange spark ingest {trial.folder.parent}",
                 quiet=as_json,
             )
+            interruption.forget()
     return trial.exit_code
 
 

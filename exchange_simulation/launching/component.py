@@ -11,7 +11,6 @@ import contextlib
 import gc
 import os
 import select
-import signal
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -23,11 +22,12 @@ import orjson
 from exchange.results import EngineResult, GatewayResult, ReporterResult
 from exchange.session import Disagreement
 from exchange_simulation.launching.errors import UserError, sentence
-from exchange_simulation.launching.interrupts import on_signals
+from exchange_simulation.launching.interrupts import ENDING_SIGNALS, interruptible, on_signals, raise_if_interrupted
 from exchange_simulation.launching.priority import going_first, wake_on_time
 from transports.base import BadAddress, CannotListen, TransportError
 
 STDIN = 0
+INTERRUPTED_BEFORE_START = "interrupted before the start"
 
 
 class Service(Protocol):
@@ -63,7 +63,7 @@ class Events:
     """Events of one component: JSON lines for a launcher, or sentences for a person."""
 
     def __init__(self, role: str, launched: bool) -> None:
-        self._role = role
+        self.role = role
         self.launched = launched
         self.known: dict[str, Any] = {}
         """The facts that the launcher has about the process whose place this one takes."""
@@ -93,7 +93,8 @@ class Events:
     def _take_line(self) -> bool:
         """Wait for a line. False where the launcher is gone."""
         while b"\n" not in self._unread:
-            chunk = os.read(STDIN, 1 << 16)
+            with interruptible():
+                chunk = os.read(STDIN, 1 << 16)
             if not chunk:
                 return False
             self._unread += chunk
@@ -109,7 +110,7 @@ class Events:
             self._out.write(orjson.dumps({"event": event, **facts}) + b"\n")
             self._out.flush()
         elif sentence:
-            click.echo(f"{self._role}: {sentence}", err=True)
+            click.echo(f"{self.role}: {sentence}", err=True)
 
     def ready(self, url: str) -> None:
         self.say("ready", f"ready at {url}", url=url)
@@ -146,6 +147,10 @@ def serve(
             result = _run(events, open_service, cpu, priority)
     except (TransportError, Disagreement, OSError, UserError) as error:
         _give_up(events, error)
+    except KeyboardInterrupt as error:
+        click.echo(f"{events.role}: {INTERRUPTED_BEFORE_START}", err=True)
+        events.error(INTERRUPTED_BEFORE_START, exit_code=1)
+        raise SystemExit(1) from error
     if result is None:
         events.say("not needed", "the other engine ended the session")
     else:
@@ -155,15 +160,18 @@ def serve(
 
 def _run(events: Events, open_service: Callable[[], tuple[Service, str]], cpu: int | None, priority: str) -> Any:
     events.alone_on_stdout()
+    raise_if_interrupted()
     if cpu is not None:
         stay_on(cpu)
-    with going_first(priority):  # so do the threads that a transport starts
-        service, url = open_service()
-    service.warm()
+    with interruptible():
+        with going_first(priority):  # so do the threads that a transport starts
+            service, url = open_service()
+        service.warm()
     settle_down()
     events.ready(url)
     events.await_start()
-    on_signals((signal.SIGTERM, signal.SIGINT, signal.SIGHUP), lambda *_: service.stop("interrupted"))
+    on_signals(ENDING_SIGNALS, lambda *_: service.stop("interrupted"))
+    raise_if_interrupted()
     with going_first(priority):
         result = service.run()
     service.close()

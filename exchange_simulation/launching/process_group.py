@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -85,6 +85,7 @@ class ProcessGroup:
             self._scheduled(),
             log.open("ab") if log else contextlib.nullcontext() as stderr,
             signals_deferred(),
+            _sigint_blocked(),
         ):
             self.children[name] = subprocess.Popen(
                 [*prefix, *exchange_command(*arguments)],
@@ -132,6 +133,19 @@ class ProcessGroup:
         _send(self._watchdog, b"done")
         self._watchdog.communicate()
         shutil.rmtree(self.folder, ignore_errors=True)  # in case the watchdog was killed
+
+
+@contextlib.contextmanager
+def _sigint_blocked() -> Iterator[None]:
+    """Let a process that is started inside begin with SIGINT blocked: it waits until the process can handle it.
+
+    cli/start.py unblocks it. Otherwise Python would print a traceback of the module that it imports.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _send(child: subprocess.Popen[bytes], line: bytes) -> None:

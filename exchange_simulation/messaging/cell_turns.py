@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from exchange.json_records import Record
+from exchange_simulation.launching.interrupts import raise_if_interrupted
 from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.record.noise import noise_words
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
@@ -55,6 +56,7 @@ def measure_in_turns(
 ) -> str | None:
     """Measure every cell once, then every cell again, since a machine's speed drifts; returns why it ended early.
 
+    KeyboardInterrupt once a signal asked for an end.
     Measurements beside which others used the machine are made again at the end of their repeat, as the rule says.
     """
     steps = steps_of(measurements.cells, repeats)
@@ -62,6 +64,7 @@ def measure_in_turns(
     planned = len(steps)
     began_s = time.monotonic()
     for done, step in enumerate(redos.in_turn(steps), 1):
+        raise_if_interrupted()
         cell, record = _long_enough(benchmark, measurements.cells[step.place], setup)
         measurements.cells[step.place] = cell
         measurements.tries[step.place].append({"repeat": step.repeat, **record})

@@ -13,6 +13,7 @@ from typing import Any
 from exchange.json_records import Record
 from exchange.measurements import LogBuckets
 from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.interrupts import interruptible
 from exchange_simulation.launching.long_waits import said_if_long
 from exchange_simulation.launching.record.noise import NoiseMeter
 from exchange_simulation.launching.record.status import sockets_differ
@@ -168,7 +169,9 @@ class Launcher:
     def _hear(self, names: set[str], longest_s: float) -> dict[str, tuple[Any, ...]]:
         """Read a message from each role that sent one. RoleLost if a role is gone; UserError if one cannot begin."""
         pipes: dict[Any, str] = {self._members[name].pipe: name for name in names}
-        return {pipes[pipe]: self._word(pipes[pipe], pipe) for pipe in wait(list(pipes), max(longest_s, 0))}
+        with interruptible():
+            readable = wait(list(pipes), max(longest_s, 0))
+        return {pipes[pipe]: self._word(pipes[pipe], pipe) for pipe in readable}
 
     def _word(self, name: str, pipe: Any) -> tuple[Any, ...]:
         try:

@@ -14,7 +14,7 @@ from exchange.json_records import Record
 from exchange.unique import unique
 from exchange_simulation.launching.errors import UserError, left_out, sentence
 from exchange_simulation.launching.files import dated_name
-from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
+from exchange_simulation.launching.interrupts import interruption_noted
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.transport_settings import check_some_have
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
@@ -81,7 +81,7 @@ def _measured(
 ) -> MeasuredBenchmark:
     """Measure and write the record as it grows, then its page."""
     name = name or dated_name(benchmark_name)
-    with ended_as_by_ctrl_c():
+    with interruption_noted():
         folder = ResultsFolder(Path(results), name)
         try:
             with Brokers() as brokers:

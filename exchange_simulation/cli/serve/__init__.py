@@ -35,7 +35,7 @@ def command(results: str, port: int) -> None:
     folder = Path(results)
     folders(folder)  # an error now is better than a page that says it
     with (
-        ended_as_by_ctrl_c(),
+        ended_as_by_ctrl_c() as interruption,
         ProcessGroup() as group,
         contextlib.closing(Runs(folder, group)) as runs,
         contextlib.ExitStack() as opened,
@@ -47,4 +47,5 @@ def command(results: str, port: int) -> None:
         try:
             server.run()
         except KeyboardInterrupt:
+            interruption.forget()
             click.echo("ended", err=True)

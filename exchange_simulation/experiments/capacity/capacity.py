@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
@@ -15,10 +14,9 @@ from exchange.json_records import SCHEMA, Record
 from exchange.load_axis import LoadAxis
 from exchange_simulation.experiments.capacity.curve import ProbeOutcome
 from exchange_simulation.experiments.capacity.search import CapacitySearch, SearchSettings
-from exchange_simulation.experiments.trials.execution import CtrlC
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import new_run_folder, write_json
-from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
+from exchange_simulation.launching.interrupts import interruption_noted, pause
 from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.record.machine import host_facts, now, versions
 from exchange_simulation.launching.record.noise import noise_words
@@ -125,7 +123,7 @@ class Prober:
         UserError if the probe cannot be made; KeyboardInterrupt if Ctrl-C ended it early.
         """
         if self._begun_probes:
-            time.sleep(self.pause_s)
+            pause(self.pause_s)
         self._begun_probes += 1
         folder = new_run_folder(self.folder, f"{self._begun_probes:03}-{value:.0f}")
         probe = self._unless_interrupted(lambda: self.load.probe(folder, value))
@@ -216,20 +214,20 @@ def measured_capacity(load: SearchedLoad, search_settings: SearchSettings, folde
     new_run_folder(folder.parent, folder.name)
     rule = RedoRule.of_plan(search_settings.most_probes) if search_settings.redo_noisy else None
     capacity_record = CapacityRecord(folder, load, rule)
-    with ended_as_by_ctrl_c(), CtrlC.noted() as ctrl_c:
+    with interruption_noted() as interruption:
         prober = Prober(
             folder=folder,
             load=load,
             pause_s=search_settings.pause_s,
             rule=rule,
             on_probe=lambda: None,
-            is_interrupted=lambda: ctrl_c.pressed,
+            is_interrupted=lambda: interruption.came,
         )
         search = CapacitySearch(prober.probe, prober.ceiling, lowest_value, search_settings, load.axis)
         prober.on_probe = lambda: capacity_record.write(prober, search, is_over=False)
         _run(search, prober)
-    record = capacity_record.write(prober, search, is_over=True)
-    return MeasuredCapacity(record, write_page(folder, record), is_complete=not search.stopped)
+        record = capacity_record.write(prober, search, is_over=True)
+        return MeasuredCapacity(record, write_page(folder, record), is_complete=not search.stopped)
 
 
 def _run(search: CapacitySearch, prober: Prober) -> None:

@@ -17,7 +17,7 @@ from exchange_simulation.experiments.faults.injection import FAULTS
 from exchange_simulation.experiments.faults.load import FaultLoad
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import dated_name, new_run_folder, write_json
-from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
+from exchange_simulation.launching.interrupts import interruptible, interruption_noted
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.notices import has_listener, say
 from exchange_simulation.launching.record.machine import host_facts, now, versions
@@ -131,9 +131,11 @@ def run_matrix(plan: FaultPlan, results: str, name: str | None, as_json: bool) -
     """Run every cell in a new folder, and show the result. Returns the exit code: 1 if the matrix fails."""
     folder = new_run_folder(Path(results), name or dated_name("faults"))
     say(f"{counted(len(plan.cells), 'runs')}, about {max(1, plan.expected_s / 60):.0f} min")
-    record = _measured(plan, folder)
+    with interruption_noted():
+        record = _measured(plan, folder)
+        page = write_page(folder, record)
     shown = partial(show, record, in_full=not has_listener())
-    print_measured(record, as_json, shown, write_page(folder, record))
+    print_measured(record, as_json, shown, page)
     return 1 if fails(record) else 0
 
 
@@ -157,10 +159,11 @@ def _measured(plan: FaultPlan, folder: Path) -> dict[str, Any]:
         write_json(folder / FILE, record)
         return record
 
-    with ended_as_by_ctrl_c(), Brokers(takes_standing=False) as brokers:
+    with Brokers(takes_standing=False) as brokers:
         try:
             for cell in plan.cells:
-                entry = _entry(cell, plan, folder, brokers)
+                with interruptible():
+                    entry = _entry(cell, plan, folder, brokers)
                 entries.append(entry)
                 place = f"{len(entries):>3} of {len(plan.cells)}"
                 say(f"{place}  {cell.fault.name} over {cell.over}: {_in_short(entry)}")

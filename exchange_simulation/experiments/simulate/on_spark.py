@@ -38,7 +38,7 @@ from exchange_simulation.experiments.simulate.parts import (
     sorted_rows,
 )
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.interrupts import beside, ended_as_by_ctrl_c
+from exchange_simulation.launching.interrupts import beside, signals_handled_by
 from spark.dataset.folder import DatasetFolder, dataset_folder
 from spark.dataset.replacing import refuse_older
 from spark.errors import DatasetUnreadableError, SparkError, SparkUnavailableError
@@ -143,7 +143,9 @@ def _move_into_tables(spark: SparkSession, folder: DatasetFolder, events: Wanted
 def _cancelled_by_signals() -> contextlib.AbstractContextManager[None]:
     """Let signals call pyspark's handler, which cancels the job. Otherwise a signal takes effect at the job's end."""
     handler = signal.getsignal(signal.SIGINT)
-    return ended_as_by_ctrl_c(handler) if callable(handler) else contextlib.nullcontext()
+    if not callable(handler):
+        return contextlib.nullcontext()
+    return signals_handled_by((signal.SIGTERM, signal.SIGHUP), handler)
 
 
 def _counting_parts(spark: SparkSession, on_parts: OnParts) -> contextlib.AbstractContextManager[None]:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import signal
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from types import FrameType
 
 from rich import progress
 from rich.console import Console
@@ -21,7 +18,7 @@ from exchange_simulation.experiments.trials.observations import attempts, is_val
 from exchange_simulation.experiments.trials.plan import WARM_UP, TrialPlan, TrialStep, run_s
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import write_json
-from exchange_simulation.launching.interrupts import signals_handled_by
+from exchange_simulation.launching.interrupts import interruption_noted, pause
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.notices import has_listener, say
 from exchange_simulation.launching.record.noise import noise_words
@@ -31,7 +28,6 @@ from exchange_simulation.reports.progress import progress_bar
 from exchange_simulation.reports.run.page import write_page
 from exchange_simulation.reports.run.run_folder import read_run_folder
 
-LIKE_CTRL_C = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ONE_LINE_UP = Control((ControlType.CURSOR_UP, 1), ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2))
 Measure = Callable[[Path, RunSettings], Record]
 """Makes a run in a folder and returns run.json's content. UserError if the run cannot start."""
@@ -78,18 +74,18 @@ def execute(trial: Path, plan: TrialPlan, steps: list[TrialStep], measure: Measu
     UserError if a warm-up cannot start.
     """
     redos: Redos[TrialStep] = Redos(plan.redo, _valid_attempts(trial))
-    with CtrlC.noted() as ctrl_c:
+    with interruption_noted() as interruption:
         for number, step in enumerate(redos.in_turn(steps)):
             try:
                 if number:
-                    time.sleep(plan.pause_s)
+                    pause(plan.pause_s)
                 with progress.shown(step) as show_end:
                     record = _attempt(trial, step, plan.settings_of(step), measure)
                     redos.note(step, record, is_valid=is_valid(record))
                     show_end(record, redos.wants(step))
             except KeyboardInterrupt:
                 return False
-            if ctrl_c.pressed:
+            if interruption.came:
                 return False
     return True
 
@@ -106,24 +102,6 @@ def _attempt(trial: Path, step: TrialStep, settings: RunSettings, measure: Measu
         record = unmeasured(folder, str(error))
         write_json(folder / "run.json", record)
         return record
-
-
-class CtrlC:
-    """Remembers Ctrl-C or a similar signal. The signal ends the current run; the caller then ends the whole trial."""
-
-    pressed = False
-
-    def _note(self, _number: int, _frame: FrameType | None) -> None:
-        self.pressed = True
-        raise KeyboardInterrupt
-
-    @classmethod
-    @contextlib.contextmanager
-    def noted(cls) -> Iterator[CtrlC]:
-        """Yield a CtrlC that notes the signals of the context."""
-        ctrl_c = cls()
-        with signals_handled_by(LIKE_CTRL_C, ctrl_c._note):
-            yield ctrl_c
 
 
 class Progress:

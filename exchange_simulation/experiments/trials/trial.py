@@ -38,7 +38,7 @@ from exchange_simulation.experiments.trials.study import COMPARE, NAGLE, SWEEP, 
 from exchange_simulation.experiments.trials.verdicts import detectable, unreachable
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import dated_name, new_run_folder, write_json
-from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
+from exchange_simulation.launching.interrupts import interruption_noted
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.notices import has_listener, say
 from exchange_simulation.reports.comparison.arm_rows import arm_rows
@@ -99,7 +99,7 @@ def resume_trial(parent: str, name: str, as_json: bool, study: Study = COMPARE) 
         raise UserError(
             f"{folder} was made by exchange {plan.study.name}: type exchange {plan.study.name} --resume {name}"
         )
-    with _alone(folder), ended_as_by_ctrl_c():
+    with _alone(folder), interruption_noted():
         if remaining_steps(folder, plan) or (plan.next_look and results(folder, plan)["undecided"]):
             if plan.resumed is not None:
                 plan = replace(plan, resumed=plan.resumed + 1)
@@ -116,7 +116,7 @@ def new_trial(plan: TrialPlan, parent: str, name: str | None, announce: Announce
     folder = new_run_folder(Path(parent), name or dated_name(plan.study.name))
     write_plan(folder, plan)
     try:
-        with _alone(folder), ended_as_by_ctrl_c():
+        with _alone(folder), interruption_noted():
             return _run_trial(folder, plan, announce)
     except UserError:
         if all(is_warm_up(path.parent) for path in folder.glob("*/run.json")):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exchange.settings import RunSettings
+from exchange_simulation.launching.interrupts import interruptible
 from exchange_simulation.launching.long_waits import said_if_long
 from exchange_simulation.launching.priority import going_first
 from exchange_simulation.launching.process_group import ProcessGroup
@@ -66,7 +67,7 @@ class Brokers:
             self._processes = self._open.enter_context(ProcessGroup())
         self._started += 1
         folder = self._processes.folder / f"broker-{self._started}"
-        with going_first(priority), said_if_long(f"{_in_words(broker)} to start"):
+        with going_first(priority), said_if_long(f"{_in_words(broker)} to start"), interruptible():
             running = self._open.enter_context(broker.start(folder, self._processes.id, nodelay, self._where(secure)))
         return replace(running, is_reachable=self._network is None)
 

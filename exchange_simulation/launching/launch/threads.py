@@ -18,6 +18,7 @@ from exchange.session import Disagreement
 from exchange.settings import RunSettings
 from exchange_simulation.launching.component import Service
 from exchange_simulation.launching.errors import UserError, sentence
+from exchange_simulation.launching.interrupts import interruptible
 from exchange_simulation.launching.launch.places import Places, meeting_places
 from exchange_simulation.launching.launch.watch import GatewayTotals, Moment, OnSecond
 from exchange_simulation.launching.lineup import Lineup
@@ -133,7 +134,8 @@ class Stage:
         """Show seconds in this thread, where that costs no CPU time of the gateway and delays none of its orders."""
         while any(thread.is_alive() for thread in threads) or not self._seconds.empty():
             with contextlib.suppress(queue.Empty):
-                second = self._seconds.get(timeout=LOOK_S)
+                with interruptible():
+                    second = self._seconds.get(timeout=LOOK_S)
                 if isinstance(second, threading.Thread):
                     second.join()
                     continue

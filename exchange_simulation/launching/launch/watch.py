@@ -16,6 +16,7 @@ import orjson
 from exchange.instances import instance_of, named, role_of
 from exchange.words import printable
 from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.interrupts import ONE_PRESS_S, interruptible
 from exchange_simulation.launching.lineup import READY_S, Lineup, component_of, processes_of
 from exchange_simulation.launching.long_waits import LONG_WAIT_S, waiting_for
 from exchange_simulation.launching.notices import say
@@ -32,8 +33,6 @@ PATIENCE_S = 5.0
 
 After the first result nobody is asked, and components wait for each other for --timeout, so both times are added.
 """
-ONE_CTRL_C_S = 0.3
-"""Interrupts within this time count as one: `timeout` sends two, to its child and to its group."""
 LOOK_S = 1.0
 """The launcher wakes at every event, and at least this often, to look at deadlines."""
 BROKER_LOOK_S = 0.25
@@ -136,7 +135,7 @@ class Watch:
                 self._look_once()
                 self._leave_late(look_s)
             except KeyboardInterrupt:
-                if self._interrupted_s is not None and time.monotonic() - self._interrupted_s > ONE_CTRL_C_S:
+                if self._interrupted_s is not None and time.monotonic() - self._interrupted_s > ONE_PRESS_S:
                     break
                 self._interrupt()
 
@@ -174,7 +173,9 @@ class Watch:
         self._say_if_wait_is_long()
         for late in self._supervisor.late():
             self._processes.signal(late, signal.SIGKILL)
-        for key, _ in self._selector.select(BROKER_LOOK_S if self._broker else LOOK_S):
+        with interruptible():
+            readable = self._selector.select(BROKER_LOOK_S if self._broker else LOOK_S)
+        for key, _ in readable:
             name: str = key.data
             chunk = os.read(key.fd, 1 << 16)
             *lines, self._incomplete_line[name] = (self._incomplete_line[name] + chunk).split(b"\n")

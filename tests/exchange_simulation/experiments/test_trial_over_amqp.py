@@ -110,7 +110,7 @@ def test_an_interrupted_comparison_keeps_runs_and_ends_its_node(number: signal.S
     family = comparison.family()
     comparison.process.send_signal(number)
     _, err = comparison.process.communicate(timeout=PATIENCE_S)
-    assert comparison.process.returncode == 1
+    assert comparison.process.returncode == 128 + number
     assert "exchange sweep --resume mine goes on" in err
     assert "Traceback" not in err
     assert (comparison.folder / "comparison.json").exists()

@@ -44,7 +44,7 @@ def test_a_signal_ends_in_band_and_leaves_a_readable_partial_run(number: signal.
     run.signal(number)
     said = run.finish()
     record = said.record
-    assert (said.code, record["status"]) == (1, "partial")
+    assert (said.code, record["status"]) == (128 + number, "partial")
     assert record["reasons"] == ["gateway: interrupted"]
     assert record["counts"]["orders_sent"] == record["counts"]["orders_received"] > 0
     assert record["completion_us"]["due"]["count"] > 0
@@ -58,7 +58,7 @@ def test_a_second_ctrl_c_does_not_wait_and_keeps_what_was_measured(running: Star
     time.sleep(0.5)  # two at once are one
     run.signal(signal.SIGINT)
     said = run.finish()
-    assert (said.code, said.record["status"]) == (1, "partial"), said.err
+    assert (said.code, said.record["status"]) == (130, "partial"), said.err
     assert any("interrupted" in reason for reason in said.record["reasons"])
     (folder,) = run.results.iterdir()
     assert {"run.json", "spool", "orders.bin", "report.html"} <= {path.name for path in folder.iterdir()}
@@ -70,7 +70,7 @@ def test_ctrl_c_before_the_start_says_so_and_nothing_else(running: Start) -> Non
     run.component("reporter")
     run.signal(signal.SIGINT)
     said = run.finish()
-    assert (said.code, said.record["status"]) == (1, "partial")
+    assert (said.code, said.record["status"]) == (130, "partial")
     assert said.record["reasons"][0] == "interrupted before the start"
     assert "was not ready" not in said.out
     assert "Traceback" not in said.err

@@ -7,7 +7,13 @@ import weakref
 
 import pytest
 
-from exchange_simulation.launching.interrupts import on_signals, signals_deferred
+from exchange_simulation.launching.interrupts import (
+    interruptible,
+    interruption_noted,
+    on_signals,
+    raise_if_interrupted,
+    signals_deferred,
+)
 
 
 class Thing:
@@ -47,3 +53,48 @@ def test_it_goes_to_the_handler_that_was_there_before_and_that_one_stays() -> No
         assert came == [signal.SIGTERM] * 2
     finally:
         signal.signal(signal.SIGTERM, before[signal.SIGTERM])
+
+
+def test_a_noted_signal_is_raised_at_the_next_wait_and_not_in_foreign_code() -> None:
+    with interruption_noted() as interruption:
+        gone_with_a_signal(signal.SIGTERM)
+        assert interruption.came
+        with pytest.raises(KeyboardInterrupt), interruptible():
+            pytest.fail("the wait begins")
+        with interruptible():
+            pass  # it was raised once: a loop that handles it may go on
+        assert interruption.exit_code(1) == 143
+
+
+def test_a_signal_is_raised_inside_a_wait() -> None:
+    with interruption_noted(), pytest.raises(KeyboardInterrupt), interruptible():
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_no_next_step_begins_where_an_exception_got_lost() -> None:
+    with interruption_noted(raises_everywhere=True):
+        raise_if_interrupted()
+        gone_with_a_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            raise_if_interrupted()
+
+
+def test_an_outer_context_learns_of_the_signal_and_may_forget_it() -> None:
+    with interruption_noted() as outer:
+        with interruption_noted():
+            signal.raise_signal(signal.SIGHUP)
+        assert outer.exit_code(0) == 129
+        outer.forget()
+        assert outer.exit_code(0) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_a_signal_that_a_shell_ignores_stays_ignored(number: signal.Signals) -> None:
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        with interruption_noted() as interruption:
+            signal.raise_signal(number)
+            assert not interruption.came
+    finally:
+        signal.signal(number, before)

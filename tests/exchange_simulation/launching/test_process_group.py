@@ -85,3 +85,16 @@ def test_a_component_that_prints_before_it_speaks_is_quoted(tmp_path: Path, monk
     said = exchange("run", "--results", tmp_path / "results", "--orders", 100, "--rate", "max", "--no-spark")
     assert said.code == 1
     assert "engine printed 'hello from a stranger' where its launcher reads events" in said.err + said.out
+
+
+@pytest.mark.parametrize("role", ["engine", "gateway", "reporter"])
+def test_a_component_that_is_interrupted_while_it_imports_says_so_without_a_traceback(
+    role: str, tmp_path: Path
+) -> None:
+    log = tmp_path / f"{role}.log"
+    with ProcessGroup() as group:
+        group.start(role, [role, "--launched", "--help"], log, {})
+        component = group.children[role]
+        component.send_signal(signal.SIGINT)
+        assert component.wait(60) == 128 + signal.SIGINT
+    assert log.read_text() == "interrupted before the start\n"

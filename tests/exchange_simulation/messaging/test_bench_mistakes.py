@@ -212,7 +212,7 @@ def test_ctrl_c_ends_all_and_keeps_nothing_where_nothing_was_measured(running: R
     assert list(running.results.glob("*/*")) == []
     running.process.send_signal(signal.SIGINT)
     _, err = running.process.communicate(timeout=PATIENCE_S)
-    assert running.process.returncode == 1
+    assert running.process.returncode == 130
     assert "interrupted" in err
     assert all(map(is_gone, running.family))
     assert list(running.scratch.iterdir()) == []

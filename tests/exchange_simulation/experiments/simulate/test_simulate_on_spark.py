@@ -96,7 +96,7 @@ def test_an_interrupted_simulation_says_so_and_leaves_nothing(
     children = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(number)
     _, error_output = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 1
+    assert process.returncode == 128 + number
     last_line = error_output.splitlines()[-1]
     assert last_line == "Error: interrupted: a simulation is kept as a whole, or not at all"
     assert_all_end(children)

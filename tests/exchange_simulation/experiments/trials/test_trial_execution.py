@@ -20,6 +20,7 @@ from exchange_simulation.experiments.trials.execution import Progress, execute, 
 from exchange_simulation.experiments.trials.observations import observe
 from exchange_simulation.experiments.trials.plan import TrialPlan
 from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.interrupts import interruptible
 
 MADE = plan(repeats=3)
 """2 warm-ups and 6 runs."""
@@ -59,7 +60,8 @@ def press_ctrl_c() -> dict[str, Any]:
 
 def take_ctrl_c_as_a_run_does() -> dict[str, Any]:
     try:
-        os.kill(os.getpid(), signal.SIGINT)
+        with interruptible():
+            os.kill(os.getpid(), signal.SIGINT)
     except KeyboardInterrupt:
         return {"status": "partial", "reasons": ["interrupted"]}
     return {}

@@ -184,7 +184,7 @@ def test_ctrl_c_ends_the_run_in_band_and_gives_the_cursor_back(terminal: Callabl
     run.process.send_signal(signal.SIGINT)
     code, out = run.finish()
     assert (code, out.splitlines()[:2]) == (
-        1,
+        130,
         ["partial: memory at 500 orders/s, seed 1", "  gateway: interrupted"],
     )
     assert "ended" in seen(run.shown)
