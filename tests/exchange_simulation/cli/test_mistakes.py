@@ -56,7 +56,7 @@ def test_a_rate_that_is_none_is_refused_with_what_is_allowed(rate: str, tmp_path
         (["--cpus", "broker=1"], "gateway=0"),
         (["--cpus", "gateway=x"], "gateway=0"),
         (["--cpus", "gateway=4000"], "processor 4000"),
-        (["--transport", "pigeon"], "memory, nats, tcp, zeromq"),
+        (["--transport", "pigeon"], "known are amqp, amqps, memory, nats"),
         pytest.param(["--transport", "tcp://nowhere"], "host:port", marks=pytest.mark.long),
         pytest.param(["--transport", "tcp://127.0.0.1:99999"], "host:port", marks=pytest.mark.long),
         (["--transport", "zeromq?calls=slow"], "compiled, plain"),

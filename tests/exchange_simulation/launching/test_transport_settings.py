@@ -121,7 +121,7 @@ def test_keys_are_refused_before_the_run_where_they_cannot_serve(keys: Path, tmp
 
 
 def test_an_unknown_transport_is_refused_with_those_that_are_known() -> None:
-    with pytest.raises(UserError, match="unknown transport 'pigeon': known are amqp, amqps, memory, nats, tcp, zeromq"):
+    with pytest.raises(UserError, match="unknown transport 'pigeon': known are amqp, amqps, memory, nats"):
         with_transport_defaults(RunSettings(transport="pigeon"))
 
 
