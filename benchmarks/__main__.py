@@ -23,7 +23,7 @@ import benchmarks
 from benchmarks.comparison import BenchmarkRow, processor
 from benchmarks.cpp import FLAGS, compiler, compiler_version
 
-NO_BENCHMARKS = (
+MODULES_WITHOUT_ROWS = (
     "__main__",
     "comparison",
     "cpp",
@@ -33,14 +33,16 @@ NO_BENCHMARKS = (
     "reference_book",
     "synthetic_runs",
 )
-"""Modules of this package that benchmarks use."""
-BENCHMARKS = [module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name not in NO_BENCHMARKS]
-WIDTH_OF_A_FILE = 160
-"""Columns of the table where there is no terminal, so that a file has no folded lines."""
+"""Modules that are no benchmarks, but that benchmarks use."""
+BENCHMARKS = [
+    module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name not in MODULES_WITHOUT_ROWS
+]
+WIDTH_IN_A_FILE = 160
+"""Columns of the table if the output is no terminal, so that no line is folded."""
 
 
 class FailedBenchmark(BenchmarkRow):
-    """The row of a benchmark that ended with an error. The rows of others stay."""
+    """The row of a benchmark that ended with an error."""
 
     @property
     def is_reached(self) -> bool:
@@ -67,7 +69,7 @@ def table_of(rows: Iterator[tuple[str, BenchmarkRow]]) -> tuple[Table, bool]:
         table.add_column(column, justify="right", no_wrap=True)
     all_reached = True
     for name, row in rows:
-        table.add_row(name, row.what, row.against, *figures_of(row), *targets_of(row))
+        table.add_row(name, row.title, row.against, *figures_of(row), *targets_of(row))
         if row.is_reached is False:
             all_reached = False
     return table, all_reached
@@ -87,15 +89,19 @@ def figures_of(row: BenchmarkRow) -> list[str]:
 
 
 def targets_of(row: BenchmarkRow) -> list[str]:
-    """Return the cells reach and aim; the first says if the target was missed."""
-    reach = f"{row.bound} {row.reach:g}" if row.reach else ""
+    """Return the cells reach and aim; the first also says if the required ratio was missed."""
+    required = f"{row.bound} {row.required:g}" if row.required else ""
+    hoped_for = f"{row.hoped_for:g}" if row.hoped_for else ""
     if row.is_reached is False:
-        reach = f"[red]missed[/] {reach}".rstrip()
-    return [reach, f"{row.aim:g}" if row.aim else ""]
+        required = f"[red]missed[/] {required}".rstrip()
+    return [required, hoped_for]
 
 
 def three_digits(figure: float) -> str:
-    """Return a figure with three digits. For example: 38.7 M, 412 k, 0.521."""
+    """Return a figure with three digits.
+
+    For example: 38.7 M, 412 k, 0.521
+    """
     if figure >= 1e6:
         return f"{figure / 1e6:.3g} M"
     if figure >= 1e3:
@@ -114,10 +120,10 @@ def conditions() -> str:
 @click.argument("names", nargs=-1, type=click.Choice(BENCHMARKS))
 @click.option("--repeats", default=7, show_default=True, type=click.IntRange(min=1), help="Rounds of each comparison.")
 def main(names: tuple[str, ...], repeats: int) -> None:
-    """Compare our own code with references. NAMES: which benchmarks; all of them without one."""
+    """Compare our own code with references. NAMES: the benchmarks to run; without a name all of them."""
     console = Console()
     if not console.is_terminal:
-        console.width = WIDTH_OF_A_FILE
+        console.width = WIDTH_IN_A_FILE
     with console.status("measuring"):
         table, all_reached = table_of(rows_of(names or BENCHMARKS, repeats))
     console.print(table)

@@ -19,6 +19,7 @@ from exchange_simulation.launching.priority import going_first
 
 EXCHANGE = [sys.executable, "-m", "exchange_simulation.cli"]
 LONGEST_COMMAND_S = 600.0
+"""A command that takes longer fails."""
 
 Measure = Callable[[], float]
 """A function that measures once and returns the figure."""
@@ -29,7 +30,7 @@ Record = dict[str, Any]
 class BenchmarkRow:
     """One comparison, in which more is better."""
 
-    what: str
+    title: str
     against: str
     """The name of the reference; empty if there is none."""
     unit: str
@@ -37,12 +38,12 @@ class BenchmarkRow:
     """Our figure in each round."""
     reference: list[float]
     """The reference's figure in each round; empty if it could not be built."""
-    reach: float | None = None
-    """The ratio that must be reached."""
-    aim: float | None = None
-    """The ratio to aim for."""
+    required: float | None = None
+    """The ratio that must be reached; the column `reach` of the table. A row that misses it fails the benchmark."""
+    hoped_for: float | None = None
+    """A better ratio that is hoped for; the column `aim` of the table."""
     bound: ClassVar[str] = ">="
-    """The side of `reach` on which the ratio has to be."""
+    """Whether the ratio must be at least (>=) or at most (<=) `required`."""
 
     @property
     def ratios(self) -> list[float]:
@@ -51,10 +52,10 @@ class BenchmarkRow:
 
     @property
     def is_reached(self) -> bool | None:
-        """Whether the median ratio reaches its target; None if there is no target or no reference."""
-        if self.reach is None or not self.reference:
+        """True if the median ratio is as required; None if no ratio is required, or if there is no reference."""
+        if self.required is None or not self.reference:
             return None
-        return median(self.ratios) >= self.reach
+        return median(self.ratios) >= self.required
 
 
 @dataclass(frozen=True)
@@ -65,9 +66,9 @@ class Cost(BenchmarkRow):
 
     @property
     def is_reached(self) -> bool | None:
-        if self.reach is None or not self.reference:
+        if self.required is None or not self.reference:
             return None
-        return median(self.ratios) <= self.reach
+        return median(self.ratios) <= self.required
 
 
 @dataclass(frozen=True)
@@ -78,9 +79,9 @@ class Limit(BenchmarkRow):
 
     @property
     def is_reached(self) -> bool | None:
-        if self.reach is None:
+        if self.required is None:
             return None
-        return median(self.ours) <= self.reach
+        return median(self.ours) <= self.required
 
 
 def in_turns(ours: Measure, reference: Measure | None, repeats: int) -> tuple[list[float], list[float]]:
@@ -104,12 +105,12 @@ def record_of(*words: object, environment: Mapping[str, str] | None = None) -> R
     """
     with tempfile.TemporaryDirectory(prefix="exchange-results-") as results:
         command = [*EXCHANGE, *map(str, words), "--json", "--results", results]
-        done = subprocess.run(
+        finished = subprocess.run(
             command, capture_output=True, text=True, timeout=LONGEST_COMMAND_S, check=False, env=environment
         )
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
-    record: Record = json.loads(done.stdout)
+    if finished.returncode:
+        raise RuntimeError(f"{' '.join(command)} failed:\n{finished.stderr}")
+    record: Record = json.loads(finished.stdout)
     return record
 
 
@@ -119,7 +120,7 @@ def usage_of(record: Record, role: str, name: str) -> float:
 
 
 def permitted_priority() -> str:
-    """Return "real-time" if the system permits it, so that other work is in no figure; else "normal"."""
+    """Return "real-time" if the system permits it, since other work then disturbs no figure; else "normal"."""
     try:
         with going_first():
             return "real-time"

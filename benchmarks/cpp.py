@@ -1,4 +1,4 @@
-"""Builds the C++ references, each once a process, in a directory that is removed when the process ends."""
+"""Builds the C++ references, each once in a process, in a directory that is removed when the process ends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SOURCES = Path(__file__).parent / "reference"
 
 @cache
 def compiler() -> str | None:
-    """Return the path of the C++ compiler: $CXX, or the first that is found. None if there is none."""
+    """Return the path of the C++ compiler: $CXX, else g++, clang++ or c++. None if no compiler is installed."""
     for name in (os.environ.get("CXX"), "g++", "clang++", "c++"):
         path = shutil.which(name) if name else None
         if path:
@@ -31,11 +31,13 @@ def compiler_version() -> str:
     path = compiler()
     if path is None:
         return "no C++ compiler found: our side alone"
-    return subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
+    finished = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
+    return finished.stdout.splitlines()[0]
 
 
 @cache
 def _directory() -> tempfile.TemporaryDirectory[str]:
+    """The directory of this process's programs."""
     return tempfile.TemporaryDirectory(prefix="exchange-benchmarks-")
 
 
@@ -52,7 +54,7 @@ def built(name: str, *flags: str) -> Path | None:
 
 
 def libzmq() -> list[str]:
-    """Return the flags that link pyzmq's own libzmq, which its wheel has beside the package, or else the system's."""
+    """Return the flags that link the libzmq of pyzmq's wheel; if the wheel has none, the system's libzmq."""
     bundled = sorted((Path(zmq.__file__).parent.parent / "pyzmq.libs").glob("libzmq*.so*"))
     if not bundled:
         return ["-lzmq"]

@@ -1,7 +1,7 @@
 """The transport `delayed`: tcp whose listener handles each batch of frames `us` microseconds late.
 
-Only `known_delays.py` installs it. The delay is spun, since a sleep would add a wake-up of its own. It lends no
-compiled calls, also with `us=0`, so that arms differ in the delay alone.
+Only `known_delays.py` installs this transport. The listener spins during the delay, since a sleep would add the time of
+a wake-up. Its links lend no compiled calls, also with `us=0`, so that arms differ in the delay alone.
 """
 
 from __future__ import annotations
@@ -27,17 +27,19 @@ def connect(address: Address, until_ns: int) -> Link:
 
 
 def _delayed(link: Any, delay_us: int) -> Link:
-    """The link, whose `receive` returns so much later if a frame has come."""
-    receive_now = link.receive
+    """Make `receive` of the link return `delay_us` later if a frame has come; returns the link."""
+    receive_at_once = link.receive
 
     def receive(batch: FrameBatch) -> int:
-        frames: int = receive_now(batch)
+        frames: int = receive_at_once(batch)
         until_ns = time.monotonic_ns() + delay_us * 1_000
-        while frames and time.monotonic_ns() < until_ns:
-            pass
+        if frames:
+            while time.monotonic_ns() < until_ns:
+                pass
         return frames
 
-    link.receive, link.lend = receive, lambda: None
+    link.receive = receive
+    link.lend = lambda: None
     delayed: Link = link
     return delayed
 

@@ -1,6 +1,6 @@
 """`python -m benchmarks.exact_figures numpy|duckdb FOLDER`: every run's exact percentiles, without Spark.
 
-The reference for Spark: two threads or one process, on the machine that has the files.
+These are the references for Spark: numpy in one process, and DuckDB with two threads.
 """
 
 from __future__ import annotations
@@ -36,13 +36,16 @@ def with_duckdb(folder: Path) -> int:
         return len(database.sql(f"SELECT run, {figures} FROM {files} GROUP BY run").fetchall())
 
 
-WAYS = {"numpy": with_numpy, "duckdb": with_duckdb}
+CALCULATIONS = {"numpy": with_numpy, "duckdb": with_duckdb}
+"""By the library that they need."""
 
 
-def known() -> list[str]:
-    """The WAYS that are installed; only our tests depend on duckdb."""
-    return [name for name in WAYS if find_spec(name)]
+def installed_libraries() -> list[str]:
+    """Return the libraries of CALCULATIONS that are installed; only our tests depend on duckdb."""
+    return [name for name in CALCULATIONS if find_spec(name)]
 
 
 if __name__ == "__main__":
-    print(WAYS[sys.argv[1]](Path(sys.argv[2])), "runs")
+    _, library, folder = sys.argv
+    runs = CALCULATIONS[library](Path(folder))
+    print(runs, "runs")

@@ -6,10 +6,10 @@
 Both run the same orders with the same window, high-water marks and waits, and must count the same answers. The two
 programs run in turns.
 
-Where the scheduler places the four threads of either program changes its throughput twofold. So both have a processor
-for each side, and real-time priority where the system permits it. The rows "scheduled as usual" have neither, as a
-command without options. A round is made again if others took over 5 % of the processors beside either of its runs; a
-row says how many rounds stayed so. Memory has no reference: it has a limit.
+The places of a program's four threads change its throughput twofold. So both programs have a processor for each side,
+and real-time priority if the system permits it. In the rows "scheduled as usual" they have neither, as a command
+without options. A round is measured again if other work took over 5 % of the processors meanwhile; a row says how many
+rounds stayed noisy. Memory has no reference: it has a limit.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ SEED = 1
 LONGEST_RUN_S = 120.0
 FEW = 3
 """Repeats for figures that hardly vary."""
-TIMES_SLOW = 3
-"""Times as many repeats at the lower rate: pairs of 4,000 orders scatter by 12 %, so seven miss a target by chance."""
+SLOW_REPEATS_FACTOR = 3
+"""Multiplies the repeats at the lower rate: pairs of 4,000 orders scatter by 12 %, so seven may miss by chance."""
 COUNTS = ("trades", "confirmations", "quotes", "rejections")
+"""The counts of answers that both programs must agree on."""
 AGAINST = "C++ on libzmq"
 
 
@@ -50,7 +51,7 @@ class OfferedLoad(NamedTuple):
 
     @property
     def window(self) -> int:
-        """Most unanswered orders; 0 for no bound, the default of `exchange run` with a rate."""
+        """The largest number of unanswered orders; 0 for no bound, the default of `exchange run` with a rate."""
         return DEFAULT_WINDOW if self.rate == "max" else 0
 
 
@@ -67,13 +68,13 @@ class Place(NamedTuple):
     cpus: tuple[int, ...] = ()
 
     @property
-    def words(self) -> list[str]:
+    def options(self) -> list[str]:
         """The options of `exchange run`."""
-        words = ["--priority", self.priority]
+        options = ["--priority", self.priority]
         if self.cpus:
             gateway, engine = self.cpus
-            words += ["--cpus", f"gateway={gateway},engine={engine}"]
-        return words
+            options += ["--cpus", f"gateway={gateway},engine={engine}"]
+        return options
 
 
 USUAL = Place()
@@ -87,7 +88,7 @@ class RunPair(NamedTuple):
 
     @property
     def noise(self) -> float:
-        """The larger share of the processors that others took beside one of the two; 0 if it is unknown of both."""
+        """The larger of both runs' noise shares; 0 if both are unknown."""
         noise_beside_ours = noise_share(self.ours) or 0.0
         noise_beside_reference = noise_share(self.reference or {}) or 0.0
         return max(noise_beside_ours, noise_beside_reference)
@@ -103,51 +104,54 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
     place = best_place()
     yield throughput(repeated(FLAT_OUT, program, repeats, place))
 
-    slow_pairs = repeated(SLOW, program, TIMES_SLOW * repeats, place)
-    yield completion("p50", SLOW, slow_pairs, reach=1.15, aim=1.0)
+    slow_pairs = repeated(SLOW, program, SLOW_REPEATS_FACTOR * repeats, place)
+    yield completion("p50", SLOW, slow_pairs, required=1.15, hoped_for=1.0)
     yield processor_time(SLOW, slow_pairs)
 
     fast_pairs = repeated(FAST, program, repeats, place)
-    yield completion("p50", FAST, fast_pairs, reach=1.15, aim=1.0)
-    yield completion("p99", FAST, fast_pairs, reach=1.3, aim=1.0)
+    yield completion("p50", FAST, fast_pairs, required=1.15, hoped_for=1.0)
+    yield completion("p99", FAST, fast_pairs, required=1.3, hoped_for=1.0)
     yield processor_time(FAST, fast_pairs)
 
     if place != USUAL:
         as_usual = ", scheduled as usual"
         yield throughput(repeated(FLAT_OUT, program, repeats), as_usual)
-        yield completion("p99", FAST, repeated(FAST, program, repeats), reach=1.3, aim=1.0, how=as_usual)
+        yield completion("p99", FAST, repeated(FAST, program, repeats), required=1.3, hoped_for=1.0, how=as_usual)
 
     records = [run(FOR_MEMORY) for _ in range(min(repeats, FEW))]
     for role in ("engine", "gateway"):
         megabytes = [usage_of(record, role, "max_rss_bytes") / 1e6 for record in records]
-        yield Limit(f"{role}'s memory, 1,000,000 orders", "", "MB", megabytes, [], reach=300, aim=200)
+        yield Limit(f"{role}'s memory, 1,000,000 orders", "", "MB", megabytes, [], required=300, hoped_for=200)
 
 
 def best_place() -> Place:
-    """Return the best place that this machine permits: before other work, and each side on a processor of its own."""
-    cpus = tuple(sorted(os.sched_getaffinity(0))[:2])
-    return Place(permitted_priority(), cpus if len(cpus) > 1 else ())
+    """Return the best place that this machine permits: real-time priority, and a processor for each side."""
+    cpus = sorted(os.sched_getaffinity(0))
+    cpus_of_sides = (cpus[0], cpus[1]) if len(cpus) > 1 else ()
+    return Place(permitted_priority(), cpus_of_sides)
 
 
 def throughput(pairs: list[RunPair], how: str = "") -> BenchmarkRow:
     """Compare orders/s from the first order's hand-over to the last answer."""
     ours = [pair.ours["rates"]["orders_per_s"] for pair in pairs]
     reference = [pair.reference["orders_per_s"] for pair in pairs if pair.reference]
-    return BenchmarkRow(f"whole exchange, flat out{how}", AGAINST, "orders/s", ours, reference, reach=1.0, aim=1.3)
+    return BenchmarkRow(
+        f"whole exchange, flat out{how}", AGAINST, "orders/s", ours, reference, required=1.0, hoped_for=1.3
+    )
 
 
 def completion(
-    percentile: str, load: OfferedLoad, pairs: list[RunPair], *, reach: float, aim: float, how: str = ""
+    percentile: str, load: OfferedLoad, pairs: list[RunPair], *, required: float, hoped_for: float, how: str = ""
 ) -> BenchmarkRow:
     """Compare completion times from due to the first answer; the row says how many of our runs fell behind."""
     ours = [pair.ours["completion_us"]["due"][percentile] for pair in pairs]
     reference = [pair.reference["due_us"][percentile] for pair in pairs if pair.reference]
-    what = f"completion {percentile} from due at {load.in_words}"
-    behind = sum(pair.ours["status"] == "saturated" for pair in pairs)
-    if behind:
-        what += f" ({behind} runs saturated)"
-    what += how + noisy_in_words(pairs)
-    return Cost(what, AGAINST, "us", ours, reference, reach, aim)
+    title = f"completion {percentile} from due at {load.in_words}"
+    saturated_runs = sum(pair.ours["status"] == "saturated" for pair in pairs)
+    if saturated_runs:
+        title += f" ({saturated_runs} runs saturated)"
+    title += how + noisy_in_words(pairs)
+    return Cost(title, AGAINST, "us", ours, reference, required, hoped_for)
 
 
 def processor_time(load: OfferedLoad, pairs: list[RunPair]) -> BenchmarkRow:
@@ -160,14 +164,14 @@ def processor_time(load: OfferedLoad, pairs: list[RunPair]) -> BenchmarkRow:
         if pair.reference:
             cpu_s = pair.reference["gateway_cpu_s"] + pair.reference["engine_cpu_s"]
             reference.append(cpu_s * 1e6 / load.orders)
-    what = f"CPU of gateway and engine at {load.in_words}{noisy_in_words(pairs)}"
-    return Cost(what, AGAINST, "us an order", ours, reference, reach=1.1, aim=0.9)
+    title = f"CPU of gateway and engine at {load.in_words}{noisy_in_words(pairs)}"
+    return Cost(title, AGAINST, "us an order", ours, reference, required=1.1, hoped_for=0.9)
 
 
 def repeated(load: OfferedLoad, program: Path | None, repeats: int, place: Place = USUAL) -> list[RunPair]:
     """Run both programs `repeats` times in turns, after one round that does not count.
 
-    Noisy rounds are made again, as many as there are repeats at most; the quietest count.
+    While a round is noisy, another round is measured and the noisiest is dropped, at most `repeats` times.
     """
     run_pair(load, program, place)
     pairs = [run_pair(load, program, place) for _ in range(repeats)]
@@ -180,30 +184,33 @@ def repeated(load: OfferedLoad, program: Path | None, repeats: int, place: Place
 
 
 def noisy_in_words(pairs: list[RunPair]) -> str:
-    """Return how many of the rounds stayed noisy, for the name of a row; empty if none did."""
+    """Return the clause on rounds that stayed noisy, for the title of a row; empty if none did."""
     noisy = sum(pair.is_noisy for pair in pairs)
     return f" ({noisy} of {len(pairs)} beside others' work)" if noisy else ""
 
 
 def run_pair(load: OfferedLoad, program: Path | None, place: Place) -> RunPair:
-    """Run ours, then the reference. AssertionError if their answers differ."""
-    pair = RunPair(run(load, place), run_reference(load, program, place) if program else None)
-    if pair.reference:
-        for name in COUNTS:
-            if pair.ours["counts"][name] != pair.reference[name]:
-                raise AssertionError(f"the reference's {name} of {load} are not ours: {pair}")
-    return pair
+    """Run our exchange, then the reference. AssertionError if their answers differ."""
+    ours = run(load, place)
+    if program is None:
+        return RunPair(ours, None)
+    reference = run_reference(load, program, place)
+    for name in COUNTS:
+        if ours["counts"][name] != reference[name]:
+            raise AssertionError(f"with {load}, the {name} of the reference differ from ours: {ours} {reference}")
+    return RunPair(ours, reference)
 
 
 def run(load: OfferedLoad, place: Place = USUAL) -> Record:
-    """Run ours; returns its run.json."""
-    words = ("--rate", load.rate, "--orders", load.orders, "--seed", SEED)
-    return record_of("run", "--no-spark", *words, *place.words)
+    """Run our exchange; returns its run.json."""
+    options = ("--rate", load.rate, "--orders", load.orders, "--seed", SEED)
+    return record_of("run", "--no-spark", *options, *place.options)
 
 
 def run_reference(load: OfferedLoad, program: Path, place: Place) -> Record:
-    """Run the reference; returns what it prints, with the noise beside it as in run.json."""
-    command = [str(program), *map(str, (load.orders, load.rate, SEED, load.window, *place.cpus))]
+    """Run the reference; returns the record that it prints, with the noise during the run, as in run.json."""
+    arguments = (load.orders, load.rate, SEED, load.window, *place.cpus)
+    command = [str(program), *map(str, arguments)]
     before = MachineTimes.now()
     with going_first(place.priority):
         finished = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_RUN_S, check=True)

@@ -1,10 +1,10 @@
-"""Does `compare` find a delay that is there? Links over tcp that are 20 and 40 us late, against one that is not.
+"""Whether `compare` finds known delays: links over tcp that are 20 and 40 us late, against a link without delay.
 
     exchange compare --transports delayed?us=0,delayed?us=20 --rates 2000 --repeats 12
 
-The repeats are always 12, since that is the question. There is one comparison for each delay, so each has its own
-family of rows. The runs have real-time priority where the system permits it, so that other work does not hide what is
-asked; no run is made again for noise.
+The number of repeats is always 12, since the question is whether 12 suffice. There is one comparison for each delay, so
+each delay has its own family of rows. The runs have real-time priority if the system permits it, so that other work
+does not hide the delay; no run is made again for noise.
 """
 
 from __future__ import annotations
@@ -21,13 +21,16 @@ from benchmarks.comparison import BenchmarkRow, Record, permitted_priority, reco
 from transports.registry import GROUP
 
 DELAYS_US = (20, 40)
-RATE, SECONDS, REPEATS = 2_000, 4, 12
+RATE = 2_000
+"""Orders a second."""
+SECONDS = 4
+REPEATS = 12
 METRIC = "due_p50_us"
 
 
 @dataclass(frozen=True)
 class KnownDifference(BenchmarkRow):
-    """A difference that is there, and whether `compare` finds it."""
+    """A known difference, and whether `compare` finds it."""
 
     is_found: bool = False
 
@@ -37,11 +40,12 @@ class KnownDifference(BenchmarkRow):
 
 
 def rows(repeats: int) -> Iterator[BenchmarkRow]:  # noqa: ARG001
-    """Compare the p50 from due of each delayed link with that of one without delay."""
-    with tempfile.TemporaryDirectory(prefix="exchange-delays-") as place:
-        install(Path(place))
+    """Compare the p50 from due of each delayed link with that of a link without delay."""
+    with tempfile.TemporaryDirectory(prefix="exchange-delays-") as name:
+        folder = Path(name)
+        install(folder)
         for delay_us in DELAYS_US:
-            yield row(delay_us, compared(delay_us, Path(place)))
+            yield row(delay_us, compare(delay_us, folder))
 
 
 def install(folder: Path) -> None:
@@ -52,24 +56,28 @@ def install(folder: Path) -> None:
     (info / "entry_points.txt").write_text(f"[{GROUP}]\ndelayed = benchmarks.delayed\n")
 
 
-def compared(delay_us: int, place: Path) -> Record:
-    """Compare a link with the delay with one without; returns comparison.json."""
+def compare(delay_us: int, folder: Path) -> Record:
+    """Compare a link with the delay with a link without it; returns comparison.json.
+
+    `folder` is the folder in which `delayed` is installed.
+    """
     arms = f"delayed?us=0,delayed?us={delay_us}"
-    words = ("--transports", arms, "--rates", RATE, "--seconds", SECONDS, "--repeats", REPEATS)
-    surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join([str(place), str(Path(__file__).parents[1])])}
+    options = ("--transports", arms, "--rates", RATE, "--seconds", SECONDS, "--repeats", REPEATS)
+    python_path = os.pathsep.join([str(folder), str(Path(__file__).parents[1])])
+    environment = {**os.environ, "PYTHONPATH": python_path}
     return record_of(
-        "compare", *words, "--keep-noisy", "--no-spark", "--priority", permitted_priority(), environment=surroundings
+        "compare", *options, "--keep-noisy", "--no-spark", "--priority", permitted_priority(), environment=environment
     )
 
 
 def row(delay_us: int, record: dict[str, Any]) -> KnownDifference:
-    """Return the row of a comparison: whether its verdict is that the two links differ, and by how much they do."""
+    """Return the row of a comparison: whether its verdict says that the links differ, and by how much they differ."""
     (verdict,) = (verdict for verdict in record["verdicts"] if verdict["metric"] == METRIC)
     is_found = verdict["outcome"] == "differ"
     arm_without, arm_delayed = record["arms"]
     without_us = list(arm_without["metrics"][METRIC]["by_repeat"].values())
     delayed_us = list(arm_delayed["metrics"][METRIC]["by_repeat"].values())
-    more_us = median(delayed_us) - median(without_us)
-    what = f"{delay_us} us more on a link at {RATE:,}/s, {REPEATS} repeats: "
-    what += f"{'found' if is_found else 'not found'} ({more_us:+.0f} us in p50 from due)"
-    return KnownDifference(what, "no delay", "us", delayed_us, without_us, is_found=is_found)
+    difference_us = median(delayed_us) - median(without_us)
+    title = f"{delay_us} us more on a link at {RATE:,}/s, {REPEATS} repeats: "
+    title += f"{'found' if is_found else 'not found'} ({difference_us:+.0f} us in p50 from due)"
+    return KnownDifference(title, "no delay", "us", delayed_us, without_us, is_found=is_found)

@@ -33,16 +33,18 @@ from transports.frames import FrameBatch
 
 SEED = 1
 PASSES = 3
+"""A figure is the best of so many passes."""
 BATCH_ORDERS = 4096
 SMALL = 50_000
-"""Orders for the reference in Python."""
+"""Number of orders for the reference in Python."""
 
 
 @dataclass
 class Tape:
-    """A stream of orders: volumes of the default workload, prices uniform in a range. And the book's settings."""
+    """A stream of orders, with volumes of the default workload and uniform prices; and the settings of the book."""
 
     prices: tuple[int, int] = (450, 549)
+    """The lowest and the highest price."""
     max_price: int = 999
     orders: int = 1_000_000
     with_ids: bool = False
@@ -66,7 +68,13 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
     default = Tape()
     with_bitmap = cpp("bitmap", default)
     yield compared(
-        "1,000,000 default orders", default, "C++, levels with bitmap", with_bitmap, repeats, reach=1.0, aim=1.3
+        "1,000,000 default orders",
+        default,
+        "C++, levels with bitmap",
+        with_bitmap,
+        repeats,
+        required=1.0,
+        hoped_for=1.3,
     )
 
     by_id = Tape(with_ids=True)
@@ -75,24 +83,32 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
 
     wide = Tape(prices=(1, 65534), max_price=65534)
     walking = cpp("levels", wide, passes=1)
-    yield compared("uniform over 65,534 ticks", wide, "C++, array of levels", walking, repeats, reach=20, aim=40)
+    yield compared(
+        "uniform over 65,534 ticks", wide, "C++, array of levels", walking, repeats, required=20, hoped_for=40
+    )
     yield compared("the same", wide, "C++, levels with bitmap", cpp("bitmap", wide), repeats)
 
     small = Tape(orders=SMALL)
     in_python = python(small)
     yield compared(
-        f"{SMALL:,} default orders", small, "Python, sorted dictionaries", in_python, repeats, reach=60, aim=100
+        f"{SMALL:,} default orders",
+        small,
+        "Python, sorted dictionaries",
+        in_python,
+        repeats,
+        required=60,
+        hoped_for=100,
     )
 
 
 def compared(
-    what: str,
+    title: str,
     tape: Tape,
     against: str,
     reference: Measure | None,
     repeats: int,
-    reach: float | None = None,
-    aim: float | None = None,
+    required: float | None = None,
+    hoped_for: float | None = None,
 ) -> BenchmarkRow:
     """Match the tape with our engine and with a reference, in turns. The row's figures are orders a second."""
     batches = list(tape.batches())
@@ -101,7 +117,7 @@ def compared(
         return max(our_orders_per_s(tape, batches) for _ in range(PASSES))
 
     ours, theirs = in_turns(best_of_our_passes, reference, repeats)
-    return BenchmarkRow(what, against, "orders/s", ours, theirs, reach, aim)
+    return BenchmarkRow(title, against, "orders/s", ours, theirs, required, hoped_for)
 
 
 def our_orders_per_s(tape: Tape, batches: list[FrameBatch], checksum: StreamChecksum | None = None) -> float:
@@ -145,7 +161,7 @@ def cpp(search: str, tape: Tape, passes: int = PASSES) -> Measure | None:
     check_answers(tape, answers.read_bytes())
 
     def best_of_its_passes(_folder: tempfile.TemporaryDirectory[str] = folder) -> float:
-        """Hold the folder as a default, so that it is there as long as this function."""
+        """The default value keeps the temporary folder until this function is gone."""
         timed = subprocess.run([*command, str(passes), str(orders)], check=True, capture_output=True, text=True)
         rates = []
         for line in timed.stdout.splitlines():
@@ -159,7 +175,7 @@ def cpp(search: str, tape: Tape, passes: int = PASSES) -> Measure | None:
 def python(tape: Tape) -> Measure:
     """Check that the reference in Python gives our answers; returns a function that measures its orders a second.
 
-    It reads and writes the same bytes as ours.
+    The reference reads and writes the same bytes as our engine.
     """
     records = tape.records()
     check_answers(tape, b"".join(python_answers(tape, records)))
@@ -183,8 +199,8 @@ def python_answers(tape: Tape, records: bytes) -> Iterator[bytes]:
 
 
 def check_answers(tape: Tape, answers: bytes) -> None:
-    """Raise AssertionError unless the reference's answers are ours."""
+    """Raise AssertionError unless the reference's answers equal ours."""
     checksum = StreamChecksum()
     checksum.update(np.frombuffer(answers, np.uint8))
     if checksum.hex != our_checksum(tape):
-        raise AssertionError(f"the reference's answers to {tape} are not ours")
+        raise AssertionError(f"the reference's answers to {tape} differ from ours")

@@ -20,11 +20,13 @@ from benchmarks.cpp import built, libzmq
 from transports.rabbitmq import Node, RabbitMqMissing
 
 FLOWS = {8: 10_000_000, 64: 8_000_000}
-"""Messages over ZeroMQ, by size in bytes."""
+"""Number of messages of a flow over ZeroMQ, by their size in bytes."""
 BOUNCES = 20_000
+"""Number of round trips over ZeroMQ."""
 LARGE = 1 << 20
+"""The size in bytes of a message whose MB/s are compared, in place of messages/s."""
 AMQP_FLOWS = {8: 200_000, 64: 200_000, LARGE: 256}
-"""Messages over AMQP, by size in bytes."""
+"""Number of messages of a flow over AMQP, by their size in bytes."""
 
 
 def rows(repeats: int) -> Iterator[BenchmarkRow]:
@@ -34,10 +36,16 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
         in_our_rig = partial(flow_per_s, size, messages)
         ours, theirs = in_turns(in_our_rig, in_c(program, "flow", size, messages), repeats)
         yield BenchmarkRow(
-            f"bench throughput, zeromq, {size} bytes", "C on libzmq", "messages/s", ours, theirs, 0.95, 1.0
+            f"bench throughput, zeromq, {size} bytes",
+            "C on libzmq",
+            "messages/s",
+            ours,
+            theirs,
+            required=0.95,
+            hoped_for=1.0,
         )
     ours, theirs = in_turns(lambda: bounce_us(8), in_c(program, "bounce", 8, BOUNCES), repeats)
-    yield Cost("bench latency, zeromq, round trip p50", "C on libzmq", "us", ours, theirs, 1.1, 1.05)
+    yield Cost("bench latency, zeromq, round trip p50", "C on libzmq", "us", ours, theirs, required=1.1, hoped_for=1.05)
     try:
         with node() as broker:
             yield from over_amqp(broker, repeats)
@@ -46,20 +54,20 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
 
 
 def over_amqp(broker: Node, repeats: int) -> Iterator[BenchmarkRow]:
-    """Compare messages/s of small messages, MB/s of large ones."""
+    """Compare messages/s of small messages, and MB/s of large messages."""
     program = built("amqp_flow", "-lrabbitmq") if Path("/usr/include/amqp.h").exists() else None
     for size, messages in AMQP_FLOWS.items():
         in_our_rig = partial(amqp_per_s, broker, size, messages)
         reference = in_c(program, broker.port, broker.user, broker.password, messages, size)
         ours, theirs = in_turns(in_our_rig, reference, repeats)
-        what = f"bench de-spsc, amqp, {size:,} bytes"
+        title = f"bench de-spsc, amqp, {size:,} bytes"
         if size < LARGE:
-            yield BenchmarkRow(what, "rabbitmq-c", "messages/s", ours, theirs, reach=0.95, aim=1.0)
+            yield BenchmarkRow(title, "rabbitmq-c", "messages/s", ours, theirs, required=0.95, hoped_for=1.0)
         else:
             megabytes = size / 1e6
             ours = [megabytes * messages_per_s for messages_per_s in ours]
             theirs = [megabytes * messages_per_s for messages_per_s in theirs]
-            yield BenchmarkRow(what, "rabbitmq-c", "MB/s", ours, theirs, reach=0.8, aim=1.0)
+            yield BenchmarkRow(title, "rabbitmq-c", "MB/s", ours, theirs, required=0.8, hoped_for=1.0)
 
 
 def flow_per_s(size: int, messages: int) -> float:
@@ -93,7 +101,7 @@ def in_c(program: Path | None, *words: object) -> Measure | None:
     command = [str(program), *map(str, words)]
 
     def run() -> float:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_COMMAND_S, check=True)
-        return float(done.stdout)
+        finished = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_COMMAND_S, check=True)
+        return float(finished.stdout)
 
     return run

@@ -1,9 +1,9 @@
-"""What recovery costs when nothing fails, and how soon an engine that is killed answers again.
+"""What recovery costs if nothing fails, and how soon a killed engine answers again.
 
     gateway ⇄ engine ── journal, synced as --sync says        against the same run without a journal
     gateway ⇄ engine ✗ ── started again, or its standby       against the time that is allowed
 
-More is better in every row: a p50 and a break are given as their reciprocals. Runs have real-time priority where the
+More is better in every row: a p50 and a break are given as their reciprocals. Runs have real-time priority if the
 system permits it.
 """
 
@@ -35,83 +35,87 @@ from matching_engine.recovering.snapshots import EVERY_ORDERS, write_snapshot
 from transports.frames import FrameBatch
 
 ORDERS = 1_000_000
-"""Orders of a journal that is matched again."""
+"""Number of orders of a journal that is matched again."""
 FLAT_OUT_ORDERS = 500_000
 RATE_PER_S = 8_000
-ASKED_PER_S = 5e6
+REQUIRED_PER_S = 5e6
 """The rate at which a journal must be matched again."""
 LONGEST_RUN_S = 120.0
 
 
 def rows(repeats: int) -> Iterator[BenchmarkRow]:
     """Measure journals that are matched again, what a journal costs a run, and how long an engine is away."""
-    with tempfile.TemporaryDirectory(prefix="exchange-recovery-") as place, going_first(permitted_priority()):
-        folder = Path(place)
+    with tempfile.TemporaryDirectory(prefix="exchange-recovery-") as name, going_first(permitted_priority()):
+        folder = Path(name)
         yield matched_again(folder, 1, repeats)
         yield matched_again(folder, 1_000, repeats)
-        yield taken_up(folder, repeats)
-        yield flat_out(folder, "none", repeats, reach=0.8, aim=0.95)
-        yield flat_out(folder, "batch", repeats, reach=0.5, aim=0.7)
+        yield resumed(folder, repeats)
+        yield flat_out(folder, "none", repeats, required=0.8, hoped_for=0.95)
+        yield flat_out(folder, "batch", repeats, required=0.5, hoped_for=0.7)
         yield paced(folder, repeats)
-        yield break_of("recover", folder, repeats, allowed_s=2.0, aim=2)
-        yield break_of("standby", folder, repeats, allowed_s=0.3, aim=6)
+        yield break_of("recover", folder, repeats, allowed_s=2.0, hoped_for=2)
+        yield break_of("standby", folder, repeats, allowed_s=0.3, hoped_for=6)
 
 
-def matched_again(folder: Path, in_record: int, repeats: int) -> BenchmarkRow:
-    """Match a journal again, with so many orders in each of its records."""
-    journal = journal_of(ORDERS, in_record, folder)
+def matched_again(folder: Path, orders_per_record: int, repeats: int) -> BenchmarkRow:
+    """Match a journal again."""
+    journal = journal_of(ORDERS, orders_per_record, folder)
     ours, _ = in_turns(partial(replay, journal), None, repeats)
-    what = f"a journal matched again, {in_record:,} orders in a record"
-    return BenchmarkRow(what, "5 M orders/s", "orders/s", ours, [ASKED_PER_S] * repeats, reach=1, aim=4)
+    title = f"a journal matched again, {orders_per_record:,} orders in a record"
+    return BenchmarkRow(title, "5 M orders/s", "orders/s", ours, [REQUIRED_PER_S] * repeats, required=1, hoped_for=4)
 
 
-def taken_up(folder: Path, repeats: int) -> BenchmarkRow:
-    """Take a journal up from its snapshot, against matching all of it again."""
+def resumed(folder: Path, repeats: int) -> BenchmarkRow:
+    """Resume a journal from its snapshot, against matching the whole journal again."""
     journal = with_snapshot(folder)
-    ours, again = in_turns(partial(take_up, journal), partial(replay, journal), repeats)
-    what = f"a journal of {journal.orders / 1e6:g} M orders taken up from its snapshot"
-    return BenchmarkRow(what, "matched again", "orders/s", ours, again)
+    ours, replayed = in_turns(partial(resume, journal), partial(replay, journal), repeats)
+    title = f"a journal of {journal.orders / 1e6:g} M orders taken up from its snapshot"
+    return BenchmarkRow(title, "matched again", "orders/s", ours, replayed)
 
 
-def flat_out(folder: Path, sync: str, repeats: int, reach: float, aim: float) -> BenchmarkRow:
+def flat_out(folder: Path, sync: str, repeats: int, required: float, hoped_for: float) -> BenchmarkRow:
     """Run as fast as it goes with a journal, against the same run without."""
     with_journal = partial(orders_per_s, folder, sync)
     ours, without = in_turns(with_journal, partial(orders_per_s, folder), repeats)
-    return BenchmarkRow(f"flat out, --sync {sync}", "no journal", "orders/s", ours, without, reach, aim)
+    return BenchmarkRow(f"flat out, --sync {sync}", "no journal", "orders/s", ours, without, required, hoped_for)
 
 
 def paced(folder: Path, repeats: int) -> BenchmarkRow:
     """Run at a rate with a journal, against the same run without."""
     with_journal = partial(per_p50, folder, "batch")
     ours, without = in_turns(with_journal, partial(per_p50, folder), repeats)
-    what = "1 / p50 at 8,000 orders/s, --sync batch"
-    return BenchmarkRow(what, "no journal", "/s", ours, without, reach=1 / 1.3, aim=1 / 1.1)
+    title = "1 / p50 at 8,000 orders/s, --sync batch"
+    return BenchmarkRow(title, "no journal", "/s", ours, without, required=1 / 1.3, hoped_for=1 / 1.1)
 
 
-def break_of(how: str, folder: Path, repeats: int, allowed_s: float, aim: float) -> BenchmarkRow:
+def break_of(how: str, folder: Path, repeats: int, allowed_s: float, hoped_for: float) -> BenchmarkRow:
     """Kill the engine of runs that recover, against the time without an answer that is allowed."""
     ours, _ = in_turns(partial(per_break, folder, how), None, repeats)
-    what = f"1 / engine killed to first answer, --{how}"
-    return BenchmarkRow(what, f"{allowed_s:g} s", "/s", ours, [1 / allowed_s] * repeats, reach=1, aim=aim)
+    title = f"1 / engine killed to first answer, --{how}"
+    return BenchmarkRow(
+        title, f"{allowed_s:g} s", "/s", ours, [1 / allowed_s] * repeats, required=1, hoped_for=hoped_for
+    )
 
 
-def journal_of(orders: int, in_record: int, folder: Path) -> InputJournal:
-    """Write a journal of so many orders."""
-    journal = InputJournal(folder / f"{in_record}.journal", {}, sync="none")
-    append(journal, RunSettings(orders=orders), 1, orders, in_record)
+def journal_of(orders: int, orders_per_record: int, folder: Path) -> InputJournal:
+    """Write a journal of the first `orders` orders."""
+    journal = InputJournal(folder / f"{orders_per_record}.journal", {}, sync="none")
+    append(journal, RunSettings(orders=orders), 1, orders, orders_per_record)
     return journal
 
 
-def append(journal: InputJournal, settings: RunSettings, first: int, count: int, in_record: int = 1_000) -> None:
-    """Append so many orders, from order `first` on."""
+def append(
+    journal: InputJournal, settings: RunSettings, first: int, count: int, orders_per_record: int = 1_000
+) -> None:
+    """Append `count` orders, from order `first` on."""
     tape = np.frombuffer(bytearray(SeededOrders.of(settings).records(first, count)), np.uint8)
-    size = len(tape) // count * in_record
-    for at in range(0, len(tape), size):
-        journal.append(tape[at : at + size])
+    record_bytes = len(tape) // count * orders_per_record
+    for start in range(0, len(tape), record_bytes):
+        journal.append(tape[start : start + record_bytes])
 
 
 def with_snapshot(folder: Path) -> InputJournal:
-    """Write a journal with a snapshot, and further orders behind it. All have one price, so few of them rest."""
+    """Write a journal with a snapshot, and further orders after it. All orders have one price, so few of them rest."""
     settings = RunSettings(orders=EVERY_ORDERS + ORDERS, prices=(500, 500))
     journal = InputJournal(folder / "snapshot.journal", {}, sync="none")
     append(journal, settings, 1, EVERY_ORDERS)
@@ -128,8 +132,8 @@ def follow(journal: InputJournal) -> Follower:
     return follower
 
 
-def take_up(journal: InputJournal) -> float:
-    """Load a journal's snapshot, and match the orders behind it; returns orders of the whole journal a second."""
+def resume(journal: InputJournal) -> float:
+    """Load a journal's snapshot, and match the orders after it; returns orders of the whole journal a second."""
     began_s = time.perf_counter()
     follow(journal)
     return journal.orders / (time.perf_counter() - began_s)
@@ -137,7 +141,8 @@ def take_up(journal: InputJournal) -> float:
 
 def replay(journal: InputJournal) -> float:
     """Match a journal from its first order; returns orders a second."""
-    engine, answers = MatchingEngine(OrderBook(999)), FrameBatch(1 << 19, 1 << 21)
+    engine = MatchingEngine(OrderBook(999))
+    answers = FrameBatch(1 << 19, 1 << 21)
     began_s = time.perf_counter()
     for orders in journal.batches():
         first = 0
@@ -148,28 +153,28 @@ def replay(journal: InputJournal) -> float:
 
 
 def orders_per_s(folder: Path, *sync: str) -> float:
-    """Measure the rate of a run as fast as it goes, with a journal if `sync` says when that is synced."""
-    run = started(folder, "--rate", "max", "--orders", FLAT_OUT_ORDERS, *journal_words(folder, *sync))
+    """Measure the orders/s of a run as fast as it goes; `sync` says when its journal is synced, empty: no journal."""
+    run = start_run(folder, "--rate", "max", "--orders", FLAT_OUT_ORDERS, *journal_words(folder, *sync))
     return float(record_of(run)["rates"]["orders_per_s"])
 
 
 def per_p50(folder: Path, *sync: str) -> float:
-    """Measure the median completion time from due of a paced run; returns its reciprocal, per second."""
-    run = started(folder, "--rate", RATE_PER_S, "--duration", 3, *journal_words(folder, *sync))
+    """Measure the median completion time from due of a paced run; returns its reciprocal, in 1/s."""
+    run = start_run(folder, "--rate", RATE_PER_S, "--duration", 3, *journal_words(folder, *sync))
     return 1e6 / float(record_of(run)["completion_us"]["due"]["p50"])
 
 
 def journal_words(folder: Path, *sync: str) -> list[str]:
-    """Return the options of a journal in a new folder; none if `sync` does not say when it is synced."""
+    """Return the options of a journal in a new folder; no options if `sync` is empty."""
     if not sync:
         return []
     return ["--journal", tempfile.mkdtemp(dir=folder), "--sync", *sync]
 
 
 def per_break(folder: Path, how: str) -> float:
-    """Kill a run's engine a second after it serves; returns the reciprocal of the seconds without an answer."""
+    """Kill a run's engine a second after it begins to serve; returns 1 / (seconds without an answer)."""
     journal = Path(tempfile.mkdtemp(dir=folder))
-    run = started(folder, "--rate", RATE_PER_S, "--duration", 4, f"--{how}", "--journal", journal)
+    run = start_run(folder, "--rate", RATE_PER_S, "--duration", 4, f"--{how}", "--journal", journal)
     pulse = journal / "engine.pulse"
     if serves(pulse, run):
         time.sleep(1)
@@ -178,7 +183,7 @@ def per_break(folder: Path, how: str) -> float:
 
 
 def serves(pulse: Path, run: subprocess.Popen[str]) -> bool:
-    """Wait until the engine's pulse beats; returns False if the run ended before, or did not begin in time."""
+    """Wait until the engine's pulse beats; returns False if the run ends before, or does not begin in time."""
     until_s = time.monotonic() + LONGEST_RUN_S
     while run.poll() is None and time.monotonic() < until_s:
         if pulse.exists() and Pulse(pulse).beats:
@@ -187,17 +192,17 @@ def serves(pulse: Path, run: subprocess.Popen[str]) -> bool:
     return False
 
 
-def started(folder: Path, *words: Any) -> subprocess.Popen[str]:
+def start_run(folder: Path, *options: Any) -> subprocess.Popen[str]:
     """Start `exchange run` with these options."""
-    fixed = ["--no-spark", "--no-page", "--json", "--results", str(folder / "results")]
-    command = [*EXCHANGE, "run", *map(str, words), *fixed]
+    fixed_options = ["--no-spark", "--no-page", "--json", "--results", str(folder / "results")]
+    command = [*EXCHANGE, "run", *map(str, options), *fixed_options]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def record_of(run: subprocess.Popen[str]) -> Record:
     """Wait for a run; returns its run.json.
 
-    RuntimeError if it left none. TimeoutExpired if it takes too long; it is interrupted then.
+    RuntimeError if the run left no record. TimeoutExpired if the run takes too long; it is then interrupted.
     """
     try:
         out, err = run.communicate(timeout=LONGEST_RUN_S)

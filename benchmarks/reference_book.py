@@ -1,7 +1,7 @@
-"""The matching rule once more, as plainly as it can be written.
+"""The matching rule once more, written as plainly as possible.
 
-Tests and `python -m benchmarks matching` compare the compiled book with it. Messages in, messages out; price levels in
-sorted dictionaries, orders in queues.
+Tests and `python -m benchmarks matching` compare the compiled book with this book. It takes messages and returns
+messages. Price levels are in sorted dictionaries, and the orders of a level in a queue.
 """
 
 from __future__ import annotations
@@ -23,12 +23,15 @@ class ReferenceOrder:
 
 
 class ReferenceBook:
-    """Takes the settings of an `OrderBook`, and answers as it does."""
+    """Takes the settings of an `OrderBook`, and gives the same answers."""
 
     def __init__(
         self, max_price: int = 999, policy: str = "price-time", capacity: int | None = None, with_ids: bool = False
     ) -> None:
-        self.max_price, self.policy, self.capacity, self.with_ids = max_price, policy, capacity, with_ids
+        self.max_price = max_price
+        self.policy = policy
+        self.capacity = capacity
+        self.with_ids = with_ids
         self.levels: dict[int, SortedDict] = {ASK: SortedDict(), BID: SortedDict()}
         self.by_id: dict[int, ReferenceOrder] = {}
         self.resting_count = 0
@@ -49,26 +52,31 @@ class ReferenceBook:
         return Quote(bid=self.best_bid, ask=self.best_ask)
 
     def resting(self, side: int) -> list[ReferenceOrder]:
-        """Best price first, oldest first within a price."""
+        """The resting orders of a side: best price first, oldest first within a price."""
         levels = self.levels[side]
-        prices = levels if side == ASK else reversed(levels)
-        return [order for price in prices for order in levels[price]]
+        best_first = levels if side == ASK else reversed(levels)
+        orders: list[ReferenceOrder] = []
+        for price in best_first:
+            orders += levels[price]
+        return orders
 
     def _order(self, order: Order) -> list[Message]:
         reason = self._objection(order)
         if reason:
             return [Rejection(order.id, reason)]
-        before, answers = self.quote(), list[Message]()
+        quote_before = self.quote()
+        answers: list[Message] = []
         remaining = self._match(order, answers)
         if remaining:
             self._rest(order, remaining)
-        if self.quote() != before:
+        if self.quote() != quote_before:
             answers.append(self.quote())
         if remaining == order.volume:
             answers.append(Confirmation(order.id))
         return answers
 
     def _objection(self, order: Order) -> int:
+        """The reason of the rejection; 0 if the order is accepted."""
         if order.side not in (ASK, BID):
             return 1
         if not 1 <= order.price <= self.max_price:
@@ -82,7 +90,7 @@ class ReferenceBook:
         return 0
 
     def _price_to_trade_at(self, order: Order) -> int | None:
-        """The opposite price at which the order would trade next; None where it crosses nothing."""
+        """The opposite price at which the order would trade next; None if it crosses nothing."""
         if self.policy == "exact-price":
             opposite = self.levels[BID if order.side == ASK else ASK]
             return order.price if order.price in opposite else None
@@ -91,16 +99,21 @@ class ReferenceBook:
         return self.best_bid if self.best_bid >= order.price else None
 
     def _match(self, order: Order, answers: list[Message]) -> int:
+        """Trade the order as far as it crosses; returns the volume that remains."""
+        opposite_side = BID if order.side == ASK else ASK
         remaining = order.volume
-        while remaining and (price := self._price_to_trade_at(order)) is not None:
-            traded = self._trade_at(price, BID if order.side == ASK else ASK, remaining, answers)
+        price = self._price_to_trade_at(order)
+        while remaining and price is not None:
+            traded = self._trade_at(price, opposite_side, remaining, answers)
             answers.append(Trade(order.id, price, traded))
             remaining -= traded
+            price = self._price_to_trade_at(order)
         return remaining
 
     def _trade_at(self, price: int, side: int, volume: int, answers: list[Message]) -> int:
         """Trade with the resting orders of one price level, oldest first. Returns the volume traded."""
-        queue, traded = self.levels[side][price], 0
+        queue = self.levels[side][price]
+        traded = 0
         while queue and traded < volume:
             resting = queue[0]
             lots = min(resting.volume, volume - traded)
@@ -130,7 +143,10 @@ class ReferenceBook:
         resting = self.by_id.get(cancel.id)
         if resting is None:
             return [Rejection(cancel.id, 6)]
-        before = self.quote()
+        quote_before = self.quote()
         self._take_out(resting)
-        moved = [self.quote()] if self.quote() != before else []
-        return [*moved, Cancelled(cancel.id, resting.volume)]
+        answers: list[Message] = []
+        if self.quote() != quote_before:
+            answers.append(self.quote())
+        answers.append(Cancelled(cancel.id, resting.volume))
+        return answers

@@ -2,9 +2,10 @@
 
     gateway ⇄ engine    CURVE of libzmq over zeromq, TLS of Python over tcp and amqps
 
-The row beneath CURVE is its bound: what is left if a message costs no more than libsodium needs to seal and open it.
-Flat out, gateway and engine share the processors with their I/O threads, so that time is added to an order's CPU time.
-The bound holds only for a plain run that keeps all processors busy; a ratio may lie above it where they rest.
+The row below CURVE is its bound: the share of the plain rate that is left if a message costs no more than libsodium
+needs to seal and open it. Flat out, gateway and engine share the processors with their I/O threads, so this time is
+added to an order's CPU time. The bound holds only if the plain run keeps all processors busy; otherwise a ratio may lie
+above it.
 """
 
 from __future__ import annotations
@@ -26,25 +27,26 @@ from transports.keys import make_keys
 
 
 class Case(NamedTuple):
-    """A transport with some orders in a message, and the ratio to the plain rate to reach and to aim for."""
+    """A transport and a number of orders in a message, with the required and the hoped-for ratio to the plain rate."""
 
     transport: str
     packing: int
-    reach: float | None = None
-    aim: float | None = None
+    required: float | None = None
+    hoped_for: float | None = None
 
 
 CASES = (Case("zeromq", 1, 0.5, 0.75), Case("zeromq", 10, 0.5, 0.75), Case("tcp", 1), Case("amqp", 1))
 TRIES = 150
+"""The time to seal and open is the least of so many tries."""
 CALLS = 1_000
-"""Messages of a try."""
+"""Number of messages in a try."""
 TAG_BYTES = 16
 NONCE_BYTES = 24
 KEY_BYTES = 32
 
 
 def rows(repeats: int) -> Iterator[BenchmarkRow]:
-    """Compare the encrypted and the plain rate of each case; over ZeroMQ, the bound stands beneath."""
+    """Compare the encrypted and the plain rate of each case; over ZeroMQ, the bound follows in the next row."""
     fixed = ("--rate", "max", "--duration", 2, "--no-spark", "--no-page", "--priority", permitted_priority())
     with tempfile.TemporaryDirectory(prefix="exchange-secure-") as place:
         keys = Path(place) / "keys"
@@ -58,8 +60,8 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
                 partial(orders_per_s, plain_records, *words),
                 repeats,
             )
-            what = f"{case.transport} encrypted, flat out, orders in a message: {case.packing}"
-            yield BenchmarkRow(what, "plain", "orders/s", secure, plain, case.reach, case.aim)
+            title = f"{case.transport} encrypted, flat out, orders in a message: {case.packing}"
+            yield BenchmarkRow(title, "plain", "orders/s", secure, plain, case.required, case.hoped_for)
             if case.transport == "zeromq":
                 bounds = [bound(record, case.packing) for record in plain_records[1:]]
                 yield BenchmarkRow("  bound by cryptography", "", "of plain", bounds, [])
@@ -83,7 +85,7 @@ def bound(plain: Record, packing: int) -> float:
 
 
 def sealed_and_opened_s(size: int) -> float:
-    """Measure the least time that a message of so many bytes takes in the libsodium of pyzmq's wheel."""
+    """Measure the least time in which the libsodium of pyzmq's wheel seals and opens a message of `size` bytes."""
     libraries = Path(zmq.__file__).parents[1] / "pyzmq.libs"
     library = ctypes.CDLL(str(next(libraries.glob("libsodium*"))))
     seal = library.crypto_box_easy_afternm

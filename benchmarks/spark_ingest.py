@@ -1,4 +1,4 @@
-"""How long `exchange spark ingest` takes for 100 and for 1,000 runs, a JVM's start included, after `spark prepare`.
+"""How long `exchange spark ingest` takes for 100 and for 1,000 runs after `spark prepare`, with the start of a JVM.
 
 The runs are copies of one run of 8,000 orders, each in its own folder of one trial.
 """
@@ -16,24 +16,25 @@ from benchmarks.comparison import EXCHANGE, BenchmarkRow, Limit
 
 RUN = ("--rate", "8000", "--orders", "8000", "--no-spark", "--no-page", "--name", "first")
 TARGETS_S = {100: (20.0, 12.0), 1000: (60.0, 30.0)}
-"""Seconds to reach and to aim for, by the number of runs."""
+"""Required and hoped-for seconds, by the number of runs."""
 FEW = 3
+"""The largest number of repeats, since each takes long."""
 
 
 def rows(repeats: int) -> Iterator[BenchmarkRow]:
     """Measure an ingest of each number of runs."""
     subprocess.run([*EXCHANGE, "spark", "prepare"], check=True, capture_output=True)
     with tempfile.TemporaryDirectory(prefix="exchange-runs-") as name:
-        place = Path(name)
+        folder = Path(name)
         subprocess.run([*EXCHANGE, "run", *RUN, "--results", name], check=True, capture_output=True)
-        for runs, (reach_s, aim_s) in TARGETS_S.items():
-            results = _copies(place / "first", place / str(runs), runs)
+        for runs, (required_s, hoped_for_s) in TARGETS_S.items():
+            results = _copy_run(folder / "first", folder / str(runs), runs)
             took_s = [_ingest_s(results) for _ in range(min(repeats, FEW))]
-            yield Limit(f"spark ingest of {runs:,} runs", "", "s", took_s, [], reach_s, aim_s)
+            yield Limit(f"spark ingest of {runs:,} runs", "", "s", took_s, [], required_s, hoped_for_s)
 
 
-def _copies(run: Path, results: Path, runs: int) -> Path:
-    """Make a folder of results with one trial of so many runs; returns it."""
+def _copy_run(run: Path, results: Path, runs: int) -> Path:
+    """Make a folder of results with one trial of `runs` copies of a run; returns the folder."""
     for number in range(1, runs + 1):
         shutil.copytree(run, results / "trial" / f"{number:04}")
     (results / "trial" / "plan.json").write_text("{}")

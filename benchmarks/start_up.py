@@ -1,4 +1,4 @@
-"""Measures how long a user waits for help, and for a run's first order. Caches are warm; Spark does not start."""
+"""Measures how long a user waits for `--help`, and for a run's first order. Caches are warm; Spark does not start."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.comparison import EXCHANGE, BenchmarkRow, Limit
+from benchmarks.comparison import EXCHANGE, BenchmarkRow, Limit, in_turns
 
 
 def rows(repeats: int) -> Iterator[BenchmarkRow]:
     """Measure both waits, after a round that fills the caches."""
-    help_s = [until_help() for _ in range(repeats + 1)]
-    yield Limit("exchange --help", "", "s", help_s[1:], [], reach=0.4, aim=0.2)
-    first_order_s = [until_first_order() for _ in range(repeats + 1)]
-    yield Limit("exchange run, to the first order", "", "s", first_order_s[1:], [], reach=3, aim=1.5)
+    help_s, _ = in_turns(until_help, None, repeats)
+    yield Limit("exchange --help", "", "s", help_s, [], required=0.4, hoped_for=0.2)
+    first_order_s, _ = in_turns(until_first_order, None, repeats)
+    yield Limit("exchange run, to the first order", "", "s", first_order_s, [], required=3, hoped_for=1.5)
 
 
 def until_help() -> float:
@@ -38,6 +38,9 @@ def until_first_order() -> float:
 
 def handed_over_ns(results: Path) -> int:
     """Return the time at which the only sampled order of the only run was handed over."""
-    lines = [line for path in results.glob("*/spool/*.jsonl") for line in path.read_text().splitlines()]
-    samples = [record["payload"] for record in map(json.loads, lines) if record["kind"] == "sample"]
-    return int(samples[0]["handed_over_ns"])
+    for path in results.glob("*/spool/*.jsonl"):
+        for line in path.read_text().splitlines():
+            record = json.loads(line)
+            if record["kind"] == "sample":
+                return int(record["payload"]["handed_over_ns"])
+    raise RuntimeError(f"no order was sampled in {results}")

@@ -1,7 +1,7 @@
 """The supply chain against a straightforward program on pika, reference/supply_chain_pika.py: how much passes.
 
-Both do the same work on one private RabbitMQ, and pass or fail by the same judge. The highest base that passes is
-searched for both in lockstep, a probe of ours and one of theirs in turns.
+Both programs do the same work on one private RabbitMQ, and pass or fail by the same judge. The highest base that passes
+is searched for both in lockstep: a probe of ours, then a probe of the reference.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BASES = [round(10 * 1.12**step) for step in range(41)]
 """The bases that may be tried: 10 to 930, in steps of 12 %."""
 MOST_REPEATS = 2
 OPTIONS = ("--warm-up", "3", "--duration", "5", "--repeats", "1", "--json")
-"""The default of --bound equals BOUND_S of the reference."""
+"""OPTIONS leaves --bound at its default, which equals BOUND_S in reference/supply_chain_pika.py."""
 Probe = Callable[[int], bool]
 """A function that runs a chain with a base, and returns whether it passes."""
 
@@ -33,32 +33,41 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
     try:
         with node() as broker:
             for _ in range(min(repeats, MOST_REPEATS)):
-                our_base, their_base = highest((partial(ours_holds, broker), partial(theirs_holds, broker)))
+                our_base, their_base = highest_passed_bases((partial(we_pass, broker), partial(pika_passes, broker)))
                 ours.append(interactions_per_s(our_base))
                 theirs.append(interactions_per_s(their_base))
     except RabbitMqMissing as missing:
         print(missing)
         return
     yield BenchmarkRow(
-        "supply chain, vertical: highest base that passes", "pika", "interactions/s", ours, theirs, reach=3, aim=4
+        "supply chain, vertical: highest base that passes",
+        "pika",
+        "interactions/s",
+        ours,
+        theirs,
+        required=3,
+        hoped_for=4,
     )
 
 
-def highest(probes: tuple[Probe, ...]) -> list[int]:
-    """Return the highest base at which each probe holds, by bisections in lockstep. RuntimeError if none does."""
-    highest_held = [-1] * len(probes)
+def highest_passed_bases(probes: tuple[Probe, ...]) -> list[int]:
+    """Return the highest base that passes for each probe, by bisections in lockstep.
+
+    RuntimeError if no base passes.
+    """
+    highest_passed = [-1] * len(probes)
     lowest_failed = [len(BASES)] * len(probes)
-    while any(failed - held > 1 for held, failed in zip(highest_held, lowest_failed, strict=True)):
+    while any(failed - passed > 1 for passed, failed in zip(highest_passed, lowest_failed, strict=True)):
         for number, probe in enumerate(probes):
-            if lowest_failed[number] - highest_held[number] > 1:
-                middle = (highest_held[number] + lowest_failed[number]) // 2
+            if lowest_failed[number] - highest_passed[number] > 1:
+                middle = (highest_passed[number] + lowest_failed[number]) // 2
                 if probe(BASES[middle]):
-                    highest_held[number] = middle
+                    highest_passed[number] = middle
                 else:
                     lowest_failed[number] = middle
-    if min(highest_held) < 0:
+    if min(highest_passed) < 0:
         raise RuntimeError(f"no base of {BASES[0]} or more passes")
-    return [BASES[place] for place in highest_held]
+    return [BASES[place] for place in highest_passed]
 
 
 def interactions_per_s(base: int) -> float:
@@ -67,19 +76,20 @@ def interactions_per_s(base: int) -> float:
     return sum(map(topology.initiations_per_s, topology.interactions))
 
 
-def ours_holds(broker: Node, base: int) -> bool:
+def we_pass(broker: Node, base: int) -> bool:
     """Return whether `exchange bench supply-chain` passes. RuntimeError if it could not be judged."""
     with tempfile.TemporaryDirectory(prefix="exchange-benches-") as results:
         url = f"amqp://{broker.user}@{broker.host}:{broker.port}"
         words = ("bench", "supply-chain", "--transport", url, "--base", str(base), *OPTIONS, "--results", results)
-        done = subprocess.run([*EXCHANGE, *words], capture_output=True, text=True, check=False)
-    if done.returncode not in (0, 1):
-        raise RuntimeError(done.stderr)
-    return done.returncode == 0
+        finished = subprocess.run([*EXCHANGE, *words], capture_output=True, text=True, check=False)
+    if finished.returncode not in (0, 1):
+        raise RuntimeError(finished.stderr)
+    return finished.returncode == 0
 
 
-def theirs_holds(broker: Node, base: int) -> bool:
+def pika_passes(broker: Node, base: int) -> bool:
     """Return whether the program on pika passes."""
     url = f"amqp://{broker.user}:{broker.password}@{broker.host}:{broker.port}/%2F"
     command = [sys.executable, "-m", "benchmarks.reference.supply_chain_pika", url, str(base)]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "1"
+    finished = subprocess.run(command, capture_output=True, text=True, check=True)
+    return finished.stdout.strip() == "1"

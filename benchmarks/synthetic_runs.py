@@ -1,6 +1,6 @@
-"""Writes tables of 100 synthetic runs of 1,000,000 completions each, as ingest leaves them, and the same as rows.
+"""Writes tables of 100 synthetic runs of 1,000,000 completions each: as ingest writes them, and as single rows.
 
-Times are lognormal; one in fifty also waits for an acknowledgement that Nagle's algorithm delays.
+Times are lognormal; one order in fifty also waits for an acknowledgement that Nagle's algorithm delays.
 """
 
 from __future__ import annotations
@@ -24,50 +24,56 @@ from spark.run_facts import RunFacts
 from spark.summary import READ
 from spark.tables.schemas import table_schema
 
-RUNS, SECONDS, ORDERS_PER_S = 100, 125, 8_000
+RUNS = 100
+SECONDS = 125
+ORDERS_PER_S = 8_000
 EXPERIMENT = "made-up"
-NS = 1_000_000_000
+NS_PER_S = 1_000_000_000
 METERS = [meter for meter in Meter if meter <= Meter.GATEWAY_MESSAGES_RECEIVED]
 ROWS = "rows"
-"""The folder of the single completions, which is no table of ingest's."""
+"""The folder of the single completions; ingest writes no such table."""
 
 Record = dict[str, Any]
 
 
 def write_runs(folder: Path, number: int = RUNS, seconds: int = SECONDS) -> list[dict[str, float]]:
-    """Write so many runs. Returns the exact percentiles of each, in us."""
-    exact = []
-    for part in range(0, number, RUNS_A_FILE):
-        runs = range(part, min(part + RUNS_A_FILE, number))
+    """Write `number` runs. Returns the exact percentiles of each run, in us."""
+    percentiles = []
+    for first in range(0, number, RUNS_A_FILE):
+        part = first // RUNS_A_FILE
         with ExitStack() as files:
-            writers = {kind: _writer(files, folder, kind, part // RUNS_A_FILE) for kind in (*READ, RUNS_TABLE)}
-            exact += [_write_run(folder, writers, run, seconds) for run in runs]
-    return exact
+            writers = {table: _writer(files, folder, table, part) for table in (*READ, RUNS_TABLE)}
+            for run in range(first, min(first + RUNS_A_FILE, number)):
+                percentiles.append(_write_run(folder, writers, run, seconds))
+    return percentiles
 
 
 def _writer(files: ExitStack, folder: Path, table: str, part: int) -> pq.ParquetWriter:
+    """Open a file of a table; `files` closes it."""
     file = folder / table / f"experiment={EXPERIMENT}" / f"part-{part}.parquet"
     file.parent.mkdir(parents=True, exist_ok=True)
     return files.enter_context(pq.ParquetWriter(file, _schema(table), compression="gzip"))
 
 
 def _schema(table: str) -> pa.Schema:
-    """The columns of a table's files; the name of their folder has the experiment."""
+    """The columns of a table's files; the experiment is no column, but stands in the name of their folder."""
     stored = RUNS_SCHEMA if table == RUNS_TABLE else StructType(table_schema(table).fields).add("run", StringType())
     return to_arrow_schema(StructType([field for field in stored if field.name != "experiment"]))
 
 
 def _write_run(folder: Path, writers: dict[str, pq.ParquetWriter], run: int, seconds: int) -> dict[str, float]:
+    """Write one run; returns its exact percentiles, in us."""
     random = np.random.default_rng(run)
     times_ns = np.stack([_times_ns(random) for _ in range(seconds)])
-    about = IngestedRun(record=_record(run, seconds), fingerprint="", part=0).row()
-    for table, rows in {**_records(times_ns), RUNS_TABLE: iter([about])}.items():
-        named = [{**row, "run": f"{run:03}"} for row in rows]
-        writers[table].write_table(pa.Table.from_pylist(named, schema=_schema(table)))
+    row_of_run = IngestedRun(record=_record(run, seconds), fingerprint="", part=0).row()
+    rows_by_table = {**_records(times_ns), RUNS_TABLE: iter([row_of_run])}
+    for table, rows in rows_by_table.items():
+        rows_with_run = [{**row, "run": f"{run:03}"} for row in rows]
+        writers[table].write_table(pa.Table.from_pylist(rows_with_run, schema=_schema(table)))
     rows_file = folder / ROWS / f"experiment={EXPERIMENT}" / f"run={run:03}" / "part-0.parquet"
     rows_file.parent.mkdir(parents=True)
     pq.write_table(pa.table({"value_ns": times_ns.ravel()}), rows_file)
-    # 99.9 / 100 is above 0.999, which of 8,000 times would be the next one.
+    # 99.9 / 100 is above 0.999, and would select the next of 8,000 times.
     shares = {name: round(percent / 100, 6) for name, percent in PERCENTS.items()}
     return {name: np.quantile(times_ns, share, method="inverted_cdf") / 1e3 for name, share in shares.items()}
 
@@ -79,7 +85,7 @@ def _times_ns(random: np.random.Generator) -> np.ndarray:
 
 
 def _records(times_ns: np.ndarray) -> dict[str, Iterator[Record]]:
-    """A run's records of every second, by each kind that a summary reads."""
+    """A run's records of every second, by the kinds of records that a summary reads."""
     messages = {"orders_sent": ORDERS_PER_S, "orders_answered": ORDERS_PER_S, "messages_received": ORDERS_PER_S * 2}
     rss = {"max_rss_bytes": 1 << 27, "voluntary_context_switches": 0, "involuntary_context_switches": 0}
     seconds = range(len(times_ns))
@@ -105,7 +111,12 @@ def _completion(second: int, clock: str, times_ns: np.ndarray) -> Record:
 
 
 def _origin(second: int, source: str) -> Record:
-    return {"run_id": "0" * 16, "source": source, "wall_ns": (second + 1) * NS, "monotonic_ns": (second + 1) * NS}
+    return {
+        "run_id": "0" * 16,
+        "source": source,
+        "wall_ns": (second + 1) * NS_PER_S,
+        "monotonic_ns": (second + 1) * NS_PER_S,
+    }
 
 
 def _record(run: int, seconds: int) -> RunFacts:

@@ -1,4 +1,4 @@
-"""How often what we print is right, in simulations of which the truth is known: verdicts and intervals."""
+"""How often our verdicts and intervals are right, in simulations whose truth is known."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from benchmarks.comparison import BenchmarkRow
 from benchmarks.coverage import capacity, verdicts
 
 PARTS = (capacity, verdicts)
-"""Modules with a `rows(repeats)` of their own."""
+"""Modules with a function `rows(repeats)`."""
 
 
 def rows(repeats: int) -> Iterator[BenchmarkRow]:

@@ -1,9 +1,10 @@
-"""The verdicts of a trial: how often they are false, how often they find a difference, what their intervals hold.
+"""The verdicts of a trial: how often they are false, how often they find a difference, how often intervals are right.
 
     two arms, 5 rates, 3 metrics, 10 repeats  ──▶  log ratios of 15 rows  ──▶  each method's verdicts
 
-A run's log p50, p99 and CPU deviate by 0.13, 0.4 and 0.05. Part of that is drift of the machine, which two runs close
-in time share (AR(1), 0.95 a run); the rest is the run's own, half of it common to its three metrics.
+The log p50, p99 and CPU of a run deviate by 0.13, 0.4 and 0.05. A part of each deviation is drift of the machine, which
+two runs close in time share (AR(1), 0.95 a run). The rest belongs to the run alone; half of its variance is common to
+the run's three metrics.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,18 +23,27 @@ from exchange_simulation.repeats.judging import ALPHA
 from exchange_simulation.repeats.sign_flips import LogRatio, estimate_together
 
 DEVIATIONS = np.array([0.13, 0.4, 0.05])
-DRIFT, OWN, DEVIATION = 0.62, sqrt(1 - 0.62**2), 0.145
-"""The parts of a deviation, and that of the log ratio of p50 of two runs next to each other."""
-KEPT_OF_DRIFT = 0.95
-RATES, METRICS, REPEATS = 5, 3, 10
+"""Standard deviations of a run's log p50, p99 and CPU."""
+DRIFT = 0.62
+"""The part of a deviation that is drift."""
+RUN_PART = sqrt(1 - DRIFT**2)
+"""The part of a deviation that belongs to the run alone."""
+DEVIATION_OF_RATIO = 0.145
+"""Standard deviation of the log ratio of p50 of two runs next to each other."""
+DRIFT_KEPT = 0.95
+"""The share of the drift that is left at the next run."""
+RATES = 5
+METRICS = 3
+REPEATS = 10
 GROUPS = [metric for metric in range(METRICS) for _ in range(RATES)]
+"""The metric of each row."""
 EFFECT = log(1.2)
 FAMILIES = 60
-"""For each of the benchmark's repeats."""
+"""The number of simulated trials, for each repeat of the benchmark."""
 SATURATED = np.array([3.0, 3.0, 0.0])
-"""What a saturated run adds to the log of p50, p99 and CPU."""
+"""A saturated run adds this to the log of its p50, p99 and CPU."""
 LOOKS = (10, 20, 40)
-"""A trial that goes on until every row is decided."""
+"""Repeats after which a trial with `--until-decided` tests its rows."""
 ARMS = 10
 """An arm of a sweep runs once in so many runs."""
 
@@ -44,7 +53,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class SimulatedNoise:
-    """What runs deviate by."""
+    """The noise of runs."""
 
     name: str
     tails: bool = False
@@ -55,31 +64,37 @@ class SimulatedNoise:
     """The factor by which one rate's noise typically differs from another's."""
 
     def log_ratios(self, random: np.random.Generator, repeats: int = REPEATS) -> tuple[Floats, Floats]:
-        """Rows by repeats, with equal arms; and by rate and repeat 1 if the first arm ran first, else -1.
+        """Simulate a trial with equal arms.
 
-        Drift goes on from run to run, two runs next to each other a pair.
+        Returns (log ratios: rows by repeats; sides: rates by repeats, 1 if the first arm ran first, else -1). Drift
+        continues from run to run, and two runs next to each other are a pair.
         """
         pairs = (repeats, RATES, 2)
         drift = ar1(random, repeats * RATES * 2).reshape(*pairs, 1)
-        common, own = (self._drawn(random, (*pairs, size)) for size in (1, METRICS))
+        common = self._drawn(random, (*pairs, 1))
+        of_metric = self._drawn(random, (*pairs, METRICS))
         width = np.exp(log(self.uneven) * random.normal(size=(1, RATES, 1, 1)))
-        logs = DEVIATIONS * (DRIFT * drift + OWN * width * (common + own) / sqrt(2))
+        logs = DEVIATIONS * (DRIFT * drift + RUN_PART * width * (common + of_metric) / sqrt(2))
         logs = logs + SATURATED * (random.random((*pairs, 1)) < self.saturated)
         sides = random.choice([-1.0, 1.0], pairs[:2])
         ratios = (logs[:, :, 0] - logs[:, :, 1]) * sides[..., None]
-        return np.asarray(ratios.transpose(2, 1, 0).reshape(METRICS * RATES, repeats), np.float64), sides.T
+        rows = ratios.transpose(2, 1, 0).reshape(METRICS * RATES, repeats)
+        return np.asarray(rows, np.float64), sides.T
 
     def _drawn(self, random: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-        return random.standard_t(3, shape) / sqrt(3) if self.tails else random.normal(size=shape)
+        """Values of deviation 1."""
+        if self.tails:
+            return random.standard_t(3, shape) / sqrt(3)
+        return random.normal(size=shape)
 
 
 def ar1(random: np.random.Generator, length: int) -> Floats:
-    """Return a drift of deviation 1, of which a share KEPT_OF_DRIFT is left at the next run."""
+    """Return a drift of deviation 1, of which a share DRIFT_KEPT is left at the next run."""
     from scipy import signal
 
-    steps = random.normal(size=length) * sqrt(1 - KEPT_OF_DRIFT**2)
+    steps = random.normal(size=length) * sqrt(1 - DRIFT_KEPT**2)
     steps[0] = random.normal()
-    return np.asarray(signal.lfilter([1.0], [1.0, -KEPT_OF_DRIFT], steps), np.float64)
+    return np.asarray(signal.lfilter([1.0], [1.0, -DRIFT_KEPT], steps), np.float64)
 
 
 NOISES = (
@@ -90,11 +105,13 @@ NOISES = (
 )
 
 
-def ours(rows: Floats, _sides: Floats) -> Mask:
-    return np.array([row.differs for row in judged(rows)])
+def sign_flips(rows: Floats, _sides: Floats) -> Mask:
+    """Our own test: which rows differ."""
+    return np.array([row.differs for row in estimated(rows)])
 
 
-def judged(rows: Floats, alpha: float = ALPHA) -> list[LogRatio]:
+def estimated(rows: Floats, alpha: float = ALPHA) -> list[LogRatio]:
+    """Our own test: the estimate of each row."""
     return estimate_together(rows.tolist(), GROUPS, alpha, seed=1)
 
 
@@ -115,19 +132,19 @@ def wilcoxon_and_holm(rows: Floats, _sides: Floats) -> Mask:
 def mixed(rows: Floats, sides: Floats) -> Mask:
     """A mixed model: an effect a rate, a random effect a pair of runs, drift as covariate; Bonferroni's correction.
 
-    The log ratios of pairs are free of the pairs' own effects, and a drift from the first run of a pair to the second
-    has the sign of their order.
+    The effect of a pair cancels in its log ratio. The drift from the first run of a pair to the second has the sign of
+    their order.
     """
     from scipy import stats
 
-    own = rows - rows.mean(axis=1, keepdims=True)
+    deviations = rows - rows.mean(axis=1, keepdims=True)
     order = np.tile(sides - sides.mean(axis=1, keepdims=True), (METRICS, 1))
     by_metric = METRICS, RATES * REPEATS
-    slopes = (own * order).reshape(by_metric).sum(axis=1) / (order**2).reshape(by_metric).sum(axis=1)
+    slopes = (deviations * order).reshape(by_metric).sum(axis=1) / (order**2).reshape(by_metric).sum(axis=1)
     drift = slopes.repeat(RATES)[:, None]
-    left = own - drift * order
+    residuals = deviations - drift * order
     degrees = RATES * (REPEATS - 1) - 1
-    pooled = ((left**2).reshape(by_metric).sum(axis=1) / degrees).repeat(RATES)
+    pooled = ((residuals**2).reshape(by_metric).sum(axis=1) / degrees).repeat(RATES)
     spread = (order**2).reshape(by_metric).sum(axis=1).repeat(RATES)
     order_mean = np.tile(sides.mean(axis=1), METRICS)
     effect = rows.mean(axis=1) - drift[:, 0] * order_mean
@@ -144,8 +161,9 @@ def blocked(rows: Floats, _sides: Floats) -> Mask:
     return np.asarray(2 * stats.t.sf(t, RATES * (REPEATS - 1)) < ALPHA / len(rows))
 
 
+OUR_METHOD = "sign flips, max-T"
 METHODS: dict[str, Callable[[Floats, Floats], Mask]] = {
-    "sign flips, max-T": ours,
+    OUR_METHOD: sign_flips,
     "Wilcoxon, Holm": wilcoxon_and_holm,
     "blocked ANOVA": blocked,
     "mixed model": mixed,
@@ -163,54 +181,90 @@ class Share(BenchmarkRow):
     def is_reached(self) -> bool | None:
         if self.at_most is None and self.at_least is None:
             return None
-        return (self.at_least or 0.0) <= self.ours[0] <= (self.at_most or 100.0)
+        (share,) = self.ours
+        return (self.at_least or 0.0) <= share <= (self.at_most or 100.0)
 
 
 def rows(repeats: int) -> Iterator[BenchmarkRow]:
-    """False verdicts, found differences, and true ratios in their intervals."""
+    """Measure false verdicts, found differences, and intervals that contain the true ratio."""
     families = FAMILIES * repeats
-    error = 2 * 100 * sqrt(0.05 * 0.95 / families)
+    error = 2 * 100 * sqrt(0.05 * 0.95 / families)  # two standard errors, in percent
     for noise in NOISES:
-        equal = [noise.log_ratios(np.random.default_rng(seed)) for seed in range(families)]
-        one = np.array([EFFECT, *[0.0] * (METRICS * RATES - 1)])
-        for method, judge in METHODS.items():
-            limit = 5.0 + error if judge is ours else None
-            false = 100 * np.mean([judge(*made).any() for made in equal])
-            yield _share(f"{noise.name}: A/A families with any verdict, at most 5", method, false, at_most=limit)
-            power = 100 * np.mean([judge(made + one[:, None], sides)[0] for made, sides in equal])
-            least = 60.0 if judge is ours and noise is NOISES[0] else None
-            yield _share(f"{noise.name}: one 20 % row of 15 found, reach 60", method, power, at_least=least)
-        held = 100 * np.mean([_all_held(made + one[:, None], one) for made, _ in equal])
-        yield _share(f"{noise.name}: all 15 intervals hold the truth", "sign flips, max-T", held, at_least=95.0 - error)
-    announced = np.array([log(smallest_ratio(REPEATS, len(GROUPS), DEVIATION, ALPHA)), *[0.0] * (len(GROUPS) - 1)])
-    made = (NOISES[0].log_ratios(np.random.default_rng(seed))[0] + announced[:, None] for seed in range(families))
-    power = 100 * np.mean([judged(rows)[0].differs for rows in made])
-    what = f"normal: the {np.exp(announced[0]) - 1:.0%} that a plan says is found in {POWER:.0%} of trials"
-    yield _share(what, "sign flips, max-T", power, at_least=100 * POWER - 2 * error)
-    going_on = [
-        _ever_told(NOISES[0].log_ratios(np.random.default_rng(seed), LOOKS[-1])[0]) for seed in range(families // 4)
-    ]
-    what = "normal, --until-decided, looks after 10, 20 and 40 repeats: A/A families with any verdict, at most 5"
-    yield _share(what, "sign flips, max-T", 100 * np.mean(going_on), at_most=5.0 + 3 * error)
-    held = 100 * np.mean([_holds_the_median(seed) for seed in range(families)])
-    yield _share("drift: bootstrap interval of a median holds it, 95 nominal", "", held)
+        yield from rows_of_noise(noise, families, error)
+    yield announced_difference(families, error)
+    yield until_decided(families, error)
+    hits = [_interval_contains_median(seed) for seed in range(families)]
+    yield _share("drift: bootstrap interval of a median holds it, 95 nominal", "", hits)
 
 
-def _share(what: str, method: str, percent: np.floating[Any], **bounds: float | None) -> BenchmarkRow:
-    return Share(f"{what}: {method}" if method else what, "", "%", [float(percent)], [], **bounds)
+def rows_of_noise(noise: SimulatedNoise, families: int, error: float) -> Iterator[BenchmarkRow]:
+    """Measure every method under one noise; only our own test has bounds."""
+    trials = [noise.log_ratios(np.random.default_rng(seed)) for seed in range(families)]
+    truth = _one_effect(EFFECT)
+    for method, judge in METHODS.items():
+        limit = 5.0 + error if judge is sign_flips else None
+        false_verdicts = [bool(judge(rows, sides).any()) for rows, sides in trials]
+        yield _share(f"{noise.name}: A/A families with any verdict, at most 5", method, false_verdicts, at_most=limit)
+        least = 60.0 if judge is sign_flips and noise is NOISES[0] else None
+        right_verdicts = [bool(judge(rows + truth[:, None], sides)[0]) for rows, sides in trials]
+        yield _share(f"{noise.name}: one 20 % row of 15 found, reach 60", method, right_verdicts, at_least=least)
+    hits = [_intervals_contain(rows + truth[:, None], truth) for rows, _ in trials]
+    yield _share(f"{noise.name}: all 15 intervals hold the truth", OUR_METHOD, hits, at_least=95.0 - error)
 
 
-def _all_held(rows: Floats, truth: Floats) -> bool:
-    return all(abs(row.estimate - true) <= row.half_width for row, true in zip(judged(rows), truth, strict=True))
+def announced_difference(families: int, error: float) -> BenchmarkRow:
+    """Measure how often the difference is found that a plan announces as the smallest that it can find."""
+    smallest = smallest_ratio(REPEATS, len(GROUPS), DEVIATION_OF_RATIO, ALPHA)
+    truth = _one_effect(log(smallest))
+    right_verdicts = []
+    for seed in range(families):
+        rows, _ = NOISES[0].log_ratios(np.random.default_rng(seed))
+        right_verdicts.append(estimated(rows + truth[:, None])[0].differs)
+    title = f"normal: the {smallest - 1:.0%} that a plan says is found in {POWER:.0%} of trials"
+    return _share(title, OUR_METHOD, right_verdicts, at_least=100 * POWER - 2 * error)
 
 
-def _ever_told(rows: Floats) -> bool:
-    """Whether any look tells equal arms apart."""
-    return any(row.differs for look in LOOKS for row in judged(rows[:, :look], ALPHA / len(LOOKS)))
+def until_decided(families: int, error: float) -> BenchmarkRow:
+    """Measure false verdicts of trials that test their rows several times."""
+    false_verdicts = []
+    for seed in range(families // 4):
+        rows, _ = NOISES[0].log_ratios(np.random.default_rng(seed), LOOKS[-1])
+        false_verdicts.append(_any_look_differs(rows))
+    title = "normal, --until-decided, looks after 10, 20 and 40 repeats: A/A families with any verdict, at most 5"
+    return _share(title, OUR_METHOD, false_verdicts, at_most=5.0 + 3 * error)
 
 
-def _holds_the_median(seed: int) -> bool:
-    """Whether an arm's interval holds the median of all hours, 1, where the hour drifts while the repeats are made."""
+def _one_effect(effect: float) -> Floats:
+    """True log ratios of all rows: the first row has the effect, and the others have none."""
+    truth = np.zeros(len(GROUPS))
+    truth[0] = effect
+    return truth
+
+
+def _share(title: str, method: str, hits: list[bool], **bounds: float | None) -> BenchmarkRow:
+    """The row for the share of hits, in percent."""
+    percent = 100 * float(np.mean(hits))
+    return Share(f"{title}: {method}" if method else title, "", "%", [percent], [], **bounds)
+
+
+def _intervals_contain(rows: Floats, truth: Floats) -> bool:
+    """Whether the interval of every row contains its true log ratio."""
+    for row, true_ratio in zip(estimated(rows), truth, strict=True):
+        if abs(row.estimate - true_ratio) > row.half_width:
+            return False
+    return True
+
+
+def _any_look_differs(rows: Floats) -> bool:
+    """Whether equal arms differ at any look."""
+    verdicts: list[bool] = []
+    for look in LOOKS:
+        verdicts += [row.differs for row in estimated(rows[:, :look], ALPHA / len(LOOKS))]
+    return any(verdicts)
+
+
+def _interval_contains_median(seed: int) -> bool:
+    """Whether the interval of an arm contains the median of all hours, which is 1, though the machine drifts."""
     values = np.exp(0.13 * ar1(np.random.default_rng(seed), REPEATS * ARMS)[::ARMS])
-    found = median(values.tolist(), seed)
-    return (found.low or 0.0) <= 1.0 <= (found.high or 0.0)
+    estimate = median(values.tolist(), seed)
+    return (estimate.low or 0.0) <= 1.0 <= (estimate.high or 0.0)
