@@ -84,13 +84,13 @@ def _histogram(figures: Mapping[str, Any]) -> list[str]:
     """
     from math import log
 
-    from exchange_simulation.reports.live.picture import BLOCKS, PLAIN
+    from exchange_simulation.reports.live.picture import ASCII_BLOCKS, BLOCKS
 
     counts = figures.get("octaves")
     if not counts:
         return []
     prints_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
-    shapes = BLOCKS if prints_unicode else PLAIN
+    shapes = BLOCKS if prints_unicode else ASCII_BLOCKS
     tallest = log(max(counts) + 1)
     bars = ""
     for count in counts:

@@ -95,10 +95,10 @@ class Following:
         """Show the seconds of a run that are new or have changed; end its query if the run is over, or failed."""
         run, _ = self._open[folder]
         try:
-            self._screen.rows(folder, run.changed())
+            self._screen.take_rows(folder, run.changed())
             if self._once or run.is_closed:
                 run.catch_up()
-                self._screen.rows(folder, run.changed())
+                self._screen.take_rows(folder, run.changed())
                 self._end(folder)
         except SparkError as error:
             self._fail(error)

@@ -15,11 +15,20 @@ from exchange_simulation.reports.drawing.chart import Chart, Line, draw, label_e
 from exchange_simulation.reports.drawing.colours import BLUE, MUTED, ORANGE
 from exchange_simulation.reports.drawing.figures import Figure, drawings, write_figures
 from exchange_simulation.reports.drawing.templates import templates
-from exchange_simulation.reports.faults.table import LEGEND, answer, cell_of, columns_of, in_short, measured, show
+from exchange_simulation.reports.faults.table import (
+    LEGEND,
+    answer,
+    cell_of,
+    cell_summary,
+    measured_cells,
+    show,
+    transports_of,
+)
 from exchange_simulation.reports.report import ReportOptions, print_report, write_html
 
-TEMPLATES = templates(Path(__file__).parent, in_short=in_short)
+TEMPLATES = templates(Path(__file__).parent, in_short=cell_summary)
 SHADE = 0.15
+"""The opacity of the band behind the fault's time."""
 FILE = "faults.json"
 
 
@@ -31,7 +40,7 @@ def page_html(record: Record) -> str:
         title=head,
         others=others,
         legend=LEGEND,
-        columns=columns_of(record),
+        columns=transports_of(record),
         cell_of=cell_of,
         drawings=drawings(faults_figures(record)),
     )
@@ -44,7 +53,7 @@ def write_page(folder: Path, record: Record) -> Path:
 
 def faults_figures(record: Record) -> Iterator[Figure]:
     """Yield a time line for each cell; the style of page or files must be set."""
-    for cell in measured(record):
+    for cell in measured_cells(record):
         if cell["timeline"]:
             yield Figure(f"{cell['fault']} over {cell['over']}", _time_line(cell), cell["said"], cell["run"])
 
@@ -52,21 +61,30 @@ def faults_figures(record: Record) -> Iterator[Figure]:
 def _time_line(cell: Record) -> Chart:
     """Draw orders handed over and answered in every tenth of a second, the fault's time shaded."""
     axes = empty_axes("orders/s", "s")
-    at, handed, answered = (np.array(column, float) for column in zip(*cell["timeline"], strict=True))
-    lines = {"handed over": (Line(at, handed), ORANGE), "answered": (Line(at, answered), BLUE)}
-    time_x(axes, float(at[-1]))
-    began, *lifted = cell["fault_s"]
-    axes.axvspan(began, lifted[0] if lifted else float(at[-1]), color=MUTED, alpha=SHADE, linewidth=0)
-    labels = [draw(axes, line, text=text, colour=colour) for text, (line, colour) in lines.items()]
+    times_s, handed_over_per_s, answered_per_s = np.array(cell["timeline"], float).T
+    handed_over = Line(times_s, handed_over_per_s)
+    answered = Line(times_s, answered_per_s)
+    end_s = float(times_s[-1])
+    time_x(axes, end_s)
+    fault_begin_s, *lifted_s = cell["fault_s"]
+    fault_end_s = lifted_s[0] if lifted_s else end_s
+    axes.axvspan(fault_begin_s, fault_end_s, color=MUTED, alpha=SHADE, linewidth=0)
+    labels = [
+        draw(axes, handed_over, text="handed over", colour=ORANGE),
+        draw(axes, answered, text="answered", colour=BLUE),
+    ]
     linear_y(axes)
     label_ends(axes, labels)
-    return Chart(axes, numbers_of("s", "orders_per_s", {text: line for text, (line, _) in lines.items()}))
+    numbers = numbers_of("s", "orders_per_s", {"handed over": handed_over, "answered": answered})
+    return Chart(axes, numbers)
 
 
 def report_faults(folder: Path, options: ReportOptions) -> int:
     """Make a matrix's table, page and figure files from its record. Returns the exit code, 0."""
     record = read_record(folder / FILE, FaultsRecord)
-    rows = [{name: value for name, value in cell.items() if name != "timeline"} for cell in record["cells"]]
+    rows = []
+    for cell in record["cells"]:
+        rows.append({name: value for name, value in cell.items() if name != "timeline"})
     return print_report(
         folder,
         "matrix",

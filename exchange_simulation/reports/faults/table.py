@@ -5,11 +5,13 @@ from __future__ import annotations
 from rich.text import Text
 
 from exchange.json_records import Record
+from exchange.unique import unique
 from exchange.words import counted
 from exchange_simulation.reports.formats.numbers import ABSENT, whole_number
 from exchange_simulation.reports.formats.times import time_in_words
 from exchange_simulation.reports.tables import FoldingTable, figure, indented, key, plain_table, terminal, words
 
+COUNTS = ("doubled", "reordered", "unreported")
 PHASES = ("before", "during", "after")
 LEGEND = (
     "A cell: orders lost of those sent, and how long nothing was answered (end: to the end of the run). "
@@ -17,40 +19,48 @@ LEGEND = (
 )
 
 
-def measured(record: Record) -> list[Record]:
+def measured_cells(record: Record) -> list[Record]:
     """Return the cells that were run."""
     return [cell for cell in record["cells"] if "skipped" not in cell]
 
 
 def is_unreported(cell: Record) -> bool:
-    """Return whether the run left orders whose fate its record does not tell, or did not end."""
+    """Return whether orders are missing from the run's record, or the run did not end."""
     return bool(cell["hangs"] or cell["orders"]["unreported"])
 
 
 def fails(record: Record) -> bool:
-    """Return whether the matrix found a loss that nobody was told of, is not whole, or could try no fault."""
-    cells = measured(record)
-    return record["status"] != "complete" or not cells or any(map(is_unreported, cells))
+    """Return whether orders are missing from a run's record, the matrix is not whole, or no fault could be tried."""
+    cells = measured_cells(record)
+    if record["status"] != "complete" or not cells:
+        return True
+    return any(is_unreported(cell) for cell in cells)
 
 
-def columns_of(record: Record) -> list[str]:
-    return list(dict.fromkeys(cell["over"] for cell in record["cells"]))
+def transports_of(record: Record) -> list[str]:
+    """Return the transports of the matrix, a column each."""
+    return unique(cell["over"] for cell in record["cells"])
 
 
-def cell_of(record: Record, fault: str, over: str) -> Record | None:
-    return next((cell for cell in record["cells"] if (cell["fault"], cell["over"]) == (fault, over)), None)
+def cell_of(record: Record, fault: str, transport: str) -> Record | None:
+    for cell in record["cells"]:
+        if cell["fault"] == fault and cell["over"] == transport:
+            found_cell: Record = cell
+            return found_cell
+    return None
 
 
 def answer(record: Record) -> list[str]:
-    """Return sentences: how many orders were lost, and whether the records count them; then one on each transport."""
-    cells = measured(record)
-    sentences = [_loss(record, cells)]
-    for transport in columns_of(record):
-        sentences.append(_over(transport, [cell for cell in cells if cell["over"] == transport]))
+    """Return a sentence on the lost orders and on whether the records count them, then a sentence on each transport."""
+    cells = measured_cells(record)
+    sentences = [_sentence_on_losses(record, cells)]
+    for transport in transports_of(record):
+        cells_of_transport = [cell for cell in cells if cell["over"] == transport]
+        sentences.append(_sentence_on_transport(transport, cells_of_transport))
     return sentences
 
 
-def _loss(record: Record, cells: list[Record]) -> str:
+def _sentence_on_losses(record: Record, cells: list[Record]) -> str:
     """Return a sentence on the orders that were lost in the cells that were run.
 
     For example: 12 orders were lost in 3 of 30 runs, all counted in the records; 2 not possible here
@@ -65,18 +75,19 @@ def _loss(record: Record, cells: list[Record]) -> str:
         words = "no fault could be tried"
     if record["status"] != "complete":
         words += f" (of {record['planned_cells']} planned)"
-    if untold := _untold(cells):
-        words += untold
+    unreported = _clause_on_unreported(cells)
+    if unreported:
+        words += unreported
     elif lost:
         words += ", all counted in the records"
     skipped = len(record["cells"]) - len(cells)
     return f"{words}; {skipped} not possible here" if skipped else words
 
 
-def _untold(cells: list[Record]) -> str:
+def _clause_on_unreported(cells: list[Record]) -> str:
     """Return words on orders that are missing from the records, and on runs that hung; empty if there are none.
 
-    For example: : 3 orders MISSING FROM THE RECORDS; 1 run hung
+    For example: ": 3 orders MISSING FROM THE RECORDS; 1 run hung"
     """
     words = ""
     unreported = sum(cell["orders"]["unreported"] for cell in cells)
@@ -88,7 +99,7 @@ def _untold(cells: list[Record]) -> str:
     return words
 
 
-def _over(transport: str, cells: list[Record]) -> str:
+def _sentence_on_transport(transport: str, cells: list[Record]) -> str:
     """Return a sentence on the cells over one transport.
 
     For example: over zeromq, 11 of 15 faults cost orders; the exchange answered again after 5 of 15
@@ -106,7 +117,7 @@ def _over(transport: str, cells: list[Record]) -> str:
 
 
 def show(record: Record, in_full: bool = True) -> None:
-    """Print faults.json's content; unless in full, without the details of each cell."""
+    """Print faults.json's content; the details of each cell only if `in_full`."""
     console = terminal()
     head, *others = answer(record)
     console.print(head, style="bold", markup=False)
@@ -121,14 +132,15 @@ def show(record: Record, in_full: bool = True) -> None:
 
 
 def _matrix(record: Record) -> FoldingTable:
-    overs = columns_of(record)
-    table = plain_table(key("fault"), *(figure(over) for over in overs))
+    transports = transports_of(record)
+    table = plain_table(key("fault"), *(figure(transport) for transport in transports))
     for fault in record["faults"]:
-        table.add_row(fault, *(Text(in_short(cell_of(record, fault, over))) for over in overs))
+        summaries = [cell_summary(cell_of(record, fault, transport)) for transport in transports]
+        table.add_row(fault, *(Text(summary) for summary in summaries))
     return table
 
 
-def in_short(cell: Record | None) -> str:
+def cell_summary(cell: Record | None) -> str:
     """Return a cell in words: orders lost, and seconds without an answer; "end" if no answer came any more.
 
     For example: 12 of 6,000, 1.52 s
@@ -153,22 +165,23 @@ def _details(record: Record) -> FoldingTable:
     table = plain_table(
         key("fault"),
         key("over"),
-        "doubled",
-        "reordered",
-        "unreported",
+        *COUNTS,
         *(f"p99\n{phase}" for phase in PHASES),
         "exit",
         words("what the run said"),
     )
     for cell in record["cells"]:
-        table.add_row(cell["fault"], cell["over"], *_detail(cell))
+        table.add_row(cell["fault"], cell["over"], *_detail_cells(cell))
     return table
 
 
-def _detail(cell: Record) -> list[str]:
+def _detail_cells(cell: Record) -> list[str]:
+    """Return the cells of a row of details, behind fault and transport."""
     if "skipped" in cell:
-        return [*[""] * 7, f"skipped: {cell['skipped']}"]
-    counts = (whole_number(cell["orders"][name]) for name in ("doubled", "reordered", "unreported"))
-    p99_us = (cell["p99_us"].get(phase) for phase in PHASES)
-    times = (ABSENT if us is None else time_in_words(us) for us in p99_us)
-    return [*counts, *times, whole_number(cell["exit_code"]), cell["said"]]
+        figures = [""] * (len(COUNTS) + len(PHASES) + 1)
+        return [*figures, f"skipped: {cell['skipped']}"]
+    figures = [whole_number(cell["orders"][name]) for name in COUNTS]
+    for phase in PHASES:
+        p99_us = cell["p99_us"].get(phase)
+        figures.append(ABSENT if p99_us is None else time_in_words(p99_us))
+    return [*figures, whole_number(cell["exit_code"]), cell["said"]]

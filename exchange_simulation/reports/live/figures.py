@@ -17,32 +17,43 @@ SECONDS = 60
 
 
 def _figures_of(clock: str) -> list[str]:
-    """Return the figures of this clock's times that a live view shows."""
-    names = [column.figure.format(clock=clock) for column in COLUMNS if column.unit is Unit.TIME and column.live]
-    of_clock = [name.removesuffix("_us") for name in names if name.startswith(f"{clock}_")]
-    return [name.removeprefix(f"{clock}_") for name in of_clock]
+    """Return the figures of this clock's times that a live view shows. For example: p50, p99, max"""
+    figures = []
+    for column in COLUMNS:
+        if column.unit is Unit.TIME and column.live:
+            name = column.figure.format(clock=clock)
+            if name.startswith(f"{clock}_"):
+                figures.append(name.removeprefix(f"{clock}_").removesuffix("_us"))
+    return figures
 
 
 FIGURES_OF_CLOCK = {clock: _figures_of(clock) for clock in CLOCKS}
 
 
 class Figures:
-    """Minutes by the figure's name in a second's row, such as orders_per_s or due_p50_us; sums over all gateways."""
+    """The last minute of each figure, by the figure's name in a second's row, such as orders_per_s or due_p50_us.
+
+    Counts, rates and completion times are those of all gateways together.
+    """
 
     def __init__(self, gateways: int = 1) -> None:
         self.minutes: defaultdict[str, Minute] = defaultdict(Minute)
         self._gateways = gateways
-        self._newest: dict[str, int] = {}
+        self._newest_by_gateway: dict[str, int] = {}
         self._facts = Facts()
         self._buckets: defaultdict[tuple[int, str], LogBuckets] = defaultdict(LogBuckets)
+        """By second and clock."""
 
     @property
     def newest(self) -> int:
-        """Return the last second that every running gateway has reported; -1 before there is one."""
-        if len(self._newest) < self._gateways:
+        """Return the last second that every running gateway has reported; -1 before there is one.
+
+        A gateway that is more than a second behind another has ended.
+        """
+        if len(self._newest_by_gateway) < self._gateways:
             return -1
-        front = max(self._newest.values())
-        return min(second for second in self._newest.values() if second >= front - 1)
+        newest = self._newest_by_gateway.values()
+        return min(second for second in newest if second >= max(newest) - 1)
 
     def take(self, records: Iterable[dict[str, Any]]) -> None:
         """Add records of the spool; kinds that are not drawn are ignored."""
@@ -57,13 +68,14 @@ class Figures:
         self._take_facts(facts)
 
     def _take_facts(self, facts: list[Fact]) -> None:
-        rows = {second: self._facts.row(second) for second in sorted(self._facts.take(facts) or ())}
+        changed_seconds = self._facts.take(facts) or ()
+        rows = {second: self._facts.row(second) for second in sorted(changed_seconds)}
         for second, row in rows.items():
             for name, value in row.items():
                 self.minutes[name].put(second, value)
         for fact in facts:
             if fact["kind"] == TRAFFIC and "orders_per_s" in rows[fact["second"]]:
-                self._newest[fact["source"]] = fact["second"]
+                self._newest_by_gateway[fact["source"]] = fact["second"]
 
     def _take_completion(self, payload: dict[str, Any]) -> None:
         second = payload["second"]
@@ -75,8 +87,9 @@ class Figures:
             # The p50 is drawn whatever the number of orders: a gap would look as if none had been answered.
             if figure == "p50" or has_enough_orders(figure, buckets.count):
                 self.minutes[f"{clock}_{figure}_us"].put(second, figures_us[figure])
-        for old in [known for known in self._buckets if known[0] <= second - SECONDS]:
-            del self._buckets[old]
+        for bucket_second, bucket_clock in list(self._buckets):
+            if bucket_second <= second - SECONDS:
+                del self._buckets[bucket_second, bucket_clock]
 
 
 class Minute:
@@ -88,8 +101,9 @@ class Minute:
     def put(self, second: int, value: float) -> None:
         """Set a second's value; a newer value replaces the older one."""
         self._values[second] = value
-        for old in [known for known in self._values if known <= second - SECONDS]:
-            del self._values[old]
+        for other in list(self._values):
+            if other <= second - SECONDS:
+                del self._values[other]
 
     def until(self, newest: int, seconds: int = SECONDS) -> list[float | None]:
         """Return the values of the given number of seconds; the last is second `newest`."""

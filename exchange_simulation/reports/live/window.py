@@ -20,8 +20,10 @@ from exchange.settings import RunSettings
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.launch.watch import Moment, OnSecond
 from exchange_simulation.reports.live.figures import Figures
-from exchange_simulation.reports.live.picture import BLOCKS, PLAIN, WIDTH, Headline, groups, picture
+from exchange_simulation.reports.live.picture import ASCII_BLOCKS, BLOCKS, WIDTH, Headline, Rows, groups, picture
 from exchange_simulation.reports.progress import screen
+
+NS_PER_S = 1_000_000_000
 
 
 def terminal() -> Console:
@@ -38,16 +40,16 @@ def terminal() -> Console:
 def live_window(settings: RunSettings, console: Console, folder: Path) -> Iterator[OnSecond]:
     """Show the live window. The last picture stays in the terminal if any second was shown."""
     window = Window(settings, console, folder)
-    live = Live(window.before(), console=console, auto_refresh=False, transient=True, redirect_stdout=False)
+    live = Live(window.before_start(), console=console, auto_refresh=False, transient=True, redirect_stdout=False)
 
     def on_second(moment: Moment) -> None:
         live.transient = False
-        live.update(window.at(moment), refresh=True)
+        live.update(window.during(moment), refresh=True)
 
     with live:
         yield on_second
         if not live.transient:
-            live.update(window.at_the_end())
+            live.update(window.after_end())
 
 
 class Window:
@@ -61,27 +63,29 @@ class Window:
         self._figures = Figures(settings.pairs)
         self._start_ns: int | None = None
 
-    def before(self) -> Text:
-        return Text(self._headline.before, no_wrap=True, overflow="crop")
+    def before_start(self) -> Text:
+        return Text(self._headline.before_start, no_wrap=True, overflow="crop")
 
-    def at(self, moment: Moment) -> Text:
-        """Return the picture when a second is over; the newest second that it shows is the one before."""
+    def during(self, moment: Moment) -> Text:
+        """Return the picture at the end of a second; the newest second in the picture is the second before."""
         now_ns = time.monotonic_ns()
-        self._start_ns = self._start_ns or now_ns - 1_000_000_000
-        elapsed_s = (now_ns - self._start_ns) / 1e9
+        if self._start_ns is None:  # the launcher calls for the first time after a second
+            self._start_ns = now_ns - NS_PER_S
+        elapsed_s = (now_ns - self._start_ns) / NS_PER_S
         if moment.broker_cpu_s is not None:
-            used = {"second": round(elapsed_s) - 1, "cpu_s": moment.broker_cpu_s}
-            self._figures.take([{"kind": PROCESS, "source": "broker", "monotonic_ns": now_ns, "payload": used}])
-        return self._picture(self._headline.at(moment.answered, elapsed_s))
+            usage = {"second": round(elapsed_s) - 1, "cpu_s": moment.broker_cpu_s}
+            self._figures.take([{"kind": PROCESS, "source": "broker", "monotonic_ns": now_ns, "payload": usage}])
+        return self._picture(self._headline.during(moment.answered, elapsed_s))
 
-    def at_the_end(self) -> Text:
+    def after_end(self) -> Text:
         """Return the last picture, of the whole spool."""
-        return self._picture(self._headline.at_the_end)
+        return self._picture(self._headline.after_end)
 
     def _picture(self, headline: str) -> Text:
-        self._figures.take(self._spool.fresh())
-        blocks = PLAIN if self._console.options.ascii_only else BLOCKS
-        return picture(headline, self._figures, self._is_scheduled, min(self._console.width, WIDTH), blocks)
+        self._figures.take(self._spool.new_records())
+        blocks = ASCII_BLOCKS if self._console.options.ascii_only else BLOCKS
+        width = min(self._console.width, WIDTH)
+        return picture(headline, self._figures, self._is_scheduled, width, blocks)
 
 
 class Feed:
@@ -96,45 +100,51 @@ class Feed:
 
     def has_grown(self) -> bool:
         """Read the spool's new records; return whether one more second is over."""
-        before = self._figures.newest
-        fresh = list(self._spool.fresh())
-        self._answered += sum(record["payload"]["orders_answered"] for record in fresh if record["kind"] == TRAFFIC)
-        self._figures.take(fresh)
-        return self._figures.newest > before
+        newest_before = self._figures.newest
+        records = list(self._spool.new_records())
+        for record in records:
+            if record["kind"] == TRAFFIC:
+                self._answered += record["payload"]["orders_answered"]
+        self._figures.take(records)
+        return self._figures.newest > newest_before
 
     def minute(self) -> dict[str, Any]:
         """Return the headline, and for each figure its label and last values; None where nothing was measured."""
         newest = self._figures.newest
-        return {
-            "headline": self._headline.at(self._answered, newest + 1.0) if newest >= 0 else self._headline.before,
-            "second": newest,
-            "groups": [
-                {
-                    "title": title,
-                    "rows": [
-                        {"label": label, "values": self._figures.minutes[name].until(newest)}
-                        for name, label in rows.items()
-                        if name in self._figures.minutes
-                    ],
-                }
-                for title, rows in self._groups.items()
-            ],
-        }
+        if newest < 0:
+            headline = self._headline.before_start
+        else:
+            headline = self._headline.during(self._answered, elapsed_s=newest + 1.0)
+        groups = [{"title": title, "rows": self._rows(labels)} for title, labels in self._groups.items()]
+        return {"headline": headline, "second": newest, "groups": groups}
+
+    def _rows(self, labels: Rows) -> list[dict[str, Any]]:
+        """Return the rows of one group; figures without any value have none."""
+        rows = []
+        for name, label in labels.items():
+            if name in self._figures.minutes:
+                values = self._figures.minutes[name].until(self._figures.newest)
+                rows.append({"label": label, "values": values})
+        return rows
 
 
 class GrowingSpool:
-    """Reads a spool while it grows. A reporter's files appear whole and in order, so the next one's name is known."""
+    """Reads a spool while it grows. A reporter's files appear whole and are numbered, so the next name is known."""
 
     def __init__(self, run_folder: Path, reporters: int = 1) -> None:
         self._folder = run_folder / "spool"
         self._once = Once()
-        self._read = dict.fromkeys(range(1, reporters + 1), 0)
+        self._next_file = dict.fromkeys(range(1, reporters + 1), 1)
+        """By reporter: the number of the file that is to be read next."""
 
-    def fresh(self) -> Iterator[dict[str, Any]]:
+    def new_records(self) -> Iterator[dict[str, Any]]:
         """Yield the records that have appeared since the last call, each once."""
-        for reporter in self._read:
-            while (path := self._folder / spool_file(self._read[reporter] + 1, reporter)).exists():
-                self._read[reporter] += 1
+        for reporter in self._next_file:
+            while True:
+                path = self._folder / spool_file(self._next_file[reporter], reporter)
+                if not path.exists():
+                    break
+                self._next_file[reporter] += 1
                 for line in path.read_bytes().splitlines():
                     if self._once.is_new(line):
                         yield orjson.loads(line)

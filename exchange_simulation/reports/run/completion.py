@@ -30,10 +30,14 @@ DRAWN_PERCENTS = {"p50": PERCENTS["p50"], "p99": PERCENTS["p99"], "max": 100.0}
 CLOCK_LABELS = {"due": "from due", "handed_over": "handed over", "lag": "lag"}
 CURVE_POINTS = 240
 CELLS_PER_OCTAVE = 8
-BUCKETS_PER_CELL = BUCKETS_PER_OCTAVE // CELLS_PER_OCTAVE
 """A cell of the heat map is an eighth of an octave high."""
-HALF = 0.30103  # in nines
-TICK_SHARE, LAST_TICK_SHARE = 0.11, 0.13  # of the axis, that a tick's number needs, and the last tick's
+BUCKETS_PER_CELL = BUCKETS_PER_OCTAVE // CELLS_PER_OCTAVE
+NINES_OF_HALF = 0.30103
+"""The place of 50 %: -log10(1 - 0.5)."""
+TICK_SHARE = 0.11
+"""The share of the axis that a tick's number needs."""
+LAST_TICK_SHARE = 0.13
+"""The share of the axis that the last tick's number needs."""
 
 
 def over_time(folder: RunFolder) -> Chart | None:
@@ -53,12 +57,17 @@ def over_time(folder: RunFolder) -> Chart | None:
 
 
 def limits_us(completions: list[Record], clock: str) -> tuple[float, float]:
-    """Return the edges of the heat map's cells that hold the fastest and the slowest order."""
-    analysed = of_clock(completions, clock)
-    fastest = min(p["min_ns"] for p in analysed)
-    slowest = max(p["max_ns"] for p in analysed)
-    low, high = (int(bucket_of(ns)) // BUCKETS_PER_CELL for ns in (fastest, slowest))
-    return 2.0 ** (low / CELLS_PER_OCTAVE) / 1e3, 2.0 ** ((high + 1) / CELLS_PER_OCTAVE) / 1e3
+    """Return the edges of the heat map: the lower one of the fastest order's cell, the upper one of the slowest's."""
+    payloads = analysed_payloads(completions, clock)
+    fastest_ns = min(payload["min_ns"] for payload in payloads)
+    slowest_ns = max(payload["max_ns"] for payload in payloads)
+    lowest_cell = int(bucket_of(fastest_ns)) // BUCKETS_PER_CELL
+    highest_cell = int(bucket_of(slowest_ns)) // BUCKETS_PER_CELL
+    return _lower_edge_us(lowest_cell), _lower_edge_us(highest_cell + 1)
+
+
+def _lower_edge_us(cell: int) -> float:
+    return float(2.0 ** (cell / CELLS_PER_OCTAVE) / 1e3)
 
 
 def by_percentile(folder: RunFolder) -> Chart | None:
@@ -67,41 +76,50 @@ def by_percentile(folder: RunFolder) -> Chart | None:
     if not curves:
         return None
     axes = empty_axes("µs", "% of orders")
-    shown = [clock for clock in CLOCK_LABELS if clock in curves]
+    clocks = [clock for clock in CLOCK_LABELS if clock in curves]
     colours = {"due": run_colour(folder.run), "handed_over": INK, "lag": ROLE_COLOURS["gateway"]}
-    if "due" not in shown:
+    if "due" not in clocks:
         colours["handed_over"] = run_colour(folder.run)
-    on_top_last = reversed(shown)
-    labels = [draw(axes, curves[c], text=CLOCK_LABELS[c], colour=colours[c]) for c in on_top_last][::-1]
+    labels = []
+    for clock in reversed(clocks):  # the line drawn last lies above the others
+        labels.append(draw(axes, curves[clock], text=CLOCK_LABELS[clock], colour=colours[clock]))
     log_y(axes)
     _nines_x(axes)
-    label_ends(axes, labels)
-    over_percent = {clock: Line(_percents(curves[clock].x), curves[clock].y) for clock in shown}
-    return Chart(axes, numbers_of("percent", "us", over_percent), x_scale="nines")
+    label_ends(axes, labels[::-1])
+    lines_over_percents = {clock: Line(_percents(curves[clock].x), curves[clock].y) for clock in clocks}
+    return Chart(axes, numbers_of("percent", "us", lines_over_percents), x_scale="nines")
 
 
 def completion_lines(completions: list[Record], point_s: int, clock: str) -> dict[str, Line]:
     """Return p50, p99 and max of the completion time by this clock, in us, over time; the warm-up included."""
-    points = merged_by((int(payload["second"]) // point_s, payload) for payload in of_clock(completions, clock))
-    if not points:
+    payloads = analysed_payloads(completions, clock)
+    buckets_by_point = merged_by((int(payload["second"]) // point_s, payload) for payload in payloads)
+    if not buckets_by_point:
         return {}
-    y = np.full((len(DRAWN_PERCENTS), max(points) + 1), np.nan)
-    for point, buckets in points.items():
-        y[:, point] = _percentiles_us(buckets, np.array([*DRAWN_PERCENTS.values()]))
-    *others, last = (points[point].count for point in sorted(points))
-    y = y if is_full(last, others) else y[:, :-1]
-    return {name: Line(middles_s(y.shape[1], point_s), row) for name, row in zip(DRAWN_PERCENTS, y, strict=True)}
+    percents = np.array([*DRAWN_PERCENTS.values()])
+    times_us = np.full((len(percents), max(buckets_by_point) + 1), np.nan)
+    for point, buckets in buckets_by_point.items():
+        times_us[:, point] = _percentiles_us(buckets, percents)
+    *counts, last_count = (buckets_by_point[point].count for point in sorted(buckets_by_point))
+    if not is_full(last_count, counts):
+        times_us = times_us[:, :-1]
+    x = middles_s(times_us.shape[1], point_s)
+    return {name: Line(x, times_us[row]) for row, name in enumerate(DRAWN_PERCENTS)}
 
 
 def percentile_curves(completions: list[Record], warm_up_s: float) -> dict[str, Line]:
     """Return each clock's time in us over the nines, -log10(1 - p), up to where one order is left."""
-    warm = [record for record in completions if record["payload"]["second"] >= warm_up_s]
-    histograms = {clock: merged(of_clock(warm, clock)) for clock in CLOCKS}
-    return {clock: _percentile_curve(buckets) for clock, buckets in histograms.items() if buckets.count > 1}
+    after_warm_up = [record for record in completions if record["payload"]["second"] >= warm_up_s]
+    curves = {}
+    for clock in CLOCKS:
+        buckets = merged(analysed_payloads(after_warm_up, clock))
+        if buckets.count > 1:
+            curves[clock] = _percentile_curve(buckets)
+    return curves
 
 
-def of_clock(completions: list[Record], clock: str) -> list[Record]:
-    """Return the payloads of this clock that are analysed."""
+def analysed_payloads(completions: list[Record], clock: str) -> list[Record]:
+    """Return the payloads of this clock, without those that are not analysed."""
     payloads = (record["payload"] for record in completions)
     return [payload for payload in payloads if payload["clock"] == clock and is_analysed(payload)]
 
@@ -119,7 +137,7 @@ def _percents(nines: Floats) -> Floats:
 
 
 def _percentiles_us(buckets: LogBuckets, percents: Floats) -> Floats:
-    """Return the percentiles. The maximum is exact, no bucket's middle; a log axis cannot show less than 1 ns."""
+    """Return the percentiles, the maximum exactly; all are at least 1 ns, since a log axis cannot show 0."""
     values_ns = np.where(percents >= 100.0, buckets.max_ns, buckets.percentiles_ns(percents))
     return np.maximum(values_ns, 1.0) / 1e3
 
@@ -134,9 +152,13 @@ def _nines_x(axes: Axes) -> None:
 
 def nines_ticks(right: float) -> dict[float, str]:
     """Return 50, 90, 99, 99.9 ... and the slowest, by their place in nines; those whose numbers do not overlap."""
-    nines = {HALF: 50.0} | {float(n): 100.0 - 100.0 / 10**n for n in range(1, int(right) + 1)}
-    ticks: dict[float, str] = {}
-    for nine, percent in nines.items():
-        if nine <= 1 or nine - max(ticks) >= TICK_SHARE * right:
-            ticks[nine] = f"{percent:.10g}"
-    return {nine: text for nine, text in ticks.items() if right - nine >= LAST_TICK_SHARE * right} | {right: "max"}
+    percents = {NINES_OF_HALF: 50.0}
+    for nines in range(1, int(right) + 1):
+        percents[float(nines)] = 100.0 - 100.0 / 10**nines
+    spaced: dict[float, str] = {}
+    for place, percent in percents.items():
+        if place <= 1 or place - max(spaced) >= TICK_SHARE * right:
+            spaced[place] = f"{percent:.10g}"
+    ticks = {place: text for place, text in spaced.items() if right - place >= LAST_TICK_SHARE * right}
+    ticks[right] = "max"
+    return ticks

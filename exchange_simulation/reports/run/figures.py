@@ -30,21 +30,26 @@ class FigurePlan:
     """`{since}` is where completion times begin: "from due", or "from handing over" in a run as fast as it goes."""
     chart_of: Callable[[RunFolder], Chart | None]
     caption: str
-    scheduled: str = ""
-    """Added to the caption of a run with a schedule."""
+    schedule_caption: str = ""
+    """Words that follow the caption in a run with a schedule."""
 
     def title_of(self, run: Record) -> str:
         return self.title.format(since="from due" if is_scheduled(run) else "from handing over")
 
     def figure_of(self, folder: RunFolder) -> Figure | None:
         chart = self.chart_of(folder)
-        caption = f"{self.caption} {self.scheduled if is_scheduled(folder.run) else ''}".strip()
-        return Figure(self.title_of(folder.run), chart, caption, self.name) if chart else None
+        if chart is None:
+            return None
+        caption = self.caption
+        if self.schedule_caption and is_scheduled(folder.run):
+            caption += f" {self.schedule_caption}"
+        return Figure(self.title_of(folder.run), chart, caption, self.name)
 
     def drawing_of(self, folder: RunFolder) -> Drawing:
-        if figure := self.figure_of(folder):
-            return drawing_of(figure)
-        return Drawing(self.name, self.title_of(folder.run), None, "Not measured.")
+        figure = self.figure_of(folder)
+        if figure is None:
+            return Drawing(self.name, self.title_of(folder.run), None, "Not measured.")
+        return drawing_of(figure)
 
 
 CURVE = FigurePlan(
@@ -53,7 +58,7 @@ CURVE = FigurePlan(
     chart_of=completion.by_percentile,
     caption="At 99, read the time within which 99 % of the orders were answered; each step to the right keeps the "
     "slowest tenth.",
-    scheduled="Where the curve from due leaves the one from handing over, the gateway itself was late.",
+    schedule_caption="Where the curve from due leaves the one from handing over, the gateway itself was late.",
 )
 OVER_TIME = (
     FigurePlan(
@@ -76,7 +81,7 @@ OVER_TIME = (
         chart_of=load.rates,
         caption="Orders sent and answered, and the answers: trades, confirmations and quotes. Dots are the gateway's "
         "meters at their samples, rings the engine's.",
-        scheduled="At a steady rate the orders sent lie on the offered rate, and those answered on those sent.",
+        schedule_caption="At a steady rate the orders sent lie on the offered rate, and those answered on those sent.",
     ),
     FigurePlan(
         name="cpu",
@@ -91,13 +96,14 @@ OVER_TIME = (
 def run_figures(folder: RunFolder) -> Iterator[Figure]:
     """Yield the figures for which something was measured; the style of page or files must be set."""
     for plan in (CURVE, *OVER_TIME):
-        if figure := plan.figure_of(folder):
+        figure = plan.figure_of(folder)
+        if figure is not None:
             yield figure
 
 
 @dataclass(frozen=True)
 class RunDrawings:
-    """The drawings of the page. `too_short` says why there is none over time, if there is none."""
+    """The drawings of the page. `too_short` is the sentence that replaces the drawings over time, or empty."""
 
     curve: Drawing
     over_time: list[Drawing]
@@ -111,9 +117,9 @@ class RunDrawings:
 def run_drawings(folder: RunFolder) -> RunDrawings:
     with page_style():
         curve = CURVE.drawing_of(folder)
-        if too_short := _too_short(folder):
-            return RunDrawings(curve, [], too_short)
-        return RunDrawings(curve, [plan.drawing_of(folder) for plan in OVER_TIME], "")
+        too_short = _too_short(folder)
+        over_time = [] if too_short else [plan.drawing_of(folder) for plan in OVER_TIME]
+        return RunDrawings(curve, over_time, too_short)
 
 
 def _too_short(folder: RunFolder) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from io import TextIOWrapper
 from pathlib import Path
@@ -34,71 +35,92 @@ COMMENTS = (
 
 def write_hlog(path: Path, folder: RunFolder) -> Path:
     """Write the log and return its path. UserError if the spool holds no completion, or the library is missing."""
-    seconds = _seconds(folder)
-    if not seconds:
+    clock_seconds = _clock_seconds(folder)
+    if not clock_seconds:
         raise UserError(f"{path.parent} holds no completion times, so there is nothing to put into {path.name}")
     with writing(path), whole_file(path) as file, TextIOWrapper(file, "utf-8", write_through=True) as text:
-        _write(text, folder, seconds)
+        _write(text, folder, clock_seconds)
     return path
 
 
-def _seconds(folder: RunFolder) -> list[tuple[int, str, LogBuckets]]:
-    """Return (second, clock, buckets) in the order of time, without warm-up and last order."""
-    from_s = warm_up_s(folder.run)
-    keyed: list[tuple[tuple[int, int], Record]] = []
+@dataclass(frozen=True)
+class ClockSecond:
+    """The completion times of one second by one clock."""
+
+    second: int
+    clock: str
+    buckets: LogBuckets
+
+
+def _clock_seconds(folder: RunFolder) -> list[ClockSecond]:
+    """Return the seconds of the run, each with its clocks in the order of CLOCKS, without warm-up and last order."""
+    end_of_warm_up_s = warm_up_s(folder.run)
+    payloads_by_key: list[tuple[tuple[int, int], Record]] = []
     for record in folder.spool["completion"]:
         payload = record["payload"]
-        if is_analysed(payload) and payload["clock"] in CLOCKS and payload["second"] >= from_s:
-            keyed.append(((payload["second"], CLOCKS.index(payload["clock"])), payload))
-    histograms = merged_by(keyed)
-    return [(second, CLOCKS[clock], histograms[second, clock]) for second, clock in sorted(histograms)]
+        if is_analysed(payload) and payload["clock"] in CLOCKS and payload["second"] >= end_of_warm_up_s:
+            key = (payload["second"], CLOCKS.index(payload["clock"]))
+            payloads_by_key.append((key, payload))
+    buckets_by_key = merged_by(payloads_by_key)
+    clock_seconds = []
+    for second, clock_index in sorted(buckets_by_key):
+        buckets = buckets_by_key[second, clock_index]
+        clock_seconds.append(ClockSecond(second, CLOCKS[clock_index], buckets))
+    return clock_seconds
 
 
-def _write(file: TextIO, folder: RunFolder, seconds: list[tuple[int, str, LogBuckets]]) -> None:
+def _write(file: TextIO, folder: RunFolder, clock_seconds: list[ClockSecond]) -> None:
     hdrh = _library()
     log = hdrh.log.HistogramLogWriter(file)
     log.output_log_format_version()
-    started = _started(folder)
-    log.output_comment(f"[StartTime: {started.timestamp():.3f} (seconds since epoch), {started.isoformat()}]")
+    start = _start_time(folder)
+    log.output_comment(f"[StartTime: {start.timestamp():.3f} (seconds since epoch), {start.isoformat()}]")
     left_out = f"Left out: the first {warm_up_s(folder.run):g} s, the warm-up, and the run's last order."
     for comment in (f"Run {folder.run.get('name', 'without a record')}.", *COMMENTS, left_out):
         log.output_comment(comment)
     log.output_legend()
-    for second, clock, buckets in seconds:
+    for clock_second in clock_seconds:
         histogram = hdrh.histogram.HdrHistogram(1, HIGHEST_NS, DIGITS)
-        for value_ns, count in values_of(buckets):
+        for value_ns, count in values_and_counts(clock_second.buckets):
             histogram.record_value(value_ns, count)
-        file.write(f"Tag={clock},")  # the library reads tags but does not write them
-        log.output_interval_histogram(histogram, second, second + 1, max_value_unit_ratio=1.0)
+        file.write(f"Tag={clock_second.clock},")  # the library reads tags but does not write them
+        begin_s = clock_second.second
+        log.output_interval_histogram(histogram, begin_s, begin_s + 1, max_value_unit_ratio=1.0)
 
 
-def values_of(buckets: LogBuckets) -> Iterator[tuple[int, int]]:
-    """Yield (ns, how often): the middle of each bucket, but the least and the greatest value as they are."""
-    index = np.flatnonzero(buckets.counts)
-    counts = buckets.counts[index]
+def values_and_counts(buckets: LogBuckets) -> Iterator[tuple[int, int]]:
+    """Yield values in ns, each with its number: the middle of each bucket, but the least and the greatest exactly."""
+    highest_ns = min(buckets.max_ns, HIGHEST_NS)
+    lowest_ns = min(buckets.min_ns, HIGHEST_NS)
+    used = np.flatnonzero(buckets.counts)
+    counts = buckets.counts[used]
     counts[-1] -= 1
-    yield min(buckets.max_ns, HIGHEST_NS), 1
+    yield highest_ns, 1
     if counts[0]:
         counts[0] -= 1
-        yield min(buckets.min_ns, HIGHEST_NS), 1
-    middles = np.clip(np.rint(bucket_middle_ns(index)), buckets.min_ns, min(buckets.max_ns, HIGHEST_NS))
-    yield from ((int(middle), int(count)) for middle, count in zip(middles, counts, strict=True) if count)
+        yield lowest_ns, 1
+    middles_ns = np.clip(np.rint(bucket_middle_ns(used)), buckets.min_ns, highest_ns)
+    for middle_ns, count in zip(middles_ns, counts, strict=True):
+        if count:
+            yield int(middle_ns), int(count)
 
 
-def _started(folder: RunFolder) -> datetime:
-    """Return the run's start; if it was killed, the start of its first second, which is reported when it ends."""
-    at = folder.run.get("started_at")
-    if isinstance(at, str):
+def _start_time(folder: RunFolder) -> datetime:
+    """Return the run's start; for a run that was killed, the start of its first second, by the end of that second."""
+    started_at = folder.run.get("started_at")
+    if isinstance(started_at, str):
         try:
-            return datetime.fromisoformat(at)
+            return datetime.fromisoformat(started_at)
         except ValueError as error:
             raise damaged("run.json", str(error)) from error
-    first = folder.spool["completion"][0]
-    return datetime.fromtimestamp(first["wall_ns"] / 1e9 - 1 - first["payload"]["second"]).astimezone()
+    first_record = folder.spool["completion"][0]
+    end_of_second_s = first_record["wall_ns"] / 1e9
+    seconds_until_then = first_record["payload"]["second"] + 1
+    return datetime.fromtimestamp(end_of_second_s - seconds_until_then).astimezone()
 
 
 def _library() -> Any:
-    """Return the package hdrh, which has no wheel for Linux on ARM, so it is not installed there."""
+    """Return the package hdrh. UserError if it is missing, as on Linux on ARM, for which it has no wheel."""
     try:
         import hdrh.histogram
         import hdrh.log

@@ -34,88 +34,109 @@ from exchange_simulation.reports.run.run_folder import (
 )
 from exchange_simulation.reports.run.seconds import RunSeconds
 
-SENT = ROLE_COLOURS["gateway"]
-ANSWERED = ROLE_COLOURS["engine"]
-DRAWN_RATES = {
-    "sent": ("orders_per_s", SENT),
-    "answered": ("answered_orders_per_s", ANSWERED),
-    "answers": ("answers_per_s", INK),
-}
-"""The figure of each line, and its colour."""
+SENT_COLOUR = ROLE_COLOURS["gateway"]
+ANSWERED_COLOUR = ROLE_COLOURS["engine"]
+FIGURES_OF_RATES = {"sent": "orders_per_s", "answered": "answered_orders_per_s", "answers": "answers_per_s"}
+"""The figure of each line of the chart of rates."""
+COLOURS_OF_RATES = {"sent": SENT_COLOUR, "answered": ANSWERED_COLOUR, "answers": INK}
 DOT: dict[str, Any] = {"marker": "o", "markersize": 3.5}
 RING: dict[str, Any] = {"marker": "o", "markersize": 6, "markerfacecolor": "none"}
 METER_STYLES = {
-    Meter.GATEWAY_ORDERS_SENT: {"color": SENT, **DOT},
-    Meter.ENGINE_ORDERS_RECEIVED: {"color": ANSWERED, **RING},
-    Meter.ENGINE_MESSAGES_SENT: {"color": ANSWERED, **RING},
+    Meter.GATEWAY_ORDERS_SENT: {"color": SENT_COLOUR, **DOT},
+    Meter.ENGINE_ORDERS_RECEIVED: {"color": ANSWERED_COLOUR, **RING},
+    Meter.ENGINE_MESSAGES_SENT: {"color": ANSWERED_COLOUR, **RING},
     Meter.GATEWAY_MESSAGES_RECEIVED: {"color": INK, **DOT},
 }
-MAX_DOTS = 30  # of a meter
+MOST_DOTS = 30
+"""The most readings of a meter that are drawn."""
 
 
 def rates(folder: RunFolder) -> Chart | None:
     """Draw orders and answers a second beside the offered rate; meter readings as dots."""
     seconds = RunSeconds(folder)
     point_s = seconds_per_point(folder.spool)
+    lines: dict[str, Line] = {}
+    for title, figure in FIGURES_OF_RATES.items():
+        line = line_of(seconds, figure, point_s)
+        if line is not None:
+            lines[title] = line
     dots = _meters(folder)
-    lines = {text: line for text, (name, _) in DRAWN_RATES.items() if (line := line_of(seconds, name, point_s))}
-    if not (lines or dots) or not is_long_enough(folder):
+    if not lines and not dots:
+        return None
+    if not is_long_enough(folder):
         return None
     axes = empty_axes("a second", "seconds")
-    labels = [draw(axes, line, text=text, colour=DRAWN_RATES[text][1]) for text, line in lines.items()]
+    labels = [draw(axes, line, text=title, colour=COLOURS_OF_RATES[title]) for title, line in lines.items()]
     for meter, line in dots.items():
         gid = series_id("line", f"meter {meter.name}")
         axes.plot(line.x, line.y, linestyle="none", clip_on=False, gid=gid, **METER_STYLES[meter])
     offered = _offered(folder)
-    labels += [draw(axes, line, text=name, colour=MUTED) for name, line in offered.items()]
+    labels += [draw(axes, line, text=title, colour=MUTED) for title, line in offered.items()]
     _finish(axes, folder, labels)
     meters = {f"meter {meter.name.lower()}": line for meter, line in dots.items()}
     return Chart(axes, numbers_of("second", "per_s", {**lines, **meters, **offered}))
 
 
-def line_of(seconds: RunSeconds, name: str, point_s: int) -> Line | None:
-    """Return a figure of the seconds over time; a second that does not have it is a gap. None if no second has it."""
-    means = seconds.means(name, point_s)
-    points = 1 + max(means, default=-1)
+def line_of(seconds: RunSeconds, figure: str, point_s: int) -> Line | None:
+    """Return a figure over the run's seconds, with a gap where it was not measured. None if no second has it."""
+    means = seconds.means(figure, point_s)
+    if not means:
+        return None
+    points = 1 + max(means)
     y = np.array([means.get(point, np.nan) for point in range(points)], np.float64)
-    return Line(middles_s(points, point_s), y) if np.isfinite(y).any() else None
+    if not np.isfinite(y).any():
+        return None
+    return Line(middles_s(points, point_s), y)
 
 
 def _meters(folder: RunFolder) -> dict[Meter, Line]:
     interval = section(folder.run, "settings").get("sampling_interval")
-    return meter_dots(folder.spool["throughput"], interval) if is_number(interval) else {}
+    if not is_number(interval):
+        return {}
+    return meter_dots(folder.spool["throughput"], interval)
 
 
 def meter_dots(throughput: list[Record], sampling_interval: float) -> dict[Meter, Line]:
-    """Return each meter's rate at the moment its reading came to the reporter, by the reporter's clock."""
+    """Return each meter's readings as rates over the time at which the reporter received them.
+
+    Empty if the gateway's meter of sent orders, whose first reading sets the start of the time, has none.
+    """
     by_meter: dict[Meter, list[Record]] = {meter: [] for meter in METER_STYLES}
     for record in throughput:
         if record["payload"]["meter"] in by_meter:
             by_meter[record["payload"]["meter"]].append(record)
-    first = next(iter(by_meter[Meter.GATEWAY_ORDERS_SENT]), None)
-    if first is None or not first["payload"]["rate_per_s"]:
+    readings_of_sent = by_meter[Meter.GATEWAY_ORDERS_SENT]
+    if not readings_of_sent or not readings_of_sent[0]["payload"]["rate_per_s"]:
         return {}
-    # The first window of meter 1 opened with the first order and holds one sampling interval of them.
+    # The first window of this meter opened with the first order and holds one sampling interval of orders.
+    first = readings_of_sent[0]
     start_ns = first["wall_ns"] - 1e9 * sampling_interval / first["payload"]["rate_per_s"]
     return {meter: _dots(records, start_ns) for meter, records in by_meter.items() if records}
 
 
 def _dots(records: list[Record], start_ns: float) -> Line:
-    """Add the n-th readings of all sources, which are of about the same time."""
+    """Return a meter's readings as a line: each point adds the n-th readings of all sources, made at about one time."""
     by_source: defaultdict[str, list[Record]] = defaultdict(list)
     for record in records:
         by_source[record["source"]].append(record)
-    alike = list(zip(*by_source.values(), strict=False))
-    shown = alike[:: len(alike) // MAX_DOTS + 1]
-    at_s = np.array([np.mean([r["wall_ns"] - start_ns for r in readings]) for readings in shown], np.float64) / 1e9
-    return Line(at_s, np.array([sum(r["payload"]["rate_per_s"] for r in readings) for readings in shown], np.float64))
+    readings_by_number = list(zip(*by_source.values(), strict=False))
+    readings_a_dot = len(readings_by_number) // MOST_DOTS + 1
+    times_s = []
+    rates_per_s = []
+    for readings in readings_by_number[::readings_a_dot]:
+        times_s.append(np.mean([reading["wall_ns"] - start_ns for reading in readings]) / 1e9)
+        rates_per_s.append(sum(reading["payload"]["rate_per_s"] for reading in readings))
+    return Line(np.array(times_s, np.float64), np.array(rates_per_s, np.float64))
 
 
 def _offered(folder: RunFolder) -> dict[str, Line]:
-    """Return the offered rate by its label. The rate of a ramp or a tape changes, so only its mean is known."""
+    """Return the offered rate by its label; of a ramp or a tape, whose rate changes, the mean. Empty if not known."""
     offered = section(folder.run, "rates").get("offered_orders_per_s")
-    text = "offered" if is_steady(section(folder.run, "settings").get("arrivals", "fixed")) else "mean offered"
-    return {text: level(offered)} if is_number(offered) else {}
+    if not is_number(offered):
+        return {}
+    arrivals = section(folder.run, "settings").get("arrivals", "fixed")
+    label = "offered" if is_steady(arrivals) else "mean offered"
+    return {label: level(offered)}
 
 
 def cpu(folder: RunFolder) -> Chart | None:
@@ -125,24 +146,28 @@ def cpu(folder: RunFolder) -> Chart | None:
     axes = empty_axes("cores", "seconds")
     seconds = RunSeconds(folder)
     lines: dict[str, Line] = {}
-    for name in ROLE_COLOURS:
-        cores = _cores(folder, seconds, name)
-        if cores:
-            lines[name] = cores
+    for role in ROLE_COLOURS:
+        cores = _cores(folder, seconds, role)
+        if cores is not None:
+            lines[role] = cores
     if not lines:
         return None
-    labels = [draw(axes, line, text=name, colour=ROLE_COLOURS[name]) for name, line in lines.items()]
+    labels = [draw(axes, line, text=role, colour=ROLE_COLOURS[role]) for role, line in lines.items()]
     _finish(axes, folder, labels)
     return Chart(axes, numbers_of("second", "cores", lines))
 
 
 def _cores(folder: RunFolder, seconds: RunSeconds, role: str) -> Line | None:
-    line = line_of(seconds, f"{role}_cpu_cores", seconds_per_point(folder.spool))
+    """Return a component's cores over time; their mean over the run as a level line; or None if not measured."""
+    over_time = line_of(seconds, f"{role}_cpu_cores", seconds_per_point(folder.spool))
+    if over_time is not None:
+        return over_time
     mean = mean_cores(folder.run).get(role)
-    return line or (level(mean) if mean is not None else None)
+    return None if mean is None else level(mean)
 
 
 def _finish(axes: Axes, folder: RunFolder, labels: list[EndLabel]) -> None:
+    """Set the axes' limits, and label the lines."""
     linear_y(axes)
     time_x(axes, span_s(folder))
     label_ends(axes, labels)

@@ -25,9 +25,14 @@ TEMPLATES = templates(Path(__file__).parent)
 
 
 @signals_deferred()
-def write_page(run_folder: Path, known: RunFolder | None = None) -> Path:
-    """Write the page beside run.json; it appears whole, by rename. `known`: the folder's content, if it was read."""
-    return write_whole(run_folder / "report.html", page_html(known or read_run_folder(run_folder)).encode())
+def write_page(run_folder: Path, content: RunFolder | None = None) -> Path:
+    """Write the page beside run.json, and return its path. The page appears whole, by rename.
+
+    `content` is the folder's content, if it was read already.
+    """
+    if content is None:
+        content = read_run_folder(run_folder)
+    return write_whole(run_folder / "report.html", page_html(content).encode())
 
 
 def page_html(folder: RunFolder) -> str:
@@ -38,17 +43,20 @@ def page_html(folder: RunFolder) -> str:
 
 
 def report_run(folder: Path, options: ReportOptions) -> int:
-    """Show and write the report; the exit code is 1 if Spark could make no tables. An export takes those there are."""
-    finished = (folder / "run.json").exists()
-    if options.quiet and not finished:
+    """Show and write the report. Return exit code 1 if Spark could make no tables.
+
+    An export (JSON, CSV, figures, HdrHistogram log) does not make tables anew that are up to date.
+    """
+    has_record = (folder / "run.json").exists()
+    if options.quiet and not has_record:
         raise UserError(f"{folder} has no run.json, so there is no record to print: leave out --json and --csv")
-    known = read_run_folder(folder)
-    _show(folder, known.run if finished else {}, options)
+    content = read_run_folder(folder)
+    _show(folder, content.run if has_record else {}, options)
     if not options.quiet:
-        show_seconds(known)
-    for title, path in _written(folder, known, options).items():
+        show_seconds(content)
+    for title, path in _write_files(folder, content, options).items():
         click.echo(f"{title}: {path}", err=options.quiet)
-    if not finished or not options.with_spark:
+    if not has_record or not options.with_spark:
         return 0
     from exchange_simulation.reports.run.spark_tables import are_made, make_tables
 
@@ -58,11 +66,12 @@ def report_run(folder: Path, options: ReportOptions) -> int:
     if not options.quiet:
         from exchange_simulation.reports.run.samples_table import show_samples
 
-        show_samples(folder, known.run)
+        show_samples(folder, content.run)
     return 0
 
 
 def _show(folder: Path, record: dict[str, Any], options: ReportOptions) -> None:
+    """Print the record as JSON, as CSV or as tables; `record` is empty if there is no run.json."""
     if options.as_json:
         click.echo((folder / "run.json").read_bytes(), nl=False)
     elif options.as_csv:
@@ -75,13 +84,13 @@ def _show(folder: Path, record: dict[str, Any], options: ReportOptions) -> None:
         click.echo(f"{folder} has no run.json: the run was killed, or goes on; the page shows what its spool holds")
 
 
-def _written(folder: Path, known: RunFolder, options: ReportOptions) -> dict[str, Path]:
-    """Write the files that were asked for; return their paths by their titles."""
-    written = {"page": write_page(folder, known)}
+def _write_files(folder: Path, content: RunFolder, options: ReportOptions) -> dict[str, Path]:
+    """Write the page and the files that were asked for; return their paths by their titles."""
+    paths = {"page": write_page(folder, content)}
     if options.hlog:
         from exchange_simulation.reports.run.hlog import FILE, write_hlog
 
-        written["HdrHistogram log"] = write_hlog(folder / FILE, known)
+        paths["HdrHistogram log"] = write_hlog(folder / FILE, content)
     if options.figures:
-        written["figures"] = write_figures(folder, run_figures(known))
-    return written
+        paths["figures"] = write_figures(folder, run_figures(content))
+    return paths

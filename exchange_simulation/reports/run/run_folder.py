@@ -18,8 +18,10 @@ from exchange_simulation.reports.formats.numbers import is_number
 if TYPE_CHECKING:
     from exchange_simulation.reports.drawing.chart import Floats
 
-MAX_POINTS = 500  # of a line; a longer run gets several seconds a point
-LEAST_SECONDS = 4  # of a chart over time: three dots are no line
+MOST_POINTS = 500
+"""The most points of a line; in a longer run, a point stands for several seconds."""
+LEAST_SECONDS = 4
+"""The fewest seconds for a chart over time: three dots are no line."""
 
 UNRECORDED_RUN: Record = {
     "status": "partial",
@@ -58,23 +60,29 @@ def warm_up_s(run: Record) -> float:
 
 
 def mean_cores(run: Record) -> dict[str, float]:
-    """Return the CPU time over the length of the run, by component."""
+    """Return the cores that each component used, as a mean over the run."""
     duration_s = run.get("duration_s")
     if not is_number(duration_s) or duration_s <= 0:
         return {}
-    used = {name: section(run["components"], name).get("cpu_s") for name in section(run, "components")}
-    return {name: cpu_s / duration_s for name, cpu_s in used.items() if is_number(cpu_s)}
+    cores = {}
+    for component in section(run, "components"):
+        cpu_s = section(run["components"], component).get("cpu_s")
+        if is_number(cpu_s):
+            cores[component] = cpu_s / duration_s
+    return cores
 
 
 def seconds_begun(spool: Spool) -> int:
-    """Return the number of seconds that the run reached into."""
-    per_second = [*spool["completion"], *spool["traffic"], *spool["process"]]
-    return 1 + max((int(record["payload"]["second"]) for record in per_second), default=-1)
+    """Return the number of the run's seconds, the last of which may be incomplete."""
+    records = [*spool["completion"], *spool["traffic"], *spool["process"]]
+    if not records:
+        return 0
+    return 1 + max(int(record["payload"]["second"]) for record in records)
 
 
-def seconds_per_point(spool: Spool, most: int = MAX_POINTS) -> int:
-    """Return 1, unless the run is so long that single seconds would make its page large."""
-    return 1 + seconds_begun(spool) // most
+def seconds_per_point(spool: Spool, most_points: int = MOST_POINTS) -> int:
+    """Return how many seconds a point of a line stands for: 1, or more if the run has more than `most_points`."""
+    return 1 + seconds_begun(spool) // most_points
 
 
 def length_s(folder: RunFolder) -> float:
@@ -89,19 +97,19 @@ def is_long_enough(folder: RunFolder) -> bool:
 
 
 def lasts_a_second(folder: RunFolder) -> bool:
-    """False for a run too short to have a rate a second."""
+    """Return whether the run is long enough to have a rate a second."""
     return length_s(folder) >= 1.0
 
 
 def span_s(folder: RunFolder) -> float:
-    """Return the time that charts over the run show: all of it, to the end of its last second."""
+    """Return the length of the axis of charts over the run: to the end of the run's last second."""
     return max(length_s(folder), float(seconds_begun(folder.spool)))
 
 
 def completion_clock(folder: RunFolder) -> str:
     """Return the clock of the completion times: from due, or from handing over if nothing was due."""
-    is_due = any(record["payload"]["clock"] == "due" for record in folder.spool["completion"])
-    return "due" if is_due else "handed_over"
+    has_due_times = any(record["payload"]["clock"] == "due" for record in folder.spool["completion"])
+    return "due" if has_due_times else "handed_over"
 
 
 def run_colour(run: Record) -> str:
@@ -109,5 +117,5 @@ def run_colour(run: Record) -> str:
 
 
 def middles_s(points: int, point_s: int) -> Floats:
-    """Return the x of a line's points: the middle of the seconds that each stands for."""
+    """Return x for each of a line's points: the middle of the `point_s` seconds that the point stands for."""
     return np.asarray((np.arange(points) + 0.5) * point_s, np.float64)

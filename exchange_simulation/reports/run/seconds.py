@@ -22,14 +22,20 @@ class RunSeconds:
     def __init__(self, folder: RunFolder) -> None:
         self._offered = _offered_orders_per_s(folder.run)
         self._facts = Facts(folder.run.get("duration_s"))
-        small = [record for kind in ("traffic", "process", "throughput") for record in folder.spool[kind]]
-        self._facts.take({**record, **record["payload"]} for record in small)
+        spool = folder.spool
+        for kind in ("traffic", "process", "throughput"):
+            self._facts.take({**record, **record["payload"]} for record in spool[kind])
         self._completions: defaultdict[int, defaultdict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
-        for record in folder.spool["completion"]:
-            if is_analysed(payload := record["payload"]):
+        """The payloads of completion records, by second and clock."""
+        for record in spool["completion"]:
+            payload = record["payload"]
+            if is_analysed(payload):
                 self._completions[payload["second"]][payload["clock"]].append(payload)
-        counted = {record["payload"]["second"] for kind in ("traffic", "process") for record in folder.spool[kind]}
-        self.numbers = sorted(counted | self._completions.keys())
+        numbers = set(self._completions)
+        numbers.update(record["payload"]["second"] for record in spool["traffic"])
+        numbers.update(record["payload"]["second"] for record in spool["process"])
+        self.numbers = sorted(numbers)
+        """The numbers of the run's seconds."""
 
     def facts(self, second: int) -> Row:
         """Return counts, rates and cores of a second."""
@@ -42,51 +48,67 @@ class RunSeconds:
             row |= {f"{clock}_{name}": value for name, value in _figures(merged(payloads)).items()}
         return row
 
-    def means(self, name: str, point_s: int) -> dict[int, float]:
+    def means(self, figure: str, point_s: int) -> dict[int, float]:
         """Return a rate's or a core count's mean over every `point_s` seconds, by point; only where it is known."""
         values: defaultdict[int, list[float]] = defaultdict(list)
         for second in self.numbers:
-            if (value := self._facts.row(second).get(name)) is not None:
+            value = self._facts.row(second).get(figure)
+            if value is not None:
                 values[second // point_s].append(value)
-        return {point: sum(known) / len(known) for point, known in values.items()}
+        return {point: sum(of_point) / len(of_point) for point, of_point in values.items()}
 
-    def shown(self, most: int) -> list[Row | None]:
-        """Return the rows of a table, without a last second of which neither a rate nor a time is known.
+    def table_rows(self, most: int) -> list[Row | None]:
+        """Return the rows of a table, without a last second that has neither a rate nor a time.
 
         None stands for the seconds in the middle, if there are more than `most`.
         """
         numbers = self.numbers[:-1] if self._ends_empty else self.numbers
-        chosen = numbers if len(numbers) <= most else [*numbers[: most // 2], None, *numbers[-most // 2 :]]
-        return [None if second is None else self.shown_row(second) for second in chosen]
+        if len(numbers) <= most:
+            return [self.table_row(second) for second in numbers]
+        half = most // 2
+        first_rows = [self.table_row(second) for second in numbers[:half]]
+        last_rows = [self.table_row(second) for second in numbers[-half:]]
+        return [*first_rows, None, *last_rows]
 
     @property
     def _ends_empty(self) -> bool:
         if len(self.numbers) < 2:
             return False
-        row = self.shown_row(self.numbers[-1])
+        row = self.table_row(self.numbers[-1])
         return row.get("orders_per_s") is None and "handed_over_count" not in row
 
-    def shown_row(self, second: int) -> Row:
-        """Return the row of a second; the times of a thin end are left out."""
-        is_thin = second == self.numbers[-1] and self.ends_thin
-        return self.facts(second) if is_thin else self.row(second)
+    def table_row(self, second: int) -> Row:
+        """Return the row of a second; a last second of a few orders has no completion times."""
+        if second == self.numbers[-1] and self.ends_thin:
+            return self.facts(second)
+        return self.row(second)
 
     @property
     def ends_thin(self) -> bool:
         """True if the last second holds a handful of orders only, so that its times say little."""
-        answered = (self._completions[second]["handed_over"] for second in self.numbers)
-        counts = [sum(payload["count"] for payload in payloads) for payloads in answered]
-        return bool(counts) and not is_full(counts[-1], [count for count in counts[:-1] if count])
+        if not self.numbers:
+            return False
+        counts = []
+        for second in self.numbers:
+            payloads = self._completions[second]["handed_over"]
+            counts.append(sum(payload["count"] for payload in payloads))
+        *earlier_counts, last_count = counts
+        return not is_full(last_count, [count for count in earlier_counts if count])
 
 
 def _offered_orders_per_s(run: Record) -> float | None:
-    """Return the rate that every second was offered; None where it changes, or if there is no schedule."""
+    """Return the rate that every second was offered; None if the rate changes, or if there is no schedule."""
     settings = section(run, "settings")
+    if not is_steady(settings.get("arrivals", "fixed")):
+        return None
     offered = section(run, "rates").get("offered_orders_per_s", settings.get("orders_per_s"))
-    return offered if is_number(offered) and is_steady(settings.get("arrivals", "fixed")) else None
+    return offered if is_number(offered) else None
 
 
 def _figures(buckets: LogBuckets) -> Row:
-    figures = buckets.figures_us()
-    times = {f"{name}_us": value for name, value in figures.items() if name != "count"}
-    return {"count": buckets.count, "min_us": buckets.min_ns / 1e3, **times}
+    """Return the count, and each time in microseconds as a field that ends with _us."""
+    row: Row = {"count": buckets.count, "min_us": buckets.min_ns / 1e3}
+    for figure, value in buckets.figures_us().items():
+        if figure != "count":
+            row[f"{figure}_us"] = value
+    return row

@@ -31,11 +31,11 @@ def seconds_table(folder: RunFolder) -> SecondsTable:
     columns = _columns_of(folder, lambda column: column.page)
     clock = _clock(folder)
     rows: list[tuple[int, list[str]] | None] = []
-    for row in RunSeconds(folder).shown(MOST_ON_A_PAGE):
+    for row in RunSeconds(folder).table_rows(MOST_ON_A_PAGE):
         if row is None:
             rows.append(None)
         else:
-            rows.append((row["second"], [_words(row, column, clock) for column in columns]))
+            rows.append((row["second"], [_cell(row, column, clock) for column in columns]))
     return SecondsTable([column.page for column in columns], rows)
 
 
@@ -51,7 +51,7 @@ def _terminal_table(folder: RunFolder, seconds: RunSeconds) -> FoldingTable:
     clock = _clock(folder)
     headings = [column.terminal.format(clock=CLOCK_WORDS[clock]) for column in columns]
     table = plain_table(key("second", from_right=True), *headings, gap=1)
-    for row in seconds.shown(MOST_IN_TERMINAL):
+    for row in seconds.table_rows(MOST_IN_TERMINAL):
         if row is None:
             table.add_row(*["..."] * (1 + len(columns)))
         else:
@@ -60,26 +60,32 @@ def _terminal_table(folder: RunFolder, seconds: RunSeconds) -> FoldingTable:
 
 
 def _columns_of(folder: RunFolder, title: Callable[[SecondColumn], str]) -> list[SecondColumn]:
-    """Return the columns with a title, but those that this run cannot have: a run of under a second has no rates."""
-    scheduled = is_scheduled(folder.run)
-    has_rates = lasts_a_second(folder)
-    return [
-        column
-        for column in COLUMNS
-        if title(column) and (scheduled or not column.needs_schedule) and (has_rates or column.unit is not Unit.RATE)
-    ]
+    """Return the columns with a title that this run has.
+
+    A run without a schedule lacks the columns that need one; a run of less than a second has no rates.
+    """
+    columns = []
+    for column in COLUMNS:
+        if not title(column):
+            continue
+        if column.needs_schedule and not is_scheduled(folder.run):
+            continue
+        if column.unit is Unit.RATE and not lasts_a_second(folder):
+            continue
+        columns.append(column)
+    return columns
 
 
 def _clock(folder: RunFolder) -> str:
     return "due" if is_scheduled(folder.run) else "handed_over"
 
 
-def _words(row: Row, column: SecondColumn, clock: str) -> str:
+def _cell(row: Row, column: SecondColumn, clock: str) -> str:
     """Return a figure as the page has it; empty if it was not measured."""
-    name = column.figure.format(clock=clock)
-    value = row.get(name)
+    figure = column.figure.format(clock=clock)
+    value = row.get(figure)
     if value is None:
         return ""
     if column.unit in SECOND_FORMATS:
         return SECOND_FORMATS[column.unit].format(value)
-    return maximum_instead(row, name) or number_text(value)
+    return maximum_instead(row, figure) or number_text(value)

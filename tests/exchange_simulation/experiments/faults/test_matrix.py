@@ -13,7 +13,7 @@ from exchange_simulation.experiments.faults.injection import DELAY_US, FAULTS, d
 from exchange_simulation.experiments.faults.load import FaultLoad
 from exchange_simulation.experiments.faults.matrix import planned
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.reports.faults.table import answer, cell_of, fails, in_short, measured, show
+from exchange_simulation.reports.faults.table import answer, cell_of, cell_summary, fails, measured_cells, show
 from tests.broker import need_rabbitmq
 from tests.exchange_command import exchange, exchange_in_process
 from tests.machine import PATIENCE_S, lacks
@@ -95,7 +95,7 @@ def test_a_fault_that_a_transport_cannot_have_is_skipped_with_the_reason(tmp_pat
     (reset,) = finished.record["cells"]
     assert reset["skipped"] == "zeromq+ipc has no TCP connection to break"
     assert cell_of(finished.record, "connection-reset", "zeromq+ipc") == reset
-    assert in_short(reset) == "not possible here"
+    assert cell_summary(reset) == "not possible here"
 
 
 def test_a_run_that_does_not_start_is_skipped_with_the_reason(tmp_path: Path) -> None:
@@ -248,7 +248,7 @@ def test_no_fault_loses_an_order_that_the_record_does_not_show(transport: str, t
     skipped = [cell["fault"] for cell in record["cells"] if "skipped" in cell]
     tcp_faults = [name for name, fault in FAULTS.items() if fault.needs_tcp]
     assert skipped == (tcp_faults if transport == "zeromq+ipc" else [])
-    for cell in measured(record):
+    for cell in measured_cells(record):
         assert not cell["hangs"], cell["run"]
         assert cell["orders"]["unreported"] == 0, cell["run"]
     assert finished.code == 0

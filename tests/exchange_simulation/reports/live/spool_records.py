@@ -14,8 +14,10 @@ START_NS = 7_000_000_000
 
 
 def spool_record(source: str, kind: str, second: int, after_s: float | None = None, **payload: Any) -> Record:
-    """`after_s`: since the clock's start; else when the second ends."""
-    at_ns = START_NS + int((second + 1 if after_s is None else after_s) * 1e9)
+    """Return a record that was sent `after_s` after the clock's start; by default, at the end of its second."""
+    if after_s is None:
+        after_s = second + 1
+    at_ns = START_NS + int(after_s * 1e9)
     head = {"schema": 1, "run": "00", "source": source, "kind": kind, "wall_ns": 1, "monotonic_ns": at_ns}
     return {**head, "payload": {"second": second, **payload}}
 

@@ -11,7 +11,7 @@ import pytest
 
 from exchange.measurements import BUCKETS, CLOCKS, LogBuckets, bucket_of
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.reports.run.hlog import DIGITS, HIGHEST_NS, values_of, write_hlog
+from exchange_simulation.reports.run.hlog import DIGITS, HIGHEST_NS, values_and_counts, write_hlog
 from exchange_simulation.reports.run.run_folder import RunFolder, read_run_folder
 from tests.exchange_simulation.reports.run.synthetic_run import START_NS, SyntheticRun
 
@@ -88,7 +88,7 @@ def test_every_order_is_told_once_whatever_it_took(times_ns: list[int]) -> None:
     counts = np.bincount(bucket_of(times_ns), minlength=BUCKETS)
     expected = dict.fromkeys(sorted(times_ns), 0)
     buckets = LogBuckets(counts, sum(times_ns), min(times_ns), max(times_ns))
-    entries = list(values_of(buckets))
+    entries = list(values_and_counts(buckets))
     assert sum(count for _, count in entries) == len(times_ns)
     assert min(value for value, _ in entries) == min(expected)
     assert max(value for value, _ in entries) == min(max(expected), HIGHEST_NS)

@@ -145,9 +145,9 @@ def test_the_times_of_a_last_moment_of_few_orders_are_not_shown(last: int, shown
         {"kind": "completion", **completion(second, *[100] * n)} for second, n in enumerate([8_000, 8_000, last])
     ]
     seconds = seconds_of(*records)
-    row = seconds.shown_row(2)
+    row = seconds.table_row(2)
     assert ("handed_over_p50_us" in row) is shown
-    assert "handed_over_p50_us" in seconds.shown_row(1)
+    assert "handed_over_p50_us" in seconds.table_row(1)
 
 
 def test_readings_of_several_gateways_are_added_up() -> None:
