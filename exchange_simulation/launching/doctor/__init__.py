@@ -1,4 +1,4 @@
-"""What this machine can measure: a look at each thing that a measurement needs, or suffers from.
+"""`exchange doctor`: examines everything on this machine that a measurement needs or suffers from.
 
 Start reading at examination.py.
 """

@@ -1,4 +1,7 @@
-"""Looks at everything that a measurement needs here. Only listening takes time; nothing on the machine is changed."""
+"""Examines everything that a measurement needs on this machine, and changes nothing.
+
+Only the items `quiet` and `wake-ups` take time, the seconds that the user chose.
+"""
 
 from __future__ import annotations
 
@@ -20,26 +23,31 @@ from exchange_simulation.launching.record.machine import host_facts, text_of
 from transports.base import TransportError
 from transports.registry import built_in
 
-LEAST_PROCESSORS, PLENTY_OF_PROCESSORS = 2, 4
+LEAST_PROCESSORS = 2
+PLENTY_OF_PROCESSORS = 4
 EXACT_CLOCKS = {"tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter"}
 """Clocks that a process reads without a call of the kernel."""
 CLOCK_READS = 10_000
 GOOD_CLOCK_READ_NS = 300.0
-PLENTY_OF_FILES, LEAST_FILES = 4096, 256
-PLENTY_OF_MEMORY, LEAST_MEMORY = 4 << 30, 1 << 30
-PLENTY_OF_DISK, LEAST_DISK = 2 << 30, 100 << 20
-OVER_THE_NETWORK = {"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs"}
+PLENTY_OF_FILES = 4096
+LEAST_FILES = 256
+PLENTY_OF_MEMORY = 4 << 30
+LEAST_MEMORY = 1 << 30
+PLENTY_OF_DISK = 2 << 30
+LEAST_DISK = 100 << 20
+NETWORK_FILE_SYSTEMS = {"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs"}
 
 
 def examine(seconds: float, results: Path) -> list[Item]:
-    """All items, in the order in which they are shown."""
+    """Return all items, in the order in which they are shown. `results` is the folder whose disk is examined."""
     host = host_facts()
-    heard = listen(seconds)
-    first = processors(len(processors_of()) or host["cores"], host)
+    quiet, wake_ups = listen(seconds)
+    usable_processors = len(processors_of()) or host["cores"]
     return [
-        first,
+        processors(usable_processors, host),
         frequency(host),
-        *heard,
+        quiet,
+        wake_ups,
         clock(host),
         priority(),
         network(),
@@ -53,9 +61,11 @@ def examine(seconds: float, results: Path) -> list[Item]:
 
 
 def processors(usable: int, host: dict[str, object]) -> Item:
-    """Whether each busy process can have a processor of its own."""
+    """Return whether each busy process can have its own processor."""
     quota = host.get("cpu_quota_cores")
-    have = min(float(usable), float(quota)) if isinstance(quota, float) else float(usable)
+    available = float(usable)
+    if isinstance(quota, float):
+        available = min(available, quota)
     facts = [f"{counted(usable, 'processors')} of {host['cores']}, {host['cpu']}"]
     if isinstance(quota, float):
         facts.append(f"quota {quota:g} of them")
@@ -65,39 +75,43 @@ def processors(usable: int, host: dict[str, object]) -> Item:
         facts.append(f"{host['numa_nodes']} NUMA nodes")
     if "hypervisor" in host:
         facts.append(f"a guest of {host['hypervisor']}")
-    found = ", ".join(facts)
+    observation = ", ".join(facts)
     figures = {"usable": usable, "quota_cores": quota, "cores": host["cores"]}
-    if have >= PLENTY_OF_PROCESSORS:
-        return Item(name="processors", verdict="good", found=found, figures=figures)
+    if available >= PLENTY_OF_PROCESSORS:
+        return Item(name="processors", verdict="good", found=observation, figures=figures)
     advice = "gateway, engine, reporter and a broker share them: compare ratios, and take 4 or more for absolute times"
     if isinstance(quota, float) and quota < usable:
         advice = f"the control group's quota throttles a run: raise it (docker run --cpus), or give {usable} whole ones"
     return Item(
         name="processors",
-        verdict="no" if have < LEAST_PROCESSORS else "care",
-        found=found,
+        verdict="no" if available < LEAST_PROCESSORS else "care",
+        found=observation,
         figures=figures,
-        why=f"{have:g} {'processor' if have == 1 else 'processors'} for 3 or 4 busy processes",
+        why=f"{available:g} {'processor' if available == 1 else 'processors'} for 3 or 4 busy processes",
         advice=advice,
     )
 
 
 def frequency(host: dict[str, object]) -> Item:
-    """Whether processors keep their frequency."""
+    """Return whether processors keep their frequency."""
     governor = host.get("governor")
     turbo = host.get("turbo")
-    known = {"governor": governor, "turbo": {True: "on", False: "off"}.get(turbo)}  # type: ignore[call-overload]
-    found = ", ".join(f"{name} {value}" for name, value in known.items() if value)
+    facts = []
+    if governor:
+        facts.append(f"governor {governor}")
+    if turbo is not None:
+        facts.append(f"turbo {'on' if turbo else 'off'}")
+    observation = ", ".join(facts)
     figures = {"governor": governor, "turbo": turbo}
     if governor is None:
-        words = found or "not told here; the hypervisor's host decides"
+        words = observation or "not told here; the hypervisor's host decides"
         return Item(name="frequency", verdict="unknown", found=words, figures=figures)
     if governor == "performance":
-        return Item(name="frequency", verdict="good", found=found, figures=figures)
+        return Item(name="frequency", verdict="good", found=observation, figures=figures)
     return Item(
         name="frequency",
         verdict="care",
-        found=found,
+        found=observation,
         figures=figures,
         why=f"the governor is {governor}",
         advice="sudo cpupower frequency-set -g performance",
@@ -105,17 +119,17 @@ def frequency(host: dict[str, object]) -> Item:
 
 
 def clock(host: dict[str, object]) -> Item:
-    """Cost of reading the clock, which happens three times an order."""
+    """Return the cost of reading the clock, which a run does three times for each order."""
     source = host.get("clocksource")
     read_ns = timeit(time.monotonic_ns, number=CLOCK_READS) / CLOCK_READS * 1e9
-    found = f"{source or 'clocksource not told'}, {read_ns:.0f} ns a reading"
+    observation = f"{source or 'clocksource not told'}, {read_ns:.0f} ns a reading"
     figures = {"clocksource": source, "read_ns": read_ns}
     if source in EXACT_CLOCKS or (source is None and read_ns <= GOOD_CLOCK_READ_NS):
-        return Item(name="clock", verdict="good", found=found, figures=figures)
+        return Item(name="clock", verdict="good", found=observation, figures=figures)
     return Item(
         name="clock",
         verdict="care",
-        found=found,
+        found=observation,
         figures=figures,
         why=f"the clock is {source or 'slow'}",
         advice="boot with tsc=reliable if the processor's clock is stable, or measure elsewhere",
@@ -123,7 +137,7 @@ def clock(host: dict[str, object]) -> Item:
 
 
 def priority() -> Item:
-    """Whether `--priority real-time` is permitted."""
+    """Return whether `--priority real-time` is permitted."""
     try:
         with going_first():
             permitted = "--priority real-time is permitted: it keeps other work out of a run"
@@ -139,24 +153,26 @@ def priority() -> Item:
 
 
 def network() -> Item:
-    """Whether `--network` can put components into namespaces, with a rate and a delay."""
+    """Return whether `--network` can put components into namespaces, with a rate and a delay."""
     from exchange_simulation.launching.network.probe import probe
 
     findings = probe().findings
     works = [name for name, finding in findings.items() if finding.works]
     figures = {name: finding.works for name, finding in findings.items()}
     figures["tun"] = (Path("/dev/net/tun")).exists()
-    found = f"works: {', '.join(works)}" if works else "nothing of it works"
-    lacking = next((findings[name] for name in ("tools", "namespace", "veth", "bridge") if name not in works), None)
-    if lacking is None and not {"netem", "packet socket"}.isdisjoint(works):
+    observation = f"works: {', '.join(works)}" if works else "nothing of it works"
+    missing = [name for name in ("tools", "namespace", "veth", "bridge") if name not in works]
+    if "netem" not in works and "packet socket" not in works:
+        missing.append("netem")
+    if not missing:
         if "netem" not in works:
-            found += "; without netem, a process of ours forwards the frames"
-        return Item(name="network", verdict="good", found=found, figures=figures)
-    lacking = lacking or findings["netem"]
+            observation += "; without netem, a process of ours forwards the frames"
+        return Item(name="network", verdict="good", found=observation, figures=figures)
+    lacking = findings[missing[0]]
     return Item(
         name="network",
         verdict="no",
-        found=f"{found}; {lacking.name}: {lacking.reason}",
+        found=f"{observation}; {lacking.name}: {lacking.reason}",
         figures=figures,
         why=f"no {lacking.name}",
         advice=lacking.remedy,
@@ -164,7 +180,7 @@ def network() -> Item:
 
 
 def capture() -> Item:
-    """Whether `--capture` has tcpdump, and the right to use it."""
+    """Return whether `--capture` has tcpdump, and the right to use it."""
     from exchange_simulation.launching.packets.capture import program
 
     try:
@@ -183,7 +199,7 @@ def capture() -> Item:
 
 
 def brokers() -> Iterator[Item]:
-    """The installed programs from which transports start their brokers, an item each."""
+    """Yield an item for each program from which a transport starts its broker."""
     for scheme, transport in built_in().items():
         if transport.broker is None:
             continue
@@ -191,11 +207,12 @@ def brokers() -> Iterator[Item]:
         try:
             yield Item(name=name, verdict="good", found=transport.broker().installed())
         except TransportError as error:
-            what, _, advice = str(error).partition(": ")
-            yield Item(name=name, verdict="no", found=what, why="it is not installed", advice=advice)
+            problem, _, advice = str(error).partition(": ")
+            yield Item(name=name, verdict="no", found=problem, why="it is not installed", advice=advice)
 
 
 def java() -> Item:
+    """Return whether Spark and a Java for it are installed."""
     try:
         from spark.errors import SparkUnavailableError
         from spark.sessions.java import find_java
@@ -203,22 +220,23 @@ def java() -> Item:
         advice = "pip install 'exchange-simulation[spark]'"
         return Item(name="java", verdict="no", found="no Spark is installed", why="no Spark", advice=advice)
     try:
-        found = find_java()
+        runtime = find_java()
     except SparkUnavailableError as error:
-        what, _, advice = str(error).rpartition(": ")
-        return Item(name="java", verdict="no", found=what, why="no Java for Spark", advice=advice)
-    return Item(name="java", verdict="good", found=f"Java {found.version} at {found.executable}")
+        problem, _, advice = str(error).rpartition(": ")
+        return Item(name="java", verdict="no", found=problem, why="no Java for Spark", advice=advice)
+    return Item(name="java", verdict="good", found=f"Java {runtime.version} at {runtime.executable}")
 
 
 def memory() -> Item:
+    """Return whether there is enough free memory."""
     free = psutil.virtual_memory().available
     return _enough("memory", free, PLENTY_OF_MEMORY, LEAST_MEMORY, "available", "a run needs 0.4 GiB, Spark 1.5 more")
 
 
 def disk(results: Path) -> Item:
-    """The place of the results: spool, tables and pages."""
+    """Return whether the disk of the results folder is local, writable and has enough room."""
     try:
-        there = next(folder for folder in (results.absolute(), *results.absolute().parents) if folder.exists())
+        folder = _existing_folder(results.absolute())
     except OSError as error:
         return Item(
             name="disk",
@@ -227,44 +245,61 @@ def disk(results: Path) -> Item:
             why=f"{results} cannot be used",
             advice="give another folder with --results",
         )
-    if not (there.is_dir() and os.access(there, os.W_OK)):
+    if not (folder.is_dir() and os.access(folder, os.W_OK)):
         return Item(
             name="disk",
             verdict="no",
-            found=f"{there} cannot be written to",
-            why=f"{there} takes no files",
+            found=f"{folder} cannot be written to",
+            why=f"{folder} takes no files",
             advice="give another folder with --results",
         )
-    kind = _file_system(there)
-    if kind in OVER_THE_NETWORK:
+    kind = _file_system(folder)
+    if kind in NETWORK_FILE_SYSTEMS:
         return Item(
             name="disk",
             verdict="care",
-            found=f"{there} is on {kind}",
+            found=f"{folder} is on {kind}",
             why=f"results go to {kind}",
             advice="give a local folder with --results",
         )
-    free = psutil.disk_usage(str(there)).free
-    where = f"free at {there} ({kind})" if kind else f"free at {there}"
-    return _enough("disk", free, PLENTY_OF_DISK, LEAST_DISK, where, "a million orders take about 2 MiB, recorded 40")
+    free = psutil.disk_usage(str(folder)).free
+    place = f"free at {folder} ({kind})" if kind else f"free at {folder}"
+    return _enough("disk", free, PLENTY_OF_DISK, LEAST_DISK, place, "a million orders take about 2 MiB, recorded 40")
+
+
+def _existing_folder(folder: Path) -> Path:
+    """Return the folder, or if it does not exist yet, the nearest folder above it that exists. OSError."""
+    while not folder.exists():
+        folder = folder.parent
+    return folder
 
 
 def _file_system(folder: Path) -> str:
-    """The kind of file system that holds a folder; empty where the system does not tell."""
-    mounts = [line.split() for line in (text_of("proc/self/mounts") or "").splitlines()]
-    around = [(len(words[1]), words[2]) for words in mounts if len(words) > 2 and folder.is_relative_to(words[1])]
-    return max(around, default=(0, ""))[1]
+    """Return the type of the file system that holds a folder; empty if the system does not say."""
+    longest_mount_point = ""
+    type_of_longest = ""
+    for line in (text_of("proc/self/mounts") or "").splitlines():
+        words = line.split()
+        if len(words) < 3:
+            continue
+        _, mount_point, file_system = words[:3]
+        is_longer = len(mount_point) >= len(longest_mount_point)
+        if is_longer and folder.is_relative_to(mount_point):
+            longest_mount_point = mount_point
+            type_of_longest = file_system
+    return type_of_longest
 
 
-def _enough(name: str, free: int, plenty: int, least: int, where: str, advice: str) -> Item:
-    found = f"{free / 2**30:,.1f} GiB {where}"
+def _enough(name: str, free: int, plenty: int, least: int, place: str, advice: str) -> Item:
+    """Return an item about free bytes; `place` ends the observation. For example: available"""
+    observation = f"{free / 2**30:,.1f} GiB {place}"
     figures = {"free_bytes": free}
     if free >= plenty:
-        return Item(name=name, verdict="good", found=found, figures=figures)
+        return Item(name=name, verdict="good", found=observation, figures=figures)
     return Item(
         name=name,
         verdict="care" if free >= least else "no",
-        found=found,
+        found=observation,
         figures=figures,
         why=f"little {name}",
         advice=advice,
@@ -272,18 +307,19 @@ def _enough(name: str, free: int, plenty: int, least: int, where: str, advice: s
 
 
 def open_files() -> Item:
-    limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    unlimited = limit == resource.RLIM_INFINITY
-    found = "any number a process" if unlimited else f"{limit:,} a process"
-    figures = {"soft": limit, "hard": most}
-    if unlimited or limit >= LEAST_FILES:
-        is_plenty = unlimited or limit >= PLENTY_OF_FILES
+    """Return whether a process may open enough files."""
+    soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    is_unlimited = soft_limit == resource.RLIM_INFINITY
+    observation = "any number a process" if is_unlimited else f"{soft_limit:,} a process"
+    figures = {"soft": soft_limit, "hard": hard_limit}
+    if is_unlimited or soft_limit >= LEAST_FILES:
+        is_plenty = is_unlimited or soft_limit >= PLENTY_OF_FILES
         advice = "" if is_plenty else f"benchmarks with hundreds of roles: ulimit -n {PLENTY_OF_FILES}"
-        return Item(name="open files", verdict="good", found=found, figures=figures, advice=advice)
+        return Item(name="open files", verdict="good", found=observation, figures=figures, advice=advice)
     return Item(
         name="open files",
         verdict="care",
-        found=found,
+        found=observation,
         figures=figures,
         why="few open files",
         advice=f"ulimit -n {PLENTY_OF_FILES}",

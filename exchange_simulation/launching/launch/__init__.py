@@ -1,1 +1,1 @@
-"""A run's processes: places where they meet, launching, watching, ending."""
+"""The processes of a run: the addresses of their links, their launch, and the watch over them until their end."""

@@ -1,4 +1,4 @@
-"""Watches the broker while a run's clock runs: CPU time, memory, the depth of the queues."""
+"""Watches the broker of a run: its CPU time, its memory, and the depth of its queues."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from transports.base import Address
 from transports.declaration import BrokerProbe, BrokerServer, RunningBroker, ServerUsage
 from transports.registry import scheme_of, transport_of
 
-EVERY_S = 1.0
+SAMPLING_S = 1.0
 FORWARDERS = {"docker-proxy", "rootlessport", "rootlesskit", "slirp4netns", "pasta", "pasta.avx2"}
-"""Processes that listen in place of a broker in a container, whose own processes cannot be told from others."""
+"""Processes that listen on this host in place of a broker in a container. Their CPU time is not the broker's."""
 
 
 class BrokerWatch:
-    """Looks once a second, over a connection of its own, which at the end deletes what the run left at the broker.
+    """Samples the broker once a second over its own connection. `close` deletes the run's queues.
 
-    A broker in another network namespace is not looked into: it is the run's own, and ends as a whole.
+    A broker in another network namespace gets no such connection. It belongs to the run, and its queues end with it.
     """
 
-    def __init__(self, broker: RunningBroker, meetings: Sequence[Address], nodelay: bool) -> None:
-        """`meetings` are the addresses of the run's links; `nodelay` is what the broker's sockets were asked for."""
+    def __init__(self, broker: RunningBroker, link_addresses: Sequence[Address], nodelay: bool) -> None:
+        """`link_addresses` are those of the run's links. `nodelay`: whether the broker was asked for TCP_NODELAY."""
         self._server = broker.server
         self._nodelay = nodelay
         self._url = broker.url
@@ -40,7 +40,7 @@ class BrokerWatch:
         transport = transport_of(scheme_of(broker.url))
         if broker.is_reachable and transport.broker:
             with _environment(broker.environment):
-                self._probe = transport.broker().probe(broker.url, meetings)
+                self._probe = transport.broker().probe(broker.url, link_addresses)
         self._has_begun = False
         self._at_start: ServerUsage | None = None
         self._next_look_s = float("inf")
@@ -48,13 +48,13 @@ class BrokerWatch:
         """The broker's ends of all connections that it has accepted."""
         self.usage: dict[str, Any] | None = None
         self.last_look: str | None = None
-        """Why the looks ended before the run; None if they did not."""
+        """The error that ended the sampling before the run's end; None without an error."""
         self.deepest: dict[str, int] = {}
         """The greatest number of messages seen in each queue."""
 
     @property
     def pids(self) -> list[int]:
-        """The broker's process, if it is on this host and this system lets us find it."""
+        """The broker's process; empty if the broker is on another host, or the system does not let us find it."""
         if self._server is not None:
             return [self._server.facts()["pid"]]
         place = urlsplit(self._url)
@@ -62,7 +62,7 @@ class BrokerWatch:
 
     @property
     def is_hidden(self) -> bool:
-        """True if the broker is on this host, or may be, and this system does not let us find its process."""
+        """True if the broker is or may be on this host, and the system does not let us find its process."""
         return self._is_here and not self.pids
 
     @property
@@ -70,6 +70,7 @@ class BrokerWatch:
         return self._server is not None or is_of_this_host(urlsplit(self._url).hostname or "")
 
     def clock_starts(self) -> None:
+        """Note the broker's usage and sockets, and begin to sample its queues."""
         self._has_begun = True
         if self._server is not None:
             self.sockets = accepted_by(self._server, self._nodelay)
@@ -77,6 +78,7 @@ class BrokerWatch:
         self._next_look_s = time.monotonic()
 
     def clock_stops(self) -> None:
+        """End the sampling, and note the broker's usage since the clock started."""
         self._next_look_s = float("inf")
         if self._server is not None and self._at_start is not None and self.usage is None:
             with contextlib.suppress(OSError):
@@ -84,20 +86,21 @@ class BrokerWatch:
 
     @property
     def cpu_s(self) -> float | None:
-        """CPU time since the clock started; None if the broker is not ours, or is gone."""
+        """CPU time since the clock started; None if the broker is not the run's own, or has ended."""
         if self._server is not None and self._at_start is not None:
             with contextlib.suppress(OSError):
                 return float(self._server.cpu_ns() - self._at_start.cpu_ns) / 1e9
         return None
 
     def look(self) -> None:
-        """Note the queues' depths once a second, until a look fails, for whatever reason.
+        """Note the depths of the queues if a second has passed since the last look.
 
-        The components report a broker that is gone; the watch does not end a run. `last_look` says why the looks ended.
+        Any error ends the sampling, but not the run, and is noted in `last_look`. If the broker is gone, the components
+        report that.
         """
         if self._probe is None or time.monotonic() < self._next_look_s:
             return
-        self._next_look_s = time.monotonic() + EVERY_S
+        self._next_look_s = time.monotonic() + SAMPLING_S
         try:
             depths = self._probe.depth()
         except Exception as error:  # noqa: BLE001
@@ -122,33 +125,39 @@ class BrokerWatch:
         return facts
 
     def close(self) -> None:
+        """Delete the run's queues, and close the connection. An error is only said: no record depends on the queues."""
         if self._probe:
             try:
-                if self._has_begun:  # else the queues may be those of a run that goes on under the same name
+                # Before the clock starts, the queues may belong to a run under way with the same name: leave them.
+                if self._has_begun:
                     self._probe.take_down()
                 self._probe.close()
-            except Exception as error:  # noqa: BLE001  # a run's record does not depend on it
+            except Exception as error:  # noqa: BLE001
                 say(f"the run's queues may be left at the broker: {type(error).__name__}: {error}")
 
 
 def accepted_by(server: BrokerServer, nodelay: bool) -> list[dict[str, Any]]:
-    """A server's own ends of connections, with what was asked of them; empty if this system does not let us look."""
+    """Return a server's ends of its connections, each with `nodelay`; empty if the system does not show them."""
     with contextlib.suppress(OSError):
         return [{**end, "tcp_nodelay_asked": nodelay} for end in server.accepted()]
     return []
 
 
 def _listening_on(port: int) -> Iterator[int]:
-    """The processes that listen on a TCP port of this host, as far as we may know."""
+    """Yield the processes that listen on a TCP port of this host, as far as the system shows them; no FORWARDERS."""
     with contextlib.suppress(psutil.Error):
         for end in psutil.net_connections("tcp"):
-            listens = end.status == psutil.CONN_LISTEN and end.laddr.port == port and end.pid
-            if listens and psutil.Process(end.pid).name() not in FORWARDERS:
+            if end.status != psutil.CONN_LISTEN or end.laddr.port != port or end.pid is None:
+                continue
+            if psutil.Process(end.pid).name() not in FORWARDERS:
                 yield end.pid
 
 
 def is_of_this_host(name: str) -> bool:
-    """True for an address of this host, or of a container on it. In a container that is every neighbour, to be sure."""
+    """Return True for an address of this host, or of a container on this host.
+
+    Inside a container every address of the same subnet counts, since host and neighbours cannot be told apart.
+    """
     try:
         address = ip_address(socket.gethostbyname(name))
     except OSError:
@@ -168,19 +177,19 @@ def is_of_this_host(name: str) -> bool:
 
 
 def _is_bridge(nic: str) -> bool:
-    """True for the interface behind which the containers of this host are."""
+    """Return True for a bridge, the interface that joins containers of this host."""
     return (machine.ROOT / "sys/class/net" / nic / "bridge").exists()
 
 
 @contextlib.contextmanager
-def _environment(more: Mapping[str, str]) -> Iterator[None]:
-    """Give our own connection the variables that the components get."""
-    before = {name: os.environ.get(name) for name in more}
-    os.environ.update(more)
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables in the context, and restore the previous ones at the end."""
+    previous = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
     try:
         yield
     finally:
-        for name, value in before.items():
+        for name, value in previous.items():
             if value is None:
                 del os.environ[name]
             else:

@@ -1,4 +1,4 @@
-"""The broker of a run: at the user's address, the user's standing one, one of several runs, or one of its own."""
+"""The broker of a run: at the user's address, the user's standing broker, or a private one, also for several runs."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ if TYPE_CHECKING:
 
 
 class Brokers:
-    """A context with private brokers, for one run or for several: one for each kind, TCP_NODELAY, keys and priority.
+    """A context with private brokers for one run or several runs.
 
-    A broker is started when the first run needs it, and ends with the context. If this process is killed, the broker
-    ends at the end of file of a pipe of ours, and a watchdog removes its folder.
+    A broker is started when the first run needs it, and is shared by all runs with the same kind of broker,
+    TCP_NODELAY, keys and priority. It ends with the context. If this process is killed, a pipe from this process ends,
+    which ends the broker; a watchdog removes its folder.
     """
 
     def __init__(
         self, processes: ProcessGroup | None = None, network: Network | None = None, takes_standing: bool = True
     ) -> None:
-        """The brokers join the group of `processes` and use its folder; without it, they get a group of their own.
+        """The brokers join the group of `processes` and use its folder; without `processes`, they get their own group.
 
-        In a network, brokers are started in the namespace of the role `broker`, and the standing one is not taken.
+        In a network, brokers are started in the namespace of the role `broker`, and the standing broker is not used.
         """
         self._processes = processes
         self._network = network
@@ -47,11 +48,11 @@ class Brokers:
         return self
 
     def get(self, broker: Broker, nodelay: bool, secure: str | None = None, priority: str = "normal") -> RunningBroker:
-        """The shared broker if it lives; else the user's standing one if it fits; else a new one, shared from now.
+        """Return the shared broker if it is alive, else the user's standing broker if it fits, else a new shared one.
 
-        The standing one has no keys, and normal priority.
+        The standing broker has no keys, and normal priority.
         """
-        kind = type(broker), nodelay, secure, priority
+        kind = (type(broker), nodelay, secure, priority)
         shared = self._running.get(kind)
         if shared is not None and _is_alive(shared):
             return shared
@@ -72,7 +73,7 @@ class Brokers:
         return replace(running, is_reachable=self._network is None)
 
     def _where(self, secure: str | None) -> Where:
-        """On loopback, or in the network, with the keys of the settings."""
+        """Return the place of a new broker, on loopback or in the network, with the folder of keys if there is one."""
         on_loopback = Where(keys=Path(secure) if secure else None)
         network = self._network
         if network is None:
@@ -94,7 +95,7 @@ def _in_words(broker: Broker) -> str:
 
 
 def _is_alive(running: RunningBroker) -> bool:
-    """A broker without processes of ours counts as alive, since we cannot tell."""
+    """Return whether a broker is alive. A broker whose process is not ours counts as alive."""
     try:
         if running.server is not None:
             running.server.usage()
@@ -104,12 +105,12 @@ def _is_alive(running: RunningBroker) -> bool:
 
 
 def broker_of_run(settings: RunSettings, brokers: Brokers) -> RunningBroker:
-    """The broker for a run's links; its URL has the settings as options. BadAddress for a mistake in the settings.
+    """Return the broker for a run's links; its URL has the settings as options. BadAddress for a mistake in them.
 
-    A scheme alone, as `amqp`, never meets a broker that somebody else started: it gets a private one of `brokers`. An
-    address is used as it is.
+    If the transport is a scheme alone, as `amqp`, the broker is one of `brokers`. An address is used as it is.
     """
-    scheme, _, place = settings.transport.partition("?")[0].partition("://")
+    url, _, query = settings.transport.partition("?")
+    scheme, _, place = url.partition("://")
     transport = transport_of(scheme)
     broker = transport.broker() if transport.broker else None
     if place and "broker" in settings.nagle:
@@ -117,7 +118,7 @@ def broker_of_run(settings: RunSettings, brokers: Brokers) -> RunningBroker:
             f"{mask(settings.transport)} is not ours, so its TCP_NODELAY cannot be changed: leave broker out of "
             f"--nagle, or use plain {scheme}"
         )
-    options = "&".join(filter(None, [settings.transport.partition("?")[2], url_options_of(settings)]))
+    options = "&".join(part for part in (query, url_options_of(settings)) if part)
     if place:
         url = with_option(f"{scheme}://{place}", options)
         if broker is not None:

@@ -43,7 +43,7 @@ def launch(
 ) -> tuple[str, RunOutcome]:
     """Run all components to their end. Returns the first engine's URL, and the outcome. UserError for refused settings.
 
-    Once the components have ended, signals are held back until `until_recorded` is closed.
+    From the end of the components on, signals are held back until `until_recorded` is closed.
     """
     lineup = Lineup.of(settings)
     with contextlib.ExitStack() as stack:
@@ -115,9 +115,9 @@ def _brokers(
     network: Network | None,
     stack: contextlib.ExitStack,
 ) -> Brokers | None:
-    """Return the shared brokers, or brokers of the run's own: a broker in a network belongs to the run, as that does.
+    """Return the shared brokers; in a network, or without shared ones, return brokers that belong to the run.
 
-    None for a transport that has no broker.
+    None for a transport without a broker.
     """
     if not has_broker(settings.transport):
         return None
@@ -156,7 +156,7 @@ def _broker_watch(places: Places, run: str, settings: RunSettings, stack: contex
         return None
     from exchange_simulation.launching.launch.broker_watch import BrokerWatch
 
-    watch = BrokerWatch(places.broker, places.meetings(run), "broker" not in settings.nagle)
+    watch = BrokerWatch(places.broker, places.link_addresses(run), "broker" not in settings.nagle)
     return stack.enter_context(contextlib.closing(watch))
 
 

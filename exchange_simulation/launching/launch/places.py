@@ -1,4 +1,4 @@
-"""Finds the places where a run's components meet: free ports, scratch paths, names, or a broker."""
+"""Finds the addresses of a run's links: free ports, scratch paths, names, or a broker."""
 
 from __future__ import annotations
 
@@ -27,32 +27,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Places:
-    """The places where a run's components meet."""
+    """The URLs of a run's links."""
 
     engines: Mapping[int, str]
     """By pair, the URL on which its engine listens, or the broker's URL."""
     reporters: Mapping[int, str]
+    """By reporter, the URL on which it listens, or the broker's URL."""
     broker: RunningBroker | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
-    """Variables that the components need besides."""
+    """Environment variables that the components need."""
 
-    def meetings(self, run: str) -> list[Address]:
-        """The addresses of all links of the run."""
-        of_engines = [Address.parse(url, run, Pattern.PAIR) for url in self.engines.values()]
-        of_reporters = [Address.parse(url, run, Pattern.FAN_IN) for url in self.reporters.values()]
-        return [*of_engines, *of_reporters]
+    def link_addresses(self, run: str) -> list[Address]:
+        """Return the addresses of all links of the run."""
+        addresses = [Address.parse(url, run, Pattern.PAIR) for url in self.engines.values()]
+        addresses += [Address.parse(url, run, Pattern.FAN_IN) for url in self.reporters.values()]
+        return addresses
 
 
 @contextlib.contextmanager
 def meeting_places(
     settings: RunSettings, scratch: Path, brokers: Brokers | None = None, network: Network | None = None
 ) -> Iterator[Places]:
-    """Find places. If the transport setting names a place, it is the engine's, and the run has no second pair.
+    """Yield the places of a run. `brokers` is None for a transport without a broker.
 
-    `brokers` is None for a transport that has no broker.
+    If the transport setting names a place, it is the engine's, and the run can have only one pair. BadAddress.
 
-    A free port stays reserved while the context is open: a socket of ours is bound to it and does not listen. So nobody
-    else gets the port, while the component, which also sets SO_REUSEADDR, may listen on it.
+    Free ports stay reserved in the context: a socket of this process is bound to each and does not listen. So no other
+    program gets the port, but the component can listen on it, since both sockets set SO_REUSEADDR.
     """
     scheme = scheme_of(settings.transport)
     transport = transport_of(scheme)
@@ -89,7 +90,7 @@ def meeting_places(
 def _at_broker(
     settings: RunSettings, brokers: Brokers, network: Network | None, reserved: contextlib.ExitStack
 ) -> Places:
-    """All components meet at one broker; those of further pairs and reporters have queues of their own."""
+    """Return the places of a run with a broker: all links are at the broker, with queues for each pair and reporter."""
     from exchange_simulation.launching.launch.brokers import broker_of_run
 
     broker = broker_of_run(settings, brokers)
@@ -102,12 +103,15 @@ def _at_broker(
 
 
 def _of_instance(url: str, instance: int) -> str:
-    """The broker's URL for the queues of one pair, or one reporter."""
+    """Return the broker's URL for the queues of one pair, or of one reporter."""
     return url if instance == 1 else with_option(url, f"pair={instance}")
 
 
 def _with_topology(url: str, settings: RunSettings, reserved: contextlib.ExitStack, network: Network | None) -> str:
-    """Add the options that make it two connections if the settings ask for them; some transports need a second port."""
+    """Return the URL, with the options for two connections if the settings' topology is simplex.
+
+    Some transports need a second port for this.
+    """
     if settings.topology != "simplex":
         return url
     url = with_option(url, "topology=simplex")
@@ -118,7 +122,7 @@ def _with_topology(url: str, settings: RunSettings, reserved: contextlib.ExitSta
 
 
 def free_place(kind: str, path: Path, reserved: contextlib.ExitStack, network: Network | None, role: str) -> str:
-    """A free port, which stays reserved while `reserved` is open, a path, or a name."""
+    """Return a place of this kind: a path, a name, or a free port, which is reserved while `reserved` is open."""
     if kind == "path":
         return str(path)
     if kind == "name":
@@ -130,12 +134,12 @@ def free_place(kind: str, path: Path, reserved: contextlib.ExitStack, network: N
 
 
 def of_role(url: str, role: str, settings: RunSettings) -> str:
-    """The address for a component of that role: with TCP_NODELAY off if the settings ask for Nagle there."""
+    """Return the URL for a component of this role, with TCP_NODELAY off if the settings want Nagle's algorithm."""
     return with_option(url, "nodelay=off") if role in settings.nagle else url
 
 
 def as_seen_by_peers(url: str) -> str:
-    """The address to connect to; a listener on every interface is reached on loopback."""
+    """Return the URL to which peers connect. A listener on every interface is reached on loopback."""
     return (
         url.replace("://0.0.0.0:", "://127.0.0.1:").replace("://[::]:", "://[::1]:").replace("://*:", "://127.0.0.1:")
     )

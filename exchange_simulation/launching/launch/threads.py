@@ -30,11 +30,9 @@ from exchange_simulation.launching.services import open_engine, open_gateway, op
 from transports.base import TransportError
 
 SWITCH_INTERVAL_S = 0.0001
-"""How long a thread keeps the interpreter. The default of 5 ms would become the completion time."""
-
+"""How long a thread keeps the interpreter. With the default of 5 ms, completion would take 5 ms."""
 LOOK_S = 1.0
-"""A thread that ends sends a message to the waiting thread. Ctrl-C may lose the message, so the threads are also looked
-at once in this time."""
+"""The time between two looks at the threads. A thread also sends a message when it ends, but Ctrl-C may lose it."""
 
 
 def run_in_threads(folder: Path, settings: RunSettings, on_second: OnSecond) -> tuple[str, RunOutcome]:
@@ -58,19 +56,19 @@ def run_in_threads(folder: Path, settings: RunSettings, on_second: OnSecond) -> 
 
 @contextlib.contextmanager
 def interpreter_shared() -> Iterator[None]:
-    """Let threads take short turns, and spare objects older than the run from garbage collection."""
-    before_s = sys.getswitchinterval()
+    """Let threads take short turns, and exclude objects that are older than the run from garbage collection."""
+    previous_s = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     gc.freeze()
     try:
         yield
     finally:
         gc.unfreeze()
-        sys.setswitchinterval(before_s)
+        sys.setswitchinterval(previous_s)
 
 
 class Stage:
-    """The components, each in a thread. If one fails, the others end in band."""
+    """The components, each in a thread. If one fails, the others are asked to end."""
 
     def __init__(self, folder: Path, settings: RunSettings) -> None:
         self._folder = folder
@@ -81,7 +79,7 @@ class Stage:
         self.failures: list[str] = []
         self._services: dict[str, Service] = {}
         self._seconds: queue.SimpleQueue[tuple[str, int, int] | threading.Thread] = queue.SimpleQueue()
-        """Counts of the gateways, once a second; and each thread that ends, which wakes the waiting thread."""
+        """Messages to the waiting thread: a gateway's counts (name, sent, answered), or a thread that ends."""
 
     def open(self, stack: contextlib.ExitStack, places: Places) -> None:
         """Open and warm all services; they are closed with the stack."""
@@ -131,7 +129,10 @@ class Stage:
         self._follow(threads, on_second)
 
     def _follow(self, threads: list[threading.Thread], on_second: OnSecond) -> None:
-        """Show seconds in this thread, where that costs no CPU time of the gateway and delays none of its orders."""
+        """Wait for all threads, and show the gateways' counts once a second.
+
+        This happens in this thread, so that it takes no CPU time of the gateway and delays no order.
+        """
         while any(thread.is_alive() for thread in threads) or not self._seconds.empty():
             with contextlib.suppress(queue.Empty):
                 with interruptible():
@@ -161,7 +162,7 @@ class Stage:
             self._services[name].close()  # a peer that has more to send would wait for room without end
 
     def _scheduling_of(self, name: str) -> contextlib.AbstractContextManager[None]:
-        """Return the context that schedules a component's thread: a reporter yields, the others have the priority."""
+        """Return the context for a component's thread: a reporter yields, all others have the settings' priority."""
         if role_of(name) == "reporter":
             return yielding()
         return going_first(self._settings.priority)

@@ -1,4 +1,7 @@
-"""Follows a run's components until each has ended, in band if possible, and says once a second how far they are."""
+"""Follows a run's components until each has ended, and reports their progress once a second.
+
+To end in band means that a component ends by a message of the session, and leaves its result.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +32,15 @@ if TYPE_CHECKING:
     from exchange_simulation.launching.launch.broker_watch import BrokerWatch
 
 PATIENCE_S = 5.0
-"""Time in which components end in band once they are asked to.
+"""The time in which components must have ended after they were asked to.
 
-After the first result nobody is asked, and components wait for each other for --timeout, so both times are added.
+After the first result components are not asked: they may wait for each other for --timeout. So the deadline is then the
+sum of both times.
 """
 LOOK_S = 1.0
-"""The launcher wakes at every event, and at least this often, to look at deadlines."""
+"""The longest time between two looks at the deadlines. Events wake the launcher earlier."""
 BROKER_LOOK_S = 0.25
-"""The same for a run with a broker, whose processes are looked at too."""
+"""The same for a run with a broker, whose queues are looked at too."""
 
 
 @dataclass(frozen=True)
@@ -113,11 +117,11 @@ class Watch:
         """Standbys that ended without a session."""
         self._has_started = False
         self._long_wait_from_s = time.monotonic() + LONG_WAIT_S
-        """When the wait for the components to be ready is a long one; no time once the user knows, or all are ready."""
+        """The time from which the wait for ready components is long; infinite once the user knows, or all are ready."""
         self._interrupted_s: float | None = None
         self._incomplete_line = dict.fromkeys(processes.children, b"")
         self._deadlines_s = dict.fromkeys(lineup.reporters, time.monotonic() + READY_S)
-        """By reporter: until when it and its pairs must be ready; after the start, until when they must have ended."""
+        """By reporter: the time at which it and its pairs must be ready, and after the start, must have ended."""
         for name in processes.children:
             self._listen_to(name)
 
@@ -142,7 +146,7 @@ class Watch:
     def _leave_late(self, look_s: float) -> None:
         """Stop following components that are past their deadline, and ask those of other reporters to end too.
 
-        `looked_s` is the time before the last look, so events that came while the launcher was stalled count.
+        `look_s` is the time before the last look: an event that came while the launcher was stalled is not late.
         """
         late_groups = {group for group, until_s in self._deadlines_s.items() if look_s > until_s}
         late = [key for key in self._selector.get_map().values() if self._lineup.group_of(key.data) in late_groups]
@@ -167,7 +171,7 @@ class Watch:
             self._give_up("interrupted before the start")
 
     def _look_once(self) -> None:
-        """Wait for events, at most for the time of one look, and handle them; look at the broker and at restarts."""
+        """Look at the broker and at restarted processes, then wait for events, at most until the next look."""
         if self._broker:
             self._broker.look()
         self._say_if_wait_is_long()
@@ -205,6 +209,7 @@ class Watch:
         self._handle_event(name, event)
 
     def _handle_event(self, name: str, event: dict[str, Any]) -> None:
+        """Handle an event of a process. UserError if the process refuses its settings before the start."""
         match event:
             case {"event": "ready"}:
                 self._note_ready(name)
@@ -228,9 +233,10 @@ class Watch:
                 self._give_up(f"{name}: {message}")
 
     def _take_result(self, component: str, result: dict[str, Any]) -> None:
-        """Keep a component's result, and ask processes to end that are not needed then.
+        """Keep a component's result, and ask the processes to end that are no longer needed.
 
-        These are a standby, a new process whose predecessor's result is recorded, and the partner in a pair.
+        These are the engine's standby, restarted processes whose component's result the reporter has, and the partner
+        in a pair that ended early.
         """
         self._results[component] = result
         if self._results.keys() >= set(self._lineup.gateways):
@@ -245,12 +251,13 @@ class Watch:
         self._end_partner_of(component, result)
 
     def _note_known(self, component: str, known: dict[str, Any]) -> None:
-        """Keep the newest facts. An engine may wait for a gateway that has left."""
+        """Keep a component's newest facts for a successor. An engine gets them too: its gateway may have left."""
         self._facts_for_successor[component] = known
         if role_of(component) == "engine":
             self._processes.tell(*self._with_standbys(component), known=known)
 
     def _note_ready(self, name: str) -> None:
+        """Start the clock once all processes are ready. After the start, let a restarted process begin at once."""
         if self._has_started:
             self._supervisor.note_ready(name)
             self._processes.tell(name, known=self._facts_for_successor.get(component_of(name)))
@@ -260,9 +267,10 @@ class Watch:
             self._start()
 
     def _end_partner_of(self, name: str, result: dict[str, Any]) -> None:
-        """Ask the other end of a pair to end, if this one ended early and could not say so in band.
+        """Ask the other end of a pair to end, if this end ended early and could not say so in band.
 
-        Over a broker, the other end would notice late. If it was stopped, the signal wakes it, and it leaves a result.
+        Over a broker, the other end would notice that late. A stopped process is woken by the signal, and can leave its
+        result.
         """
         role = role_of(name)
         if role == "reporter":
@@ -315,7 +323,7 @@ class Watch:
             self._broker.clock_stops()
 
     def _handle_end(self, name: str) -> None:
-        """Restart a process that closed its events without a result, or give the run up; it was killed, or broke."""
+        """Handle the end of a process's events. A process without a result is restarted if that is possible."""
         component = component_of(name)
         has_result = component in self._results or self._is_recorded(component)
         if not has_result and self._failures and role_of(name) == "gateway":
@@ -345,6 +353,7 @@ class Watch:
         return not (role_of(name) == "gateway" and engine_has_ended)
 
     def _give_up(self, reason: str) -> None:
+        """Note the failure, and ask all components to end, except engines that end with their gateways."""
         self._failures.append(reason)
         self._end_soon(*(name for name in self._lineup.names if not self._ends_with_its_gateway(name)))
 

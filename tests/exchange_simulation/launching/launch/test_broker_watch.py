@@ -40,7 +40,7 @@ class ScriptedProbe:
 @pytest.fixture
 def watch(monkeypatch: pytest.MonkeyPatch) -> BrokerWatch:
     """A watch whose every look is due."""
-    monkeypatch.setattr("exchange_simulation.launching.launch.broker_watch.EVERY_S", 0.0)
+    monkeypatch.setattr("exchange_simulation.launching.launch.broker_watch.SAMPLING_S", 0.0)
     made = object.__new__(BrokerWatch)
     made._next_look_s, made.deepest = 0.0, {}
     return made
