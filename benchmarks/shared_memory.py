@@ -21,9 +21,9 @@ SPINNING = "shm?pace=spin"
 def rows(repeats: int) -> Iterator[BenchmarkRow]:
     """Measure p50 from handing over, and compare the rate flat out with ZeroMQ's."""
     p50s, _ = in_turns(p50_us, None, repeats)
-    yield Limit(f"{SPINNING}, p50 from handing over at {FAST.in_words}", "", "us", p50s, [], reach=5, aim=1)
+    yield Limit(f"{SPINNING}, p50 from handing over at {FAST.in_words}", "", "us", p50s, [], required=5, hoped_for=1)
     ours, zeromq = in_turns(partial(orders_per_s, SPINNING), partial(orders_per_s, "zeromq"), repeats)
-    yield BenchmarkRow(f"{SPINNING}, flat out", "zeromq", "orders/s", ours, zeromq, reach=3, aim=6)
+    yield BenchmarkRow(f"{SPINNING}, flat out", "zeromq", "orders/s", ours, zeromq, required=3, hoped_for=6)
     ours, zeromq = in_turns(partial(orders_per_s, "shm"), partial(orders_per_s, "zeromq"), repeats)
     yield BenchmarkRow("shm, flat out", "zeromq", "orders/s", ours, zeromq)
 
@@ -42,4 +42,4 @@ def orders_per_s(transport: str) -> float:
 def run_words(transport: str, load: OfferedLoad) -> tuple[object, ...]:
     """Return the words of the `exchange` command for a run over a transport, in the best place that is permitted."""
     words = ("run", "--no-spark", "--no-page", "--transport", transport, "--rate", load.rate, "--orders", load.orders)
-    return *words, "--seed", SEED, *best_place().words
+    return *words, "--seed", SEED, *best_place().options

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from exchange.settings import MAX_RATE_PER_S
+from exchange.unique import unique
 from exchange_simulation.launching.option_types import Count, Cpus, Listed, Nagle, Number, Rate, Scheme
 from exchange_simulation.launching.options import broker_options, json_option, network_option, results_option, together
 from exchange_simulation.launching.transport_settings import settings_that_none_has
@@ -18,17 +19,17 @@ from exchange_simulation.messaging.point import Settings
 from exchange_simulation.messaging.roles import HOSTS
 
 LARGEST = 1 << 20
-"""The papers' largest message, which every transport's buffers take."""
+"""The size of the papers' largest message; the buffers of every transport have room for it."""
 UNITS = {"": 1, "B": 1, "kB": 1_000, "KiB": 1 << 10, "MB": 1_000_000, "MiB": 1 << 20}
 LEAST_RATE_PER_S = 0.1
 TYPED_SIZE = re.compile(r"(\d+) ?([a-zA-Z]*)")
 QUICK_REPEATS = 3
-OF_OUTPUT = {"results", "name", "as_json"}
-"""Options that say where the outcome goes, and not what is measured."""
+OPTIONS_OF_OUTPUT = {"results", "name", "as_json"}
+"""Options that choose the place and the form of the outcome, and not the measurement."""
 
 
 def sizes_of(text: str) -> tuple[int, ...]:
-    """Parse `256`, `8,64,1KiB`, or `1B..1MiB`, which doubles; returns bytes, ascending. BadParameter."""
+    """Parse `256`, `8,64,1KiB`, or the doubling range `1B..1MiB`; returns bytes, ascending. BadParameter."""
     low, dots, high = text.partition("..")
     if dots:
         return _doubling(size_of(low), size_of(high), text)
@@ -36,10 +37,12 @@ def sizes_of(text: str) -> tuple[int, ...]:
 
 
 def _doubling(low: int, high: int, text: str) -> tuple[int, ...]:
+    """Sizes from low to high, each twice the size before it. BadParameter."""
     if low > high:
         raise click.BadParameter(f"{text!r} goes down: give the smaller size first")
     for end in (low, high):
-        if end & (end - 1):
+        is_power_of_two = end & (end - 1) == 0
+        if not is_power_of_two:
             raise click.BadParameter(f"{text!r}: a range doubles, so its ends are powers of two, and {end} is none")
     return tuple(low << step for step in range((high // low).bit_length()))
 
@@ -55,22 +58,25 @@ def size_of(text: str) -> int:
     return size
 
 
-def numbers_of(text: str, what: str, low: int, high: int) -> tuple[int, ...]:
+def numbers_of(text: str, noun: str, low: int, high: int) -> tuple[int, ...]:
     """Parse whole numbers, from small to large: a list, as 1,2,4,8, or a range, as 1..8. BadParameter."""
     first, dots, last = text.partition("..")
-    words = list(dict.fromkeys([first, last])) if dots else text.split(",")
+    words = unique([first, last]) if dots else text.split(",")
     if not all(word.strip().isdecimal() for word in words):
-        raise click.BadParameter(f"{text!r} is no list of {what}: give whole numbers, as 1,2,4,8, or 1..8")
+        raise click.BadParameter(f"{text!r} is no list of {noun}: give whole numbers, as 1,2,4,8, or 1..8")
     numbers = _in_order(text, "number", list(map(int, words)))
     if not low <= numbers[0] <= numbers[-1] <= high:
-        raise click.BadParameter(f"{text!r}: {what} are {low:,} to {high:,}")
-    return tuple(range(numbers[0], numbers[-1] + 1)) if dots else numbers
+        raise click.BadParameter(f"{text!r}: {noun} are {low:,} to {high:,}")
+    if dots:
+        return tuple(range(numbers[0], numbers[-1] + 1))
+    return numbers
 
 
-def _in_order(text: str, noun: str, found: list[int]) -> tuple[int, ...]:
-    if found != sorted(set(found)):
+def _in_order(text: str, noun: str, numbers: list[int]) -> tuple[int, ...]:
+    """The numbers of a text. BadParameter unless each is larger than the one before it."""
+    if numbers != sorted(set(numbers)):
         raise click.BadParameter(f"{text!r} is not in order: give each {noun} once, from small to large")
-    return tuple(found)
+    return tuple(numbers)
 
 
 class Parsed(click.ParamType[Any]):
@@ -101,7 +107,8 @@ class Seconds(Number):
     """Seconds within a range, as 60 or 60s."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        return super().convert(value.strip().removesuffix("s") if isinstance(value, str) else value, param, ctx)
+        number = value.strip().removesuffix("s") if isinstance(value, str) else value
+        return super().convert(number, param, ctx)
 
 
 def sizes(default: str) -> click.Option:
@@ -118,15 +125,16 @@ def sizes(default: str) -> click.Option:
 
 def numbers(
     option: str,
-    what: str,
+    *,
+    noun: str,
     most: int,
     default: str,
     letter: str,
     help: str,
     least: int = 1,
 ) -> click.Option:
-    """An option that takes whole numbers from `least` to `most`."""
-    parsed = Parsed("numbers", lambda text: numbers_of(text, what, least, most))
+    """An option that takes whole numbers from `least` to `most`; `noun` names them in errors."""
+    parsed = Parsed("numbers", lambda text: numbers_of(text, noun, least, most))
     return click.Option([option], type=parsed, default=default, show_default=True, metavar=f"{letter}[,...]", help=help)
 
 
@@ -191,9 +199,14 @@ cpus_option = click.option(
 
 
 def parameters(benchmark: BenchmarkDefinition | None) -> list[click.Parameter]:
-    """All options of a benchmark's command, its own among them; None for the suite, in which defaults differ."""
-    transports, repeats = (benchmark.transports, benchmark.repeats) if benchmark else (None, None)
-    own, lacks = (benchmark.options, benchmark.options_left_out) if benchmark else ((), ())
+    """All options of the command of a benchmark, or of the suite, for which `benchmark` is None.
+
+    The suite has no defaults for transports and repeats, since those of its benchmarks differ.
+    """
+    transports = benchmark.transports if benchmark else None
+    repeats = benchmark.repeats if benchmark else None
+    options_of_benchmark = benchmark.options if benchmark else ()
+    options_left_out = benchmark.options_left_out if benchmark else ()
     transport = click.Option(
         ["--transport"],
         type=EachOnce(Scheme()),
@@ -224,31 +237,43 @@ def parameters(benchmark: BenchmarkDefinition | None) -> list[click.Parameter]:
         ]
     )
     shared = click.command()(common(lambda: None)).params
-    return [transport, *own, *(option for option in shared if option.name not in lacks)]
+    shared_options = [option for option in shared if option.name not in options_left_out]
+    return [transport, *options_of_benchmark, *shared_options]
 
 
 def settings_of(benchmark: BenchmarkDefinition, typed: Mapping[str, Any]) -> Settings:
-    """The options' values, with those of `--quick`."""
-    quick = {"repeats": QUICK_REPEATS, **benchmark.quick_values} if typed["quick"] else {}
-    return {**typed, **{name: value for name, value in quick.items() if not was_typed(name)}}
+    """The options' values; with `--quick`, its values take the place of defaults."""
+    settings = dict(typed)
+    if typed["quick"]:
+        quick_values = {"repeats": QUICK_REPEATS, **benchmark.quick_values}
+        for name, value in quick_values.items():
+            if not was_typed(name):
+                settings[name] = value
+    return settings
 
 
 def settings_in_words(benchmark: BenchmarkDefinition, words: Sequence[str]) -> tuple[Settings, set[str]]:
-    """(the settings that these words make after `exchange bench NAME`, the names of those that the words give)."""
+    """Parse the words after `exchange bench NAME`; returns (settings, names of those that the words give)."""
     command = click.Command(benchmark.name, params=parameters(benchmark))
     with command.make_context(benchmark.name, [*words]) as context:
-        values = {name: value for name, value in context.params.items() if name not in OF_OUTPUT}
+        values = {name: value for name, value in context.params.items() if name not in OPTIONS_OF_OUTPUT}
         return settings_of(benchmark, values), set(filter(was_typed, values))
 
 
 def settings_again(record: Mapping[str, Any], benchmark: BenchmarkDefinition | None) -> Settings:
-    """The settings of a record of a benchmark, or of a suite: lists become tuples, and options left open defaults.
+    """The settings with which a recorded benchmark, or suite, is measured again.
 
-    A setting that all of its transports ignored is left out: it is refused now.
+    Lists become tuples, and options that the user left open have their defaults. A setting that all transports ignored
+    is left out, since such a setting is refused now.
     """
     given = {name: tuple(value) if isinstance(value, list) else value for name, value in record["settings"].items()}
     transports = given.get("transport") or ()
-    transports = (transports,) if isinstance(transports, str) else transports
-    for name in settings_that_none_has(given, transports) if transports else ():
-        del given[name]
-    return {**settings_in_words(benchmark, [])[0], **given} if benchmark else given
+    if isinstance(transports, str):
+        transports = (transports,)
+    if transports:
+        for name in settings_that_none_has(given, transports):
+            del given[name]
+    if benchmark is None:
+        return given
+    defaults, _ = settings_in_words(benchmark, [])
+    return {**defaults, **given}

@@ -1,4 +1,4 @@
-"""Benchmarks of what flows one way: their roles, whether all came as it was sent, rates and latency."""
+"""Benchmarks of one-way flows: their roles, the check that every message came unchanged, rates and latency."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from statistics import median
 
 from exchange.measurements import LogBuckets
 from exchange.settings import MAX_RATE_PER_S
+from exchange.unique import unique
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.record.status import Offered
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition, CapacityScale
@@ -21,7 +22,7 @@ from exchange_simulation.messaging.roles import LinkEnd, Links, Role, RoleResult
 from exchange_simulation.reports.formats.few_orders import has_enough_orders
 
 LEAST_SPAN_NS = 10_000_000
-"""A receiver's clock that ran for less tells no rate: a full buffer is drained faster than anything can be sent."""
+"""The shortest span of a receiver's clock for which a rate is computed: a full buffer drains faster than it fills."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,14 @@ class Streams:
     """
 
     count: Callable[[Cell], int]
-    many: str = ""
-    """The point's key for the number of streams; without it there is one stream."""
+    count_key: str = ""
+    """The point's key for the number of streams; empty if there is one stream."""
     size: Callable[[Cell], int] = lambda cell: cell.size
     median_rate_figure: str = ""
-    """The name of the median of the streams' own rates, if it is a figure; it is left out unless all were timed."""
+    """Name of the figure for the median rate of a stream; empty if the benchmark has no such figure.
+
+    The figure is left out unless every stream was timed.
+    """
 
     def roles(self, cell: Cell, links: Links) -> list[Role]:
         roles: list[Role] = []
@@ -51,112 +55,133 @@ class Streams:
         return roles
 
     def _numbers(self, cell: Cell) -> list[str]:
-        return _numbers(cell.point[self.many] if self.many else 1)
+        return _numbers(cell.point[self.count_key] if self.count_key else 1)
 
     def judge(self, cell: Cell, results: Results) -> list[str]:
         """Judge stream by stream, so that a message of another stream is noticed."""
-        streams = [(f"publisher{number}", f"consumer{number}") for number in self._numbers(cell)]
-        return [
-            wrong
-            for publisher, consumer in streams
-            for wrong in wrong_with({publisher: results[publisher]}, {consumer: results[consumer]}, self.count(cell))
-        ]
+        count = self.count(cell)
+        reasons: list[str] = []
+        for number in self._numbers(cell):
+            publisher = f"publisher{number}"
+            consumer = f"consumer{number}"
+            reasons += wrong_with({publisher: results[publisher]}, {consumer: results[consumer]}, count)
+        return reasons
 
     def figures(self, cell: Cell, results: Results) -> Figures:
         size = self.size(cell)
-        consumers = of_kind(results, "consumer").values()
         figures = published_figures(size, results)
-        each = [flow_figures(size, [one]) for one in consumers]
-        if not self.median_rate_figure or not all("messages_per_s" in own for own in each):
+        if not self.median_rate_figure:
             return figures
-        return {**figures, self.median_rate_figure: median(own["messages_per_s"] for own in each)}
+        rates_of_streams = []
+        for consumer in of_kind(results, "consumer").values():
+            figures_of_stream = flow_figures(size, [consumer])
+            if "messages_per_s" not in figures_of_stream:
+                return figures
+            rates_of_streams.append(figures_of_stream["messages_per_s"])
+        return {**figures, self.median_rate_figure: median(rates_of_streams)}
 
 
 def published_roles(
     cell: Cell, count: int, publisher: LinkEnd, subscribers: Sequence[LinkEnd], idle: Sequence[LinkEnd] = ()
 ) -> list[Role]:
-    """One publisher, and a consumer at each subscriber's end, which replies once it has everything.
+    """A publisher, and a consumer at each subscriber's end; a consumer replies once it has all messages.
 
-    A role that subscribes at an `idle` end is to get nothing.
+    A role at an `idle` end subscribes too, and must receive no message.
     """
-    many = len(subscribers)
-    ends = zip(_numbers(len(subscribers)), subscribers, strict=True)
-    idles = ConsumeShared(cell.size, 1, rest_s(len(idle)))
+    idle_task = ConsumeShared(cell.size, 1, rest_s(len(idle)))
     consume = Consume(cell.size, count, cell.rate_per_s is None)
-    publish = Publish(cell.size, count, many, subscribers=many + len(idle), rate_per_s=cell.rate_per_s)
-    return [
-        *(Role(f"idle {number}", idles, (end,), idles=True) for number, end in enumerate(idle, 1)),
-        *(Role(f"consumer{number}", consume, (end,)) for number, end in ends),
-        Role("publisher", publish, (publisher,), begins=True),
-    ]
+    publish = Publish(
+        cell.size,
+        count,
+        replies=len(subscribers),
+        subscribers=len(subscribers) + len(idle),
+        rate_per_s=cell.rate_per_s,
+    )
+    roles: list[Role] = []
+    for number, end in enumerate(idle, 1):
+        roles.append(Role(f"idle {number}", idle_task, (end,), idles=True))
+    for suffix, end in zip(_numbers(len(subscribers)), subscribers, strict=True):
+        roles.append(Role(f"consumer{suffix}", consume, (end,)))
+    roles.append(Role("publisher", publish, (publisher,), begins=True))
+    return roles
 
 
 def wrong_with_published(results: Results, count: int) -> list[str]:
-    """Sentences unless each consumer has everything, and a role that idles nothing."""
-    idle = of_kind(results, "idle").items()
-    surplus = [f"{name}: {result.received:,} messages of others came" for name, result in idle if result.received]
-    return [*wrong_with_each(of_kind(results, "publisher"), of_kind(results, "consumer"), count), *surplus]
+    """Sentences unless each consumer has all messages, and each idle role has none."""
+    reasons = wrong_with_each(of_kind(results, "publisher"), of_kind(results, "consumer"), count)
+    for name, result in of_kind(results, "idle").items():
+        if result.received:
+            reasons.append(f"{name}: {result.received:,} messages of others came")
+    return reasons
 
 
 def _numbers(roles: int) -> list[str]:
-    """Number each of several roles; one alone has no number."""
+    """The ends of the names of several roles: " 1", " 2", ...; a single role has no number."""
     return [""] if roles == 1 else [f" {number}" for number in range(1, roles + 1)]
 
 
 def wrong_with(senders: Results, receivers: Results, expected: int, shared: bool = False) -> list[str]:
-    """Sentences unless `expected` messages were sent, and received, in all: once, in order, and as they were sent.
+    """Sentences unless `expected` messages were sent in all, and received: once, in order, and unchanged.
 
-    `shared`: each consumer of a queue leaves some out.
+    `shared`: the receivers share a queue, so each of them leaves messages out.
     """
-    return [
-        *stopped_in_words({**senders, **receivers}),
-        *_amounts(senders, receivers, expected),
-        *(
-            f"{name}: {many:,} messages {what}"
-            for name, result in receivers.items()
-            for what, many in result.wrong.items()
-            if not (shared and what == "left out")
-        ),
-    ]
+    reasons = [*stopped_in_words({**senders, **receivers}), *_wrong_amounts(senders, receivers, expected)]
+    for name, result in receivers.items():
+        for problem, count in result.wrong.items():
+            if not (shared and problem == "left out"):
+                reasons.append(f"{name}: {count:,} messages {problem}")
+    return reasons
 
 
 def wrong_with_each(senders: Results, receivers: Results, expected: int) -> list[str]:
-    """Sentences unless each receiver has everything that was sent; a sentence about all is there once."""
-    reasons = [wrong for name, result in receivers.items() for wrong in wrong_with(senders, {name: result}, expected)]
-    return list(dict.fromkeys(reasons))
+    """Sentences unless each receiver has all messages that were sent; equal sentences are returned once."""
+    reasons: list[str] = []
+    for name, result in receivers.items():
+        reasons += wrong_with(senders, {name: result}, expected)
+    return unique(reasons)
 
 
-def _amounts(senders: Results, receivers: Results, expected: int) -> Iterator[str]:
-    sent = sum(each.sent for each in senders.values())
-    came = sum(each.received for each in receivers.values())
+def _wrong_amounts(senders: Results, receivers: Results, expected: int) -> Iterator[str]:
+    """Sentences if too few or too many messages were sent or received, or if the checksums differ."""
+    sent = sum(sender.sent for sender in senders.values())
+    received = sum(receiver.received for receiver in receivers.values())
     if sent != expected:
         yield f"{sent:,} messages were sent instead of {expected:,}"
-    if came != expected:
-        yield f"{_names(receivers)} received {came:,} messages instead of {expected:,}"
-    of_sent = sum(each.sent_checksum for each in senders.values()) % 2**64
-    of_received = sum(each.received_checksum for each in receivers.values()) % 2**64
-    if sent == came == expected and of_sent != of_received:
-        yield f"checksums differ: {of_sent:016x} sent, {of_received:016x} received by {_names(receivers)}"
+    if received != expected:
+        yield f"{_names(receivers)} received {received:,} messages instead of {expected:,}"
+    if sent != expected or received != expected:
+        return
+    sent_checksum = sum(sender.sent_checksum for sender in senders.values()) % 2**64
+    received_checksum = sum(receiver.received_checksum for receiver in receivers.values()) % 2**64
+    if sent_checksum != received_checksum:
+        names = _names(receivers)
+        yield f"checksums differ: {sent_checksum:016x} sent, {received_checksum:016x} received by {names}"
 
 
 def _names(results: Results) -> str:
+    """The name of one role, or the first and the last name of several."""
     names = list(results)
     return f"the {names[0]}" if len(names) == 1 else f"{names[0]} to {names[-1]}"
 
 
 def flow_figures(size: int, receivers: Sequence[RoleResult]) -> Figures:
-    """Rates of all receivers together, from the first message that one had to the last that one had; latency.
+    """Rates of all receivers together, and the latency.
 
-    The clock starts once a first message is there, which therefore does not count. No rates if it ran too short.
+    The clock runs from the first message of any receiver to the last message of any. The first message starts the
+    clock, so it does not count. There are no rates if the clock ran for less than LEAST_SPAN_NS.
     """
+    latency = latency_figures(receivers, "latency")
     begun = [result for result in receivers if result.received]
-    span_ns = max((each.last_ns for each in begun), default=0) - min((each.first_ns for each in begun), default=0)
-    messages = sum(each.received for each in begun) - 1
-    return {**rates(size, messages, span_ns), **latency_figures(receivers, "latency")}
+    if not begun:
+        return latency
+    first_ns = min(result.first_ns for result in begun)
+    last_ns = max(result.last_ns for result in begun)
+    messages = sum(result.received for result in begun) - 1
+    return {**rates(size, messages, last_ns - first_ns), **latency}
 
 
 def rates(size: int, messages: int, span_ns: int) -> Figures:
-    """Messages and megabytes a second, and the span's seconds; nothing if it was too short."""
+    """Messages and megabytes a second, and the seconds of the span; nothing if the span is too short."""
     if span_ns < LEAST_SPAN_NS or messages < 1:
         return {}
     per_s = messages * 1e9 / span_ns
@@ -164,7 +189,10 @@ def rates(size: int, messages: int, span_ns: int) -> Figures:
 
 
 def published_figures(size: int, results: Results) -> Figures:
-    """Figures of a flow from publishers to consumers; the mean latency also of messages too short to bear a stamp."""
+    """Figures of a flow from publishers to consumers.
+
+    The mean latency is also known of messages that are too short for a stamp, since it is the difference of two means.
+    """
     publishers = list(of_kind(results, "publisher").values())
     consumers = list(of_kind(results, "consumer").values())
     mean_us = (_mean_ns(consumers) - _mean_ns(publishers)) / 1e3
@@ -172,32 +200,39 @@ def published_figures(size: int, results: Results) -> Figures:
 
 
 def _mean_ns(roles: Sequence[RoleResult]) -> int:
-    """The mean over the messages of all these roles, each of which has the same number."""
-    return sum(each.mean_ns for each in roles) // len(roles)
+    """The mean over the messages of all roles; each role has the same number of messages."""
+    return sum(role.mean_ns for role in roles) // len(roles)
 
 
 def by_publishers_clock(size: int, publisher: RoleResult) -> Figures:
-    """The rates as the paper computes them: from the first message to the reply. No rates if that was too short."""
+    """The rates as the paper computes them: from the first message to the reply. No rates if that span is too short."""
     return rates(size, publisher.sent, publisher.details["replied_ns"] - publisher.first_ns)
 
 
 def with_megabits(figures: Figures) -> Figures:
-    """Add the rate in Mb/s, if there is one."""
-    return {**figures, "megabits_per_s": 8 * figures["megabytes_per_s"]} if "megabytes_per_s" in figures else figures
+    """Add the rate in Mb/s if the figures have a rate."""
+    if "megabytes_per_s" not in figures:
+        return figures
+    return {**figures, "megabits_per_s": 8 * figures["megabytes_per_s"]}
 
 
 def latency_figures(receivers: Sequence[RoleResult], name: str) -> Figures:
     """Mean, percentiles and maximum over all receivers, in us; nothing if messages bear no stamps."""
-    return _figures_of_times(LogBuckets.together(each.latency for each in receivers if each.latency), name)
+    return _figures_of_times(LogBuckets.together(receiver.latency for receiver in receivers if receiver.latency), name)
 
 
 def _figures_of_times(times: LogBuckets, name: str) -> Figures:
-    """The figures, without a percentile above p50 of so few times that it is about the maximum."""
+    """The figures under names that begin with `name`, as `latency_p99_us`.
+
+    A percentile above p50 is left out if there are too few times for it.
+    """
     figures = times.figures_us()
     count = figures.pop("count", 0)
-    return {
-        f"{name}_{what}_us": value for what, value in figures.items() if what == "p50" or has_enough_orders(what, count)
-    }
+    named: Figures = {}
+    for figure, value in figures.items():
+        if figure == "p50" or has_enough_orders(figure, count):
+            named[f"{name}_{figure}_us"] = value
+    return named
 
 
 PACED_COLUMNS = (
@@ -205,9 +240,9 @@ PACED_COLUMNS = (
     Column("due_p99_us", "p99 us from due"),
     Column("lag_p99_us", "lag p99 us"),
 )
-PACED_PLOTS = tuple(
-    Plot(f"{what} from due, by a publisher's rate", f"due_{figure}_us", "µs", x=RATE, x_unit="messages/s")
-    for what, figure in (("p50", "p50"), ("p99", "p99"))
+PACED_PLOTS = (
+    Plot("p50 from due, by a publisher's rate", "due_p50_us", "µs", x=RATE, x_unit="messages/s"),
+    Plot("p99 from due, by a publisher's rate", "due_p99_us", "µs", x=RATE, x_unit="messages/s"),
 )
 RATE_SCALE = CapacityScale(
     option="rates",
@@ -221,7 +256,7 @@ RATE_SCALE = CapacityScale(
 
 
 def with_rates(declared: BenchmarkDefinition) -> BenchmarkDefinition:
-    """The benchmark with `--rate`: each point at each rate; latency from due, and the publishers' own lag."""
+    """The benchmark with `--rate`: each point at each rate, with latency from due, and the lag of the publishers."""
     return replace(
         declared,
         points=lambda settings: _at_rates(declared.points(settings), settings),
@@ -235,7 +270,7 @@ def with_rates(declared: BenchmarkDefinition) -> BenchmarkDefinition:
 
 
 def _at_rates(points: Sequence[Point], settings: Settings) -> Sequence[Point]:
-    """UserError if a rate leaves a consumer without a message for longer than it waits."""
+    """Each point at each rate. UserError if the time between two messages is longer than a consumer waits."""
     rates = settings.get("rates") or (None,)
     slowest = min((rate for rate in rates if rate), default=math.inf)
     timeout_s = settings.get("timeout_s", math.inf)
@@ -246,33 +281,38 @@ def _at_rates(points: Sequence[Point], settings: Settings) -> Sequence[Point]:
         )
     if rates == (None,):
         return points
-    return [{**point, RATE: _as_typed(rate)} for point in points for rate in rates]
+    points_at_rates: list[Point] = []
+    for point in points:
+        for rate in rates:
+            points_at_rates.append({**point, RATE: _as_typed(rate)})
+    return points_at_rates
 
 
 def _as_typed(rate: float | None) -> float | str:
+    """The rate as the user typed it: max, a whole number, or a fraction."""
     if rate is None:
         return MAX
     return int(rate) if rate.is_integer() else rate
 
 
-def _with_lag(cell: Cell, results: Results, found: Figures) -> Figures:
-    """A message's time is from when it was due; beside it stands how late the publishers handed it over."""
+def _with_lag(cell: Cell, results: Results, figures: Figures) -> Figures:
+    """At a rate, latency counts from the due time, and figures of the publishers' lag are added."""
     if cell.rate_per_s is None:
-        return found
+        return figures
     lags = LogBuckets.together(publisher.details["lag"] for publisher in of_kind(results, "publisher").values())
-    from_due = {name.replace("latency_", "due_"): value for name, value in found.items()}
+    from_due = {name.replace("latency_", "due_"): value for name, value in figures.items()}
     return from_due | _figures_of_times(lags, "lag")
 
 
 def _fell_behind(cell: Cell, results: Results) -> list[str]:
-    """Sentences if a publisher's rate was not kept, or its consumers did not keep up; each once."""
+    """Sentences if a publisher did not keep its rate, or its consumers did not keep up; equal sentences once."""
     if cell.rate_per_s is None:
         return []
     reasons: list[str] = []
     for name, publisher in of_kind(results, "publisher").items():
         for consumer in _consumers_of(name, results):
             reasons += _offered(cell.rate_per_s, publisher, consumer).fell_behind()
-    return list(dict.fromkeys(reasons))
+    return unique(reasons)
 
 
 def _consumers_of(publisher: str, results: Results) -> list[RoleResult]:
@@ -283,11 +323,12 @@ def _consumers_of(publisher: str, results: Results) -> list[RoleResult]:
 
 
 def _offered(rate_per_s: float, publisher: RoleResult, consumer: RoleResult) -> Offered:
-    """Messages that were due and not delivered grow by what the consumer took too long for in its last quarter."""
-    (came, then_ns), (later, late_ns) = consumer.details["last_quarter"]
-    growth = rate_per_s * (late_ns - then_ns) / 1e9 - (later - came)
+    """The load that was offered; its backlog grows by the messages due, less those received, in the last quarter."""
+    (received_before, begin_ns), (received_after, end_ns) = consumer.details["last_quarter"]
+    due = rate_per_s * (end_ns - begin_ns) / 1e9
+    growth = due - (received_after - received_before)
     details = publisher.details
-    lag = publisher.details["lag"]
+    lag = details["lag"]
     return Offered(
         publisher.sent,
         rate_per_s,

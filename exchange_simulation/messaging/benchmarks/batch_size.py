@@ -5,6 +5,8 @@ publisher  ══ [6 bytes, 6 bytes, ...] [6 bytes, ...] ══▶  consumer    
 
 from __future__ import annotations
 
+import math
+
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Cell, Counts, Figures, Results
@@ -19,29 +21,29 @@ COUNTS = Counts(broker=500_000, brokerless=20_000_000, total_bytes=1 << 40)
 
 
 def points(settings: Settings) -> list[Point]:
-    """UserError for a batch that holds no message."""
-    if (least := min(settings["sizes"])) < MESSAGE_BYTES:
+    """A point for each size of a batch. UserError for a batch that holds no message."""
+    least = min(settings["sizes"])
+    if least < MESSAGE_BYTES:
         raise UserError(
             f"--sizes has {least}: a batch of {MESSAGE_BYTES}-byte messages has {MESSAGE_BYTES} bytes or more"
         )
     return [{"batch_bytes": size} for size in settings["sizes"]]
 
 
-def packed(cell: Cell) -> int:
+def messages_per_frame(cell: Cell) -> int:
     """Number of messages in a frame."""
     return int(cell.point["batch_bytes"]) // MESSAGE_BYTES
 
 
 def frames(cell: Cell) -> int:
-    """Number of frames that hold the messages. If few messages fit in a frame, fewer messages are sent."""
+    """Number of frames that hold the messages; at most an eighth of the default number of messages."""
     messages = cell.count(COUNTS, MESSAGE_BYTES)
-    messages_a_frame = packed(cell)
     if cell.settings.get("count"):
-        return max(2, -(-messages // messages_a_frame))
-    return max(2, min(messages // messages_a_frame, messages // 8))
+        return max(2, math.ceil(messages / messages_per_frame(cell)))
+    return max(2, min(messages // messages_per_frame(cell), messages // 8))
 
 
-STREAM = Streams(frames, size=lambda cell: packed(cell) * MESSAGE_BYTES)
+STREAM = Streams(frames, size=lambda cell: messages_per_frame(cell) * MESSAGE_BYTES)
 
 
 def figures(cell: Cell, results: Results) -> Figures:
@@ -49,7 +51,7 @@ def figures(cell: Cell, results: Results) -> Figures:
     if "messages_per_s" not in stream_figures:
         return stream_figures
     frames_per_s = stream_figures.pop("messages_per_s")
-    return {**stream_figures, "frames_per_s": frames_per_s, "messages_per_s": frames_per_s * packed(cell)}
+    return {**stream_figures, "frames_per_s": frames_per_s, "messages_per_s": frames_per_s * messages_per_frame(cell)}
 
 
 BENCHMARK = BenchmarkDefinition(

@@ -2,8 +2,9 @@
 
     publisher  ══ as fast as it goes ══▶  consumer      as in throughput: PUSH to PULL, or a direct exchange
 
-It is the mean time between two arrivals, in ns: from the consumer's first message to its last, over the number that
-came after the first. ZeroMQ's authors prefer it to messages/s, since costs of a message add up in it.
+Density is the mean time between two arrivals, in ns: the time from the consumer's first message to its last, divided by
+the number of messages after the first. ZeroMQ's authors prefer density to messages/s, since the costs of a message add
+up in it.
 """
 
 from __future__ import annotations

@@ -22,11 +22,21 @@ from transports.base import Pattern
 from transports.registry import has_broker
 
 COUNTS = Counts(broker=80_000, brokerless=800_000, total_bytes=1 << 28)
-CONSUMERS = numbers("--consumers", "consumers", 1024, "1,2,4,8,16,32", "C", "How many get each message.")
+CONSUMERS = numbers(
+    "--consumers",
+    noun="consumers",
+    most=1024,
+    default="1,2,4,8,16,32",
+    letter="C",
+    help="How many get each message.",
+)
 
 
 def points(settings: Settings) -> list[Point]:
-    """UserError if a publisher has too few descriptors: a brokerless one needs two for each consumer."""
+    """A point for each size and number of consumers.
+
+    UserError if a publisher has too few descriptors: without a broker it needs two for each consumer.
+    """
     most = max(settings["consumers"])
     if not all(map(has_broker, settings["transport"])):
         check_descriptors(2 * most, f"{most} consumers need up to two descriptors each at their publisher")
@@ -34,9 +44,11 @@ def points(settings: Settings) -> list[Point]:
 
 
 def count_of(cell: Cell) -> int:
-    """Number of messages; by default it is divided by the number of consumers that get each."""
+    """Number of messages. The default number is divided by the number of consumers, each of which gets all messages."""
     count = cell.count(COUNTS)
-    return count if cell.settings.get("count") or cell.rate_per_s else max(8, count // cell.point["consumers"])
+    if cell.settings.get("count") or cell.rate_per_s:
+        return count
+    return max(8, count // cell.point["consumers"])
 
 
 def roles(cell: Cell, links: Links) -> list[Role]:

@@ -3,7 +3,7 @@
     here  ── a message ──▶  there        n times; PAIR to PAIR, or one plain TCP connection with a length before
     here  ◀── the same ──   there        each message; over AMQP through the broker both ways
 
-One way is the time of all bounces over 2n, as ZeroMQ reckons it; percentiles are of single round trips.
+One way is the time of all bounces divided by 2n, as ZeroMQ computes it; percentiles are of single round trips.
 """
 
 from __future__ import annotations

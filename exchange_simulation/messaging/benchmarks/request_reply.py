@@ -3,11 +3,11 @@
     client 1: threads 1..t  ──request──▶                              ──▶  server
     client c: threads 1..t  ──request──▶  [one queue of requests]          │ the same bytes back
                                                                            ▼
-    indexed   each thread   ◀──  [a queue of its own, named in the request]   Q0 lie in the own queue of a gone client
-    scan      each thread   ◀──  [one queue of replies]                       Q0 lie in it, for a gone client
+    indexed   each thread   ◀──  [a queue of its own, named in the request]   Q0 in the queue of a client that has gone
+    scan      each thread   ◀──  [one queue of replies]                       Q0 in this queue, for such a client
 
-Brokerless: a ROUTER, which knows the sender of each request, and DEALERs. There is no queue in which messages could
-lie, so there is neither scan nor preload.
+Q0 is the number of preloaded messages. Brokerless: a ROUTER, which knows the sender of each request, and DEALERs. There
+is no queue that could hold messages, so there is neither scan nor preload.
 """
 
 from __future__ import annotations
@@ -28,31 +28,38 @@ from exchange_simulation.messaging.requests import Server, ThreadedClient, reply
 from exchange_simulation.messaging.roles import Links, Role, check_descriptors, of_kind
 from transports.base import Pattern
 
-PATTERN = {"indexed": Pattern.REQUESTS, "scan": Pattern.SCAN}
+PATTERNS = {"indexed": Pattern.REQUESTS, "scan": Pattern.SCAN}
 OPTIONS = (
-    numbers("--clients", "clients", 256, "1,2,4,8", "C", "Processes that ask."),
-    numbers("--threads", "threads", 256, "1,4,15", "T", "Threads of each, with a link of their own."),
+    numbers("--clients", noun="clients", most=256, default="1,2,4,8", letter="C", help="Processes that ask."),
+    numbers(
+        "--threads",
+        noun="threads",
+        most=256,
+        default="1,4,15",
+        letter="T",
+        help="Threads of each, with a link of their own.",
+    ),
     sizes("1KiB"),
     numbers(
         "--preload",
-        "messages",
-        1_000_000,
-        "0",
-        "Q0",
-        "Replies to a client that has gone, with 6 clients, 1 thread, 1 KiB.",
+        noun="messages",
+        most=1_000_000,
+        default="0",
+        letter="Q0",
+        help="Replies to a client that has gone, with 6 clients, 1 thread, 1 KiB.",
         least=0,
     ),
     numbers(
         "--ahead",
-        "requests",
-        10_000,
-        "1",
-        "N",
-        "Requests that a thread may send before a reply: 1 waits for each, as the paper does.",
+        noun="requests",
+        most=10_000,
+        default="1",
+        letter="N",
+        help="Requests that a thread may send before a reply: 1 waits for each, as the paper does.",
     ),
     click.Option(
         ["--match"],
-        type=EachOnce(OneOf(list(PATTERN))),
+        type=EachOnce(OneOf(list(PATTERNS))),
         default="indexed",
         show_default=True,
         help="How a thread finds its own reply.",
@@ -63,7 +70,7 @@ OPTIONS = (
 
 
 def points(settings: Settings) -> list[Point]:
-    """Clients by threads by sizes, with nothing preloaded; then the paper's cell with what is preloaded."""
+    """Clients by threads by sizes, with nothing preloaded; then the paper's cell with preloaded messages."""
     links = max(settings["clients"]) * max(settings["threads"])
     check_descriptors(links, f"{links} threads have a connection each")
     grid = [
@@ -75,15 +82,18 @@ def points(settings: Settings) -> list[Point]:
         for ahead in _aheads(settings)
     ]
     preloads = settings["preload"] if max(settings["preload"]) else ()
-    curve = [
+    preloaded_points = [
         {"match": match, **PRELOADED_POINT, "preloaded": preload} for match in settings["match"] for preload in preloads
     ]
-    return grid + [point for point in curve if point not in grid]
+    return grid + [point for point in preloaded_points if point not in grid]
 
 
 def _aheads(settings: Settings) -> list[Point]:
-    asked: tuple[int, ...] = settings.get("ahead") or (1,)
-    return [{}] if asked == (1,) else [{"ahead": ahead} for ahead in asked]
+    """The part of a point that `--ahead` makes; empty without the option, as in older records."""
+    aheads: tuple[int, ...] = settings.get("ahead") or (1,)
+    if aheads == (1,):
+        return [{}]
+    return [{"ahead": ahead} for ahead in aheads]
 
 
 def why_unsupported(cell: Cell) -> str | None:
@@ -97,30 +107,35 @@ def why_unsupported(cell: Cell) -> str | None:
 def roles(cell: Cell, links: Links) -> list[Role]:
     clients = cell.point["clients"]
     threads = cell.point["threads"]
-    (server,), client = links.many(cell.size, PATTERN[cell.point["match"]])
+    (server,), client = links.many(cell.size, PATTERNS[cell.point["match"]])
     ahead = cell.point.get("ahead", 1)
-    asks = ThreadedClient(cell.size, cell.settings["warm_up_s"], cell.sample_s, ahead)
-    return [
-        Role("server", Server(cell.size, clients * threads, ahead), (server,)),
-        *(Role(f"client {number}", asks, (client,) * threads, begins=True) for number in range(1, clients + 1)),
-    ]
+    ask = ThreadedClient(cell.size, cell.settings["warm_up_s"], cell.sample_s, ahead)
+    roles = [Role("server", Server(cell.size, clients * threads, ahead), (server,))]
+    for number in range(1, clients + 1):
+        roles.append(Role(f"client {number}", ask, (client,) * threads, begins=True))
+    return roles
 
 
 def preload(cell: Cell, roles: Sequence[Role]) -> None:
-    """Leave replies to a client that has gone."""
+    """Leave replies to a client that has gone in the queue of replies."""
     from transports.amqp.broker import leave_answers
 
-    if messages := cell.point["preloaded"]:
+    messages = cell.point["preloaded"]
+    if messages:
         (end,) = roles[0].ends
         leave_answers(end.url, end.token, end.pattern, bytes(cell.size), messages)
 
 
 def figures(cell: Cell, results: Results) -> Figures:
     clients = list(of_kind(results, "client").values())
-    looked_at = sum(fact.get("looked_at", 0) for client in clients for fact in client.facts)
-    looks = {"looks_per_reply": looked_at / sum(client.received for client in clients)} if looked_at else {}
     reply_rates = reply_figures(cell.size, clients, cell.sample_s)
-    return {**reply_rates, **looks} if reply_rates else {}
+    if not reply_rates:
+        return {}
+    looked_at = sum(fact.get("looked_at", 0) for client in clients for fact in client.facts)
+    if not looked_at:
+        return reply_rates
+    received = sum(client.received for client in clients)
+    return {**reply_rates, "looks_per_reply": looked_at / received}
 
 
 BENCHMARK = BenchmarkDefinition(
@@ -144,7 +159,7 @@ BENCHMARK = BenchmarkDefinition(
     summary_sentences=summary_sentences,
     why_unsupported=why_unsupported,
     prepare=preload,
-    patterns=lambda cell: [PATTERN[cell.point["match"]]],
+    patterns=lambda cell: [PATTERNS[cell.point["match"]]],
     quick_values={
         "clients": (1, 4),
         "threads": (1, 8),

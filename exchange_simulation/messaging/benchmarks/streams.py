@@ -17,18 +17,25 @@ from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.streams import Streams, with_megabits
 
 COUNTS = Counts(broker=50_000, brokerless=1_000_000, total_bytes=1 << 27)
-ONE = "stream_messages_per_s"
-STREAMS = Streams(lambda cell: cell.count(COUNTS), "streams", median_rate_figure=ONE)
-MANY = numbers("--streams", "streams", 256, "1,2,4,8", "S", "How many streams at the same time.")
-ALL = Published("small messages, all streams on 8 cores", "about 4 M/s", level=4e6)
-FULL = Published("10 GbE is full (on its slot) from 512 bytes on", "5.6 Gb/s", level=5_600.0)
+RATE_OF_A_STREAM = "stream_messages_per_s"
+STREAMS = Streams(lambda cell: cell.count(COUNTS), count_key="streams", median_rate_figure=RATE_OF_A_STREAM)
+NUMBER_OF_STREAMS = numbers(
+    "--streams",
+    noun="streams",
+    most=256,
+    default="1,2,4,8",
+    letter="S",
+    help="How many streams at the same time.",
+)
+ALL_STREAMS = Published("small messages, all streams on 8 cores", "about 4 M/s", level=4e6)
+FULL_NETWORK = Published("10 GbE is full (on its slot) from 512 bytes on", "5.6 Gb/s", level=5_600.0)
 
 
 def figures(cell: Cell, results: Results) -> Figures:
     figures_of_streams = with_megabits(STREAMS.figures(cell, results))
-    if ONE not in figures_of_streams:
+    if RATE_OF_A_STREAM not in figures_of_streams:
         return figures_of_streams
-    return {**figures_of_streams, "stream_between_arrivals_ns": 1e9 / figures_of_streams[ONE]}
+    return {**figures_of_streams, "stream_between_arrivals_ns": 1e9 / figures_of_streams[RATE_OF_A_STREAM]}
 
 
 BENCHMARK = BenchmarkDefinition(
@@ -42,17 +49,17 @@ BENCHMARK = BenchmarkDefinition(
     columns=(
         Column("messages_per_s", "messages/s, all", with_interval=True),
         Column("megabits_per_s", "Mb/s, all"),
-        Column(ONE, "of a stream", with_interval=True),
+        Column(RATE_OF_A_STREAM, "of a stream", with_interval=True),
         Column("stream_between_arrivals_ns", "its ns apart"),
     ),
     plots=(
-        Plot("All streams", "messages_per_s", "messages/s", x="streams", published=(ALL,)),
-        Plot("All streams, in megabits", "megabits_per_s", "Mb/s", x="streams", published=(FULL,)),
+        Plot("All streams", "messages_per_s", "messages/s", x="streams", published=(ALL_STREAMS,)),
+        Plot("All streams, in megabits", "megabits_per_s", "Mb/s", x="streams", published=(FULL_NETWORK,)),
         Plot("Density of a stream", "stream_between_arrivals_ns", "ns", x="streams"),
     ),
     published=(
-        ALL,
-        FULL,
+        ALL_STREAMS,
+        FULL_NETWORK,
         Published("64 KiB, one stream and two", "3 and 4.5 Gb/s"),
         Published("32 bytes, between arrivals of a stream: of one stream and of two", "400 and 600 ns"),
     ),
@@ -64,7 +71,7 @@ BENCHMARK = BenchmarkDefinition(
             "a stream has two processes",
         ),
     ),
-    options=(sizes("32,512,64KiB"), COUNT, MANY),
+    options=(sizes("32,512,64KiB"), COUNT, NUMBER_OF_STREAMS),
     transports="zeromq",
     quick_values={"sizes": (32, 65536), "streams": (1, 2, 4)},
 )

@@ -44,6 +44,7 @@ from transports.base import Pattern
 from transports.registry import has_broker
 
 MOST_BASE = 1000
+"""The highest value of `--base`."""
 OPTIONS = (
     click.Option(
         ["--topology"],
@@ -52,10 +53,17 @@ OPTIONS = (
         show_default=True,
         help="vertical: more traffic; horizontal: more locations; freeform: as --config says.",
     ),
-    numbers("--base", "bases", MOST_BASE, "10", "B", "The scale: 20 messages delivered a second for each unit."),
+    numbers(
+        "--base",
+        noun="bases",
+        most=MOST_BASE,
+        default="10",
+        letter="B",
+        help="The scale: 20 messages delivered a second for each unit.",
+    ),
     click.Option(
         ["--interactions"],
-        type=EachOnce(OneOf([str(each) for each in INTERACTIONS])),
+        type=EachOnce(OneOf([str(number) for number in INTERACTIONS])),
         default=",".join(map(str, INTERACTIONS)),
         show_default=True,
         help="Which of the seven are on.",
@@ -105,21 +113,22 @@ OPTIONS = (
 
 
 def points(settings: Settings) -> list[Point]:
-    """A point for each topology with each base. UserError for a workload that cannot be."""
+    """A point for each topology with each base. UserError for an impossible workload."""
     after_s = settings.get("restart_after_s")
     duration_s = settings["duration_s"]
     if after_s is not None and after_s >= duration_s:
         raise UserError(f"--restart-after is {after_s:g}; it takes less than --duration, which is {duration_s:g}")
-    found: list[Point] = []
+    points: list[Point] = []
     for name in settings["topology"]:
-        found += [{"topology": name, "base": base} for base in (settings["base"] if name != FREEFORM else (1,))]
-    for point in found:
+        bases = (1,) if name == FREEFORM else settings["base"]
+        points += [{"topology": name, "base": base} for base in bases]
+    for point in points:
         topology = _topology(point, settings)
         SupplyChainPlan.of(topology)
         if any(map(has_broker, settings["transport"])):
             needed = descriptors_of_broker(Chain(topology), settings["agents"])
             check_descriptors(needed, f"the broker needs {needed:,} descriptors for queues and connections")
-    return found
+    return points
 
 
 def _topology(point: Point, settings: Settings) -> Topology:
@@ -128,7 +137,7 @@ def _topology(point: Point, settings: Settings) -> Topology:
 
 
 def chain_of(cell: Cell) -> Chain:
-    """Without a broker, of the interactions that can do without one."""
+    """The chain of a cell; without a broker it has only the interactions that need none."""
     topology = _topology(cell.point, cell.settings)
     return Chain(topology if cell.has_broker else topology.only(BROKERLESS))
 
@@ -145,24 +154,24 @@ def why_unsupported(cell: Cell) -> str | None:
     return None
 
 
-def restarts(cell: Cell) -> bool:
+def restarts_broker(cell: Cell) -> bool:
     return cell.settings.get("restart_after_s") is not None
 
 
 def roles(cell: Cell, links: Links) -> list[Role]:
-    return roles_of(chain_of(cell), times_of(cell.settings), links, cell.settings["agents"], restarts(cell))
+    return roles_of(chain_of(cell), times_of(cell.settings), links, cell.settings["agents"], restarts_broker(cell))
 
 
 def judge(cell: Cell, results: Results) -> list[str]:
     chain = chain_of(cell)
     times = times_of(cell.settings)
-    if restarts(cell):
+    if restarts_broker(cell):
         return wrong_with_restarted(chain, times, results)
     return wrong_with(chain, times, cell.settings["bound_s"], results)
 
 
 def figures(cell: Cell, results: Results) -> Figures:
-    losses = losses_of(results) if restarts(cell) else {}
+    losses = losses_of(results) if restarts_broker(cell) else {}
     return {**figures_of(chain_of(cell), times_of(cell.settings), results), **losses}
 
 
@@ -171,14 +180,14 @@ def patterns(cell: Cell) -> Sequence[Pattern]:
 
 
 def print_plans(settings: Settings) -> bool:
-    """Print the plan, if that was asked for."""
+    """Print the plan of each point if the user gave `--plan`; returns whether the user did."""
     if not settings["plan"]:
         return False
     for point in points(settings):
-        words = f"supply chain, {point['topology']}"
+        title = f"supply chain, {point['topology']}"
         if point["topology"] != FREEFORM:
-            words += f", base {point['base']}"
-        print_plan(SupplyChainPlan.of(_topology(point, settings)), words)
+            title += f", base {point['base']}"
+        print_plan(SupplyChainPlan.of(_topology(point, settings)), title)
     return True
 
 

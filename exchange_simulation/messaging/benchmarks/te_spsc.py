@@ -30,7 +30,9 @@ from transports.topics import check_key, matches, prefixes
 
 COUNTS = Counts(broker=50_000, brokerless=500_000, total_bytes=1 << 27)
 NUMBER = "{n}"
-ONE, EACH = "one", "each"
+"""Stands for the number of a queue in `--binding`."""
+ONE = "one"
+EACH = "each"
 CONSUMERS = click.Option(
     ["--consumers"],
     type=OneOf((ONE, EACH)),
@@ -38,7 +40,14 @@ CONSUMERS = click.Option(
     show_default=True,
     help="One consumer of all queues, or one of each, as in the paper.",
 )
-PATTERNS = numbers("--patterns", "patterns", 8192, "1,4,16,64,256,1024", "B", "How many queues, with a pattern each.")
+PATTERNS = numbers(
+    "--patterns",
+    noun="patterns",
+    most=8192,
+    default="1,4,16,64,256,1024",
+    letter="B",
+    help="How many queues, with a pattern each.",
+)
 BINDING = click.Option(
     ["--binding"],
     default=f"quotes.q{NUMBER}.#",
@@ -50,46 +59,62 @@ KEY = click.Option(["--key"], default="quotes.q1.last", show_default=True, help=
 
 
 def patterns_of(settings: Settings, patterns: int) -> tuple[str, ...]:
+    """The patterns of the first queues, as many as `patterns`."""
     return tuple(settings["binding"].replace(NUMBER, str(number)) for number in range(1, patterns + 1))
 
 
 def points(settings: Settings) -> list[Point]:
-    """UserError unless exactly one pattern matches, however many there are. BadAddress if one is impossible."""
+    """A point for each size and number of patterns.
+
+    UserError unless exactly one pattern matches the key at each number. BadAddress if a pattern is impossible.
+    """
     key = settings["key"]
-    most = patterns_of(settings, max(settings["patterns"]))
-    for patterns in settings["patterns"]:
-        _check(key, most[:patterns])
-    for word in (key, *most):
-        check_key(word)
-    for pattern in () if all(map(has_broker, settings["transport"])) else most:
-        prefixes(pattern)
-    if settings.get("consumers") == EACH and not all(map(has_broker, settings["transport"])):
-        check_descriptors(2 * len(most), f"{len(most)} consumers need up to two descriptors each at their publisher")
+    all_patterns = patterns_of(settings, max(settings["patterns"]))
+    for number in settings["patterns"]:
+        _check_matching(key, all_patterns[:number])
+    check_key(key)
+    for pattern in all_patterns:
+        check_key(pattern)
+    if not all(map(has_broker, settings["transport"])):
+        for pattern in all_patterns:
+            prefixes(pattern)  # BadAddress for a pattern that no prefixes can stand for
+        if settings.get("consumers") == EACH:
+            consumers = len(all_patterns)
+            check_descriptors(
+                2 * consumers, f"{consumers} consumers need up to two descriptors each at their publisher"
+            )
     return by_size_and("patterns")(settings)
 
 
-def _check(key: str, patterns: tuple[str, ...]) -> None:
+def _check_matching(key: str, patterns: tuple[str, ...]) -> None:
+    """UserError unless exactly one pattern matches the key."""
     matching = [pattern for pattern in patterns if matches(pattern, key)]
-    if len(matching) != 1:
-        shown = ", ".join(pattern[:40] for pattern in patterns[:3]) + (", ..." if len(patterns) > 3 else "")
-        match = (
-            f"{len(matching)} of {len(patterns)} patterns ({shown}) match"
-            if matching
-            else f"no pattern ({shown}) matches"
-        )
-        raise UserError(
-            f"{match} the key {key[:40]!r}, and exactly one is to: "
-            f"change --key or --binding, in which {NUMBER} stands for a queue's number"
-        )
+    if len(matching) == 1:
+        return
+    shown = ", ".join(pattern[:40] for pattern in patterns[:3])
+    if len(patterns) > 3:
+        shown += ", ..."
+    if matching:
+        problem = f"{len(matching)} of {len(patterns)} patterns ({shown}) match"
+    else:
+        problem = f"no pattern ({shown}) matches"
+    raise UserError(
+        f"{problem} the key {key[:40]!r}, and exactly one is to: "
+        f"change --key or --binding, in which {NUMBER} stands for a queue's number"
+    )
 
 
 def roles(cell: Cell, links: Links) -> list[Role]:
     patterns = patterns_of(cell.settings, cell.point["patterns"])
     key = cell.settings["key"]
-    others = [each for each in patterns if not matches(each, key)] if cell.settings.get("consumers") == EACH else []
-    own = tuple(each for each in patterns if each not in others)
-    (publisher,), subscriber = links.many(cell.size, Pattern.TOPIC, [(key,)], own)
-    idle = [replace(subscriber, keys=(each,)) for each in others]
+    if cell.settings.get("consumers") == EACH:
+        patterns_of_consumer = tuple(pattern for pattern in patterns if matches(pattern, key))
+        patterns_of_idle = [pattern for pattern in patterns if not matches(pattern, key)]
+    else:
+        patterns_of_consumer = patterns
+        patterns_of_idle = []
+    (publisher,), subscriber = links.many(cell.size, Pattern.TOPIC, [(key,)], patterns_of_consumer)
+    idle = [replace(subscriber, keys=(pattern,)) for pattern in patterns_of_idle]
     return published_roles(cell, cell.count(COUNTS), publisher, [subscriber], idle)
 
 

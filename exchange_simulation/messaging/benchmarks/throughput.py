@@ -2,7 +2,7 @@
 
     publisher  ══ as fast as it goes ══▶  consumer      PUSH to PULL; over AMQP through a direct exchange
 
-The rate is the consumer's, from its first message to its last, so whatever is slowest on the way limits it.
+The rate is measured at the consumer, from its first message to its last.
 """
 
 from __future__ import annotations

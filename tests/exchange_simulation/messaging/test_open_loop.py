@@ -73,15 +73,15 @@ def test_a_rate_that_was_not_kept_is_said() -> None:
     lags.add(np.full(1000, 50_000, np.int64))
     kept = RoleResult(sent=1000, details={"lag": lags.all(), "given_s": 0.999, "taken_s": 0.999})
     came = RoleResult(received=1000, last_ns=1_000 * MS, details={"last_quarter": [(750, 750 * MS), (900, 900 * MS)]})
-    assert bench.saturated(cell, results_of(kept, came)) == []
+    assert bench.saturation_reasons(cell, results_of(kept, came)) == []
     slow = replace(kept, details={**kept.details, "taken_s": 1.998})
-    assert bench.saturated(cell, results_of(slow, came)) == ["500 of 1,000 offered messages/s were achieved"]
+    assert bench.saturation_reasons(cell, results_of(slow, came)) == ["500 of 1,000 offered messages/s were achieved"]
     late = replace(came, details={"last_quarter": [(750, 750 * MS), (900, 1_400 * MS)]})
-    assert bench.saturated(cell, results_of(kept, late)) == [
+    assert bench.saturation_reasons(cell, results_of(kept, late)) == [
         "undelivered messages were still growing at the end, by 500 in the last quarter"
     ]
     flood = replace(cell, point={"size_bytes": 64, "rate_per_s": "max"})
-    assert bench.saturated(flood, results_of(slow, late)) == []
+    assert bench.saturation_reasons(flood, results_of(slow, late)) == []
 
 
 class HeldUp:
