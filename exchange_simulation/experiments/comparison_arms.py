@@ -1,4 +1,4 @@
-"""The arms of `exchange compare` and `exchange nagle`: transports at rates, and Nagle's algorithm off or on."""
+"""The arms of `exchange compare` (transports at rates) and of `exchange nagle` (Nagle's algorithm off or on)."""
 
 from __future__ import annotations
 
@@ -30,10 +30,17 @@ def comparison_arms(
 
 
 def of_one_kind(arms: tuple[TrialArm, ...]) -> tuple[TrialArm, ...]:
-    """Return the same arms. UserError if some run in threads and others in processes: their figures do not compare."""
-    kinds = {runs_in_one_process(arm.settings.transport): arm.settings.transport for arm in arms}
-    if len(kinds) > 1:
-        raise UserError(f"{kinds[True]} runs in threads of one process, {kinds[False]} in processes: compare one kind")
+    """Return the same arms. UserError if some run in threads and others in processes, which cannot be compared."""
+    in_threads = ""
+    in_processes = ""
+    for arm in arms:
+        transport = arm.settings.transport
+        if runs_in_one_process(transport):
+            in_threads = transport
+        else:
+            in_processes = transport
+    if in_threads and in_processes:
+        raise UserError(f"{in_threads} runs in threads of one process, {in_processes} in processes: compare one kind")
     return arms
 
 
@@ -65,16 +72,16 @@ class ArmSettings:
 
 
 def _length(orders_per_s: float | None, seconds: float) -> dict[str, Any]:
-    """Return a number of orders, so that all runs at a rate have the same ones; without a rate, a duration."""
+    """Return the number of orders, so that all runs at a rate have the same orders; without a rate, the duration."""
     if orders_per_s is None:
         return {"duration_s": seconds}
     return {"orders": max(1, round(orders_per_s * seconds))}
 
 
 def transport_factor(transports: Sequence[str]) -> Factor:
-    """Return a level for each transport; a repeated one gets a number, so that it is compared with itself.
+    """Return a level for each transport. A repeated transport gets a number, and is compared with itself.
 
-    For example: zeromq, zeromq#2. UserError for less than two.
+    For example: zeromq, zeromq#2. UserError for fewer than two transports.
     """
     if len(transports) < 2:
         raise UserError("--transports needs two or more, as zeromq,tcp; the same one twice is compared with itself")
@@ -92,7 +99,7 @@ def rate_words(orders_per_s: float | None) -> str:
 
 
 def rate_factor(rates: Sequence[float | None]) -> Factor:
-    """Return a level for each rate. UserError if there is none, or one twice."""
+    """Return a level for each rate. UserError if there is no rate, or one rate twice."""
     if not rates:
         raise UserError("--rates is empty: give one or more, each once, as 1000,2000,4000")
     levels: dict[str, float | None] = {}
@@ -112,10 +119,10 @@ def nagle_arms(
     seconds: float,
     given: dict[str, Any],
 ) -> tuple[TrialArm, ...]:
-    """Return arms for each transport at each rate with Nagle's algorithm off, which comes first, and on at each level.
+    """Return arms for each transport at each rate: first with Nagle's algorithm off, then with it on at each level.
 
-    A level is roles joined by +, or all. A level that names the broker has no arm over a transport without one, and a
-    transport without a level has no arm at all. UserError if no transport has a level.
+    A level is roles joined by +, or all. A level with the broker has no arm over a transport without a broker. A
+    transport that has none of the levels has no arm at all. UserError if no transport has a level.
     """
     if not transports:
         raise UserError("--transports is empty: give one or more, each once, as tcp,zeromq,amqp")
@@ -134,7 +141,7 @@ def nagle_arms(
 def _nagle_arms_over(
     transport: str, rates: Sequence[float | None], levels: Sequence[str], settings: ArmSettings
 ) -> tuple[TrialArm, ...]:
-    """Return the arms over one transport; none if it has no level."""
+    """Return the arms over one transport; none if the transport has none of the levels."""
     roles_by_level: dict[str, tuple[str, ...]] = {NAGLE_OFF: ()}
     for level in levels:
         roles = _roles_of(level, transport)
@@ -147,22 +154,22 @@ def _nagle_arms_over(
 
 
 def _roles_of(level: str, transport: str) -> tuple[str, ...] | None:
-    """Return the roles of a level over a transport; None if the transport lacks one. UserError if it is no level."""
-    roles_there = NAGLE_ROLES if has_broker(transport) else ROLES
+    """Return the roles of a level; None if the transport lacks one of them. UserError if the text is no level."""
+    roles_of_transport = NAGLE_ROLES if has_broker(transport) else ROLES
     if level == "all":
-        return roles_there
+        return roles_of_transport
     if level == USUAL:
-        return ("broker",) if has_broker(transport) else roles_there
+        return ("broker",) if has_broker(transport) else roles_of_transport
     roles = tuple(level.split("+"))
     if not set(roles) <= set(NAGLE_ROLES):
         raise UserError(
             f"--roles takes levels of {', '.join(NAGLE_ROLES)}, joined by +, all or usual; {level!r} is none"
         )
-    return roles if set(roles) <= set(roles_there) else None
+    return roles if set(roles) <= set(roles_of_transport) else None
 
 
 def _level_in_words(level: str, roles: tuple[str, ...]) -> str:
-    """For example: Nagle on; Nagle on at gateway and engine."""
+    """Return the level in words. For example: Nagle on; Nagle on at gateway and engine."""
     if level == "all" or (level == USUAL and roles == ROLES):
         return "Nagle on"
     return f"Nagle on at {' and '.join(roles)}"

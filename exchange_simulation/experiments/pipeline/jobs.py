@@ -1,4 +1,4 @@
-"""The work of the commands of `exchange spark`."""
+"""The commands `ingest`, `summary`, `prepare` and `submit` of `exchange spark`."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def ingest(results: Path, tables: str | None, again: bool, events: bool, setting
         ingested = ingest_runs(spark, folder, runs.sources, again, make_events)
         for sentence in _not_in_tables(ingested, runs.left_out):
             click.echo(sentence, err=True)
-        went_in = f"{counted(ingested.new_runs, 'runs')} went in, {ingested.records:,} records"
-        click.echo(f"{went_in}; {ingested.runs} are there\ntables: {folder.url}")
+        summary_of_new_runs = f"{counted(ingested.new_runs, 'runs')} went in, {ingested.records:,} records"
+        click.echo(f"{summary_of_new_runs}; {ingested.runs} are there\ntables: {folder.url}")
     if events:
         without_streams = [source for source in runs.sources if not source.has_streams]
         if without_streams:
@@ -77,7 +77,7 @@ def _finished_runs(results: Path) -> RunSources:
 
 
 def ingest_and_summarize(spark: SparkSession, results: Path, tables: str | None, events: bool) -> DatasetFolder:
-    """Make all tables of the finished runs below `results`; return their folder. SparkError, UserError."""
+    """Make all tables of the finished runs below `results`; return the folder of the tables. SparkError, UserError."""
     runs = _finished_runs(results)
     url = tables or default_tables(results)
     make_events = _event_tables() if events else None
@@ -89,9 +89,9 @@ def ingest_and_summarize(spark: SparkSession, results: Path, tables: str | None,
 
 
 def ingest_trial(trial: Path) -> str | None:
-    """Put the runs of a trial into the tables beside it. SparkError.
+    """Put the runs of a trial into the tables beside the trial's folder. SparkError.
 
-    Returns the lines that the user must see, a note on Java and what did not go in; None if there are none.
+    Returns lines for the user, a note about Java and the runs that were left out; None if there are no such lines.
     """
     runs = find_runs(trial)
     java = find_java()
@@ -184,7 +184,7 @@ def _warn_of_missing(results: Path, runs: Sequence[IngestedRun]) -> None:
 def open_dataset(
     master: str, tables: str, settings: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[tuple[SparkSession, DatasetFolder]]:
-    """Open a session and its tables' folder, which may be changed."""
+    """Yield a session, and the folder of the tables, opened for writing."""
     with session_for(tables, master, settings) as spark:
         is_served = is_connect(master)
         folder = served_to_change(spark, master, tables) if is_served else dataset_folder(spark, tables)
@@ -193,8 +193,8 @@ def open_dataset(
 
 @contextmanager
 def session_for(tables: str, master: str, settings: Mapping[str, str]) -> Iterator[SparkSession]:
-    """Open a session of our own or of a Spark Connect server; a failure is a sentence instead of a stack trace."""
-    with _in_sentences(), ExitStack() as session:
+    """Yield a new session, or one of a Spark Connect server. UserError or ClickException for an error of Spark."""
+    with _as_user_errors(), ExitStack() as session:
         if is_connect(master):
             spark = session.enter_context(connected_session(master, settings))
         else:
@@ -207,8 +207,8 @@ def session_for(tables: str, master: str, settings: Mapping[str, str]) -> Iterat
 
 
 @contextmanager
-def _in_sentences() -> Iterator[None]:
-    """Show an error of Spark's as a sentence, with the exit code that says whose fault it is."""
+def _as_user_errors() -> Iterator[None]:
+    """Turn an error of Spark into a UserError, if the user can mend it, or else into a ClickException."""
     try:
         yield
     except (SparkUnavailableError, DatasetUnreadableError) as error:
@@ -229,7 +229,7 @@ def _not_in_tables(ingested: Ingested, left_out: Mapping[str, str]) -> Iterator[
 
 
 def print_summary(folder: DatasetFolder, runs: int, as_json: bool) -> None:
-    """Print a row an arm; with `as_json` all columns of the table of arms."""
+    """Print a row for each arm; with `as_json` all columns of the table of arms."""
     rows = [row for file in folder.files("arms") for row in folder.rows(file)]
     if as_json:
         click.echo(json.dumps({"tables": folder.url, "runs": runs, "arms": rows}, indent=2))
@@ -244,7 +244,7 @@ def print_summary(folder: DatasetFolder, runs: int, as_json: bool) -> None:
 
 
 def _table(rows: list[dict[str, Any]]) -> FoldingTable:
-    """Group the rows by experiment, in their order; an arm's name is its transport and its settings."""
+    """Return the rows as a table, grouped by experiment. An arm is named by its transport and its settings."""
     _, *figure_titles = COLUMNS
     table = plain_table(key("arm"), key("offered/s", from_right=True), *figure_titles, gap=1)
     for experiment, arms in groupby(rows, lambda row: row["experiment"]):

@@ -1,6 +1,6 @@
 """`exchange spark live`: follows the runs of a folder until each has ended.
 
-RESULTS ──every second: which runs are there?──▶ a query each ──rows that changed──▶ terminal
+RESULTS ──every second: new runs──▶ a query for each run ──changed rows──▶ terminal
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 from pyspark.sql import SparkSession
@@ -28,13 +29,22 @@ from spark.sessions.java import find_java
 from spark.sessions.session import open_session
 
 LOOK_S = 0.2
+"""The time between two looks at the queries."""
 FIND_RUNS_S = 1.0
-BY_CTRL_C = 130
+"""The time between two searches for new runs."""
+CTRL_C_EXIT_CODE = 130
 """The exit code that shells give a command ended by SIGINT."""
 
 
+class OpenRun(NamedTuple):
+    """A run that is followed, and the resources to close at its end."""
+
+    run: FollowedRun
+    resources: ExitStack
+
+
 class Following:
-    """Follows the runs of one folder; with `once`, only reads what is there now."""
+    """Follows the runs of one folder until they end; with `once`, reads only their present files."""
 
     def __init__(self, spark: SparkSession, results: Path, once: bool, screen: SecondsOnScreen) -> None:
         self._spark = spark
@@ -42,18 +52,18 @@ class Following:
         self._once = once
         self._screen = screen
         self._known: set[Path] = set()
-        """The folders of all runs that were found."""
-        self._open: dict[Path, tuple[FollowedRun, ExitStack]] = {}
-        """The runs that are followed now, by folder, and what must be closed at their end."""
-        self._looked_s = float("-inf")
-        """The time at which runs were last looked for, by the monotonic clock."""
-        self.failed = False
+        """The folders of all runs that were followed so far."""
+        self._open: dict[Path, OpenRun] = {}
+        """The runs that are followed now, by folder."""
+        self._searched_s = float("-inf")
+        """The time of the last search for new runs, by the monotonic clock."""
+        self.has_failed = False
         """True once a query failed."""
 
-    def go(self) -> None:
-        """Follow until every run that was found is over."""
+    def follow_to_end(self) -> None:
+        """Follow until all runs of the folder are over."""
         while True:
-            self._find()
+            self._search()
             for folder in list(self._open):
                 self._look(folder)
             self._screen.draw()
@@ -62,38 +72,38 @@ class Following:
             time.sleep(LOOK_S)
 
     def close(self) -> None:
-        """Stop, even in the middle of a batch; the next follower does that batch again."""
+        """Stop, even in the middle of a batch. The next follower repeats this batch."""
         for folder in list(self._open):
             self._end(folder)
 
     def _is_over(self) -> bool:
-        """Return True if every run of the folder was followed, also those that have a folder and have not begun yet."""
+        """Return True if every run of the folder was followed, also runs that have a folder but have not begun yet."""
         return bool(self._known) and self._known.issuperset(runs_under_way(self._results))
 
-    def _find(self) -> None:
-        """Begin to follow the runs that have begun since the last look."""
-        if time.monotonic() - self._looked_s < FIND_RUNS_S:
+    def _search(self) -> None:
+        """Begin to follow the runs that have begun since the last search."""
+        if time.monotonic() - self._searched_s < FIND_RUNS_S:
             return
-        self._looked_s = time.monotonic()
+        self._searched_s = time.monotonic()
         for folder in runs_begun(self._results):
             if folder not in self._known:
                 self._known.add(folder)
                 self._begin(folder)
 
     def _begin(self, folder: Path) -> None:
-        """Begin to follow a run. A run that is over already is read to its end at once, before the next is begun."""
+        """Begin to follow a run. If the run is over already, read it to its end at once, before the next run."""
         with ExitStack() as resources:
             try:
                 run = resources.enter_context(FollowedRun(self._spark, folder))
             except SparkError as error:
                 self._fail(error)
                 return
-            self._open[folder] = run, resources.pop_all()
+            self._open[folder] = OpenRun(run, resources.pop_all())
         self._look(folder)
 
     def _look(self, folder: Path) -> None:
-        """Show the seconds of a run that are new or have changed; end its query if the run is over, or failed."""
-        run, _ = self._open[folder]
+        """Show the seconds of a run that are new or have changed. If the run is over, or its query failed, end it."""
+        run = self._open[folder].run
         try:
             self._screen.take_rows(folder, run.changed())
             if self._once or run.is_closed:
@@ -106,17 +116,23 @@ class Following:
                 self._end(folder)
 
     def _end(self, folder: Path) -> None:
-        run, resources = self._open.pop(folder)
+        """Show the run's totals, and end its query."""
+        open_run = self._open.pop(folder)
+        run = open_run.run
         self._screen.end(folder, run.seconds, run.totals, run.is_closed)
-        resources.close()
+        open_run.resources.close()
 
     def _fail(self, error: SparkError) -> None:
-        self.failed = True
+        """Note that a query failed, and show the error."""
+        self.has_failed = True
         self._screen.say(str(error))
 
 
 def follow(results: Path, once: bool, launched: bool, settings: Mapping[str, str]) -> int:
-    """Follow the runs and return the exit code. `launched`: a run waits for our "ready" before its clock starts."""
+    """Follow the runs, and return the exit code.
+
+    If `launched`, this process belongs to a run, which waits for the event `ready` before its clock starts.
+    """
     if once and not any(runs_begun(results)):
         raise UserError(f"{results} holds no run that has begun: give a run's folder, or one that holds runs")
     try:
@@ -127,31 +143,34 @@ def follow(results: Path, once: bool, launched: bool, settings: Mapping[str, str
                 Events("spark", launched).say("ready")
             elif not any(runs_begun(results)) and not once:
                 on_screen.say(f"{results} holds no run that has begun: waiting for one")
-            _to_the_end(following)
+            _follow_until_ctrl_c(following)
     except SparkError as error:
         raise click.ClickException(str(error)) from error
     except KeyboardInterrupt:
-        return BY_CTRL_C
-    return 1 if following.failed else 0
+        return CTRL_C_EXIT_CODE
+    return 1 if following.has_failed else 0
 
 
 @contextmanager
 def _session(launched: bool, settings: Mapping[str, str]) -> Iterator[SparkSession]:
+    """Yield a session of Spark in which Ctrl-C raises KeyboardInterrupt."""
     java = find_java()
     if java.note and not launched:
         click.echo(java.note, err=True)
-    logging.getLogger().addHandler(logging.NullHandler())  # else py4j prints a traceback if the JVM was killed
+    # Without a handler, py4j prints a traceback if the JVM was killed.
+    logging.getLogger().addHandler(logging.NullHandler())
     with open_session(java=java, settings=settings) as spark:
         # pyspark's own handler would cancel a batch in the middle of its work.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         yield spark
 
 
-def _to_the_end(following: Following) -> None:
+def _follow_until_ctrl_c(following: Following) -> None:
+    """Follow until all runs are over. After Ctrl-C, end the queries, ignore further signals, and raise again."""
     try:
-        following.go()
+        following.follow_to_end()
     except KeyboardInterrupt:
-        on_signals((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), lambda *_: None)  # we are ending already
+        on_signals((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), lambda *_: None)
         with suppress(SparkError):
             following.close()
         raise

@@ -1,10 +1,10 @@
-"""`exchange run --live-spark`: the query as a child beside the run, in place of the progress bar.
+"""`exchange run --live-spark`: `exchange spark live` as a child process beside the run, in place of the progress bar.
 
     launcher ──starts──▶ exchange spark live RUN ──its JVM──▶ Spark
-        ◀──ready: warm, nothing more to load──     ──▶ terminal
+        ◀──ready: everything is loaded─────        ──▶ terminal
 
-The components start once the query is warm, so that a JVM's start is not measured. The child has a process group of its
-own, so nothing of it survives the run, however that ends; a query that fails costs the run nothing.
+The components start when the query is ready, so that the start of the JVM is not measured. The child has its own
+process group, which ends with the run in any case. A query that fails does not disturb the run.
 """
 
 from __future__ import annotations
@@ -26,23 +26,24 @@ from exchange_simulation.reports.progress import progress_bar
 
 ROLE = "spark live"
 WARM_S = 120.0
-"""How long the child may take to get ready."""
+"""The longest time in which the child must get ready."""
 LAST_ROWS_S = 10.0
-"""How long the run's last rows may take to appear, once the run is over; on an idle machine it is a second or two."""
+"""The longest wait for the run's last rows after its end. On an idle machine they take a second or two."""
 
 
 @contextlib.contextmanager
 def spark_beside(settings: RunSettings, folder: Path) -> Iterator[OnSecond]:
-    """Start a query beside the run and yield the function that shows a second: it does nothing, as the query shows all.
+    """Start a query beside the run, and yield the function that shows a second of the run.
 
-    If the query does not get ready, it is stopped, and a progress bar shows the seconds.
+    This function does nothing, since the query shows the seconds. If the query does not get ready, it is stopped, and
+    the function shows a progress bar.
     """
     with ProcessGroup() as processes, contextlib.ExitStack() as progress:
         processes.start(ROLE, [*ROLE.split(), "--launched", str(folder)], None, {"TMPDIR": str(processes.folder)})
         child = processes.children[ROLE]
         if _is_ready(child):
             yield lambda _: None
-            if not _came_to_its_end(child):
+            if not _has_ended_well(child):
                 click.echo(f"the live table is not whole; make it so with: exchange spark live {folder}", err=True)
         else:
             click.echo("no live table: Spark did not get ready; the run goes on without", err=True)
@@ -67,8 +68,8 @@ def _is_ready(child: subprocess.Popen[bytes]) -> bool:
     return True
 
 
-def _came_to_its_end(child: subprocess.Popen[bytes]) -> bool:
-    """Wait for the child; return True if it ended without error within LAST_ROWS_S."""
+def _has_ended_well(child: subprocess.Popen[bytes]) -> bool:
+    """Wait for the child's end for at most LAST_ROWS_S; return True if it ended without error."""
     try:
         return child.wait(LAST_ROWS_S) == 0
     except subprocess.TimeoutExpired:

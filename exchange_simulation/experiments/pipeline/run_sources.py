@@ -1,4 +1,4 @@
-"""Find the runs below a folder: the folder's own, those in it, those of the trials in it."""
+"""Find the runs below a folder: the folder itself, the runs in it, and the runs of the trials in it."""
 
 from __future__ import annotations
 
@@ -22,62 +22,76 @@ READERS = {
     **{metric.name: metric.read for metric in (*COMPARISON_METRICS, *NAGLE_METRICS)},
     "packets": packets("segments"),
 }
-OF_NO_ARM = frozenset(
+UNNAMED_SETTINGS = frozenset(
     ("transport", "url", "orders_per_s", "orders", "duration_s", "seed", "record", "capture", "timeout_s")
 )
-"""Settings that are no part of an arm's name: other columns hold them, or they do not change what is measured."""
+"""Settings that are left out of an arm's name: they have columns, or do not change the figures."""
 
 
 @dataclass(frozen=True)
 class RunSources:
-    """`left_out` says by folder why its run was left out: it goes on, was killed, or is damaged."""
+    """The runs below a folder."""
 
     sources: tuple[RunSource, ...]
     left_out: dict[str, str]
+    """By folder of a run that cannot be used, the reason: it is under way, was killed, or is damaged."""
 
 
 def find_runs(results: Path) -> RunSources:
-    """Find all runs but the warm-ups of trials. UserError if the folder is missing, unreadable, or holds no run."""
+    """Return all runs but the warm-ups of trials. UserError if the folder is missing, unreadable, or holds no run."""
     folders = [folder for folder in run_folders(results) if not is_warm_up(folder)]
     if not folders:
         raise UserError(f"{results} holds no runs: give the folder of a run, of a trial, or one that holds some")
-    sources, left_out = [], {}
-    aside = {trial: set_aside(trial) for trial in {folder.parent for folder in folders}}
+    sources = []
+    left_out = {}
+    trials = {folder.parent for folder in folders}
+    set_aside_of_trial = {trial: set_aside(trial) for trial in trials}
     for folder in folders:
         try:
-            sources.append(source_of(folder, folder.name in aside[folder.parent]))
+            is_set_aside = folder.name in set_aside_of_trial[folder.parent]
+            sources.append(source_of(folder, is_set_aside))
         except (RunUnfinishedError, RunUnreadableError) as error:
             left_out[str(folder)] = str(error)
     return RunSources(tuple(sources), left_out)
 
 
 def source_of(folder: Path, is_set_aside: bool) -> RunSource:
-    """Read a finished run's record. RunUnfinishedError, RunUnreadableError."""
-    record, status = finished_record(folder), (folder / "run.json").stat()
+    """Return the source of a finished run, from its record. RunUnfinishedError, RunUnreadableError."""
+    record = finished_record(folder)
+    file_facts = (folder / "run.json").stat()
     run = facts_of(folder, record)
+    facts = {}
     try:
-        measured = {name: READERS[name](record) for name in FACTS}
-        facts = {name: None if value is None else float(value) for name, value in measured.items()}
+        for name in FACTS:
+            value = READERS[name](record)
+            facts[name] = None if value is None else float(value)
         arm = _arm(record.get("settings") or {})
     except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         why = f"is damaged: {type(error).__name__}: {error}"
         raise RunUnreadableError(printable(f"{folder / 'run.json'} {why}")) from error
-    complete = replace(run, arm=arm, facts=facts)
-    fingerprint = f"{status.st_size}-{status.st_mtime_ns}"
-    if is_set_aside:  # a trial that goes on may change its mind
-        complete, fingerprint = replace(complete, status="set aside"), f"{fingerprint}-aside"
-    return RunSource(record=complete, spool=folder / "spool", fingerprint=fingerprint)
+    run = replace(run, arm=arm, facts=facts)
+    fingerprint = f"{file_facts.st_size}-{file_facts.st_mtime_ns}"
+    if is_set_aside:
+        run = replace(run, status="set aside")
+        fingerprint += "-aside"  # a trial under way may set the run aside after it was ingested, and the reverse
+    return RunSource(record=run, spool=folder / "spool", fingerprint=fingerprint)
 
 
 def _arm(settings: dict[str, Any]) -> str:
-    """Name an arm by its settings that differ from the defaults, as in `nagle=gateway,engine`."""
-    usual = RunSettings().as_dict()
-    relevant = {name: value for name, value in settings.items() if name in usual and name not in OF_NO_ARM}
-    usual |= defaults_of(str(settings.get("transport")))
-    return " ".join(
-        f"{name}={_written(value)}" for name, value in sorted(relevant.items()) if value not in (usual[name], None)
-    )
+    """Return an arm's name: its settings that differ from the defaults. For example: nagle=gateway,engine packing=10"""
+    known_settings = RunSettings().as_dict()
+    defaults = known_settings | defaults_of(str(settings.get("transport")))
+    parts = []
+    for name, value in sorted(settings.items()):
+        if name not in known_settings or name in UNNAMED_SETTINGS:
+            continue
+        if value is not None and value != defaults[name]:
+            parts.append(f"{name}={_in_words(value)}")
+    return " ".join(parts)
 
 
-def _written(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+def _in_words(value: Any) -> str:
+    """Return a setting's value as an option has it: the parts of a list with commas between them."""
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value))
+    return str(value)

@@ -31,7 +31,7 @@ from spark.tables.schemas import KEYS
 MOST_ROWS = 40
 LARGE_BYTES = 1 << 25
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
-"""How the names of Spark's numbers begin."""
+"""The beginnings of the names of Spark's types of numbers."""
 NAMING_NUMBERS = ("instrument", "start_s", "second")
 """Columns of numbers that name a row, as columns of words do."""
 Output = Callable[[DataFrame, str], None]
@@ -80,9 +80,10 @@ def sql(
     settings: Mapping[str, str],
     bars_ns: int | None = None,
 ) -> int:
-    """Answer one statement; return the exit code. UserError if the statement or the tables are wrong.
+    """Run one statement, and give its rows to `output`. Returns the exit code.
 
-    With `bars_ns` there is a view of partial bars of this length, which the statement BARS merges.
+    With `bars_ns` there is a view of partial bars of this length, which the statement BARS merges. UserError if the
+    statement or the tables are wrong.
     """
     # Over tables on this machine Python makes the partial bars, which leaves Java little to do.
     python_makes_bars = bars_ns is not None and local_path(tables) is not None
@@ -102,8 +103,8 @@ def sql(
 def compilers_for(tables: str) -> dict[str, str]:
     """Return the setting that lets Java use its second compiler, if the tables are large or not on this machine.
 
-    Over small tables that compiler would double a query's CPU time, since the query ends before it pays. A query over
-    100,000,000 events is three times as fast with it.
+    The compiler doubles the CPU time of a query over small tables, and makes a query over 100,000,000 events three
+    times as fast.
     """
     local = local_path(tables)
     if local is None or sum(file.stat().st_size for file in local.rglob("*.parquet")) > LARGE_BYTES:
@@ -112,14 +113,14 @@ def compilers_for(tables: str) -> dict[str, str]:
 
 
 def _check_names(rows: DataFrame) -> None:
-    """Raise a UserError if two columns have one name: a row by name would hold only the second one's value."""
+    """Raise UserError if two columns have the same name, since a row by name can hold only one of their values."""
     twice = [name for name in rows.columns if rows.columns.count(name) > 1]
     if twice:
         raise UserError(f"two columns are called {twice[0]}: name one of them with AS, or use --csv")
 
 
 def to_terminal(rows: DataFrame, _master: str) -> None:
-    """Print the first rows as a table, and say if there are more. Rows of one run name it once, above the table."""
+    """Print the first rows as a table, and whether there are more. The name of a run that all share is above it."""
     _check_names(rows)
     first = rows.limit(MOST_ROWS + 1).toArrow().to_pylist()
     shared = _shared_by_all(first[:MOST_ROWS])
@@ -134,7 +135,7 @@ def to_terminal(rows: DataFrame, _master: str) -> None:
 
 
 def _columns(rows: DataFrame) -> list[TableColumn]:
-    """Return the table's columns: those before the first figure name a row, columns of numbers are aligned right."""
+    """Return the table's columns. Columns before the first figure name a row. Columns of numbers are aligned right."""
     columns = []
     is_after_keys = False
     for name, kind in rows.dtypes:
@@ -146,7 +147,7 @@ def _columns(rows: DataFrame) -> list[TableColumn]:
 
 
 def _shared_by_all(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the experiment and the run, if several rows have the same; none if the rows have no other columns."""
+    """Return the experiment and the run that all rows share; empty for one row, or if there are no other columns."""
     if len(rows) < 2 or rows[0].keys() <= set(KEYS):
         return {}
     first = rows[0]
@@ -158,7 +159,7 @@ def _shared_by_all(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _cell(value: Any) -> str:
-    """Return a value as the terminal's table shows it; of a list only its length."""
+    """Return a value as the terminal's table shows it; a list is shown by its length."""
     if value is None:
         return ABSENT
     if isinstance(value, list | dict):
@@ -169,7 +170,7 @@ def _cell(value: Any) -> str:
 
 
 def to_csv(rows: DataFrame, master: str) -> None:
-    """Write all rows to stdout, with a line of names first. UserError if a column is no single value."""
+    """Write all rows to stdout as CSV, after a line of names. UserError if a column holds lists or structs."""
     lists = [name for name, kind in rows.dtypes if kind.startswith(("array", "struct", "map"))]
     if lists:
         raise UserError(
@@ -181,7 +182,7 @@ def to_csv(rows: DataFrame, master: str) -> None:
 
 
 def to_json(rows: DataFrame, master: str) -> None:
-    """Write all rows to stdout, an object a line."""
+    """Write all rows to stdout as JSON, an object on each line."""
     _check_names(rows)
     with row_stream(rows, master) as stream:
         for batch in stream.batches:
@@ -190,7 +191,7 @@ def to_json(rows: DataFrame, master: str) -> None:
 
 
 def to_parquet(file: Path) -> Output:
-    """Return an output that writes all rows to this file, which appears whole. UserError if it cannot be written."""
+    """Return an output that writes all rows to this file at once. UserError if the file cannot be written."""
 
     def write(rows: DataFrame, master: str) -> None:
         written = 0
@@ -208,4 +209,4 @@ def to_parquet(file: Path) -> Output:
 
 
 OUTPUTS: dict[str | None, Output] = {None: to_terminal, "csv": to_csv, "json": to_json}
-"""By the word of the option; None is the terminal."""
+"""The outputs by the word of the option; None stands for no option."""

@@ -1,1 +1,1 @@
-"""`exchange sweep`: a product of run settings, described in a file or by options; repeated, compared, reported."""
+"""`exchange sweep`: all combinations of some run settings, described in a file or by options; repeated and compared."""

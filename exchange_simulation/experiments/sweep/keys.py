@@ -14,13 +14,12 @@ from exchange.settings import RunSettings
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.option_table import TABLE
 
-OF_A_RUN_ALONE = {"record", "capture", "journal", "sync", "recover", "standby"}
-"""Settings that no sweep takes: they keep files or add latency, and runs that recovered are not compared."""
-LISTS = {"nagle", "cpus"}
-"""Options whose own values have commas between them: in a list of levels they are written with +."""
-
-SHORT = {"transport": "transports", "rate": "rates"}
-"""Keys that `exchange sweep` can vary by an option of its own."""
+SINGLE_RUN_KEYS = {"record", "capture", "journal", "sync", "recover", "standby"}
+"""Keys that no sweep takes: these settings keep files or add latency, and runs that recovered are not compared."""
+LIST_KEYS = {"nagle", "cpus"}
+"""Keys whose values are lists. In a list of levels, the parts of such a value are joined by + in place of a comma."""
+OPTION_OF_KEY = {"transport": "transports", "rate": "rates"}
+"""Keys that `exchange sweep` varies by an option, and that option."""
 HELP_OF_SWEEP = {
     "orders": "Orders of each run.  [default: what --duration allows]",
     "duration": "Seconds in which each run offers orders.  [default: 5]",
@@ -31,7 +30,7 @@ HELP_OF_SWEEP = {
 
 @dataclass(frozen=True)
 class Key:
-    """An option of `exchange run`: `packing` is `--packing`."""
+    """An option of `exchange run`. The key `packing` stands for `--packing`."""
 
     name: str
     field: str
@@ -39,33 +38,36 @@ class Key:
     option: click.Option
 
     def value(self, written: object, where: str) -> Any:
-        """Convert as `exchange run` would. UserError names the key, and `where` it was written."""
+        """Convert a value as `exchange run` does. UserError names the key, and `where` the value was written."""
         if isinstance(written, bool) or not isinstance(written, str | int | float):
             raise UserError(f"{where}: {self.name} is {written!r}; it takes what --{self.name} of exchange run takes")
         text = str(written)
+        typed = text.replace("+", ",") if self.name in LIST_KEYS else text
         try:
-            return self.option.type.convert(text.replace("+", ",") if self.name in LISTS else text, None, None)
+            return self.option.type.convert(typed, None, None)
         except click.BadParameter as error:
             raise UserError(f"{where}: {self.name} is {text}: {error.message}") from error
 
 
 def keys() -> dict[str, Key]:
-    """All keys by name, in the order of `exchange run --help`."""
-    settings = {field.name for field in fields(RunSettings)} - OF_A_RUN_ALONE
-    found = {}
+    """Return all keys by name, in the order of `exchange run --help`."""
+    settings = {field.name for field in fields(RunSettings)} - SINGLE_RUN_KEYS
+    by_name = {}
     for row in TABLE:
         if "run" in row.commands and row.field in settings:
             name = row.name.removeprefix("--")
-            found[name] = Key(name, row.field, row.parameter)
-    return found
+            by_name[name] = Key(name, row.field, row.parameter)
+    return by_name
 
 
 def shared_options(besides: Collection[str] = (), help: Mapping[str, str] | None = None) -> list[click.Option]:
-    """Return the options that set what all runs of a command share, without `besides`, which the command has itself.
+    """Return the options for settings that all runs of a command share, except the keys `besides`.
 
-    `help` replaces the help of options whose default differs from a run's.
+    The command declares the options of `besides` itself. `help` replaces the help of options whose default differs from
+    a run's.
     """
-    options = {key.name: copy.copy(key.option) for key in keys().values() if key.name not in {*SHORT, *besides}}
+    excluded = {*OPTION_OF_KEY, *besides}
+    options = {key.name: copy.copy(key.option) for key in keys().values() if key.name not in excluded}
     for name, words in (help or {}).items():
         options[name].help = words
         options[name].show_default = False
@@ -73,8 +75,8 @@ def shared_options(besides: Collection[str] = (), help: Mapping[str, str] | None
 
 
 def key_of(name: str, where: str) -> Key:
-    """Return the key of that name. UserError suggests the nearest one."""
-    if name in OF_A_RUN_ALONE:
+    """Return the key of this name. UserError for an unknown name, with the nearest known one."""
+    if name in SINGLE_RUN_KEYS:
         why = "it keeps files, or costs time that a trial would measure"
         raise UserError(f"{where}: {name} is for a run by itself: {why}")
     if name not in keys():
@@ -83,6 +85,6 @@ def key_of(name: str, where: str) -> Key:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the end of an error's sentence: the nearest known name, else all names."""
+    """Return the end of an error's sentence: the known name that is nearest to `name`, or else all known names."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f": did you mean {close[0]}?" if close else f"; there are {', '.join(known)}"

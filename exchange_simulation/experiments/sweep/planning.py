@@ -1,7 +1,7 @@
-"""A sweep's plan, from its description in a TOML file and by options.
+"""A sweep's plan, made from a description in a TOML file and from options.
 
-A description says what varies, what all runs share, and how often each arm runs. The arms are every combination of
-what varies, without the impossible ones.
+The description has the settings that vary with their values, the settings that all runs share, and the number of
+repeats. The arms are all combinations of the values, without the impossible ones.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
 from exchange.settings import TRANSPORT_SETTINGS, RunSettings
 from exchange_simulation.experiments.comparison_arms import ArmSettings, of_one_kind, rate_factor, rate_words
-from exchange_simulation.experiments.sweep.keys import SHORT, Key, key_of, keys, nearest
+from exchange_simulation.experiments.sweep.keys import OPTION_OF_KEY, Key, key_of, keys, nearest
 from exchange_simulation.experiments.trials.arms import Factor, TrialArm, arms_of
 from exchange_simulation.experiments.trials.plan import TrialPlan, expected_s
 from exchange_simulation.experiments.trials.study import SWEEP
@@ -27,9 +27,19 @@ from exchange_simulation.launching.transport_settings import defaults_of
 from transports.registry import has_broker
 
 EXAMPLE = Path(__file__).with_name("example.toml")
-NUMBERS = {"repeats": ("repeats", int), "pause": ("pause_s", (int, float))}
-"""The description's field and its type, by the file's key."""
+
+
+class NumberKey(NamedTuple):
+    """A key of the file whose value is a number."""
+
+    field: str
+    """The description's field."""
+    types: tuple[type, ...]
+
+
+NUMBERS = {"repeats": NumberKey("repeats", (int,)), "pause": NumberKey("pause_s", (int, float))}
 TABLES = ("vary", "run")
+"""The tables of the file."""
 Levels = Mapping[str, Any]
 """Values of a setting, by the words in which they were written."""
 A_DAY_S = 86_400.0
@@ -45,7 +55,7 @@ CONDITIONS = (
     "speed",
     "network",
 )
-"""Keys of the offered load and its place. If other keys vary too, only arms under equal conditions are compared."""
+"""Keys of the load and the network. If other keys vary too, only arms with equal values of these keys are compared."""
 DEFAULT_TRANSPORT = "zeromq"
 DEFAULT_RATE = 8000.0
 DEFAULT_DURATION_S = 5.0
@@ -56,24 +66,38 @@ LEAST_LENGTH_S = 5.0
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """A sweep as it was written: what varies and what all runs share, by key, and how often each arm runs."""
+    """The description of a sweep."""
 
     repeats: int = 10
     pause_s: float = 0.5
     vary: Mapping[str, Levels] = field(default_factory=dict)
+    """The values that vary, by key."""
     run: Mapping[str, Any] = field(default_factory=dict)
+    """The values that all runs share, by key."""
 
-    def with_typed(self, vary: Mapping[str, Levels], run: Mapping[str, Any], **numbers: Any) -> Description:
-        """Return the same description, in which what was typed replaces what the file says, key by key."""
-        varied = {name: levels for name, levels in self.vary.items() if name not in run}
-        shared = {name: value for name, value in self.run.items() if name not in vary}
-        if "orders" in run or "duration" in run:
-            shared = {name: value for name, value in shared.items() if name not in {"orders", "duration"}}
-        return replace(self, vary={**varied, **vary}, run={**shared, **run}, **numbers)
+    def with_typed(self, typed: TypedKeys, **numbers: Any) -> Description:
+        """Return the same description, in which the typed keys and numbers replace those of the file.
+
+        `orders` and `duration` for all runs replace each other too. A key keeps its place in the file.
+        """
+        vary = {name: levels for name, levels in self.vary.items() if name not in typed.run}
+        run = {name: value for name, value in self.run.items() if name not in typed.vary}
+        if "orders" in typed.run or "duration" in typed.run:
+            run.pop("orders", None)
+            run.pop("duration", None)
+        return replace(self, vary={**vary, **typed.vary}, run={**run, **typed.run}, **numbers)
+
+
+@dataclass(frozen=True)
+class TypedKeys:
+    """The keys that were typed as options."""
+
+    vary: Mapping[str, Levels]
+    run: Mapping[str, Any]
 
 
 def levels_of(key: Key, written: list[object], where: str) -> Levels:
-    """Return the values of a key. UserError if there is none, or one twice."""
+    """Return the values of a key, as levels. UserError if there is no value, or the same value twice."""
     if not written:
         raise UserError(f"{where}: {key.name} has no values: a product with none of them has no runs")
     levels = {}
@@ -83,7 +107,9 @@ def levels_of(key: Key, written: list[object], where: str) -> Levels:
         if value in values:
             raise UserError(f"{where}: {key.name} has a value twice: {', '.join(map(str, written))}")
         values.append(value)
-        levels[value if key.name == "transport" else str(word)] = value
+        # A transport is converted, since `zmq` and `zeromq` are names of one scheme.
+        words = value if key.name == "transport" else str(word)
+        levels[words] = value
     return levels
 
 
@@ -97,7 +123,7 @@ def typed_levels(text: str) -> tuple[str, Levels]:
 
 
 def read_description(path: Path) -> Description:
-    """Read a TOML file with `repeats`, `pause`, [vary] and [run]. UserError names file, key and what that takes."""
+    """Read a TOML file with `repeats`, `pause`, [vary] and [run]. UserError names the file, the key and its values."""
     try:
         written = tomllib.loads(path.read_text())
     except OSError as error:
@@ -108,16 +134,16 @@ def read_description(path: Path) -> Description:
         if name not in {*NUMBERS, *TABLES}:
             raise UserError(f"{path}: {name!r} is not known{nearest(name, [*NUMBERS, *TABLES])}")
     numbers = {}
-    for name, (field_name, kind) in NUMBERS.items():
+    for name, number in NUMBERS.items():
         if name in written:
-            numbers[field_name] = _number(path, name, kind, written)
+            numbers[number.field] = _number(path, name, number.types, written[name])
     return Description(**numbers, vary=_vary(path, written), run=_run(path, written))
 
 
-def _number(path: Path, name: str, kind: Any, written: dict[str, Any]) -> Any:
-    value = written[name]
-    if isinstance(value, bool) or not isinstance(value, kind):
-        number = "whole number" if kind is int else "number"
+def _number(path: Path, name: str, types: tuple[type, ...], value: Any) -> Any:
+    """Return the value. UserError unless it has one of these types."""
+    if isinstance(value, bool) or not isinstance(value, types):
+        number = "number" if float in types else "whole number"
         raise UserError(f"{path}: {name} is {value!r}; it takes a {number}")
     return value
 
@@ -154,20 +180,22 @@ def _run(path: Path, written: dict[str, Any]) -> dict[str, Any]:
 
 def planned(file: Path | None, typed: Mapping[str, Any]) -> TrialPlan:
     """Make the plan from a file and from `typed`, by parameter of the command. UserError, BadSetting for a mistake."""
-    described = read_description(file) if file else Description()
-    vary, run = _typed(typed)
+    description = read_description(file) if file else Description()
     numbers = {name: typed[name] for name in ("repeats", "pause_s") if name in typed}
-    described = described.with_typed(vary, run, **numbers)
-    seed = described.run.get("seed", RunSettings.seed)
+    description = description.with_typed(_typed_keys(typed), **numbers)
     return TrialPlan(
-        arms=sweep_arms(described), repeats=described.repeats, seed=seed, study=SWEEP, pause_s=described.pause_s
+        arms=sweep_arms(description),
+        repeats=description.repeats,
+        seed=description.run.get("seed", RunSettings.seed),
+        study=SWEEP,
+        pause_s=description.pause_s,
     )
 
 
-def _typed(typed: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what was typed, as (vary, run), each by key. UserError for a key that was given twice."""
+def _typed_keys(typed: Mapping[str, Any]) -> TypedKeys:
+    """Return the keys among the typed parameters of the command. UserError for a key that was given twice."""
     run = {name: typed[key.field] for name, key in keys().items() if key.field in typed}
-    written = [f"{key}={typed[option]}" for key, option in SHORT.items() if option in typed]
+    written = [f"{key}={typed[option]}" for key, option in OPTION_OF_KEY.items() if option in typed]
     written += typed.get("vary", ())
     vary: dict[str, Levels] = {}
     twice = []
@@ -178,7 +206,7 @@ def _typed(typed: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         vary[name] = levels
     if twice:
         raise UserError(f"{', '.join(twice)} is given twice: vary it, or set it for all runs")
-    return vary, run
+    return TypedKeys(vary, run)
 
 
 def confirm(plan: TrialPlan, yes: bool) -> None:
@@ -187,7 +215,8 @@ def confirm(plan: TrialPlan, yes: bool) -> None:
     seconds = expected_s(plan, [*plan.warm_ups, *steps])
     if yes or seconds <= A_DAY_S:
         return
-    warning = f"{'up to ' if plan.looks else ''}{len(steps)} runs take about {duration(seconds)}, more than a day"
+    up_to = "up to " if plan.looks else ""
+    warning = f"{up_to}{len(steps)} runs take about {duration(seconds)}, more than a day"
     if not sys.stdin.isatty():
         raise UserError(f"{warning}: say --yes, or shorten it with --orders, --duration, --repeats or fewer values")
     click.confirm(f"{warning}. Go on?", abort=True, err=True)
@@ -197,9 +226,13 @@ def sweep_arms(description: Description) -> tuple[TrialArm, ...]:
     """Return all arms of a sweep. UserError for a mistake in any of them."""
     vary = dict(description.vary)
     run = dict(description.run)
-    transports = vary.pop("transport", None) or _only(run.pop("transport", DEFAULT_TRANSPORT))
-    if "rate" in run or not ("tape" in vary or "tape" in run):
-        vary.setdefault("rate", _only(run.pop("rate", DEFAULT_RATE)))
+    if "transport" in vary:
+        transports = vary.pop("transport")
+    else:
+        transports = _single_level(run.pop("transport", DEFAULT_TRANSPORT))
+    has_tape = "tape" in vary or "tape" in run
+    if "rate" not in vary and ("rate" in run or not has_tape):
+        vary["rate"] = _single_level(run.pop("rate", DEFAULT_RATE))
     for key, levels in vary.items():
         if not any(_possible(key, levels, transport) for transport in transports.values()):
             lacks = f"vary: {key} is {','.join(levels)}, which {', '.join(transports)} cannot have"
@@ -212,16 +245,16 @@ def sweep_arms(description: Description) -> tuple[TrialArm, ...]:
     return of_one_kind(tuple(arms))
 
 
-def _only(value: Any) -> Levels:
+def _single_level(value: Any) -> Levels:
     """Return the value as the only level of a key."""
     return {str(value): value}
 
 
 def _over(transport: Levels, vary: Mapping[str, Levels], settings: SweepSettings) -> tuple[TrialArm, ...]:
-    """Return the arms over one transport, without the levels that it lacks.
+    """Return the arms over one transport, without the levels that the transport cannot have.
 
-    Keys of CONDITIONS make blocks, all others contenders. If only conditions vary, over one transport, all but the rate
-    are compared. Without a rate, that of the tape stands in the arms' names.
+    Keys of CONDITIONS make blocks, and all other keys contenders. If only conditions vary, and there is one transport,
+    all keys but the rate make contenders. Without a rate, the names of the arms have the rate of the tape.
     """
     (name,) = transport.values()
     possible = {}
@@ -244,16 +277,17 @@ def _over(transport: Levels, vary: Mapping[str, Levels], settings: SweepSettings
     arms = arms_of(settings, contenders, blocks)
     if "rate" in possible:
         return arms
-    return tuple(_with_its_rate(arm) for arm in arms)
+    return tuple(_with_rate_in_name(arm) for arm in arms)
 
 
-def _with_its_rate(arm: TrialArm) -> TrialArm:
+def _with_rate_in_name(arm: TrialArm) -> TrialArm:
     """Return the arm with its rate in the name of its block."""
-    return replace(arm, block=", ".join(filter(None, (rate_words(arm.settings.orders_per_s), arm.block))))
+    rate = rate_words(arm.settings.orders_per_s)
+    return replace(arm, block=f"{rate}, {arm.block}" if arm.block else rate)
 
 
 def _possible(key: str, levels: Levels, transport: str) -> Levels:
-    """Return the levels that a transport can have. It may lack the setting, or the broker that a level names."""
+    """Return the levels that a transport can have. It may lack the setting, or the broker of a level."""
     field_name = keys()[key].field
     if field_name in TRANSPORT_SETTINGS and field_name not in defaults_of(transport):
         return {}
@@ -263,11 +297,12 @@ def _possible(key: str, levels: Levels, transport: str) -> Levels:
 
 
 def _factor(key: str, levels: Levels) -> Factor:
+    """Return the factor of a key. Its levels are named by the key and the value."""
     return Factor(keys()[key].field, {f"{key} {words}": value for words, value in levels.items()})
 
 
 class SweepSettings:
-    """Makes an arm's settings, with the default warm-up unless one is given or chosen."""
+    """Makes an arm's settings, with the default warm-up if the description has none."""
 
     def __init__(self, transports: list[str], given: dict[str, Any]) -> None:
         self.several_transports = len(transports) > 1
