@@ -32,6 +32,14 @@ def cleaned(value: Any) -> Any:
     return value
 
 
+def encode_json(value: Any, option: int | None = None) -> bytes:
+    """Return the value as JSON, with the options of orjson. Bytes of a path that are no UTF-8 become escapes."""
+    try:
+        return orjson.dumps(value, option=option)
+    except TypeError:
+        return orjson.dumps(cleaned(value), option=option)
+
+
 class UnusableRecord(ValueError):
     """A record that this version cannot use. The text follows the record's name: `is damaged: ...`."""
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, NotRequired, TypedDict
 import orjson
 
 from exchange.instances import INSTANCES, named
-from exchange.json_records import SCHEMA, Record, check, decode
+from exchange.json_records import SCHEMA, Record, check, decode, encode_json
 from exchange.measurements import LogBuckets, Source
 from exchange.messages import Statistics, encode
 
@@ -184,7 +184,7 @@ class RecordWriter:
             "monotonic_ns": monotonic_ns,
             "payload": payload,
         }
-        return orjson.dumps(record, option=orjson.OPT_SERIALIZE_NUMPY)
+        return encode_json(record, orjson.OPT_SERIALIZE_NUMPY)
 
     def frame(self, kind: str, payload: dict[str, Any], read_ns: tuple[int, int] | None = None) -> bytes:
         """Return the document as a message for the reporter."""

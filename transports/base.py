@@ -92,6 +92,15 @@ UNQUOTED_CHARACTERS = "/:,*@<>()[]"
 """Characters that the values of options may have, besides letters and digits, and that mean nothing in a query."""
 
 
+BYTES_OF_PATHS = "surrogateescape"
+"""How bytes of a path that are no UTF-8 are kept, here as by Python itself."""
+
+
+def quoted(value: str) -> str:
+    """The value of an option as a URL has it."""
+    return quote(value, safe=UNQUOTED_CHARACTERS, errors=BYTES_OF_PATHS)
+
+
 def mask(url: str) -> str:
     """The URL with stars in place of a password."""
     before_host, at_sign, host_and_path = url.rpartition("@")
@@ -129,13 +138,14 @@ class Address:
             raise BadAddress(f"{url!r} is no address: {error}") from error
         if not parts.scheme or "://" not in url:
             raise BadAddress(f"{url!r} is no address: it takes the form scheme://place, as in tcp://127.0.0.1:7000")
-        options = dict(parse_qsl(parts.query.replace("+", "%2B"), keep_blank_values=True))
+        query = parts.query.replace("+", "%2B")
+        options = dict(parse_qsl(query, keep_blank_values=True, errors=BYTES_OF_PATHS))
         return cls(parts.scheme, parts.netloc + parts.path, token, pattern, options, keys)
 
     @property
     def url(self) -> str:
         """The address in the form that `parse` takes."""
-        options = "&".join(f"{name}={quote(value, safe=UNQUOTED_CHARACTERS)}" for name, value in self.options.items())
+        options = "&".join(f"{name}={quoted(value)}" for name, value in self.options.items())
         return f"{self.scheme}://{self.place}" + (f"?{options}" if options else "")
 
     @property

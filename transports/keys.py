@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from transports.base import Address, BadAddress, NotInstalled, TransportError
+from transports.regular_files import read_regular
 
 LISTENER = "listener"
 CONNECTOR = "connector"
@@ -43,6 +44,11 @@ keyUsage = critical, keyCertSign
 EXTENSIONS = "keyUsage = critical, digitalSignature\nextendedKeyUsage = {usage}\nsubjectAltName = DNS:{end}\n"
 NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-batch")
 CURVE_KEYS = re.compile(rb"[0-9A-Za-z.:+=^!/*?&<>()\[\]{}@%$#-]{80}")
+CERTIFICATE_HAS_EXPIRED = 10
+"""OpenSSL's number of the reason, X509_V_ERR_CERT_HAS_EXPIRED."""
+HANDSHAKE_TURNS = 3
+"""In TLS 1.3 each end needs two turns at most; the third one is to spare."""
+MOST_BYTES = 1 << 20
 MAKE = "make keys with: exchange keys DIR"
 
 
@@ -80,6 +86,7 @@ class Keys:
         if expiry_s <= now_s:
             day = time.strftime("%Y-%m-%d", time.localtime(expiry_s))
             raise BadAddress(f"the keys in {folder} expired on {day}: {MAKE}")
+        keys._check_expiry_of_ends()
         return keys
 
     @property
@@ -91,6 +98,33 @@ class Keys:
             return ssl.cert_time_to_seconds(str(authority["notAfter"]))
         except ValueError as error:
             raise BadAddress(f"{self.folder / 'ca.pem'} is no certificate of an authority: {MAKE}") from error
+
+    def _check_expiry_of_ends(self) -> None:
+        """BadAddress if the certificate of one end has expired, although that of the authority has not.
+
+        The ends shake hands in memory, since Python's ssl reads no other expiry than an authority's. Over CURVE nothing
+        else looks at these certificates, which say how long the keys of all transports are valid.
+        """
+        to_connector = ssl.MemoryBIO()
+        to_listener = ssl.MemoryBIO()
+        listener = self.tls(LISTENER).wrap_bio(to_listener, to_connector, server_side=True)
+        connector = self.tls(CONNECTOR).wrap_bio(to_connector, to_listener)
+        for _ in range(HANDSHAKE_TURNS):
+            self._shake_hands(connector, LISTENER)
+            self._shake_hands(listener, CONNECTOR)
+
+    def _shake_hands(self, end: ssl.SSLObject, other: str) -> None:
+        """Go on with one end's handshake, as far as it can. BadAddress if the other end's certificate has expired.
+
+        Whatever else is wrong with a certificate is for the peer to find, who may have other keys than this folder.
+        """
+        try:
+            end.do_handshake()
+        except ssl.SSLCertVerificationError as error:
+            if error.verify_code == CERTIFICATE_HAS_EXPIRED:
+                raise BadAddress(f"{self.folder / f'{other}.pem'} has expired: {MAKE}") from error
+        except ssl.SSLError:  # among them the one that asks for more of the other end's bytes
+            return
 
     def tls(self, end: str) -> ssl.SSLContext:
         """The TLS settings of one end: both ends show certificates, and use version 1.3 or later."""
@@ -139,7 +173,7 @@ class Keys:
 def _check_file(path: Path, is_secret: bool) -> None:
     try:
         mode = path.stat().st_mode
-        path.open("rb").close()
+        read_regular(path, MOST_BYTES, "a key")
     except FileNotFoundError as error:
         raise BadAddress(f"{path} is missing: {MAKE}") from error
     except OSError as error:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +18,7 @@ from click.core import ParameterSource
 from exchange.settings import DECLARED
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.notices import heard_by, say, with_details
+from exchange_simulation.launching.toml_file import read_toml
 
 HEADINGS: dict[str, tuple[str, ...]] = {
     "Load": ("bench", "sizes", "count", "rates", "seconds", "start_per_s"),
@@ -206,11 +206,9 @@ def _sources(parameter_of: Mapping[str, str], command: str) -> list[DefaultsSour
 def _read() -> dict[str, Any]:
     """Return the content of exchange.toml; empty if there is none. UserError if it cannot be read."""
     try:
-        return tomllib.loads(FILE.read_text())
+        return read_toml(FILE.absolute())
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UserError(f"{FILE.absolute()} is no TOML that can be read: {error}") from error
 
 
 def _check_shared(values: Mapping[str, Any], parameter_of: Mapping[str, str]) -> None:

@@ -62,6 +62,7 @@ def _show(summary: str, items: Sequence[Item]) -> None:
     """Print the summary, then a row for each item: its name, its verdict, and sentences about it."""
     from rich.text import Text
 
+    from exchange.words import printable
     from exchange_simulation.reports import tables
 
     table = tables.plain_table(tables.key(), tables.key(), tables.words(), header=False)
@@ -70,9 +71,9 @@ def _show(summary: str, items: Sequence[Item]) -> None:
         lines = [item.found, *_histogram(item.figures)]
         if item.advice:
             lines.append(f"-> {item.advice}")
-        table.add_row(item.name, Text(verdict, style), "\n".join(lines))
+        table.add_row(item.name, Text(verdict, style), printable("\n".join(lines)))
     terminal = tables.terminal()
-    terminal.print(summary, style="bold", markup=False)
+    terminal.print(printable(summary), style="bold", markup=False)
     terminal.print()
     terminal.print(table)
 

@@ -73,7 +73,10 @@ def _match(tape: Path, answers: Path | None, **book: Any) -> dict[str, Any]:
 def _read(tape: Path) -> Bytes:
     import numpy as np
 
+    from transports.regular_files import check_regular
+
     with reading(tape):
+        check_regular(tape)
         return np.fromfile(tape, np.uint8)
 
 

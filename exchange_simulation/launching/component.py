@@ -19,6 +19,7 @@ from typing import Any, NoReturn, Protocol
 import click
 import orjson
 
+from exchange.json_records import encode_json
 from exchange.results import EngineResult, GatewayResult, ReporterResult
 from exchange.session import Disagreement
 from exchange_simulation.launching.errors import UserError, sentence
@@ -107,7 +108,7 @@ class Events:
 
     def say(self, event: str, sentence: str = "", **facts: Any) -> None:
         if self.launched:
-            self._out.write(orjson.dumps({"event": event, **facts}) + b"\n")
+            self._out.write(encode_json({"event": event, **facts}) + b"\n")
             self._out.flush()
         elif sentence:
             click.echo(f"{self.role}: {sentence}", err=True)

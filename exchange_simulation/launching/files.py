@@ -6,7 +6,6 @@ import contextlib
 import errno
 import os
 import secrets
-import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,11 +14,12 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from exchange.json_records import cleaned
+from exchange.json_records import encode_json
 from exchange.settings import RunSettings
 from exchange.words import printable
 from exchange_simulation.launching.errors import UserError, writing
 from transports.registry import scheme_of
+from transports.regular_files import read_regular
 
 
 @contextlib.contextmanager
@@ -68,20 +68,11 @@ MOST_RECORD_BYTES = 256 << 20
 def read_own_file(path: Path) -> bytes:
     """A file of a results folder. OSError if it is a link, no regular file, or longer than any record."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        return read_regular(path, MOST_RECORD_BYTES, "a record", os.O_NOFOLLOW)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise OSError(errno.ELOOP, "it is a symbolic link, which is not followed") from error
         raise
-    with open(descriptor, "rb") as file:
-        about = os.fstat(descriptor)
-        if not stat.S_ISREG(about.st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file")
-        if about.st_size > MOST_RECORD_BYTES:
-            raise OSError(
-                errno.EFBIG, f"it has {about.st_size:,} bytes, and a record has at most {MOST_RECORD_BYTES:,}"
-            )
-        return file.read()
 
 
 def write_whole(path: Path, content: bytes) -> Path:
@@ -93,11 +84,7 @@ def write_whole(path: Path, content: bytes) -> Path:
 
 def json_bytes(value: object) -> bytes:
     """Indented JSON, numpy numbers among the values."""
-    option = orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY
-    try:
-        return orjson.dumps(value, option=option)
-    except TypeError:  # a path that is no UTF-8
-        return orjson.dumps(cleaned(value), option=option)
+    return encode_json(value, orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY)
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:

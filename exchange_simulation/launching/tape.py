@@ -16,6 +16,7 @@ from exchange.workload import settled_speed
 from exchange_simulation.launching.errors import UserError, reading, writing
 from exchange_simulation.launching.files import whole_file
 from gateway.tape import CHUNK_ORDERS, check_due, check_orders, due_path, map_file
+from transports.regular_files import check_regular
 
 
 def settled_by_tape(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,12 +65,14 @@ def _checked_orders(tape: Path) -> int:
     if tape.suffix == ".due":
         raise UserError(f"--tape {tape} is a name for due times: name the tape that they stand beside")
     with reading(tape, MalformedMessage):
+        check_regular(tape)
         return check_orders(tape)
 
 
 def _recorded_orders_per_s(due: Path, on_tape: int, orders: int) -> float:
     """The mean rate of the first `orders` due times."""
     with reading(due, ValueError):
+        check_regular(due)
         check_due(due, on_tape)
     times_ns = map_file(due).view("<u8")
     length_ns = int(times_ns[orders - 1]) - int(times_ns[0])

@@ -10,13 +10,13 @@ from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl
 
 from exchange.allowed import BadSetting, one_of
 from exchange.settings import ROLES, TRANSPORT_SETTINGS, RunSettings
 from exchange_simulation.launching.errors import UserError, users_mistake
 from exchange_simulation.launching.notices import say
-from transports.base import UNQUOTED_CHARACTERS, Address, Pattern, TransportError, mask
+from transports.base import Address, Pattern, TransportError, mask, quoted
 from transports.declaration import Transport
 from transports.registry import known_schemes, scheme_of, transport_of
 
@@ -238,7 +238,7 @@ def with_keys(url: str, secure: str | None) -> str:
 
 
 def _keys_option(folder: str) -> str:
-    return f"keys={quote(folder, safe=UNQUOTED_CHARACTERS)}"
+    return f"keys={quoted(folder)}"
 
 
 def check_exposure(url: str, insecure: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import socket
 import ssl
@@ -18,12 +19,13 @@ import zmq
 from exchange_simulation.launching.transport_settings import with_keys
 from tests.broker import need_rabbitmq
 from tests.transports.conftest import TOKEN, carry, connect_while_serving, deadline_ns, greet, joined, until
+from transports import keys as keys_module
 from transports.amqp.address import PASSWORD
 from transports.amqp.broker import PrivateRabbitMq, RabbitMq
 from transports.base import BadAddress, PeerGone
 from transports.declaration import RunningBroker, Where
 from transports.frames import FrameBatch
-from transports.keys import CONNECTOR, FILES, SECRETS, Keys, make_keys
+from transports.keys import CONNECTOR, FILES, LISTENER, SECRETS, Keys, make_keys
 from transports.rabbitmq.node import greeting_of
 from transports.registry import connect, listen
 
@@ -73,6 +75,44 @@ def test_keys_that_have_expired_are_refused(own: Path) -> None:
         Keys.checked(own, now_s=expiry_s)
 
 
+@pytest.mark.parametrize("end", [LISTENER, CONNECTOR])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_certificate_that_has_expired_before_its_authority_is_refused(
+    end: str, scheme: str, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CURVE never looks at certificates, so the keys were taken over zeromq."""
+    yesterday = make_keys_with_an_expired_certificate(end, own.with_name("yesterday"), monkeypatch)
+    with pytest.raises(BadAddress, match=rf"{yesterday / f'{end}.pem'} has expired: make keys"):
+        listen(f"{scheme}://127.0.0.1:0?keys={yesterday}", TOKEN)
+
+
+def make_keys_with_an_expired_certificate(end: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make keys whose authority is valid; the certificate of one end expired yesterday. Returns their folder."""
+    call_openssl = keys_module._openssl
+    scratch = folder.with_name("scratch")
+
+    def call_with_other_days(*words: object) -> None:
+        call_openssl(*("-1" if is_for_end(words, index) else word for index, word in enumerate(words)))
+
+    def is_for_end(words: tuple[object, ...], index: int) -> bool:
+        return scratch / "keys" / f"{end}.pem" in words and words[index - 1] == "-days"
+
+    monkeypatch.setattr(keys_module, "_openssl", call_with_other_days)
+    scratch.mkdir()
+    keys_module._make_in(scratch, 1)
+    (scratch / "keys").rename(folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", ["ca.pem", "connector.pem", "listener.key", "listener.curve"])
+def test_a_pipe_in_a_key_s_place_is_refused(name: str, own: Path) -> None:
+    """It was waited for, for ever."""
+    (own / name).unlink()
+    os.mkfifo(own / name, 0o600)
+    with pytest.raises(BadAddress, match=f"cannot read {own / name}: it is no regular file"):
+        Keys.checked(own)
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_without_a_key_is_named_by_every_transport_and_end(scheme: str, name: str, own: Path) -> None:
@@ -92,7 +132,7 @@ def test_a_ca_without_a_signature_and_a_bad_curve_key_are_no_keys(keys: Path, ow
 
 
 def test_a_folder_s_name_may_hold_anything(keys: Path, tmp_path: Path) -> None:
-    odd = shutil.copytree(keys, tmp_path / "a b&c=d#e%41+f?")
+    odd = shutil.copytree(keys, tmp_path / "a b&c=d#e%41+f?\udcff")
     with joined(with_keys("tcp://127.0.0.1:0", str(odd))):
         pass
 

@@ -10,11 +10,13 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from transports.base import BASIC_PATTERNS, PUBLISHING_PATTERNS, Address, BadAddress, Pattern
+from transports.regular_files import read_regular
 
 CLIENTS = ("compiled", "pika")
 PORTS = {"amqp": 5672, "amqps": 5671}
 PASSWORD = "EXCHANGE_AMQP_PASSWORD"
 PASSWORD_FILE = "EXCHANGE_AMQP_PASSWORD_FILE"
+MOST_PASSWORD_BYTES = 1 << 16
 CA_FILE = "EXCHANGE_AMQP_CA_FILE"
 CONFIRM_WINDOW = 4_096
 PREFETCH = 8_192
@@ -174,6 +176,8 @@ def password() -> str:
     try:
         if stat.S_IMODE(path.stat().st_mode) & 0o077:
             raise BadAddress(f"{PASSWORD_FILE}: others may read {path}: type chmod 600 {path}")
-        return path.read_text().rstrip("\n")
+        return read_regular(path, MOST_PASSWORD_BYTES, "a password").decode().rstrip("\n")
     except OSError as error:
         raise BadAddress(f"{PASSWORD_FILE}: cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadAddress(f"{PASSWORD_FILE}: {path} is no UTF-8 text: {error}") from error

@@ -124,6 +124,7 @@ class NodeFolder:
         """A new folder with a new password. RabbitMqError if it cannot be made, or RabbitMQ cannot work there."""
         path = path.absolute()
         _check_path(path)
+        _check_text(settings.keys or "", "take keys from", "name another folder with --secure")
         existed = path.exists()
         name = f"exchange-{secrets.token_hex(6)}@localhost"
         password = secrets.token_urlsafe(24)
@@ -198,13 +199,18 @@ class NodeFolder:
 
 def _check_path(path: Path) -> None:
     """RabbitMqError if the node would wait for ever in this folder, or could not write its name."""
-    try:
-        str(path).encode()
-    except UnicodeEncodeError:
-        raise RabbitMqError(f"RabbitMQ cannot work in {path}, whose name is no UTF-8: {OTHER_FOLDER}") from None
+    _check_text(str(path), "work in", OTHER_FOLDER)
     for character in BREAKS_COMMANDS:
         if character in str(path):
             raise RabbitMqError(f"RabbitMQ cannot work in {path}, because of the {character!r}: {OTHER_FOLDER}")
+
+
+def _check_text(path: str, purpose: str, advice: str) -> None:
+    """RabbitMqError if the path has bytes that are no UTF-8, in which RabbitMQ reads its settings."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise RabbitMqError(f"RabbitMQ cannot {purpose} {path}, whose name is no UTF-8: {advice}") from None
 
 
 def check_open_files() -> None:

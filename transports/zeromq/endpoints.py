@@ -139,6 +139,12 @@ def _endpoint(address: Address) -> str:
         raise BadAddress(f"{address.url!r} lacks a place behind {address.scheme}://")
     if "back" in address.options and not _has_second_connection(address):
         raise BadAddress(f"{address.url}: back is the second port of topology=simplex, fanout or topic")
+    try:
+        address.place.encode()
+    except UnicodeEncodeError:
+        raise BadAddress(
+            f"{address.url!r}: libzmq takes UTF-8 only: name another path, or another folder with TMPDIR"
+        ) from None
     _subscriptions(address)
     return f"{kind}://{address.place}"
 

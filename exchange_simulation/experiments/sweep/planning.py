@@ -7,7 +7,6 @@ repeats. The arms are all combinations of the values, without the impossible one
 from __future__ import annotations
 
 import sys
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from exchange_simulation.experiments.trials.plan import TrialPlan, expected_s
 from exchange_simulation.experiments.trials.study import SWEEP
 from exchange_simulation.experiments.trials.trial import duration
 from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.toml_file import read_toml
 from exchange_simulation.launching.transport_settings import defaults_of
 from transports.registry import has_broker
 
@@ -125,11 +125,9 @@ def typed_levels(text: str) -> tuple[str, Levels]:
 def read_description(path: Path) -> Description:
     """Read a TOML file with `repeats`, `pause`, [vary] and [run]. UserError names the file, the key and its values."""
     try:
-        written = tomllib.loads(path.read_text())
-    except OSError as error:
+        written = read_toml(path, "; exchange sweep --example prints one")
+    except FileNotFoundError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UserError(f"{path} is no TOML: {error}; exchange sweep --example prints one") from error
     for name in written:
         if name not in {*NUMBERS, *TABLES}:
             raise UserError(f"{path}: {name!r} is not known{nearest(name, [*NUMBERS, *TABLES])}")

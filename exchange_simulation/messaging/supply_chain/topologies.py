@@ -13,13 +13,13 @@ and 5; `PER_BASE` messages a second are delivered for each unit of BASE. Both ar
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.toml_file import read_toml
 from exchange_simulation.messaging.supply_chain.messages import INTERACTIONS, AgentKind, Message
 
 VERTICAL, HORIZONTAL, FREEFORM = TOPOLOGIES = ("vertical", "horizontal", "freeform")
@@ -104,9 +104,9 @@ def _rates(name: str, base: int, supermarkets: float, centres: float) -> dict[in
 def freeform(path: Path) -> Topology:
     """Read the locations, families and rates of a TOML file. UserError says which entry is wrong, and what it takes."""
     try:
-        entries = tomllib.loads(path.read_text())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UserError(f"--config {path} cannot be read: {error}") from error
+        entries = read_toml(path)
+    except FileNotFoundError as error:
+        raise UserError(f"--config {path} cannot be read: {error.strerror}") from error
     _check_names(f"--config {path}", entries, {"locations", "families", "offers_of", "rates"})
     locations = _table(path, entries, "locations")
     _check_names(f"--config {path}: [locations]", locations, set(COUNTS.values()))

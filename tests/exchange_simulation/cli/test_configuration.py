@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -82,12 +84,30 @@ def test_a_sweep_of_a_file_names_only_the_defaults_that_it_uses(capsys: pytest.C
         ("[run]\nrates = 1\n", "[run]: 'rates' is not known: did you mean rate?"),
         ("rate = [1]\n", "write what one would type"),
         ("rate =\n", "is no TOML"),
+        (f"rate = {'1' * 5000}\n", "is no TOML that can be read: Exceeds the limit (4300 digits)"),
+        ("#" * ((1 << 20) + 1), "it has 1,048,577 bytes, and a TOML file has at most 1,048,576"),
         ('rate = "fast"\n', "'--rate'"),
     ],
 )
 def test_a_mistake_in_the_file_is_named(text: str, message: str):
     Path("exchange.toml").write_text(text)
     assert message in " ".join(refused("run", "--orders", "10").split())
+
+
+def _fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _endless(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+@pytest.mark.parametrize("words", [("run",), ("sweep", "exchange.toml"), ("bench", "de-spsc")], ids=" ".join)
+@pytest.mark.parametrize("make", [_fifo, _endless])
+def test_a_file_that_never_ends_or_never_begins_is_refused(make: Callable[[Path], None], words: tuple[str, ...]):
+    """A pipe was waited for, for ever; a device filled the memory."""
+    make(Path("exchange.toml"))
+    assert "exchange.toml: it is no regular file" in refused(*words)
 
 
 def test_a_component_takes_no_defaults(monkeypatch: pytest.MonkeyPatch):

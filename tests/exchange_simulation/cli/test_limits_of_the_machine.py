@@ -102,3 +102,34 @@ def test_a_scratch_folder_in_which_rabbitmq_cannot_work_is_refused_at_once(name:
     assert_is_one_sentence(done, "RabbitMQ cannot work in ")
     assert "name another folder with TMPDIR" in done.err
     assert_left_nothing(scratch, tmp_path / "results")
+
+
+NO_UTF8 = "\udcff"
+"""A byte of a path that is no UTF-8, as Python writes it."""
+
+
+def test_a_tape_whose_name_is_no_utf8_is_replayed(tmp_path: Path) -> None:
+    """The gateway ended in a traceback."""
+    tape = tmp_path / f"tape{NO_UTF8}.bin"
+    assert run_in((), "tape", "--orders", 20, "--output", tape).code == 0
+    words = ("--transport", "tcp", "--rate", "max", "--no-spark", "--results", tmp_path / "results", "--json")
+    done = run_in((), "run", "--tape", tape, *words)
+    assert done.code == 0, done.err
+    assert done.record["settings"]["tape"] == f"{tmp_path}/tape\\udcff.bin"
+
+
+def test_a_scratch_folder_that_libzmq_cannot_name_is_a_sentence(tmp_path: Path) -> None:
+    scratch = tmp_path / NO_UTF8
+    scratch.mkdir()
+    words = (*SMALL_RUN, "--transport", "zeromq+ipc", "--results", tmp_path / "results")
+    done = run_in((), *words, env={**os.environ, "TMPDIR": str(scratch)})
+    assert_is_one_sentence(done, "libzmq takes UTF-8 only: name another path, or another folder with TMPDIR")
+    assert_left_nothing(scratch, tmp_path / "results")
+
+
+def test_keys_whose_folder_rabbitmq_cannot_name_are_refused(keys: Path, tmp_path: Path) -> None:
+    need_rabbitmq()
+    folder = shutil.copytree(keys, tmp_path / NO_UTF8)
+    words = (*SMALL_RUN, "--transport", "amqp", "--secure", folder, "--results", tmp_path / "results")
+    assert_is_one_sentence(run_in((), *words), "RabbitMQ cannot take keys from ")
+    assert_left_nothing(tmp_path / "results")

@@ -181,6 +181,21 @@ def test_a_damaged_tape_is_refused_with_the_offset(tape: bytes, error: str, tmp_
     assert error in refused("match", tmp_path / "tape")
 
 
+@pytest.mark.parametrize("words", [("match",), ("run", "--transport", "memory", "--tape")], ids=" ".join)
+def test_a_pipe_in_the_tape_s_place_is_refused(words: tuple[str, ...], tmp_path: Path) -> None:
+    """`match` waited for it, for ever."""
+    os.mkfifo(tmp_path / "tape.bin")
+    said = exchange_in_process(*words, tmp_path / "tape.bin")
+    assert (said.code, said.err) == (2, f"Error: cannot read {tmp_path / 'tape.bin'}: it is no regular file\n")
+
+
+def test_a_pipe_in_the_place_of_due_times_is_refused(tmp_path: Path) -> None:
+    exchange_in_process("tape", "--orders", 10, "--output", tmp_path / "tape.bin")
+    os.mkfifo(tmp_path / "tape.due")
+    said = exchange_in_process("run", "--transport", "memory", "--tape", tmp_path / "tape.bin")
+    assert (said.code, said.err) == (2, f"Error: cannot read {tmp_path / 'tape.due'}: it is no regular file\n")
+
+
 def test_a_tape_that_cannot_be_written_is_named() -> None:
     assert "/proc/none" in refused("tape", "--orders", 10, "--output", "/proc/none")
 

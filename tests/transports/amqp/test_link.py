@@ -13,7 +13,15 @@ import pytest
 from pika.exceptions import ChannelClosedByBroker
 
 from tests.transports.conftest import TOKEN, carry, deadline_ns, joined, until
-from transports.amqp.address import CONFIRM_WINDOW, HEARTBEAT_S, PASSWORD, PASSWORD_FILE, PREFETCH, BrokerAddress
+from transports.amqp.address import (
+    CONFIRM_WINDOW,
+    HEARTBEAT_S,
+    PASSWORD,
+    PASSWORD_FILE,
+    PREFETCH,
+    BrokerAddress,
+    password,
+)
 from transports.amqp.broker import RabbitMqProbe
 from transports.amqp.session import explain
 from transports.base import Address, BadAddress, CannotListen, Link, PeerGone, TransportError, mask
@@ -285,6 +293,27 @@ def test_a_password_file_that_others_may_read_is_refused(
         listen(at_broker, TOKEN)
     secret.chmod(0o600)
     listen(at_broker, TOKEN).close()
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(b"\xff", "is no UTF-8 text"), (b"x" * 70_000, "a password has at most 65,536"), (None, "pipe")],
+)
+def test_a_file_that_is_no_password_is_refused(
+    content: bytes | None, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first ended in a traceback; a pipe was waited for, for ever."""
+    path = tmp_path / "password"
+    if content is None:
+        os.mkfifo(path)
+        reason = "it is no regular file"
+    else:
+        path.write_bytes(content)
+    path.chmod(0o600)
+    monkeypatch.delenv(PASSWORD, raising=False)
+    monkeypatch.setenv(PASSWORD_FILE, str(path))
+    with pytest.raises(BadAddress, match=reason):
+        password()
 
 
 def test_heartbeats_are_asked_for(at_broker: str) -> None:

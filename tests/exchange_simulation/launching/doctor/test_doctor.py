@@ -278,3 +278,12 @@ def test_no_time_to_listen_is_refused() -> None:
     refused = CliRunner().invoke(main, ["doctor", "--seconds", "0"])
     assert refused.exit_code == 2
     assert "0.5<=x<=600" in refused.stderr
+
+
+def test_a_folder_s_name_cannot_control_the_terminal(tmp_path: Path) -> None:
+    folder = tmp_path / "\x1b[31mred"
+    folder.mkdir()
+    said = CliRunner().invoke(main, ["doctor", "--seconds", "0.5", "--results", str(folder)])
+    assert said.exit_code == 0
+    assert "\x1b[31m" not in said.output
+    assert r"\x1b[31mred" in "".join(said.output.split())
