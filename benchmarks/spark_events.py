@@ -112,7 +112,7 @@ def with_duckdb(tables: Path) -> Answers:
     """Answer the statement with DuckDB, TIMES times in a session."""
     import duckdb
 
-    from spark.dataset.bars import BARS, PARTIAL
+    from spark.dataset.bars import BARS, PARTIAL_BARS
 
     with duckdb.connect(config={"threads": THREADS}) as database:
         columns = (
@@ -122,7 +122,7 @@ def with_duckdb(tables: Path) -> Answers:
         for name in TABLES:
             files = f"read_parquet('{tables / name}/**/*.parquet', hive_partitioning = true)"
             database.sql(f"create view {name} as select * from {files}")
-        for name, statement in PARTIAL.items():
+        for name, statement in PARTIAL_BARS.items():
             database.sql(f"create view partial_{name} as {statement.format(every_ns=EVERY_NS)}")
         for _ in range(TIMES):
             start_s = time.monotonic()

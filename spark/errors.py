@@ -56,7 +56,7 @@ def typed_errors(run_folder: Path | str) -> Iterator[None]:
     """Raise a SparkError, one sentence, in place of an exception of Spark's with a Java stack trace."""
     try:
         yield
-    except BrokenPipeError:  # stdout's, as in `| head`: of a lost JVM py4j makes an error of its own
+    except BrokenPipeError:  # stdout was closed, as by `| head`; a lost JVM raises another error
         raise
     except (PySparkException, Py4JError, pa.ArrowException, OSError) as failure:
         cause = root_cause(failure)
@@ -74,19 +74,23 @@ def typed_errors(run_folder: Path | str) -> Iterator[None]:
 def root_cause(failure: Exception) -> str:
     """Return the first line of the innermost exception, without stack trace. Call it while the JVM still runs."""
     try:
-        return next(iter(_lines(_innermost(failure))), "no reason given")
+        lines = _lines(_innermost(failure))
     except (Py4JError, OSError):
         return "its JVM died; is there enough memory?"
+    return lines[0] if lines else "no reason given"
 
 
 def _innermost(failure: Exception) -> str:
+    """Return the text of the innermost exception; raise the failure itself if the JVM is gone."""
     if isinstance(failure, (Py4JNetworkError, ConnectionError)) or _is_without_answer(failure):
         raise failure
     if isinstance(failure, Py4JJavaError):
-        java = failure.java_exception
-        while (inner := java.getCause()) is not None:
-            java = inner
-        return str(java.toString())
+        exception = failure.java_exception
+        cause = exception.getCause()
+        while cause is not None:
+            exception = cause
+            cause = exception.getCause()
+        return str(exception.toString())
     if isinstance(failure, PythonException):
         return _lines(str(failure))[-1].split(": ", 1)[-1]
     causes = [line for line in str(failure).splitlines() if line.startswith("Caused by: ")]
@@ -94,7 +98,7 @@ def _innermost(failure: Exception) -> str:
 
 
 def _is_without_answer(failure: Exception) -> bool:
-    """True if py4j got no answer from the JVM; a call that failed in Java has a trace."""
+    """Return whether py4j got no answer from the JVM; the error of a call that failed in Java has a trace."""
     return type(failure) is Py4JError and "Trace:" not in str(failure)
 
 

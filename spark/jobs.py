@@ -78,8 +78,8 @@ def warm(spark: SparkSession) -> None:
 
 def write_smallest_run(folder: Path) -> Path:
     """Write a run of one record a kind into this folder."""
-    about = {"schema": SCHEMA, "run": "0" * 16, "source": "gateway", "wall_ns": 1, "monotonic_ns": 1}
-    lines = [json.dumps({**about, "kind": kind, "payload": _example(kind)}) for kind in KINDS]
+    origin = {"schema": SCHEMA, "run": "0" * 16, "source": "gateway", "wall_ns": 1, "monotonic_ns": 1}
+    lines = [json.dumps({**origin, "kind": kind, "payload": _example_payload(kind)}) for kind in KINDS]
     (folder / "spool").mkdir()
     (folder / "spool" / "000001.jsonl").write_text("".join(f"{line}\n" for line in lines))
     run = {"schema": SCHEMA, "name": folder.name, "status": "complete", "reasons": []}
@@ -87,8 +87,12 @@ def write_smallest_run(folder: Path) -> Path:
     return folder
 
 
-def _example(kind: str) -> dict[str, Any]:
-    required = [field for field in PAYLOADS[kind] if not field.nullable]
-    return {
-        field.name: [1] if isinstance(field.dataType, ArrayType) else EXAMPLES[field.dataType] for field in required
-    }
+def _example_payload(kind: str) -> dict[str, Any]:
+    """Return a payload with the fields that a record of the kind must have."""
+    payload: dict[str, Any] = {}
+    for field in PAYLOADS[kind]:
+        if field.nullable:
+            continue
+        is_list = isinstance(field.dataType, ArrayType)
+        payload[field.name] = [1] if is_list else EXAMPLES[field.dataType]
+    return payload

@@ -140,13 +140,14 @@ class RunRecords:
         facts.take(self._facts)
         times = self._times.figures()
         times_of_run = times.pop(WHOLE_RUN, {})
-        about_run = {name: getattr(run, name) for name in ("experiment", "run", "status", "transport", "arm")}
+        facts_of_run = {name: getattr(run, name) for name in ("experiment", "run", "status", "transport", "arm")}
         rows = []
-        seconds = {fact["second"] for fact in self._facts if fact["kind"] != THROUGHPUT} | times.keys()
+        seconds = set(times)
+        seconds.update(fact["second"] for fact in self._facts if fact["kind"] != THROUGHPUT)
         for second in sorted(seconds):
             rows.append(
                 {
-                    **about_run,
+                    **facts_of_run,
                     OFFERED: run.offered_orders_per_s if run.is_steady else None,
                     **_with_columns(facts.row(second) | times[second]),
                     "second": second,
@@ -154,7 +155,7 @@ class RunRecords:
             )
         rows.append(
             {
-                **about_run,
+                **facts_of_run,
                 OFFERED: run.offered_orders_per_s,
                 RATE: run.orders_per_s,
                 **_with_columns(facts.whole() | times_of_run),
@@ -170,12 +171,14 @@ def _with_columns(figures: Row) -> Row:
 
 
 class CompletionTimes:
-    """Collects one run's completion times. A single source has at most one record for a second and clock, so its
-    seconds need no adding up."""
+    """Collects one run's completion times.
+
+    A single source has at most one record for a second and clock, so records of a second need not be added.
+    """
 
     def __init__(self, warm_up_s: float, sources: int) -> None:
         self._warm_up_s = warm_up_s
-        self._alone = sources == 1
+        self._has_one_source = sources == 1
         self._figures: list[pa.Table] = []
         self._histograms: list[pa.Table] = []
 
@@ -186,7 +189,7 @@ class CompletionTimes:
         whole = pa.array([WHOLE_RUN] * len(measured), pa.int32())
         measured = measured.set_column(measured.column_names.index("second"), "second", whole)
         self._histograms.append(merged_histograms(measured, OF_SECOND))
-        if self._alone:
+        if self._has_one_source:
             self._figures.append(figures(analysed, OF_SECOND))
         else:
             self._histograms.append(merged_histograms(analysed, OF_SECOND))
@@ -195,8 +198,8 @@ class CompletionTimes:
         """Return `figures_by_second`, WHOLE_RUN among the seconds."""
         tables = list(self._figures)
         if self._histograms:
-            together = pa.concat_tables(table.select(MERGED_COLUMNS) for table in self._histograms)
-            tables.append(figures(merged_histograms(together, OF_SECOND), OF_SECOND))
+            histograms = pa.concat_tables(table.select(MERGED_COLUMNS) for table in self._histograms)
+            tables.append(figures(merged_histograms(histograms, OF_SECOND), OF_SECOND))
         return figures_by_second(tables)
 
 
@@ -206,17 +209,22 @@ def _where(records: pa.Table, mask: pa.ChunkedArray) -> pa.Table:
 
 
 def summary_rows(spark: SparkSession, files: Mapping[str, RecordsFile], runs: Collection[RunFacts]) -> DataFrame:
-    """Return ROWS of these runs, in one partition, in order. `files`: those of all runs, by their paths in Spark."""
-    read = {path: file for path, file in files.items() if file.kind in READ}
-    with_files = {_name(run) for file in read.values() for run in file.runs}
-    without = [row for run in runs if _name(run) not in with_files for row in rows_of_run(run, ())]
+    """Return ROWS of these runs, in one partition, in order. `files` are the files of all runs, by Spark's paths."""
+    files_to_read = {path: file for path, file in files.items() if file.kind in READ}
+    names_with_files: set[tuple[str, str]] = set()
+    for file in files_to_read.values():
+        names_with_files.update(_name(run) for run in file.runs)
+    rows_without_files: list[Row] = []
+    for run in runs:
+        if _name(run) not in names_with_files:
+            rows_without_files += rows_of_run(run, ())
     parts = []
-    if read:
-        parts.append(_of_files(spark, read))
-    if without:
-        parts.append(local_rows(spark, without, ROWS))
-    together = reduce(DataFrame.unionAll, parts)
-    return together.repartition(1).sortWithinPartitions(*KEYS, "second")
+    if files_to_read:
+        parts.append(_rows_of_files(spark, files_to_read))
+    if rows_without_files:
+        parts.append(local_rows(spark, rows_without_files, ROWS))
+    all_rows = reduce(DataFrame.unionAll, parts)
+    return all_rows.repartition(1).sortWithinPartitions(*KEYS, "second")
 
 
 def as_table(rows: Sequence[Row]) -> pa.Table:
@@ -239,48 +247,58 @@ def run_facts(rows: DataFrame) -> DataFrame:
     return rows.where("second IS NULL").select(*KEYS, "status", "transport", "arm", OFFERED, RATE, *MEASURED, *FACTS)
 
 
-def _of_files(spark: SparkSession, files: Mapping[str, RecordsFile]) -> DataFrame:
-    whole = whole_files(spark, [escaped(path) for path in files])
-    named = whole.withColumn(PART, fn.regexp_extract(PATH, PART_PATTERN, 1))
-    tasks = TASKS_A_PART * len({tuple(map(_name, file.runs)) for file in files.values()})
-    return named.repartition(tasks, PART).groupBy(PART).applyInArrow(_reader(files), ROWS)
+def _rows_of_files(spark: SparkSession, files: Mapping[str, RecordsFile]) -> DataFrame:
+    """Return the rows of all runs that have records in these files."""
+    contents = whole_files(spark, [escaped(path) for path in files])
+    contents_by_part = contents.withColumn(PART, fn.regexp_extract(PATH, PART_PATTERN, 1))
+    parts = {tuple(_name(run) for run in file.runs) for file in files.values()}
+    tasks = TASKS_A_PART * len(parts)
+    return contents_by_part.repartition(tasks, PART).groupBy(PART).applyInArrow(_reader(files), ROWS)
 
 
 def _reader(files: Mapping[str, RecordsFile]) -> Callable[[pa.Table], pa.Table]:
+    """Return the function that an executor calls with the contents of the files of one part."""
+
     def read(group: pa.Table) -> pa.Table:
         """Return the rows of the runs that share files, from the contents of these files."""
         paths = group[PATH].to_pylist()
-        if strange := [path for path in paths if path not in files]:  # a mistake of ours, which must not pass unseen
-            raise DatasetUnreadableError(f"no run is known of {strange[0]}")
-        runs = {run.run: RunRecords(run) for run in files[paths[0]].runs}
-        for kind, records in _tables(group, files, len(runs) > 1):
-            for run, rows in _by_run(records, list(runs)):
-                if run not in runs:
+        for path in paths:
+            if path not in files:  # a mistake of ours, which must not pass unseen
+                raise DatasetUnreadableError(f"no run is known of {path}")
+        records_by_run = {run.run: RunRecords(run) for run in files[paths[0]].runs}
+        for kind, records in _tables(group, files, with_run=len(records_by_run) > 1):
+            for run, records_of_run in _split_by_run(records, list(records_by_run)):
+                if run not in records_by_run:
                     raise DatasetUnreadableError(f"no run {run} is known, and {paths[0]} has records of it")
-                runs[run].take(kind, rows)
-        return as_table([row for records in runs.values() for row in records.rows()])
+                records_by_run[run].take(kind, records_of_run)
+        rows: list[Row] = []
+        for run_records in records_by_run.values():
+            rows += run_records.rows()
+        return as_table(rows)
 
     return read
 
 
 def _tables(group: pa.Table, files: Mapping[str, RecordsFile], with_run: bool) -> Iterator[tuple[str, pa.Table]]:
-    """Decode files: (kind, some records with the columns READ), and their run if it is asked for."""
+    """Yield (kind, some records with the columns READ) of the files; the column `run` is there if `with_run`."""
     for path, content in zip(group[PATH].to_pylist(), group[CONTENT], strict=True):
         kind = files[path].kind
-        columns = (*READ[kind], *(["run"] if with_run else []))
+        columns = [*READ[kind]]
+        if with_run:
+            columns.append("run")
         rows = RECORDS_AT_ONCE if kind == COMPLETION else ROWS_AT_ONCE
         for table in decoded(path, content.as_buffer(), columns, rows):
             yield kind, table
 
 
-def _by_run(records: pa.Table, runs: Sequence[str]) -> Iterator[tuple[str, pa.Table]]:
-    """Split records by their run; if there is one run only, they are its own."""
+def _split_by_run(records: pa.Table, runs: Sequence[str]) -> Iterator[tuple[str, pa.Table]]:
+    """Yield each run with its records; if `runs` has one run only, all records are its records."""
     if len(runs) == 1:
         yield runs[0], records
         return
-    without = records.drop_columns(["run"])
+    without_run = records.drop_columns(["run"])
     for run in pc.unique(records["run"]).to_pylist():
-        yield run, _where(without, pc.equal(records["run"], run))
+        yield run, _where(without_run, pc.equal(records["run"], run))
 
 
 def _name(run: RunFacts) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""`exchange faults`: what breaks what, and what is left of the orders then."""
+"""`exchange faults`: one fault in each of many runs, and the orders that are lost."""
 
 from __future__ import annotations
 
@@ -77,6 +77,8 @@ def command(
         check_some_have({"delivery": ",".join(deliveries)}, transports)
     elif quick:
         deliveries = ["confirmed"]
+    if faults == ["all"]:
+        faults = list(FAULTS)
     load = FaultLoad(seconds=4.0, timeout_s=2.0, fault_s=1.5, lasts_s=1.0) if quick else FaultLoad()
-    plan = planned(transports, deliveries, list(FAULTS) if faults == ["all"] else faults, load, run_options)
+    plan = planned(transports, deliveries, faults, load, run_options)
     raise SystemExit(run_matrix(plan, results, name, as_json))

@@ -130,7 +130,7 @@ class HadoopFolder(DatasetFolder):
                 f"Spark cannot reach {url} ({root_cause(error)}): give a folder, or a file system whose jars it has"
             ) from error
         self._root: Any = self._files.makeQualified(root)
-        super().__init__(url, str(self._root.toString()).rstrip("/"))  # only a root ends with one
+        super().__init__(url, str(self._root.toString()).rstrip("/"))  # the path of a file system's root ends with /
 
     def names(self) -> list[str]:
         if not self._files.exists(self._root):
@@ -141,13 +141,12 @@ class HadoopFolder(DatasetFolder):
         if not self._files.exists(self._path(name)):
             return []
         statuses = self._files.listFiles(self._path(name), True)
-        below = []
-        start = len(self._root_path) + 1
+        files = []
         while statuses.hasNext():
             path = statuses.next().getPath()
             if str(path.getName()).startswith("part-"):
-                below.append(str(path.toString())[start:])
-        return sorted(below)
+                files.append(str(path.toString()).removeprefix(f"{self._root_path}/"))
+        return sorted(files)
 
     def _content(self, file: str) -> bytes:
         stream = self._files.open(self._path(file))
@@ -158,7 +157,9 @@ class HadoopFolder(DatasetFolder):
 
     def size(self, name: str) -> int:
         path = self._path(name)
-        return int(self._files.getContentSummary(path).getLength()) if self._files.exists(path) else 0
+        if not self._files.exists(path):
+            return 0
+        return int(self._files.getContentSummary(path).getLength())
 
     def touch(self, name: str) -> None:
         self._files.create(self._path(name), True).close()
@@ -195,7 +196,7 @@ def served_to_change(spark: SparkSession, server: str, location: str) -> Dataset
             f"{server} writes files and renames none, so their folder must be on a disk that this machine shares "
             f"with it, and {url} is not: give such a folder, or use exchange spark submit"
         )
-    ServedFolder(spark, url)  # which says so if the server does not see it
+    ServedFolder(spark, url)  # raises DatasetUnreadableError if the server does not see the folder
     ship_package(spark)
     return LocalFolder(url)
 
@@ -206,14 +207,15 @@ def is_local(url: str) -> bool:
 
 
 def experiment_and_part(file: str) -> tuple[str, int]:
-    """Return what the name KIND/experiment=E/part-N.parquet says."""
-    number = file.rpartition("/part-")[2].removesuffix(".parquet")
-    return experiment_of_file(file), int(number)
+    """Return the experiment E and the number N of a file that is called KIND/experiment=E/part-N.parquet."""
+    _, _, name = file.rpartition("/part-")
+    return experiment_of_file(file), int(name.removesuffix(".parquet"))
 
 
 def experiment_of_file(file: str) -> str:
-    """Return the experiment that the name KIND/experiment=E/... says; Spark has escaped some of its characters."""
-    return unquote(file.split("/")[1].partition("=")[2])
+    """Return the experiment E of a file KIND/experiment=E/..., in whose name Spark has escaped some characters."""
+    _, folder, *_ = file.split("/")
+    return unquote(folder.removeprefix("experiment="))
 
 
 class ServedFolder(TablesFolder):
@@ -223,8 +225,8 @@ class ServedFolder(TablesFolder):
     """
 
     def __init__(self, spark: SparkSession, url: str) -> None:
-        at = as_url(url).rstrip("/")
-        super().__init__(at, at)
+        root_url = as_url(url).rstrip("/")
+        super().__init__(root_url, root_url)
         root = f"{_without_scheme(self.url)}/"
         self._files = [_without_scheme(path).removeprefix(root) for path in self._paths(spark)]
 
@@ -235,10 +237,12 @@ class ServedFolder(TablesFolder):
         return sorted(file for file in self._files if re.match(rf"{re.escape(name)}/(.*/)?part-", file))
 
     def _paths(self, spark: SparkSession) -> list[str]:
-        """List all files, and read none; Spark leaves out names that begin with a dot."""
+        """Return the paths of all files, and read none; Spark leaves out names that begin with a dot."""
         reader = spark.read.format("binaryFile").option("recursiveFileLookup", True)
         try:
-            return [str(path) for path in reader.load(escaped(self.url)).select(PATH).toArrow()[PATH].to_pylist()]
+            files = reader.load(escaped(self.url))
+            paths: list[str] = files.select(PATH).toArrow()[PATH].to_pylist()
+            return paths
         except AnalysisException as error:
             if error.getCondition() != "PATH_NOT_FOUND":
                 raise
@@ -250,7 +254,8 @@ class ServedFolder(TablesFolder):
 
 def as_url(location: str) -> str:
     """Turn a path of this machine into a URL; a URL stays as it is."""
-    return location if len(urlsplit(location).scheme) > 1 else f"file://{Path(location).resolve()}"
+    is_url = len(urlsplit(location).scheme) > 1  # a scheme of one letter is a drive of Windows
+    return location if is_url else f"file://{Path(location).resolve()}"
 
 
 def _without_scheme(url: str) -> str:

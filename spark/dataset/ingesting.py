@@ -18,7 +18,7 @@ from pyspark.sql.types import StructField, StructType
 
 from spark.dataset.folder import DatasetFolder, experiment_and_part, local_uri
 from spark.dataset.replacing import EMPTIED, changing, replaced_file, staged
-from spark.dataset.runs import PART, RUNS, RUNS_SCHEMA, IngestedRun, Name, free_parts, part_of_file, read_runs
+from spark.dataset.runs import PART, RUNS, RUNS_SCHEMA, IngestedRun, Name, part_of_file, parts_of, read_runs
 from spark.dataset.views import EVENTS
 from spark.run_facts import RunFacts
 from spark.summary import local_rows
@@ -36,7 +36,7 @@ RUNS_A_PARTITION = 8
 
 @dataclass(frozen=True, kw_only=True)
 class RunSource:
-    """A finished run on this machine. `fingerprint` is of its run.json, and tells whether that was read before."""
+    """A finished run on this machine. `fingerprint` is a hash of run.json, by which a run read before is known."""
 
     record: RunFacts
     spool: Path
@@ -53,7 +53,7 @@ class RunSource:
 
 @dataclass(frozen=True)
 class Ingested:
-    """The result of an ingest: the number of records that went in, and of lines that did not, by run and problem."""
+    """The result of an ingest. `unread` has the number of lines in quarantine, by run and problem."""
 
     runs: int
     new_runs: int = 0
@@ -72,45 +72,85 @@ def ingest_runs(
     again: bool,
     events: EventTables | None = None,
 ) -> Ingested:
-    """Add the runs that are not in the tables yet, or all `again`, in place of former rows of theirs.
+    """Add the runs that are not in the tables yet, or all `again`; their rows replace earlier rows of the same runs.
 
-    With `events`, add the recorded streams, too, also of runs whose other rows are there.
+    With `events`, add the recorded streams, too, also of runs whose other rows are in the tables already.
     """
     with changing(folder):
-        there = read_runs(folder)
-        old = {(run.name, run.fingerprint): run.has_events for run in there}
-        recorded = {source.name for source in sources if events and source.has_streams}
-        complete = {key for key, has_events in old.items() if has_events or key[0] not in recorded}
-        new = [source for source in sources if again or (source.name, source.fingerprint) not in complete]
-        all_runs = {run.name for run in there} | {source.name for source in new}
+        earlier = read_runs(folder)
+        new = sources if again else _sources_to_add(sources, earlier, with_events=events is not None)
+        all_names = {run.name for run in earlier} | {source.name for source in new}
         if not new:
-            return Ingested(len(all_runs))
-        parts = free_parts(there, [source.name for source in new])
-        runs = [
+            return Ingested(len(all_names))
+        parts = parts_of([source.name for source in new], earlier)
+        runs = _ingested_runs(new, parts, earlier, with_events=events is not None)
+        with persisted(read_records(_lines(spark, new, parts))) as records:
+            good_lines, unread = _count_lines(records)
+            tables = _tables(spark, records, runs)
+            if events is not None:
+                tables |= _event_tables(spark, events, new, parts)
+            _Replacement(spark, folder, runs).write(tables)
+            had_events = {run.name for run in earlier if run.has_events}
+            without_events_now = [run for run in runs if run.name in had_events and not run.has_events]
+            if without_events_now:
+                _Replacement(spark, folder, without_events_now).remove_from(EVENTS - tables.keys())
+    return Ingested(len(all_names), len(new), good_lines, unread)
+
+
+def _sources_to_add(sources: Sequence[RunSource], earlier: Sequence[IngestedRun], with_events: bool) -> list[RunSource]:
+    """Return the sources without those that the tables hold already, with their events if these are asked for."""
+    has_events = {(run.name, run.fingerprint): run.has_events for run in earlier}
+    to_add = []
+    for source in sources:
+        key = (source.name, source.fingerprint)
+        lacks_events = with_events and source.has_streams and not has_events.get(key, False)
+        if key not in has_events or lacks_events:
+            to_add.append(source)
+    return to_add
+
+
+def _ingested_runs(
+    sources: Sequence[RunSource], parts: Sequence[int], earlier: Sequence[IngestedRun], with_events: bool
+) -> list[IngestedRun]:
+    """Return the runs as the table of runs will have them; unchanged runs keep the events that they have."""
+    with_events_before = {(run.name, run.fingerprint) for run in earlier if run.has_events}
+    runs = []
+    for source, part in zip(sources, parts, strict=True):
+        gets_events = with_events and source.has_streams
+        keeps_events = (source.name, source.fingerprint) in with_events_before
+        runs.append(
             IngestedRun(
                 record=source.record,
                 fingerprint=source.fingerprint,
                 part=part,
-                has_events=source.name in recorded or old.get((source.name, source.fingerprint), False),
+                has_events=gets_events or keeps_events,
             )
-            for source, part in zip(new, parts, strict=True)
-        ]
-        with persisted(read_records(_lines(spark, new, parts))) as records:
-            good_lines, unread = _counted(records)
-            tables = _tables(spark, records, runs)
-            if events and (with_streams := [pair for pair in zip(new, parts, strict=True) if pair[0].has_streams]):
-                tables |= events(spark, *zip(*with_streams, strict=True))
-            _Replacement(spark, folder, runs).write(tables)
-            had_events = {run.name for run in there if run.has_events}
-            if former := [run for run in runs if run.name in had_events and not run.has_events]:
-                _Replacement(spark, folder, former).remove_from(EVENTS - tables.keys())
-    return Ingested(len(all_runs), len(new), good_lines, unread)
+        )
+    return runs
+
+
+def _event_tables(
+    spark: SparkSession, events: EventTables, sources: Sequence[RunSource], parts: Sequence[int]
+) -> dict[str, DataFrame]:
+    """Return the tables of events of the sources with recorded streams; none if no source has any."""
+    recorded = []
+    parts_of_recorded = []
+    for source, part in zip(sources, parts, strict=True):
+        if source.has_streams:
+            recorded.append(source)
+            parts_of_recorded.append(part)
+    if not recorded:
+        return {}
+    return events(spark, recorded, parts_of_recorded)
 
 
 def _lines(spark: SparkSession, sources: Sequence[RunSource], parts: Sequence[int]) -> DataFrame:
-    """Read (value, *KEYS, PART, file, is_copy); a copy stands earlier in its run's spool, too."""
-    names = [(local_uri(spark, s.spool), *s.name, part) for s, part in zip(sources, parts, strict=True)]
-    runs = spark.createDataFrame(names, f"folder string, {', '.join(f'{key} string' for key in KEYS)}, {PART} int")
+    """Return lines as (value, *KEYS, PART, file, is_copy); a copy is a line that stands earlier in the spool, too."""
+    run_by_folder = []
+    for source, part in zip(sources, parts, strict=True):
+        experiment, run = source.name
+        run_by_folder.append((local_uri(spark, source.spool), experiment, run, part))
+    runs = spark.createDataFrame(run_by_folder, f"folder string, experiment string, run string, {PART} int")
     text = spark.read.text([spark_path(source.spool) for source in sources], pathGlobFilter="*.jsonl")
     path = fn.col("_metadata.file_path")
     lines = text.select(
@@ -119,13 +159,15 @@ def _lines(spark: SparkSession, sources: Sequence[RunSource], parts: Sequence[in
         fn.regexp_extract(path, "([^/]*)$", 1).alias("file"),
     )
     # A line without a run would be a mistake of ours, and must not be lost silently.
-    run = fn.coalesce("run", fn.raise_error(fn.concat(fn.lit("no run is known at "), "folder"))).alias("run")
-    named = lines.join(fn.broadcast(runs), "folder", "left").select("value", "experiment", run, PART, "file")
+    error = fn.raise_error(fn.concat(fn.lit("no run is known at "), "folder"))
+    known_run = fn.coalesce("run", error).alias("run")
+    joined = lines.join(fn.broadcast(runs), "folder", "left")
+    lines_of_runs = joined.select("value", "experiment", known_run, PART, "file")
     partitions = max(LEAST_PARTITIONS, len(sources) // RUNS_A_PARTITION)
-    return named.repartition(partitions, *KEYS).withColumn("is_copy", is_copy(*KEYS, order="file"))
+    return lines_of_runs.repartition(partitions, *KEYS).withColumn("is_copy", is_copy(*KEYS, order="file"))
 
 
-def _counted(records: DataFrame) -> tuple[int, dict[Name, dict[str, int]]]:
+def _count_lines(records: DataFrame) -> tuple[int, dict[Name, dict[str, int]]]:
     """Return the number of good lines; then, by run and problem, the number of the others."""
     good_lines = 0
     unread = defaultdict[Name, dict[str, int]](dict)
@@ -158,9 +200,12 @@ class _Replacement:
 
     def remove_from(self, names: Iterable[str]) -> None:
         """Stage these tables without the runs' rows."""
-        paths = {name: self._folder.pattern(name) for name in names if self._folder.files(name)}
-        rows = {name: self._spark.read.parquet(path).limit(0) for name, path in paths.items()}
-        self.write({name: none.withColumns({KEYS[0]: fn.lit(""), PART: fn.lit(0)}) for name, none in rows.items()})
+        tables = {}
+        for name in names:
+            if self._folder.files(name):
+                no_rows = self._spark.read.parquet(self._folder.pattern(name)).limit(0)
+                tables[name] = no_rows.withColumns({"experiment": fn.lit(""), PART: fn.lit(0)})
+        self.write(tables)
 
     def write(self, tables: Mapping[str, DataFrame]) -> None:
         """Write all tables at once, since Spark plans each for longer than it works on it."""
@@ -169,7 +214,9 @@ class _Replacement:
 
     def _write(self, table: str, new: DataFrame) -> None:
         replaced = [file for file in self._folder.files(table) if experiment_and_part(file) in self._parts]
-        rows = new.unionByName(self._others(table, new.schema, replaced)) if replaced else new
+        rows = new
+        if replaced:
+            rows = new.unionByName(self._rows_of_other_runs(table, new.schema, replaced))
         order = [name for name in ROW_ORDER if name in rows.columns]
         in_order = rows.repartition(max(LEAST_PARTITIONS, len(self._parts)), "experiment", PART)
         writer = in_order.sortWithinPartitions(*order).write.mode("overwrite").partitionBy("experiment", PART)
@@ -177,12 +224,13 @@ class _Replacement:
         written = {replaced_file(file) for file in self._folder.files(staged(table))}
         for file in replaced:
             if staged(file) not in written:
-                number = file.rpartition("part-")[2].removesuffix(".parquet")
-                self._folder.touch(staged(f"{file.rpartition('/')[0]}/part={number}/{EMPTIED}"))
+                folder = file.rpartition("/")[0]
+                _, part = experiment_and_part(file)
+                self._folder.touch(staged(f"{folder}/part={part}/{EMPTIED}"))
 
-    def _others(self, table: str, rows_now: StructType, files: Sequence[str]) -> DataFrame:
+    def _rows_of_other_runs(self, table: str, new_schema: StructType, files: Sequence[str]) -> DataFrame:
         """Read the rows of these files that are of other runs."""
-        schema = StructType([column for column in rows_now if column.name != PART])
+        schema = StructType([column for column in new_schema if column.name != PART])
         reader = self._spark.read.schema(schema).option("basePath", self._folder.path(table))
         rows = reader.parquet(*(escaped(self._folder.path(file)) for file in files))
         return rows.select("*", part_of_file()).join(fn.broadcast(self._names), list(KEYS), "left_anti")

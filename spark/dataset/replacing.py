@@ -2,8 +2,8 @@
 
     STAGED/KIND/... written ──rename──▶ DECIDED/KIND/... ──a rename a file──▶ KIND/experiment=E/part-0.parquet
 
-The first rename decides. A job that was killed before it has changed nothing; the next job begins with the renames that
-one killed after it had left to do.
+The first rename decides. A job that is killed before the first rename has changed nothing. If a job is killed after the
+first rename, the next job begins with the renames that are left.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from spark.tables.files import locked
 STAGED = ".staged"
 DECIDED = ".decided"
 EMPTIED = "part-emptied"
-"""A file of this name says that no rows are left for the file in whose place it would be."""
+"""The name of a staged file that has no rows: the file that it replaces is removed."""
 
 
 @contextmanager
 def changing(folder: DatasetFolder) -> Iterator[None]:
-    """Let no other job change the tables; what is written below STAGED counts when the block ends.
+    """Lock the tables against other jobs; files that the block writes below STAGED replace others at the block's end.
 
     TablesBusyError if another job changes them. DatasetUnreadableError if the tables have an older layout.
     """
@@ -39,9 +39,10 @@ def changing(folder: DatasetFolder) -> Iterator[None]:
 
 def refuse_older(folder: TablesFolder) -> None:
     """Raise DatasetUnreadableError if the tables have an older layout."""
-    if older := [name for name in folder.names() if name.startswith("manifest-")]:
+    manifests = [name for name in folder.names() if name.startswith("manifest-")]
+    if manifests:
         raise DatasetUnreadableError(
-            f"{folder.url} has tables of an older version ({older[-1]}), which other readers read wrong: "
+            f"{folder.url} has tables of an older version ({manifests[-1]}), which other readers read wrong: "
             "remove that folder, or name another by --tables, and make the tables again, with exchange spark ingest"
         )
 
@@ -56,12 +57,15 @@ def replaced_file(name: str) -> str:
 
     KIND/experiment=E/part=3/part-*.parquet replaces KIND/experiment=E/part-3.parquet.
     """
-    above = name.split("/")[:-1]
-    number = above.pop().removeprefix("part=") if above[-1].startswith("part=") else "0"
-    return "/".join([*above, f"part-{number}.parquet"])
+    *folders, _ = name.split("/")
+    number = "0"
+    if folders[-1].startswith("part="):
+        number = folders.pop().removeprefix("part=")
+    return "/".join([*folders, f"part-{number}.parquet"])
 
 
 def _move_files(folder: DatasetFolder) -> None:
+    """Move each file below DECIDED to the place of the file that it replaces."""
     for file in folder.files(DECIDED):
         name = file.removeprefix(f"{DECIDED}/")
         if name.endswith(EMPTIED):
@@ -74,8 +78,9 @@ def _move_files(folder: DatasetFolder) -> None:
 
 @contextmanager
 def _locked(folder: DatasetFolder) -> Iterator[None]:
-    """Lock a local folder; others have no lock."""
-    if (local := folder.local) is None:
+    """Lock a local folder; a folder elsewhere has no lock."""
+    local = folder.local
+    if local is None:
         yield
         return
     local.mkdir(parents=True, exist_ok=True)

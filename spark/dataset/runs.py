@@ -20,8 +20,8 @@ from spark.tables.schemas import BOOLEAN, DOUBLE, INT, TEXT
 RUNS = "runs"
 PART = "part"
 RUNS_A_FILE = 64
-"""A new run goes into a file that is not full, and stays there; so few files are written anew, and none grows too large
-for a task."""
+"""The most runs in a file. A new run goes into a file that is not full, and stays there: few files are rewritten, and
+none grows too large for a task."""
 
 TYPES = {"status": TEXT, "transport": TEXT, "arm": TEXT, "gateways": INT}
 RUN_FIELDS = [field.name for field in fields(RunFacts) if field.name not in ("experiment", "run", "facts")]
@@ -34,6 +34,7 @@ RUNS_SCHEMA = StructType(
 )
 
 Name = tuple[str, str]
+"""A run's experiment and its own name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,9 +53,10 @@ class IngestedRun:
 
     def row(self) -> dict[str, Any]:
         """Return a row of RUNS_SCHEMA, and PART."""
-        of_record = {name: getattr(self.record, name) for name in ("experiment", "run", *RUN_FIELDS)}
-        of_ingest = {"fingerprint": self.fingerprint, "has_events": self.has_events, PART: self.part}
-        return {**of_record, **self.record.facts, **of_ingest}
+        row = {name: getattr(self.record, name) for name in ("experiment", "run", *RUN_FIELDS)}
+        row |= self.record.facts
+        row |= {"fingerprint": self.fingerprint, "has_events": self.has_events, PART: self.part}
+        return row
 
 
 def part_of_file() -> Column:
@@ -64,25 +66,31 @@ def part_of_file() -> Column:
 
 def read_runs(folder: DatasetFolder) -> list[IngestedRun]:
     """Read the runs that are in the tables, in order; none if there are no tables."""
-    runs = (_ingested(row, *experiment_and_part(file)) for file in folder.files(RUNS) for row in folder.rows(file))
+    runs = []
+    for file in folder.files(RUNS):
+        experiment, part = experiment_and_part(file)
+        for row in folder.rows(file):
+            runs.append(_run_of_row(row, experiment, part))
     return sorted(runs, key=lambda run: run.name)
 
 
-def _ingested(row: dict[str, Any], experiment: str, part: int) -> IngestedRun:
-    known: dict[str, Any] = {name: row.get(name) for name in ("run", *RUN_FIELDS)}
-    record = RunFacts(experiment=experiment, **known, facts={name: row.get(name) for name in FACTS})
+def _run_of_row(row: dict[str, Any], experiment: str, part: int) -> IngestedRun:
+    fields: dict[str, Any] = {name: row.get(name) for name in ("run", *RUN_FIELDS)}
+    facts = {name: row.get(name) for name in FACTS}
+    record = RunFacts(experiment=experiment, facts=facts, **fields)
     return IngestedRun(record=record, fingerprint=row["fingerprint"], part=part, has_events=bool(row.get("has_events")))
 
 
-def free_parts(there: Iterable[IngestedRun], names: Sequence[Name]) -> list[int]:
-    """Return the part of each named run: the one that has it, or the first of its experiment that is not full."""
-    parts = {run.name: run.part for run in there}
-    used = Counter((experiment, part) for (experiment, _), part in parts.items())
+def parts_of(names: Sequence[Name], ingested: Iterable[IngestedRun]) -> list[int]:
+    """Return the part of each named run: the part that holds it, or the first of its experiment that is not full."""
+    parts = {run.name: run.part for run in ingested}
+    runs_in_part = Counter((experiment, part) for (experiment, _), part in parts.items())
     for name in names:
         if name not in parts:
+            experiment, _ = name
             part = 0
-            while used[name[0], part] >= RUNS_A_FILE:
+            while runs_in_part[experiment, part] >= RUNS_A_FILE:
                 part += 1
             parts[name] = part
-            used[name[0], part] += 1
+            runs_in_part[experiment, part] += 1
     return [parts[name] for name in names]

@@ -67,14 +67,15 @@ def summarize_runs(spark: SparkSession, folder: DatasetFolder) -> list[IngestedR
 
 def records_files(folder: DatasetFolder, runs: Sequence[IngestedRun]) -> dict[str, RecordsFile]:
     """Return every file that a summary reads, by path."""
-    in_file: defaultdict[tuple[str, int], list[RunFacts]] = defaultdict(list)
+    runs_by_part: defaultdict[tuple[str, int], list[RunFacts]] = defaultdict(list)
     for run in runs:
-        in_file[run.record.experiment, run.part].append(run.record)
-    return {
-        folder.path(file): RecordsFile(kind, tuple(in_file[experiment_and_part(file)]))
-        for kind in READ
-        for file in folder.files(kind)
-    }
+        runs_by_part[run.record.experiment, run.part].append(run.record)
+    files = {}
+    for kind in READ:
+        for file in folder.files(kind):
+            runs_in_file = runs_by_part[experiment_and_part(file)]
+            files[folder.path(file)] = RecordsFile(kind, tuple(runs_in_file))
+    return files
 
 
 def _write(tables: Mapping[str, DataFrame], folder: DatasetFolder) -> None:
@@ -82,7 +83,8 @@ def _write(tables: Mapping[str, DataFrame], folder: DatasetFolder) -> None:
     writers = {name: rows.coalesce(1).write.mode("overwrite") for name, rows in tables.items()}
     with ThreadPoolExecutor(len(tables)) as threads:
         list(threads.map(lambda name: writers[name].parquet(folder.path(staged(name)), compression="gzip"), writers))
-    if missing := [name for name in tables if not folder.files(staged(name))]:
+    missing = [name for name in tables if not folder.files(staged(name))]
+    if missing:
         raise DatasetUnreadableError(
             f"Spark wrote {missing[0]} to another disk: {folder.url} must be the same folder for it and this machine"
         )
@@ -98,14 +100,14 @@ def arms_table(measured: DataFrame) -> DataFrame:
 
 
 def comparison_table(arms: DataFrame) -> DataFrame:
-    """Compare two arms of an experiment at a time: (experiment, OFFERED, first, second, ratios second / first).
+    """Return a row for each two arms of an experiment: (experiment, OFFERED, first, second, ratios second / first).
 
     The arms are offered the same, and have either two transports and equal settings, or one transport and other
     settings.
     """
     first = arms.alias("first")
     second = arms.alias("second")
-    together = first.join(
+    pairs = first.join(
         second,
         _same("experiment")
         & fn.col(f"first.{OFFERED}").eqNullSafe(fn.col(f"second.{OFFERED}"))
@@ -114,7 +116,7 @@ def comparison_table(arms: DataFrame) -> DataFrame:
     )
     ratios = [(fn.col(f"second.{name}") / fn.col(f"first.{name}")).alias(f"{name}_ratio") for name in COMPARED]
     names = [fn.col("first.experiment"), fn.col(f"first.{OFFERED}"), _name("first").alias("first")]
-    return together.select(*names, _name("second").alias("second"), *ratios).orderBy("experiment", OFFERED, "first")
+    return pairs.select(*names, _name("second").alias("second"), *ratios).orderBy("experiment", OFFERED, "first")
 
 
 def _same(name: str) -> Column:
@@ -122,5 +124,5 @@ def _same(name: str) -> Column:
 
 
 def _name(side: str) -> Column:
-    """Name an arm by its transport and its settings."""
+    """Return the name of the arm on this side: its transport and its settings."""
     return fn.concat_ws(" ", fn.col(f"{side}.transport"), fn.nullif(fn.col(f"{side}.arm"), fn.lit("")))

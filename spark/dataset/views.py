@@ -15,10 +15,11 @@ from spark.tables.schemas import KEYS
 
 EVENTS = {"orders", "trades", "confirmations", "quotes"}
 WITHOUT_RUNS = {*EVENTS, "live"}
-"""A simulation makes events, and a follower its rows, without a table of runs."""
-LOOKING = re.compile(r"\s*(--[^\r\n\\]*\n\s*)*(show|describe|desc|explain)\b", re.IGNORECASE)
-"""The beginnings of statements that change nothing and are no queries."""
-END = re.compile(r"(;\s*(--.*\s*)*)?$")
+"""Tables that can stand without a table of runs: a simulation makes events, a follower makes live rows."""
+DESCRIBING_STATEMENT = re.compile(r"\s*(--[^\r\n\\]*\n\s*)*(show|describe|desc|explain)\b", re.IGNORECASE)
+"""The beginnings of statements that change nothing and are no queries, behind comments."""
+END_OF_STATEMENT = re.compile(r"(;\s*(--.*\s*)*)?$")
+"""A semicolon with comments behind it, or nothing."""
 
 
 def create_views(spark: SparkSession, folder: TablesFolder) -> list[str]:
@@ -37,7 +38,8 @@ def create_views(spark: SparkSession, folder: TablesFolder) -> list[str]:
     for name in tables:
         rows = spark.read.parquet(folder.pattern(name))
         keys = [key for key in KEYS if key in rows.columns]
-        rows.select(*keys, *(column for column in rows.columns if column not in keys)).createOrReplaceTempView(name)
+        other_columns = [column for column in rows.columns if column not in keys]
+        rows.select(*keys, *other_columns).createOrReplaceTempView(name)
     return tables
 
 
@@ -61,11 +63,15 @@ def query(spark: SparkSession, sql: str) -> DataFrame:
 
 
 def _reads(spark: SparkSession, sql: str) -> bool:
-    """True if it looks, or is a query: only a query can stand in brackets. ParseException if it is no SQL."""
-    if LOOKING.match(sql):
+    """Return whether a statement only reads. ParseException if it is no SQL.
+
+    Only a query can stand in brackets.
+    """
+    if DESCRIBING_STATEMENT.match(sql):
         return True
+    query_text = END_OF_STATEMENT.sub("", sql, count=1)
     try:
-        spark.sql(f"SELECT * FROM (\n{END.sub('', sql, count=1)}\n)")
+        spark.sql(f"SELECT * FROM (\n{query_text}\n)")
     except ParseException:
         spark.sql(f"EXPLAIN {sql}")
         return False
@@ -73,30 +79,35 @@ def _reads(spark: SparkSession, sql: str) -> bool:
 
 
 def _what_there_is(spark: SparkSession, error: AnalysisException) -> str:
-    """Name the tables if one is unknown, and the columns that Spark proposes if a column is."""
+    """Return a sentence with the names of all tables if one is unknown, or with the columns that Spark proposes."""
     condition = error.getCondition() or ""
-    about = error.getMessageParameters() or {}
+    parameters = error.getMessageParameters() or {}
     if condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
-        there = ", ".join(sorted(str(row.viewName) for row in spark.sql("SHOW VIEWS").collect()))
-        return f"there is no table {_plain(about['relationName'])}; there are: {there}{_makers(there)}"
+        unknown = _without_backticks(parameters["relationName"])
+        tables = sorted(str(row.viewName) for row in spark.sql("SHOW VIEWS").collect())
+        return f"there is no table {unknown}; there are: {', '.join(tables)}{_commands_for_missing(tables)}"
     if condition.startswith("UNRESOLVED_COLUMN.WITH_SUGGESTION"):
-        return f"there is no column {_plain(about['objectName'])}; near it are: {_plain(about['proposal'])}"
+        unknown = _without_backticks(parameters["objectName"])
+        return f"there is no column {unknown}; near it are: {_without_backticks(parameters['proposal'])}"
     return f"this SQL cannot be answered: {_first_line(error)}"
 
 
-def _makers(there: str) -> str:
-    """Name the commands that make the tables which are not there."""
-    summary = "" if "summary" in there else "; exchange spark summary makes summary, seconds, arms and comparison"
-    events = (
-        "" if "trades" in there else "; exchange spark ingest --events makes orders, trades, confirmations and quotes"
-    )
-    return summary + events
+def _commands_for_missing(tables: list[str]) -> str:
+    """Return clauses with the commands that make the tables which are missing."""
+    clauses = ""
+    if "summary" not in tables:
+        clauses += "; exchange spark summary makes summary, seconds, arms and comparison"
+    if "trades" not in tables:
+        clauses += "; exchange spark ingest --events makes orders, trades, confirmations and quotes"
+    return clauses
 
 
-def _plain(names: str) -> str:
+def _without_backticks(names: str) -> str:
     return names.replace("`", "")
 
 
 def _first_line(error: AnalysisException) -> str:
-    """Return Spark's own sentence, without its code and what stands below."""
-    return re.sub(r"^\[[A-Z_.0-9]+\] ", "", str(error).strip().splitlines()[0]).split(" SQLSTATE:")[0]
+    """Return the first line of Spark's message, without the error's code in front and SQLSTATE at its end."""
+    first_line = str(error).strip().splitlines()[0]
+    sentence, _, _ = first_line.partition(" SQLSTATE:")
+    return re.sub(r"^\[[A-Z_.0-9]+\] ", "", sentence)

@@ -23,7 +23,7 @@ from spark.run_facts import ALONE, experiment_of
 from spark.tables import histograms, schemas, spool
 from spark.tables.files import locked
 
-DECIDING = (
+CODE_OF_ROWS = (
     measurements,
     percentiles,
     record_kinds,
@@ -71,13 +71,13 @@ class LiveFolder:
 
     @property
     def table_file(self) -> Path:
-        """The run's file in the table `live`, beside the tables that ingest makes of the folder that holds the run."""
+        """Return the run's file in the table `live`, which lies in the folder of the tables that ingest makes."""
         run = self.run.resolve()
         experiment = experiment_of(self.run)
         results = run.parent if experiment == ALONE else run.parent.parent
         return results / TABLES / LIVE / f"experiment={quote(experiment, safe=' ')}" / f"part-{run.name}.parquet"
 
-    def foreign(self, why: str) -> ForeignCheckpointError:
+    def foreign_checkpoint_error(self, why: str) -> ForeignCheckpointError:
         """Return the error that says why the folder cannot be continued, and what to do."""
         return ForeignCheckpointError(
             f"{self.path} cannot be continued ({why}): delete that folder and look again; "
@@ -85,6 +85,7 @@ class LiveFolder:
         )
 
     def _check_stamp(self) -> None:
+        """Stamp a new folder. ForeignCheckpointError if it was begun by another version or Spark, or elsewhere."""
         expected = _stamp_of(self.path)
         if not self.checkpoint.exists() and not any(self.notes.iterdir()):
             self.replace(self._stamp, json.dumps(expected).encode())
@@ -92,17 +93,18 @@ class LiveFolder:
         try:
             stamp: dict[str, str] = dict(json.loads(self._stamp.read_bytes()))
         except (OSError, ValueError, TypeError) as error:
-            raise self.foreign("nothing tells which version began it") from error
-        if differing := [how for name, how in DIFFERENCES.items() if stamp.get(name) != expected[name]]:
-            raise self.foreign(f"it was begun {' and '.join(differing)}")
+            raise self.foreign_checkpoint_error("nothing tells which version began it") from error
+        differences = [words for name, words in DIFFERENCES.items() if stamp.get(name) != expected[name]]
+        if differences:
+            raise self.foreign_checkpoint_error(f"it was begun {' and '.join(differences)}")
 
     @contextmanager
-    def damage_named(self) -> Iterator[None]:
+    def unreadable_files_as_errors(self) -> Iterator[None]:
         """Raise ForeignCheckpointError if a file of this folder cannot be read."""
         try:
             yield
         except (pa.ArrowInvalid, FileNotFoundError) as error:
-            raise self.foreign(f"a file of it is damaged or gone: {error}") from error
+            raise self.foreign_checkpoint_error(f"a file of it is damaged or gone: {error}") from error
 
     def replace(self, file: Path, content: bytes) -> None:
         """Write a file of this folder, which appears whole, in place of an earlier one."""
@@ -113,7 +115,7 @@ class LiveFolder:
 
 def _stamp_of(path: Path) -> dict[str, str]:
     code = hashlib.sha256()
-    for module in DECIDING:
+    for module in CODE_OF_ROWS:
         assert module.__file__ is not None
         code.update(Path(module.__file__).read_bytes())
     version = ".".join(pyspark.__version__.split(".")[:2])

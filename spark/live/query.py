@@ -37,18 +37,18 @@ class FollowedRun:
     def __enter__(self) -> FollowedRun:
         with ExitStack() as stack, typed_errors(self.folder):
             stack.enter_context(self._live.locked())
-            with self._live.damage_named():
+            with self._live.unreadable_files_as_errors():
                 self._table = LiveTable(self._live)
             self._changed.put(list(self._table.rows.values()))
             self._has_checkpoint = self._live.checkpoint.exists()
-            with self._failures():
-                self._query = self._started()
-            self._lock = stack.pop_all()
+            with self._raising_root_failure():
+                self._query = self._start_query()
+            self._resources = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Stop the query. A batch in the middle of its work is given up; the next follower does it again."""
-        with self._lock, typed_errors(self.folder):
+        with self._resources, typed_errors(self.folder):
             self._query.stop()
 
     @property
@@ -77,16 +77,19 @@ class FollowedRun:
 
     def check(self) -> None:
         """Raise SparkError if the query has failed."""
-        with self._failures():
-            if not self._query.isActive and (failure := self._query.exception()):
+        with self._raising_root_failure():
+            if self._query.isActive:
+                return
+            failure = self._query.exception()
+            if failure is not None:
                 raise failure
 
     def catch_up(self) -> None:
         """Wait until all that the spool holds now is in the table."""
-        with self._failures():
+        with self._raising_root_failure():
             self._query.processAllAvailable()
 
-    def _started(self) -> StreamingQuery:
+    def _start_query(self) -> StreamingQuery:
         lines = growing_lines(self._spark, self.folder / "spool")
         writer = identified_records(lines).coalesce(1).writeStream.foreachBatch(self._take)
         return (
@@ -98,7 +101,7 @@ class FollowedRun:
     def _take(self, batch: DataFrame, batch_id: int) -> None:
         """Take a batch; Spark calls this in a thread of its own."""
         try:
-            with self._live.damage_named():
+            with self._live.unreadable_files_as_errors():
                 self._changed.put(self._table.take(batch, batch_id))
             self._has_taken = True
         except Exception as failure:
@@ -106,8 +109,8 @@ class FollowedRun:
             raise
 
     @contextmanager
-    def _failures(self) -> Iterator[None]:
-        """Raise the failure of a batch, which says more than Spark's exception about it."""
+    def _raising_root_failure(self) -> Iterator[None]:
+        """Raise the batch's own exception, or an error of the checkpoint, in place of Spark's, which says less."""
         with typed_errors(self.folder):
             try:
                 yield
@@ -115,15 +118,20 @@ class FollowedRun:
                 if self._failure:
                     raise self._failure from failure
                 if self._is_of_the_checkpoint(failure):
-                    raise self._live.foreign(_briefly(failure)) from failure
+                    raise self._live.foreign_checkpoint_error(_short_cause(failure)) from failure
                 raise
 
     def _is_of_the_checkpoint(self, failure: Exception) -> bool:
-        """True if the query failed before its first batch, on an earlier follower's checkpoint, and Java answers."""
-        before_first = self._has_checkpoint and not self._has_taken
-        answered = before_first and isinstance(failure, (PySparkException, Py4JJavaError))
-        return answered and not any(why in _briefly(failure) for why in DISK_FAILURES)
+        """Return whether the query failed because Spark cannot continue an earlier follower's checkpoint."""
+        if not self._has_checkpoint or self._has_taken:
+            return False
+        if not isinstance(failure, (PySparkException, Py4JJavaError)):  # the JVM has died
+            return False
+        cause = _short_cause(failure)
+        return not any(disk_failure in cause for disk_failure in DISK_FAILURES)
 
 
-def _briefly(failure: Exception) -> str:
-    return root_cause(failure).rpartition("terminated with exception: ")[2]
+def _short_cause(failure: Exception) -> str:
+    """Return the cause of a failure without "Query ... terminated with exception:", if that is in front."""
+    _, _, cause = root_cause(failure).rpartition("terminated with exception: ")
+    return cause

@@ -63,7 +63,7 @@ class LiveTable:
         if batch_id == self._next - 1:  # killed after our summary was written, and before Spark's own mark
             self._load(before=batch_id)
         if batch_id != self._next:
-            raise self._folder.foreign("its checkpoint does not fit its tables")
+            raise self._folder.foreign_checkpoint_error("its checkpoint does not fit its tables")
         identities = self._write_records(batch, batch_id)
         summary = summarize_batch(self._file("records", batch_id), batch_id, identities)
         summary = replace(summary, late=sum(map(self._facts.is_final, summary.seconds)))
@@ -83,9 +83,9 @@ class LiveTable:
             try:
                 summary = msgspec.json.decode(file.read_bytes(), type=BatchSummary)
             except msgspec.MsgspecError as error:
-                raise self._folder.foreign(f"{file.name} is damaged") from error
+                raise self._folder.foreign_checkpoint_error(f"{file.name} is damaged") from error
             if summary.batch_id != self._next:
-                raise self._folder.foreign(f"it lacks the note of batch {self._next}")
+                raise self._folder.foreign_checkpoint_error(f"it lacks the note of batch {self._next}")
             self._add(summary)
         self.rows = read_rows(self._folder.seconds)
         self._times = {second: {name: row[name] for name in TIMES} for second, row in self.rows.items()}

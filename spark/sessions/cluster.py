@@ -1,4 +1,4 @@
-"""Sessions and submitted jobs beyond one machine: a master that answers, an address, our packages, an executor.
+"""What sessions and submitted jobs beyond one machine need: an address towards the master, our packages, an executor.
 
 A local master needs only an address: its tasks run the Python of this process, with the packages that it has.
 
@@ -46,7 +46,7 @@ main(sys.argv[1:])
 
 
 def is_local(master: str) -> bool:
-    """True if executors are threads of the session's own JVM."""
+    """Return whether executors are threads of the session's own JVM."""
     return re.fullmatch(r"local(\[[^]]*\])?", master) is not None
 
 
@@ -72,18 +72,25 @@ def address_settings(address: str | None) -> dict[str, str]:
 def authentication(master: str) -> dict[str, str]:
     """Return the settings by which driver and executors know each other, and encrypt their messages.
 
-    On this machine's local-cluster they share a new secret, on a standalone cluster the one in EXCHANGE_SPARK_SECRET.
-    Other masters have ways of their own, which spark-submit's options turn on.
+    Those of local-cluster share a new secret, those of a standalone cluster the one in EXCHANGE_SPARK_SECRET. Other
+    masters have ways of their own, which spark-submit's options turn on.
     """
-    secret = secrets.token_hex(16) if master.startswith("local-cluster") else None
-    if master.startswith("spark://"):
+    if master.startswith("local-cluster"):
+        secret: str | None = secrets.token_hex(16)
+    elif master.startswith("spark://"):
         secret = os.environ.get(SECRET)
-    return {} if secret is None else {**AUTHENTICATED, "spark.authenticate.secret": secret}
+    else:
+        secret = None
+    if secret is None:
+        return {}
+    return {**AUTHENTICATED, "spark.authenticate.secret": secret}
 
 
 def shipped_settings(master: str, folder: Path) -> dict[str, str]:
-    """Zip our packages into `folder`, for executors that are not threads of our own JVM."""
-    return {} if is_local(master) else {"spark.submit.pyFiles": str(package_zip(folder))}
+    """Zip our packages into `folder` for executors that are processes; return the setting that ships the zip."""
+    if is_local(master):
+        return {}
+    return {"spark.submit.pyFiles": str(package_zip(folder))}
 
 
 def _address_towards(master: str) -> str:
@@ -137,7 +144,7 @@ def wait_for_executor(spark: SparkSession, patience_s: float = EXECUTOR_PATIENCE
 
 
 def is_submitted() -> bool:
-    """True if spark-submit has started this process."""
+    """Return whether spark-submit has started this process."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 

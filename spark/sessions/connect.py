@@ -22,7 +22,7 @@ from spark.sessions.package import package_zip
 MODE = "SPARK_CONNECT_MODE_ENABLED"
 SETTINGS = {"spark.sql.session.timeZone": "UTC"}
 MOST_RETRIES = 4
-"""After each, the client waits four times as long as before: 4 s in all. Its own number, 15, takes ten minutes."""
+"""After each retry, the client waits four times as long: 4 s in all. The client's default, 15, takes ten minutes."""
 
 
 def is_connect(master: str) -> bool:
@@ -40,7 +40,7 @@ def connected_session(url: str, settings: Mapping[str, str]) -> Iterator[SparkSe
         warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # an exception follows
         session = _session(url)
         try:
-            _set(session, url, {**SETTINGS, **settings})
+            _apply_settings(session, url, {**SETTINGS, **settings})
             yield session
         finally:
             session.stop()
@@ -49,14 +49,14 @@ def connected_session(url: str, settings: Mapping[str, str]) -> Iterator[SparkSe
 @contextmanager
 def _functions_of_connect() -> Iterator[None]:
     """Let pyspark.sql.functions make expressions for a server, in place of those of a JVM of our own."""
-    before = os.environ.get(MODE)
+    earlier_mode = os.environ.get(MODE)
     os.environ[MODE] = "1"
     try:
         yield
     finally:
         del os.environ[MODE]
-        if before is not None:
-            os.environ[MODE] = before
+        if earlier_mode is not None:
+            os.environ[MODE] = earlier_mode
 
 
 def ship_package(session: SparkSession) -> None:
@@ -74,13 +74,14 @@ def _session(url: str) -> SparkSession:
         raise SparkUnavailableError(
             f"{url} needs {package}, which is not here or too old: pip install 'exchange-simulation[connect]'"
         ) from missing
-    _see_that_it_answers(url)
+    _check_that_server_answers(url)
     session: Any = ConnectSession.builder.remote(url).create()
     session.client.set_retry_policies([DefaultPolicy(max_retries=MOST_RETRIES)])
     return cast(SparkSession, session)
 
 
-def _see_that_it_answers(url: str) -> None:
+def _check_that_server_answers(url: str) -> None:
+    """SparkUnavailableError if the address is none of Spark Connect's, or if no server listens there."""
     from pyspark.sql.connect.client.core import DefaultChannelBuilder
 
     try:
@@ -96,7 +97,8 @@ def _see_that_it_answers(url: str) -> None:
         ) from error
 
 
-def _set(session: SparkSession, url: str, settings: Mapping[str, str]) -> None:
+def _apply_settings(session: SparkSession, url: str, settings: Mapping[str, str]) -> None:
+    """SparkUnavailableError if the server refuses a setting, or is no server of Spark Connect."""
     try:
         for name, value in settings.items():
             session.conf.set(name, value)

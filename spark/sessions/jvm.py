@@ -34,6 +34,8 @@ from spark.errors import SparkUnavailableError
 EXIT_PATIENCE_S = 300  # the JVM may be writing the class archive
 LOG_NAME = "jvm.log"
 SESSION_PREFIX = "exchange-spark-"
+MENTION_OF_ERROR = re.compile("error|exception|unrecognized|not found", re.IGNORECASE)
+NAME_OF_EXCEPTION = re.compile(r'^(Exception in thread "[^"]*" )?([\w.$]+(Exception|Error): )?')
 CHATTY_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 """They print a failure's Java stack trace on stderr, although it is raised as well."""
 
@@ -52,13 +54,13 @@ def session_folder() -> Iterator[Path]:
 def running_jvm(conf: SparkConf, folder: Path) -> Iterator[JavaGateway]:
     """Run a JVM for one session. It prints into `folder`, and removes the folder when it exits."""
     gateway = _start(conf, folder)
-    orderly = False
+    has_succeeded = False
     try:
         remove_at_exit(gateway, folder)
         yield gateway
-        orderly = True
+        has_succeeded = True
     finally:
-        _end(gateway, orderly)
+        _end(gateway, EXIT_PATIENCE_S if has_succeeded else 0)
 
 
 def _start(conf: SparkConf, folder: Path) -> JavaGateway:
@@ -86,10 +88,16 @@ def _kill_half_started(folder: Path) -> None:
 
 
 def _reason(log: Path) -> str:
-    """Return the first line that mentions an error; the start script adds complaints of its own below it."""
+    """Return the first line that mentions an error, without the exception's name; else the first line.
+
+    Lines below are complaints of the start script. Empty if the log is.
+    """
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    errors = [line for line in lines if re.search("error|exception|unrecognized|not found", line, re.IGNORECASE)]
-    return re.sub(r'^(Exception in thread "[^"]*" )?([\w.$]+(Exception|Error): )?', "", (errors or lines or [""])[0])
+    if not lines:
+        return ""
+    errors = [line for line in lines if MENTION_OF_ERROR.search(line)]
+    first_line = errors[0] if errors else lines[0]
+    return NAME_OF_EXCEPTION.sub("", first_line)
 
 
 def remove_at_exit(gateway: JavaGateway, folder: Path) -> None:
@@ -98,22 +106,22 @@ def remove_at_exit(gateway: JavaGateway, folder: Path) -> None:
     gateway.jvm.org.apache.spark.util.ShutdownHookManager.registerShutdownDeleteDir(file)
 
 
-def _end(gateway: JavaGateway, orderly: bool) -> None:
-    """Close the JVM's standard input, which makes it exit; kill it if the session failed or the JVM hangs."""
+def _end(gateway: JavaGateway, patience_s: float) -> None:
+    """Close the JVM's standard input, which makes the JVM exit; kill the JVM if it has not exited by then."""
     process: subprocess.Popen[bytes] = gateway.proc
     gateway.shutdown()
     assert process.stdin is not None  # pyspark always asks for the pipe
     process.stdin.close()
     try:
-        process.wait(EXIT_PATIENCE_S if orderly else 0)
+        process.wait(patience_s)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
 
 
 @contextmanager
-def own_process_state(environment: Mapping[str, str]) -> Iterator[None]:
-    """Set `environment` for the session, and restore whatever pyspark changes in this process afterwards."""
+def restored_process_state(environment: Mapping[str, str]) -> Iterator[None]:
+    """Set `environment` for the session; afterwards restore everything that pyspark has changed in this process."""
     variables = dict(os.environ)
     path = list(sys.path)
     handler = signal.getsignal(signal.SIGINT)
@@ -121,14 +129,15 @@ def own_process_state(environment: Mapping[str, str]) -> Iterator[None]:
     jvm = SparkContext._jvm
     SparkContext._gateway = SparkContext._jvm = None
     # Another Spark's settings (SPARK_HOME, SPARK_CONF_DIR, SPARK_REMOTE, PYSPARK_SUBMIT_ARGS) are not for us.
-    for name in [name for name in variables if name.startswith(("SPARK_", "PYSPARK_"))]:
-        del os.environ[name]
+    for name in variables:
+        if name.startswith(("SPARK_", "PYSPARK_")):
+            del os.environ[name]
     os.environ.update(environment)
     try:
         with quiet_loggers():
             yield
     finally:
-        # pyspark's class attributes keep a JVM that died too early to be stopped properly.
+        # If the JVM has died, pyspark still holds it in class attributes, and the next session would talk to it.
         SparkContext._gateway = gateway
         SparkContext._jvm = jvm
         SparkContext._active_spark_context = None
@@ -144,21 +153,21 @@ def own_process_state(environment: Mapping[str, str]) -> Iterator[None]:
 def quiet_loggers() -> Iterator[None]:
     """Keep the loggers of pyspark from the terminal: their messages are raised as well."""
     loggers = [PySparkLogger.getLogger(name) for name in CHATTY_LOGGERS]
-    former = [logger.disabled for logger in loggers]
+    states = [logger.disabled for logger in loggers]
     for logger in loggers:
         logger.disabled = True
     root = logging.getLogger()
-    is_outermost = _is_no_broken_command not in root.filters
-    root.addFilter(_is_no_broken_command)
+    is_outermost = _keep_unless_interrupted_command not in root.filters  # sessions nest; the outermost removes it
+    root.addFilter(_keep_unless_interrupted_command)
     try:
         yield
     finally:
         if is_outermost:
-            root.removeFilter(_is_no_broken_command)
-        for logger, was_disabled in zip(loggers, former, strict=True):
+            root.removeFilter(_keep_unless_interrupted_command)
+        for logger, was_disabled in zip(loggers, states, strict=True):
             logger.disabled = was_disabled
 
 
-def _is_no_broken_command(record: logging.LogRecord) -> bool:
-    """Drop py4j's report, with a stack trace on the root logger, of a Ctrl-C that came while it waited for Java."""
+def _keep_unless_interrupted_command(record: logging.LogRecord) -> bool:
+    """Return False for py4j's report of a Ctrl-C during a call of Java, which has a stack trace."""
     return not str(record.msg).endswith("while sending command.")

@@ -30,35 +30,43 @@ PACKAGES = (
     "stats_reporter",
     "transports",
 )
-NAME = "exchange_packages.zip"
+ZIP_NAME = "exchange_packages.zip"
 FOLDER = "package-"
 UNUSED_AFTER_S = 7 * 24 * 3600
 FIRST_DATE = (1980, 1, 1, 0, 0, 0)
+"""The earliest date that a zip can hold: the date of every entry, so that equal sources give equal bytes."""
 
 
 def package_zip(folder: Path) -> Path:
     """Zip all our modules and their data files into `folder`; the same sources give the same bytes."""
     root = Path(__file__).parents[2]
-    target = folder / NAME
+    target = folder / ZIP_NAME
+    paths: list[Path] = []
+    for package in PACKAGES:
+        paths += (root / package).rglob("*")
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as file:
-        for path in sorted(path for package in PACKAGES for path in (root / package).rglob("*")):
+        for path in sorted(paths):
             if path.is_file() and "__pycache__" not in path.parts:
-                file.writestr(zipfile.ZipInfo(str(path.relative_to(root)), FIRST_DATE), path.read_bytes())
+                entry = zipfile.ZipInfo(str(path.relative_to(root)), FIRST_DATE)
+                file.writestr(entry, path.read_bytes())
     return target
 
 
 def use_unpacked() -> None:
     """In an executor: unpack the shipped zip, if there is one, and import from the folder from now on."""
-    shipped = next((path for path in sys.path if path.endswith(f"/{NAME}")), None)
-    if shipped is None:
+    zip_paths = [path for path in sys.path if path.endswith(f"/{ZIP_NAME}")]
+    if not zip_paths:
         return
-    folder = str(unpacked(Path(shipped)) or shipped)
-    if folder not in sys.path or sys.path.index(folder) > sys.path.index(shipped):
-        sys.path.insert(0, folder)
+    zip_path = zip_paths[0]
+    folder = unpacked_folder(Path(zip_path))
+    if folder is None:
+        return  # the packages are imported from the zip
+    if str(folder) not in sys.path or sys.path.index(str(folder)) > sys.path.index(zip_path):
+        sys.path.insert(0, str(folder))
 
 
-def unpacked(shipped: Path) -> Path | None:
-    """Return the folder with the zip's content; None if this user has no private folder for it."""
+def unpacked_folder(shipped: Path) -> Path | None:
+    """Unpack the zip if it is new; return the folder with its content, None if this user has no private folder."""
     parent = next(private_folders(), None)
     if parent is None:
         return None
@@ -71,7 +79,7 @@ def unpacked(shipped: Path) -> Path | None:
 
 
 def _unpack(shipped: Path, target: Path) -> None:
-    """Unpack by rename, since another executor may be unpacking the same zip."""
+    """Unpack into `target`, which appears whole, by rename: another executor may be unpacking the same zip."""
     fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
         with zipfile.ZipFile(shipped) as file:

@@ -51,7 +51,10 @@ def _in_arrow(work: Work) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Re
 
 @contextmanager
 def job_errors(failed: str = "Spark could not do the work") -> Iterator[None]:
-    """Raise a SparkJobError, in one line, if a partition failed; it begins with `failed` if Spark itself failed."""
+    """Raise a SparkJobError, in one line, if a partition failed.
+
+    The error has the cause of a failure in our Python, or `failed` with the cause of a failure in Spark.
+    """
     try:
         yield
     except (PySparkException, Py4JError) as failure:
@@ -74,7 +77,7 @@ def _cause(failure: Exception, failed: str) -> str:
 
 
 def finished_partitions(spark: SparkSession) -> int:
-    """Return how many partitions are done, of the stages under way."""
+    """Return how many partitions of the stages under way are done."""
     tracker = spark.sparkContext.statusTracker()
     stages = map(tracker.getStageInfo, tracker.getActiveStageIds())
     return sum(stage.numCompletedTasks for stage in stages if stage)

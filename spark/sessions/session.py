@@ -35,7 +35,7 @@ from spark.sessions.cluster import (
     submit,
 )
 from spark.sessions.java import Java, find_java, launcher_home
-from spark.sessions.jvm import SESSION_PREFIX, own_process_state, remove_at_exit, running_jvm, session_folder
+from spark.sessions.jvm import SESSION_PREFIX, remove_at_exit, restored_process_state, running_jvm, session_folder
 from spark.sessions.package import private_folders
 from spark.sessions.settings import defaults_folder, is_this_machine, settings_for, with_given
 
@@ -79,16 +79,21 @@ def open_session(
     archive = session_archive(java)
     address = driver_address(master)
     tuning = [*SHORT_LIVED, *_archive_options(archive, write_archive)]
-    with session_folder() as folder, own_process_state(spark_environment(java, home_of(master, folder), address)):
-        of_master = {"spark.master": master, **address_settings(address), **shipped_settings(master, folder)}
+    with session_folder() as folder, restored_process_state(spark_environment(java, home_of(master, folder), address)):
+        our_settings = settings_for(master)
+        our_settings["spark.master"] = master
+        our_settings |= address_settings(address)
+        our_settings |= shipped_settings(master, folder)
         if is_this_machine(master):
-            of_master["spark.executor.extraJavaOptions"] = shlex.join(SHORT_LIVED)
-        of_master |= {**_folder_settings(folder, _java_options(folder, tuning)), **socket_settings(master, folder)}
-        asked = with_given({**settings_for(master), **of_master}, settings or {})
+            our_settings["spark.executor.extraJavaOptions"] = shlex.join(SHORT_LIVED)
+        our_settings |= _folder_settings(folder, _java_options(folder, tuning))
+        our_settings |= socket_settings(master, folder)
+        all_settings = with_given(our_settings, settings or {})
         # Defaults would come from another session's system properties.
-        conf = SparkConf(loadDefaults=False).setAppName("exchange").setAll(list(asked.items()))
+        conf = SparkConf(loadDefaults=False).setAppName("exchange").setAll(list(all_settings.items()))
         with running_jvm(conf, folder) as gateway:
-            conf.setAll(list(authentication(master).items()))  # the JVM's arguments, which ps shows, have no secret
+            # Set only now, so that the JVM's arguments, which ps shows, have no secret.
+            conf.setAll(list(authentication(master).items()))
             session = _session(conf, gateway)
             try:
                 yield session
@@ -105,9 +110,11 @@ def submit_job(master: str, options: Sequence[str], job: Sequence[str]) -> int:
     address = driver_address(master)
     with session_folder() as folder:
         home = home_of(master, folder)
-        settings = {**_folder_settings(folder, _java_options(folder, [])), **address_settings(address)}
-        confs = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
-        return submit(folder, home, spark_environment(java, home, address), ["--master", master, *confs, *options], job)
+        settings = _folder_settings(folder, _java_options(folder, [])) | address_settings(address)
+        our_options = ["--master", master]
+        for name, value in settings.items():
+            our_options += ["--conf", f"{name}={value}"]
+        return submit(folder, home, spark_environment(java, home, address), [*our_options, *options], job)
 
 
 def _session(conf: SparkConf, gateway: JavaGateway) -> SparkSession:
@@ -117,9 +124,11 @@ def _session(conf: SparkConf, gateway: JavaGateway) -> SparkSession:
         updates.handle_error = lambda *_: None  # it would print a stack trace if the JVM is killed, which we say
         return SparkSession(context)
     except (Py4JError, PySparkException) as failure:
+        to_check = "the master's address"
+        if conf.contains("spark.authenticate"):
+            to_check += f", and {SECRET}"
         raise SparkUnavailableError(
-            f"Spark did not start on {conf.get('spark.master')} ({root_cause(failure)}): check the master's address"
-            + (f", and {SECRET}" if conf.contains("spark.authenticate") else "")
+            f"Spark did not start on {conf.get('spark.master')} ({root_cause(failure)}): check {to_check}"
         ) from failure
 
 
@@ -152,12 +161,14 @@ def _folder_settings(folder: Path, java_options: list[str]) -> dict[str, str]:
 
 
 def socket_settings(master: str, folder: Path) -> dict[str, str]:
-    """Let Java and its Python talk over Unix sockets in the session's folder, unless its path is too long for them.
+    """Let Java and its Python talk over Unix sockets in the session's folder, if its path is short enough for them.
 
-    Over TCP every task waits 40 ms, by Nagle's algorithm and a delayed acknowledgement. Executors have other folders.
+    Over TCP every task waits 40 ms, by Nagle's algorithm and a delayed acknowledgement. Executors of a cluster cannot
+    use this session's folder.
     """
     fits = len(os.fsencode(folder)) <= LONGEST_FOLDER
-    return {UNIX_SOCKETS: str(fits and is_local(master)).lower()}
+    uses_unix_sockets = fits and is_local(master)
+    return {UNIX_SOCKETS: "true" if uses_unix_sockets else "false"}
 
 
 def _java_options(folder: Path, tuning: list[str]) -> list[str]:
@@ -175,23 +186,28 @@ def _java_options(folder: Path, tuning: list[str]) -> list[str]:
 
 def spark_environment(java: Java, spark_home: Path, address: str | None = LOOPBACK) -> dict[str, str]:
     """Return the environment of Spark's scripts and JVMs, which listen on `address`; None lets Spark choose it."""
-    on_posix = os.name == "posix"  # elsewhere an installed Java is started as it is
-    home = launcher_home(java.executable, private_folders()) if on_posix else java.home
-    return {
-        "JAVA_HOME": str(home),
+    can_run_launcher = os.name == "posix"  # it is a shell script
+    java_home = launcher_home(java.executable, private_folders()) if can_run_launcher else java.home
+    environment = {
+        "JAVA_HOME": str(java_home),
         "SPARK_HOME": str(spark_home),
-        **({"SPARK_CONF_DIR": str(folder)} if (folder := defaults_folder()) else {}),
-        **({} if address is None else {"SPARK_LOCAL_IP": address}),
         "SPARK_LAUNCHER_OPTS": " ".join([*SHORT_LIVED, "-XX:-UsePerfData", "-Xlog:disable"]),
         "PYSPARK_PYTHON": sys.executable,
     }
+    configuration = defaults_folder()
+    if configuration is not None:
+        environment["SPARK_CONF_DIR"] = str(configuration)
+    if address is not None:
+        environment["SPARK_LOCAL_IP"] = address
+    return environment
 
 
 def session_archive(java: Java) -> ClassArchive | None:
     """Return the archive that sessions of this Java use once it is written; None if they cannot have one."""
-    if os.name != "posix":
-        return None
-    return next((class_archive(java, folder) for folder in private_folders()), None)
+    if os.name == "posix":
+        for folder in private_folders():
+            return class_archive(java, folder)
+    return None
 
 
 def _archive_options(archive: ClassArchive | None, write: bool) -> list[str]:

@@ -28,7 +28,7 @@ SETTINGS = {
     ),
 }
 """The settings of every session."""
-OF_THIS_MACHINE = {
+SETTINGS_OF_THIS_MACHINE = {
     # A run has few records: more partitions, or plans revised half-way, only add jobs.
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
@@ -40,6 +40,8 @@ OF_THIS_MACHINE = {
 """The settings of sessions on `local*`: a cluster has its own, or Spark's."""
 DRIVER_OPTIONS = "spark.driver.extraJavaOptions"
 DEFAULTS = "spark-defaults.conf"
+NAME_AND_VALUE = re.compile(r"\s*([^\s#!=:]+)\s*[\s=:]\s*\S")
+"""A line of DEFAULTS that sets something; its first group is the name."""
 
 
 def is_this_machine(master: str) -> bool:
@@ -49,32 +51,41 @@ def is_this_machine(master: str) -> bool:
 
 def settings_for(master: str) -> dict[str, str]:
     """Return our settings, without those that the user's spark-defaults.conf has."""
-    ours = {**SETTINGS, **(OF_THIS_MACHINE if is_this_machine(master) else {})}
-    theirs = names_in(defaults_folder())
-    return {name: value for name, value in ours.items() if name not in theirs}
+    our_settings = dict(SETTINGS)
+    if is_this_machine(master):
+        our_settings |= SETTINGS_OF_THIS_MACHINE
+    names_of_user = names_in(defaults_folder())
+    return {name: value for name, value in our_settings.items() if name not in names_of_user}
 
 
 def with_given(settings: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings with those that the user gave over them; the driver's Java gets its options from both."""
-    together = {**settings, **given}
-    options = [source[DRIVER_OPTIONS] for source in (settings, given) if DRIVER_OPTIONS in source]
-    if options:
-        together[DRIVER_OPTIONS] = " ".join(options)
-    return together
+    """Return the settings, in which a given one replaces ours; the driver's Java gets the options of both."""
+    merged = {**settings, **given}
+    if DRIVER_OPTIONS in settings and DRIVER_OPTIONS in given:
+        merged[DRIVER_OPTIONS] = f"{settings[DRIVER_OPTIONS]} {given[DRIVER_OPTIONS]}"
+    return merged
 
 
 def defaults_folder() -> Path | None:
     """Return the folder of the user's own configuration, as Spark finds it; we give Spark another SPARK_HOME."""
+    folder = os.environ.get("SPARK_CONF_DIR")
+    if folder:
+        return Path(folder)
     home = os.environ.get("SPARK_HOME")
-    folder = os.environ.get("SPARK_CONF_DIR") or (home and f"{home}/conf")
-    return Path(folder) if folder else None
+    return Path(home) / "conf" if home else None
 
 
 def names_in(folder: Path | None) -> set[str]:
-    """Return the names that its spark-defaults.conf sets; none if there is no such file."""
+    """Return the names that the folder's spark-defaults.conf sets; none if there is no such file."""
+    if folder is None:
+        return set()
     try:
-        lines = (folder / DEFAULTS).read_text(errors="replace").splitlines() if folder else []
+        lines = (folder / DEFAULTS).read_text(errors="replace").splitlines()
     except OSError:
         return set()
-    settings = (re.match(r"\s*([^\s#!=:]+)\s*[\s=:]\s*\S", line) for line in lines)
-    return {setting[1] for setting in settings if setting}
+    names = set()
+    for line in lines:
+        setting = NAME_AND_VALUE.match(line)
+        if setting is not None:
+            names.add(setting[1])
+    return names

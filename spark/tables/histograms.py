@@ -20,7 +20,7 @@ from exchange.percentiles import PERCENTS
 
 FIGURES = ("count", "mean_us", "min_us", *(f"{name}_us" for name in PERCENTS), "max_us")
 EXACT = {"count": "sum", "sum_ns": "sum", "min_ns": "min", "max_ns": "max"}
-"""Columns that stay exact, and how Arrow merges them."""
+"""Columns that stay exact, and the function by which Arrow merges them."""
 OF_SECOND = ("second", "clock")
 """The names of a histogram of one second's completion times."""
 NS_PER_US = 1e3
@@ -35,9 +35,9 @@ def merged_histograms(histograms: pa.Table, names: Sequence[str]) -> pa.Table:
     keys, counts = _sums(np.repeat(group, lengths) * BUCKETS + bucket, counts)
     offsets = np.searchsorted(keys, np.arange(len(first) + 1) * BUCKETS).astype(np.int32)
     exact = histograms.select(list(EXACT)).append_column("group", pa.array(group))
-    together = exact.group_by("group", use_threads=False).aggregate(list(EXACT.items())).sort_by("group")
+    merged = exact.group_by("group", use_threads=False).aggregate(list(EXACT.items())).sort_by("group")
     columns = {name: histograms[name].take(pa.array(first)) for name in names}
-    columns |= {name: together[f"{name}_{how}"] for name, how in EXACT.items()}
+    columns |= {name: merged[f"{name}_{aggregate}"] for name, aggregate in EXACT.items()}
     columns["bucket"] = pa.ListArray.from_arrays(offsets, pa.array((keys % BUCKETS).astype(np.int32)))
     columns["bucket_count"] = pa.ListArray.from_arrays(offsets, pa.array(counts))
     return pa.table(columns)
@@ -48,24 +48,34 @@ def figures(histograms: pa.Table, names: Sequence[str]) -> pa.Table:
 
     Percentiles are numpy's inverted_cdf of bucket middles.
     """
-    count, sum_ns, min_ns, max_ns = (histograms[name].to_numpy() for name in EXACT)
+    count = histograms["count"].to_numpy()
+    sum_ns = histograms["sum_ns"].to_numpy()
+    min_ns = histograms["min_ns"].to_numpy()
+    max_ns = histograms["max_ns"].to_numpy()
     bucket, counts, lengths = _buckets(histograms)
-    passed = np.cumsum(counts)
-    before = np.concatenate([[0], passed])[np.cumsum(lengths) - lengths]
+    # The histograms stand one after another: `cumulated` counts through all, from the first bucket of the first row.
+    cumulated = np.cumsum(counts)
+    first_buckets = np.cumsum(lengths) - lengths
+    count_of_earlier_rows = np.concatenate([[0], cumulated])[first_buckets]
     columns = {"count": count, "mean_us": sum_ns / count / NS_PER_US, "min_us": min_ns / NS_PER_US}
     for name, percent in PERCENTS.items():
-        middle_ns = bucket_middle_ns(bucket[np.searchsorted(passed, before + rank_of(percent, count))])
+        place = np.searchsorted(cumulated, count_of_earlier_rows + rank_of(percent, count))
+        middle_ns = bucket_middle_ns(bucket[place])
         columns[f"{name}_us"] = np.clip(middle_ns, min_ns, max_ns) / NS_PER_US
     columns["max_us"] = max_ns / NS_PER_US
     return pa.table({name: histograms[name] for name in names} | columns)
 
 
 def figures_by_second(tables: Iterable[pa.Table]) -> dict[int, dict[str, Any]]:
-    """Return the FIGURES of tables with the names OF_SECOND by second; theirs begin with the clock, as due_p50_us."""
+    """Return the FIGURES of each second, from tables with the names OF_SECOND.
+
+    Their names begin with the clock, such as due_p50_us.
+    """
     by_second: defaultdict[int, dict[str, Any]] = defaultdict(dict)
     for table in tables:
         for row in table.to_pylist():
-            by_second[row["second"]] |= {f"{row['clock']}_{name}": row[name] for name in FIGURES}
+            for figure in FIGURES:
+                by_second[row["second"]][f"{row['clock']}_{figure}"] = row[figure]
     return by_second
 
 
@@ -81,7 +91,8 @@ def _groups(rows: pa.Table, names: Sequence[str]) -> tuple[Integers, Integers]:
 
 def _buckets(histograms: pa.Table) -> tuple[Integers, Integers, Integers]:
     """Return the buckets and counts of all rows one after another, and the number of buckets in each row."""
-    bucket, counts = (histograms[name].combine_chunks() for name in ("bucket", "bucket_count"))
+    bucket = histograms["bucket"].combine_chunks()
+    counts = histograms["bucket_count"].combine_chunks()
     lengths = pc.list_value_length(bucket).to_numpy().astype(np.int64)
     return bucket.flatten().to_numpy().astype(np.int64), counts.flatten().to_numpy(), lengths
 

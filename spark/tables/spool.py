@@ -38,9 +38,9 @@ def ingest(spark: SparkSession, spool: Path, tables: Path) -> None:
 
 
 def is_copy(*keys: str, order: str) -> Column:
-    """True if an earlier line, in this order, is the same and has the same `keys`."""
-    same = Window.partitionBy(*keys, fn.xxhash64("value")).orderBy(order)
-    return fn.row_number().over(same) > 1
+    """Return a column that is true if the same line, with the same `keys`, stands earlier in this order."""
+    equal_lines = Window.partitionBy(*keys, fn.xxhash64("value")).orderBy(order)
+    return fn.row_number().over(equal_lines) > 1
 
 
 def read_records(lines: DataFrame) -> DataFrame:
@@ -50,12 +50,16 @@ def read_records(lines: DataFrame) -> DataFrame:
     column `is_copy` is true has one.
     """
     others = [name for name in lines.columns if name != "value"]
-    envelope = lines.select("value", *others, _parsed("value", ENVELOPE).alias("of"))
-    names = [fn.col(f"of.{field.name}").alias(RUN_ID if field.name == "run" else field.name) for field in ENVELOPE]
+    parsed = lines.select("value", *others, _parsed("value", ENVELOPE).alias("envelope"))
+    envelope_columns = []
+    for field in ENVELOPE:
+        name = RUN_ID if field.name == "run" else field.name
+        envelope_columns.append(fn.col(f"envelope.{field.name}").alias(name))
     payloads = [fn.when(fn.col("kind") == kind, _parsed_payload(kind)).alias(kind) for kind in KINDS]
-    copied = fn.col("is_copy") if "is_copy" in others else fn.lit(False)
-    judged = envelope.select("value", *others, *names).select("*", *payloads).withColumn("problem", _problem(copied))
-    # A good line is in the columns already.
+    is_copied = fn.col("is_copy") if "is_copy" in others else fn.lit(False)
+    records = parsed.select("value", *others, *envelope_columns).select("*", *payloads)
+    judged = records.withColumn("problem", _problem(is_copied))
+    # A good line needs no example: its content is in the columns.
     example = fn.when(fn.col("problem").isNotNull(), fn.substring("value", 1, EXAMPLE_CHARACTERS))
     return judged.select(*others, *TABLE_ORIGIN, "kind", *KINDS, "problem", example.alias("example"))
 
@@ -82,8 +86,8 @@ def _lacks_any(prefix: str, schema: StructType) -> Column:
     return reduce(or_, (fn.col(prefix + field.name).isNull() for field in schema if not field.nullable))
 
 
-def _problem(copied: Column) -> Column:
-    """Return the first thing that is wrong with a line; null if nothing is."""
+def _problem(is_copied: Column) -> Column:
+    """Return the first problem of a line, in the order of the tests below; null if it has none."""
     # from_json stops at the closing brace and would silently drop whatever follows it.
     one_object = fn.col("value").rlike(r"(?s)^\s*\{.*\}\s*$") & ~fn.col("value").contains("}{")
     return (
@@ -92,7 +96,7 @@ def _problem(copied: Column) -> Column:
         .when(fn.col(RUN_ID).isNull() | _lacks_any("", ENVELOPE), NO_RECORD)
         .when(~fn.col("kind").isin(*KINDS), UNKNOWN_KIND)
         .when(reduce(or_, map(_wrong_payload, KINDS)) | _buckets_disagree(), WRONG_PAYLOAD)
-        .when(copied, COPY)
+        .when(is_copied, COPY)
     )
 
 

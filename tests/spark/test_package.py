@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from spark.sessions.package import NAME, PACKAGES, package_zip, unpacked
+from spark.sessions.package import PACKAGES, ZIP_NAME, package_zip, unpacked_folder
 
 IMPORTED = """
 import sys
@@ -56,16 +56,16 @@ def test_an_executor_imports_from_a_folder_named_after_its_content(tmp_path: Pat
 def test_packages_that_nobody_has_used_for_a_week_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     former, recent, shipped = (_zipped(tmp_path / name, name) for name in ("former", "recent", "now"))
-    first, second = unpacked(former), unpacked(recent)
+    first, second = unpacked_folder(former), unpacked_folder(recent)
     assert first
     assert second
     os.utime(first, (0, 0))
-    third = unpacked(shipped)
+    third = unpacked_folder(shipped)
     assert (first.exists(), second.exists(), third and third.exists()) == (False, True, True)
 
 
 def _zipped(folder: Path, content: str) -> Path:
     folder.mkdir()
-    with zipfile.ZipFile(folder / NAME, "w") as file:
+    with zipfile.ZipFile(folder / ZIP_NAME, "w") as file:
         file.writestr("module.py", content)
-    return folder / NAME
+    return folder / ZIP_NAME

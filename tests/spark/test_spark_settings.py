@@ -17,7 +17,14 @@ from exchange_simulation.experiments.pipeline import jobs, live
 from exchange_simulation.experiments.simulate import on_spark
 from spark.errors import SparkUnavailableError
 from spark.jobs import write_smallest_run
-from spark.sessions.settings import DRIVER_OPTIONS, OF_THIS_MACHINE, SETTINGS, names_in, settings_for, with_given
+from spark.sessions.settings import (
+    DRIVER_OPTIONS,
+    SETTINGS,
+    SETTINGS_OF_THIS_MACHINE,
+    names_in,
+    settings_for,
+    with_given,
+)
 from tests.machine import PATIENCE_S
 
 PARTITIONS = "spark.sql.shuffle.partitions"
@@ -49,7 +56,7 @@ def no_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_what_suits_one_machine_is_for_one_machine_alone(master: str, is_here: bool) -> None:
-    assert settings_for(master) == {**SETTINGS, **(OF_THIS_MACHINE if is_here else {})}
+    assert settings_for(master) == {**SETTINGS, **(SETTINGS_OF_THIS_MACHINE if is_here else {})}
 
 
 @pytest.mark.usefixtures("no_defaults")
@@ -62,7 +69,7 @@ def test_a_setting_of_the_user_s_own_file_is_not_ours(
     monkeypatch.setenv(variable, str(tmp_path))
     assert names_in(tmp_path / below) == {PARTITIONS, "spark.ui.enabled", "spark.app.name"}
     ours = settings_for("local[2]")
-    assert {**SETTINGS, **OF_THIS_MACHINE}.keys() - ours.keys() == {PARTITIONS, "spark.ui.enabled"}
+    assert {**SETTINGS, **SETTINGS_OF_THIS_MACHINE}.keys() - ours.keys() == {PARTITIONS, "spark.ui.enabled"}
 
 
 @given(content=st.binary(max_size=200))

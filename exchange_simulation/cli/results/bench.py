@@ -7,6 +7,7 @@ from pathlib import Path
 
 from exchange.json_records import Record
 from exchange.record_kinds import BenchRecord
+from exchange.unique import unique
 from exchange_simulation.cli.results.difference import print_rows
 from exchange_simulation.cli.results.kind import FolderKind, ListedFolder
 from exchange_simulation.cli.results.rerun import warn_of_differences
@@ -27,13 +28,16 @@ class BenchKind(FolderKind):
 
     def row_of(self, folder: Path, record: Record) -> ListedFolder:
         parts = record.get("parts", [record])
-        runs = sum(len(cell["repeats"]) for part in parts for cell in part["rows"])
-        schemes = (scheme_of(transport) for part in parts for transport in part["settings"]["transport"])
+        runs = 0
+        schemes: list[str] = []
+        for part in parts:
+            runs += sum(len(cell["repeats"]) for cell in part["rows"])
+            schemes += [scheme_of(transport) for transport in part["settings"]["transport"]]
         return self.row_with(
             folder,
             record,
             what=f"bench {record['benchmark']}",
-            transports=tuple(dict.fromkeys(schemes)),
+            transports=tuple(unique(schemes)),
             runs=runs,
             planned_runs=runs,
             repeats=max(part["settings"]["repeats"] for part in parts),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from exchange.json_records import Record
 from exchange.record_kinds import FaultsRecord
+from exchange.unique import unique
 from exchange_simulation.cli.results.difference import print_rows
 from exchange_simulation.cli.results.kind import FolderKind, ListedFolder
 from exchange_simulation.cli.results.rerun import warn_of_differences
@@ -25,7 +26,7 @@ class FaultsKind(FolderKind):
         return self.row_with(
             folder,
             record,
-            transports=tuple(dict.fromkeys(cell["transport"] for cell in record["cells"])),
+            transports=tuple(unique(cell["transport"] for cell in record["cells"])),
             orders_per_s=(record["settings"]["rate_per_s"],),
             runs=len(record["cells"]),
             planned_runs=record["planned_cells"],
@@ -35,8 +36,11 @@ class FaultsKind(FolderKind):
         """Orders lost in the cells that both have."""
         first_lost = _orders_lost(first)
         second_lost = _orders_lost(second)
-        both = [name for name in first_lost if name in second_lost]
-        return {"figures": [{"field": name, "first": first_lost[name], "second": second_lost[name]} for name in both]}
+        figures = []
+        for cell, lost in first_lost.items():
+            if cell in second_lost:
+                figures.append({"field": cell, "first": lost, "second": second_lost[cell]})
+        return {"figures": figures}
 
     def show_findings(self, difference: Record) -> None:
         print_rows("orders lost", difference["figures"], lambda _, lost: f"{lost:,}")

@@ -99,8 +99,10 @@ class RunKind(FolderKind):
         if difference["counts"]:
             print_rows("counts that differ", difference["counts"], lambda _, value: f"{value:,}")
         print_lines(_streams(difference))
-        shown = (figure for figure in difference["figures"] if _has_enough_orders(difference, figure))
-        figures = [{**figure, "field": _title(figure)} for figure in shown]
+        figures = []
+        for figure in difference["figures"]:
+            if _has_enough_orders(difference, figure):
+                figures.append({**figure, "field": _title(figure)})
         print_rows("figures", figures, lambda _, value: number_text(value), with_ratio=True)
 
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool | None, as_json: bool) -> int:
@@ -121,7 +123,7 @@ def _offered_orders_per_s(settings: Record) -> float | None:
     return float(orders_per_s * settings.get("pairs", 1))
 
 
-ELSEWHERE = {"transport", "orders_per_s", "orders", "seed", "url", "network"}
+SHOWN_ELSEWHERE = {"transport", "orders_per_s", "orders", "seed", "url", "network"}
 """Settings that are already shown by the headline, the counts, or a line of their own."""
 
 
@@ -139,7 +141,7 @@ def _lines(record: Record) -> Iterator[tuple[str, str]]:
         yield "started", record["started_at"]
     settings = record.get("settings") or {}
     if "transport" in settings:
-        yield "settings", _unlike_default(settings)
+        yield "settings", _settings_unlike_default(settings)
     else:
         yield "settings", "not known"
     if record.get("host"):
@@ -154,12 +156,13 @@ def _lines(record: Record) -> Iterator[tuple[str, str]]:
         yield "noise", noise
 
 
-def _unlike_default(settings: Mapping[str, Any]) -> str:
-    default = RunSettings().as_dict()
+def _settings_unlike_default(settings: Mapping[str, Any]) -> str:
+    """Return the settings that differ from their defaults, in words."""
+    defaults = RunSettings().as_dict()
     unlike = {}
     for name, value in settings.items():
-        is_default = name in default and value == default[name]
-        if name not in ELSEWHERE and not is_default:
+        is_default = name in defaults and value == defaults[name]
+        if name not in SHOWN_ELSEWHERE and not is_default:
             unlike[name] = value
     return _words(unlike) if unlike else "the defaults"
 
@@ -195,8 +198,11 @@ def _network(record: Record) -> str:
 
 def _is_same_stream(first: Record, second: Record, name: str) -> bool | None:
     """True if the checksums agree; None if either is unknown."""
-    sums = [section(record, "checksums").get(name) for record in (first, second)]
-    return None if None in sums else sums[0] == sums[1]
+    first_sum = section(first, "checksums").get(name)
+    second_sum = section(second, "checksums").get(name)
+    if first_sum is None or second_sum is None:
+        return None
+    return bool(first_sum == second_sum)
 
 
 def _figures(first: Record, second: Record) -> Iterator[Record]:
@@ -224,8 +230,8 @@ def _streams(difference: Record) -> str:
 
 
 def _has_enough_orders(difference: Record, figure: Record) -> bool:
-    """False for a percentile that either run has too few orders for; its maximum is in a row of its own."""
-    percentile = figure["metric"].removesuffix("_us").rpartition("_")[2]
+    """Return whether both runs have enough orders for the figure; True if it is no percentile."""
+    _, _, percentile = figure["metric"].removesuffix("_us").rpartition("_")
     return all(has_enough_orders(percentile, difference[side]["orders_measured"]) for side in ("first", "second"))
 
 

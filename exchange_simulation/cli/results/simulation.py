@@ -53,9 +53,9 @@ class SimulationKind(FolderKind):
         }
 
     def show_findings(self, difference: Record) -> None:
-        same = [name for name, is_same in difference["same_streams"].items() if is_same]
-        if same:
-            print_lines(f"the same checksums of {' and of '.join(same)}")
+        same_streams = [name for name, is_same in difference["same_streams"].items() if is_same]
+        if same_streams:
+            print_lines(f"the same checksums of {' and of '.join(same_streams)}")
         else:
             print_lines("neither orders nor answers are the same")
         if difference["found"]:

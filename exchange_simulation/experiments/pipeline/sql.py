@@ -19,7 +19,7 @@ from exchange_simulation.launching.errors import UserError, users_mistake
 from exchange_simulation.launching.files import local_path, whole_file
 from exchange_simulation.reports.formats.numbers import ABSENT
 from exchange_simulation.reports.tables import TableColumn, plain_table, terminal
-from spark.dataset.bars import STRETCHES, create_partial_bars
+from spark.dataset.bars import STRETCH_RULES, create_partial_bars
 from spark.dataset.folder import ServedFolder, dataset_folder
 from spark.dataset.row_stream import row_stream
 from spark.dataset.views import create_views, query
@@ -93,7 +93,7 @@ def sql(
     with session_for(tables, master, settings) as spark:
         folder = ServedFolder(spark, tables) if is_served else dataset_folder(spark, tables)
         views = create_views(spark, folder)
-        if bars_ns is not None and not STRETCHES.keys().isdisjoint(views):
+        if bars_ns is not None and not STRETCH_RULES.keys().isdisjoint(views):
             create_partial_bars(spark, folder, views, bars_ns)
         with users_mistake(BadQueryError):
             output(query(spark, statement), master)

@@ -16,7 +16,7 @@ from exchange_simulation.experiments.pipeline.run_sources import find_runs
 from spark.dataset.folder import DatasetFolder, HadoopFolder, LocalFolder
 from spark.dataset.ingesting import ingest_runs
 from spark.dataset.replacing import changing, staged
-from spark.dataset.runs import RUNS_A_FILE, IngestedRun, free_parts, read_runs
+from spark.dataset.runs import RUNS_A_FILE, IngestedRun, parts_of, read_runs
 from spark.dataset.summarizing import summarize_runs
 from spark.errors import DatasetUnreadableError, TablesBusyError
 from spark.jobs import write_summary
@@ -200,7 +200,7 @@ def test_a_run_keeps_its_file_and_a_new_run_goes_where_there_is_room() -> None:
         for number in range(RUNS_A_FILE + 1)
     ]
     new = [("a-trial", "0"), ("a-trial", "new"), ("alone", "new"), ("a-trial", str(RUNS_A_FILE))]
-    assert free_parts(there, new) == [0, 1, 0, 1]
+    assert parts_of(new, there) == [0, 1, 0, 1]
 
 
 def test_a_trial_s_warm_ups_are_not_among_its_repeats(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from exchange_simulation.experiments.pipeline.events import EventRows, RecordedR
 from exchange_simulation.experiments.pipeline.sql import SAMPLES
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.market import OrderBook, orders
-from spark.dataset.bars import BARS, PARTIAL, partial_bars
+from spark.dataset.bars import BARS, PARTIAL_BARS, EventsFile, partial_bars
 from spark.dataset.folder import DatasetFolder
 from spark.tables.schemas import KEYS
 from tests.exchange_simulation.experiments.simulate.sample_simulations import simulated
@@ -170,7 +170,7 @@ def test_bars_are_those_of_duckdb_and_hold_every_order(
     base = duckdb.connect()
     for table in ("orders", "trades", "quotes"):
         base.sql(f"create view {table} as select * from '{events}/tables/{table}/**/*.parquet'")
-        base.sql(f"create view partial_{table} as {PARTIAL[table].format(every_ns=EVERY_NS)}")
+        base.sql(f"create view partial_{table} as {PARTIAL_BARS[table].format(every_ns=EVERY_NS)}")
     there = base.sql(BARS).df().to_dict("records")
     for ours, theirs in zip(rows, there, strict=True):
         assert ours == {name: each if name in KEYS else pytest.approx(each) for name, each in theirs.items()}
@@ -250,7 +250,7 @@ def test_stretches_of_unsorted_rows_hold_each_row_once(tmp_path: Path) -> None:
         }
     ).astype({"time_ns": "Int64", "price": "int32"})
     rows.to_parquet(tmp_path / "part-0.parquet")
-    files = [(str(tmp_path / "part-0.parquet"), "trial")]
+    files = [EventsFile(str(tmp_path / "part-0.parquet"), "trial")]
     found = pa.Table.from_batches(partial_bars(files, "trades", 10, 0, [1])).to_pandas()
     assert found[["run", "instrument", "first", "open", "high", "close", "volume", "trades"]].values.tolist() == [
         ["a", 1, 5, 10, 30, 30, 3, 2],
@@ -271,7 +271,7 @@ def test_a_part_of_a_file_has_the_names_of_its_runs(tmp_path: Path) -> None:
         "price": pa.array([10, 20, 30, 40, 50, 60], pa.int32()), "volume": pa.array([1] * 6, pa.int32()),
     })  # fmt: skip
     pq.write_table(rows, tmp_path / "part-0.parquet", row_group_size=2)  # aa, ab, bb
-    files = [(str(tmp_path / "part-0.parquet"), "trial")]
+    files = [EventsFile(str(tmp_path / "part-0.parquet"), "trial")]
     found = pa.Table.from_batches(partial_bars(files, "trades", 10, 0, [1]))
     trades = found.group_by("run").aggregate([("trades", "sum"), ("low", "min"), ("high", "max")]).to_pylist()
     assert trades == [
