@@ -1,4 +1,4 @@
-"""All cells of a benchmark, measured in turns: what is compared is measured close in time, and noisy tries again."""
+"""All cells of a benchmark, measured in turns: cells that are compared are measured close in time."""
 
 from __future__ import annotations
 
@@ -22,18 +22,21 @@ from exchange_simulation.reports.formats.numbers import number_text
 from exchange_simulation.reports.formats.times import duration_in_words
 
 TOO_SHORT = "too short to be timed: give a "
-LONGER, MOST_TIMES_LONGER = 4, 4**4
-"""A measurement that was too short to be timed is made again with so many times the messages, up to so many times."""
+LONGER = 4
+"""A measurement that was too short to be timed is made again with so many times the messages, or so long a sample."""
+MOST_TIMES_LONGER = LONGER**4
+"""The default number of messages is multiplied by at most this."""
 LONGEST_SAMPLE_S = 10.0
-"""A sample of the user's is made no longer than this."""
+"""A sample is made no longer than this."""
 SEED = 1
 """The seed of the order in which cells are measured."""
-SAY_LEFT_FROM_S = 60.0
+SAY_TIME_LEFT_FROM_S = 60.0
+"""The time left is printed if it is at least this."""
 
 
 @dataclass(frozen=True)
 class CellStep:
-    """One repeat of the cell at a place of the plan."""
+    """One repeat of one cell; `place` is the cell's place in the plan."""
 
     repeat: int
     place: int
@@ -54,10 +57,11 @@ def steps_of(cells: Sequence[Cell], repeats: int) -> list[CellStep]:
 def measure_in_turns(
     benchmark: BenchmarkDefinition, repeats: int, setup: Setup, measurements: Measurements, on_each: Callable[[], None]
 ) -> str | None:
-    """Measure every cell once, then every cell again, since a machine's speed drifts; returns why it ended early.
+    """Measure every cell once, then every cell again, and so on, since a machine's speed drifts.
 
-    KeyboardInterrupt once a signal asked for an end.
-    Measurements beside which others used the machine are made again at the end of their repeat, as the rule says.
+    Noisy measurements are made again at the end of their repeat, as the rule of `measurements` says. `on_each` is
+    called after each measurement. Returns the reason why the measurements ended early, or None. KeyboardInterrupt once
+    a signal asked for an end.
     """
     steps = steps_of(measurements.cells, repeats)
     redos: Redos[CellStep] = Redos(measurements.rule, {})
@@ -70,7 +74,8 @@ def measure_in_turns(
         measurements.tries[step.place].append({"repeat": step.repeat, **record})
         redos.note(step, record, is_valid=record["status"] == COMPLETE)
         is_made_again = redos.wants(step)
-        planned += is_made_again
+        if is_made_again:
+            planned += 1
         on_each()
         left_s = (time.monotonic() - began_s) * (planned / done - 1)
         if record["status"] == PARTIAL:
@@ -82,9 +87,10 @@ def measure_in_turns(
 
 
 def _long_enough(benchmark: BenchmarkDefinition, cell: Cell, setup: Setup) -> tuple[Cell, Record]:
-    """Measure; if that was too short to be timed, measure again with more messages or a longer sample, if that may be.
+    """Measure a cell; while it is too short to be timed, measure it again with more messages or a longer sample.
 
-    Returns the cell that was measured at last, with which the next repeat begins. Too short to the end is invalid.
+    Returns (the cell that was measured last, its record). The next repeat begins with this cell. The record is invalid
+    if the cell is too short, and may not be made longer.
     """
     has_count = any(option.name == "count" for option in benchmark.options)
     while True:
@@ -98,7 +104,10 @@ def _long_enough(benchmark: BenchmarkDefinition, cell: Cell, setup: Setup) -> tu
 
 
 def _may_be_longer(cell: Cell, has_count: bool) -> bool:
-    """Whether the number of messages is not the user's, and not the largest; or whether a longer sample is allowed."""
+    """Whether the cell may have more messages, or a longer sample if the benchmark takes no `--count`.
+
+    The number of messages may grow unless the user chose it.
+    """
     if has_count:
         return not cell.settings.get("count") and cell.times_longer < MOST_TIMES_LONGER
     return "sample_s" in cell.settings and LONGER * cell.sample_s <= LONGEST_SAMPLE_S
@@ -107,16 +116,16 @@ def _may_be_longer(cell: Cell, has_count: bool) -> bool:
 def _report_progress(
     benchmark: BenchmarkDefinition, cell: Cell, repeat: int, record: Record, left_s: float, is_made_again: bool
 ) -> None:
-    """Say what came of a measurement, whether noise sets it aside, and how long the others take if that is long."""
+    """Print the outcome of a measurement, whether it is set aside for noise, and the time left if it is long."""
     outcome = _figures_in_words(benchmark, record["figures"]) or "; ".join(reasons_in_words(record["reasons"]))
     if is_made_again:
         outcome += f"; set aside: {noise_words(record)}"
-    if left_s >= SAY_LEFT_FROM_S:
+    if left_s >= SAY_TIME_LEFT_FROM_S:
         outcome += f"; about {duration_in_words(left_s)} left"
     say(f"{benchmark.name} {repeat}: {cell}: {outcome}")
 
 
 def _figures_in_words(benchmark: BenchmarkDefinition, figures: Figures) -> str:
-    """The main figures; the table has all."""
+    """The figures of the columns with an interval."""
     columns = [column for column in benchmark.columns if column.with_interval and column.name in figures]
     return ", ".join(f"{number_text(figures[column.name])} {column.title}" for column in columns)

@@ -13,27 +13,30 @@ import psutil
 from exchange_simulation.launching.interrupts import beside
 
 EVERY_S = 1.0
+"""Interval between two readings."""
 Reading = dict[str, float]
-"""Counters since the machine's start, and levels, with the time."""
+"""The time, counters since the machine's start, and levels, as used memory."""
 RATES = {
     "interrupts": "interrupts_per_s",
     "switches": "switches_per_s",
     "packets": "packets_per_s",
     "bytes": "bytes_per_s",
 }
+"""Names of figures, by the counter whose increase a second they are."""
 SHARES = {"user": "user_percent", "system": "system_percent"}
+"""Names of figures, by the counter of CPU seconds whose share of all processors they are."""
 
 
 def read(broker_rss_bytes: Callable[[], int]) -> Reading:
-    """The counters now; of all processors together, and of all network interfaces, loopback among them."""
+    """The counters now: of all processors together, and of all network interfaces with loopback."""
     cpu = psutil.cpu_times()
     stats = psutil.cpu_stats()
     network = psutil.net_io_counters()
-    of_interrupts = sum(getattr(cpu, name, 0.0) for name in ("irq", "softirq"))
+    interrupts_s = sum(getattr(cpu, name, 0.0) for name in ("irq", "softirq"))
     return {
         "s": time.monotonic(),
         "user": cpu.user + cpu.nice,
-        "system": cpu.system + of_interrupts,
+        "system": cpu.system + interrupts_s,
         "interrupts": stats.interrupts,
         "switches": stats.ctx_switches,
         "packets": network.packets_sent,
@@ -44,39 +47,44 @@ def read(broker_rss_bytes: Callable[[], int]) -> Reading:
 
 
 def between(earlier: Reading, later: Reading) -> Reading:
-    """Rates and shares of the time between two readings, and the later one's levels."""
+    """Rates and shares of the time between two readings, and the levels of the later reading."""
     span_s = later["s"] - earlier["s"]
     processors = psutil.cpu_count() or 1
-    return {
-        **{name: (later[counter] - earlier[counter]) / span_s for counter, name in RATES.items()},
-        **{name: 100 * (later[counter] - earlier[counter]) / span_s / processors for counter, name in SHARES.items()},
-        "used_mb": later["used_mb"],
-        "broker_mb": later["broker_mb"],
-    }
+    figures: Reading = {}
+    for counter, name in RATES.items():
+        figures[name] = (later[counter] - earlier[counter]) / span_s
+    for counter, name in SHARES.items():
+        figures[name] = 100 * (later[counter] - earlier[counter]) / span_s / processors
+    figures["used_mb"] = later["used_mb"]
+    figures["broker_mb"] = later["broker_mb"]
+    return figures
 
 
 @contextlib.contextmanager
 def read_every_second(broker_rss_bytes: Callable[[], int]) -> Iterator[list[Reading]]:
-    """Read the counters at the start, every second, and at the end."""
+    """Yield a list that gets a reading at the start, every second, and at the end."""
     readings = [read(broker_rss_bytes)]
 
-    def read_on(is_over: threading.Event) -> None:
+    def read_until_over(is_over: threading.Event) -> None:
         while not is_over.wait(EVERY_S):
             readings.append(read(broker_rss_bytes))
 
-    with beside(read_on):
+    with beside(read_until_over):
         yield readings
     readings.append(read(broker_rss_bytes))
 
 
 def seconds_of(readings: list[Reading]) -> list[Reading]:
-    """Each second's rates and levels; `second` is its end, counted from the start."""
+    """Each second's rates and levels; `second` is the end of the second, counted from the start."""
     start_s = readings[0]["s"]
-    pairs = pairwise(readings)
-    return [{"second": now["s"] - start_s, **between(before, now)} for before, now in pairs if now["s"] > before["s"]]
+    seconds: list[Reading] = []
+    for before, now in pairwise(readings):
+        if now["s"] > before["s"]:
+            seconds.append({"second": now["s"] - start_s, **between(before, now)})
+    return seconds
 
 
 def figures_of(readings: list[Reading]) -> Reading:
-    """The rates over all the time. It has no levels, as memory is one."""
+    """Shares of the processors and interrupts a second, over the whole time."""
     rates = between(readings[0], readings[-1])
     return {name: rates[name] for name in (*SHARES.values(), "interrupts_per_s")}

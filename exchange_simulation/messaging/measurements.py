@@ -16,6 +16,7 @@ from exchange_simulation.messaging.measuring import COMPLETE, INVALID, PARTIAL
 from exchange_simulation.repeats.noise_rule import RedoRule, noise_caveats, set_aside_words
 
 UNFINISHED = "it goes on, or was killed"
+"""The reason in a record that is written before the benchmark has ended."""
 SEED = 1
 """The seed of the bootstrap."""
 MEASUREMENTS = "measurements"
@@ -24,14 +25,15 @@ MEASUREMENTS = "measurements"
 
 @dataclass
 class Measurements:
-    """Tries, cell by cell in the order of the plan; `stopped` says why some are missing."""
+    """The tries of every cell, in the order of the plan."""
 
     cells: list[Cell]
     rule: RedoRule | None
-    """Which tries are set aside because others used the machine; None lets all count."""
+    """Chooses the tries that are set aside for noise; without a rule all tries count."""
     tries: list[list[Record]] = field(init=False)
-    """For each cell, all that was measured of it; `repeat` says of which repeat a try is."""
+    """The tries of each cell; the field `repeat` of a try is the number of its repeat."""
     stopped: str | None = UNFINISHED
+    """The reason why tries are missing; None if none is."""
 
     def __post_init__(self) -> None:
         self.tries = [[] for _ in self.cells]
@@ -39,10 +41,10 @@ class Measurements:
     def record(self) -> Record:
         """Status, reasons, caveats, the use of the rule on noise, and a row for each cell that was measured."""
         rows = [_row(cell, tries, self.rule) for cell, tries in zip(self.cells, self.tries, strict=True) if tries]
-        reasons = [self.stopped] if self.stopped else []
-        reasons += _what_is_wrong(rows)
+        reasons = list(_wrong_answers(rows))
         status = INVALID if reasons else COMPLETE
         if self.stopped:
+            reasons.insert(0, self.stopped)
             status = PARTIAL
         return {
             "status": status,
@@ -53,8 +55,8 @@ class Measurements:
         }
 
 
-def _what_is_wrong(rows: Sequence[Record]) -> Iterator[str]:
-    """A sentence for each reason why an answer was wrong."""
+def _wrong_answers(rows: Sequence[Record]) -> Iterator[str]:
+    """Yield a sentence for each reason why an answer was wrong."""
     for row in rows:
         for repeat in row["repeats"]:
             if repeat["status"] == INVALID:
@@ -63,7 +65,7 @@ def _what_is_wrong(rows: Sequence[Record]) -> Iterator[str]:
 
 
 def _caveats(rows: Sequence[Record], rule: RedoRule | None) -> Iterator[str]:
-    """Sentences on noise: what was set aside, and what counts although others used the machine."""
+    """Sentences on noise: the measurements that were set aside, and noisy measurements that count."""
     set_aside = [{**repeat, "name": _name_of(row, repeat)} for row in rows for repeat in row["set_aside"]]
     if rule and set_aside:
         yield set_aside_words(set_aside, rule, MEASUREMENTS)
@@ -80,7 +82,7 @@ def _name_of(row: Record, repeat: Record) -> str:
 
 
 def _use_of(rule: RedoRule | None, rows: Sequence[Record]) -> Record | None:
-    """The rule, and how often it was used, as a trial's record has it; None if noisy measurements are kept."""
+    """The rule and how often it was used, as in a trial's record; None if noisy measurements are kept."""
     if rule is None:
         return None
     set_aside = sum(len(row["set_aside"]) for row in rows)
@@ -88,43 +90,58 @@ def _use_of(rule: RedoRule | None, rows: Sequence[Record]) -> Record | None:
 
 
 def _row(cell: Cell, tries: Sequence[Record], rule: RedoRule | None) -> Record:
-    """A cell's row; its figures are of the repeats whose answers were right."""
-    repeats, set_aside = _that_count(tries, rule)
-    right = [_with_usage(repeat, cell.has_broker) for repeat in repeats if repeat["status"] == COMPLETE]
-    names = dict.fromkeys(name for figures in right for name in figures)
+    """A cell's row; its figures are medians over the repeats whose answers were right."""
+    chosen = _choose(tries, rule)
+    figures_of_repeats = [
+        _with_usage(repeat, cell.has_broker) for repeat in chosen.repeats if repeat["status"] == COMPLETE
+    ]
+    values_by_figure: dict[str, list[float]] = {}
+    for figures in figures_of_repeats:
+        for name, value in figures.items():
+            values_by_figure.setdefault(name, []).append(value)
     return {
         "transport": cell.transport,
         "point": dict(cell.point),
         "words": str(cell),
-        "figures": {name: _estimate(tuple(own[name] for own in right if name in own)) for name in names},
-        "repeats": repeats,
-        "set_aside": set_aside,
+        "figures": {name: _estimate(tuple(values)) for name, values in values_by_figure.items()},
+        "repeats": chosen.repeats,
+        "set_aside": chosen.set_aside,
     }
 
 
-def _that_count(tries: Sequence[Record], rule: RedoRule | None) -> tuple[list[Record], list[Record]]:
-    """(the tries that count, those that were set aside for noise), by repeat. A wrong answer is never set aside."""
-    by_repeat: dict[int, list[Record]] = {}
-    for each in tries:
-        by_repeat.setdefault(each["repeat"], []).append(each)
-    repeats: list[Record] = []
-    set_aside: list[Record] = []
-    for _, of_repeat in sorted(by_repeat.items()):
-        complete = [each for each in of_repeat if each["status"] == COMPLETE]
-        counts = rule.choose(complete) if rule else None
-        for each in of_repeat:
-            if counts is None or each is counts or each["status"] != COMPLETE:
-                repeats.append(each)
+@dataclass(frozen=True)
+class _ChosenTries:
+    """The tries of a cell, in the order of their repeats."""
+
+    repeats: list[Record]
+    """The tries that count."""
+    set_aside: list[Record]
+    """The tries that were set aside for noise."""
+
+
+def _choose(tries: Sequence[Record], rule: RedoRule | None) -> _ChosenTries:
+    """Choose the tries that count: one of each repeat, and every wrong answer, which is never set aside."""
+    tries_by_repeat: dict[int, list[Record]] = {}
+    for record in tries:
+        tries_by_repeat.setdefault(record["repeat"], []).append(record)
+    chosen = _ChosenTries([], [])
+    for repeat in sorted(tries_by_repeat):
+        tries_of_repeat = tries_by_repeat[repeat]
+        complete = [record for record in tries_of_repeat if record["status"] == COMPLETE]
+        counting = rule.choose(complete) if rule else None
+        for record in tries_of_repeat:
+            if counting is None or record is counting or record["status"] != COMPLETE:
+                chosen.repeats.append(record)
             else:
-                set_aside.append(each)
-    return repeats, set_aside
+                chosen.set_aside.append(record)
+    return chosen
 
 
 @lru_cache(maxsize=1 << 16)
 def _estimate(values: tuple[float, ...]) -> dict[str, Any]:
     """The median over repeats with its interval; without the interval if scipy is not installed.
 
-    Cached, since the record is written again and again while most of its rows stay as they are.
+    Cached, since the record is written many times while most of its rows stay the same.
     """
     try:
         estimate = median(values, SEED)
@@ -134,30 +151,32 @@ def _estimate(values: tuple[float, ...]) -> dict[str, Any]:
 
 
 def lacks_intervals(record: Record) -> bool:
-    """True if a figure of a benchmark, or of a suite's parts, has repeats and no interval, as without scipy."""
+    """True if a figure of a benchmark, or of a suite's parts, has several repeats and no interval, as without scipy."""
     rows = [row for part in record.get("parts", [record]) for row in part["rows"]]
     figures = [figure for row in rows for figure in row["figures"].values()]
     return any(figure["n"] > 1 and figure["low"] is None for figure in figures)
 
 
 def _with_usage(repeat: Record, has_broker: bool) -> Figures:
-    """A repeat's figures, with cores in use and context switches a message of the broker and of each kind of role.
+    """A repeat's figures, and cores in use and context switches a message of the broker and of each kind of role.
 
-    And TCP packets a message, in all: acknowledgements without data, and what opened the links, are among them.
+    The figures also have all TCP packets a message: acknowledgements and the opening of links count, too.
     """
     noise = repeat["noise"]
     figures = dict(repeat["figures"])
     if not figures or not noise or noise["window_s"] <= 0:
         return figures
     sent = max(sum(role["sent"] for role in repeat["roles"].values()), 1)
-    used: dict[str, list[Mapping[str, Any]]] = {}
+    usages_by_kind: dict[str, list[Mapping[str, Any]]] = {}
     for name, role in repeat["roles"].items():
-        used.setdefault(name.partition(" ")[0], []).append(role["usage"])
+        kind, _, _ = name.partition(" ")
+        usages_by_kind.setdefault(kind, []).append(role["usage"])
     if repeat["broker"]:
-        used["broker"] = [repeat["broker"]]
-    if packets := _packets(repeat, has_broker):
+        usages_by_kind["broker"] = [repeat["broker"]]
+    packets = _packets(repeat, has_broker)
+    if packets:
         figures["packets_per_message"] = packets / sent
-    for kind, usages in used.items():
+    for kind, usages in usages_by_kind.items():
         switches = sum(usage["voluntary_context_switches"] + usage["involuntary_context_switches"] for usage in usages)
         figures[f"{kind}_cores"] = sum(usage["cpu_s"] for usage in usages) / noise["window_s"]
         figures[f"{kind}_switches_per_message"] = switches / sent
@@ -165,7 +184,7 @@ def _with_usage(repeat: Record, has_broker: bool) -> Figures:
 
 
 def _packets(repeat: Record, has_broker: bool) -> int:
-    """Packets of all connections. Without a broker both ends are ours, so only what each end sends counts."""
+    """Packets of all connections. Without a broker both ends are roles, so only the packets that an end sends count."""
     counters = ("segments_out", "segments_in") if has_broker else ("segments_out",)
     sockets = [socket for role in repeat["roles"].values() for socket in role["sockets"]]
     return sum(socket.get(name, 0) for socket in sockets for name in counters)

@@ -1,4 +1,4 @@
-"""Draws a benchmark's plots, laid out as the papers': a line for each transport, both axes logarithmic."""
+"""Draws a benchmark's plots, laid out as in the papers: a line for each transport, both axes logarithmic."""
 
 from __future__ import annotations
 
@@ -31,74 +31,97 @@ from exchange_simulation.reports.drawing.colours import MUTED, line_colours
 from exchange_simulation.reports.drawing.figures import Drawing, Figure, drawings
 from exchange_simulation.reports.formats.numbers import axis_number
 
-STYLES = ("-", ":")
+LINE_STYLES = ("-", ":")
 MOST_LINES = 8
-"""A figure has no more lines; half of them are dotted."""
+"""The largest number of lines in a figure; half of them are solid, and the others dotted."""
 Row = dict[str, Any]
 
 
 def drawings_of(record: Mapping[str, Any]) -> list[Drawing]:
-    """Draw the figures that have something to show."""
+    """Draw the figures of a benchmark or of a suite."""
     return drawings(figures_of(record))
 
 
 def figures_of(record: Mapping[str, Any]) -> Iterator[Figure]:
-    """Figures of a benchmark, or of all of a suite's, in matplotlib's current style."""
+    """Yield the figures of a benchmark, or of all benchmarks of a suite, in matplotlib's current style."""
     for part in record.get("parts", [record]):
         yield from _figures(benchmark_of(part["benchmark"]), part["rows"])
 
 
 def _figures(benchmark: BenchmarkDefinition, rows: Sequence[Row]) -> Iterator[Figure]:
-    over_time = list(_seconds_as_rows(rows)) if benchmark.plots_over_time else []
-    rows = [*rows, *benchmark.derived_rows(rows)]
-    for plot in (*benchmark.plots, *benchmark.plots_over_time):
-        measured = [
-            row
-            for row in _a_row_for_each_figure(plot, over_time if plot in benchmark.plots_over_time else rows)
-            if plot.x in row["point"] and plot.where.items() <= row["point"].items()
-        ]
-        if len({row["point"][plot.x] for row in measured}) < 2:
-            continue  # one value makes no curve: the table has it
-        drawn = _turned(plot, measured)
-        for words, own in _readable(drawn, measured, _common_transport(drawn, measured)).items():
-            yield Figure(f"{benchmark.name}: {plot.title}{words}", _chart(drawn, own), plot.caption)
+    """Yield the figures of one benchmark."""
+    all_rows = [*rows, *benchmark.derived_rows(rows)]
+    for plot in benchmark.plots:
+        yield from _figures_of_plot(benchmark, plot, all_rows)
+    if benchmark.plots_over_time:
+        rows_of_seconds = list(_seconds_as_rows(rows))
+        for plot in benchmark.plots_over_time:
+            yield from _figures_of_plot(benchmark, plot, rows_of_seconds)
 
 
-def _turned(plot: Plot, rows: list[Row]) -> Plot:
-    """The plot along the size, where that makes fewer lines and along x they are too many, as from 1 B to 1 MiB."""
+def _figures_of_plot(benchmark: BenchmarkDefinition, plot: Plot, rows: Sequence[Row]) -> Iterator[Figure]:
+    """Yield a plot's figures: several if it has too many lines, none if the rows make no curve."""
+    drawn_rows = [
+        row
+        for row in _a_row_for_each_figure(plot, rows)
+        if plot.x in row["point"] and plot.where.items() <= row["point"].items()
+    ]
+    if len({row["point"][plot.x] for row in drawn_rows}) < 2:
+        return  # one value makes no curve, and stands in the table
+    drawn_plot = _along_fewer_lines(plot, drawn_rows)
+    parts = _readable(drawn_plot, drawn_rows, _common_transport(drawn_plot, drawn_rows))
+    for title_end, rows_of_part in parts.items():
+        yield Figure(f"{benchmark.name}: {plot.title}{title_end}", _chart(drawn_plot, rows_of_part), plot.caption)
+
+
+def _along_fewer_lines(plot: Plot, rows: list[Row]) -> Plot:
+    """The plot; or the plot along the size, if x makes more than MOST_LINES lines and the size makes fewer."""
     by_size = replace(plot, x="size_bytes", x_unit="", linear=False)
     lines = len(_lines(plot, rows))
-    return by_size if lines > max(MOST_LINES, len(_lines(by_size, rows))) else plot
+    if lines > MOST_LINES and lines > len(_lines(by_size, rows)):
+        return by_size
+    return plot
 
 
 def _seconds_as_rows(rows: Sequence[Row]) -> Iterator[Row]:
     """A row for each second of each cell's last repeat."""
     for row in rows:
-        for second in (row["repeats"] or [{}])[-1].get("series", ()):
+        if not row["repeats"]:
+            continue
+        last_repeat = row["repeats"][-1]
+        for second in last_repeat.get("series", ()):
             figures = {name: {"median": value, "low": None, "high": None} for name, value in second.items()}
             yield {**row, "point": {**row["point"], "second": second["second"]}, "figures": figures}
 
 
 def _a_row_for_each_figure(plot: Plot, rows: Sequence[Row]) -> Iterator[Row]:
-    """The rows; if the plot draws several figures, each row once for each of them."""
-    for name, line in (plot.series or {plot.figure: ""}).items():
+    """The rows with the plot's figure; if the plot draws several figures, each row once for each of them."""
+    if not plot.series:
         for row in rows:
-            if name in row["figures"]:
-                point = {"line": line, **row["point"]} if plot.series else row["point"]
-                yield {**row, "point": point, "figures": {plot.figure: row["figures"][name]}}
+            if plot.figure in row["figures"]:
+                yield {**row, "figures": {plot.figure: row["figures"][plot.figure]}}
+    for figure, line in plot.series.items():
+        for row in rows:
+            if figure in row["figures"]:
+                point = {"line": line, **row["point"]}
+                yield {**row, "point": point, "figures": {plot.figure: row["figures"][figure]}}
 
 
 def _chart(plot: Plot, rows: list[Row]) -> Chart:
     axes = empty_axes(plot.unit, plot.x_unit or plot.x.rpartition("_")[2])
     lines = _lines(plot, rows)
-    looks = _looks({name: own[0]["transport"] for name, own in lines.items()})
-    labels = [_line(axes, plot, name, own, *looks[name]) for name, own in lines.items()]
+    looks = _looks({name: rows_of_line[0]["transport"] for name, rows_of_line in lines.items()})
+    x_values = sorted({float(row["point"][plot.x]) for row in rows})
+    labels: list[EndLabel] = []
+    for name, rows_of_line in lines.items():
+        colour, style = looks[name]
+        labels.append(_line(axes, plot, name, rows_of_line, colour, style))
     for published in plot.published:
         if published.level is not None:
             labels.append(draw(axes, level(published.level), text="the paper", colour=MUTED))
         if published.points:
-            labels.append(_published_line(axes, published, max(float(row["point"][plot.x]) for row in rows)))
-    _x_axis(axes, plot, sorted({float(row["point"][plot.x]) for row in rows}))
+            labels.append(_published_line(axes, published, x_values[-1]))
+    _x_axis(axes, plot, x_values)
     if plot.linear and not plot.log_y:
         linear_y(axes)
     else:
@@ -109,19 +132,23 @@ def _chart(plot: Plot, rows: list[Row]) -> Chart:
 
 
 def _looks(transports: dict[str, str]) -> dict[str, tuple[str, str]]:
-    """Colour and style of each line: a transport's colour is its own, further lines get the colours that are left."""
-    half = MOST_LINES // len(STYLES)
+    """Colour and style of each line, by its name; `transports` are the lines' transports.
+
+    A transport has a fixed colour; further lines over the same transport get the remaining colours.
+    """
+    lines_per_style = MOST_LINES // len(LINE_STYLES)
     names = list(transports)
-    parts = [{name: transports[name] for name in names[at : at + half]} for at in range(0, len(names), half)]
-    return {
-        name: (colour, style)
-        for part, style in zip(parts, STYLES, strict=False)
-        for name, colour in line_colours(part).items()
-    }
+    looks: dict[str, tuple[str, str]] = {}
+    for number, style in enumerate(LINE_STYLES):
+        names_of_style = names[number * lines_per_style : (number + 1) * lines_per_style]
+        colours = line_colours({name: transports[name] for name in names_of_style})
+        for name, colour in colours.items():
+            looks[name] = (colour, style)
+    return looks
 
 
 def _published_line(axes: Axes, published: Published, last: float) -> EndLabel:
-    """Draw the paper's line as far as ours goes."""
+    """Draw the paper's line up to `last`, the largest x of our lines."""
     x, y = np.array(published.points).T
     end = min(last, float(x[-1]))
     shown = np.append(x[x < end], end)
@@ -131,39 +158,59 @@ def _published_line(axes: Axes, published: Published, last: float) -> EndLabel:
 
 
 def _readable(plot: Plot, rows: list[Row], words: str) -> dict[str, list[Row]]:
-    """Divide rows into figures of few lines, by what follows the title: one for each value of what differs.
+    """Divide rows into figures of at most MOST_LINES lines; returns the rows of each figure by the end of its title.
 
-    The result is empty if nothing was measured.
+    A figure with too many lines is divided by the first value in which its lines differ.
     """
+    if not rows:
+        return {}
     if len(_lines(plot, rows)) <= MOST_LINES:
-        return {words: rows} if rows else {}
-    parts = grouped(rows, lambda row: _word(*_differing(plot, rows, row)[0]))
-    return {key: own for word, part in parts.items() for key, own in _readable(plot, part, f"{words}, {word}").items()}
+        return {words: rows}
+
+    def first_difference(row: Row) -> str:
+        name, value = _differing(plot, rows, row)[0]
+        return _word(name, value)
+
+    rows_by_title_end: dict[str, list[Row]] = {}
+    for word, rows_of_word in grouped(rows, first_difference).items():
+        rows_by_title_end.update(_readable(plot, rows_of_word, f"{words}, {word}"))
+    return rows_by_title_end
 
 
 def _lines(plot: Plot, rows: list[Row]) -> dict[str, list[Row]]:
-    """Rows by line. A single point beside lines is left out: it belongs to another measurement and is in the table."""
-    lines = grouped(
-        rows, lambda row: ", ".join(_word(*each) for each in _differing(plot, rows, row)) or row["transport"]
-    )
+    """Rows by the name of their line.
+
+    A single point beside lines is left out: it belongs to another measurement, and stands in the table.
+    """
+
+    def line_name(row: Row) -> str:
+        words = [_word(name, value) for name, value in _differing(plot, rows, row)]
+        return ", ".join(words) or str(row["transport"])
+
+    lines = grouped(rows, line_name)
     longest = max(map(len, lines.values()), default=0)
-    return {name: own for name, own in lines.items() if len(own) > 1 or longest == 1}
+    if longest == 1:
+        return lines
+    return {name: rows_of_line for name, rows_of_line in lines.items() if len(rows_of_line) > 1}
 
 
 def _common_transport(plot: Plot, rows: list[Row]) -> str:
-    """The transport, if several lines are over the same one, which their names then leave out."""
+    """The end of the title that names the transport, if several lines share it; the lines' names then leave it out."""
     transports = {row["transport"] for row in rows}
-    return f", {transports.pop()}" if len(transports) == 1 and len(_lines(plot, rows)) > 1 else ""
+    if len(transports) != 1 or len(_lines(plot, rows)) < 2:
+        return ""
+    return f", {transports.pop()}"
 
 
 def _differing(plot: Plot, rows: list[Row], row: Row) -> list[tuple[str, Any]]:
-    """Names and values in which the rows differ, besides x: the transport, and what points hold."""
-    all_of = [{"transport": each["transport"], **each["point"]} for each in rows]
-    return [
-        (name, value)
-        for name, value in {"transport": row["transport"], **row["point"]}.items()
-        if name != plot.x and len({str(each.get(name)) for each in all_of}) > 1
-    ]
+    """The row's transport and values of its point in which the rows differ, without x, as (name, value)."""
+    points = [{"transport": other["transport"], **other["point"]} for other in rows]
+    differing: list[tuple[str, Any]] = []
+    for name, value in {"transport": row["transport"], **row["point"]}.items():
+        values = {str(point.get(name)) for point in points}
+        if name != plot.x and len(values) > 1:
+            differing.append((name, value))
+    return differing
 
 
 def _word(name: str, value: Any) -> str:
@@ -208,12 +255,11 @@ def _short_size(value: float, _position: int | None = None) -> str:
 
 
 def _numbers(plot: Plot, lines: Mapping[str, list[Row]]) -> Numbers:
-    columns = ("series", plot.x, *(f"{plot.figure}_{end}" for end in ("median", "low", "high")))
-    return Numbers(
-        columns,
-        [
-            (name, row["point"][plot.x], *(row["figures"][plot.figure][end] for end in ("median", "low", "high")))
-            for name, own in lines.items()
-            for row in own
-        ],
-    )
+    """The numbers that a plot draws, for its CSV."""
+    columns = ("series", plot.x, f"{plot.figure}_median", f"{plot.figure}_low", f"{plot.figure}_high")
+    rows: list[tuple[str | int | float | None, ...]] = []
+    for name, rows_of_line in lines.items():
+        for row in rows_of_line:
+            estimate = row["figures"][plot.figure]
+            rows.append((name, row["point"][plot.x], estimate["median"], estimate["low"], estimate["high"]))
+    return Numbers(columns, rows)

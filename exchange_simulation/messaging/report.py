@@ -1,4 +1,4 @@
-"""A benchmark's record as a reader sees it: a table in the terminal, a page, and what `exchange report` makes of it."""
+"""Shows a benchmark's record: as tables in the terminal, as a page, and by `exchange report`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rich.padding import Padding
 
 from exchange.grouping import grouped
 from exchange.json_records import Record
+from exchange.unique import unique
 from exchange.words import counted
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.messaging.benchmarks import benchmark_of, coverage
@@ -29,20 +30,24 @@ from exchange_simulation.reports.report import ReportOptions, print_report, writ
 from exchange_simulation.reports.tables import FoldingTable, key, plain_table, terminal, warning
 
 PAGE = "bench.html"
-MOST_REASONS, MOST_ROWS = 3, 60
+MOST_REASONS = 3
+"""The largest number of reasons that are shown; the record has all."""
+MOST_ROWS = 60
+"""The largest number of rows of a table that is printed right after the measurement."""
 USAGE = {"cores in use": "_cores", "context switches a message": "_switches_per_message"}
+"""Endings of the names of figures on usage, by the title of their table."""
 Rows = Sequence[dict[str, Any]]
 
 
 def show(record: Mapping[str, Any], whole: bool = True) -> None:
-    """Print why it is not complete, and what was found; then tables, or a suite's summary and each of its benchmarks.
+    """Print the reasons of an incomplete record and the answer; then tables, or the summary and benchmarks of a suite.
 
-    If not whole, tables of many rows are left out, and a suite's benchmarks: the page and `exchange report` have them.
+    Unless `whole`, long tables and the benchmarks of a suite are left out: the page and `exchange report` have them.
     """
     record = judged(dict(record))
     shown_parts = record.get("parts", []) if whole else []
-    of_parts = {f"{part['benchmark']}: {reason}" for part in shown_parts for reason in part["reasons"]}
-    _show_reasons(record["status"], [reason for reason in record["reasons"] if reason not in of_parts])
+    shown_below = {f"{part['benchmark']}: {reason}" for part in shown_parts for reason in part["reasons"]}
+    _show_reasons(record["status"], [reason for reason in record["reasons"] if reason not in shown_below])
     comparison = comparison_of(record)
     if "parts" in record:
         _show_summary(record)
@@ -68,8 +73,8 @@ def _show_verdicts(comparison: Record) -> None:
 
 def _of_benchmark(comparison: Record, benchmark: str) -> Record:
     """A suite's comparison with the verdicts of one benchmark."""
-    own = [verdict for verdict in comparison["verdicts"] if verdict["benchmark"] == benchmark]
-    return {**comparison, "verdicts": own}
+    verdicts = [verdict for verdict in comparison["verdicts"] if verdict["benchmark"] == benchmark]
+    return {**comparison, "verdicts": verdicts}
 
 
 def is_long(record: Mapping[str, Any]) -> bool:
@@ -78,7 +83,7 @@ def is_long(record: Mapping[str, Any]) -> bool:
 
 
 def _headline(record: Mapping[str, Any]) -> str:
-    """How far transports are apart; else what the benchmark says first, or the ends of its main figure.
+    """How far transports are apart; else the first sentence of the benchmark's summary, or the ends of its main figure.
 
     For example: zeromq carries 6.2 to 33.0 times as much as amqp in 5 of 5 cases (messages/s)
 
@@ -90,22 +95,23 @@ def _headline(record: Mapping[str, Any]) -> str:
         return f"{verdict['sentence']} ({comparison['metrics'][verdict['metric']]['title']})"
     if comparison["verdicts"]:
         return headline(comparison)
-    if summary := _summary(record):
+    summary = _summary(record)
+    if summary:
         return summary[0]
     parts = record.get("parts", [record])
-    transports = list(dict.fromkeys(row["transport"] for part in parts for row in part["rows"]))
+    transports = unique(row["transport"] for part in parts for row in part["rows"])
     if len(parts) > 1 or not transports:
         return f"{counted(len(parts), 'benchmarks')} over {', '.join(transports) or 'nothing'}"
     return "; ".join(_ends(parts[0], transport) for transport in transports)
 
 
 def _other_answers(record: Mapping[str, Any], comparison: Record) -> list[str]:
-    """Return what the headline leaves out about the transports; for a suite, a sentence for each benchmark.
+    """Return further sentences about the transports, for the headline; for a suite, a sentence for each benchmark.
 
-    Where nothing differs, the headline has said it all.
+    There are none if no transports differ, since the headline says so.
     """
-    differ = [verdict for verdict in comparison["verdicts"] if verdict["outcome"] == DIFFER]
-    if len(comparison["verdicts"]) <= 1 or not differ:
+    differing = [verdict for verdict in comparison["verdicts"] if verdict["outcome"] == DIFFER]
+    if len(comparison["verdicts"]) <= 1 or not differing:
         return []
     if "parts" in record:
         return answers(comparison)
@@ -114,16 +120,24 @@ def _other_answers(record: Mapping[str, Any], comparison: Record) -> list[str]:
 
 def _ends(record: Mapping[str, Any], transport: str) -> str:
     """The lowest and the highest median, each with its interval and its point."""
-    column, (_, rows) = main_column(record), _without_what_is_the_same(record["rows"])
-    own = [row for row in rows if row["transport"] == transport and column.name in row["figures"]]
-    if not own:
+    column = main_column(record)
+    rows = [
+        row
+        for row in _without_common_values(record["rows"])
+        if row["transport"] == transport and column.name in row["figures"]
+    ]
+    if not rows:
         return f"{transport}: nothing was measured"
-    own.sort(key=lambda row: row["figures"][column.name]["median"])
+
+    def median(row: Mapping[str, Any]) -> float:
+        return float(row["figures"][column.name]["median"])
+
+    ascending = sorted(rows, key=median)
     ends = [
         f"{_in_words(column, row['figures'][column.name])} at {point_in_words(row['point'])}"
-        for row in (own[0], own[-1])
+        for row in (ascending[0], ascending[-1])
     ]
-    return f"{transport}, {column.title}: {', to '.join(dict.fromkeys(ends))}"
+    return f"{transport}, {column.title}: {', to '.join(unique(ends))}"
 
 
 def show_coverage() -> None:
@@ -132,9 +146,9 @@ def show_coverage() -> None:
     rows = coverage()
     rows_with_command = sum(bool(row.command) for row in rows)
     console.print(f"{rows_with_command} of {len(rows)} rows have a command; each other says why not")
-    for paper, own in itertools.groupby(rows, lambda row: row.paper):
+    for paper, rows_of_paper in itertools.groupby(rows, lambda row: row.paper):
         console.print(f"\n[bold]{paper}[/bold]")
-        for row in own:
+        for row in rows_of_paper:
             console.print(f"{row.item}: {row.title}", style=None if row.command else "dim", highlight=False)
             if row.command:
                 console.print(f"    {row.command}", highlight=False, soft_wrap=True)
@@ -146,13 +160,13 @@ def _show_summary(record: Mapping[str, Any]) -> None:
     """Print a line for each benchmark: the range of its main figure over all points, for each transport."""
     console = terminal()
     parts = record["parts"]
-    wrong = [part["benchmark"] for part in parts if part["status"] != "complete"]
-    outcome = f"{record['status']}, see {', '.join(wrong)}" if wrong else record["status"]
+    incomplete = [part["benchmark"] for part in parts if part["status"] != "complete"]
+    outcome = f"{record['status']}, see {', '.join(incomplete)}" if incomplete else record["status"]
     console.print(f"[bold]{record['name']}[/bold]: {counted(len(parts), 'benchmarks')}, {outcome}")
     console.print(f"[bold]{_headline(record)}[/bold]", highlight=False)
     for sentence in _other_answers(record, comparison_of(record)):
         console.print(sentence, highlight=False)
-    transports = list(dict.fromkeys(row["transport"] for part in parts for row in part["rows"]))
+    transports = unique(row["transport"] for part in parts for row in part["rows"])
     table = plain_table(key("lowest to highest"), *transports)
     for part in parts:
         column = main_column(part)
@@ -168,16 +182,18 @@ def _range(rows: Rows, transport: str, column: Column) -> str:
 
     For example: 118 k..3.95 M
     """
-    own = [
+    medians = [
         row["figures"][column.name]["median"]
         for row in rows
         if row["transport"] == transport and column.name in row["figures"]
     ]
-    return "..".join(dict.fromkeys(map(short, (min(own), max(own))))) if own else ABSENT
+    if not medians:
+        return ABSENT
+    return "..".join(unique([short(min(medians)), short(max(medians))]))
 
 
 def _show_benchmark(record: Mapping[str, Any], with_tables: bool, reasons: Sequence[str] = ()) -> None:
-    """Print a benchmark. `reasons` of its status stand below its name, unless they were said before."""
+    """Print a benchmark, with the `reasons` of its status below its name."""
     console = terminal()
     benchmark = benchmark_of(record["benchmark"])
     rows = record["rows"]
@@ -189,10 +205,12 @@ def _show_benchmark(record: Mapping[str, Any], with_tables: bool, reasons: Seque
         _show_tables(rows, benchmark.columns)
     repeats = counted(record["settings"]["repeats"], "repeats")
     console.print(f"[dim]{benchmark.paper}; medians of {repeats}[/dim]")
-    if printed := [each for each in benchmark.published if not each.figure]:  # others stand on the page, beside ours
+    # Published values with a figure stand on the page, beside our figures.
+    published = [value for value in benchmark.published if not value.figure]
+    if published:
         console.print("[dim]the paper, on other hardware:[/dim]")
-        for each in printed:
-            console.print(Padding(f"[dim]{each.title}: {each.value}[/dim]", (0, 0, 0, 4), expand=False))
+        for value in published:
+            console.print(Padding(f"[dim]{value.title}: {value.value}[/dim]", (0, 0, 0, 4), expand=False))
     for reason in record.get("left_out", ()):
         console.print(f"left out, {reason}")
     for caveat in record.get("caveats", ()):
@@ -202,13 +220,14 @@ def _show_benchmark(record: Mapping[str, Any], with_tables: bool, reasons: Seque
 def _show_tables(rows: Rows, columns: Sequence[Column]) -> None:
     """Print the benchmark's figures, then cores in use and context switches."""
     console = terminal()
-    same, shown = _without_what_is_the_same(rows)
-    console.print(_table(shown, _columns_with_values(rows, columns)))
-    if same:
-        console.print(f"[dim]each row: {same}[/dim]")
-    for title, own in _usage_columns(rows).items():
+    shown_rows = _without_common_values(rows)
+    console.print(_table(shown_rows, _columns_with_values(rows, columns)))
+    common_values = _common_values_in_words(rows)
+    if common_values:
+        console.print(f"[dim]each row: {common_values}[/dim]")
+    for title, usage_columns in _usage_columns(rows).items():
         console.print(f"\n{title}")
-        console.print(_table(shown, own))
+        console.print(_table(shown_rows, usage_columns))
 
 
 def _show_reasons(status: str, reasons: Sequence[str]) -> None:
@@ -217,15 +236,17 @@ def _show_reasons(status: str, reasons: Sequence[str]) -> None:
 
 
 def _sentences(record: Mapping[str, Any]) -> list[str]:
-    """Return the benchmark's summary without its headline, the points that did not keep their rate, and the network."""
-    first = _headline(record)
-    rest = [sentence for sentence in _summary(record) if sentence != first]
-    return [*rest, *_saturated(record["rows"]), *_network_in_words(record.get("network"))]
+    """Return sentences: the summary without the headline, the points that did not keep their rate, and the network."""
+    headline_sentence = _headline(record)
+    summary = [sentence for sentence in _summary(record) if sentence != headline_sentence]
+    return [*summary, *_saturated(record["rows"]), *_network_in_words(record.get("network"))]
 
 
 def _summary(record: Mapping[str, Any]) -> Sequence[str]:
-    """A benchmark's own sentences; a suite has none."""
-    return () if "parts" in record else benchmark_of(record["benchmark"]).summary_sentences(record["rows"])
+    """The sentences that a benchmark makes of its rows; a suite has none."""
+    if "parts" in record:
+        return ()
+    return benchmark_of(record["benchmark"]).summary_sentences(record["rows"])
 
 
 def _network_in_words(network: Mapping[str, Any] | None) -> list[str]:
@@ -233,8 +254,8 @@ def _network_in_words(network: Mapping[str, Any] | None) -> list[str]:
     if network is None:
         return []
     trips = "; ".join(f"{roles} {number_text(each['median'])} us" for roles, each in network["round_trip_us"].items())
-    others = [f"not the network that was asked for: {'; '.join(network['flags'])}"] if network["flags"] else []
-    return [f"network {network['profile']}, by {network['mechanism']}; round trips: {trips}", *others]
+    flags = [f"not the network that was asked for: {'; '.join(network['flags'])}"] if network["flags"] else []
+    return [f"network {network['profile']}, by {network['mechanism']}; round trips: {trips}", *flags]
 
 
 def _saturated(rows: Rows) -> Iterator[str]:
@@ -242,13 +263,15 @@ def _saturated(rows: Rows) -> Iterator[str]:
 
     For example: amqp, saturated at 2 of 5 points: 64 B (2 of 3 repeats); 1 KiB. At the first, 81,204 of 90,000 offered
     """
-    for transport, own in grouped(_without_what_is_the_same(rows)[1], lambda row: str(row["transport"])).items():
-        saturated = [row for row in own if saturated_repeats(row)]
+    rows_by_transport = grouped(_without_common_values(rows), lambda row: str(row["transport"]))
+    for transport, rows_of_transport in rows_by_transport.items():
+        saturated = [row for row in rows_of_transport if saturated_repeats(row)]
         if saturated:
-            why = "; ".join(saturated_repeats(saturated[0])[0]["saturated"])
-            at = "; ".join(map(_saturated_point, saturated))
-            how_many = f"{len(saturated)} of {counted(len(own), 'points')}"
-            yield f"{transport}, saturated at {how_many}: {at}. At the first, {why}"
+            first_repeat = saturated_repeats(saturated[0])[0]
+            reasons = "; ".join(first_repeat["saturated"])
+            points = "; ".join(_saturated_point(row) for row in saturated)
+            share = f"{len(saturated)} of {counted(len(rows_of_transport), 'points')}"
+            yield f"{transport}, saturated at {share}: {points}. At the first, {reasons}"
 
 
 def _saturated_point(row: Mapping[str, Any]) -> str:
@@ -256,10 +279,10 @@ def _saturated_point(row: Mapping[str, Any]) -> str:
 
     For example: 64 B, 90,000/s (2 of 3 repeats)
     """
-    lost = len(saturated_repeats(row))
+    saturated = len(saturated_repeats(row))
     repeats = len(row["repeats"])
     point = point_in_words(row["point"])
-    return f"{point} ({lost} of {repeats} repeats)" if lost < repeats else point
+    return f"{point} ({saturated} of {repeats} repeats)" if saturated < repeats else point
 
 
 def _table(rows: Rows, columns: Sequence[Column]) -> FoldingTable:
@@ -313,17 +336,36 @@ def _titles(rows: Rows) -> list[str]:
     return [name.removesuffix("_bytes").replace("_per_s", "/s") for name in rows[0]["point"]] if rows else []
 
 
-def _without_what_is_the_same(rows: Rows) -> tuple[str, Rows]:
-    """Return (what all points have in common, in words; the rows without it). One point alone keeps everything."""
+def _common_values(rows: Rows) -> dict[str, Any]:
+    """The values that all points have in common; none if all values are, as with a single point."""
     if not rows:
-        return "", rows
-    points = [row["point"] for row in rows]
-    same = {name: value for name, value in points[0].items() if all(each.get(name) == value for each in points)}
-    if not same or same == points[0]:
-        return "", rows
-    words = map(" ".join, zip(_titles([{"point": same}]), _values(same), strict=True))
-    varied = [{name: value for name, value in each.items() if name not in same} for each in points]
-    return ", ".join(words), [{**row, "point": point} for row, point in zip(rows, varied, strict=True)]
+        return {}
+    first_point = rows[0]["point"]
+    common: dict[str, Any] = {}
+    for name, value in first_point.items():
+        if all(row["point"].get(name) == value for row in rows):
+            common[name] = value
+    return {} if common == first_point else common
+
+
+def _common_values_in_words(rows: Rows) -> str:
+    """The values that all points have in common.
+
+    For example: match indexed, threads 1
+    """
+    common = _common_values(rows)
+    titles = _titles([{"point": common}])
+    return ", ".join(f"{title} {value}" for title, value in zip(titles, _values(common), strict=True))
+
+
+def _without_common_values(rows: Rows) -> Rows:
+    """The rows, whose points lack the values that all points have in common."""
+    common = _common_values(rows)
+    shortened: list[dict[str, Any]] = []
+    for row in rows:
+        point = {name: value for name, value in row["point"].items() if name not in common}
+        shortened.append({**row, "point": point})
+    return shortened
 
 
 def _values(point: Mapping[str, Any]) -> list[str]:
@@ -344,7 +386,7 @@ def _columns_with_values(rows: Rows, columns: Sequence[Column]) -> list[Column]:
 
 
 def _usage_columns(rows: Rows) -> dict[str, list[Column]]:
-    """Columns of the broker and each kind of role, by what they count; nothing where none was measured."""
+    """Columns of the broker and of each kind of role, by the title of their table in USAGE."""
     names = dict.fromkeys(name for row in rows for name in row["figures"])
     return {
         title: [Column(name, name.removesuffix(ending)) for name in names if name.endswith(ending)]
@@ -354,7 +396,7 @@ def _usage_columns(rows: Rows) -> dict[str, list[Column]]:
 
 
 def page_html(record: Mapping[str, Any]) -> str:
-    """Equal records give equal pages."""
+    """The page of a record; equal records give equal pages."""
     from exchange_simulation.reports.drawing.templates import templates
 
     of_pages = templates(
@@ -379,49 +421,55 @@ def write_page(folder: Path, record: Mapping[str, Any]) -> Path:
 
 
 def _part(record: Mapping[str, Any], comparison: Record) -> dict[str, Any]:
-    """A benchmark's share of the page; `comparison` is that of the whole record."""
+    """The values of the template for one benchmark; `comparison` is that of the whole record."""
     from exchange_simulation.messaging.plots import drawings_of
 
     benchmark = benchmark_of(record["benchmark"])
     rows = record["rows"]
     drawings = drawings_of(record)
-    own_comparison = _of_benchmark(comparison, benchmark.name)
-    main = [f"{benchmark.name}: {plot.title}" for plot in benchmark.plots if plot.figure == main_column(record).name]
-    names = sorted({row["transport"] for row in rows})
-    of_main = (drawing for drawing in drawings if drawing.title.startswith(tuple(main)))
+    comparison_of_part = _of_benchmark(comparison, benchmark.name)
+    main_titles = tuple(
+        f"{benchmark.name}: {plot.title}" for plot in benchmark.plots if plot.figure == main_column(record).name
+    )
+    main_drawings = [drawing for drawing in drawings if drawing.title.startswith(main_titles)]
+    first_drawing = next(iter([*main_drawings, *drawings]), None)
+    transports = sorted({row["transport"] for row in rows})
+    rows_for_published = [*rows, *benchmark.derived_rows(rows)]
     return {
         "record": record,
         "benchmark": benchmark,
         "drawings": drawings,
-        "plot": ratio_plot(own_comparison),
-        "verdicts": own_comparison["verdicts"],
-        "first": next(of_main, drawings[0] if drawings else None),
+        "plot": ratio_plot(comparison_of_part),
+        "verdicts": comparison_of_part["verdicts"],
+        "first": first_drawing,
         "sentences": _sentences(record),
         "main": main_column(record).title,
-        "ranges": {name: _range(rows, name, main_column(record)) for name in names},
+        "ranges": {transport: _range(rows, transport, main_column(record)) for transport in transports},
         "columns": _columns_with_values(rows, benchmark.columns),
         "cpu": _usage_columns(rows),
         "titles": _titles(rows),
         "values": [_values(row["point"]) for row in rows],
-        "published": [(each, our_range(each, [*rows, *benchmark.derived_rows(rows)])) for each in benchmark.published],
+        "published": [(value, our_range(value, rows_for_published)) for value in benchmark.published],
     }
 
 
 def our_range(published: Published, rows: Rows) -> str:
-    """Our figure of what the paper printed, lowest to highest over the cells; empty if there is none."""
-    own = [
+    """Our figure for a published value, lowest to highest over the cells; empty if we have none."""
+    medians = [
         row["figures"][published.figure]["median"]
         for row in rows
         if published.figure in row["figures"] and published.where.items() <= row["point"].items()
     ]
-    ends = (f"{value:,.0f}" if value >= 1000 else f"{value:.4g}" for value in (min(own), max(own))) if own else ()
-    return "..".join(dict.fromkeys(ends))
+    if not medians:
+        return ""
+    ends = [f"{value:,.0f}" if value >= 1000 else f"{value:.4g}" for value in (min(medians), max(medians))]
+    return "..".join(unique(ends))
 
 
 def report_benchmark(folder: Path, options: ReportOptions) -> int:
     """Show a folder's table, or its record, and make its page and figures; returns the exit code.
 
-    A benchmark that was killed has what it had measured.
+    A benchmark that was killed has the measurements that were written before.
     """
     if options.hlog or options.as_csv:
         option = "--hlog" if options.hlog else "--csv"

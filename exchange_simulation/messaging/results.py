@@ -15,28 +15,32 @@ from exchange_simulation.launching.files import new_run_folder, write_json
 from exchange_simulation.launching.record.reading import read_record
 
 FILE = "bench.json"
-SHARE, MOST_S = 0.02, 10.0
-"""The largest share of time spent on writing the growing record, and the longest time that a kill loses."""
+WRITING_SHARE = 0.02
+"""The largest share of time that is spent on writing the growing record."""
+LONGEST_INTERVAL_S = 10.0
+"""The longest interval between two writes: a kill loses at most the measurements of this time."""
 
 
 class ResultsFolder:
-    """`results`/`name`, from the first measurement on: a benchmark that ends before leaves nothing."""
+    """The folder `results`/`name`, made with the first record: a benchmark that ends before leaves none."""
 
     def __init__(self, results: Path, name: str) -> None:
-        """UserError if no such folder can be made. It is made once there is a record to write."""
+        """UserError if no such folder can be made."""
         self.folder = new_run_folder(results, name)
         self.folder.rmdir()
         self._results = results
-        self._again_s = 0.0
+        self._next_write_s = 0.0
 
     def write_now_and_then(self, record: Callable[[], Record]) -> None:
-        """Write the record as it is so far, unless that was done just now."""
+        """Write the record so far, unless the last write was a short time ago."""
         began_s = time.monotonic()
-        if began_s >= self._again_s:
+        if began_s >= self._next_write_s:
             self.write(record())
-            self._again_s = time.monotonic() + min((time.monotonic() - began_s) / SHARE, MOST_S)
+            took_s = time.monotonic() - began_s
+            self._next_write_s = time.monotonic() + min(took_s / WRITING_SHARE, LONGEST_INTERVAL_S)
 
     def write(self, record: Record) -> None:
+        """Write the record; makes the folder before the first record. ClickException if there is no room."""
         is_new = not self.folder.exists()
         if is_new:
             new_run_folder(self._results, self.folder.name)

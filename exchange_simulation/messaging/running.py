@@ -40,7 +40,7 @@ class BenchmarkOutput(NamedTuple):
 
 
 class MeasuredBenchmark(NamedTuple):
-    """A benchmark that was measured, its record written, and its page where it can be drawn."""
+    """A benchmark that was measured: its folder with the record, and with the page if it could be drawn."""
 
     folder: Path
     record: Record
@@ -60,7 +60,7 @@ def measured_benchmark(
 
 
 def run_suite(settings: Settings, output: BenchmarkOutput) -> int:
-    """Measure every benchmark with its defaults, over the transports that the user asked for and that can carry it."""
+    """Measure every benchmark over those of the user's transports that support it; returns the exit code."""
     jobs = list(jobs_of_suite(settings))
     if not jobs:
         raise UserError(f"no benchmark can be measured over {', '.join(settings['transport'])}")
@@ -79,7 +79,7 @@ def run_again(record: Record, output: BenchmarkOutput) -> int:
 def _measured(
     benchmark_name: str, measure_all: Callable[[str, Brokers, OnMeasured], Record], results: str, name: str | None
 ) -> MeasuredBenchmark:
-    """Measure and write the record as it grows, then its page."""
+    """Measure; write the record as it grows, then the page. UserError or ClickException if nothing was measured."""
     name = name or dated_name(benchmark_name)
     with interruption_noted():
         folder = ResultsFolder(Path(results), name)
@@ -91,8 +91,9 @@ def _measured(
         except click.ClickException:
             raise
         except FAULTS as error:
-            kind = click.ClickException if isinstance(error, OSError) else UserError
-            raise kind(sentence(error)) from error
+            if isinstance(error, OSError):
+                raise click.ClickException(sentence(error)) from error
+            raise UserError(sentence(error)) from error
         record = with_verdicts(record)
         folder.write(record)
         if lacks_intervals(record):
@@ -111,6 +112,7 @@ def _show(measured: MeasuredBenchmark, output: BenchmarkOutput) -> int:
         show(measured.record, whole=False)
         if is_long(measured.record):
             click.echo(f"all tables: exchange report {measured.folder}")
-        if (page := measured.folder / PAGE).exists():
+        page = measured.folder / PAGE
+        if page.exists():
             click.echo(f"page: {page}")
     return 0 if measured.record["status"] == COMPLETE else 1

@@ -1,4 +1,4 @@
-"""A benchmark whose load `exchange capacity` turns up: a probe is one repeat of one cell, with a folder of its own."""
+"""A benchmark as the load of `exchange capacity`: a probe is one repeat of one cell, with a folder of its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import log
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from exchange.allowed import meant
 from exchange.json_records import Record
@@ -37,14 +37,15 @@ from exchange_simulation.messaging.setup import carried_per_s, plan_of
 
 SATURATED = "saturated"
 USUAL_SIZE = 64
-WITHOUT_STAMPS: Record = {"status": COMPLETE, "completion_us": {}, "lag_us": dict.fromkeys(FIGURES, 0.0)}
-"""The figures of messages that have no room for a time."""
+"""Bytes of a message, unless the user gives sizes."""
+RECORD_WITHOUT_STAMPS: Record = {"status": COMPLETE, "completion_us": {}, "lag_us": dict.fromkeys(FIGURES, 0.0)}
+"""The record of a run whose messages have no room for a stamp."""
 LONGEST_S = 10.0
-"""The longest that a probe offers messages at a rate, to have as many as the objective needs."""
+"""The longest time for which a probe offers messages, to have as many as the objective needs."""
 
 
 class Objective(Protocol):
-    """A bound on a figure that the user wants to hold, as `p99 <= 5ms`."""
+    """A bound on a figure that the user gives, as `p99 <= 5ms`."""
 
     @property
     def words(self) -> str: ...
@@ -72,13 +73,15 @@ class BenchmarkLoad:
     def scale(self) -> CapacityScale:
         """UserError if the benchmark has none."""
         if self.benchmark.scale is None:
-            able = [name for name in names() if benchmark_of(name).scale]
-            raise UserError(f"the load of {self.benchmark.name} cannot be turned up; --bench takes {', '.join(able)}")
+            with_scale = [name for name in names() if benchmark_of(name).scale]
+            raise UserError(
+                f"the load of {self.benchmark.name} cannot be turned up; --bench takes {', '.join(with_scale)}"
+            )
         return self.benchmark.scale
 
     @property
-    def _words(self) -> str:
-        """The objective as a sentence has it."""
+    def _objective_in_words(self) -> str:
+        """The user's objective, or that of the scale."""
         if self.scale.objective is None:
             return self.objective.words if self.objective else "loss = 0"
         return self.scale.objective(self.settings)
@@ -107,48 +110,54 @@ class BenchmarkLoad:
     def lowest_value(self) -> float:
         """UserError unless there is exactly one cell, which the benchmark takes and the objective can judge."""
         cell = self._cell()
-        if self.objective and cell.size < STAMPED and (why := self.objective.broken_by(WITHOUT_STAMPS)):
+        if self.objective and cell.size < STAMPED and (why := self.objective.broken_by(RECORD_WITHOUT_STAMPS)):
             too_small = f"messages of {cell.size} bytes have no room for a time"
             raise UserError(f"--slo {why}: {too_small}; give --sizes of {STAMPED}B or more")
-        return max(float(self._lowest), self._needed / LONGEST_S)
+        return max(float(self._lowest), self._needed_messages / LONGEST_S)
 
     @cached_property
     def _lowest(self) -> int:
         """The lowest value that the benchmark does not refuse, since some topologies need more than 1."""
-        most = self.scale.highest if self.scale.is_whole else 1
-        return next((value for value in range(1, most) if not self._is_refused(value)), 1)
+        if not self.scale.is_whole:
+            return 1
+        for value in range(1, self.scale.highest):
+            if not self._is_refused(value):
+                return value
+        return 1
 
     @property
-    def _needed(self) -> int:
-        """Messages of a probe that the objective takes."""
+    def _needed_messages(self) -> int:
+        """The number of messages that a probe needs for the objective."""
         return self.objective.needed_orders if self.objective else 0
 
     def record_header(self) -> Record:
         name = self.benchmark.name
         settings = {key: value for key, value in self.settings.items() if value is not None}
         cell = self._cell()
-        turned = {self.scale.option, RATE}
-        others = ", ".join(
-            value if isinstance(value, str) else value_in_words(key, value)
-            for key, value in cell.point.items()
-            if key not in turned
-        )
+        fixed_values = []
+        for key, value in cell.point.items():
+            if key not in (self.scale.option, RATE):
+                fixed_values.append(value if isinstance(value, str) else value_in_words(key, value))
+        subject = f"{name} over {cell.transport}"
+        if fixed_values:
+            subject += f" ({', '.join(fixed_values)})"
         titles = {column.name: column.title for column in self.benchmark.columns}
         return {
             "benchmark": name,
-            "subject": f"{name} over {cell.transport} ({others})" if others else f"{name} over {cell.transport}",
-            "objective": self._words,
-            "needed_orders": self._needed,
+            "subject": subject,
+            "objective": self._objective_in_words,
+            "needed_orders": self._needed_messages,
             "settings": {**settings, "transport": cell.transport},
-            "columns": {titles.get(each, each.replace("_", " ")): each for each in self.scale.columns},
+            "columns": {titles.get(figure, figure.replace("_", " ")): figure for figure in self.scale.columns},
         }
 
     def _settings_at(self, value: float) -> Settings:
-        once = {**self.settings, "repeats": 1, "redo_noisy": False}  # the search makes noisy probes again itself
+        """The settings of one probe at a value of the load."""
+        once = {**self.settings, "repeats": 1, "redo_noisy": False}  # the search itself measures noisy probes again
         if self.scale.is_whole:
             return {**once, self.scale.option: (round(value),)}
         at_rate = {**once, self.scale.option: (value,)}
-        return {**at_rate, "count": max(self.settings["count"] or messages_at(value, at_rate), self._needed)}
+        return {**at_rate, "count": max(self.settings["count"] or messages_at(value, at_rate), self._needed_messages)}
 
     @contextlib.contextmanager
     def ready(self) -> Iterator[None]:
@@ -157,12 +166,14 @@ class BenchmarkLoad:
             yield
 
     def ceiling(self, folder: Path) -> float:  # noqa: ARG002
-        """The highest value that the benchmark does not refuse; of a rate, what can be made and what a link carries."""
+        """The highest value that the benchmark accepts; for a rate, what a publisher can make and a link can carry."""
         if not self.scale.is_whole:
             cell = self._cell()
             return min(ceiling_per_s(cell.size), carried_per_s(cell))
-        values = range(self._lowest, self.scale.highest + 1)
-        return float(max(values[0], values[0] - 1 + bisect.bisect_left(values, True, key=self._is_refused)))
+        lowest = self._lowest
+        values = range(lowest, self.scale.highest + 1)
+        accepted = bisect.bisect_left(values, True, key=self._is_refused)  # values above a refused value are refused
+        return float(max(lowest, lowest + accepted - 1))
 
     def _is_refused(self, value: int) -> bool:
         try:
@@ -172,8 +183,8 @@ class BenchmarkLoad:
         return False
 
     def probe(self, folder: Path, value: float) -> Record:
-        """UserError if it ended early."""
-        with heard_by(lambda _: None):  # the search says what came of it
+        """Measure at a value of the load; returns the probe's record. UserError if the measurement ended early."""
+        with heard_by(lambda _: None):  # the search itself reports the outcome
             record = measure_benchmark(
                 self.benchmark, self._settings_at(value), folder.name, self._brokers, lambda _: None
             )
@@ -183,14 +194,19 @@ class BenchmarkLoad:
             raise UserError(record["reasons"][0])
         (row,) = record["rows"]
         (repeat,) = row["repeats"]
+        if self.scale.objective:
+            judgement = self._judged_by_scale(value, record, repeat)
+        else:
+            judgement = self._judged_by_user(value, repeat)
         return {
-            **(self._judged_by_scale(value, record, repeat) if self.scale.objective else self._judged(value, repeat)),
+            **judgement,
             "noise_share": noise_share({**record, "noise": repeat["noise"]}),
             "status": record["status"],
             "figures": {name: estimate["median"] for name, estimate in row["figures"].items()},
         }
 
     def _judged_by_scale(self, value: float, record: Record, repeat: Record) -> Record:
+        """Whether the answer is right, which is the objective of the benchmark's scale."""
         return {
             self.scale.option: round(value),
             "holds": record["status"] == COMPLETE,
@@ -198,8 +214,8 @@ class BenchmarkLoad:
             "log_ratio": log(repeat["strain"]) if repeat["strain"] else None,
         }
 
-    def _judged(self, value: float, repeat: Record) -> Record:
-        """The user's objective, held against the repeat as against a run; without one nothing may be lost or late."""
+    def _judged_by_user(self, value: float, repeat: Record) -> Record:
+        """Whether the repeat meets the user's objective; without an objective, nothing may be lost or late."""
         figures = repeat["figures"]
         saturated = repeat["saturated"]
         due = {figure: figures.get(f"due_{figure}_us") for figure in FIGURES}
@@ -216,10 +232,10 @@ class BenchmarkLoad:
 
 
 def load_of(text: str, start: float | None, objective: Objective | None = None) -> BenchmarkLoad:
-    """The benchmark and its options, as after `exchange bench`; what they leave open is as with --quick."""
+    """Parse a benchmark with its options, as after `exchange bench`; options that are left open are as with --quick."""
     try:
         name, *words = shlex.split(text)
-    except ValueError as error:  # no word at all, or a quotation that does not end
+    except ValueError as error:  # no word at all, or a quotation without an end
         raise UserError(f"--bench is {text!r}: give NAME OPTIONS, as 'supply-chain --bound 1'") from error
     if name not in names():
         there_are = f"there are {', '.join(names())}{meant(name, names())}"
@@ -234,7 +250,8 @@ def load_of(text: str, start: float | None, objective: Objective | None = None) 
             "noisy probes again; give them outside of --bench"
         )
     check_some_have(settings, settings["transport"])
-    if (scale := benchmark.scale) and scale.is_whole:
+    scale = benchmark.scale
+    if scale is not None and scale.is_whole:
         points = benchmark.points({**settings, scale.option: (scale.start,)})
         if any(point[scale.option] != scale.start for point in points):
             raise UserError(
@@ -244,19 +261,21 @@ def load_of(text: str, start: float | None, objective: Objective | None = None) 
 
 
 def _one_of_each(benchmark: BenchmarkDefinition, settings: Settings, typed: set[str]) -> Settings:
-    """The first transport, 64 bytes, and the largest value of each other list, since a capacity is of one cell.
+    """Values that reduce the settings to one cell: the first transport, 64 bytes, and the largest value of other lists.
 
-    Lists that the user gave stay, and so does a list that makes no points, as the supply chain's interactions.
+    Lists that the user gave are not reduced, nor lists that make no points, as the supply chain's interactions.
     """
     lists = {key: value for key, value in settings.items() if isinstance(value, list | tuple) and len(value) > 1}
-    usual = {"transport": settings["transport"][0], "sizes": USUAL_SIZE}
-    one = {key: (usual.get(key) or max(value),) for key, value in lists.items() if key not in typed}
+    usual_values = {"transport": settings["transport"][0], "sizes": USUAL_SIZE}
     points = len(benchmark.points(settings))
-    return {
-        key: value
-        for key, value in one.items()
-        if key == "transport" or len(benchmark.points({**settings, key: value})) < points
-    }
+    reduced: dict[str, Any] = {}
+    for key, values in lists.items():
+        if key in typed:
+            continue
+        single = (usual_values.get(key) or max(values),)
+        if key == "transport" or len(benchmark.points({**settings, key: single})) < points:
+            reduced[key] = single
+    return reduced
 
 
 def load_again(record: Mapping[str, Record], objective_of: Callable[[str], Objective]) -> BenchmarkLoad:

@@ -1,7 +1,7 @@
-"""Whether transports differ in a benchmark's main figure, point by point: judged, said and drawn as a trial is.
+"""Whether transports differ in a benchmark's main figure, point by point; judged as the arms of a trial are.
 
-`comparison_of` makes of a benchmark's record, or of a suite's, what the components of comparison pages take. All points
-of all benchmarks of a record are one family.
+`comparison_of` turns the record of a benchmark, or of a suite, into a record that the components of comparison pages
+take. All points of all benchmarks of a record are one family.
 """
 
 from __future__ import annotations
@@ -28,11 +28,13 @@ from exchange_simulation.repeats.judging import (
 from exchange_simulation.repeats.sentences import cannot_reach_a_verdict
 
 FROM_DUE = "due_p50_us"
+"""The figure that is compared if each point has a rate."""
 SEED = 1
-"""The seed of the sign flips, where there are too many for all of them."""
-MORE = "{larger} carries {times} times as much as {smaller}"
-LONGER = "{larger} takes {times} times as long as {smaller}"
-RATES, TIMES = "rates", "times"
+"""The seed of the sign flips, if there are too many to try all of them."""
+WORDING_OF_RATES = "{larger} carries {times} times as much as {smaller}"
+WORDING_OF_TIMES = "{larger} takes {times} times as long as {smaller}"
+RATES = "rates"
+TIMES = "times"
 Row = Mapping[str, Any]
 
 
@@ -46,35 +48,42 @@ class ComparedRows(NamedTuple):
 
 
 def main_column(record: Mapping[str, Any]) -> Column:
-    """The first column with an interval; if each row has a rate, the time from due, since the rate was given."""
+    """The column that is compared: the first with an interval.
+
+    If each row has a rate, that column is the time from due, since both sides were offered the same rate.
+    """
     columns = [column for column in benchmark_of(record["benchmark"]).columns if column.with_interval]
     rows = record["rows"]
-    is_timed = any(FROM_DUE in row["figures"] for row in rows) and all(map(_is_paced, rows))
-    return next(column for column in columns if not is_timed or column.name == FROM_DUE)
+    has_time_from_due = any(FROM_DUE in row["figures"] for row in rows)
+    if has_time_from_due and all(_is_paced(row) for row in rows):
+        return next(column for column in columns if column.name == FROM_DUE)
+    return columns[0]
 
 
 def _is_paced(row: Row) -> bool:
+    """True if the row's publishers sent at a fixed rate."""
     return row["point"].get(RATE, MAX) != MAX
 
 
 def compared_rows(record: Mapping[str, Any]) -> list[ComparedRows]:
-    """Every two transports that were measured at the same point, of a benchmark's record or of a suite's.
+    """Every two transports that were measured at the same point, in the record of a benchmark or of a suite.
 
-    Where a figure of floods is compared, rows at a given rate are left out: both sides were offered the same.
+    If rates are compared, rows with a fixed rate are left out, since both sides were offered that rate.
     """
-    found: list[ComparedRows] = []
+    compared: list[ComparedRows] = []
     for part in record.get("parts", [record]):
         if not part["rows"]:
             continue
         column = main_column(part)
         rows = [row for row in part["rows"] if column.name == FROM_DUE or not _is_paced(row)]
-        for of_point in grouped(rows, lambda row: str(row["point"])).values():
-            found += [ComparedRows(part["benchmark"], column, *both) for both in combinations(of_point, 2)]
-    return found
+        for rows_of_point in grouped(rows, lambda row: str(row["point"])).values():
+            for first, second in combinations(rows_of_point, 2):
+                compared.append(ComparedRows(part["benchmark"], column, first, second))
+    return compared
 
 
 def with_verdicts(record: Record) -> Record:
-    """The record with its verdicts, how they were found, and a caveat if its repeats can never lead to one."""
+    """The record with its verdicts, its statistics, and a caveat if it has too few repeats for any verdict."""
     judgement = _judgement_of(record)
     caveats = list(record["caveats"])
     too_few = cannot_reach_a_verdict(_repeats(record), ALPHA)
@@ -84,12 +93,14 @@ def with_verdicts(record: Record) -> Record:
 
 
 def judged(record: Record) -> Record:
-    """The record with its verdicts; those of a record of an earlier version, or of a killed benchmark, are made now."""
-    return record if "verdicts" in record else {**record, **_judgement_of(record)}
+    """The record with its verdicts. They are made now if the record lacks them, as of a killed benchmark."""
+    if "verdicts" in record:
+        return record
+    return {**record, **_judgement_of(record)}
 
 
 def _judgement_of(record: Mapping[str, Any]) -> Record:
-    """The fields of bench.json that say what differs: verdicts and statistics."""
+    """The fields of bench.json on differences: verdicts and statistics."""
     compared = compared_rows(record)
     verdicts = judge_together([_pair(rows) for rows in compared], ALPHA, SEED)
     return {
@@ -120,7 +131,7 @@ def _pair(rows: ComparedRows) -> ComparedPair:
 
 def _wording(column: Column) -> str:
     """The template of a figure's sentence, for a rate or for a time."""
-    return MORE if _is_rate(column) else LONGER
+    return WORDING_OF_RATES if _is_rate(column) else WORDING_OF_TIMES
 
 
 def _is_rate(column: Column) -> bool:
@@ -133,21 +144,25 @@ def _side(row: Row, column: Column) -> ComparedSide:
 
 def _by_repeat(row: Row, figure: str) -> dict[int, float]:
     """The figure's value in each repeat that has it and whose answer was right."""
-    right = [repeat for repeat in row["repeats"] if repeat["status"] == COMPLETE]
-    return {repeat["repeat"]: repeat["figures"][figure] for repeat in right if figure in repeat["figures"]}
+    values: dict[int, float] = {}
+    for repeat in row["repeats"]:
+        if repeat["status"] == COMPLETE and figure in repeat["figures"]:
+            values[repeat["repeat"]] = repeat["figures"][figure]
+    return values
 
 
 def saturated_repeats(row: Row) -> list[Mapping[str, Any]]:
-    """The repeats that did not keep the rate that was offered."""
+    """The repeats that did not keep the offered rate."""
     return [repeat for repeat in row["repeats"] if repeat.get("saturated")]
 
 
 def _kept_rate(row: Row) -> bool:
+    """False if more than half of the row's repeats did not keep their rate."""
     return len(saturated_repeats(row)) <= MOST_SATURATED * len(row["repeats"])
 
 
 def _why_not(rows: ComparedRows) -> str:
-    """The sentence if the two are not compared.
+    """The sentence for two rows that are not compared.
 
     For example: amqp did not keep its rate (6 of 6 repeats saturated)
     """
@@ -161,9 +176,9 @@ def _why_not(rows: ComparedRows) -> str:
 
 
 def comparison_of(record: Mapping[str, Any], *, by_kind: bool = False) -> Record:
-    """The record as components of comparison pages take it.
+    """The record of a comparison, which the components of comparison pages take.
 
-    `by_kind` puts the figures of all benchmarks together, as rates and as times, for one sentence about a suite.
+    `by_kind` names the figures of all benchmarks "rates" or "times", for a sentence about a whole suite.
     """
     judgement = judged(dict(record))
     compared = compared_rows(record)
@@ -173,13 +188,16 @@ def comparison_of(record: Mapping[str, Any], *, by_kind: bool = False) -> Record
     for rows, verdict in zip(compared, judgement["verdicts"], strict=True):
         metric = _metric_name(rows, by_kind)
         metrics[metric] = {"title": _title(record, rows, by_kind), "says": _wording(rows.column)}
-        labels = [_label(rows.benchmark, row) for row in (rows.first, rows.second)]
-        for label, row in zip(labels, (rows.first, rows.second), strict=True):
+        labels: list[str] = []
+        for row in (rows.first, rows.second):
+            label = _label(rows.benchmark, row)
+            labels.append(label)
             arm = arms.setdefault(label, {"label": label, "contender": row["transport"], "metrics": {}})
             by_repeat = _by_repeat(row, rows.column.name)
             arm["metrics"][metric] = {"by_repeat": {str(repeat): value for repeat, value in by_repeat.items()}}
         block = point_in_words(verdict["point"])
-        verdicts.append({**verdict, "metric": metric, "block": block, "first": labels[0], "second": labels[1]})
+        first_label, second_label = labels
+        verdicts.append({**verdict, "metric": metric, "block": block, "first": first_label, "second": second_label})
     return {
         "study": "bench",
         "metrics": metrics,
@@ -190,12 +208,13 @@ def comparison_of(record: Mapping[str, Any], *, by_kind: bool = False) -> Record
 
 
 def _repeats(record: Mapping[str, Any]) -> int:
-    """The most repeats of any cell."""
+    """The largest number of repeats of any cell."""
     rows = [row for part in record.get("parts", [record]) for row in part["rows"]]
     return max((repeat["repeat"] for row in rows for repeat in row["repeats"]), default=0)
 
 
 def _metric_name(rows: ComparedRows, by_kind: bool) -> str:
+    """The name of the compared figure in the comparison."""
     if by_kind:
         return RATES if _is_rate(rows.column) else TIMES
     return f"{rows.benchmark} {rows.column.name}"
@@ -209,6 +228,7 @@ def _title(record: Mapping[str, Any], rows: ComparedRows, by_kind: bool) -> str:
 
 
 def _label(benchmark: str, row: Row) -> str:
+    """The label of an arm: a transport at a point of a benchmark."""
     return f"{benchmark}, {row['transport']}, {point_in_words(row['point'])}"
 
 
