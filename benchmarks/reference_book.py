@@ -11,7 +11,27 @@ from dataclasses import dataclass
 
 from sortedcontainers import SortedDict
 
-from exchange.messages import ASK, BID, Cancel, Cancelled, Confirmation, Message, Order, Quote, Rejection, Trade
+from exchange.messages import (
+    ASK,
+    BID,
+    FILL_OR_KILL,
+    LIMIT,
+    MARKET,
+    POST_ONLY,
+    Cancel,
+    Cancelled,
+    Confirmation,
+    Message,
+    Order,
+    Quote,
+    Rejection,
+    Replace,
+    Replaced,
+    Trade,
+    TypedOrder,
+)
+
+RESTING_TYPES = (LIMIT, POST_ONLY)
 
 
 @dataclass
@@ -36,9 +56,15 @@ class ReferenceBook:
         self.by_id: dict[int, ReferenceOrder] = {}
         self.resting_count = 0
 
-    def handle(self, message: Order | Cancel) -> list[Message]:
+    def handle(self, message: Order | Cancel | TypedOrder | Replace) -> list[Message]:
         """The answers to one message, in order."""
-        return self._order(message) if isinstance(message, Order) else self._cancel(message)
+        if isinstance(message, Order):
+            return self._order(TypedOrder(*message, LIMIT))
+        if isinstance(message, TypedOrder):
+            return self._order(message)
+        if isinstance(message, Replace):
+            return self._replace(message)
+        return self._cancel(message)
 
     @property
     def best_bid(self) -> int:
@@ -60,36 +86,77 @@ class ReferenceBook:
             orders += levels[price]
         return orders
 
-    def _order(self, order: Order) -> list[Message]:
+    def _order(self, order: TypedOrder) -> list[Message]:
         reason = self._objection(order)
         if reason:
             return [Rejection(order.id, reason)]
+        if order.order_type == MARKET:
+            order = order._replace(price=self._last_price(order.side))
+        if order.order_type == FILL_OR_KILL and self._volume_in_reach(order) < order.volume:
+            return [Cancelled(order.id, order.volume)]
         quote_before = self.quote()
         answers: list[Message] = []
         remaining = self._match(order, answers)
-        if remaining:
+        if remaining and order.order_type in RESTING_TYPES:
             self._rest(order, remaining)
         if self.quote() != quote_before:
             answers.append(self.quote())
-        if remaining == order.volume:
+        if remaining and order.order_type not in RESTING_TYPES:
+            answers.append(Cancelled(order.id, remaining))
+        elif remaining == order.volume:
             answers.append(Confirmation(order.id))
         return answers
 
-    def _objection(self, order: Order) -> int:
+    def _last_price(self, side: int) -> int:
+        """The last price at which an incoming order on this side can trade."""
+        return self.max_price if side == BID else 1
+
+    def _volume_in_reach(self, order: TypedOrder) -> int:
+        """The volume that rests at the prices at which the order may trade."""
+        levels = self.levels[BID if order.side == ASK else ASK]
+        volume = 0
+        for price, queue in levels.items():
+            better = price <= order.price if order.side == BID else price >= order.price
+            if price == order.price or (better and self.policy == "price-time"):
+                volume += sum(resting.volume for resting in queue)
+        return volume
+
+    def _objection(self, order: TypedOrder) -> int:
         """The reason of the rejection; 0 if the order is accepted."""
         if order.side not in (ASK, BID):
             return 1
+        is_market = order.order_type == MARKET
+        if not LIMIT <= order.order_type <= POST_ONLY or (is_market and self.policy == "exact-price"):
+            return 7
+        if is_market and order.price != 0:
+            return 2
+        if is_market:
+            order = order._replace(price=self._last_price(order.side))
+        return self._objection_to_fields(order) or self._objection_to_trading(order)
+
+    def _objection_to_fields(self, order: TypedOrder) -> int:
+        """The reason to reject the order for what it says; 0 if there is none."""
         if not 1 <= order.price <= self.max_price:
             return 2
         if order.volume == 0:
             return 3
         if self.with_ids and order.id in self.by_id:
             return 5
-        if self.resting_count == self.capacity and self._price_to_trade_at(order) is None:
+        return 0
+
+    def _objection_to_trading(self, order: TypedOrder) -> int:
+        """The reason to reject the order for what rests; 0 if there is none."""
+        would_trade = self._price_to_trade_at(order) is not None
+        if order.order_type == POST_ONLY and would_trade:
+            return 8
+        if order.order_type == MARKET and not would_trade:
+            return 9
+        is_full = self.resting_count == self.capacity
+        if is_full and not would_trade and order.order_type in RESTING_TYPES:
             return 4
         return 0
 
-    def _price_to_trade_at(self, order: Order) -> int | None:
+    def _price_to_trade_at(self, order: TypedOrder) -> int | None:
         """The opposite price at which the order would trade next; None if it crosses nothing."""
         if self.policy == "exact-price":
             opposite = self.levels[BID if order.side == ASK else ASK]
@@ -98,7 +165,7 @@ class ReferenceBook:
             return self.best_ask if self.best_ask <= order.price else None
         return self.best_bid if self.best_bid >= order.price else None
 
-    def _match(self, order: Order, answers: list[Message]) -> int:
+    def _match(self, order: TypedOrder, answers: list[Message]) -> int:
         """Trade the order as far as it crosses; returns the volume that remains."""
         opposite_side = BID if order.side == ASK else ASK
         remaining = order.volume
@@ -124,7 +191,7 @@ class ReferenceBook:
                 self._take_out(resting)
         return traded
 
-    def _rest(self, order: Order, volume: int) -> None:
+    def _rest(self, order: TypedOrder, volume: int) -> None:
         resting = ReferenceOrder(order.id, order.side, order.price, volume)
         self.levels[order.side].setdefault(order.price, deque()).append(resting)
         self.resting_count += 1
@@ -150,3 +217,25 @@ class ReferenceBook:
             answers.append(self.quote())
         answers.append(Cancelled(cancel.id, resting.volume))
         return answers
+
+    def _replace(self, replace: Replace) -> list[Message]:
+        resting = self.by_id.get(replace.id)
+        if resting is None:
+            return [Rejection(replace.id, 6)]
+        if not 1 <= replace.price <= self.max_price:
+            return [Rejection(replace.id, 2)]
+        if replace.volume == 0:
+            return [Rejection(replace.id, 3)]
+        if replace.price == resting.price and replace.volume <= resting.volume:
+            resting.volume = replace.volume
+            return [Replaced(replace.id, replace.price, replace.volume)]
+        quote_before = self.quote()
+        answers: list[Message] = []
+        self._take_out(resting)
+        order = TypedOrder(replace.id, resting.side, replace.price, replace.volume, LIMIT)
+        remaining = self._match(order, answers)
+        if remaining:
+            self._rest(order, remaining)
+        if self.quote() != quote_before:
+            answers.append(self.quote())
+        return [*answers, Replaced(replace.id, replace.price, remaining)]

@@ -58,6 +58,11 @@ def inlined(function: Callable[P, R]) -> Callable[P, R]:
     return cast(Callable[P, R], numba.njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
 
 
+def called(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a function once, which kernels call: for what is rare, so that no kernel is the larger for it."""
+    return cast(Callable[P, R], numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
+
+
 def _start(context: Any, builder: Any, memory: Any, value: Any) -> Any:
     """The address of a pointer's or an array's first element."""
     if isinstance(memory, types.CPointer):

@@ -25,6 +25,12 @@ Json = Annotated[bytes, "rest of the frame"]
 PROTOCOL_VERSION = 1
 ASK, BID = 1, 2
 
+LIMIT = 1  # trades up to its price; what is left rests
+MARKET = 2  # trades at any price; what is left is cancelled
+IMMEDIATE_OR_CANCEL = 3  # trades up to its price; what is left is cancelled
+FILL_OR_KILL = 4  # trades whole, up to its price, or is cancelled
+POST_ONLY = 5  # rests, or is rejected if it would trade
+
 
 class Order(NamedTuple):
     id: U32
@@ -92,6 +98,32 @@ class Cancelled(NamedTuple):
     volume: U16  # taken out of the book
 
 
+class TypedOrder(NamedTuple):
+    """An order with a type: LIMIT to POST_ONLY above. A limit order of this form does what an Order does."""
+
+    id: U32
+    side: U8
+    price: U16  # ticks; 0 for a market order
+    volume: U16  # lots
+    order_type: U8
+
+
+class Replace(NamedTuple):
+    """Gives a resting order another price, another volume, or both."""
+
+    id: U32
+    price: U16
+    volume: U16  # lots that shall rest, or trade
+
+
+class Replaced(NamedTuple):
+    """The answer to a replace: what rests of the order now."""
+
+    id: U32
+    price: U16
+    volume: U16
+
+
 class Hello(NamedTuple):
     """Opens every session, before any clock starts."""
 
@@ -133,6 +165,9 @@ Message = (
     | Cancelled
     | Hello
     | Resume
+    | TypedOrder
+    | Replace
+    | Replaced
 )
 M = TypeVar("M", bound=Message)
 
@@ -150,13 +185,16 @@ TYPES: dict[int, type[Message]] = {
     11: Cancelled,
     12: Hello,
     13: Resume,
+    14: TypedOrder,
+    15: Replace,
+    16: Replaced,
 }
 """The message of each type byte."""
 
 
-ORDER_TYPES: tuple[type[Message], ...] = (Order, Cancel)
+ORDER_TYPES: tuple[type[Message], ...] = (Order, Cancel, TypedOrder, Replace)
 """Records that a matching engine takes. `matching_engine/kernels.py` has a kernel for each, or does not import."""
-ANSWER_TYPES: tuple[type[Message], ...] = (Confirmation, Trade, Quote, Rejection, Cancelled)
+ANSWER_TYPES: tuple[type[Message], ...] = (Confirmation, Trade, Quote, Rejection, Cancelled, Replaced)
 """Records with which a matching engine answers."""
 
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from exchange.compiled import as_i64, as_u8, inlined, record_writer
-from exchange.messages import ANSWER_TYPES, LAYOUTS, Cancelled, Confirmation, Quote, Rejection, Trade, sizes_by_code
+from exchange.messages import (
+    ANSWER_TYPES,
+    LAYOUTS,
+    Cancelled,
+    Confirmation,
+    Quote,
+    Rejection,
+    Replaced,
+    Trade,
+    sizes_by_code,
+)
 from matching_engine.arena import (
     ASK,
     BEST,
@@ -15,6 +25,7 @@ from matching_engine.arena import (
     LARGEST_VOLUME,
     QUOTES,
     REJECTIONS,
+    REPLACED,
     Book,
     Bytes,
     Offsets,
@@ -22,6 +33,7 @@ from matching_engine.arena import (
 
 TRADE_BYTES = LAYOUTS[Trade].size
 ANSWER_SIZES = sizes_by_code(ANSWER_TYPES)
+LARGEST_ANSWER = int(ANSWER_SIZES.max())
 SMALLEST_ANSWER = int(ANSWER_SIZES[ANSWER_SIZES > 0].min())
 
 _put_trade = record_writer(Trade, "id", "price", "volume")
@@ -29,8 +41,9 @@ _put_quote = record_writer(Quote, "bid", "ask")
 _put_confirmation = record_writer(Confirmation, "id")
 _put_rejection = record_writer(Rejection, "id", "reason")
 _put_cancelled = record_writer(Cancelled, "id", "volume")
+_put_replaced = record_writer(Replaced, "id", "price", "volume")
 
-# Room for the answers to an order besides its trades: a quote and a confirmation.
+# Room for the answers to an order besides its trades: a quote, and a confirmation or its like.
 SLACK_BYTES = 64
 SLACK_FRAMES = 4
 # The most that the answers to one order take: two trades a lot, and the slack.
@@ -59,12 +72,12 @@ class AnswersEnd(NamedTuple):
 def answers_in(buffer: Bytes, offsets: Offsets, end: AnswersEnd, packed: bool) -> AnswerMemory:
     """Return the memory, with the room that is left in it.
 
-    Every answer counts as a trade, the largest answer: where there is room for frames, there is room for their bytes.
+    Every answer counts as the largest one: where there is room for frames, there is room for their bytes.
     """
     room_bytes = len(buffer) - SLACK_BYTES
     room_frames = len(offsets) - SLACK_FRAMES
     if not packed:
-        room_frames = min(room_frames, end.frame + (room_bytes - end.byte) // TRADE_BYTES)
+        room_frames = min(room_frames, end.frame + (room_bytes - end.byte) // LARGEST_ANSWER)
     return AnswerMemory(as_u8(buffer), as_i64(offsets), packed, room_bytes, room_frames)
 
 
@@ -114,3 +127,11 @@ def write_rejection(book: Book, answers: AnswerMemory, end: AnswersEnd, order_id
 def write_cancelled(book: Book, answers: AnswerMemory, end: AnswersEnd, order_id: int, volume: int) -> AnswersEnd:
     book.state[CANCELLED] += 1
     return _end_at(answers, end, _put_cancelled(answers.buffer, end.byte, (order_id, volume)))
+
+
+@inlined
+def write_replaced(
+    book: Book, answers: AnswerMemory, end: AnswersEnd, order_id: int, price: int, volume: int
+) -> AnswersEnd:
+    book.state[REPLACED] += 1
+    return _end_at(answers, end, _put_replaced(answers.buffer, end.byte, (order_id, price, volume)))

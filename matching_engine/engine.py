@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exchange.allowed import whole
-from exchange.messages import ASK, LAYOUTS, Cancelled, Confirmation, Order, Quote, Rejection, encode
+from exchange.messages import ASK, LAYOUTS, Cancelled, Confirmation, Order, Quote, Rejection, Replaced, encode
 from matching_engine import arena as layout
 from matching_engine import encoding, kernels
 from matching_engine.order_book import IS_EXACT, OrderBook
@@ -20,6 +20,7 @@ CONFIRMATION_BYTES = LAYOUTS[Confirmation].size
 QUOTE_BYTES = LAYOUTS[Quote].size
 REJECTION_BYTES = LAYOUTS[Rejection].size
 CANCELLED_BYTES = LAYOUTS[Cancelled].size
+REPLACED_BYTES = LAYOUTS[Replaced].size
 HIGHEST_PACKING = 0xFFFF  # packing travels as u16
 
 
@@ -57,17 +58,21 @@ class EngineCounts(NamedTuple):
     cancels: int
     """Requests to cancel."""
     cancelled: int
-    """Answers that an order was cancelled."""
+    """Answers that an order, or what was left of it, was cancelled."""
+    replaces: int = 0
+    """Requests to replace."""
+    replaced: int = 0
+    """Answers that an order was replaced."""
 
     @property
     def records(self) -> int:
-        """Orders and cancels."""
-        return self.orders + self.cancels
+        """Orders, cancels and replaces."""
+        return self.orders + self.cancels + self.replaces
 
     @property
     def answers(self) -> int:
         """Answers of every kind."""
-        return self.trades + self.confirmations + self.quotes + self.rejections + self.cancelled
+        return self.trades + self.confirmations + self.quotes + self.rejections + self.cancelled + self.replaced
 
 
 def counts_in(counters: npt.NDArray[np.int64]) -> EngineCounts:
@@ -75,15 +80,16 @@ def counts_in(counters: npt.NDArray[np.int64]) -> EngineCounts:
 
     Kernels do not count trades: trades are the bytes of answers that no other kind of answer accounts for.
     """
-    orders, answer_bytes, confirmations, quotes, rejections, cancels, cancelled = counters.tolist()
+    orders, answer_bytes, confirmations, quotes, rejections, cancels, cancelled, replaces, replaced = counters.tolist()
     other_bytes = (
         CONFIRMATION_BYTES * confirmations
         + QUOTE_BYTES * quotes
         + REJECTION_BYTES * rejections
         + CANCELLED_BYTES * cancelled
+        + REPLACED_BYTES * replaced
     )
     trades = (answer_bytes - other_bytes) // encoding.TRADE_BYTES
-    return EngineCounts(orders, trades, confirmations, quotes, rejections, cancels, cancelled)
+    return EngineCounts(orders, trades, confirmations, quotes, rejections, cancels, cancelled, replaces, replaced)
 
 
 class MatchingEngine:

@@ -11,11 +11,12 @@ from functools import cache
 from typing import Any
 
 from exchange import compiled, messages
-from exchange.compiled import as_i64, as_u8, field_reader, fingerprint, inlined, kernel, signed, unsigned
-from exchange.messages import LAYOUTS, ORDER_TYPES, Cancel, Order
+from exchange.compiled import as_i64, as_u8, called, field_reader, fingerprint, inlined, kernel, signed, unsigned
+from exchange.messages import LAYOUTS, LIMIT, MARKET, ORDER_TYPES, POST_ONLY, Cancel, Order, Replace, TypedOrder
 from matching_engine import arena, encoding, levels, rule
 from matching_engine.arena import (
     ANSWER_BYTES,
+    BID,
     BOUNDED,
     CANCELS,
     FIRST_LEVEL,
@@ -25,6 +26,7 @@ from matching_engine.arena import (
     NEXT,
     NOTHING,
     ORDERS,
+    REPLACES,
     Arena,
     Book,
     Bytes,
@@ -45,7 +47,7 @@ from matching_engine.encoding import (
     write_rejection,
 )
 from matching_engine.levels import first_crossing, key_of
-from matching_engine.rule import take_order, take_out
+from matching_engine.rule import may_rest, replace_order, take_order, take_out, take_typed_order
 
 # The reasons for which `handle` returns.
 DONE = 0  # every frame was taken
@@ -60,10 +62,19 @@ BAD_VOLUME = 3
 BOOK_FULL = 4
 DUPLICATE_ID = 5
 UNKNOWN_ID = 6
+BAD_TYPE = 7
+WOULD_TRADE = 8
+NOTHING_TO_TRADE_WITH = 9
 
 SOURCES = fingerprint(compiled, arena, levels, encoding, rule, messages)
 _order_id, _side, _price, _volume = (field_reader(name, Order) for name in ("id", "side", "price", "volume"))
+_typed_id, _typed_side, _typed_price, _typed_volume, _typed_order_type = (
+    field_reader(name, TypedOrder) for name in ("id", "side", "price", "volume", "order_type")
+)
 _cancel_id = field_reader("id", Cancel)
+_replace_id = field_reader("id", Replace)
+_new_price = field_reader("price", Replace)
+_new_volume = field_reader("volume", Replace)
 
 
 # ---- one record ----------------------------------------------------------------------------------------------
@@ -116,6 +127,15 @@ def is_plain(
 @inlined
 def objection(book: Book, order_id: int, side: int, price: int, volume: int) -> int:
     """Return the reason to reject an order; 0 if there is none."""
+    reason = objection_to_fields(book, order_id, side, price, volume)
+    if reason == 0 and is_full_for(book, side - 1, price):
+        return BOOK_FULL
+    return reason
+
+
+@inlined
+def objection_to_fields(book: Book, order_id: int, side: int, price: int, volume: int) -> int:
+    """Return the reason to reject an order for what it says, whatever rests; 0 if there is none."""
     if not within(side, 1, 2):
         return BAD_SIDE
     if not within(price, 1, book.limit - 1):
@@ -124,7 +144,7 @@ def objection(book: Book, order_id: int, side: int, price: int, volume: int) -> 
         return BAD_VOLUME
     if book.keeps_ids and find(book, order_id) != NOTHING:
         return DUPLICATE_ID
-    return BOOK_FULL if is_full_for(book, side - 1, price) else 0
+    return 0
 
 
 @inlined
@@ -151,29 +171,119 @@ def enter_cancel(book: Book, answers: AnswerMemory, end: AnswersEnd, source: Any
     return DONE, take_out(book, answers, end, order)
 
 
-if unknown := set(ORDER_TYPES) - {Order, Cancel}:
+@called
+def enter_typed_order(
+    book: Book, answers: AnswerMemory, end: AnswersEnd, source: Any, at: int
+) -> tuple[int, AnswersEnd]:
+    """Match the typed order at byte `at`, or reject it. Returns DONE, ROOM or GROW, as `enter_order` does."""
+    order_id = signed(_typed_id(source, at))
+    side = signed(_typed_side(source, at))
+    price = signed(_typed_price(source, at))
+    volume = signed(_typed_volume(source, at))
+    order_type = signed(_typed_order_type(source, at))
+    if not has_room(answers, end, volume):
+        return ROOM, end
+    if book.state[FREE] == NOTHING and not book.state[BOUNDED]:
+        return GROW, end
+    book.state[ORDERS] += 1
+    reason = objection_to_typed(book, order_id, side, price, volume, order_type)
+    if reason:
+        return DONE, write_rejection(book, answers, end, order_id, reason)
+    if order_type == MARKET:
+        price = last_price(book, side - 1)
+    return DONE, take_typed_order(book, answers, end, order_id, side - 1, price, volume, order_type)
+
+
+@inlined
+def last_price(book: Book, side: int) -> int:
+    """Return the last price at which an incoming order on this side can trade."""
+    return book.limit - 1 if side == BID else 1
+
+
+@inlined
+def objection_to_typed(book: Book, order_id: int, side: int, price: int, volume: int, order_type: int) -> int:
+    """Return the reason to reject a typed order; 0 if there is none."""
+    if not within(side, 1, 2):
+        return BAD_SIDE
+    if not within(order_type, LIMIT, POST_ONLY):
+        return BAD_TYPE
+    is_market = order_type == MARKET
+    if is_market and book.exact:
+        return BAD_TYPE  # a market order has no price, and this policy trades at the order's own price only
+    if is_market and price != 0:
+        return BAD_PRICE
+    reach = last_price(book, side - 1) if is_market else price
+    reason = objection_to_fields(book, order_id, side, reach, volume)
+    return reason if reason else objection_to_trading(book, side - 1, reach, order_type)
+
+
+@inlined
+def objection_to_trading(book: Book, side: int, price: int, order_type: int) -> int:
+    """Return the reason to reject a typed order for what rests; 0 if there is none."""
+    opposite = side ^ 1
+    reach = key_of(book, opposite, price)
+    would_trade = first_crossing(book, opposite, reach) <= reach
+    if would_trade:
+        return WOULD_TRADE if order_type == POST_ONLY else 0
+    if order_type == MARKET:
+        return NOTHING_TO_TRADE_WITH
+    return BOOK_FULL if may_rest(order_type) and book.state[FREE] == NOTHING else 0
+
+
+@called
+def enter_replace(book: Book, answers: AnswerMemory, end: AnswersEnd, source: Any, at: int) -> tuple[int, AnswersEnd]:
+    """Replace the order that the record at byte `at` names, or reject the replace. Returns DONE, or ROOM."""
+    price = signed(_new_price(source, at))
+    volume = signed(_new_volume(source, at))
+    if not has_room(answers, end, volume):
+        return ROOM, end
+    book.state[REPLACES] += 1
+    order_id = signed(_replace_id(source, at))
+    order = signed(find(book, order_id)) if book.keeps_ids else NOTHING
+    if order == NOTHING:
+        return DONE, write_rejection(book, answers, end, order_id, UNKNOWN_ID)
+    if not within(price, 1, book.limit - 1):
+        return DONE, write_rejection(book, answers, end, order_id, BAD_PRICE)
+    if volume == 0:
+        return DONE, write_rejection(book, answers, end, order_id, BAD_VOLUME)
+    return DONE, replace_order(book, answers, end, order, price, volume)
+
+
+if unknown := set(ORDER_TYPES) - {Order, Cancel, TypedOrder, Replace}:
     raise LookupError(f"there is no kernel for {unknown.pop().__name__}, which ORDER_TYPES names")
 ORDER = LAYOUTS[Order].code
 CANCEL = LAYOUTS[Cancel].code
+TYPED_ORDER = LAYOUTS[TypedOrder].code
+REPLACE = LAYOUTS[Replace].code
 BYTES_OF_ORDER = LAYOUTS[Order].size
 BYTES_OF_CANCEL = LAYOUTS[Cancel].size
+BYTES_OF_TYPED_ORDER = LAYOUTS[TypedOrder].size
+BYTES_OF_REPLACE = LAYOUTS[Replace].size
 
 
 @inlined
 def order_bytes(code: int) -> int:
-    """Return the bytes of an order or a cancel, by its type byte; 0 for any other type."""
+    """Return the bytes of a record that the engine takes, by its type byte; 0 for any other type."""
     if code == ORDER:
         return BYTES_OF_ORDER
-    return BYTES_OF_CANCEL if code == CANCEL else 0
+    if code == CANCEL:
+        return BYTES_OF_CANCEL
+    if code == TYPED_ORDER:
+        return BYTES_OF_TYPED_ORDER
+    return BYTES_OF_REPLACE if code == REPLACE else 0
 
 
 @inlined
 def enter_record(book: Book, answers: AnswerMemory, end: AnswersEnd, source: Any, at: int) -> tuple[int, AnswersEnd]:
-    """Enter the order or cancel at byte `at`; FOREIGN for a record of another type."""
+    """Enter the order, cancel or replace at byte `at`; FOREIGN for a record of another type."""
     if source[at] == ORDER:
         return enter_order(book, answers, end, source, at)
     if source[at] == CANCEL:
         return enter_cancel(book, answers, end, source, at)
+    if source[at] == TYPED_ORDER:
+        return enter_typed_order(book, answers, end, source, at)
+    if source[at] == REPLACE:
+        return enter_replace(book, answers, end, source, at)
     return FOREIGN, end
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from exchange.compiled import inlined, signed
+from exchange.compiled import called, inlined, signed
+from exchange.messages import FILL_OR_KILL, LIMIT, POST_ONLY
 from matching_engine.arena import (
+    ASK,
     BEST,
+    BID,
     FREE,
     ID,
     LEVEL,
@@ -25,9 +28,18 @@ from matching_engine.encoding import (
     write_cancelled,
     write_confirmation,
     write_quote,
+    write_replaced,
     write_trade,
 )
-from matching_engine.levels import first_crossing, key_of, level_of, mark_occupied, move_best, side_and_key_of
+from matching_engine.levels import (
+    first_crossing,
+    first_occupied,
+    key_of,
+    level_of,
+    mark_occupied,
+    move_best,
+    side_and_key_of,
+)
 
 
 @inlined
@@ -126,16 +138,109 @@ def rest(book: Book, order_id: int, side: int, price: int, volume: int) -> bool:
 @inlined
 def take_out(book: Book, answers: AnswerMemory, end: AnswersEnd, order: int) -> AnswersEnd:
     """Cancel a resting order, and answer: a quote if the best price moves, then the cancelled volume."""
-    level = signed(book.ids[entry_of(book, order) + LEVEL])
-    moved = False
-    side, key = side_and_key_of(level)
     order_id = signed(book.records[order + ID])
     volume = signed(book.records[order + VOLUME])
-    book.state[VOLUME_CANCELLED + side] += volume
-    link(book, book.records[order + PREVIOUS], book.records[order + NEXT])
-    release(book, order)
-    if book.records[level + NEXT] == level:
-        _, moved = move_best(book, side, key)
-    if moved:
+    if remove(book, order):
         end = write_quote(book, answers, end)
     return write_cancelled(book, answers, end, order_id, volume)
+
+
+@inlined
+def remove(book: Book, order: int) -> bool:
+    """Take a resting order out of the book. Returns whether the best price moved."""
+    level = signed(book.ids[entry_of(book, order) + LEVEL])
+    side, key = side_and_key_of(level)
+    book.state[VOLUME_CANCELLED + side] += book.records[order + VOLUME]
+    link(book, book.records[order + PREVIOUS], book.records[order + NEXT])
+    release(book, order)
+    moved = False
+    if book.records[level + NEXT] == level:
+        _, moved = move_best(book, side, key)
+    return moved
+
+
+# ---- order types and replaces: rarer than orders, so kernels call them ------------------------------------------
+
+
+@inlined
+def may_rest(order_type: int) -> bool:
+    """Return whether what is left of an order of this type rests; otherwise it is cancelled."""
+    return (order_type == LIMIT) | (order_type == POST_ONLY)
+
+
+@called
+def take_typed_order(
+    book: Book,
+    answers: AnswerMemory,
+    end: AnswersEnd,
+    order_id: int,
+    side: int,
+    price: int,
+    volume: int,
+    order_type: int,
+) -> AnswersEnd:
+    """Match an order of a type, rest or cancel what is left of it, and answer.
+
+    The answers are its trades, a quote if the best price moved, and then: the cancelled volume, if any; else a
+    confirmation, if it did not trade. A market order comes with the last price that it could reach.
+    """
+    book.state[VOLUME_IN + side] += volume
+    if order_type == FILL_OR_KILL and volume_within_reach(book, side ^ 1, price, volume) < volume:
+        book.state[VOLUME_CANCELLED + side] += volume
+        return write_cancelled(book, answers, end, order_id, volume)
+    remaining, moved, end = match(book, answers, end, order_id, side, price, volume)
+    if remaining > 0 and may_rest(order_type):
+        moved |= rest(book, order_id, side, price, remaining)
+    if moved:
+        end = write_quote(book, answers, end)
+    if remaining > 0 and not may_rest(order_type):
+        book.state[VOLUME_CANCELLED + side] += remaining
+        return write_cancelled(book, answers, end, order_id, remaining)
+    if remaining == volume:
+        end = write_confirmation(book, answers, end, order_id)
+    return end
+
+
+@inlined
+def volume_within_reach(book: Book, side: int, price: int, enough: int) -> int:
+    """Return the volume on a side with which an incoming order of this price would trade; at least `enough` if more."""
+    reach = key_of(book, side, price)
+    key = first_crossing(book, side, reach)
+    volume = 0
+    while key <= reach and volume < enough:
+        level = level_of(side, key)
+        order = signed(book.records[level + NEXT])
+        while order != level and volume < enough:
+            volume += signed(book.records[order + VOLUME])
+            order = signed(book.records[order + NEXT])
+        key = first_occupied(book, side, key + 1)
+    return volume
+
+
+@called
+def replace_order(
+    book: Book, answers: AnswerMemory, end: AnswersEnd, order: int, price: int, volume: int
+) -> AnswersEnd:
+    """Give a resting order another price and volume, and answer.
+
+    At the same price, with no more volume than before, the order keeps its place in time. Otherwise it leaves the book
+    and comes in again, so it may trade. The answers are its trades, a quote if a best price is another than before, and
+    what rests of the order now.
+    """
+    order_id = signed(book.records[order + ID])
+    before = signed(book.records[order + VOLUME])
+    side, key = side_and_key_of(signed(book.ids[entry_of(book, order) + LEVEL]))
+    if key == key_of(book, side, price) and volume <= before:
+        book.records[order + VOLUME] = volume
+        book.state[VOLUME_CANCELLED + side] += before - volume
+        return write_replaced(book, answers, end, order_id, price, volume)
+    best_ask = book.state[BEST + ASK]
+    best_bid = book.state[BEST + BID]
+    remove(book, order)
+    book.state[VOLUME_IN + side] += volume
+    remaining, _, end = match(book, answers, end, order_id, side, price, volume)
+    if remaining > 0:
+        rest(book, order_id, side, price, remaining)
+    if book.state[BEST + ASK] != best_ask or book.state[BEST + BID] != best_bid:
+        end = write_quote(book, answers, end)
+    return write_replaced(book, answers, end, order_id, price, remaining)

@@ -21,7 +21,7 @@ from matching_engine.recovering.journal_records import HEAD as JOURNAL_HEAD
 from matching_engine.recovering.journal_records import SIZE, JournalReader, crc32c, snapshot_path
 from matching_engine.turns import Sums
 
-MAGIC = b"EXSNAP02"
+MAGIC = b"EXSNAP03"
 HEAD = struct.Struct("<8sQ")
 """A magic word, and the CRC32C of everything behind the head."""
 OF_JOURNAL = struct.Struct("<QQQQ")

@@ -22,11 +22,14 @@ from exchange.messages import (
     Order,
     Quote,
     Rejection,
+    Replace,
+    Replaced,
     Resume,
     Statistics,
     Throughput,
     Timestamp,
     Trade,
+    TypedOrder,
     decode,
     decode_all,
     decode_record,
@@ -47,6 +50,9 @@ SPECIFIED = {
     Cancel: (10, 5, {"id": 4}),
     Cancelled: (11, 7, {"id": 4, "volume": 2}),
     Resume: (13, 21, {"session": 4, "messages": 8, "checksum": 8}),
+    TypedOrder: (14, 11, {"id": 4, "side": 1, "price": 2, "volume": 2, "order_type": 1}),
+    Replace: (15, 9, {"id": 4, "price": 2, "volume": 2}),
+    Replaced: (16, 9, {"id": 4, "price": 2, "volume": 2}),
     Hello: (
         12,
         33,
@@ -68,6 +74,9 @@ BY_HAND = [
     (Rejection(id=9, reason=4), "08 09000000 04"),
     (Statistics(b"{}"), "09 7b7d"),
     (Cancelled(id=3, volume=5), "0b 03000000 0500"),
+    (TypedOrder(id=7, side=2, price=499, volume=45, order_type=4), "0e 07000000 02 f301 2d00 04"),
+    (Replace(id=7, price=499, volume=45), "0f 07000000 f301 2d00"),
+    (Replaced(id=7, price=499, volume=45), "10 07000000 f301 2d00"),
 ]
 
 
@@ -229,7 +238,7 @@ def test_a_truncated_record_is_refused_at_its_start(kind):
 
 def test_an_unknown_type_byte_is_named_with_its_offset():
     before = encode(Quote(bid=1, ask=2))
-    for code in sorted(set(range(256)) - set(range(1, 14))):
+    for code in sorted(set(range(256)) - set(range(1, 17))):
         messages, error = read_while_possible(before + bytes([code]) * 40)
         assert messages == [Quote(bid=1, ask=2)]
         assert (error.offset, error.reason) == (5, f"unknown type byte {code}")

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
 from hypothesis import strategies as st
 
 from benchmarks.reference_book import ReferenceBook
-from exchange.messages import ASK, BID, LAYOUTS, Cancel, Message, Order, decode, encode
+from exchange.messages import (
+    ASK,
+    BID,
+    LAYOUTS,
+    LIMIT,
+    MARKET,
+    POST_ONLY,
+    Cancel,
+    Message,
+    Order,
+    Replace,
+    TypedOrder,
+    decode,
+    encode,
+)
 from matching_engine.engine import HandleStop, MatchingEngine
 from matching_engine.order_book import OrderBook
 from tests.matching_engine.invariants import check
@@ -131,28 +146,51 @@ def settings_of_books(draw) -> dict[str, object]:
     }
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """What hypothesis drew for a message. `earlier` is how many messages before it the order came that it names."""
+
+    kind: type[Message]
+    has_new_id: bool
+    earlier: int
+    side: int
+    price: int
+    volume: int
+    order_type: int
+
+    def message(self, number: int) -> Message:
+        """Return the message of this number in its stream."""
+        named_id = max(0, number - self.earlier)
+        order_id = number if self.has_new_id else number // 2
+        if self.kind is Cancel:
+            return Cancel(named_id)
+        if self.kind is Replace:
+            return Replace(named_id, self.price, self.volume)
+        if self.kind is TypedOrder:
+            price = 0 if self.order_type == MARKET and self.has_new_id else self.price
+            return TypedOrder(order_id, self.side, price, self.volume, self.order_type)
+        return Order(order_id, self.side, self.price, self.volume)
+
+
 @st.composite
 def streams(draw, max_price: int, most: int = 60) -> list[Message]:
-    """Draw orders at a few neighbouring prices, so that they trade.
+    """Draw orders of all types at a few neighbouring prices, so that they trade, with cancels and replaces.
 
-    Some have a wrong field or a repeated id, and some messages are cancels.
+    Some have a wrong field, a repeated id, or name an order that is not there.
     """
     centre = draw(st.integers(1, max_price))
     near = st.integers(max(1, centre - 3), min(max_price, centre + 3))
-    price = st.one_of(near, near, near, st.integers(0, 0xFFFF))
-    side = st.one_of(st.sampled_from([ASK, BID]), st.sampled_from([ASK, BID]), st.sampled_from([0, 3, 255]))
-    volume = st.one_of(st.integers(1, 4), st.integers(1, 100), st.integers(0, 0xFFFF), st.just(0xFFFF))
-    has_new_id = st.sampled_from([True, True, True, True, False])
-    order = st.tuples(has_new_id, side, price, volume)
-    cancel = st.integers(0, most)
-    entries = draw(st.lists(st.one_of(order, order, order, cancel), max_size=most))
-    return [_message(number, entry) for number, entry in enumerate(entries, 1)]
-
-
-def _message(number: int, entry: int | tuple[bool, int, int, int]) -> Message:
-    """Return the message of this number: an order, or a cancel of the order so many messages before."""
-    if isinstance(entry, int):
-        return Cancel(max(0, number - entry))
-    has_new_id, side, price, volume = entry
-    order_id = number if has_new_id else number // 2
-    return Order(order_id, side, price, volume)
+    message = st.builds(
+        Drawn,
+        kind=st.sampled_from([Order, Order, Order, TypedOrder, TypedOrder, Replace, Cancel]),
+        has_new_id=st.sampled_from([True, True, True, True, False]),
+        earlier=st.one_of(st.integers(1, 4), st.integers(0, most)),
+        side=st.one_of(st.sampled_from([ASK, BID]), st.sampled_from([ASK, BID]), st.sampled_from([0, 3, 255])),
+        price=st.one_of(near, near, near, st.integers(0, 0xFFFF)),
+        volume=st.one_of(st.integers(1, 4), st.integers(1, 100), st.integers(0, 0xFFFF), st.just(0xFFFF)),
+        order_type=st.one_of(
+            st.integers(LIMIT, POST_ONLY), st.integers(LIMIT, POST_ONLY), st.sampled_from([0, 6, 255])
+        ),
+    )
+    drawn = draw(st.lists(message, max_size=most))
+    return [entry.message(number) for number, entry in enumerate(drawn, 1)]
