@@ -15,33 +15,42 @@ from exchange_simulation.messaging.session import OPEN_NS, TICK_NS, Session, Sil
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch, Longs
 
-if TYPE_CHECKING:  # its kernels are loaded where a task runs, not where a benchmark is declared
+if TYPE_CHECKING:  # the module loads kernels, so tasks import it, and not the declarations of benchmarks
     from exchange_simulation.messaging.payload import MessageSource, Receipt
 
 REPORT_EVERY_NS = 100_000_000
-"""Interval at which a consumer, or an agent of the supply chain, reports how much it has."""
-FIRST_LOOK_NS = 1_000_000
-"""A role that shares queues serves its links after this time, or a tenth of its rest, then after twice as long, up to
-REPORT_EVERY_NS: where there is no broker, no peer gets through to it before."""
+"""Interval at which a consumer, or an agent of the supply chain, reports the number of its messages."""
+FIRST_SERVE_NS = 1_000_000
+"""A role that shares queues serves its links after this time, or a tenth of its pause, for the first time.
+
+The interval then doubles up to REPORT_EVERY_NS. Without a broker no peer can connect before the links are served.
+"""
 WAKE_UPS_PER_S = 1_000
-"""How often the idle roles that share queues wake up, all together, at the most."""
+"""The largest number of wake-ups a second of all idle roles together that share queues."""
 UNDER_WAY_NS = 2_000_000_000
-"""How long a reply may still be under way after its sender has left."""
-FEW_MESSAGES, FEW_BYTES, NEAR_THE_END, REST_S = 64, 8_192, 1_000, 0.0005
-"""A consumer of a flood rests for REST_S after it got fewer at once than this, but not for its last NEAR_THE_END."""
+"""The longest time that a reply may be under way after its sender has left."""
+FEW_MESSAGES = 64
+"""A consumer of a flood rests after it received fewer messages than this at once..."""
+FEW_BYTES = 8_192
+"""... and fewer bytes than this."""
+REST_S = 0.0005
+"""The rest of a consumer of a flood."""
+NEAR_THE_END = 1_000
+"""A consumer does not rest during its last messages, as many as this."""
 TAIL = 100
-"""The last messages of a stream. Nagle's algorithm may hold them for 40 ms, so a growth of backlog leaves them out."""
+"""The number of last messages of a stream that the growth of the backlog leaves out: Nagle may hold them for 40 ms."""
 REPLY = FrameBatch.of(b"")
+"""The empty message with which a consumer replies."""
 NOTHING_DUE: Longs = np.zeros(0, np.int64)
 CEILING_NS = 20_000_000
-"""The time for which the highest rate is tried."""
+"""The time for which `ceiling_per_s` makes messages."""
 
 
 @dataclass(frozen=True)
 class Publish:
     """Sends `count` messages, a batch at a time, then awaits `replies` empty replies.
 
-    If it awaits none it is done once a broker has taken everything.
+    Without replies the task is done once a broker has taken all messages.
     """
 
     size: int
@@ -52,7 +61,7 @@ class Publish:
     subscribers: int = 0
     """The publisher begins once this many consumers have subscribed."""
     rate_per_s: float | None = None
-    """Messages fall due at this rate, whether or not earlier ones have gone; None: as fast as it goes."""
+    """Messages fall due at this rate, whether or not earlier messages were sent; None: as fast as possible."""
 
     def __call__(self, session: Session) -> RoleResult:
         from exchange_simulation.messaging.payload import MessageSource
@@ -61,8 +70,8 @@ class Publish:
         result = RoleResult()
         try:
             await_subscribers(session.link, self.subscribers, time.monotonic_ns() + OPEN_NS)
-        except PeerGone as why:
-            return RoleResult(stopped=str(why))
+        except PeerGone as error:
+            return RoleResult(stopped=str(error))
         result.first_ns = time.monotonic_ns()
         try:
             self._publish(session, source, result)
@@ -71,14 +80,15 @@ class Publish:
             result.last_ns = time.monotonic_ns()
             result.received = _await_replies(session, self.replies)
             result.details["replied_ns"] = time.monotonic_ns()
-        except (Silence, PeerGone) as why:
-            result.stopped = f"{why}, after {source.count:,} of {self.count:,} messages"
+        except (Silence, PeerGone) as error:
+            result.stopped = f"{error}, after {source.count:,} of {self.count:,} messages"
         result.sent = source.count
         result.sent_checksum = source.checksum
         result.mean_ns = source.stamps_ns // max(source.count, 1)
         return result
 
     def _publish(self, session: Session, source: MessageSource, result: RoleResult) -> None:
+        """Send all messages, at the rate or as fast as possible."""
         if self.rate_per_s is not None:
             OpenLoop(source, self.count, self.rate_per_s).publish(session, result)
             return
@@ -88,7 +98,7 @@ class Publish:
 
 
 class OpenLoop:
-    """Messages that fall due at a fixed rate, by the schedule of a run's gateway; being late moves no due time."""
+    """Messages that fall due at a fixed rate, by the schedule of a run's gateway; a late message moves no due time."""
 
     def __init__(self, source: MessageSource, count: int, rate_per_s: float) -> None:
         from gateway.due_times import Periodic
@@ -101,7 +111,7 @@ class OpenLoop:
         self._schedule.start(time.monotonic_ns())
 
     def publish(self, session: Session, result: RoleResult) -> None:
-        """Hand over each message once it is due. The result has the lags, and how long that took and was to take."""
+        """Hand over each message once it is due; puts the lags, the planned and the taken time into the result."""
         link = session.link
         started_ns = self._schedule.due_ns(1)
         while self._source.count < self._count:
@@ -118,7 +128,7 @@ class OpenLoop:
         }
 
     def fill(self) -> Longs:
-        """Put what is due into the source's batch, as far as it has room; returns the due times."""
+        """Put the messages that are due into the source's batch, as far as it has room; returns their due times."""
         source = self._source
         now_ns = time.monotonic_ns()
         waiting = min(self._schedule.due_by(now_ns, source.count), self._count) - source.count
@@ -128,6 +138,7 @@ class OpenLoop:
         return due
 
     def _hand_over(self, session: Session, due: Longs) -> None:
+        """Hand over the source's batch, whose messages were due at these times, and note their lags."""
         batch = self._source.batch
         first = 0
         session.progressed()
@@ -141,69 +152,73 @@ class OpenLoop:
 
 
 class Lags:
-    """How late messages were handed over, each after its due time."""
+    """The times by which messages were handed over after their due times, counted in buckets."""
 
     def __init__(self) -> None:
         self._buckets = LogBuckets()
-        self._waiting = np.zeros(1 << 16, np.int64)
+        self._uncounted_ns = np.zeros(1 << 16, np.int64)
         self._count = 0
 
     def add(self, lags_ns: Longs) -> None:
-        if self._count + len(lags_ns) > len(self._waiting):
+        if self._count + len(lags_ns) > len(self._uncounted_ns):
             self.all()
-        self._waiting[self._count : self._count + len(lags_ns)] = lags_ns
+        self._uncounted_ns[self._count : self._count + len(lags_ns)] = lags_ns
         self._count += len(lags_ns)
 
     def all(self) -> LogBuckets:
-        self._buckets.merge(LogBuckets.of(self._waiting[: self._count]))
+        """The buckets of all lags so far."""
+        self._buckets.merge(LogBuckets.of(self._uncounted_ns[: self._count]))
         self._count = 0
         return self._buckets
 
 
 def ceiling_per_s(size: int) -> float:
-    """The highest rate at which messages can be made when they are due, with no link to hand them to."""
+    """The highest rate at which messages can be made when they are due, measured without a link."""
     from exchange_simulation.messaging.payload import MessageSource
 
     source = MessageSource(size)
-    source.fill(1, 0, np.zeros(1, np.int64))  # the kernel is loaded
+    source.fill(1, 0, np.zeros(1, np.int64))  # loads the kernel
     loop = OpenLoop(source, 1 << 40, MAX_RATE_PER_S)
     began_ns = time.monotonic_ns()
-    before = source.count
-    while (took_ns := time.monotonic_ns() - began_ns) < CEILING_NS:
+    count_before = source.count
+    took_ns = 0
+    while took_ns < CEILING_NS:
         loop.fill()
-    return (source.count - before) * 1e9 / took_ns
+        took_ns = time.monotonic_ns() - began_ns
+    return (source.count - count_before) * 1e9 / took_ns
 
 
 def _await_replies(session: Session, replies: int) -> int:
-    """Receive `replies` empty messages; returns how many came.
+    """Receive `replies` empty messages; returns the number of those that came. PeerGone, Silence.
 
-    A reply has a connection of its own, on which it may still be under way when its sender has left.
+    A reply has a separate connection, and may still be under way when its sender has left.
     """
     batch = FrameBatch(max(replies, 1), 1, 1)
-    came = 0
+    received = 0
     gone_ns = 0
     session.progressed()
-    while came < replies:
+    while received < replies:
         batch.clear()
         try:
             session.receive(session.link, batch, "no reply came")
         except PeerGone:
             now_ns = time.monotonic_ns()
-            gone_ns = gone_ns or now_ns
+            if gone_ns == 0:
+                gone_ns = now_ns
             if now_ns > gone_ns + UNDER_WAY_NS:
                 raise
             time.sleep(0.001)
-        came += sum(not frame for frame in batch)
-    return came
+        received += sum(not frame for frame in batch)
+    return received
 
 
 @dataclass(frozen=True)
 class Consume:
     """Receives `count` messages, checks them, then sends one empty reply.
 
-    It takes the first message alone, and starts the clock then. In a flood it rests for a moment after a few small
-    messages: woken for each of them, it would take the processors from the broker that it waits for. Near the end of
-    what is to come it does not rest, so the clock stops at the last message.
+    The clock starts with the first message, which is received alone. In a flood the consumer rests for a moment after a
+    few small messages: if it woke up for each message, it would take the processors from the broker. Near the end it
+    does not rest, so that the clock stops at the last message.
     """
 
     size: int
@@ -219,26 +234,28 @@ class Consume:
             result.first_ns = _take(session, receipt, 1, receipt.empty_batch(1))
             batch = receipt.empty_batch()
             few = min(FEW_MESSAGES, FEW_BYTES // self.size) if self.is_flood else 0
-            marks = []
+            begin_of_last_quarter = 3 * self.count // 4
+            end_of_last_quarter = self.count - min(TAIL, self.count // 8)
             came_ns = result.first_ns
-            for mark in (3 * self.count // 4, self.count - min(TAIL, self.count // 8)):
-                came_ns = _take(session, receipt, mark, batch, came_ns, few)
-                marks.append((receipt.received, came_ns))
-            result.details["last_quarter"] = marks
+            last_quarter: list[tuple[int, int]] = []  # messages received, and when, at its begin and at its end
+            for until in (begin_of_last_quarter, end_of_last_quarter):
+                came_ns = _take(session, receipt, until, batch, came_ns, few)
+                last_quarter.append((receipt.received, came_ns))
+            result.details["last_quarter"] = last_quarter
             result.last_ns = _take(session, receipt, self.count, batch, came_ns, few)
             batch.clear()
-            if session.link.receive(batch):  # more than was expected
+            if session.link.receive(batch):  # more messages than expected
                 receipt.add(batch, time.monotonic_ns())
             session.send_all(session.link, REPLY)
-        except (Silence, PeerGone) as why:
-            result.stopped = f"{why}; {receipt.received:,} of {self.count:,} messages came"
+        except (Silence, PeerGone) as error:
+            result.stopped = f"{error}; {receipt.received:,} of {self.count:,} messages came"
         return _with_receipt(result, receipt, session.link)
 
 
 def _take(session: Session, receipt: Receipt, until: int, batch: FrameBatch, now_ns: int = 0, few: int = 0) -> int:
-    """Receive until the receipt has the given number of messages; returns when the last came, `now_ns` if none did.
+    """Receive until the receipt has `until` messages; returns when the last came, or `now_ns` if it has them already.
 
-    Fewer than `few` at once are followed by a rest.
+    After fewer than `few` messages at once, the consumer rests.
     """
     report_ns = time.monotonic_ns() + REPORT_EVERY_NS
     while receipt.received < until:
@@ -254,23 +271,26 @@ def _take(session: Session, receipt: Receipt, until: int, batch: FrameBatch, now
 
 
 def _with_receipt(result: RoleResult, receipt: Receipt, link: Link) -> RoleResult:
-    """Add what the receipt counted, and the junk that the link dropped."""
+    """Add the counts of the receipt to the result, and the junk that the link dropped."""
     result.received = receipt.received
     result.received_checksum = receipt.checksum
     result.latency = receipt.latency
     result.mean_ns = receipt.came_ns // max(receipt.received, 1)
-    result.wrong = receipt.wrong | ({"too long": link.junk} if link.junk else {})
+    result.wrong = receipt.wrong
+    if link.junk:
+        result.wrong["too long"] = link.junk
     return result
 
 
 @dataclass(frozen=True)
 class ConsumeShared:
-    """Receives, with others, what a queue or an exchange gives them, until the launcher says that all has come.
+    """Receives messages of a shared queue or an exchange, until the launcher says that all messages have come.
 
-    Its clock runs from its first message to its last. It rests for `rest_s` once it has all that is there: dozens that
-    wake up for each message would take the processors from a broker. A client that does both publishes `count` messages
-    over its first link, and consumes over its last; a link without room, or a queue without messages, keeps it from
-    neither, and its clock runs from its start.
+    The clock runs from the first message to the last. The consumer pauses for `rest_s` whenever no message is there:
+    dozens of roles that wake up for each message would take the processors from a broker.
+
+    If `count` is above 0, the task also publishes `count` messages over its first link, and consumes over its last
+    link. Neither waits for the other. The clock of such a client runs from its start.
     """
 
     size: int
@@ -284,12 +304,14 @@ class ConsumeShared:
 
         receipt = Receipt(self.size, self.publishers)
         result = RoleResult()
-        out = Outbound(session.links[0], MessageSource(self.size, self.publisher), self.count) if self.count else None
-        result.first_ns = time.monotonic_ns() if out else 0
+        out: Outbound | None = None
+        if self.count:
+            out = Outbound(session.links[0], MessageSource(self.size, self.publisher), self.count)
+            result.first_ns = time.monotonic_ns()
         try:
             self._work(session, out, receipt, result)
-        except PeerGone as why:
-            result.stopped = f"{why}, after {receipt.received:,} messages"
+        except PeerGone as error:
+            result.stopped = f"{error}, after {receipt.received:,} messages"
         if out:
             result.sent = out.handed_over
             result.sent_checksum = out.source.checksum
@@ -297,46 +319,51 @@ class ConsumeShared:
         return _with_receipt(result, receipt, session.links[-1])
 
     def _work(self, session: Session, out: Outbound | None, receipt: Receipt, result: RoleResult) -> None:
+        """Work until the launcher says stop; serve the links and report progress now and then."""
         batch = receipt.empty_batch()
         reported = 0
-        for_ns = max(FIRST_LOOK_NS, int(self.rest_s * 1e9) // 10)
+        for_ns = max(FIRST_SERVE_NS, int(self.rest_s * 1e9) // 10)
         while not session.must_stop:
             self._work_for_a_while(session.links[-1], out, receipt, batch, result, for_ns)
             for_ns = min(2 * for_ns, REPORT_EVERY_NS)
             for link in session.links:
                 session.serve(link)
             if out:
-                out.look_whether_all_is_taken()
+                out.check_whether_all_is_taken()
             if receipt.received > reported:
-                session.report_progress(reported := receipt.received)
+                reported = receipt.received
+                session.report_progress(reported)
 
     def _work_for_a_while(
         self, link: Link, out: Outbound | None, receipt: Receipt, batch: FrameBatch, result: RoleResult, for_ns: int
     ) -> None:
+        """Publish and consume for `for_ns`, or until all messages are handed over."""
         until_ns = time.monotonic_ns() + for_ns
         while time.monotonic_ns() < until_ns:
-            gone = out.hand_over() if out else 0
-            if out and gone and out.is_handed_over:
-                return  # when a broker has taken it all is to be seen at once
+            handed_over = out.hand_over() if out else 0
+            if out and handed_over and out.is_handed_over:
+                return  # the caller then sees at once when a broker has taken all messages
             batch.clear()
             if link.receive(batch):
                 result.last_ns = time.monotonic_ns()
-                result.first_ns = result.first_ns or result.last_ns
+                if result.first_ns == 0:
+                    result.first_ns = result.last_ns
                 receipt.add(batch, result.last_ns)
-            elif not gone:
+            elif not handed_over:
                 time.sleep(min(self.rest_s, for_ns / 1e9))
 
 
 class Outbound:
-    """The messages that a client publishes while it consumes: batch after batch, as far as the link has room."""
+    """The messages that a client publishes while it consumes, batch after batch, as far as the link has room."""
 
     def __init__(self, link: Link, source: MessageSource, count: int) -> None:
         self._link = link
         self.source = source
         self._count = count
         self._first = 0
+        """The first frame of the source's batch that the link has not taken."""
         self.taken_ns = 0
-        """When a broker had taken everything; 0 before."""
+        """Time at which a broker had taken all messages; 0 before."""
 
     @property
     def handed_over(self) -> int:
@@ -347,7 +374,7 @@ class Outbound:
         return self.handed_over == self._count
 
     def hand_over(self) -> int:
-        """Returns how many messages the link took."""
+        """Hand over messages; returns the number of messages that the link took."""
         source = self.source
         if self._first == source.batch.count:
             if source.count == self._count:
@@ -358,13 +385,14 @@ class Outbound:
         self._first = self._link.send(source.batch, self._first)
         return self._first - first
 
-    def look_whether_all_is_taken(self) -> None:
-        """Look for a moment, once everything was handed over; the client goes on to consume in between."""
-        if not self.taken_ns and self.is_handed_over:
-            now_ns = time.monotonic_ns()
-            self.taken_ns = time.monotonic_ns() if self._link.drain(now_ns + TICK_NS) else 0
+    def check_whether_all_is_taken(self) -> None:
+        """Once all messages are handed over, wait a moment for the broker to take them; sets `taken_ns`."""
+        if self.taken_ns or not self.is_handed_over:
+            return
+        if self._link.drain(time.monotonic_ns() + TICK_NS):
+            self.taken_ns = time.monotonic_ns()
 
 
 def rest_s(sharers: int) -> float:
-    """Seconds that each of so many sharers of queues rests: a millisecond if it is alone, 60 ms if they are 60."""
+    """Seconds for which each of the roles that share queues rests: 1 ms for a single role, 60 ms for 60 roles."""
     return sharers / WAKE_UPS_PER_S

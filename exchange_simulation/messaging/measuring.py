@@ -27,10 +27,14 @@ from exchange_simulation.messaging.setup import Setup
 from exchange_simulation.reports.progress import OnCount, counting, now_and_then
 from transports.declaration import BrokerServer, ServerUsage
 
-COMPLETE, INVALID, PARTIAL = "complete", "invalid", "partial"
+COMPLETE = "complete"
+INVALID = "invalid"
+PARTIAL = "partial"
 READY_S = 180.0
+"""The longest time that roles may take to be ready."""
 COUNT_EVERY_S = 1.0
-OWN = {"local", "peer", "sndbuf_bytes", "rcvbuf_bytes"}
+"""Interval at which the progress of roles is shown."""
+FIELDS_OF_ONE_SOCKET = {"local", "peer", "sndbuf_bytes", "rcvbuf_bytes"}
 """The fields that differ from socket to socket."""
 COUNTERS = {
     "retransmits",
@@ -46,23 +50,25 @@ COUNTERS = {
     "blocked_s",
     "looked_at",
 }
-"""The fields in which sockets and links count."""
+"""The fields of sockets and links that are counts."""
 
 
 class RoleLost(Exception):
-    """A role, or the broker, ended early; the sentence says which, and how."""
+    """A role, or the broker, ended early; the sentence names it, and says how it ended."""
 
 
 @dataclass
 class CellOutcome:
-    """Results by role; `lost` says which role was lost, if one was and the others were ended."""
+    """The end of a cell."""
 
     results: dict[str, RoleResult] = field(default_factory=dict)
+    """Results by the role's name."""
     lost: str | None = None
+    """The sentence on a role that was lost; the other roles were then ended."""
 
 
 class Launcher:
-    """The roles of one cell. They end with the context, whatever happened."""
+    """The roles of one cell. All of them end with the context."""
 
     def __init__(self, roles: Sequence[Role], setup: Setup, in_threads: bool, patience_s: float) -> None:
         self._roles = {role.name: role for role in roles}
@@ -110,6 +116,7 @@ class Launcher:
         return outcome
 
     def _say(self, word: str, names: set[str]) -> None:
+        """Send a word to each of these roles. RoleLost if one has ended."""
         for name in names:
             member = self._members[name]
             try:
@@ -118,71 +125,85 @@ class Launcher:
                 raise RoleLost(f"the {name} {member.how_it_ended()}") from error
 
     def _await_word(self, names: set[str]) -> None:
-        """Wait until each of these roles has sent its `ready`, or its `at work`."""
+        """Wait until each of these roles has sent one word: `ready` or `at work`."""
         waiting = set(names)
         until_s = time.monotonic() + READY_S
         while waiting:
-            heard = self._hear(waiting, until_s - time.monotonic())
-            if not heard:
+            words = self._hear(waiting, until_s - time.monotonic())
+            if not words:
                 raise RoleLost(f"the {min(waiting)} was not ready within {READY_S:g} s")
-            waiting -= heard.keys()
+            waiting -= words.keys()
 
     def _await_results(self, on_count: OnCount) -> None:
         """Follow the roles. Stop roles that share a queue once every message is there or no more messages come."""
-        moved_s = time.monotonic()
-        while waiting := self._members.keys() - self._results.keys():
-            heard = self._hear(waiting, self._patience_s)
-            for name, (word, *what) in heard.items():
-                moved_s = time.monotonic()
+        last_word_s = time.monotonic()
+        waiting = set(self._members)
+        while waiting:
+            words = self._hear(waiting, self._patience_s)
+            for name, (word, value) in words.items():
+                last_word_s = time.monotonic()
                 if word == "result":
-                    self._results[name] = what[0]
+                    self._results[name] = value
                     self._stop_idle_if_all_else_is_over()
                 else:
-                    self._progress[name] = what[0]
+                    self._progress[name] = value
                     on_count(sum(self._progress.values()))
                     self._stop_sharers_if_complete(name)
-            silent_s = 0.0 if heard else time.monotonic() - moved_s  # a stall of our own is no silence of theirs
+            # After words, silence counts as 0, so a stall of this launcher is no silence of the roles.
+            silent_s = 0.0 if words else time.monotonic() - last_word_s
             if silent_s > self._patience_s:
                 self._stop(waiting)
             if silent_s > 2 * self._patience_s and any(result.stopped for result in self._results.values()):
                 raise RoleLost(f"the {min(waiting)} has not reported for {2 * self._patience_s:g} s")
+            waiting = self._members.keys() - self._results.keys()
 
     def _stop_sharers_if_complete(self, name: str) -> None:
-        if (shares := self._roles[name].shares) is None:
+        """Stop the roles that share a queue with `name` once they have all messages together."""
+        shares = self._roles[name].shares
+        if shares is None:
             return
         sharers = {other for other, role in self._roles.items() if role.shares == shares}
-        if sum(self._progress.get(each, 0) for each in sharers) >= shares.total:
+        if sum(self._progress.get(sharer, 0) for sharer in sharers) >= shares.total:
             self._stop(sharers)
 
     def _stop_idle_if_all_else_is_over(self) -> None:
+        """Stop the idle roles once all other roles have a result."""
         waiting = self._members.keys() - self._results.keys()
         if all(self._roles[name].idles for name in waiting):
             self._stop(waiting)
 
     def _stop(self, names: set[str]) -> None:
-        """Tell each of these roles once: 1,024 roles that hear it again at each other's end took a minute to end."""
+        """Tell each of these roles to stop, and tell it once: 1,024 roles that are told again and again end slowly."""
         untold = names - self._told_to_stop - self._results.keys()
         patient = {name for name in untold if self._roles[name].is_patient}
         self._say("stop", patient)
         self._told_to_stop |= patient
 
     def _hear(self, names: set[str], longest_s: float) -> dict[str, tuple[Any, ...]]:
-        """Read a message from each role that sent one. RoleLost if a role is gone; UserError if one cannot begin."""
-        pipes: dict[Any, str] = {self._members[name].pipe: name for name in names}
+        """Wait until a role sends a word; returns a word of each role that sent one, by the role's name.
+
+        RoleLost if a role is gone; UserError if a role cannot begin.
+        """
+        names_by_pipe: dict[Any, str] = {self._members[name].pipe: name for name in names}
         with interruptible():
-            readable = wait(list(pipes), max(longest_s, 0))
-        return {pipes[pipe]: self._word(pipes[pipe], pipe) for pipe in readable}
+            readable = wait(list(names_by_pipe), max(longest_s, 0))
+        words: dict[str, tuple[Any, ...]] = {}
+        for pipe in readable:
+            name = names_by_pipe[pipe]
+            words[name] = self._word(name, pipe)
+        return words
 
     def _word(self, name: str, pipe: Any) -> tuple[Any, ...]:
+        """Read a word from a role's pipe. RoleLost, UserError."""
         try:
             word: tuple[Any, ...] = pipe.recv()
         except (EOFError, OSError) as error:
             raise RoleLost(f"the {name} {self._members[name].how_it_ended()}") from error
         match word:
-            case ("failed", why, True):
-                raise UserError(f"{name}: {why}")
-            case ("failed", why, _):
-                raise RoleLost(f"the {name} failed: {why}")
+            case ("failed", sentence, True):
+                raise UserError(f"{name}: {sentence}")
+            case ("failed", sentence, _):
+                raise RoleLost(f"the {name} failed: {sentence}")
         return word
 
     def __exit__(self, *_: object) -> None:
@@ -191,31 +212,34 @@ class Launcher:
 
 
 @contextlib.contextmanager
-def progress_of(what: str, roles: Iterable[Role]) -> Iterator[OnCount]:
-    """Show how many messages roles that share queues have together; show nothing if none shares one."""
+def progress_of(title: str, roles: Iterable[Role]) -> Iterator[OnCount]:
+    """Show the number of messages that roles with shared queues have together; show nothing without such roles."""
     total = sum(shares.total for shares in {role.shares for role in roles} if shares)
     if not total:
         yield lambda _count: None
         return
-    with counting(what, total, f" of {total:,} messages", "delivered") as on_count:
+    with counting(title, total, f" of {total:,} messages", "delivered") as on_count:
         yield now_and_then(on_count, lambda: COUNT_EVERY_S)
 
 
 def measure(benchmark: BenchmarkDefinition, cell: Cell, setup: Setup) -> Record:
-    """The repeat's record; its `status` is partial if a role was lost, invalid if the answer is wrong."""
+    """Measure one repeat of a cell; returns its record.
+
+    The status is partial if a role was lost, and invalid if the answer is wrong.
+    """
     broker = setup.brokers.get(cell.transport)
     noise = NoiseMeter()
     server = broker.server if broker else None
     usage: list[ServerUsage] = []
-    at_broker: list[dict[str, Any]] = []
+    broker_sockets: list[dict[str, Any]] = []
 
     def on_start() -> None:
         if server:
             usage.append(usage_of(server))
-            if cell.settings.get("nagle"):  # roles that have ended have no sockets there
-                at_broker.extend(setup.accepted(server))
+            if cell.settings.get("nagle"):  # the sockets are read now, since they are gone once the roles have ended
+                broker_sockets.extend(setup.accepted(server))
         if machine:
-            machine[:] = [read(partial(_rss_bytes, server))]  # links were opened before
+            machine[:] = [read(partial(_rss_bytes, server))]  # drops the readings while links were opened
         noise.clock_starts()
 
     def on_end() -> None:
@@ -235,13 +259,18 @@ def measure(benchmark: BenchmarkDefinition, cell: Cell, setup: Setup) -> Record:
             else contextlib.nullcontext() as machine,
         ):
             outcome = launcher.play(on_start, on_end, on_count)
-    used = {name: result.usage for name, result in outcome.results.items()}
-    of_broker = usage[1].since(usage[0]) if len(usage) == 2 else None
+    broker_usage = None
+    if len(usage) == 2:
+        usage_at_start, usage_at_end = usage
+        broker_usage = usage_at_end.since(usage_at_start)
+    usage_of_ours = {name: result.usage for name, result in outcome.results.items()}
+    if broker_usage:
+        usage_of_ours["broker"] = broker_usage
     return {
-        **_judged(benchmark, cell, outcome, at_broker, machine),
+        **_judged(benchmark, cell, outcome, broker_sockets, machine),
         "roles": {name: _as_record(result) for name, result in outcome.results.items()},
-        "broker": of_broker,
-        "noise": noise.noise.beside({**used, **({"broker": of_broker} if of_broker else {})}) if noise.noise else None,
+        "broker": broker_usage,
+        "noise": noise.noise.beside(usage_of_ours) if noise.noise else None,
     }
 
 
@@ -254,7 +283,7 @@ def _rss_bytes(server: BrokerServer | None) -> int:
 
 
 def usage_of(server: BrokerServer) -> ServerUsage:
-    """RoleLost if the broker has ended: the clients' own errors only say that a connection was closed."""
+    """The broker's usage so far. RoleLost if the broker has ended, which errors of clients do not say."""
     try:
         return server.usage()
     except OSError as error:
@@ -265,13 +294,14 @@ def _judged(
     benchmark: BenchmarkDefinition,
     cell: Cell,
     outcome: CellOutcome,
-    at_broker: list[dict[str, Any]],
+    broker_sockets: list[dict[str, Any]],
     machine: list[Reading] | None,
 ) -> Record:
+    """The part of a repeat's record that says whether its answer is right, and its figures."""
     series = {"series": seconds_of(machine)} if machine else {}
     if outcome.lost:
         return {"status": PARTIAL, "reasons": [outcome.lost], "figures": {}, **series}
-    sockets = {**{name: result.sockets for name, result in outcome.results.items()}, "broker": at_broker}
+    sockets = {**{name: result.sockets for name, result in outcome.results.items()}, "broker": broker_sockets}
     reasons = [*benchmark.judge(cell, outcome.results), *sockets_differ(sockets)]
     figures = {} if reasons else benchmark.figures(cell, outcome.results)
     figures |= figures_of(machine) if machine and figures else {}
@@ -288,35 +318,42 @@ def _judged(
 
 
 def is_timed(benchmark: BenchmarkDefinition, figures: Figures) -> bool:
-    """Whether a repeat has the benchmark's main figure: the clock ran for long enough."""
+    """True if a repeat has a main figure of the benchmark, which means that its clock ran for long enough."""
     return any(column.with_interval and column.name in figures for column in benchmark.columns)
 
 
 def _without_buckets(details: Any) -> Any:
-    """The same with figures in place of histograms."""
+    """The details, with figures in place of log buckets."""
     if isinstance(details, LogBuckets):
         return details.figures_us()
-    return {name: _without_buckets(each) for name, each in details.items()} if isinstance(details, dict) else details
+    if isinstance(details, dict):
+        return {name: _without_buckets(value) for name, value in details.items()}
+    return details
 
 
-def _alike_together(links: Sequence[Record]) -> list[Record]:
-    """One record with the sums of links that differ in counts alone; `many` is their number."""
-    found: dict[str, Record] = {}
+def _summed_links(links: Sequence[Record]) -> list[Record]:
+    """One record with the sums of all links that differ in counts alone; `many` is the number of the links."""
+    summed: dict[str, Record] = {}
     for link in links:
-        shared = {name: value for name, value in link.items() if name not in OWN}
+        shared = {name: value for name, value in link.items() if name not in FIELDS_OF_ONE_SOCKET}
         key = repr({name: value is None if name in COUNTERS else value for name, value in shared.items()})
-        if (before := found.get(key)) is None:
-            found[key] = link
+        if key not in summed:
+            summed[key] = link
             continue
-        sums = {name: before[name] + value for name, value in link.items() if name in COUNTERS and value is not None}
-        found[key] = {**shared, **sums, "many": before.get("many", 1) + 1}
-    return list(found.values())
+        previous = summed[key]
+        sums = {name: previous[name] + value for name, value in link.items() if name in COUNTERS and value is not None}
+        summed[key] = {**shared, **sums, "many": previous.get("many", 1) + 1}
+    return list(summed.values())
 
 
 def _as_record(result: RoleResult) -> Record:
-    """Checksums in hex; the histogram's figures in place of its buckets; links that are alike as one."""
-    record = {**asdict(replace(result, details={})), "details": _without_buckets(result.details)}
-    record["latency_us"] = result.latency.figures_us() if result.latency else {}
-    record |= {name: _alike_together(record[name]) for name in ("sockets", "facts")}
+    """A role's part of the record: checksums in hex, figures in place of log buckets, similar links summed up."""
+    record = asdict(replace(result, details={}))
     del record["latency"]
-    return {**record, **{name: f"{record[name]:016x}" for name in ("sent_checksum", "received_checksum")}}
+    record["details"] = _without_buckets(result.details)
+    record["latency_us"] = result.latency.figures_us() if result.latency else {}
+    record["sockets"] = _summed_links(result.sockets)
+    record["facts"] = _summed_links(result.facts)
+    record["sent_checksum"] = f"{result.sent_checksum:016x}"
+    record["received_checksum"] = f"{result.received_checksum:016x}"
+    return record

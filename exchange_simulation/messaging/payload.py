@@ -5,12 +5,13 @@
                   it was due
     bytes 16..    body: a pattern
 
-A message of 8 to 15 bytes has no stamp, so no latency of its own: only the mean of all is known, from the sums of the
-times at which they were handed over and came. One of 1 to 7 bytes has only the low bytes of its number, which
-show order modulo 256, 65,536, and so on.
+A message of 8 to 15 bytes has no stamp and therefore no latency of its own. Only the mean latency of all messages is
+known, from the sum of the times at which they were handed over and the sum of the times at which they came. A message
+of 1 to 7 bytes has only the low bytes of its number, which show the order modulo 256, 65,536, and so on.
 
-A message's checksum is the sum of its 8-byte words and of the bytes behind them, modulo 2^64. The checksum of many is
-the sum of theirs, so it is the same however several receivers share them. One kernel call fills a batch, one checks it.
+A message's checksum is the sum of its 8-byte words and of the bytes after them, modulo 2^64. The checksum of several
+messages is the sum of their checksums, so it does not depend on how receivers share the messages. One kernel call fills
+a batch, and one call checks it.
 """
 
 from __future__ import annotations
@@ -25,17 +26,38 @@ from exchange.log_buckets import log_bucket
 from exchange.measurements import BUCKETS, LogBuckets
 from transports.frames import Bytes, FrameBatch, Longs
 
-NUMBERED, STAMPED = 8, 16
-"""Smallest size of a message with a whole number, and of a message with a stamp."""
+NUMBERED = 8
+"""The smallest size of a message with a whole number."""
+STAMPED = 16
+"""The smallest size of a message with a stamp."""
 NUMBER_BITS = 40
-BATCH_FRAMES, BATCH_BYTES = 4096, 1 << 18
-(_RECEIVED, _CHECKSUM, _WRONG_SIZE, _FOREIGN, _BEHIND, _SKIPPED, _SUM_NS, _MIN_NS, _MAX_NS, _STATE_SIZE) = range(10)
+"""The low bits of a sequence, which hold the message's number."""
+BATCH_FRAMES = 4096
+"""The largest number of messages in a batch."""
+BATCH_BYTES = 1 << 18
+"""The largest size of a batch of several messages."""
+# Places in a receipt's state.
+_RECEIVED = 0
+_CHECKSUM = 1
+_WRONG_SIZE = 2
+_FOREIGN = 3
+"""Messages of an unknown publisher."""
+_BEHIND = 4
+"""Messages whose number is not above the last number of their publisher."""
+_SKIPPED = 5
+"""Numbers that were left out."""
+_SUM_NS = 6
+"""Sum, least and largest latency."""
+_MIN_NS = 7
+_MAX_NS = 8
+_STATE_SIZE = 9
 _NUMBER = (1 << NUMBER_BITS) - 1
 NO_DUE_TIMES: Longs = np.zeros(0, np.int64)
 
 
 @inlined
 def _checksum(buffer: Bytes, at: int, size: int) -> Any:
+    """The checksum of the bytes from `at` on."""
     total = np.int64(0)
     for k in range(size // 8):
         total += signed(load_u64(buffer, at + 8 * k))
@@ -46,9 +68,9 @@ def _checksum(buffer: Bytes, at: int, size: int) -> Any:
 
 @kernel
 def _fill(buffer: Bytes, size: int, first: int, frames: int, now_ns: int, due: Longs) -> int:
-    """Number and stamp frames whose bodies are filled, with their due times if there are any.
+    """Number and stamp frames, whose bodies are filled already; returns the sum of their checksums.
 
-    Returns the sum of their checksums.
+    The stamps are the due times, or `now_ns` if `due` is empty.
     """
     total = np.int64(0)
     body = np.int64(0)
@@ -74,6 +96,7 @@ def _fill(buffer: Bytes, size: int, first: int, frames: int, now_ns: int, due: L
 
 @inlined
 def _short_number(buffer: Bytes, at: int, size: int) -> Any:
+    """The number of a message that is shorter than NUMBERED."""
     value = np.int64(0)
     for k in range(size):
         value |= np.int64(buffer[at + k]) << (8 * k)
@@ -84,7 +107,7 @@ def _short_number(buffer: Bytes, at: int, size: int) -> Any:
 def _check(
     buffer: Bytes, offsets: Longs, count: int, size: int, now_ns: int, state: Longs, lasts: Longs, buckets: Longs
 ) -> None:
-    """Count what is in the batch; messages with the same stamp are put into their bucket together."""
+    """Check and count the messages of a batch. Messages with the same stamp go into their bucket together."""
     stamp_ns = np.int64(-1)
     alike = np.int64(0)
     for i in range(count + 1):
@@ -124,6 +147,7 @@ def _check(
 
 
 def frames_in_a_batch(size: int) -> int:
+    """The number of messages of a size in a batch."""
     return max(1, min(BATCH_FRAMES, BATCH_BYTES // size))
 
 
@@ -136,24 +160,31 @@ class MessageSource:
         self.count = 0
         self.checksum = 0
         self.stamps_ns = 0
-        """The sum of all stamps, also of messages too short to bear theirs."""
+        """The sum of the stamps of all messages, also of messages that are too short to hold their stamp."""
         self._first = publisher << NUMBER_BITS
         self.batch = FrameBatch(frames, frames * size, size)
         self.batch.buffer[:] = np.resize(np.arange(size) % 251, frames * size)
         self.batch.offsets[:] = np.arange(frames + 1) * size
 
     def fill(self, most: int, now_ns: int, due: Longs = NO_DUE_TIMES) -> None:
-        """Make up to `most` messages, as many as the batch takes; their stamps are `now_ns`, or their due times."""
+        """Make up to `most` messages, as many as the batch has room for.
+
+        Their stamps are their due times, or `now_ns` if `due` is empty.
+        """
         batch = self.batch
         batch.count = min(most, batch.capacity_frames)
         total = _fill(batch.buffer, self.size, self._first + self.count, batch.count, now_ns, due)
         self.checksum = (self.checksum + total) % 2**64
-        self.stamps_ns += len(due) * int(due[0]) + int((due - due[0]).sum()) if len(due) else now_ns * batch.count
+        if len(due):
+            after_first_ns = int((due - due[0]).sum())  # the sum of the due times themselves would overflow
+            self.stamps_ns += len(due) * int(due[0]) + after_first_ns
+        else:
+            self.stamps_ns += now_ns * batch.count
         self.count += batch.count
 
 
 class Receipt:
-    """Checks and counts what one receiver gets; all messages have one size."""
+    """Checks and counts the messages of one receiver; all messages have one size."""
 
     def __init__(self, size: int, publishers: int = 1) -> None:
         self.size = size
@@ -164,12 +195,12 @@ class Receipt:
         self._buckets: Longs = np.zeros(BUCKETS, np.int64)
 
     def add(self, batch: FrameBatch, now_ns: int) -> None:
-        """Check a batch that had come by `now_ns`; `came_ns` is the sum of these times, over all frames."""
+        """Check a batch that had come at `now_ns`; adds this time to `came_ns` for each frame."""
         self.came_ns += now_ns * batch.count
         _check(batch.buffer, batch.offsets, batch.count, self.size, now_ns, self._state, self._lasts, self._buckets)
 
     def empty_batch(self, frames: int | None = None) -> FrameBatch:
-        """A batch to receive into. A message longer than the size is junk."""
+        """A batch to receive into; a longer message than `size` is junk."""
         frames = frames or frames_in_a_batch(self.size)
         return FrameBatch(frames, (frames + 1) * self.size, self.size)
 
@@ -183,15 +214,15 @@ class Receipt:
 
     @property
     def wrong(self) -> dict[str, int]:
-        """Number of messages that were not as they should be, by what was wrong."""
+        """Number of wrong messages, by their problem; problems without a message are left out."""
         state = self._state
-        found = {
+        counts = {
             "of another size": state[_WRONG_SIZE],
             "of nobody's": state[_FOREIGN],
             "twice, or out of order": state[_BEHIND],
             "left out": state[_SKIPPED],
         }
-        return {what: int(many) for what, many in found.items() if many}
+        return {problem: int(count) for problem, count in counts.items() if count}
 
     @property
     def latency(self) -> LogBuckets:

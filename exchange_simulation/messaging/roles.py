@@ -1,6 +1,6 @@
-"""Roles of a cell, what they report, and the ends of links that they open.
+"""The roles of a cell, their results, and the ends of links that they open.
 
-A cell's links meet at a new place each, or at one broker, whose queues are named after the cell.
+Without a broker each link has a place of its own, as a port. At a broker the queues are named after the cell.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ import contextlib
 import resource
 import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from exchange.measurements import LogBuckets
+from exchange.unique import unique
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.transport_settings import with_option
 from exchange_simulation.messaging.session import OPEN_NS, Session
@@ -24,33 +25,38 @@ from transports.declaration import Transport
 from transports.registry import connect, listen, scheme_of, transport_of
 
 LINGER_S = 2.0
+"""The longest time that a link takes to send the rest before it is closed."""
 SIMPLEX = "topology=simplex"
+"""The option of an address whose links are one-way."""
 IN_FLIGHT_BYTES = 1 << 26
+"""The largest number of bytes that a ZeroMQ socket may hold each way."""
 MOST_IN_FLIGHT = 100_000
-"""Messages that a ZeroMQ socket may hold each way; fewer if they are large."""
+"""The largest number of messages that a ZeroMQ socket may hold each way."""
+LEAST_IN_FLIGHT = 16
 SPARE_DESCRIPTORS = 64
+"""Descriptors that a process needs besides those that are counted."""
 
 
 @dataclass(kw_only=True)
 class RoleResult:
-    """A role's report at its end; what the role does not do stays 0 or empty."""
+    """A role's report at its end; fields that do not apply to the role stay 0 or empty."""
 
     sent: int = 0
     sent_checksum: int = 0
     received: int = 0
     received_checksum: int = 0
     wrong: dict[str, int] = field(default_factory=dict)
-    """Number of messages that were not as they should be, by what was wrong."""
+    """Number of wrong messages, by their problem."""
     first_ns: int = 0
-    """Monotonic clock: a receiver has its first message, a sender begins to send."""
+    """Time (monotonic clock) at which a receiver has its first message, or a sender begins to send."""
     last_ns: int = 0
-    """Monotonic clock: the last message came, or was handed over."""
+    """Time (monotonic clock) at which the last message came, or was handed over."""
     mean_ns: int = 0
-    """Monotonic clock: the mean of when its messages were handed over, or due; or when they came."""
+    """Mean of the times (monotonic clock) at which the messages came, or were handed over, or were due."""
     latency: LogBuckets | None = None
-    """From handing over to receipt; of a role that asks, to the answer's receipt."""
+    """Times from handing over to receipt; for a role that asks, from a question to the receipt of its answer."""
     stopped: str | None = None
-    """Why it ended early, as a sentence."""
+    """A sentence on why the role ended early."""
     usage: dict[str, Any] = field(default_factory=dict)
     """cpu_s, max_rss_bytes and context switches between start and end, filled in by the rig."""
     sockets: list[dict[str, Any]] = field(default_factory=list)
@@ -73,14 +79,15 @@ class LinkEnd:
     listens: bool = False
     pattern: Pattern = Pattern.PAIR
     keys: tuple[str, ...] = ()
-    """A topic's: the publisher's routing key, or the patterns of a subscriber."""
+    """For a topic: the publisher's routing key, or the patterns of a subscriber."""
 
 
 @dataclass(frozen=True)
 class Sharing:
-    """Roles that share a queue, which deals no exact quotas, or an exchange; receivers stop once they have `total`.
+    """Roles that share a queue or an exchange; the receivers stop once they have `total` messages together.
 
-    A broker may hold one of dozens of publishers back for long, so each is patient as long as the others get on.
+    A queue deals no exact quotas to its receivers. A broker may hold one of dozens of publishers back for a long time,
+    so each role waits as long as any of them makes progress.
     """
 
     name: str
@@ -95,19 +102,19 @@ class Role:
     task: Task
     ends: tuple[LinkEnd, ...]
     begins: bool = False
-    """It sends first: it is started once all others are at work, so that nothing piles up before."""
+    """True for a role that sends first: it is started once all others are at work, so no messages pile up before."""
     shares: Sharing | None = None
     idles: bool = False
-    """It takes part only by being there: it is stopped once all others have a result."""
+    """True for a role that receives nothing: it is stopped once all others have a result."""
 
     @property
     def is_patient(self) -> bool:
-        """It may wait while others get on: a publisher's reply comes once its consumers have everything."""
+        """True if the role may wait while others make progress, as a publisher waits for its consumers."""
         return self.begins or self.idles or self.shares is not None
 
 
 def of_kind(results: Mapping[str, RoleResult], kind: str) -> dict[str, RoleResult]:
-    """Results of the roles whose names begin so."""
+    """Results of the roles whose names begin with `kind`."""
     return {name: result for name, result in results.items() if name.startswith(kind)}
 
 
@@ -117,9 +124,17 @@ def stopped_in_words(results: Mapping[str, RoleResult]) -> list[str]:
 
 
 def open_links(ends: Sequence[LinkEnd], stack: contextlib.ExitStack) -> list[Link]:
-    """Listen or connect; whatever is in the list at the end of the stack is closed, the last first."""
+    """Listen or connect at each end; returns the links.
+
+    When the stack ends, all links in the list are closed, the last first; a task may have replaced links by then.
+    """
     links: list[Link] = []
-    stack.callback(lambda: [link.close(LINGER_S) for link in reversed(links)])
+
+    def close_links() -> None:
+        for link in reversed(links):
+            link.close(LINGER_S)
+
+    stack.callback(close_links)
     for end in ends:
         if end.listens:
             links.append(listen(end.url, end.token, end.pattern, end.keys))
@@ -128,17 +143,21 @@ def open_links(ends: Sequence[LinkEnd], stack: contextlib.ExitStack) -> list[Lin
     return links
 
 
-PUBLISHER, CONSUMER = HOSTS = ("publisher", "consumer")
-"""The hosts of a network: the roles that begin are on the first, all others on the second."""
+PUBLISHER = "publisher"
+"""The host of the roles that begin."""
+CONSUMER = "consumer"
+"""The host of all other roles."""
+HOSTS = (PUBLISHER, CONSUMER)
 FindPlace = Callable[[str, Path, str], str]
-"""Returns a free place of a kind, as `port`, on a host; the path is for a place that is a file."""
+"""Takes a kind of place, as `port`, a path for a place that is a file, and a host; returns a free place."""
 
 
 @dataclass(frozen=True)
 class Links:
-    """Makes the ends of a cell's links. `transport` is what the user typed, or the broker's URL."""
+    """Makes the ends of a cell's links."""
 
     transport: str
+    """The transport as the user typed it, or the broker's URL."""
     token: str
     scratch: Path
     find: FindPlace
@@ -158,10 +177,10 @@ class Links:
         return transport_of(self._scheme)
 
     def pair(self, size: int, name: str = "", one_way: bool = False) -> tuple[LinkEnd, LinkEnd]:
-        """Make a link of two, for messages of a size: (listener, connector).
+        """Make a link between two roles; returns (the listener's end, the connector's end).
 
-        Over a broker, pairs of different `name` have queues of their own on one direct exchange. `one_way`: nearly
-        all flows from the connector to the listener, so ZeroMQ has PUSH and PULL instead of PAIR.
+        `size`: bytes of a message. Over a broker, pairs with different `name` have different queues on one direct
+        exchange. `one_way`: nearly all messages go to the listener, so ZeroMQ has PUSH and PULL instead of PAIR.
         """
         one_way = one_way or SIMPLEX in self.transport
         options = self._bounded(size)
@@ -183,24 +202,33 @@ class Links:
         name: str = "",
         options: Mapping[str, object] = MappingProxyType({}),
     ) -> tuple[list[LinkEnd], LinkEnd]:
-        """Make a link of many: (an end for each listener, by its keys; the end that every connector opens).
+        """Make a link between many roles; returns (the end of each listener, the end that every connector opens).
 
-        Links of different `name` have nothing to do with each other; `options` go into their URLs. Without a broker
-        each listener has a place of its own, and a connector is connected to all of them.
+        `size`: bytes of a message. `keys`: the keys of each listener. `subscribed`: the patterns of a connector. Links
+        with different `name` are independent. `options` go into their URLs. Without a broker each listener has its own
+        place, and a connector is connected to all of them.
         """
         token = f"{self.token}.{name}" if name else self.token
-        back = pattern in PUBLISHING_PATTERNS and self._has_ports_back
-        own = {**self._bounded(size), **options}
-        host, other = (PUBLISHER, CONSUMER) if pattern in PUBLISHING_PATTERNS else (CONSUMER, PUBLISHER)
-        urls = [self._url(own | ({"back": self._port(host)} if back else {}), host) for _ in keys]
-        listeners = [
-            LinkEnd(self._on(host, url), token, True, pattern, own) for url, own in zip(urls, keys, strict=True)
-        ]
-        return listeners, LinkEnd(self._on(other, _url_of_all(urls)), token, False, pattern, subscribed)
+        is_publishing = pattern in PUBLISHING_PATTERNS  # then publishers listen
+        host = PUBLISHER if is_publishing else CONSUMER
+        other_host = CONSUMER if is_publishing else PUBLISHER
+        urls: list[str] = []
+        listeners: list[LinkEnd] = []
+        for keys_of_listener in keys:
+            options_of_listener = {**self._bounded(size), **options}
+            if is_publishing and self._has_ports_back:
+                options_of_listener["back"] = self._port(host)
+            url = self._url(options_of_listener, host)
+            urls.append(url)
+            listeners.append(LinkEnd(self._on(host, url), token, True, pattern, keys_of_listener))
+        connector = LinkEnd(self._on(other_host, _url_of_all(urls)), token, False, pattern, subscribed)
+        return listeners, connector
 
     def _on(self, host: str, url: str) -> str:
-        """The address for an end on that host."""
-        return with_option(url, "nodelay=off") if host in self.nagle else url
+        """The address for an end on a host: with Nagle's algorithm if the user asked for that."""
+        if host in self.nagle:
+            return with_option(url, "nodelay=off")
+        return url
 
     @property
     def _has_ports_back(self) -> bool:
@@ -208,16 +236,17 @@ class Links:
         return "back" in self._declared.options and self._scheme in self._declared.simplex
 
     def _bounded(self, size: int) -> dict[str, object]:
-        """A transport that counts messages in flight, not bytes, may have fewer large ones in flight."""
+        """The option for the most messages in flight: the larger, the fewer. Empty for a transport without it."""
         if "hwm" not in self._declared.options or "hwm=" in self.transport:
             return {}
-        return {"hwm": max(16, min(MOST_IN_FLIGHT, IN_FLIGHT_BYTES // size))}
+        return {"hwm": max(LEAST_IN_FLIGHT, min(MOST_IN_FLIGHT, IN_FLIGHT_BYTES // size))}
 
     def _port(self, host: str) -> str:
+        """A free port on a host."""
         return self.find("port", Path(), host).rpartition(":")[2]
 
     def _url(self, options: dict[str, object], host: str) -> str:
-        """The address of a listener on that host."""
+        """The address of a listener on a host."""
         base, _, given = self.transport.partition("?")
         if not self.has_broker:
             kind = self._declared.places[self._scheme]
@@ -226,22 +255,30 @@ class Links:
         words = [f"{name}={value}" for name, value in options.items()]
         if given:
             words.insert(0, given)
-        return base + ("?" + "&".join(words) if words else "")
+        if not words:
+            return base
+        return f"{base}?{'&'.join(words)}"
 
 
 def _url_of_all(urls: Sequence[str]) -> str:
-    """Join the places of all listeners: zeromq://host:1,host:2?hwm=100&back=3,4."""
-    first, *_ = addresses = [Address.parse(url, "") for url in urls]
-    options = {name: _each_once(each.options[name] for each in addresses) for name in first.options}
-    return replace(first, place=_each_once(each.place for each in addresses), options=options).url
+    """The address with the places of all listeners.
 
-
-def _each_once(values: Iterable[str]) -> str:
-    return ",".join(dict.fromkeys(values))
+    For example: zeromq://host:1,host:2?hwm=100&back=3,4
+    """
+    addresses = [Address.parse(url, "") for url in urls]
+    first = addresses[0]
+    options: dict[str, str] = {}
+    for name in first.options:
+        options[name] = ",".join(unique(address.options[name] for address in addresses))
+    places = ",".join(unique(address.place for address in addresses))
+    return replace(first, place=places, options=options).url
 
 
 def check_descriptors(needed: int, who: str) -> None:
-    """UserError if this shell allows fewer open files than `who` needs, as `128 roles need a descriptor each`."""
+    """UserError if this shell allows too few open files.
+
+    `who` is the clause of the error that says who needs them, as "128 roles need a descriptor each".
+    """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and needed + SPARE_DESCRIPTORS > soft:
         raise UserError(

@@ -1,4 +1,4 @@
-"""Prepares the first measurement: plans the cells, and sets up what they all share.
+"""Prepares the first measurement: plans the cells, and sets up what all cells share.
 
 All cells of a benchmark share brokers, the watchdog's process group, and kernels that are loaded before roles fork.
 """
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exchange.settings import TRANSPORT_SETTINGS, RunSettings
+from exchange.unique import unique
 from exchange.words import counted
 from exchange_simulation.launching.component import settle_down
 from exchange_simulation.launching.errors import UserError, users_mistake
@@ -49,46 +50,61 @@ if TYPE_CHECKING:
     from exchange_simulation.launching.network.network import Network
 
 LOCAL = "local"
-WARM_SIZE, WARM_S = 64, 10.0
-NOBODY = "127.0.0.1:1"
+"""The value of `--network` for no network: all roles are on loopback."""
+WARM_SIZE = 64
+"""Bytes of the messages that load the kernels."""
+WARM_S = 10.0
+"""The longest time that such a message may take."""
+UNUSED_ADDRESS = "127.0.0.1:1"
+"""An address at which nobody listens."""
 NEVER_TOO_FAST_PER_S = 100_000.0
-"""Rates below this need no look at how fast messages can be made."""
+"""Messages can always be made at rates below this."""
 
 
 @dataclass(frozen=True)
 class BenchmarkPlan:
-    """The cells to be measured, and why others are left out, each reason once."""
+    """The cells to be measured."""
 
     cells: Sequence[Cell]
     left_out: Sequence[str]
+    """The reasons why other cells are left out, each once."""
 
     def patterns(self, benchmark: BenchmarkDefinition) -> dict[str, list[Pattern]]:
-        """Patterns of each transport's links besides pairs, each once."""
-        found: dict[str, dict[Pattern, None]] = {}
+        """Patterns of each transport's links that are not pairs, each once."""
+        patterns_by_transport: dict[str, list[Pattern]] = {}
         for cell in self.cells:
-            found.setdefault(cell.transport, {}).update(dict.fromkeys(benchmark.patterns(cell)))
-        return {transport: list(patterns) for transport, patterns in found.items()}
+            patterns = patterns_by_transport.setdefault(cell.transport, [])
+            patterns += [pattern for pattern in benchmark.patterns(cell) if pattern not in patterns]
+        return patterns_by_transport
 
 
 def plan_of(benchmark: BenchmarkDefinition, settings: Settings) -> BenchmarkPlan:
-    """A cell for each point over each transport. UserError if nothing can be measured over one of them.
+    """A cell for each point over each transport; unsupported cells are left out.
 
-    One that cannot have the network, or Nagle's algorithm, is left out if another one can.
+    A transport without the network, or without Nagle's algorithm, is left out if another transport has them. UserError
+    if nothing can be measured over one of the other transports, or over any.
     """
     points = benchmark.points(settings)
-    left_out = []
+    left_out: list[str] = []
     cells: list[Cell] = []
     for transport in settings["transport"]:
-        own = [Cell(transport, point, settings) for point in points]
-        unfit = [_unfit(cell) for cell in own]
-        lacks = [
-            why or benchmark.why_unsupported(cell) or _too_much(cell) for cell, why in zip(own, unfit, strict=True)
-        ]
-        reasons = list(dict.fromkeys(f"{transport}: {why}" for why in lacks if why))
-        if all(lacks) and not all(unfit):
+        cells_over_transport: list[Cell] = []
+        reasons: list[str] = []
+        fits = False
+        for point in points:
+            cell = Cell(transport, point, settings)
+            why_unfit = _why_unfit(cell)
+            fits = fits or not why_unfit
+            reason = why_unfit or benchmark.why_unsupported(cell) or _why_too_much(cell)
+            if reason:
+                reasons.append(f"{transport}: {reason}")
+            else:
+                cells_over_transport.append(cell)
+        reasons = unique(reasons)
+        if fits and not cells_over_transport:
             raise UserError("; ".join(reasons))
         left_out += reasons
-        cells += [cell for cell, why in zip(own, lacks, strict=True) if not why]
+        cells += cells_over_transport
     if not cells:
         raise UserError("; ".join(left_out))
     _check_cpus(settings.get("cpus") or {})
@@ -104,7 +120,7 @@ def _check_cpus(cpus: Mapping[str, int]) -> None:
             raise UserError(f"--cpus is {host}={cpu}; the processors here are {', '.join(map(str, allowed)) or 'none'}")
 
 
-def _unfit(cell: Cell) -> str | None:
+def _why_unfit(cell: Cell) -> str | None:
     """A sentence if the transport cannot have the network, or Nagle's algorithm, that was asked for."""
     nagle = cell.settings.get("nagle") or ()
     network = cell.settings.get("network") or LOCAL
@@ -117,16 +133,19 @@ def _unfit(cell: Cell) -> str | None:
     if "broker" in nagle and "://" in cell.transport:
         return f"--nagle broker, and that broker is not ours: say {scheme} alone"
     if not network_fits(network, transport, cell.transport):
-        can = schemes_that_fit(partial(network_fits, network))
-        return f"--network is {network}, where this transport cannot be measured: use {can}, without an address"
+        fitting = schemes_that_fit(partial(network_fits, network))
+        return f"--network is {network}, where this transport cannot be measured: use {fitting}, without an address"
     if network != LOCAL and cell.point.get("preloaded"):
         return f"--network is {network}, where nothing can be preloaded"
     return None
 
 
-def _too_much(cell: Cell) -> str | None:
+def _why_too_much(cell: Cell) -> str | None:
     """A sentence if one publisher's messages alone are more than a link of the network carries."""
-    if cell.rate_per_s is None or cell.rate_per_s <= (most_per_s := carried_per_s(cell)):
+    if cell.rate_per_s is None:
+        return None
+    most_per_s = carried_per_s(cell)
+    if cell.rate_per_s <= most_per_s:
         return None
     size = math.floor(cell.size * most_per_s / cell.rate_per_s)
     network = cell.settings["network"]
@@ -134,21 +153,23 @@ def _too_much(cell: Cell) -> str | None:
 
 
 def carried_per_s(cell: Cell) -> float:
-    """Messages/s that fill a link of the network, by their own bytes alone; without end where there is no network."""
+    """Messages/s that fill a link of the network by the bytes of the messages alone; infinite without a network."""
     rate_bit_per_s = parse(cell.settings.get("network") or LOCAL).rate_bit_per_s
-    return rate_bit_per_s / 8 / cell.size if rate_bit_per_s else math.inf
+    if not rate_bit_per_s:
+        return math.inf
+    return rate_bit_per_s / 8 / cell.size
 
 
 def check_cells(benchmark: BenchmarkDefinition, cells: Iterable[Cell]) -> list[int]:
-    """Count each cell's roles. UserError if its rate is too high, or the launcher has too few descriptors for it.
+    """Count each cell's roles. UserError if a cell's rate is too high, or the launcher has too few descriptors.
 
-    They are a pipe to each role, and ports that are kept free for it.
+    The launcher needs a descriptor for the pipe to each role, and for each port that is reserved.
     """
     counts: list[int] = []
     for cell in cells:
         _check_rate(cell)
         ports: list[str] = []
-        roles = len(benchmark.roles(cell, _imagined(cell.transport, ports)))
+        roles = len(benchmark.roles(cell, _links_that_count_ports(cell.transport, ports)))
         who = counted(roles, "roles")
         if ports:
             who += f" and {counted(len(ports), 'ports')}"
@@ -169,8 +190,8 @@ def _check_rate(cell: Cell) -> None:
         )
 
 
-def _imagined(transport: str, ports: list[str]) -> Links:
-    """Links that reserve no ports and are never opened; `ports` gets an entry for each port they would need."""
+def _links_that_count_ports(transport: str, ports: list[str]) -> Links:
+    """Links that reserve no ports and are never opened; `ports` gets an entry for each port that they would need."""
 
     def find(kind: str, _path: Path, _host: str) -> str:
         if kind == "port":
@@ -182,16 +203,16 @@ def _imagined(transport: str, ports: list[str]) -> Links:
 
 
 class Setup:
-    """A context with what all cells share.
+    """A context with everything that all cells share: brokers, the network, the process group, and loaded kernels.
 
-    `patterns` are those of each transport's links besides pairs; a private broker is one of `brokers`. `settings` say
-    how messages are delivered, and what joins the roles.
+    `patterns`: patterns of each transport's links that are not pairs. `settings`: delivery and network. `brokers`
+    starts private brokers.
     """
 
     def __init__(self, patterns: Mapping[str, Sequence[Pattern]], settings: Settings, brokers: Brokers) -> None:
-        for transport, own in patterns.items():
-            _check(transport)
-            _settled(transport, settings, own)
+        for transport, patterns_of_transport in patterns.items():
+            _check_transport(transport)
+            _settled(transport, settings, patterns_of_transport)
         self._settings = settings
         self._nagle = tuple(settings.get("nagle") or ())
         self._patterns = patterns
@@ -212,8 +233,8 @@ class Setup:
                 stack.enter_context(interpreter_shared())
             for transport in self._patterns:
                 self._load(transport)
-            round_trips.load()  # a fork that loaded them itself took 10 ms for its first round trip
-            settle_down()  # forks share what is there now: nothing is collected, or moved, from now on
+            round_trips.load()  # a fork that loads these kernels takes 10 ms for its first round trip
+            settle_down()  # forks share all objects so far, which are neither collected nor moved from now on
             stack.callback(gc.enable)
             self._stack = stack.pop_all()
         return self
@@ -231,7 +252,7 @@ class Setup:
         return stack.enter_context(Network.up(profile, hosts, unshaped=(), process_group=self.group))
 
     def _load(self, transport: str) -> None:
-        """Load the kernels of the transport's links."""
+        """Load the kernels of the transport's links, by sending messages where that is possible."""
         if self.network is not None and has_broker(transport):
             source = MessageSource(WARM_SIZE)
             source.fill(1, time.monotonic_ns())
@@ -244,20 +265,22 @@ class Setup:
                 _load(links, pattern)
 
     def settle(self, role: Role) -> None:
-        """Move this process, or thread, which is to play the role, to its host and its processor."""
+        """Move this process, or thread, to the host and the processor of the role that it plays."""
         host = PUBLISHER if role.begins else CONSUMER
         if self.network is not None:
             self.network.enter(host)
-        if (cpu := (self._settings.get("cpus") or {}).get(host)) is not None:
-            os.sched_setaffinity(0, {cpu})
+        cpus = self._settings.get("cpus") or {}
+        if host in cpus:
+            os.sched_setaffinity(0, {cpus[host]})
 
     def accepted(self, server: BrokerServer) -> list[dict[str, Any]]:
-        """The broker's own sockets, as the kernel has them; empty if we may not look."""
+        """The broker's sockets, as the kernel reports them; empty if this process may not see them."""
         return accepted_by(server, "broker" not in self._nagle)
 
     def _broker(self, transport: str, brokers: Brokers) -> RunningBroker:
+        """The broker of a transport, which is started if it is private."""
         broker = broker_of_run(_settled(transport, self._settings), brokers)
-        os.environ.update(broker.environment)  # only our forks read it
+        os.environ.update(broker.environment)  # only forks of this process read them
         return broker
 
     @property
@@ -267,9 +290,9 @@ class Setup:
 
     @contextlib.contextmanager
     def links(self, transport: str, is_local: bool = False) -> Iterator[Links]:
-        """Links of one cell, with names of its own; ports stay reserved until the context ends.
+        """Yield the links of one cell, under a new name; ports stay reserved until the context ends.
 
-        `is_local`: on loopback, whatever the network.
+        `is_local`: on loopback, also if there is a network.
         """
         with contextlib.ExitStack() as stack:
             broker = self.brokers.get(transport)
@@ -287,16 +310,18 @@ class Setup:
 
 def _settled(transport: str, settings: Settings, patterns: Sequence[Pattern] = ()) -> RunSettings:
     """The settings of a run with these options. UserError for a mistake in the transport's options or patterns."""
-    own: dict[str, Any] = {name: settings.get(name) for name in TRANSPORT_SETTINGS}
+    transport_settings: dict[str, Any] = {name: settings.get(name) for name in TRANSPORT_SETTINGS}
     nagle = tuple(role for role in settings.get("nagle") or () if role == "broker")
     if not has_broker(transport):
-        own = {}
+        transport_settings = {}
     elif "delivery" not in settings:  # the benchmark's links have several guarantees
-        own["delivery"] = "durable"
-    return with_transport_defaults(RunSettings(transport=transport, orders=1, nagle=nagle, **own), patterns)
+        transport_settings["delivery"] = "durable"
+    return with_transport_defaults(
+        RunSettings(transport=transport, orders=1, nagle=nagle, **transport_settings), patterns
+    )
 
 
-def _check(transport: str) -> None:
+def _check_transport(transport: str) -> None:
     """UserError if there is no such transport, if it lacks a client library, or if it names a place for one link."""
     scheme = scheme_of(transport)
     with users_mistake(TransportError):
@@ -306,31 +331,34 @@ def _check(transport: str) -> None:
 
 
 def _warm(links: Links) -> None:
-    """Send a message there and one back in this process: kernels are loaded, and a mistake in an address shows."""
+    """Send a message and another one back in this process, which loads kernels and shows a mistake in an address."""
     for one_way in (True, False):
         listener_end, connector_end = links.pair(WARM_SIZE, one_way=one_way)
         with contextlib.ExitStack() as stack:
             listener, connector = open_links((listener_end, connector_end), stack)
             for sender, receiver in ((connector, listener), (listener, connector)):
-                _pass_on(sender, receiver)
+                _send_one_message(sender, receiver)
 
 
 def _load(links: Links, pattern: Pattern) -> None:
-    """Open a link of the pattern, which loads its kernels here once, and not in each of dozens of forks."""
+    """Open a link of the pattern, which loads its kernels before dozens of processes fork."""
     key = ("warm",) if pattern is Pattern.TOPIC else ()
     (listener_end,), connector_end = links.many(WARM_SIZE, pattern, (key,), key)
     with contextlib.ExitStack() as stack:
-        open_links((connector_end, listener_end), stack)  # closes the listener first: the connector awaits its welcome
+        open_links(
+            (connector_end, listener_end), stack
+        )  # the listener is closed first: the connector awaits its welcome
 
 
 def _load_without_a_broker(scheme: str, patterns: Iterable[Pattern]) -> None:
-    """Try to connect where nobody listens, which loads the kernels: a broker in a network is out of our reach."""
+    """Load the kernels by connecting where nobody listens, since this process cannot reach a broker in a network."""
     for pattern in patterns:
         with contextlib.suppress(TransportError):
-            connect(f"{scheme}://{NOBODY}", "warm", time.monotonic_ns(), pattern, ("warm",)).close()
+            connect(f"{scheme}://{UNUSED_ADDRESS}", "warm", time.monotonic_ns(), pattern, ("warm",)).close()
 
 
-def _pass_on(sender: Link, receiver: Link) -> None:
+def _send_one_message(sender: Link, receiver: Link) -> None:
+    """Send a message and receive it. PeerGone if it does not come within WARM_S."""
     source = MessageSource(WARM_SIZE)
     receipt = Receipt(WARM_SIZE)
     batch = receipt.empty_batch()
@@ -340,7 +368,8 @@ def _pass_on(sender: Link, receiver: Link) -> None:
     while not receipt.received:
         if time.monotonic() > until_s:
             raise PeerGone(f"no message came through {receiver.url} within {WARM_S:g} s")
-        sent = sender.send(source.batch, sent) if sent < source.batch.count else sent
+        if sent < source.batch.count:
+            sent = sender.send(source.batch, sent)
         if receiver.receive(batch):
             receipt.add(batch, time.monotonic_ns())
         for link in (sender, receiver):
