@@ -1,8 +1,8 @@
-"""Whatever a file holds, what reads it reads it, or raises the error that it documents; nothing else.
+"""Every decoder of a file either reads the file or raises the error that the decoder documents.
 
-Examples are arbitrary bytes, and valid ones that were damaged. `make test` tries a few of each, `make test-long` many.
-test_decoders_of_messages.py has what comes over a link. The decoders of TCP streams, AMQP frames, captures and order
-frames have such tests beside them (test_tcp_stream.py, test_scanner_fuzz.py, test_pcap.py).
+Examples are arbitrary bytes and damaged files. `make test` tries a few of each, `make test-long` many.
+test_decoders_of_messages.py has the decoders of bytes from a link. The decoders of TCP streams, AMQP frames, captures
+and order frames have such tests beside them (test_tcp_stream.py, test_scanner_fuzz.py, test_pcap.py).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import shutil
 import struct
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import orjson
@@ -42,6 +43,8 @@ from transports.base import BadAddress
 from transports.keys import Keys
 
 IDENTITY = {"run": "first", "pair": 1}
+RECORD_HEADER_BYTES = 16
+"""Bytes before the orders of a journal's record."""
 RUN_JSON = orjson.dumps(
     {
         "schema": 1,
@@ -57,82 +60,83 @@ RUN_JSON = orjson.dumps(
 )
 TOML = b"repeats = 3\npause = 0.5\n[vary]\npacking = [1, 10]\nseed = [1, 2]\n[run]\norders = 1000\n"
 
-Decoder = tuple[Callable[[Path], object], type[Exception] | tuple[type[Exception], ...], tuple[bytes, ...]]
+
+class Decoder(NamedTuple):
+    decode: Callable[[Path], object]
+    error: type[Exception]
+    """The documented error."""
+    valid: tuple[bytes, ...]
+    """Contents of valid files."""
 
 
-def of_record(kind: type) -> Decoder:
-    return lambda path: read_record(path, kind), Unusable, (RUN_JSON,)
+def record_decoder(kind: type) -> Decoder:
+    """Return the decoder of a JSON record of this kind."""
+    return Decoder(lambda path: read_record(path, kind), Unusable, (RUN_JSON,))
 
 
-def spool(path: Path) -> object:
+def decode_spool(path: Path) -> object:
+    """Decode the spool of a run whose only file has this content."""
     (path.parent / "spool").mkdir(exist_ok=True)
     shutil.copy(path, path.parent / "spool" / "000001.jsonl")
     return list(records(path.parent))
 
 
-def journal(path: Path) -> object:
-    opened = InputJournal(path, IDENTITY)
-    try:
-        return sum(batch.count for batch in opened.batches())
-    finally:
-        opened.abandon()
-
-
 def valid_journal(folder: Path) -> bytes:
-    opened = InputJournal(folder / "valid", IDENTITY, sync="none")
-    for first in (0, 30):
-        opened.append(np.frombuffer(bytearray(ORDERS[first : first + 30]), np.uint8))
-    opened.abandon()
+    """Return the content of a journal with two records of three orders each."""
+    journal = InputJournal(folder / "valid", IDENTITY, sync="none")
+    journal.append(np.frombuffer(bytearray(ORDERS[:30]), np.uint8))
+    journal.append(np.frombuffer(bytearray(ORDERS[30:60]), np.uint8))
+    journal.abandon()
     return (folder / "valid").read_bytes()
 
 
-FILES: dict[str, Decoder] = {
-    "run.json": of_record(RunRecord),
-    "plan.json": of_record(PlanRecord),
-    "comparison.json": of_record(ComparisonRecord),
-    "capacity.json": of_record(CapacityRecord),
-    "faults.json": of_record(FaultsRecord),
-    "simulation.json": of_record(SimulationRecord),
-    "bench.json": of_record(BenchRecord),
-    "spool": (spool, UserError, (b"\n".join(LINES), *LINES)),
-    "tape": (check_orders, MalformedMessage, (ORDERS,)),
-    "tape of match": (lambda path: order_offsets(np.fromfile(path, np.uint8)), MalformedMessage, (ORDERS,)),
-    "due times": (lambda path: check_due(path, 3), ValueError, (struct.pack("<3Q", 1, 2, 3), bytes(24))),
-    "sweep.toml": (read_description, UserError, (TOML,)),
-    "supply chain": (freeform, UserError, (EXAMPLE.encode(),)),
-    "messages": (lambda path: list(decode_all(path.read_bytes())), MalformedMessage, (ORDERS, *FRAMES)),
+DECODERS: dict[str, Decoder] = {
+    "run.json": record_decoder(RunRecord),
+    "plan.json": record_decoder(PlanRecord),
+    "comparison.json": record_decoder(ComparisonRecord),
+    "capacity.json": record_decoder(CapacityRecord),
+    "faults.json": record_decoder(FaultsRecord),
+    "simulation.json": record_decoder(SimulationRecord),
+    "bench.json": record_decoder(BenchRecord),
+    "spool": Decoder(decode_spool, UserError, (b"\n".join(LINES), *LINES)),
+    "tape": Decoder(check_orders, MalformedMessage, (ORDERS,)),
+    "tape of match": Decoder(lambda path: order_offsets(np.fromfile(path, np.uint8)), MalformedMessage, (ORDERS,)),
+    "due times": Decoder(lambda path: check_due(path, 3), ValueError, (struct.pack("<3Q", 1, 2, 3), bytes(24))),
+    "sweep.toml": Decoder(read_description, UserError, (TOML,)),
+    "supply chain": Decoder(freeform, UserError, (EXAMPLE.encode(),)),
+    "messages": Decoder(lambda path: list(decode_all(path.read_bytes())), MalformedMessage, (ORDERS, *FRAMES)),
 }
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", DECODERS)
 @given(data=st.data())
 def test_a_damaged_file_is_read_or_refused(name: str, data: st.DataObject, tmp_path_factory) -> None:
-    decode, error, valid = FILES[name]
+    decoder = DECODERS[name]
     path = tmp_path_factory.mktemp("damaged") / "file"
-    path.write_bytes(data.draw(damaged(*valid)))
-    with contextlib.suppress(error):
-        decode(path)
+    path.write_bytes(data.draw(damaged(*decoder.valid)))
+    with contextlib.suppress(decoder.error):
+        decoder.decode(path)
 
 
 @given(data=st.data())
-def test_a_damaged_journal_yields_a_prefix_of_what_was_written(data, tmp_path_factory) -> None:
+def test_a_damaged_journal_is_refused_or_gives_the_first_orders(data, tmp_path_factory) -> None:
     folder = tmp_path_factory.mktemp("journal")
     whole = valid_journal(folder)
-    head = len(whole) - len(ORDERS) + 20 - 2 * 16
+    head_bytes = len(whole) - 60 - 2 * RECORD_HEADER_BYTES
     path = folder / "damaged"
     path.write_bytes(data.draw(damaged(whole)))
-    is_head_whole = path.read_bytes()[:head] == whole[:head]
+    is_head_damaged = path.read_bytes()[:head_bytes] != whole[:head_bytes]
     try:
-        opened = InputJournal(path, IDENTITY)
+        journal = InputJournal(path, IDENTITY)
     except JournalRefused:
         return
-    found = b"".join(frame for batch in opened.batches() for frame in batch)
-    opened.abandon()
-    assert not is_head_whole or ORDERS.startswith(found)
+    orders = b"".join(batch.span(0, batch.count).tobytes() for batch in journal.batches())
+    journal.abandon()
+    assert is_head_damaged or ORDERS.startswith(orders)
 
 
 @given(data=st.data())
-def test_a_damaged_configuration_is_refused(data: st.DataObject, tmp_path_factory) -> None:
+def test_a_damaged_configuration_is_read_or_refused(data: st.DataObject, tmp_path_factory) -> None:
     path = tmp_path_factory.mktemp("toml") / "exchange.toml"
     path.write_bytes(data.draw(damaged(b'rate = "8k"\n[run]\nseed = 7\n[sweep]\nrepeats = 3\n')))
     with pytest.MonkeyPatch.context() as patch:
@@ -144,13 +148,13 @@ def test_a_damaged_configuration_is_refused(data: st.DataObject, tmp_path_factor
 @given(data=st.data())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @pytest.mark.parametrize("name", ["ca.pem", "listener.pem", "listener.key", "listener.curve"])
-def test_damaged_keys_are_refused(name: str, data: st.DataObject, keys: Path, tmp_path: Path) -> None:
+def test_damaged_keys_are_read_or_refused(name: str, data: st.DataObject, keys: Path, tmp_path: Path) -> None:
     folder = tmp_path / "own"
-    if not folder.exists():  # of the example before, whose damage this one replaces
+    if not folder.exists():  # every example damages the same file anew
         shutil.copytree(keys, folder)
     (folder / name).write_bytes(data.draw(damaged((keys / name).read_bytes())))
 
     with contextlib.suppress(BadAddress):
-        found = Keys.checked(folder)
-        found.tls("listener")
-        found.curve("listener")
+        checked = Keys.checked(folder)
+        checked.tls("listener")
+        checked.curve("listener")

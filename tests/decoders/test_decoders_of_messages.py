@@ -1,4 +1,4 @@
-"""Whatever bytes come over a link, what takes them counts them, refuses them, or raises the error that it documents."""
+"""Every decoder of bytes from a link counts them, refuses them, or raises the error that the decoder documents."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from transports.registry import listen
 GREETING = CONNECTION_START + b"\0\x09" + struct.pack(">I", 12) + b"\x07productS" + struct.pack(">I", 3) + b"abc"
 
 
-class Frames(Link):
-    """A link that has brought some frames."""
+class DeliveringLink(Link):
+    """A link that delivers these frames once."""
 
     url = "scripted://peer"
 
@@ -37,7 +37,8 @@ class Frames(Link):
         self._frames = frames
 
     def receive(self, batch: FrameBatch) -> int:
-        frames, self._frames = self._frames, []
+        frames = self._frames
+        self._frames = []
         for frame in frames:
             batch.append(frame)
         return len(frames)
@@ -51,9 +52,9 @@ class Frames(Link):
 
 
 @given(frames=st.lists(damaged(*FRAMES), max_size=8))
-def test_a_reporter_counts_or_writes_whatever_comes(frames: list[bytes], tmp_path_factory) -> None:
+def test_a_reporter_records_or_ignores_arbitrary_frames(frames: list[bytes], tmp_path_factory) -> None:
     folder = tmp_path_factory.mktemp("spool")
-    reporter = Reporter(RUN, Frames(frames), SpoolWriter(folder / "spool"), 1.0)
+    reporter = Reporter(RUN, DeliveringLink(frames), SpoolWriter(folder / "spool"), 1.0)
     assert reporter._take() == len(frames)
     reporter._spool.publish()
     for record in records(folder):
@@ -64,14 +65,18 @@ def test_a_reporter_counts_or_writes_whatever_comes(frames: list[bytes], tmp_pat
 
 
 @given(frames=st.lists(damaged(*FRAMES, ORDERS), max_size=8))
-def test_a_gateway_counts_whatever_comes_and_hashes_answers_alone(frames: list[bytes]) -> None:
-    completion_by_pair, stream = Completion(scheduled=False, sampling_interval=2), StreamChecksum()
-    completion_by_pair.handed_over(10, 1)
-    intake = Intake(Frames(frames), completion_by_pair, stream)
+def test_a_gateway_counts_every_arbitrary_frame(frames: list[bytes]) -> None:
+    completion = Completion(scheduled=False, sampling_interval=2)
+    completion.handed_over(10, 1)
+    intake = Intake(DeliveringLink(frames), completion, StreamChecksum())
     assert intake.take() == len(frames)
-    answers = int(completion_by_pair.tables.by_type.sum())
-    greetings = (intake.hello is not None) + (intake.end is not None)
-    assert intake.junk + answers + greetings >= len(list(filter(None, frames))), "an empty frame only says: I am here"
+    counted = completion.received + intake.junk
+    if intake.hello is not None:
+        counted += 1
+    if intake.end is not None:
+        counted += 1
+    not_empty = [frame for frame in frames if frame]  # an empty frame is a sign of life
+    assert counted >= len(not_empty)
 
 
 @given(frame=damaged(*FRAMES, encode(Hello(1, 2, 1, 0, 1, 999, 3, 4))))
@@ -80,37 +85,38 @@ def test_a_frame_is_a_message_or_malformed(frame: bytes) -> None:
         assert encode(decode_frame(frame)) == frame
 
 
-PREAMBLES = tuple(way + struct.pack("<H", 5) + b"a-run" for way in (b"exchange", b"exchang>", b"exchang<"))
+PREAMBLES = [start + struct.pack("<H", 5) + b"a-run" for start in (b"exchange", b"exchang>", b"exchang<")]
+"""What a connector sends first: a duplex link, and the two directions of a simplex link."""
 ZMTP = b"\xff" + bytes(7) + b"\x01\x7f\x03\x00PLAIN" + bytes(47)
 
 
-@given(said=st.lists(damaged(*PREAMBLES, ZMTP, b"GET / HTTP/1.1\r\n\r\n"), min_size=1, max_size=4))
+@given(greetings=st.lists(damaged(*PREAMBLES, ZMTP, b"GET / HTTP/1.1\r\n\r\n"), min_size=1, max_size=4))
 @pytest.mark.parametrize("scheme", ["tcp", "zeromq"])
-def test_a_listener_admits_nobody_who_shows_no_token_and_serves_who_does(scheme: str, said: list[bytes]) -> None:
-    """Each stranger shows something else, and stays while the peer comes."""
+def test_a_listener_admits_only_the_peer_with_the_token(scheme: str, greetings: list[bytes]) -> None:
+    """Each stranger sends other bytes, and stays connected when the peer comes."""
     with contextlib.ExitStack() as stack:
         listener = listen(f"{scheme}://127.0.0.1:0", TOKEN)
         stack.callback(listener.close)
         host, port = listener.url.partition("://")[2].split(":")
-        for each in said:
-            if each.startswith(PREAMBLES[0]):
-                continue  # that is the token
+        for greeting in greetings:
+            if greeting.startswith(PREAMBLES[0]):
+                continue  # it has the token
             stranger = stack.enter_context(socket.create_connection((host, int(port))))
             with contextlib.suppress(OSError):
-                stranger.sendall(each)
+                stranger.sendall(greeting)
         connector = connect_while_serving(listener)
         stack.callback(connector.close)
         greet(connector, listener)
         assert listener.receive(FrameBatch()) == 0
 
 
-class Brokers:
-    """A socket to a broker that says these bytes."""
+class BrokerSocket:
+    """A socket to a broker that sends these bytes."""
 
-    def __init__(self, said: bytes) -> None:
-        self._said = said
+    def __init__(self, data: bytes) -> None:
+        self._data = data
 
-    def __enter__(self) -> Brokers:
+    def __enter__(self) -> BrokerSocket:
         return self
 
     def __exit__(self, *_: object) -> None: ...
@@ -122,11 +128,12 @@ class Brokers:
     def sendall(self, _data: bytes) -> None: ...
 
     def recv(self, most: int) -> bytes:
-        piece, self._said = self._said[:most], self._said[most:]
+        piece = self._data[:most]
+        self._data = self._data[most:]
         return piece
 
 
-@given(said=damaged(FRAME_HEADER.pack(1, 0, len(GREETING)) + GREETING, GREETING))
-def test_a_broker_s_greeting_is_one_or_none(said: bytes) -> None:
-    greeting = greeting_of("127.0.0.1", 1, 1.0, lambda: Brokers(said))  # type: ignore[arg-type, return-value]
+@given(data=damaged(FRAME_HEADER.pack(1, 0, len(GREETING)) + GREETING, GREETING))
+def test_a_broker_s_greeting_is_read_or_ignored(data: bytes) -> None:
+    greeting = greeting_of("127.0.0.1", 1, 1.0, lambda: BrokerSocket(data))  # type: ignore[arg-type, return-value]
     assert greeting is None or isinstance(greeting.product, str)

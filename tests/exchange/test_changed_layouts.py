@@ -1,4 +1,4 @@
-"""Compiled code takes the place of every field from LAYOUTS: with other layouts it sends the same in other bytes."""
+"""Compiled code reads the place of every field from LAYOUTS: other layouts change the bytes and no value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from zlib import crc32
 
 import pytest
 
-CHANGED = """
+CHANGE_LAYOUTS = """
 from typing import NamedTuple
 from exchange import messages
 from exchange.messages import U8, U16, U32
@@ -46,7 +46,7 @@ for name in ("ORDER_TYPES", "ANSWER_TYPES"):
     setattr(messages, name, tuple(others.get(kind.__name__, kind) for kind in getattr(messages, name)))
 """
 
-EXCHANGE = """
+MATCH_ORDERS = """
 import json
 import numpy as np
 from exchange.messages import LAYOUTS, Order, Cancel, decode_all, encode
@@ -66,30 +66,45 @@ engine.handle(FrameBatch.of(*frames), answers)
 completion = Completion(scheduled=False, sampling_interval=1)
 completion.handed_over(300, 1)
 taken, sampled = completion.take(answers, 0, 2)
-by_name = [[type(m).__name__, sorted(m._asdict().items())] for m in decode_all(orders + b"".join(answers))]
-print(json.dumps([size, by_name, [completion.answered, taken, sampled.tolist()], list(engine.counts)]))
+messages = [
+    {"type": type(message).__name__, **message._asdict()} for message in decode_all(orders + b"".join(answers))
+]
+print(json.dumps({
+    "bytes of an order": size,
+    "messages": messages,
+    "answered": completion.answered,
+    "frames taken": taken,
+    "sampled": sampled.tolist(),
+    "counts": engine.counts._asdict(),
+}))
 """
 
 
 @pytest.fixture
 def kernels(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """Kernels of the changed layouts, which stay for the next time as the usual ones do: numba knows which are old."""
+    """A folder for the kernels of the changed layouts. It stays for the next test run, as numba's usual cache does."""
     cache: pytest.Cache | None = getattr(request.config, "cache", None)
-    return cache.mkdir(f"changed-layouts-{crc32(CHANGED.encode()):08x}") if cache else tmp_path
+    if cache is None:
+        return tmp_path
+    return cache.mkdir(f"changed-layouts-{crc32(CHANGE_LAYOUTS.encode()):08x}")
 
 
-def results_of(program: str, cache: Path | None = None) -> list[Any]:
-    """Size of an order, orders and answers by name, what completion counted, the engine's counts."""
-    more = {"NUMBA_CACHE_DIR": str(cache)} if cache else {}
-    env = {**os.environ, "PYTHONPATH": os.getcwd(), **more}
+def results_of(program: str, cache: Path | None = None) -> dict[str, Any]:
+    """Run the program in a process; return the facts that it prints. `cache`: a folder for its kernels."""
+    env = {**os.environ, "PYTHONPATH": os.getcwd()}
+    if cache is not None:
+        env["NUMBA_CACHE_DIR"] = str(cache)
     run = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
-    found: list[Any] = json.loads(run.stdout)
-    return found
+    results: dict[str, Any] = json.loads(run.stdout)
+    return results
 
 
 def test_reordered_and_widened_fields_change_bytes_and_no_value(kernels: Path) -> None:
-    usual, changed = results_of(EXCHANGE), results_of(CHANGED + EXCHANGE, kernels)
-    assert (usual[0], changed[0]) == (10, 12)
-    assert usual[2][0] == 300
-    assert {kind for kind, _ in usual[1]} == {"Order", "Trade", "Quote", "Confirmation", "Rejection", "Cancelled"}
-    assert changed[1:] == usual[1:]
+    usual = results_of(MATCH_ORDERS)
+    changed = results_of(CHANGE_LAYOUTS + MATCH_ORDERS, kernels)
+    assert usual.pop("bytes of an order") == 10
+    assert changed.pop("bytes of an order") == 12
+    assert usual["answered"] == 300
+    types = {message["type"] for message in usual["messages"]}
+    assert types == {"Order", "Trade", "Quote", "Confirmation", "Rejection", "Cancelled"}
+    assert changed == usual

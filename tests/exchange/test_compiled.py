@@ -1,4 +1,4 @@
-"""Kernels on disk: an edit of a file whose constants a kernel has frozen is noticed by the next process."""
+"""Kernels on disk: the next process notices an edit of a file whose constants were compiled into a kernel."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def size():
 
 print(size(), sum(size.stats.cache_hits.values()), flush=True)
 """
-EACH_BY_ITSELF = """
+RUN_IN_FORKS = """
 import os, runpy, sys
 from pathlib import Path
 import numba
@@ -33,16 +33,17 @@ for size in sys.argv[1:]:
         os._exit(0)
     os.wait()
 """
-"""Processes that run the kernel one after the other, each with its constant in the other file; they share imports."""
+"""Runs the kernel in one forked process after another, each with its own constant. All share the imports."""
 
 
-def sized(folder: Path, *sizes: int) -> list[str]:
-    """What each process says: the constant, and cache hits."""
+def lines_of_processes(folder: Path, *sizes: int) -> list[str]:
+    """Return the line of each process: the constant, and the number of cache hits."""
     (folder / "kernel.py").write_text(KERNEL)
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.getcwd()]), "PYTHONDONTWRITEBYTECODE": "1"}
-    words = [sys.executable, "-c", EACH_BY_ITSELF, *map(str, sizes)]
-    return subprocess.run(words, env=env, cwd=folder, capture_output=True, text=True, check=True).stdout.splitlines()
+    script = [sys.executable, "-c", RUN_IN_FORKS, *map(str, sizes)]
+    run = subprocess.run(script, env=env, cwd=folder, capture_output=True, text=True, check=True)
+    return run.stdout.splitlines()
 
 
-def test_a_kernel_is_compiled_anew_only_for_an_edited_constant(tmp_path: Path) -> None:
-    assert sized(tmp_path, 10, 10, 11, 10) == ["10 0", "10 1", "11 0", "10 1"]
+def test_a_kernel_is_compiled_again_only_for_a_new_constant(tmp_path: Path) -> None:
+    assert lines_of_processes(tmp_path, 10, 10, 11, 10) == ["10 0", "10 1", "11 0", "10 1"]

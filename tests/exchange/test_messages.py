@@ -1,8 +1,9 @@
-"""The wire format: every message both ways, byte for byte, and what malformed bytes lead to."""
+"""The wire format: encoding and decoding of every message, and the errors for malformed bytes."""
 
 from __future__ import annotations
 
 import struct
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -37,33 +38,49 @@ from exchange.messages import (
     read,
 )
 
-# Written from the specification, not from the code: type byte, bytes, width of each field in bytes.
+
+class Specified(NamedTuple):
+    """A message's layout, written from the specification and not from the code."""
+
+    type_byte: int
+    size: int
+    widths: dict[str, int]
+    """Bytes of each field."""
+
+
 SPECIFIED = {
-    Order: (1, 10, {"id": 4, "side": 1, "price": 2, "volume": 2}),
-    Confirmation: (2, 5, {"id": 4}),
-    Trade: (3, 9, {"id": 4, "price": 2, "volume": 2}),
-    Quote: (4, 5, {"bid": 2, "ask": 2}),
-    Throughput: (5, 10, {"meter": 1, "rate_per_s": 8}),
-    Timestamp: (6, 18, {"meter": 1, "correlation_id": 8, "time_ns": 8}),
-    End: (7, 33, {"sent": 8, "sent_checksum": 8, "received": 8, "received_checksum": 8}),
-    Rejection: (8, 6, {"id": 4, "reason": 1}),
-    Cancel: (10, 5, {"id": 4}),
-    Cancelled: (11, 7, {"id": 4, "volume": 2}),
-    Resume: (13, 21, {"session": 4, "messages": 8, "checksum": 8}),
-    TypedOrder: (14, 11, {"id": 4, "side": 1, "price": 2, "volume": 2, "order_type": 1}),
-    Replace: (15, 9, {"id": 4, "price": 2, "volume": 2}),
-    Replaced: (16, 9, {"id": 4, "price": 2, "volume": 2}),
-    Hello: (
+    Order: Specified(1, 10, {"id": 4, "side": 1, "price": 2, "volume": 2}),
+    Confirmation: Specified(2, 5, {"id": 4}),
+    Trade: Specified(3, 9, {"id": 4, "price": 2, "volume": 2}),
+    Quote: Specified(4, 5, {"bid": 2, "ask": 2}),
+    Throughput: Specified(5, 10, {"meter": 1, "rate_per_s": 8}),
+    Timestamp: Specified(6, 18, {"meter": 1, "correlation_id": 8, "time_ns": 8}),
+    End: Specified(7, 33, {"sent": 8, "sent_checksum": 8, "received": 8, "received_checksum": 8}),
+    Rejection: Specified(8, 6, {"id": 4, "reason": 1}),
+    Cancel: Specified(10, 5, {"id": 4}),
+    Cancelled: Specified(11, 7, {"id": 4, "volume": 2}),
+    Resume: Specified(13, 21, {"session": 4, "messages": 8, "checksum": 8}),
+    TypedOrder: Specified(14, 11, {"id": 4, "side": 1, "price": 2, "volume": 2, "order_type": 1}),
+    Replace: Specified(15, 9, {"id": 4, "price": 2, "volume": 2}),
+    Replaced: Specified(16, 9, {"id": 4, "price": 2, "volume": 2}),
+    Hello: Specified(
         12,
         33,
         {
-            "version": 2, "run": 8, "source": 1, "policy": 1,
-            "packing": 2, "max_price": 2, "wall_ns": 8, "monotonic_ns": 8,
+            "version": 2,
+            "run": 8,
+            "source": 1,
+            "policy": 1,
+            "packing": 2,
+            "max_price": 2,
+            "wall_ns": 8,
+            "monotonic_ns": 8,
         },
     ),
-}  # fmt: skip
+}
+STATISTICS_TYPE_BYTE = 9
 
-BY_HAND = [
+ENCODED_BY_HAND = [
     (Order(id=7, side=2, price=499, volume=45), "01 07000000 02 f301 2d00"),
     (Order(id=0x01020304, side=1, price=0x0506, volume=0x0708), "01 04030201 01 0605 0807"),
     (Confirmation(id=258), "02 02010000"),
@@ -81,7 +98,7 @@ BY_HAND = [
 
 
 def messages_of(kind: type[Message]) -> st.SearchStrategy[Message]:
-    """Any value that the layout of `kind` has room for."""
+    """Make messages of this type, with every value for which its layout has room."""
     if kind is Statistics:
         return st.builds(Statistics, st.binary(max_size=64))
     dtype = LAYOUTS[kind].dtype
@@ -99,27 +116,29 @@ def joined(messages: list[Message]) -> bytes:
 
 
 @pytest.mark.parametrize("kind", SPECIFIED, ids=lambda kind: kind.__name__)
-def test_type_byte_size_and_fields_are_those_of_the_specification(kind):
-    code, size, widths = SPECIFIED[kind]
+def test_type_byte_size_and_fields_follow_the_specification(kind):
+    specified = SPECIFIED[kind]
     layout = LAYOUTS[kind]
-    assert (layout.code, layout.size) == (code, size)
-    assert list(kind._fields) == list(widths)
-    assert {name: layout.dtype[name].itemsize for name in widths} == widths
-    assert layout.dtype.itemsize == size
-    zero = encode(kind(*[0] * len(widths)))
-    assert (zero[0], len(zero)) == (code, size)
+    assert layout.code == specified.type_byte
+    assert layout.size == specified.size
+    assert list(kind._fields) == list(specified.widths)
+    assert {name: layout.dtype[name].itemsize for name in specified.widths} == specified.widths
+    assert layout.dtype.itemsize == specified.size
+    encoded = encode(kind(*[0] * len(specified.widths)))
+    assert encoded[0] == specified.type_byte
+    assert len(encoded) == specified.size
 
 
-def test_the_specification_names_every_message_there_is():
-    assert {**{kind: code for kind, (code, _, _) in SPECIFIED.items()}, Statistics: 9} == {
-        kind: code for code, kind in TYPES.items()
-    }
+def test_the_specification_has_every_type_of_message():
+    type_bytes = {specified.type_byte: kind for kind, specified in SPECIFIED.items()}
+    type_bytes[STATISTICS_TYPE_BYTE] = Statistics
+    assert type_bytes == TYPES
 
 
-@pytest.mark.parametrize(("message", "by_hand"), BY_HAND, ids=lambda value: type(value).__name__)
-def test_bytes_are_packed_and_little_endian(message, by_hand):
-    assert encode(message) == bytes.fromhex(by_hand)
-    assert decode(bytes.fromhex(by_hand)) == message
+@pytest.mark.parametrize(("message", "expected"), ENCODED_BY_HAND, ids=lambda value: type(value).__name__)
+def test_fields_are_packed_and_little_endian(message, expected):
+    assert encode(message) == bytes.fromhex(expected)
+    assert decode(bytes.fromhex(expected)) == message
 
 
 def test_a_statistics_record_fills_its_frame():
@@ -130,7 +149,7 @@ def test_a_statistics_record_fills_its_frame():
 
 
 @pytest.mark.parametrize("kind", LAYOUTS, ids=lambda kind: kind.__name__)
-def test_every_kind_survives_the_wire(kind):
+def test_every_message_is_decoded_as_it_was_encoded(kind):
     @given(messages_of(kind))
     def survives(message):
         frame = encode(message)
@@ -144,11 +163,13 @@ def test_every_kind_survives_the_wire(kind):
 
 
 @pytest.mark.parametrize("kind", FIXED_KINDS, ids=lambda kind: kind.__name__)
-def test_a_compiled_kernel_reads_the_same_fields_in_place(kind):
+def test_an_array_of_records_has_the_same_fields(kind):
     @given(st.lists(messages_of(kind), min_size=1, max_size=5))
     def reads_the_same(messages):
         table = np.frombuffer(joined(messages), LAYOUTS[kind].dtype)
-        assert [tuple(row)[1:] for row in table.tolist()] == [tuple(message) for message in messages]
+        for row, message in zip(table.tolist(), messages, strict=True):
+            _type_byte, *fields = row
+            assert fields == list(message)
         assert (table["type"] == LAYOUTS[kind].code).all()
 
     reads_the_same()
@@ -156,32 +177,38 @@ def test_a_compiled_kernel_reads_the_same_fields_in_place(kind):
 
 @pytest.mark.parametrize("kind", FIXED_KINDS, ids=lambda kind: kind.__name__)
 def test_a_value_wider_than_its_field_is_refused(kind):
-    widths = SPECIFIED[kind][2]
+    widths = SPECIFIED[kind].widths
     for name, width in widths.items():
         for value in (2 ** (8 * width), -1):
+            fields = dict.fromkeys(widths, 0)
+            fields[name] = value
             with pytest.raises(struct.error):
-                encode(kind(**{**dict.fromkeys(widths, 0), name: value}))
+                encode(kind(**fields))
 
 
 @given(FIXED_MESSAGES, st.none() | messages_of(Statistics))
-def test_records_one_after_the_other_come_back_in_order(messages, statistics):
-    everything = [*messages, *([statistics] if statistics else [])]
-    assert list(decode_all(joined(everything))) == everything
+def test_joined_records_are_decoded_in_order(messages, statistics):
+    if statistics is not None:  # a statistics record is the last, since it fills its frame
+        messages = [*messages, statistics]
+    assert list(decode_all(joined(messages))) == messages
 
 
 @given(FIXED_MESSAGES)
-def test_a_record_is_found_where_the_one_before_it_ends(messages):
-    data, offset = joined(messages), 0
+def test_a_decoded_record_s_end_is_the_next_record_s_start(messages):
+    data = joined(messages)
+    offset = 0
     for message in messages:
         decoded, end = decode_record(data, offset)
-        assert (decoded, end - offset) == (message, len(encode(message)))
+        assert decoded == message
+        assert end - offset == len(encode(message))
         offset = end
     with pytest.raises(MalformedMessage) as nothing_left:
         decode_record(data, offset)
     assert nothing_left.value.offset == len(data)
 
 
-def read_while_possible(data: bytes) -> tuple[list[Message], MalformedMessage | None]:
+def decoded_up_to_an_error(data: bytes) -> tuple[list[Message], MalformedMessage | None]:
+    """Decode the messages up to the first error. Returns both; the error is None if there is none."""
     messages = []
     try:
         for message in decode_all(data):
@@ -192,8 +219,8 @@ def read_while_possible(data: bytes) -> tuple[list[Message], MalformedMessage | 
 
 
 @given(st.binary(max_size=80) | st.builds(lambda m, tail: joined(m) + tail, FIXED_MESSAGES, st.binary(max_size=20)))
-def test_any_bytes_are_messages_or_are_refused_where_they_go_wrong(data):
-    messages, error = read_while_possible(data)
+def test_arbitrary_bytes_are_messages_up_to_the_error_s_offset(data):
+    messages, error = decoded_up_to_an_error(data)
     if error is None:
         assert joined(messages) == data
         return
@@ -205,19 +232,20 @@ def test_any_bytes_are_messages_or_are_refused_where_they_go_wrong(data):
 
 
 @given(FIXED_MESSAGES.filter(len), st.data())
-def test_a_changed_byte_leaves_the_records_before_it_alone(messages, data):
+def test_a_changed_byte_does_not_affect_earlier_records(messages, data):
     frame = bytearray(joined(messages))
     at = data.draw(st.integers(0, len(frame) - 1))
     frame[at] = data.draw(st.integers(0, 255))
     ends = np.cumsum([len(encode(message)) for message in messages])
-    untouched = int(np.searchsorted(ends, at, side="right"))
-    decoded, error = read_while_possible(bytes(frame))
-    assert decoded[:untouched] == messages[:untouched]
-    assert error is None or error.offset >= (ends[untouched - 1] if untouched else 0)
+    records_before = int(np.searchsorted(ends, at, side="right"))
+    end_of_records_before = len(joined(messages[:records_before]))
+    decoded, error = decoded_up_to_an_error(bytes(frame))
+    assert decoded[:records_before] == messages[:records_before]
+    assert error is None or error.offset >= end_of_records_before
 
 
 @given(st.binary(max_size=80))
-def test_reading_a_strangers_frame_never_raises(frame):
+def test_reading_arbitrary_bytes_never_raises(frame):
     try:
         expected = decode(frame)
     except MalformedMessage:
@@ -230,21 +258,24 @@ def test_a_truncated_record_is_refused_at_its_start(kind):
     whole = encode(kind(*[0] * len(kind._fields)))
     before = encode(Confirmation(1))
     for length in range(1, len(whole)):
-        with pytest.raises(MalformedMessage, match=f"{len(whole)} bytes of {kind.__name__}, only {length} left") as cut:
+        reason = f"{len(whole)} bytes of {kind.__name__}, only {length} left"
+        with pytest.raises(MalformedMessage, match=reason) as refused:
             list(decode_all(before + whole[:length]))
-        assert cut.value.offset == len(before)
+        assert refused.value.offset == len(before)
         assert read(whole[:length]) is None
 
 
-def test_an_unknown_type_byte_is_named_with_its_offset():
+def test_an_unknown_type_byte_is_reported_with_its_offset():
     before = encode(Quote(bid=1, ask=2))
-    for code in sorted(set(range(256)) - set(range(1, 17))):
-        messages, error = read_while_possible(before + bytes([code]) * 40)
+    known_codes = range(1, 17)
+    for code in sorted(set(range(256)) - set(known_codes)):
+        messages, error = decoded_up_to_an_error(before + bytes([code]) * 40)
         assert messages == [Quote(bid=1, ask=2)]
-        assert (error.offset, error.reason) == (5, f"unknown type byte {code}")
+        assert error.offset == len(before)
+        assert error.reason == f"unknown type byte {code}"
 
 
-def test_a_frame_of_one_record_refuses_what_stands_behind_it():
+def test_bytes_after_the_only_record_of_a_frame_are_refused():
     with pytest.raises(MalformedMessage, match="1 bytes behind Quote at offset 5"):
         decode(encode(Quote(bid=1, ask=2)) + b"\x00")
     assert read(encode(Confirmation(1)) * 2) is None

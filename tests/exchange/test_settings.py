@@ -1,4 +1,4 @@
-"""A run's settings: nonsense is refused at birth, by the name of its field."""
+"""A run's settings: an impossible value is refused with the name of its field."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from exchange.allowed import BadSetting
 from exchange.settings import RunSettings
 
-NAN, INFINITE = float("nan"), float("inf")
+NAN = float("nan")
+INFINITE = float("inf")
 MAX_ORDERS = 2**32 - 1
 
-NONSENSE = [
+IMPOSSIBLE_VALUES = [
     ("orders_per_s", [0, 0.0009, -1, 100_000_001, NAN, INFINITE]),
     (
         "arrivals",
@@ -59,7 +60,7 @@ NONSENSE = [
     ("capture", [None, "yes", 1]),
 ]
 
-EDGES = [
+EXTREME_VALUES = [
     ("arrivals", ["fixed", "poisson", "bursts:1", "bursts:1000000", "ramp:0.001..1", "ramp:1...5"]),
     ("orders_per_s", [0.001, 100_000_000, None]),
     ("orders", [1, MAX_ORDERS]),
@@ -78,26 +79,30 @@ EDGES = [
 ]
 
 
-def each(table):
-    return [pytest.param(name, value, id=f"{name}={value}") for name, values in table for value in values]
+def cases(table):
+    """Return a parameter set for each value of each field."""
+    parameter_sets = []
+    for name, values in table:
+        parameter_sets += [pytest.param(name, value, id=f"{name}={value}") for value in values]
+    return parameter_sets
 
 
-@pytest.mark.parametrize(("name", "value"), each(NONSENSE))
-def test_nonsense_is_refused_with_the_name_of_its_field(name, value):
+@pytest.mark.parametrize(("name", "value"), cases(IMPOSSIBLE_VALUES))
+def test_an_impossible_value_is_refused_with_its_field(name, value):
     with pytest.raises(BadSetting, match=f"^{name.replace('_', '-')} is .*; allowed is ") as refused:
         RunSettings(**{name: value})
     assert refused.value.field == name
     assert isinstance(refused.value, ValueError)
 
 
-@pytest.mark.parametrize(("name", "value"), each(EDGES))
-def test_the_edge_of_what_is_allowed_is_allowed(name, value):
+@pytest.mark.parametrize(("name", "value"), cases(EXTREME_VALUES))
+def test_the_extreme_values_of_a_field_are_allowed(name, value):
     assert getattr(RunSettings(**{name: value}), name) == value
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    each(
+    cases(
         [
             ("seed", [None, True]),
             ("packing", [None]),
@@ -115,49 +120,49 @@ def test_the_edge_of_what_is_allowed_is_allowed(name, value):
         ]
     ),
 )
-def test_what_is_no_number_at_all_is_refused_with_the_name_of_its_field(name, value):
-    test_nonsense_is_refused_with_the_name_of_its_field(name, value)
+def test_a_value_of_a_wrong_type_is_refused_with_its_field(name, value):
+    test_an_impossible_value_is_refused_with_its_field(name, value)
 
 
-def test_a_refusal_says_what_it_got_and_what_it_takes():
+def test_a_refusal_names_the_value_and_what_is_allowed():
     with pytest.raises(BadSetting) as refused:
         RunSettings(packing=1_001)
     assert str(refused.value) == "packing is 1001; allowed is a whole number from 1 to 1,000"
 
 
-def test_a_run_that_nothing_ends_is_refused():
+def test_a_run_without_an_end_is_refused():
     with pytest.raises(BadSetting, match=r"^orders is None") as refused:
         RunSettings(orders=None, duration_s=None)
     assert refused.value.field == "orders"
 
 
-def test_a_window_that_holds_no_pack_is_refused():
+def test_a_window_smaller_than_a_pack_is_refused():
     assert RunSettings(packing=100, window=100).window == 100
     with pytest.raises(BadSetting, match=r"^window is 99; allowed is at least the packing, 100"):
         RunSettings(packing=100, window=99)
 
 
-def test_settings_cannot_change_after_birth():
+def test_settings_cannot_be_changed():
     settings = RunSettings()
     for field in dataclasses.fields(settings):
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(settings, field.name, None)
 
 
-def test_a_changed_copy_is_checked_again():
+def test_a_changed_copy_is_checked():
     with pytest.raises(BadSetting, match=r"^orders-per-s"):
         dataclasses.replace(RunSettings(), orders_per_s=-1)
 
 
-def test_a_sweep_differs_in_its_rate_alone():
+def test_replacing_a_field_keeps_the_other_fields():
     base = RunSettings()
-    sweep = [dataclasses.replace(base, orders_per_s=rate) for rate in (1000.0, 8000.0)]
-    assert [settings.orders_per_s for settings in sweep] == [1000.0, 8000.0]
-    assert sweep[1] == base
-    assert sweep[0] != base
+    slower = dataclasses.replace(base, orders_per_s=1000.0)
+    assert slower.orders_per_s == 1000.0
+    assert slower != base
+    assert dataclasses.replace(slower, orders_per_s=8000.0) == base
 
 
-def test_two_settings_share_no_placement():
+def test_two_settings_share_no_dictionary_of_processors():
     assert RunSettings().cpus is not RunSettings().cpus
 
 
@@ -177,7 +182,7 @@ def test_two_settings_share_no_placement():
         (None, 10**7, 100_000_000, MAX_ORDERS),
     ],
 )
-def test_orders_or_the_clock_whichever_ends_the_run_first(orders, duration_s, orders_per_s, limit):
+def test_the_order_limit_follows_from_orders_duration_and_rate(orders, duration_s, orders_per_s, limit):
     settings = RunSettings(orders=orders, duration_s=duration_s, orders_per_s=orders_per_s)
     assert settings.order_limit == limit
 
@@ -187,14 +192,13 @@ def test_orders_or_the_clock_whichever_ends_the_run_first(orders, duration_s, or
     duration_s=st.floats(0.001, 1e7),
     orders_per_s=st.none() | st.floats(0.001, 1e8),
 )
-def test_no_run_offers_more_orders_than_given_or_numbered(orders, duration_s, orders_per_s):
-    """Ids can number only so many orders."""
+def test_the_order_limit_never_exceeds_orders_or_the_highest_id(orders, duration_s, orders_per_s):
     limit = RunSettings(orders=orders, duration_s=duration_s, orders_per_s=orders_per_s).order_limit
     assert isinstance(limit, int)
     assert 1 <= limit <= (orders or MAX_ORDERS)
 
 
-def test_wide_prices_are_the_book_s_and_leave_no_choice():
+def test_with_wide_prices_the_range_is_that_of_the_book():
     assert RunSettings(price_model="wide", max_price=300).prices == (1, 300)
     assert RunSettings(price_model="wide", prices=(1, 300), max_price=300).prices == (1, 300)
     with pytest.raises(BadSetting, match=r"prices is '10..20'; allowed is 1..999, where the price model is wide"):
@@ -202,35 +206,38 @@ def test_wide_prices_are_the_book_s_and_leave_no_choice():
 
 
 @pytest.mark.parametrize("arrivals", ["poisson", "bursts:2", "ramp:0.1..1"])
-def test_without_a_rate_nothing_is_due_so_nothing_can_arrive_at_random(arrivals):
+def test_without_a_rate_only_fixed_arrivals_are_allowed(arrivals):
     with pytest.raises(BadSetting, match="allowed is fixed, where there is no rate"):
         RunSettings(arrivals=arrivals, orders_per_s=None)
 
 
 def test_a_ramp_offers_its_mean_rate_over_the_run():
     settings = RunSettings(arrivals="ramp:0.25..0.75", orders_per_s=8_000, orders=None, duration_s=10.0)
-    assert (settings.offered_orders_per_s, settings.order_limit, settings.length_s) == (4_000, 40_000, 10.0)
+    assert settings.offered_orders_per_s == 4_000
+    assert settings.order_limit == 40_000
+    assert settings.length_s == 10.0
 
 
 @pytest.mark.parametrize(
     ("orders", "duration_s", "orders_per_s", "length_s"),
     [(100, None, 50.0, 2.0), (100, 1.0, 50.0, 1.0), (100, None, None, None), (None, 3.0, None, 3.0)],
 )
-def test_how_long_a_run_offers_orders(orders, duration_s, orders_per_s, length_s):
+def test_the_length_of_a_run_follows_from_orders_duration_and_rate(orders, duration_s, orders_per_s, length_s):
     assert RunSettings(orders=orders, duration_s=duration_s, orders_per_s=orders_per_s).length_s == length_s
 
 
-def test_settings_are_what_the_runs_record_says():
+def test_the_settings_in_a_record_have_every_field():
     settings = RunSettings(prices=(1, 5), cpus={"engine": 1}, nagle=("engine", "gateway"))
     as_dict = settings.as_dict()
     fields = {field.name for field in dataclasses.fields(settings)}
     assert set(as_dict) == fields
-    again = orjson.loads(orjson.dumps(as_dict))
-    assert again == as_dict
-    assert (again["prices"], again["cpus"], again["nagle"]) == ([1, 5], {"engine": 1}, ["gateway", "engine"])
+    assert orjson.loads(orjson.dumps(as_dict)) == as_dict
+    assert as_dict["prices"] == [1, 5]
+    assert as_dict["cpus"] == {"engine": 1}
+    assert as_dict["nagle"] == ["gateway", "engine"]
 
 
-def test_nagle_takes_the_roles_that_exist():
+def test_nagle_accepts_only_roles_of_the_run():
     assert RunSettings(transport="amqp", nagle=("broker", "reporter")).nagle == ("reporter", "broker")
     with pytest.raises(BadSetting, match=r"nagle is 'pope'; allowed is gateway, engine, reporter, and broker where"):
         RunSettings(nagle=("pope",))

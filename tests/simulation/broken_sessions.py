@@ -1,4 +1,4 @@
-"""A gateway and its engine, as they are shipped, in a world in which connections break and engines crash."""
+"""The real gateway and engine in a simulated world: connections break, and gateways and engines crash."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ RUN = 0xFEED
 class BrokenSession:
     """A session whose breaks and crashes follow from a seed.
 
-    With `has_broker` queues outlive the engines; without, each connection has its own queues.
+    With `has_broker` the queues survive crashes of the engine; without, each connection has its own queues.
     """
 
     seed: int
@@ -56,15 +56,18 @@ class BrokenSession:
         self.world = World(self.seed, self.monkeypatch)
         self.monkeypatch.setattr(OrderBook, "first_capacity", 1 << 8)
         chance = self.world.chance
-        self.has_broker, self.packing = chance.random() < 0.4, chance.choice([1, 1, 1, 4])
+        self.has_broker = chance.random() < 0.4
+        self.packing = chance.choice([1, 1, 1, 4])
         self.has_standby = chance.random() < 0.5
         self.sync = chance.choice(["always", "batch", "none"])
         self.orders = chance.randint(1, 120)
-        self.crashes_left, self.breaks_left = chance.randint(0, 4), 0 if self.has_broker else chance.randint(0, 3)
+        self.crashes_left = chance.randint(0, 4)
+        self.breaks_left = 0 if self.has_broker else chance.randint(0, 3)
         window = chance.choice([None, 8, 40])
+        rates = [500.0, 5_000.0, None] if window else [500.0, 5_000.0]
         self.settings = RunSettings(
             orders=self.orders,
-            orders_per_s=chance.choice([500.0, 5_000.0, None] if window else [500.0, 5_000.0]),
+            orders_per_s=chance.choice(rates),
             window=window,
             packing=self.packing,
             recover=True,
@@ -79,16 +82,21 @@ class BrokenSession:
         )
         self._listening: SimulatedLink | None = None
         self._connected: SimulatedLink | None = None
-        self._queues = DelayedQueue(self.world), DelayedQueue(self.world)
+        self._orders_queue = DelayedQueue(self.world)
+        self._answers_queue = DelayedQueue(self.world)
+        """The queues of the broker."""
         self._journal: InputJournal | None = None
-        self._may_have_lost = False
+        self._may_have_lost_orders = False
+        """Whether a crash of the machine may have taken orders from the journal."""
         self._follower: Follower | None = None
         self.engine: Task | None = None
         self._progress: GatewayProgress | None = None
         self._end_of_departed_gateway: End | None = None
         gateways = random.Random(f"gateways of {self.seed}")
-        self.gateway_crashes = [gateways.randint(1, 2 * self.orders + 20) for _ in range(gateways.choice([0, 0, 1, 2]))]
-        if self.gateway_crashes and gateways.random() < 0.5:  # over some seconds, so that there is something reported
+        crash_count = gateways.choice([0, 0, 1, 2])
+        self.gateway_crashes = [gateways.randint(1, 2 * self.orders + 20) for _ in range(crash_count)]
+        """Calls of links until each gateway crashes."""
+        if self.gateway_crashes and gateways.random() < 0.5:  # slower, so that seconds are reported before the crash
             self.settings = replace(self.settings, orders_per_s=40.0, window=None)
 
     def run(self) -> tuple[GatewayResult, EngineResult | None]:
@@ -116,13 +124,14 @@ class BrokenSession:
             task.may_crash = lambda: self.gateway._intake.end is None
 
     def _run_gateway(self) -> GatewayResult | None:
-        """None if it crashed."""
+        """Return the gateway's result; None if it crashed."""
         link = RenewableLink(self._connect(self.world.now_ns + SECOND), self._connect)
         streams = (StreamChecksum(), StreamChecksum())
-        self._gateway_reports = ConfirmingSink(self.world)  # the reporter of the gateway before has died with it
+        self._gateway_reports = ConfirmingSink(self.world)  # each gateway has its own reporter
         self.gateway = RecoveringGateway(self.settings, RUN, link, self._gateway_reports, streams)
-        self.gateway.on_progress, self.gateway.on_end = self._note_progress, self._note_end
-        self.gateway.unrecorded = lambda: map(encode, filter(None, self._gateway_reports.messages))
+        self.gateway.on_progress = self._note_progress
+        self.gateway.on_end = self._note_end
+        self.gateway.unrecorded = self._unrecorded_frames
         if self._progress is not None:
             self.gateway.go_on_from(self._progress)
         try:
@@ -131,6 +140,9 @@ class BrokenSession:
             self._gateway_crashed()
             return None
 
+    def _unrecorded_frames(self) -> list[bytes]:
+        return [encode(message) for message in self._gateway_reports.messages if message is not None]
+
     def _note_progress(self, progress: GatewayProgress) -> None:
         self._progress = progress
 
@@ -138,38 +150,41 @@ class BrokenSession:
         self._end_of_departed_gateway = end
 
     def _gateway_crashed(self) -> None:
-        """The process is gone; another gateway comes soon."""
+        """Handle the end of the gateway's process: its connection breaks, and another gateway starts soon."""
         if self.has_broker:
             assert isinstance(self._connected, SimulatedLink)
-            self._queues[1].put_back(self._connected.unacknowledged if self.world.chance.random() < 0.5 else [])
+            if self.world.chance.random() < 0.5:
+                self._answers_queue.put_back(self._connected.unacknowledged)
         else:
             self._break()
         self.world.at(self.world.chance.randint(200 * MS, 600 * MS), self._start_gateway)
 
     def _connect(self, until_ns: int) -> Link:
-        """The connector's end, once somebody listens."""
+        """Wait until an engine listens; return the gateway's end of the connection."""
         if self.has_broker:
-            self._connected = SimulatedLink(self.world, self._queues[1], self._queues[0])
+            self._connected = SimulatedLink(self.world, self._answers_queue, self._orders_queue)
             return self._connected
-        if self.world.chance.random() < 0.1:  # a connection that leads nowhere, and never says so
+        if self.world.chance.random() < 0.1:  # a connection to nobody, which reports no error
             return SimulatedLink(self.world, DelayedQueue(self.world), DelayedQueue(self.world))
         self.world.wait(lambda: self._listening is not None, until_ns)
-        listener, self._listening = self._listening, None
+        listener = self._listening
+        self._listening = None
         if listener is None:
             raise PeerGone("nobody listens")
         self._connected = SimulatedLink(self.world, listener.outbound, listener.inbound)
-        listener.peer, self._connected.peer = self._connected, listener
+        listener.peer = self._connected
+        self._connected.peer = listener
         return self._connected
 
     def _listen(self) -> SimulatedLink:
         if self.has_broker:
-            return SimulatedLink(self.world, *self._queues)
+            return SimulatedLink(self.world, self._orders_queue, self._answers_queue)
         self._listening = SimulatedLink(self.world, DelayedQueue(self.world), DelayedQueue(self.world))
         self._listening.peer = None
         return self._listening
 
     def _break(self) -> None:
-        """Cut the connection: frames on their way may be lost."""
+        """Break the connection: frames on their way may be lost."""
         if self._connected is not None and self._connected.peer is not None:
             for link in (self._connected, self._connected.peer):
                 link.inbound.lose_some()
@@ -177,7 +192,7 @@ class BrokenSession:
 
     def _start_again(self) -> None:
         """Start another engine, unless the gateway has ended and the journal may lack some of its orders."""
-        if self._end_of_departed_gateway is None or not self._may_have_lost:
+        if self._end_of_departed_gateway is None or not self._may_have_lost_orders:
             self._start_engine()
 
     def _start_engine(self) -> None:
@@ -189,9 +204,15 @@ class BrokenSession:
     def _run_engine(self) -> EngineResult | None:
         link = self._listen()
         engine = MatchingEngine(OrderBook(999), self.packing)
-        follower, self._follower = self._follower or Follower.from_snapshot(self.path, engine), None
-        reading = {"reader": follower.reader, "on_orders": follower.match} if follower else {}
-        journal = self._journal = InputJournal(self.path, {"run": RUN}, self.packing, self.sync, **reading)
+        follower = self._follower or Follower.from_snapshot(self.path, engine)
+        self._follower = None
+        if follower is None:
+            journal = InputJournal(self.path, {"run": RUN}, self.packing, self.sync)
+        else:
+            journal = InputJournal(
+                self.path, {"run": RUN}, self.packing, self.sync, reader=follower.reader, on_orders=follower.match
+            )
+        self._journal = journal
         journal.start_syncing(lambda run: self.world.start("journal", run))
         resumed = ResumedSession(journal, link, lambda _: self._listen(), follower)
         if self.has_standby:
@@ -199,10 +220,13 @@ class BrokenSession:
             self.world.start("standby", partial(self._follow, self._follower))
         terms = Terms(RUN, "price-time", self.packing, 999)
         service = RecoveringEngine(engine, terms, resumed, ConfirmingSink(self.world), 7, 20.0)
-        service.while_alone = lambda: (
-            self._end_of_departed_gateway and service.finish_for_killed_engine(self._end_of_departed_gateway)
-        )
-        service.while_alone()
+
+        def finish_if_gateway_departed() -> None:
+            if self._end_of_departed_gateway is not None:
+                service.finish_for_killed_engine(self._end_of_departed_gateway)
+
+        service.while_alone = finish_if_gateway_departed
+        finish_if_gateway_departed()
         try:
             return service.run()
         except Crash:
@@ -217,10 +241,11 @@ class BrokenSession:
             time.sleep(LOOK_S)
 
     def _crashed(self, link: SimulatedLink) -> None:
-        """The process is gone, or the machine with all that it had not synced; another engine comes soon."""
+        """Handle the end of the engine's process or machine, with all unsynced bytes. Another engine starts soon."""
         chance = self.world.chance
         if self.has_broker:
-            self._queues[0].put_back(link.unacknowledged if chance.random() < 0.5 else [])
+            if chance.random() < 0.5:
+                self._orders_queue.put_back(link.unacknowledged)
         else:
             self._listening = None
             self._break()
@@ -229,19 +254,19 @@ class BrokenSession:
             self.world.power_fails(self.path)
             self._damage_snapshot()
             self._follower = None
-            self._may_have_lost |= self.sync != "always"
-        if not self._may_have_lost:
-            self._check_that_answered_orders_are_there()
+            self._may_have_lost_orders |= self.sync != "always"
+        if not self._may_have_lost_orders:
+            self._check_that_answered_orders_are_journaled()
         self.world.at(chance.randint(MS, 400 * MS), self._start_again)
 
     def _damage_snapshot(self) -> None:
-        """A snapshot is not synced: half of the power failures leave only its beginning."""
+        """Cut the snapshot in half of the power failures, since a snapshot is not synced."""
         snapshot = snapshot_path(self.path)
         if snapshot.exists() and self._snapshots.random() < 0.5:
             os.truncate(snapshot, self._snapshots.randrange(snapshot.stat().st_size))
 
-    def _check_that_answered_orders_are_there(self) -> None:
-        """No order is answered that a crash can take from the journal."""
+    def _check_that_answered_orders_are_journaled(self) -> None:
+        """Assert that the journal has every answered order."""
         assert self._journal is not None
         self._journal.abandon()
         reader = JournalReader(self.packing)
@@ -252,7 +277,7 @@ class BrokenSession:
         assert reader.orders >= answered, f"{answered} orders are answered, {reader.orders} are on the disk"
 
     def timed(self) -> int:
-        """Orders whose completion time the last gateway has reported."""
+        """Return the number of orders whose completion time the last gateway has reported."""
         orders = 0
         for message in self._gateway_reports.messages:
             if not isinstance(message, Statistics):

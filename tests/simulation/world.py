@@ -1,4 +1,4 @@
-"""A world in one process: a clock that moves when all tasks wait, a network with faults, and a disk that forgets.
+"""A world in one process: a clock that moves when all tasks wait, a network with faults, and an unreliable disk.
 
 Every task is a thread, but only one thread runs at a time, and others run only at a link's `wait` or a sleep. So
 the seed decides everything: the same seed makes the same run.
@@ -20,7 +20,9 @@ from exchange.messages import End, Message, decode, encode
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
 
-US, MS, SECOND = 1_000, 1_000_000, 1_000_000_000
+US = 1_000
+MS = 1_000_000
+SECOND = 1_000_000_000
 START_NS = 5 * SECOND
 EPOCH_S = 1_800_000_000
 LONGEST_NS = START_NS + 600 * SECOND
@@ -37,17 +39,19 @@ class Task:
     """A thread that runs only from a call of `go` until it waits."""
 
     def __init__(self, name: str, run: Callable[[], object]) -> None:
-        self.name, self._run = name, run
+        self.name = name
+        self._run = run
         self.is_ready: Callable[[], bool] = lambda: True
         self.until_ns = 0
         self.crashes_in = -1
-        """Calls of links until it crashes; negative: never."""
+        """Calls of links until the task crashes; never if negative."""
         self.may_crash: Callable[[], bool] = lambda: True
         self.result: object = None
         self.error: BaseException | None = None
         self.is_done = False
-        self._go, self._back = threading.Lock(), threading.Lock()
+        self._go = threading.Lock()
         self._go.acquire()
+        self._back = threading.Lock()
         self._back.acquire()
         self._thread = threading.Thread(target=self._play, name=name, daemon=True)
         self._thread.start()
@@ -60,7 +64,7 @@ class Task:
         self._go.acquire()
         try:
             self.result = self._run()
-        except BaseException as error:  # noqa: BLE001 - the world looks at it
+        except BaseException as error:  # noqa: BLE001 - the test reads it
             self.error = error
         self.is_done = True
         self._back.release()
@@ -71,7 +75,7 @@ class Task:
         self._back.acquire()
 
     def hand_over(self, is_ready: Callable[[], bool], until_ns: int) -> None:
-        """Stop the task, which calls this, until it is ready or that time has come, and it is chosen to run."""
+        """Stop the calling task until it is ready or the time has come, and the world lets it go."""
         self.is_ready = is_ready
         self.until_ns = until_ns
         self._back.release()
@@ -79,7 +83,7 @@ class Task:
 
 
 class World:
-    """Runs tasks on a clock of its own. `chance` decides all that is left to chance."""
+    """Runs tasks on its own clock. All random decisions come from `chance`."""
 
     def __init__(self, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         self.chance = random.Random(seed)
@@ -88,7 +92,7 @@ class World:
         self._events: list[tuple[int, Callable[[], None]]] = []
         self._running: Task | None = None
         self.synced_bytes: dict[int, int] = {}
-        """By inode, the bytes of a file that a crash of the machine certainly leaves."""
+        """By inode, how many bytes of a file survive every crash of the machine."""
         monkeypatch.setattr(time, "monotonic_ns", lambda: self.now_ns)
         monkeypatch.setattr(time, "time", lambda: EPOCH_S + self.now_ns / SECOND)
         monkeypatch.setattr(time, "sleep", self._sleep)
@@ -106,9 +110,10 @@ class World:
         self.synced_bytes[facts.st_ino] = facts.st_size
 
     def power_fails(self, path: Path) -> None:
-        """Lose what was not synced, from a byte on that chance decides."""
+        """Cut the file at a random place after its synced bytes."""
         facts = path.stat()
-        os.truncate(path, self.chance.randint(self.synced_bytes.get(facts.st_ino, 0), facts.st_size))
+        synced_bytes = self.synced_bytes.get(facts.st_ino, 0)
+        os.truncate(path, self.chance.randint(synced_bytes, facts.st_size))
 
     def start(self, name: str, run: Callable[[], object]) -> Task:
         self._tasks.append(Task(name, run))
@@ -133,11 +138,14 @@ class World:
 
     def run(self) -> None:
         """Run until every task has ended and no event is left. AssertionError if that takes too long."""
-        while (waiting := [task for task in self._tasks if not task.is_done]) or self._events:
-            assert self.now_ns < LONGEST_NS, f"it hangs: {[task.name for task in waiting]}"
-            for event in [event for event in self._events if event[0] <= self.now_ns]:
+        while self._waiting_tasks or self._events:
+            waiting = self._waiting_tasks
+            assert self.now_ns < LONGEST_NS, f"these tasks hang: {[task.name for task in waiting]}"
+            due_events = [event for event in self._events if event[0] <= self.now_ns]
+            for event in due_events:
                 self._events.remove(event)
-                event[1]()
+                _, run_event = event
+                run_event()
             ready = [task for task in waiting if task.until_ns <= self.now_ns or task.is_ready()]
             if not ready:
                 self._pass(waiting)
@@ -146,25 +154,32 @@ class World:
             self._running.go()
             self._running = None
 
+    @property
+    def _waiting_tasks(self) -> list[Task]:
+        return [task for task in self._tasks if not task.is_done]
+
     def _pass(self, waiting: list[Task]) -> None:
-        """Move the clock, by a millisecond at most, until a task is ready, a new one too, or something is due."""
-        due = [*(task.until_ns for task in waiting), *(when for when, _ in self._events)]
-        due_ns = min(LONGEST_NS, *due) if due else self.now_ns + MS
-        self.now_ns = max(self.now_ns + US, min(due_ns, self.now_ns + MS))
-        while self.now_ns < due_ns and not any(task.is_ready() for task in self._tasks if not task.is_done):
-            self.now_ns = min(due_ns, self.now_ns + MS)
+        """Move the clock in steps of a millisecond at most, until a task is ready or the next task or event is due."""
+        due_times_ns = [task.until_ns for task in waiting]
+        due_times_ns += [due_ns for due_ns, _ in self._events]
+        next_due_ns = min(LONGEST_NS, *due_times_ns) if due_times_ns else self.now_ns + MS
+        self.now_ns = max(self.now_ns + US, min(next_due_ns, self.now_ns + MS))
+        while self.now_ns < next_due_ns and not any(task.is_ready() for task in self._waiting_tasks):
+            self.now_ns = min(next_due_ns, self.now_ns + MS)
 
 
 class DelayedQueue:
-    """Frames on their way, in order; each arrives after a delay."""
+    """Frames on their way, in order. Each arrives after a random delay."""
 
     def __init__(self, world: World, slowest_ns: int = 3 * MS) -> None:
-        self._world, self._slowest_ns = world, slowest_ns
+        self._world = world
+        self._slowest_ns = slowest_ns
         self._frames: deque[tuple[int, bytes]] = deque()
         self._last_ns = 0
 
     def put(self, frame: bytes) -> None:
-        self._last_ns = max(self._last_ns, self._world.now_ns + self._world.chance.randint(10 * US, self._slowest_ns))
+        arrival_ns = self._world.now_ns + self._world.chance.randint(10 * US, self._slowest_ns)
+        self._last_ns = max(self._last_ns, arrival_ns)  # no frame overtakes another
         self._frames.append((self._last_ns, frame))
 
     def put_back(self, frames: list[bytes]) -> None:
@@ -172,7 +187,7 @@ class DelayedQueue:
         self._frames.extendleft((self._world.now_ns, frame) for frame in reversed(frames))
 
     @property
-    def has_some(self) -> bool:
+    def has_arrivals(self) -> bool:
         return bool(self._frames) and self._frames[0][0] <= self._world.now_ns
 
     @property
@@ -180,20 +195,23 @@ class DelayedQueue:
         return not self._frames
 
     def take(self) -> bytes:
-        return self._frames.popleft()[1]
+        _, frame = self._frames.popleft()
+        return frame
 
     def lose_some(self) -> None:
-        """Forget the last frames: chance decides how many, perhaps all."""
+        """Drop a random number of the last frames, perhaps all."""
         for _ in range(self._world.chance.randint(0, len(self._frames))):
             self._frames.pop()
 
 
 class SimulatedLink(Link):
-    """One end of two queues. Once `is_broken`, its peer is gone behind the last frame."""
+    """One end of two queues. Once `is_broken`, its peer is gone after the last frame."""
 
     def __init__(self, world: World, inbound: DelayedQueue, outbound: DelayedQueue) -> None:
         self.url = "simulated://engine"
-        self._world, self.inbound, self.outbound = world, inbound, outbound
+        self._world = world
+        self.inbound = inbound
+        self.outbound = outbound
         self.is_broken = False
         self.peer: SimulatedLink | None = self
         """None while nobody is connected."""
@@ -202,9 +220,10 @@ class SimulatedLink(Link):
     def receive(self, batch: FrameBatch) -> int:
         self._world.spend()
         before = batch.count
-        while self.inbound.has_some:
-            self.unacknowledged = [*self.unacknowledged[-20:], self.inbound.take()]
-            batch.append(self.unacknowledged[-1])
+        while self.inbound.has_arrivals:
+            frame = self.inbound.take()
+            self.unacknowledged = [*self.unacknowledged[-20:], frame]
+            batch.append(frame)
         if self.is_broken and batch.count == before and self.inbound.is_empty:
             raise PeerGone("the connection broke")
         return batch.count - before
@@ -215,7 +234,9 @@ class SimulatedLink(Link):
             return first
         if self.is_broken:
             raise PeerGone("the connection broke")
-        taken = self._world.chance.randint(first + 1, batch.count) if batch.count > first else first
+        if batch.count == first:
+            return first
+        taken = self._world.chance.randint(first + 1, batch.count)
         for index in range(first, taken):
             self.outbound.put(batch[index])
         return taken
@@ -227,7 +248,7 @@ class SimulatedLink(Link):
             raise PeerGone("the connection broke")
 
     def _is_ready(self, readable: bool, writable: bool) -> bool:
-        return (readable and self.inbound.has_some) or (writable and self.peer is not None) or self.is_broken
+        return (readable and self.inbound.has_arrivals) or (writable and self.peer is not None) or self.is_broken
 
     def close(self, linger_s: float = 1.0) -> None:
         self.is_broken = True
@@ -236,7 +257,7 @@ class SimulatedLink(Link):
 
 
 class ConfirmingSink(Link):
-    """A reporter that takes everything, and confirms the end."""
+    """A reporter that takes every frame and confirms the end."""
 
     url = "simulated://reporter"
 
@@ -247,9 +268,10 @@ class ConfirmingSink(Link):
 
     def receive(self, batch: FrameBatch) -> int:
         self._world.spend()
-        if self._is_ended:
-            batch.append(encode(End(0, 0, 0, 0)))
-        return int(self._is_ended)
+        if not self._is_ended:
+            return 0
+        batch.append(encode(End(0, 0, 0, 0)))
+        return 1
 
     def send(self, batch: FrameBatch, first: int) -> int:
         self.messages += [decode(batch[index]) for index in range(first, batch.count)]

@@ -58,9 +58,8 @@ def test_the_reporter_sleeps_between_batches_until_a_source_ends(session, monkey
         session.gateway.end()
         session.engine.end()
 
-    clock = SimpleNamespace(
-        sleep=sleep, monotonic_ns=time.monotonic_ns
-    )  # only for the reporter: other threads use the real sleep
+    # Only the reporter has this sleep: other threads use the real one.
+    clock = SimpleNamespace(sleep=sleep, monotonic_ns=time.monotonic_ns)
     monkeypatch.setattr("stats_reporter.service.time", clock)
     session.gateway.say(Throughput(1, 8_000))
     session.run()
