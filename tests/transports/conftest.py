@@ -80,12 +80,14 @@ SECURE = ("zeromq://{port}?keys={keys}", "tcp://{port}?keys={keys}")
 
 @pytest.fixture(params=[_as_parameter_of_contract(url) for url in (*urls(), *SECURE)])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A place of its own for each test."""
+    """An address with a new place for each test."""
     return placed(request, tmp_path)
 
 
 LEFT_OUT = ("topology=", "zeromq+tcp:", "delivery=acked")
-"""Parts of URLs that `urls_with` leaves out: only pairs have a topology, zeromq is zeromq+tcp, `confirmed` acks too."""
+"""Parts of URLs that `urls_with` leaves out: only pairs have a topology, and the other two add nothing new.
+
+zeromq is the same as zeromq+tcp, and `confirmed` acknowledges as `acked` does."""
 
 
 def urls_with(pattern: Pattern) -> list[pytest.ParameterSet]:
@@ -150,7 +152,7 @@ def broker_place(broker_place_of: Callable[[str], str]) -> str:
 
 
 def until(condition: Callable[[], bool], *links: Link) -> None:
-    """Serve the links until the condition holds; AssertionError if it never does."""
+    """Serve the links until the condition holds. AssertionError if it does not hold in time."""
     end_ns = deadline_ns()
     while not condition():
         assert time.monotonic_ns() < end_ns, "nothing happened in time"
@@ -188,7 +190,7 @@ def joined(url: str, token: str = TOKEN, pattern: Pattern = Pattern.PAIR) -> Ite
 
 
 def connect_while_serving(listener: Link, token: str = TOKEN, pattern: Pattern = Pattern.PAIR) -> Link:
-    """Connect in a thread, while this one serves the listener."""
+    """Connect in another thread, while this thread serves the listener."""
     with ThreadPoolExecutor(1) as pool:
         connecting = pool.submit(connect, listener.url, token, deadline_ns(), pattern)
         until(connecting.done, listener)

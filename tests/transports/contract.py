@@ -1,4 +1,4 @@
-"""Helpers of the tests of the contract: leaving out a transport, frames to send, and a link that takes no more."""
+"""Helpers of the tests of the contract: they skip a transport, make frames, and fill a link."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from transports.base import Link
 from transports.frames import FrameBatch
 from transports.registry import has_broker, transport_of
 
-A_BROKER_HAS_ROOM = "a broker takes what nobody reads, until its memory is full"
+A_BROKER_HAS_ROOM = "a broker takes frames that nobody reads until its memory is full"
 
 
-def without_broker(url: str, why: str) -> None:
-    """Skip the test if the transport declares a broker between the two ends; `why` is the reason."""
+def skip_with_broker(url: str, reason: str) -> None:
+    """Skip the test if the transport declares a broker between the two ends."""
     if has_broker(url):
-        pytest.skip(why)
+        pytest.skip(reason)
 
 
 def frames(count: int, seed: int = 1) -> list[bytes]:

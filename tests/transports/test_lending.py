@@ -1,4 +1,4 @@
-"""Lent calls keep the promises of the link that lends them: a link by lent calls moves what a link moves."""
+"""Lent calls keep the promises of the link that lends them."""
 
 from __future__ import annotations
 
@@ -46,12 +46,14 @@ def _sleep(sleep, numbers, memory, until_ns):
 
 
 class Borrower:
-    """A link used as a component's turn uses it: by its lent calls, and by Python where these ask for it."""
+    """A link used as by a component's turns: by its lent calls, and by Python if these ask for Python."""
 
     def __init__(self, link: Link) -> None:
-        self.link, self.settled = link, 0
+        self.link = link
+        self.settled = 0
+        """How often the lent calls asked for Python."""
 
-    def _lent(self) -> tuple[Any, ...]:
+    def _lent_state(self) -> tuple[Any, ...]:
         self.lent = lent_by(self.link)
         assert self.lent is not None
         return self.lent.numbers, self.lent.memory
@@ -62,35 +64,38 @@ class Borrower:
             self.lent.settle()
 
     def receive(self, batch: FrameBatch) -> int:
-        before, own = batch.count, self._lent()
-        batch.count = _receive(self.lent.receive, *own, batch.buffer, batch.offsets, before, batch.largest_frame)
+        before = batch.count
+        state = self._lent_state()
+        batch.count = _receive(self.lent.receive, *state, batch.buffer, batch.offsets, before, batch.largest_frame)
         self._settle()
         return batch.count - before
 
     def send(self, batch: FrameBatch, first: int) -> int:
-        if lent_by(self.link) is None:  # it has something to write first
+        if lent_by(self.link) is None:  # the link first has to write bytes that it took before
             return self.link.send(batch, first)
-        own = self._lent()
-        taken = _send(self.lent.send, *own, batch.buffer, batch.offsets, first, batch.count)
+        state = self._lent_state()
+        taken = _send(self.lent.send, *state, batch.buffer, batch.offsets, first, batch.count)
         self._settle()
         return int(taken)
 
     def sleep(self, until_ns: int) -> None:
-        """Only right after a `receive` that found nothing."""
-        own = self._lent()
-        _sleep(self.lent.sleep, *own, until_ns)
+        """Sleep. Call this only right after a `receive` without frames."""
+        state = self._lent_state()
+        _sleep(self.lent.sleep, *state, until_ns)
         self._settle()
 
     def take(self, count: int) -> list[bytes]:
-        """The next frames, so many, awaited by `sleep`."""
-        taken, batch, end_ns = [], FrameBatch(64), deadline_ns()
-        while len(taken) < count:
-            assert time.monotonic_ns() < end_ns, f"{len(taken)} of {count} frames came"
+        """Receive so many frames, with sleeps in between; return them."""
+        received = []
+        batch = FrameBatch(64)
+        end_ns = deadline_ns()
+        while len(received) < count:
+            assert time.monotonic_ns() < end_ns, f"{len(received)} of {count} frames came"
             batch.clear()
             if not self.receive(batch):
                 self.sleep(end_ns)
-            taken += batch
-        return taken
+            received += batch
+        return received
 
 
 @pytest.fixture(params=[*LENDERS, as_parameter(BROKERED)])
@@ -99,34 +104,41 @@ def ends(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Borro
         yield Borrower(listener), connector
 
 
-def frames(count: int, size: int = 0) -> list[bytes]:
-    return [number.to_bytes(4, "little") + bytes(size or number % 90) for number in range(count)]
+def frames(count: int) -> list[bytes]:
+    """Return numbered frames of different sizes."""
+    return [number.to_bytes(4, "little") + bytes(number % 90) for number in range(count)]
 
 
-def pushed(link: Link | Borrower, batch: FrameBatch, other: Link) -> list[bytes]:
-    """Send all of the batch, while the other end reads; what it read."""
-    read, first, end_ns = FrameBatch(1 << 14, 1 << 24), 0, deadline_ns()
-    while first < batch.count or read.count < batch.count:
+def large_frames(count: int) -> list[bytes]:
+    return [number.to_bytes(4, "little") + bytes(60_000) for number in range(count)]
+
+
+def carried(borrower: Borrower, batch: FrameBatch, other: Link) -> list[bytes]:
+    """Send the whole batch while the other end receives; return the frames that it received."""
+    received = FrameBatch(1 << 14, 1 << 24)
+    first = 0
+    end_ns = deadline_ns()
+    while first < batch.count or received.count < batch.count:
         assert time.monotonic_ns() < end_ns
         if first < batch.count:
-            first = link.send(batch, first)
-        if isinstance(link, Borrower):
-            link.link.wait(0)  # a stream goes on with what it took
-        other.receive(read) or other.wait(time.monotonic_ns() + 1_000_000)
-    return list(read)
+            first = borrower.send(batch, first)
+        borrower.link.wait(0)  # a TCP stream goes on writing the bytes that it took
+        if not other.receive(received):
+            other.wait(time.monotonic_ns() + 1_000_000)
+    return list(received)
 
 
 def test_frames_arrive_whole_and_in_order_both_ways(ends: tuple[Borrower, Link]) -> None:
     ours, theirs = ends
     assert theirs.send(FrameBatch.of(*frames(MANY)), 0) == MANY
     assert ours.take(MANY) == frames(MANY)
-    assert pushed(ours, FrameBatch.of(*frames(MANY)), theirs) == frames(MANY)
+    assert carried(ours, FrameBatch.of(*frames(MANY)), theirs) == frames(MANY)
 
 
-def test_a_full_link_takes_what_it_can_and_loses_nothing(ends: tuple[Borrower, Link]) -> None:
+def test_a_full_link_loses_no_frame(ends: tuple[Borrower, Link]) -> None:
     ours, theirs = ends
-    large = frames(200, 60_000)
-    assert pushed(ours, FrameBatch.of(*large), theirs) == large
+    sent = large_frames(200)
+    assert carried(ours, FrameBatch.of(*sent), theirs) == sent
 
 
 def test_a_sleep_ends_in_time_and_when_a_frame_comes(ends: tuple[Borrower, Link]) -> None:
@@ -134,50 +146,58 @@ def test_a_sleep_ends_in_time_and_when_a_frame_comes(ends: tuple[Borrower, Link]
     batch = FrameBatch(16)
     while ours.receive(batch):
         pass
-    began_ns = time.monotonic_ns()
+    until_ns = time.monotonic_ns() + 20_000_000
     for _ in range(100):
         ours.receive(batch)
-        ours.sleep(began_ns + 20_000_000)
-        if time.monotonic_ns() >= began_ns + 20_000_000:
+        ours.sleep(until_ns)
+        if time.monotonic_ns() >= until_ns:
             break
-    assert time.monotonic_ns() - began_ns >= 20_000_000
+    assert time.monotonic_ns() >= until_ns, "a hundred sleeps ended early"
     theirs.send(FrameBatch.of(b"wake"), 0)
     assert ours.take(1) == [b"wake"]
 
 
-@pytest.mark.parametrize("last", [0, 3])
-def test_the_peer_s_leaving_comes_to_python_behind_its_last_frame(ends: tuple[Borrower, Link], last: int) -> None:
+@pytest.mark.parametrize("last_frames", [0, 3])
+def test_python_learns_that_the_peer_left_after_its_last_frame(ends: tuple[Borrower, Link], last_frames: int) -> None:
     ours, theirs = ends
     if "inproc" in ours.link.url or "amqp" in ours.link.url:
-        pytest.skip("libzmq says nothing when an inproc peer leaves, nor does a broker; a session ends in band")
-    if last:
-        theirs.send(FrameBatch.of(*frames(last)), 0)
+        pytest.skip("neither libzmq for inproc nor a broker reports that a peer left")
+    if last_frames:
+        theirs.send(FrameBatch.of(*frames(last_frames)), 0)
     theirs.close()
-    assert ours.take(last) == frames(last)
+    assert ours.take(last_frames) == frames(last_frames)
     with pytest.raises(PeerGone):
-        _look_for_more(ours)
+        _receive_nothing(ours)
 
 
-def _look_for_more(ours: Borrower) -> None:
-    batch, end_ns = FrameBatch(16), deadline_ns()
+def _receive_nothing(ours: Borrower) -> None:
+    """Take turns without a frame, until the lent calls have asked for Python a hundred times."""
+    batch = FrameBatch(16)
+    end_ns = deadline_ns()
     while time.monotonic_ns() < end_ns and ours.settled < 100:
         assert not ours.receive(batch)
         ours.sleep(end_ns)
         assert not ours.link.receive(batch)
 
 
-def test_a_frame_that_is_too_long_is_for_python(ends: tuple[Borrower, Link]) -> None:
+def test_python_handles_a_frame_that_is_too_long(ends: tuple[Borrower, Link]) -> None:
     ours, theirs = ends
     theirs.send(FrameBatch.of(bytes(300), b"next"), 0)
-    batch, end_ns, gone = FrameBatch(16, 4096, largest_frame=200), deadline_ns(), ""
+    batch = FrameBatch(16, 4096, largest_frame=200)
+    end_ns = deadline_ns()
+    gone: PeerGone | None = None
     try:
         while not batch.count and time.monotonic_ns() < end_ns:
             ours.receive(batch)
             if ours.settled:
                 ours.link.receive(batch)
-    except PeerGone as error:
-        gone = str(error)
-    assert "300" in gone or (list(batch), ours.link.junk) == ([b"next"], 1)
+    except PeerGone as error:  # a TCP stream cannot go on after such a frame
+        gone = error
+    if gone is not None:
+        assert "300" in str(gone)
+    else:
+        assert list(batch) == [b"next"]
+        assert ours.link.junk == 1
     assert ours.settled
 
 
@@ -189,11 +209,13 @@ def over_a_broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tu
 
 
 def until_called(ours: Borrower, called: list[object]) -> int:
-    """Take turns as a component does, until a callback has noted something; how many turns."""
-    batch, end_ns, turns = FrameBatch(16), deadline_ns(), 0
+    """Take turns as a component does, until a callback has filled the list. Returns the number of turns."""
+    batch = FrameBatch(16)
+    end_ns = deadline_ns()
+    turns = 0
     while not called:
         turns += 1
-        assert time.monotonic_ns() < end_ns, "pika was never asked"
+        assert time.monotonic_ns() < end_ns, "no callback of pika was called"
         settled = ours.settled
         if not ours.receive(batch):
             ours.sleep(end_ns)
@@ -202,7 +224,7 @@ def until_called(ours: Borrower, called: list[object]) -> int:
     return turns
 
 
-def test_pika_gets_its_frames(over_a_broker: tuple[Borrower, AmqpLink]) -> None:
+def test_python_s_turns_serve_the_frames_of_pika(over_a_broker: tuple[Borrower, AmqpLink]) -> None:
     ours, link = over_a_broker
     called: list[object] = []
     link._session.channel.queue_declare("", exclusive=True, callback=called.append)
@@ -210,14 +232,14 @@ def test_pika_gets_its_frames(over_a_broker: tuple[Borrower, AmqpLink]) -> None:
     until_called(ours, called)
 
 
-def test_pika_gets_its_timers(over_a_broker: tuple[Borrower, AmqpLink]) -> None:
+def test_python_s_turns_serve_the_timers_of_pika(over_a_broker: tuple[Borrower, AmqpLink]) -> None:
     ours, link = over_a_broker
     called: list[object] = []
     link._loop.timers.call_later(0.01, lambda: called.append("timer"))
-    assert until_called(ours, called) < 20, "sleeps ended at the timer, and did not ask for Python"
+    assert until_called(ours, called) < 20, "sleeps end at the timer, but do not ask for Python"
 
 
-def test_what_was_published_is_counted(over_a_broker: tuple[Borrower, AmqpLink]) -> None:
+def test_frames_published_by_lent_calls_are_counted(over_a_broker: tuple[Borrower, AmqpLink]) -> None:
     ours, link = over_a_broker
     before = link.facts()["published"]
     assert ours.send(FrameBatch.of(*frames(30)), 0) == 30
@@ -225,6 +247,7 @@ def test_what_was_published_is_counted(over_a_broker: tuple[Borrower, AmqpLink])
 
 
 @pytest.mark.parametrize("delivery", ["acked", "confirmed"])
-def test_a_link_whose_messages_the_broker_is_asked_about_lends_nothing(broker_place: str, delivery: str) -> None:
-    with joined(f"amqp://{broker_place}?delivery={delivery}") as ends:
-        assert [lent_by(end) for end in ends] == [None, None]
+def test_a_link_with_acknowledged_messages_lends_no_calls(broker_place: str, delivery: str) -> None:
+    with joined(f"amqp://{broker_place}?delivery={delivery}") as (listener, connector):
+        assert lent_by(listener) is None
+        assert lent_by(connector) is None

@@ -1,4 +1,4 @@
-"""Room in memory is frames and bytes: whichever runs out first."""
+"""The room of a memory link is limited in frames and in bytes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from transports.frames import FrameBatch
 
 
 @pytest.mark.parametrize("size", [0, 3000], ids=["out of frames", "out of bytes"])
-def test_a_full_pipe_has_no_room_to_wake_for(size: int) -> None:
+def test_a_wait_for_room_on_a_full_link_sleeps(size: int) -> None:
     with joined(f"memory://room-{size}") as (_, connector):
-        chunk = FrameBatch.of(*[bytes(size)] * 1000)
-        while connector.send(chunk, 0):
+        batch = FrameBatch.of(*[bytes(size)] * 1000)
+        while connector.send(batch, 0):
             pass
-        end_ns, calls = time.monotonic_ns() + 20_000_000, 0
+        end_ns = time.monotonic_ns() + 20_000_000
+        calls = 0
         while time.monotonic_ns() < end_ns:
             connector.wait(end_ns, readable=False, writable=True)
             calls += 1
-        assert calls <= 3
+        assert calls <= 3, "the waits do not sleep"

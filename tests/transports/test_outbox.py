@@ -1,4 +1,4 @@
-"""Settling with a peer who says nothing: for as long as was said, and not much longer than a stop."""
+"""`Outbox.settle` waits for the peer's confirmation: up to its deadline, and only briefly after a stop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECOND = 1_000_000_000
 
 
 class SilentLink(Link):
-    """Takes everything and says nothing; a second passes with every wait."""
+    """Takes every frame and sends none. Each wait takes a second."""
 
     url = "silent://"
 
@@ -41,55 +41,59 @@ def link(monkeypatch: pytest.MonkeyPatch) -> SilentLink:
     return link
 
 
-def test_a_silent_peer_is_waited_for_until_the_time_is_up(link: SilentLink) -> None:
+def test_settle_waits_for_a_silent_peer_until_the_deadline(link: SilentLink) -> None:
     assert Outbox(link).settle(100 * SECOND) is None
     assert link.now_ns == 100 * SECOND + LAST_LOOK_NS
 
 
-def test_a_stop_leaves_a_silent_peer_a_short_time(link: SilentLink) -> None:
+def test_after_a_stop_settle_waits_only_briefly(link: SilentLink) -> None:
     assert Outbox(link).settle(100 * SECOND, lambda: link.now_ns >= 7 * SECOND) is None
     assert link.now_ns == 7 * SECOND + LAST_WORDS_NS
 
 
-def test_a_stop_makes_no_time_longer(link: SilentLink) -> None:
+def test_a_stop_never_extends_the_deadline(link: SilentLink) -> None:
     assert Outbox(link).settle(LAST_WORDS_NS // 2, lambda: True) is None
     assert link.now_ns == LAST_WORDS_NS // 2
 
 
 class WaitingLink(SilentLink):
-    """Says every second that it has to wait itself; its last word comes after so many."""
+    """Sends a sign of life every second, and its confirmation after so many seconds."""
 
     def __init__(self, seconds: int) -> None:
         super().__init__()
-        self._last_ns, self._said_ns = seconds * SECOND, 0
+        self._confirmation_ns = seconds * SECOND
+        self._last_frame_ns = 0
 
     def receive(self, batch: FrameBatch) -> int:
-        if self.now_ns == self._said_ns:
+        if self.now_ns == self._last_frame_ns:
             return 0
-        self._said_ns = self.now_ns
-        batch.append(b"" if self.now_ns < self._last_ns else b"all")
+        self._last_frame_ns = self.now_ns
+        if self.now_ns < self._confirmation_ns:
+            batch.append(b"")
+        else:
+            batch.append(b"confirmation")
         return 1
 
 
-def test_a_peer_that_says_that_it_has_to_wait_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_signs_of_life_extend_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     link = WaitingLink(seconds=100)
     monkeypatch.setattr(time, "monotonic_ns", lambda: link.now_ns)
-    assert Outbox(link).settle(3 * SECOND) == b"all"
+    assert Outbox(link).settle(3 * SECOND) == b"confirmation"
 
 
-def test_a_stop_waits_for_no_peer_that_has_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_stop_signs_of_life_do_not_extend_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     link = WaitingLink(seconds=100)
     monkeypatch.setattr(time, "monotonic_ns", lambda: link.now_ns)
     assert Outbox(link).settle(3 * SECOND, lambda: link.now_ns >= 7 * SECOND) is None
     assert link.now_ns == 7 * SECOND + LAST_WORDS_NS
 
 
-def test_a_stall_of_ours_is_no_silence_of_the_peer(link: SilentLink, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process is stalled in its first wait, and the last word comes meanwhile."""
+def test_a_stalled_process_does_not_blame_its_peer(link: SilentLink, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process stalls in its first wait, and the confirmation comes meanwhile."""
 
     def stalled(until_ns: int, readable: bool = True, writable: bool = False) -> None:
         link.now_ns += 100 * SECOND
-        monkeypatch.setattr(link, "receive", lambda batch: batch.append(b"all") or 1)
+        monkeypatch.setattr(link, "receive", lambda batch: batch.append(b"confirmation") or 1)
 
     monkeypatch.setattr(link, "wait", stalled)
-    assert Outbox(link).settle(3 * SECOND) == b"all"
+    assert Outbox(link).settle(3 * SECOND) == b"confirmation"

@@ -1,9 +1,9 @@
-"""Destinations named in the frames: one connection sends to many, and consumes many queues and subscriptions."""
+"""Frames that name their destination: a connection sends to several, and consumes several queues and subscriptions."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,53 +20,68 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @contextlib.contextmanager
-def ends(url: str, *keys: tuple[str, ...]) -> Iterator[list[Link]]:
+def receivers_of(url: str, *keys: tuple[str, ...]) -> Iterator[list[Link]]:
+    """Yield a receiver for each set of keys."""
     with contextlib.ExitStack() as closing:
-        links = [listen(url, TOKEN, Pattern.ROUTED, own) for own in keys]
+        links = [listen(url, TOKEN, Pattern.ROUTED, receiver_keys) for receiver_keys in keys]
         for link in links:
             closing.callback(link.close)
         yield links
 
 
 def frame(destination: int, text: str) -> bytes:
+    """Return a frame that begins with the number of its destination."""
     return destination.to_bytes(2, "little") + text.encode()
 
 
-def test_each_frame_goes_to_the_destination_whose_number_it_begins_with(url: str) -> None:
+def test_each_frame_goes_to_the_destination_of_its_number(url: str) -> None:
     keys = ("orders", "prices", "bills")
-    with ends(url, ("<orders", "<bills"), ("<prices@north",), ("<prices@south",)) as receivers:
+    with receivers_of(url, ("<orders", "<bills"), ("<prices@north",), ("<prices@south",)) as receivers:
         sender = connect(url, TOKEN, deadline_ns(), Pattern.ROUTED, keys)
-        out = FrameBatch.of(*(frame(number % 3, f"{number}" * 900 * (number % 4)) for number in range(60)))
-        batches, sent = [FrameBatch() for _ in receivers], 0
+        frames = [frame(number % 3, f"{number}" * 900 * (number % 4)) for number in range(60)]
+        to_orders = frames_to(0, frames)
+        to_prices = frames_to(1, frames)
+        to_bills = frames_to(2, frames)
+        outgoing = FrameBatch.of(*frames)
+        sent = 0
+        batches = [FrameBatch() for _ in receivers]
 
-        def delivered() -> bool:
+        def is_delivered() -> bool:
             nonlocal sent
-            sent = sender.send(out, sent) if sent < out.count else sent
+            if sent < outgoing.count:
+                sent = sender.send(outgoing, sent)
             for link, batch in zip(receivers, batches, strict=True):
                 link.receive(batch)
             return [batch.count for batch in batches] == [40, 20, 20]
 
-        until(delivered, *receivers, sender)
-        everything = list(out)
-        to_prices = [each for each in everything if each[0] == 1]
-        assert sorted(batches[0]) == sorted(each for each in everything if each[0] != 1)
-        assert [each for each in batches[0] if each[0] == 0] == [each for each in everything if each[0] == 0]
-        assert list(batches[1]) == list(batches[2]) == to_prices
-        assert [link.left(deadline_ns()) for link in receivers] == [0, 0, 0]  # type: ignore[attr-defined]
+        until(is_delivered, *receivers, sender)
+        orders_and_bills, prices_north, prices_south = batches
+        assert frames_to(0, orders_and_bills) == to_orders
+        assert frames_to(2, orders_and_bills) == to_bills
+        assert list(prices_north) == to_prices
+        assert list(prices_south) == to_prices
+        for link in receivers:
+            assert link.left(deadline_ns()) == 0, "messages in its queues"  # type: ignore[attr-defined]
         sender.close()
 
 
-def test_an_end_may_send_to_itself(url: str) -> None:
-    with ends(url, ("<own", "own")) as (link,):
-        batch, sent = FrameBatch(), link.send(FrameBatch.of(frame(0, "hello")), 0)
-        until(lambda: link.receive(batch) >= 0 and batch.count == 1, link)
-        assert (sent, list(batch)) == (1, [frame(0, "hello")])
+def test_a_link_may_send_to_itself(url: str) -> None:
+    with receivers_of(url, ("<own", "own")) as (link,):
+        batch = FrameBatch()
+        assert link.send(FrameBatch.of(frame(0, "hello")), 0) == 1
+        until(lambda: link.receive(batch) > 0, link)
+        assert list(batch) == [frame(0, "hello")]
+
+
+def frames_to(destination: int, frames: Iterable[bytes]) -> list[bytes]:
+    """Return the frames of this destination."""
+    return [each for each in frames if int.from_bytes(each[:2], "little") == destination]
 
 
 @pytest.mark.parametrize("number", [3, 65_535])
-def test_a_number_of_no_destination_is_refused(number: int, url: str) -> None:
+def test_a_number_without_a_destination_is_refused(number: int, url: str) -> None:
     with (
-        ends(url, ("one", "two", "three")) as (link,),
+        receivers_of(url, ("one", "two", "three")) as (link,),
         pytest.raises(ValueError, match=f"begins with key number {number}; there are 3 destinations"),
     ):
         link.send(FrameBatch.of(frame(number, "lost")), 0)

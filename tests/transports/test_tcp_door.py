@@ -1,4 +1,4 @@
-"""Strangers at a TCP listener: however many say nothing, whoever shows the token gets in."""
+"""Strangers at a TCP listener: silent connections, even many, never keep out a peer with the token."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ def listener() -> Iterator[Link]:
 
 @contextlib.contextmanager
 def strangers(link: Link, count: int) -> Iterator[list[socket.socket]]:
-    """Sockets made beforehand, to connect when the test says so."""
-    with contextlib.ExitStack() as held:
-        yield [held.enter_context(socket.socket()) for _ in range(count)]
+    """Yield sockets that are not connected yet: `knock` connects them."""
+    with contextlib.ExitStack() as closing:
+        yield [closing.enter_context(socket.socket()) for _ in range(count)]
 
 
 def knock(link: Link, sockets: list[socket.socket]) -> None:
+    """Connect these sockets to the listener."""
     host, port = link.url.removeprefix("tcp://").split(":")
     for sock in sockets:
         sock.connect((host, int(port)))
@@ -39,11 +40,11 @@ def knock(link: Link, sockets: list[socket.socket]) -> None:
 
 @contextlib.contextmanager
 def descriptors_left(count: int) -> Iterator[None]:
-    """No more than so many descriptors can be opened."""
+    """Let this process open no more than so many further descriptors in the context."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with contextlib.ExitStack() as held:
-        free = [held.enter_context(open(os.devnull)) for _ in range(count)]
-        highest = max(each.fileno() for each in free)
+    with contextlib.ExitStack() as closing:
+        free = [closing.enter_context(open(os.devnull)) for _ in range(count)]
+        highest = max(file.fileno() for file in free)
     resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 1, hard))
     try:
         yield
@@ -51,7 +52,7 @@ def descriptors_left(count: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_strangers_who_take_every_descriptor_are_refused_and_counted(listener: Link) -> None:
+def test_strangers_that_take_every_descriptor_are_refused_and_counted(listener: Link) -> None:
     with strangers(listener, 20) as sockets:
         with descriptors_left(5):
             knock(listener, sockets)
@@ -66,7 +67,8 @@ def test_a_listener_without_descriptors_waits_and_does_not_spin(listener: Link) 
         with descriptors_left(1), open(os.devnull):
             knock(listener, sockets)
             listener.wait(time.monotonic_ns() + 1_000_000)
-            end_ns, calls = time.monotonic_ns() + 50_000_000, 0
+            end_ns = time.monotonic_ns() + 50_000_000
+            calls = 0
             while time.monotonic_ns() < end_ns:
                 listener.wait(end_ns)
                 calls += 1
@@ -74,33 +76,36 @@ def test_a_listener_without_descriptors_waits_and_does_not_spin(listener: Link) 
         until(lambda: listener.refused == 1, listener)
 
 
-def test_no_more_newcomers_are_kept_than_the_door_has_places(listener: Link) -> None:
-    kept = len(os.listdir("/proc/self/fd"))
+def test_the_door_keeps_only_a_limited_number_of_candidates(listener: Link) -> None:
+    open_before = len(os.listdir("/proc/self/fd"))
     with strangers(listener, door.MOST_CANDIDATES + 10) as sockets:
         knock(listener, sockets)
         until(lambda: listener.refused == len(sockets), listener)
-        assert len(os.listdir("/proc/self/fd")) - kept - len(sockets) == door.MOST_CANDIDATES
+        kept_by_the_door = len(os.listdir("/proc/self/fd")) - open_before - len(sockets)
+        assert kept_by_the_door == door.MOST_CANDIDATES
 
 
-def test_who_shows_nothing_in_time_is_refused(listener: Link, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stranger_without_a_token_in_time_is_refused(listener: Link, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(door, "CANDIDATE_NS", 1)
     with strangers(listener, 1) as sockets:
         knock(listener, sockets)
-        sockets[0].settimeout(0)
+        [stranger] = sockets
+        stranger.settimeout(0)
 
-        def shown_the_door() -> bool:
-            with contextlib.suppress(BlockingIOError):
-                return sockets[0].recv(1) == b""
-            return False
+        def is_disconnected() -> bool:
+            try:
+                return stranger.recv(1) == b""
+            except BlockingIOError:
+                return False
 
-        until(shown_the_door, listener)
+        until(is_disconnected, listener)
         assert listener.refused == 1
 
 
-def test_300_strangers_who_come_before_the_listener_looks_keep_nobody_out(listener: Link) -> None:
+def test_300_waiting_strangers_do_not_keep_out_a_peer(listener: Link) -> None:
     with strangers(listener, 300) as crowd:
         for sock in crowd:
-            sock.settimeout(0.5)  # less than the second after which a lost attempt is made again
+            sock.settimeout(0.5)  # the kernel repeats a lost attempt after a second: none may be lost
         knock(listener, crowd)
         with contextlib.closing(connect_while_serving(listener)) as connector:
             greet(connector, listener)

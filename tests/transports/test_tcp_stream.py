@@ -1,9 +1,10 @@
-"""Frames on a TCP stream: any split of the bytes gives the same frames, and no bytes from outside do harm."""
+"""Frames on a TCP stream: any split of the bytes gives the same frames, and arbitrary bytes do no harm."""
 
 from __future__ import annotations
 
 import socket
 import struct
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ FRAMES = st.lists(st.binary(max_size=40), max_size=20)
 
 
 def framed(frames: list[bytes]) -> bytes:
+    """Return the bytes of these frames on the stream: each follows its length."""
     return b"".join(struct.pack("<I", len(frame)) + frame for frame in frames)
 
 
@@ -26,8 +28,10 @@ def framed(frames: list[bytes]) -> bytes:
 def test_any_split_of_the_stream_gives_the_same_frames(frames: list[bytes], data: st.DataObject) -> None:
     stream = framed(frames)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=8)))
-    inbound, used, batch = np.zeros(4096, np.uint8), 0, FrameBatch(64)
-    for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
+    inbound = np.zeros(4096, np.uint8)
+    used = 0
+    batch = FrameBatch(64)
+    for start, end in pairwise([0, *cuts, len(stream)]):
         inbound[used : used + end - start] = np.frombuffer(stream[start:end], np.uint8)
         used += end - start
         at, batch.count, too_long = split_frames(inbound, used, batch.buffer, batch.offsets, batch.count, 1000)
@@ -39,34 +43,36 @@ def test_any_split_of_the_stream_gives_the_same_frames(frames: list[bytes], data
 
 
 @given(st.binary(max_size=300))
-def test_bytes_from_outside_stay_within_the_buffers(garbage: bytes) -> None:
-    """They give frames, or a refusal."""
+def test_arbitrary_bytes_give_frames_or_a_refusal(garbage: bytes) -> None:
     inbound = np.frombuffer(garbage, np.uint8).copy()
     batch = FrameBatch(8, 256, 64)
     at, count, too_long = split_frames(inbound, len(inbound), batch.buffer, batch.offsets, 0, 64)
     assert 0 <= at <= len(garbage)
     assert count <= 8
-    assert framed([bytes(batch.span(i, i + 1)) for i in range(count)]) == garbage[:at] if count else at == 0
+    batch.count = count
+    assert framed(list(batch)) == garbage[:at]
     assert too_long == 0 or too_long > 64
 
 
-def test_a_frame_that_the_kernel_takes_in_parts_arrives_whole() -> None:
+def test_frames_that_the_kernel_takes_in_parts_arrive_whole() -> None:
     ours, theirs = socket.socketpair()
     with theirs:
         stream = TcpStream(ours)
-        batch = FrameBatch.of(*[bytes([n]) * 50_000 for n in range(20)])
-        sent, got = stream.send(batch, 0), b""
+        batch = FrameBatch.of(*[bytes([number]) * 50_000 for number in range(20)])
+        expected = framed(list(batch))
+        sent = stream.send(batch, 0)
+        received = b""
         theirs.setblocking(False)
-        while len(got) < len(framed(list(batch))):
+        while len(received) < len(expected):
             try:
-                got += theirs.recv(1 << 16)
+                received += theirs.recv(1 << 16)
             except BlockingIOError:
                 sent = stream.send(batch, sent)
-        assert got == framed(list(batch))
+        assert received == expected
         stream.close(0)
 
 
-def test_a_frame_longer_than_the_batch_takes_ends_the_conversation() -> None:
+def test_a_frame_longer_than_the_batch_takes_ends_the_connection() -> None:
     ours, theirs = socket.socketpair()
     with theirs:
         stream = TcpStream(ours)
@@ -76,28 +82,34 @@ def test_a_frame_longer_than_the_batch_takes_ends_the_conversation() -> None:
         stream.close(0)
 
 
-def test_a_batch_that_is_full_hides_nobody_s_last_frame() -> None:
-    link, writers = TcpLink("tcp://x", Address("tcp", "x", "", pattern=Pattern.FAN_IN)), []
-    for frames in ([b"a"] * 8, [b"b"]):
+def test_the_last_frame_of_a_closed_connection_survives_a_full_batch() -> None:
+    link = TcpLink("tcp://x", Address("tcp", "x", "", pattern=Pattern.FAN_IN))
+
+    def add_writer(*frames: bytes) -> socket.socket:
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         link._streams.append(TcpStream(ours))
-        theirs.sendall(framed(frames))
-        writers.append(theirs)
-    writers[1].close()
-    got, batch = [], FrameBatch(4)
-    while len(got) < 9:
+        theirs.sendall(framed(list(frames)))
+        return theirs
+
+    stays = add_writer(*[b"a"] * 8)
+    leaves = add_writer(b"b")
+    leaves.close()
+    received = []
+    batch = FrameBatch(4)
+    while len(received) < 9:
         batch.clear()
         assert link.receive(batch) > 0
-        got += batch
-    assert got == [b"a"] * 8 + [b"b"]
-    writers[0].close()
+        received += batch
+    assert received == [b"a"] * 8 + [b"b"]
+    stays.close()
     link.close(0)
 
 
-def test_who_sends_to_a_peer_that_is_gone_is_told_so() -> None:
+def test_sending_to_a_peer_that_is_gone_is_an_error() -> None:
     ours, theirs = socket.socketpair()
-    stream, batch = TcpStream(ours), FrameBatch.of(b"nobody", b"listens")
+    stream = TcpStream(ours)
+    batch = FrameBatch.of(b"nobody", b"listens")
     theirs.close()
     stream.send(batch, 0)
     with pytest.raises(PeerGone):
@@ -105,8 +117,8 @@ def test_who_sends_to_a_peer_that_is_gone_is_told_so() -> None:
     stream.close(0)
 
 
-def test_a_frame_that_no_transport_carries_is_refused() -> None:
-    """It was written behind the memory that it goes through, and the process died."""
+def test_a_frame_longer_than_the_longest_is_refused() -> None:
+    """Without the check, compiled code writes it beyond its memory, and the process dies."""
     ours, theirs = socket.socketpair()
     stream = TcpStream(ours)
     with theirs, pytest.raises(ValueError, match="longer than LONGEST_FRAME"):

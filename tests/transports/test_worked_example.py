@@ -1,4 +1,4 @@
-"""The example of docs/adding-a-transport.md keeps the contract, and carries a run, as a distribution of its own."""
+"""The example of docs/adding-a-transport.md, as an installed distribution, keeps the contract and carries a run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.transports.test_contract_of_peers import *  # noqa: F403
 from transports.registry import GROUP
 
 PAGE = (Path(__file__).parents[2] / "docs" / "adding-a-transport.md").read_text()
-RELAY = r"""
+RELAY_MODULE = r"""
 import contextlib
 import os
 import subprocess
@@ -53,8 +53,8 @@ class Server:
 class Probe:
     facts = {"version": "1"}
 
-    def __init__(self, meetings):
-        self.names = [f"{each.pattern.value}{each.options.get('pair', '')}" for each in meetings]
+    def __init__(self, addresses):
+        self.names = [f"{address.pattern.value}{address.options.get('pair', '')}" for address in addresses]
 
     def depth(self):
         return dict.fromkeys(self.names, 0)
@@ -77,8 +77,8 @@ class Relay(Broker):
             yield RunningBroker(f"relay://{folder}", {"RELAY_PASSWORD": "open"}, Server(process.pid))
             process.kill()
 
-    def probe(self, url, meetings):
-        return Probe(meetings)
+    def probe(self, url, link_addresses):
+        return Probe(link_addresses)
 
 
 def at_broker(address):
@@ -86,8 +86,8 @@ def at_broker(address):
     assert address.options["delivery"] == "acked"
     if "RELAY_SAYS" in os.environ:
         print(os.environ["RELAY_SAYS"], flush=True)
-    meeting = f"{address.token[-4:]}-{address.pattern.value}{address.options.get('pair', '')}"
-    return replace(address, place=f"{address.place}/{meeting}")
+    socket_name = f"{address.token[-4:]}-{address.pattern.value}{address.options.get('pair', '')}"
+    return replace(address, place=f"{address.place}/{socket_name}")
 
 
 TRANSPORT = Transport(
@@ -99,24 +99,27 @@ TRANSPORT = Transport(
     broker=Relay,
 )
 """
-"""A transport that claims to have a broker: a process that only works, beside the example's own links."""
+"""A transport that claims to have a broker: a process that only uses the processor.
+
+Its frames go over the example's links."""
 
 
 @pytest.fixture(scope="module")
 def distribution(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for sys.path, with the page's example as its page says."""
+    """A folder for sys.path with the page's example, installed as the page describes."""
     folder = tmp_path_factory.mktemp("distribution")
-    (example,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    (project,) = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    ((scheme, module),) = tomllib.loads(project)["project"]["entry-points"][GROUP].items()
+    [example] = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    [project] = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    entry_points = tomllib.loads(project)["project"]["entry-points"][GROUP]
+    [(scheme, module)] = entry_points.items()
     add_distribution(folder, scheme, module, example)
-    add_distribution(folder, "relay", "exchange_relay", RELAY)
+    add_distribution(folder, "relay", "exchange_relay", RELAY_MODULE)
     return folder
 
 
 @pytest.fixture
 def url(distribution: Path, tmp_path: Path) -> Iterator[str]:
-    """A place of its own for each claim of the contract."""
+    """An address with a new place for each test of the contract."""
     with installed(distribution):
         yield f"unix://{tmp_path / 'link'}"
 
@@ -125,28 +128,32 @@ def test_a_run_goes_over_a_transport_of_another_distribution(
     distribution: Path, tmp_path: Path, match_record: dict[str, object]
 ) -> None:
     """The relay's frames go over the example's links."""
-    path = os.pathsep.join([str(distribution), *filter(None, [os.environ.get("PYTHONPATH")])])
-    words = ("--transport", "relay", "--delivery", "acked", "--pairs", 2, *REFERENCE_RUN)
-    said = exchange(
+    path = str(distribution)
+    if os.environ.get("PYTHONPATH"):
+        path += os.pathsep + os.environ["PYTHONPATH"]
+    options = ("--transport", "relay", "--delivery", "acked", "--pairs", 2, *REFERENCE_RUN)
+    finished = exchange(
         "run",
         "--json",
         "--no-spark",
         "--no-page",
         "--results",
         tmp_path,
-        *words,
+        *options,
         PYTHONPATH=path,
         RELAY_SAYS="a library has connected",
     )
-    assert said.code == 0, said.err
-    record = said.record
+    assert finished.code == 0, finished.err
+    record = finished.record
     assert record["status"] in VALID_STATUSES
     assert record["pairs"][0]["checksums"] == match_record["checksums"]
     assert record["components"]["broker"]["cpu_s"] > 0
     assert record["settings"]["delivery"] == "acked"
     assert "a library has connected" in next(tmp_path.glob("*/gateway.log")).read_text()
     broker = record["broker"]
-    assert (broker["product"], broker["version"], broker["is_private"]) == ("a relay", "1", True)
+    assert broker["product"] == "a relay"
+    assert broker["version"] == "1"
+    assert broker["is_private"]
     assert broker["deepest_queue"] == {"pair": 0, "pair2": 0, "fan-in": 0}
     assert not psutil.pid_exists(broker["pid"])
 
@@ -154,7 +161,7 @@ def test_a_run_goes_over_a_transport_of_another_distribution(
 def test_a_suite_of_benchmarks_goes_over_transports_of_other_distributions(
     distribution: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With and without a broker; of all benchmarks the quickest, which asks and answers, with one of its sizes."""
+    """One transport has a broker and one has none. The benchmark is the quickest, with one of its sizes."""
     monkeypatch.setattr(suite, "names", lambda: ["de-pp"])
     monkeypatch.setitem(benchmark_of("de-pp").quick_values, "sizes", (64,))  # type: ignore[arg-type]
     settings = {
@@ -168,6 +175,9 @@ def test_a_suite_of_benchmarks_goes_over_transports_of_other_distributions(
     with installed(distribution):
         code = running.run_suite(settings, running.BenchmarkOutput(str(tmp_path), "suite", as_json=True))
     record = json.loads(capsys.readouterr().out)
-    (part,) = record["parts"]
-    assert (code, record["status"], part["left_out"]) == (0, "complete", [])
-    assert {row["transport"] for row in part["rows"] if row["figures"]["round_trip_p50_us"]} == {"unix", "relay"}
+    [part] = record["parts"]
+    assert code == 0
+    assert record["status"] == "complete"
+    assert part["left_out"] == []
+    measured_rows = [row for row in part["rows"] if row["figures"]["round_trip_p50_us"]]
+    assert {row["transport"] for row in measured_rows} == {"unix", "relay"}

@@ -1,4 +1,4 @@
-"""What a ZeroMQ listener takes from a peer that it admitted, and how many strangers it bears."""
+"""Limits of a ZeroMQ listener: the size of messages, the number of strangers, and peers that come and go."""
 
 from __future__ import annotations
 
@@ -22,10 +22,17 @@ from transports.zeromq.doorman import MOST_STRANGERS
 ANYWHERE = "zeromq://127.0.0.1:0"
 
 
-def test_a_peer_that_sends_60_mb_is_dropped_and_the_others_are_served() -> None:
+def show_token(socket: zmq.Socket[bytes]) -> None:
+    """Let this socket show the run's token when it connects."""
+    socket.linger = 0
+    socket.plain_username = b"exchange"
+    socket.plain_password = TOKEN.encode()
+
+
+def test_a_peer_that_sends_60_mb_is_disconnected_and_others_are_served() -> None:
     with joined(ANYWHERE, pattern=Pattern.FAN_IN) as (listener, connector):
         with zmq.Context() as context, context.socket(zmq.DEALER) as greedy:
-            greedy.linger, greedy.plain_username, greedy.plain_password = 0, b"exchange", TOKEN.encode()
+            show_token(greedy)
             with greedy.get_monitor_socket(zmq.EVENT_DISCONNECTED) as monitor:
                 greedy.connect(listener.url.replace("zeromq", "tcp"))
                 greedy.send(bytes(60 << 20))
@@ -36,31 +43,36 @@ def test_a_peer_that_sends_60_mb_is_dropped_and_the_others_are_served() -> None:
 
 
 @pytest.mark.parametrize("pattern", [Pattern.PAIR, Pattern.FAN_IN])
-def test_300_strangers_that_say_nothing_hold_no_more_places_than_there_are(pattern: Pattern) -> None:
-    def held() -> int:
+def test_300_silent_strangers_hold_only_a_limited_number_of_descriptors(pattern: Pattern) -> None:
+    def open_descriptors() -> int:
         return len(os.listdir("/proc/self/fd"))
 
     with (
         contextlib.closing(listen("zeromq://127.0.0.1:0", TOKEN, pattern)) as listener,
         contextlib.ExitStack() as crowd,
     ):
-        before = held()
+        before = open_descriptors()
         host, port = listener.url.removeprefix("zeromq://").split(":")
         for _ in range(300):
             crowd.enter_context(socket.create_connection((host, int(port))))
-        until(lambda: listener.refused == 300 and held() - before - 300 <= MOST_STRANGERS, listener)
+
+        def are_limited() -> bool:
+            held_by_the_listener = open_descriptors() - before - 300
+            return listener.refused == 300 and held_by_the_listener <= MOST_STRANGERS
+
+        until(are_limited, listener)
         with closing(connect_while_serving(listener, pattern=pattern)) as connector:
             greet(connector, listener)
 
 
-@pytest.mark.parametrize("way", ["inbound", "outbound"])
-def test_a_second_peer_with_the_token_swallows_nothing_of_two_connections(way: str) -> None:
+@pytest.mark.parametrize("direction", ["inbound", "outbound"])
+def test_a_second_peer_with_the_token_takes_no_frame_of_a_simplex_link(direction: str) -> None:
     with joined(f"{ANYWHERE}?topology=simplex") as (listener, connector), zmq.Context() as context:
         inbound, outbound = listener.bound.values()  # type: ignore[attr-defined]
-        with context.socket(zmq.PUSH if way == "inbound" else zmq.PULL) as second:
-            second.linger, second.plain_username, second.plain_password = 0, b"exchange", TOKEN.encode()
-            second.connect(inbound if way == "inbound" else outbound)
-            with contextlib.suppress(zmq.ZMQError):  # not connected, or a PULL
+        with context.socket(zmq.PUSH if direction == "inbound" else zmq.PULL) as second:
+            show_token(second)
+            second.connect(inbound if direction == "inbound" else outbound)
+            with contextlib.suppress(zmq.ZMQError):  # it is not connected yet, or is a PULL
                 second.send(b"an order", zmq.DONTWAIT)
             until(lambda: listener.refused > 0, listener)
             frames = [bytes([number]) for number in range(100)]
@@ -68,7 +80,7 @@ def test_a_second_peer_with_the_token_swallows_nothing_of_two_connections(way: s
             assert list(carry(connector, listener, FrameBatch.of(*frames))) == frames
 
 
-def test_a_peer_that_went_and_came_back_between_two_looks_has_gone() -> None:
+def test_a_peer_that_was_replaced_between_two_waits_has_gone() -> None:
     with joined(ANYWHERE) as (listener, connector):
         listener.close(0)
         with closing(listen(listener.url, TOKEN)) as successor:
@@ -78,12 +90,12 @@ def test_a_peer_that_went_and_came_back_between_two_looks_has_gone() -> None:
                 connector.wait(time.monotonic_ns() + 10**9)
 
 
-def test_a_peer_that_left_before_its_first_frame_has_gone() -> None:
-    """Although another stays."""
+def test_a_link_notices_that_its_peer_left_before_its_first_frame() -> None:
+    """It notices although a stranger stays."""
     with closing(listen(ANYWHERE, TOKEN)) as listener, zmq.Context() as context:
         doorman = listener._inbound_doorman  # type: ignore[attr-defined]
         with context.socket(zmq.PAIR) as peer:
-            peer.linger, peer.plain_username, peer.plain_password = 0, b"exchange", TOKEN.encode()
+            show_token(peer)
             peer.connect(listener.url.replace("zeromq", "tcp"))
             until(lambda: doorman._admitted == 1, listener)
             host, port = listener.url.removeprefix("zeromq://").split(":")
@@ -96,13 +108,14 @@ def test_a_peer_that_left_before_its_first_frame_has_gone() -> None:
 
 
 def test_a_path_is_free_once_its_listener_was_killed(tmp_path: Path) -> None:
-    """A path that has a listener or a file is not free."""
-    left, file = tmp_path / "left", tmp_path / "file"
-    with socket.socket(socket.AF_UNIX) as died:  # what a killed process leaves: a socket that nobody removed
-        died.bind(str(left))
+    """A path with a listener or with a file is not free."""
+    path = tmp_path / "link"
+    with socket.socket(socket.AF_UNIX) as killed:  # a killed process does not remove its socket
+        killed.bind(str(path))
+    file = tmp_path / "file"
     file.write_text("a user's own")
-    link = listen(f"zeromq+ipc://{left}", TOKEN)
-    for place in (left, file):
+    link = listen(f"zeromq+ipc://{path}", TOKEN)
+    for place in (path, file):
         with pytest.raises(CannotListen, match="exists; choose another path"):
             listen(f"zeromq+ipc://{place}", TOKEN)
     link.close()

@@ -1,4 +1,4 @@
-"""A broker in memory alarm: publishers pause, say for how long, and lose nothing."""
+"""A broker in memory alarm: publishers pause, report how long, and lose nothing."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from transports.rabbitmq import Node
 from transports.registry import connect, listen
 
 CLIENTS = ("compiled", "pika")
-NUMBERED = [n.to_bytes(4, "little") for n in range(500)]
+NUMBERED = [number.to_bytes(4, "little") for number in range(500)]
 
 
 @pytest.fixture
 def node(rabbitmq_node: Node, monkeypatch: pytest.MonkeyPatch) -> Node:
-    """The node that all tests share; this process runs them one after the other, so an alarm disturbs no other."""
+    """The node that all tests share. They run one after the other, so an alarm disturbs no other test."""
     monkeypatch.setenv(PASSWORD, rabbitmq_node.password)
     return rabbitmq_node
 
 
 @pytest.fixture
 def mark(node: Node) -> Iterator[Callable[[float], None]]:
-    """Set the node's memory mark: 0 raises the alarm soon. Afterwards there is none, and frames pass again."""
+    """Yield a function that sets the node's memory mark: 0 raises the alarm soon. The alarm ends with the test."""
     yield node.set_memory_mark
     node.set_memory_mark(0.4)
     with two_ends(node.url):
@@ -39,7 +39,7 @@ def mark(node: Node) -> Iterator[Callable[[float], None]]:
 
 @contextlib.contextmanager
 def two_ends(url: str) -> Iterator[tuple[Link, Link]]:
-    """(listener, connector) of a run of their own: what a blocked link leaves at the node is met by nobody."""
+    """Yield the two links of a new run: no other test meets what a blocked link leaves at the node."""
     token = f"alarm-{next(NAMES)}"
     with contextlib.ExitStack() as closing:
         listener = closing.enter_context(contextlib.closing(listen(url, token)))
@@ -49,15 +49,16 @@ def two_ends(url: str) -> Iterator[tuple[Link, Link]]:
 
 
 def publish_until_paused(connector: Link) -> list[bytes]:
-    """Messages that left before the broker reported its alarm, which it does at the next publish.
+    """Publish until the broker reports its alarm, which it does at the next publish. Returns the sent messages.
 
-    Ten leave together: the broker takes the first of them after its alarm, confirms it, and leaves the rest unread.
+    Ten messages leave together: the broker takes the first one after the alarm began, and leaves the rest unread.
     """
     sent: list[bytes] = []
 
     def is_paused() -> bool:
-        ten = [b"early %d" % (len(sent) + n) for n in range(10)]
-        sent.extend(ten[: connector.send(FrameBatch.of(*ten), 0)])
+        ten = [b"early %d" % (len(sent) + number) for number in range(10)]
+        taken = connector.send(FrameBatch.of(*ten), 0)
+        sent.extend(ten[:taken])
         connector.wait(deadline_ns(0.01), readable=False, writable=True)
         return is_blocked(connector)
 
@@ -70,16 +71,19 @@ def is_blocked(link: Link) -> bool:
 
 
 def carry_all(source: Link, target: Link, frames: FrameBatch, expected: int) -> list[bytes]:
-    got, sent = FrameBatch(expected + 1, 1 << 24), 0
+    """Send all frames; return the `expected` number of frames that the target received."""
+    received = FrameBatch(expected + 1, 1 << 24)
+    sent = 0
 
-    def all_there() -> bool:
+    def have_all() -> bool:
         nonlocal sent
-        sent = source.send(frames, sent) if sent < frames.count else sent
-        target.receive(got)
-        return got.count == expected
+        if sent < frames.count:
+            sent = source.send(frames, sent)
+        target.receive(received)
+        return received.count == expected
 
-    until(all_there, target, source)
-    return list(got)
+    until(have_all, target, source)
+    return list(received)
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -87,21 +91,21 @@ def carry_all(source: Link, target: Link, frames: FrameBatch, expected: int) -> 
 def test_a_publisher_pauses_during_an_alarm_and_loses_nothing(
     client: str, delivery: str, node: Node, mark: Callable[[float], None]
 ) -> None:
-    """Behind the alarm it goes on."""
     with two_ends(f"{node.url}/?client={client}&delivery={delivery}") as (listener, connector):
         mark(0)
-        early, late = publish_until_paused(connector), FrameBatch.of(*NUMBERED)
-        assert connector.send(late, 0) == 0, "a blocked link takes nothing"
-        assert not connector.drain(deadline_ns(0.05)), "what was published last is not at the broker"
+        early = publish_until_paused(connector)
+        late = FrameBatch.of(*NUMBERED)
+        assert connector.send(late, 0) == 0, "a blocked link takes a frame"
+        assert not connector.drain(deadline_ns(0.05)), "a blocked link drains"
         mark(0.4)
         assert carry_all(connector, listener, late, len(early) + late.count) == [*early, *NUMBERED]
         assert connector.drain(deadline_ns())
         assert not is_blocked(connector)
         assert connector.facts()["blocked_s"] >= 0.05
-        assert listener.facts()["blocked_s"] == 0, "who only consumes is not blocked"
+        assert listener.facts()["blocked_s"] == 0, "a consumer was blocked"
 
 
-def test_a_broker_that_closes_every_connection_says_why(node: Node) -> None:
+def test_links_report_the_reason_of_a_closed_connection(node: Node) -> None:
     with two_ends(f"{node.url}/?delivery=lossy") as (listener, connector):
         PrivateRabbitMq(node).close_connections()
         for link in (listener, connector):
@@ -110,23 +114,26 @@ def test_a_broker_that_closes_every_connection_says_why(node: Node) -> None:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_blocked_link_closes_in_its_time(client: str, node: Node, mark: Callable[[float], None]) -> None:
+def test_a_blocked_link_closes_within_its_linger(client: str, node: Node, mark: Callable[[float], None]) -> None:
     with two_ends(f"{node.url}/?client={client}&delivery=confirmed") as (_, connector):
         mark(0)
         publish_until_paused(connector)
         began_ns = time.monotonic_ns()
         connector.close(linger_s=0.2)
         assert time.monotonic_ns() - began_ns < PATIENCE_S * 1e9
-        with pytest.raises(PeerGone):  # closed, though the broker never answered
+        with pytest.raises(PeerGone):  # the link is closed although the broker never answered
             connector.wait(deadline_ns())
 
 
-def test_in_an_alarm_a_new_link_waits_from_its_first_message_on(node: Node, mark: Callable[[float], None]) -> None:
+def test_a_link_opened_during_an_alarm_waits_from_its_first_message_on(
+    node: Node, mark: Callable[[float], None]
+) -> None:
     with two_ends(node.url) as (_, first):
         mark(0)
         publish_until_paused(first)
         token = f"alarm-{next(NAMES)}"
-        listener, connector = listen(node.url, token), connect(node.url, token, deadline_ns())
+        listener = listen(node.url, token)
+        connector = connect(node.url, token, deadline_ns())
         publish_until_paused(connector)
         until(lambda: connector.facts()["blocked_s"] > 0.01, connector)
         assert listener.receive(FrameBatch()) == 0

@@ -1,4 +1,4 @@
-"""A routed, durable link acknowledges a message once the broker has confirmed all that was sent because of it."""
+"""A routed, durable link acknowledges a message only after the broker confirmed the messages that it caused."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from transports.frames import FrameBatch
 from transports.rabbitmq import Node
 from transports.registry import connect, listen
 
-ORDER, BILL = b"\0\0order", b"\0\0bill"
+# Each begins with the number of its key, 0.
+ORDER = b"\0\0order"
+BILL = b"\0\0bill"
 
 
 @pytest.fixture
 def url(rabbitmq_node: Node, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A broker with an order in its queue; acknowledgements are sent as soon as they may be."""
+    """A broker's address for durable messages. Links acknowledge as early as they may."""
     monkeypatch.setenv(PASSWORD, rabbitmq_node.password)
     monkeypatch.setattr(amqp_link, "ACK_AFTER_NS", 0)
     return f"{rabbitmq_node.url}?delivery=durable"
@@ -28,17 +30,18 @@ def routed(url: str, name: str, *keys: str) -> Link:
     return listen(url, f"{TOKEN}-{name}", Pattern.ROUTED, keys)
 
 
-def unless_taken(url: str, name: str, *keys: str) -> Link | None:
-    """The link, or None while the broker has not noticed that the queue's owner is cut off."""
+def routed_unless_taken(url: str, name: str, *keys: str) -> Link | None:
+    """Return the link; None if the broker has not noticed yet that the queue's owner is disconnected."""
     try:
         return routed(url, name, *keys)
     except CannotListen:
         return None
 
 
-def answered_once(url: str, name: str) -> tuple[Link, FrameBatch]:
-    """A link that has received an order and sent a bill, and has not yet looked again."""
-    worker, batch = routed(url, name, "<orders", "<bills", "bills"), FrameBatch()
+def worker_with_a_bill_sent(url: str, name: str) -> tuple[Link, FrameBatch]:
+    """Return a link that has received an order and sent a bill, and has not received since; and its batch."""
+    worker = routed(url, name, "<orders", "<bills", "bills")
+    batch = FrameBatch()
     customer = connect(url, f"{TOKEN}-{name}", deadline_ns(), Pattern.ROUTED, ("orders",))
     customer.send(FrameBatch.of(ORDER), 0)
     until(lambda: worker.receive(batch) >= 0 and batch.count == 1, customer, worker)
@@ -47,28 +50,29 @@ def answered_once(url: str, name: str) -> tuple[Link, FrameBatch]:
     return worker, batch
 
 
-def left_behind(worker: Link, url: str, name: str, expected: int) -> list[bytes]:
-    """What the next one gets from the orders, after the worker was cut off."""
-    worker.left(deadline_ns())  # type: ignore[attr-defined]  # the broker has read what was written before
+def orders_left(worker: Link, url: str, name: str, expected: int) -> list[bytes]:
+    """Disconnect the worker; return the orders that the next consumer of the queue gets."""
+    worker.left(deadline_ns())  # type: ignore[attr-defined]  # its answer shows that the broker has read all before it
     worker._loop.release()  # type: ignore[attr-defined]
-    heir, batch = eventually(lambda: unless_taken(url, name, "<orders"), "the broker lets the queue go"), FrameBatch()
+    successor = eventually(lambda: routed_unless_taken(url, name, "<orders"), "the broker frees the queue")
+    batch = FrameBatch()
     if expected:
-        until(lambda: heir.receive(batch) >= 0 and batch.count >= expected, heir)
-    left = [*batch, *[b"more"] * heir.left(deadline_ns())]  # type: ignore[attr-defined]
-    heir.close()
-    return left
+        until(lambda: successor.receive(batch) >= 0 and batch.count >= expected, successor)
+    assert successor.left(deadline_ns()) == 0, "more orders in the queue"  # type: ignore[attr-defined]
+    successor.close()
+    return list(batch)
 
 
-def test_what_was_caused_is_not_confirmed_so_the_message_comes_again(url: str) -> None:
-    worker, _ = answered_once(url, "early")
-    for _ in range(3):  # looks without reading, so the confirm of the bill cannot have come
+def test_a_message_is_redelivered_if_its_answer_is_not_confirmed(url: str) -> None:
+    worker, _ = worker_with_a_bill_sent(url, "early")
+    for _ in range(3):  # without receiving, so that the confirm of the bill is not read
         worker._acknowledge()  # type: ignore[attr-defined]
-    assert left_behind(worker, url, "early", 1) == [ORDER]
+    assert orders_left(worker, url, "early", 1) == [ORDER]
 
 
-def test_what_was_caused_is_confirmed_so_the_message_is_done(url: str) -> None:
-    worker, batch = answered_once(url, "late")
+def test_a_message_is_acknowledged_once_its_answer_is_confirmed(url: str) -> None:
+    worker, batch = worker_with_a_bill_sent(url, "late")
     until(lambda: worker.receive(batch) >= 0 and worker.facts()["confirmed"] == 1, worker)
     until(lambda: worker.receive(batch) >= 0 and worker._acknowledged >= 1, worker)  # type: ignore[attr-defined]
     assert worker.drain(deadline_ns())
-    assert left_behind(worker, url, "late", 0) == []
+    assert orders_left(worker, url, "late", 0) == []

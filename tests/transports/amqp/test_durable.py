@@ -1,4 +1,4 @@
-"""`durable`: a confirmed message outlives the broker's restart, whether the broker was ended or killed."""
+"""`durable`: a confirmed message survives a restart of the broker, also after a kill."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -20,19 +21,19 @@ from transports.rabbitmq import Node
 from transports.registry import connect, listen
 
 RUN = "outlives"
-"""No other tests' run: what is left of it stays at the node that all share."""
-NUMBERED = [n.to_bytes(4, "little") for n in range(3000)]
+"""A run of these tests only, since its queues stay at the node that all tests share."""
+NUMBERED = [number.to_bytes(4, "little") for number in range(3000)]
 
 
 @pytest.fixture
 def nodes(tmp_path: Path) -> Iterator[list[Node]]:
-    """A node, and behind it those that followed; one folder, one address, one password."""
+    """A list with a node. A test appends each restarted node: all have the same folder, address and password."""
     need_rabbitmq()
     with contextlib.ExitStack() as stopping, pytest.MonkeyPatch.context() as patch:
-        made = [Node.start(tmp_path / "node")]
-        stopping.callback(_stop_last, made)
-        patch.setenv(PASSWORD, made[0].password)
-        yield made
+        nodes = [Node.start(tmp_path / "node")]
+        stopping.callback(_stop_last, nodes)
+        patch.setenv(PASSWORD, nodes[0].password)
+        yield nodes
 
 
 def _stop_last(nodes: list[Node]) -> None:
@@ -40,10 +41,11 @@ def _stop_last(nodes: list[Node]) -> None:
 
 
 def publish_and_confirm(url: str, frames: FrameBatch) -> None:
-    """A link of its own, whose queue nobody reads."""
+    """Publish the frames over a link whose queue nobody reads, and wait until the broker has confirmed them."""
     connector = connect(url, RUN, deadline_ns())
     send_and_confirm(connector, frames)
-    assert connector.facts()["returned"] == connector.facts()["refused"] == 0
+    assert connector.facts()["returned"] == 0
+    assert connector.facts()["refused"] == 0
     connector.close()
 
 
@@ -53,22 +55,32 @@ def send_and_confirm(link: Link, frames: FrameBatch) -> None:
         sent = link.send(frames, sent)
 
 
-def left_at(url: str, expected: int) -> list[bytes]:
-    batch, heir = FrameBatch(1 << 16), listen(url, RUN)
-    until(lambda: heir.receive(batch) >= 0 and batch.count >= expected, heir)
-    heir.close()
+def messages_left(url: str, expected: int) -> list[bytes]:
+    """Return the messages in the queue of RUN, once there are `expected` of them or more."""
+    batch = FrameBatch(1 << 16)
+    consumer = listen(url, RUN)
+    until(lambda: consumer.receive(batch) >= 0 and batch.count >= expected, consumer)
+    consumer.close()
     return list(batch)
 
 
-SUBSCRIBED = (("all", Pattern.FANOUT, ()), ("some", Pattern.TOPIC, ("news.usa",)))
-"""Run, pattern and keys."""
+class Subscription(NamedTuple):
+    run: str
+    pattern: Pattern
+    keys: tuple[str, ...]
+
+
+SUBSCRIPTIONS = (
+    Subscription("all", Pattern.FANOUT, ()),
+    Subscription("some", Pattern.TOPIC, ("news.usa",)),
+)
 
 
 @pytest.fixture(scope="module")
 def restarted(brokers: Callable[[str], RunningBroker]) -> Iterator[str]:
-    """The URL of a node that was killed with durable messages in queues of a pair, of subscribers and of requests.
+    """The URL of a node that was killed and restarted with durable messages of a pair, subscribers and requests.
 
-    It is the node that all tests share: those of other modules get the one that follows it.
+    It is the node that all tests share: later tests get the restarted node.
     """
     server = brokers("amqp").server
     assert isinstance(server, PrivateRabbitMq)
@@ -76,7 +88,7 @@ def restarted(brokers: Callable[[str], RunningBroker]) -> Iterator[str]:
         patch.setenv(PASSWORD, server.node.password)
         url = f"{server.node.url}/?delivery=durable"
         publish_and_confirm(url, FrameBatch.of(*NUMBERED))
-        links = [*published_to_subscribers(url), asked(url)]
+        links = [*links_with_published_messages(url), client_with_open_requests(url)]
         server.node.process.kill()
         server.node.process.wait()
         for link in links:
@@ -85,70 +97,70 @@ def restarted(brokers: Callable[[str], RunningBroker]) -> Iterator[str]:
         yield url
 
 
-def published_to_subscribers(url: str) -> Iterator[Link]:
-    """Publishers and subscribers whose messages are confirmed and lie at the node."""
-    for run, pattern, keys in SUBSCRIBED:
-        yield connect(f"{url}&subscriber=shop", run, deadline_ns(), pattern, keys)
+def links_with_published_messages(url: str) -> list[Link]:
+    """Return publishers and subscribers whose messages are confirmed and wait at the node."""
+    links: list[Link] = []
+    for subscription in SUBSCRIPTIONS:
+        run, pattern, keys = subscription
+        links.append(connect(f"{url}&subscriber=shop", run, deadline_ns(), pattern, keys))
         publisher = listen(url, run, pattern, keys)
         send_and_confirm(publisher, FrameBatch.of(*NUMBERED))
-        yield publisher
+        links.append(publisher)
+    return links
 
 
-def asked(url: str) -> Link:
-    """An asker whose requests are confirmed, and which nobody answers."""
+def client_with_open_requests(url: str) -> Link:
+    """Return a client whose requests are confirmed and not answered."""
     asker = connect(url, "asked", deadline_ns(), Pattern.REQUESTS)
     send_and_confirm(asker, FrameBatch.of(*NUMBERED))
     return asker
 
 
-def test_confirmed_messages_are_there_in_order_after_the_broker_s_restart(restarted: str) -> None:
-    assert left_at(restarted, len(NUMBERED)) == NUMBERED
+def test_confirmed_messages_survive_a_restart_in_order(restarted: str) -> None:
+    assert messages_left(restarted, len(NUMBERED)) == NUMBERED
 
 
-def test_a_durable_subscriber_finds_messages_from_before_a_restart(restarted: str) -> None:
-    """It finds them under its name."""
-    for run, pattern, keys in SUBSCRIBED:
-        heir = connect(f"{restarted}&subscriber=shop", run, deadline_ns(), pattern, keys)
-        batch = FrameBatch(1 << 16)
-        until(lambda heir=heir, batch=batch: heir.receive(batch) >= 0 and batch.count >= len(NUMBERED), heir)
-        heir.close()
-        assert list(batch) == NUMBERED
+@pytest.mark.parametrize("subscription", SUBSCRIPTIONS)
+def test_a_named_subscriber_gets_messages_from_before_a_restart(subscription: Subscription, restarted: str) -> None:
+    url = f"{restarted}&subscriber=shop"
+    subscriber = connect(url, subscription.run, deadline_ns(), subscription.pattern, subscription.keys)
+    batch = FrameBatch(1 << 16)
+    until(lambda: subscriber.receive(batch) >= 0 and batch.count >= len(NUMBERED), subscriber)
+    subscriber.close()
+    assert list(batch) == NUMBERED
 
 
-def test_unanswered_requests_outlive_the_broker(
-    restarted: str,
-) -> None:
-    """The queue of their answers does not."""
-    server, requests = listen(restarted, "asked", pattern=Pattern.REQUESTS), FrameBatch(1 << 16)
+def test_unanswered_requests_survive_a_restart(restarted: str) -> None:
+    """The queue for their answers does not survive."""
+    server = listen(restarted, "asked", pattern=Pattern.REQUESTS)
+    requests = FrameBatch(1 << 16)
     until(lambda: server.receive(requests) >= 0 and requests.count >= len(NUMBERED), server)
     assert list(requests) == NUMBERED
     server.send(requests, 0)
     server.drain(deadline_ns(10))
-    assert server.facts()["returned"] == len(NUMBERED), "each answer comes back, since its asker is gone"
+    assert server.facts()["returned"] == len(NUMBERED), "not every answer comes back, although its client is gone"
     server.close()
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("client", "number"), [("compiled", signal.SIGTERM), ("pika", signal.SIGKILL)])
-def test_confirmed_messages_outlive_every_end_of_the_broker(
+def test_confirmed_messages_survive_every_end_of_the_broker(
     client: str, number: signal.Signals, nodes: list[Node]
 ) -> None:
-    """However they were sent."""
     url = f"{nodes[0].url}/?client={client}&delivery=durable"
     publish_and_confirm(url, FrameBatch.of(*NUMBERED))
     nodes[0].process.send_signal(number)
     nodes[0].process.wait()
     nodes.append(nodes[0].restart())
-    assert left_at(url, len(NUMBERED)) == NUMBERED
+    assert messages_left(url, len(NUMBERED)) == NUMBERED
 
 
 @pytest.mark.long
-def test_confirmed_messages_outlive_a_broker_that_falls_under_load(
-    nodes: list[Node],
-) -> None:
-    """The publisher was in full swing."""
+def test_confirmed_messages_survive_a_kill_of_the_broker_under_load(nodes: list[Node]) -> None:
     url = f"{nodes[0].url}/?delivery=durable"
-    connector, frames, sent = connect(url, RUN, deadline_ns()), FrameBatch.of(*NUMBERED * 10), 0
+    connector = connect(url, RUN, deadline_ns())
+    frames = FrameBatch.of(*NUMBERED * 10)
+    sent = 0
     while connector.facts()["confirmed"] < 2000:
         sent = connector.send(frames, sent)
     nodes[0].process.kill()
@@ -157,14 +169,14 @@ def test_confirmed_messages_outlive_a_broker_that_falls_under_load(
     confirmed = connector.facts()["confirmed"]
     connector.close()
     nodes.append(nodes[0].restart())
-    left = left_at(url, confirmed)
+    left = messages_left(url, confirmed)
     assert left == (NUMBERED * 10)[: len(left)]
     assert len(left) >= confirmed
 
 
 @pytest.mark.long
-def test_what_is_not_durable_is_gone_with_the_broker(nodes: list[Node]) -> None:
+def test_messages_that_are_not_durable_do_not_survive_a_restart(nodes: list[Node]) -> None:
     url = f"{nodes[0].url}/?delivery=confirmed"
     publish_and_confirm(url, FrameBatch.of(*NUMBERED))
     nodes.append(nodes[0].restart())
-    assert left_at(url, 0) == []
+    assert messages_left(url, 0) == []

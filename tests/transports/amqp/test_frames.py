@@ -1,4 +1,4 @@
-"""The kernels that lay out and scan AMQP frames, held to pika's own encoder and decoder."""
+"""The kernels that lay out and scan AMQP frames, compared with pika's encoder and decoder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from transports.frames import FrameBatch
 
 CHANNEL = 7
 FRAME_MAX = 4096
-BODIES = st.lists(st.integers(0, 3 * FRAME_MAX).map(lambda n: bytes([n % 251]) * n), max_size=6)
+BODIES = st.lists(st.integers(0, 3 * FRAME_MAX).map(lambda size: bytes([size % 251]) * size), max_size=6)
 FOREIGN = [
     frame.Heartbeat().marshal(),
     frame.Method(0, spec.Connection.Blocked("memory")).marshal(),
@@ -34,16 +34,24 @@ ON_OUR_CHANNEL = [
 
 
 def delivery(body: bytes, tag: int, redelivered: bool = False, frame_max: int = FRAME_MAX) -> list[bytes]:
-    """A message's frames as a broker sends them."""
+    """Return a message's frames as a broker sends them."""
     method = spec.Basic.Deliver(f"consumer-{tag}", tag, redelivered, "run", "order")
-    most = frame_max - wire.OVERHEAD_BYTES
-    bodies = [frame.Body(CHANNEL, body[at : at + most]).marshal() for at in range(0, len(body), most)]
+    most_body = frame_max - wire.OVERHEAD_BYTES
+    bodies = [frame.Body(CHANNEL, body[at : at + most_body]).marshal() for at in range(0, len(body), most_body)]
     header = frame.Header(CHANNEL, len(body), pika.BasicProperties(content_type="x", delivery_mode=2))
     return [frame.Method(CHANNEL, method).marshal(), header.marshal(), *bodies]
 
 
+def deliveries(bodies: list[bytes]) -> list[bytes]:
+    """Return the frames of all these messages, with delivery tags from 1 on."""
+    frames = []
+    for tag, body in enumerate(bodies, start=1):
+        frames += delivery(body, tag)
+    return frames
+
+
 class Reader:
-    """Feeds a scanner a stream cut anywhere, as a link does."""
+    """Feeds a scanner with parts of a stream, as a link does."""
 
     def __init__(self, window: int = 100, capacity: int = 1000) -> None:
         self.scanner = Scanner(CHANNEL, FRAME_MAX, window)
@@ -53,48 +61,57 @@ class Reader:
         self._capacity = capacity
 
     def feed(self, data: bytes) -> Stop:
+        """Scan these bytes after those that are left. Returns the last reason to stop."""
         self._rest += data
-        why = Stop.FOREIGN
-        while why in {Stop.FOREIGN, Stop.FULL}:
+        stop = Stop.FOREIGN
+        while stop in {Stop.FOREIGN, Stop.FULL}:
             batch = FrameBatch(self._capacity, 1 << 17)
             stream = np.frombuffer(self._rest, np.uint8)
-            why, consumed, begin = self.scanner.scan(stream, 0, len(stream), batch)
+            stop, consumed, begin = self.scanner.scan(stream, 0, len(stream), batch)
             self.messages += list(batch)
-            if why is Stop.FOREIGN:
+            if stop is Stop.FOREIGN:
                 self.foreign += self._rest[begin:consumed]
-            assert why is not Stop.FULL or batch.count or consumed, "an empty batch takes any message"
+            if stop is Stop.FULL:
+                assert batch.count or consumed, "an empty batch does not take the message"
             self._rest = self._rest[consumed:]
-        return why
+        return stop
 
 
 @given(bodies=BODIES, persistent=st.booleans(), mandatory=st.booleans(), exchange=st.text(max_size=60))
-def test_pika_reads_what_is_laid_out(bodies: list[bytes], persistent: bool, mandatory: bool, exchange: str) -> None:
+def test_pika_decodes_the_frames_that_are_laid_out(
+    bodies: list[bytes], persistent: bool, mandatory: bool, exchange: str
+) -> None:
     layout = PublishLayout(wire.publish_method(CHANNEL, exchange, "order", mandatory), CHANNEL, FRAME_MAX, persistent)
     out = np.zeros(1 << 17, np.uint8)
-    assert layout.write(FrameBatch.of(*bodies), 0, len(bodies), out, 0)[0] == len(bodies)
-    data = out[: layout.write(FrameBatch.of(*bodies), 0, len(bodies), out, 0)[1]].tobytes()
-    read: list[bytes] = []
+    next_message, end = layout.write(FrameBatch.of(*bodies), 0, len(bodies), out, 0)
+    assert next_message == len(bodies)
+    data = out[:end].tobytes()
+    decoded: list[bytes] = []
+    body_size = 0
     while data:
         consumed, one = frame.decode_frame(data)
         assert consumed <= FRAME_MAX
         data = data[consumed:]
         match one:
             case frame.Method(method=publish):
-                assert (publish.exchange, publish.routing_key, publish.mandatory) == (exchange, "order", mandatory)
-                read.append(b"")
+                assert publish.exchange == exchange
+                assert publish.routing_key == "order"
+                assert publish.mandatory == mandatory
+                decoded.append(b"")
             case frame.Header(properties=properties, body_size=size):
                 assert properties.delivery_mode == (2 if persistent else None)
-                sizes = size
+                body_size = size
             case frame.Body(fragment=fragment):
-                read[-1] += fragment
-                assert len(read[-1]) <= sizes
-    assert read == bodies
+                decoded[-1] += fragment
+                assert len(decoded[-1]) <= body_size
+    assert decoded == bodies
 
 
-def test_what_finds_no_room_is_left_out_whole() -> None:
+def test_a_message_without_enough_room_is_left_out_as_a_whole() -> None:
     layout = PublishLayout(wire.publish_method(1, "x", "k", False), 1, FRAME_MAX, False)
     out = np.zeros(200, np.uint8)
-    assert layout.write(FrameBatch.of(b"a" * 10, b"b" * 1000, b"c"), 0, 3, out, 0)[0] == 1
+    next_message, _ = layout.write(FrameBatch.of(b"a" * 10, b"b" * 1000, b"c"), 0, 3, out, 0)
+    assert next_message == 1
 
 
 @given(
@@ -103,13 +120,14 @@ def test_what_finds_no_room_is_left_out_whole() -> None:
     strangers=st.lists(st.tuples(st.integers(0, 40), st.sampled_from(FOREIGN)), max_size=5),
     capacity=st.integers(1, 4),
 )
-def test_messages_come_out_whole_however_the_stream_is_cut(
+def test_messages_are_read_whole_from_any_parts_of_a_stream(
     bodies: list[bytes], cuts: list[int], strangers: list[tuple[int, bytes]], capacity: int
 ) -> None:
-    frames = [one for tag, body in enumerate(bodies, 1) for one in delivery(body, tag)]
-    for at, stranger in strangers:  # other channels' frames may stand anywhere, also within a message
+    frames = deliveries(bodies)
+    for at, stranger in strangers:  # other channels' frames may be anywhere, also within a message
         frames.insert(min(at, len(frames)), stranger)
-    data, reader = b"".join(frames), Reader(capacity=capacity)
+    data = b"".join(frames)
+    reader = Reader(capacity=capacity)
     for cut in cuts:
         assert reader.feed(data[:cut]) is Stop.MORE
         data = data[cut:]
@@ -120,7 +138,7 @@ def test_messages_come_out_whole_however_the_stream_is_cut(
 
 
 @pytest.mark.parametrize("stranger", ON_OUR_CHANNEL)
-def test_what_is_no_delivery_goes_to_pika_between_messages(stranger: bytes) -> None:
+def test_other_frames_of_our_channel_are_left_for_pika(stranger: bytes) -> None:
     reader = Reader()
     reader.feed(b"".join(delivery(b"one", 1)) + stranger + b"".join(delivery(b"two", 2, redelivered=True)))
     assert reader.messages == [b"one", b"two"]
@@ -129,39 +147,56 @@ def test_what_is_no_delivery_goes_to_pika_between_messages(stranger: bytes) -> N
 
 
 def test_a_message_longer_than_the_batch_takes_is_dropped_and_counted() -> None:
-    scanner, batch = Scanner(CHANNEL, FRAME_MAX), FrameBatch(10, 4096, 1000)
-    data = b"".join(delivery(b"x" * 9000, 1) + delivery(b"short", 2))
-    why, consumed, _ = scanner.scan(np.frombuffer(data, np.uint8), 0, len(data), batch)
-    assert (why, consumed, list(batch), scanner.too_long) == (Stop.MORE, len(data), [b"short"], 1)
+    scanner = Scanner(CHANNEL, FRAME_MAX)
+    batch = FrameBatch(10, 4096, 1000)
+    data = b"".join(deliveries([b"x" * 9000, b"short"]))
+    stop, consumed, _ = scanner.scan(np.frombuffer(data, np.uint8), 0, len(data), batch)
+    assert stop is Stop.MORE
+    assert consumed == len(data)
+    assert list(batch) == [b"short"]
+    assert scanner.too_long == 1
 
 
 @given(cut=st.integers(0, 9100))
-def test_a_message_for_two_batches_goes_to_the_right_one(cut: int) -> None:
-    scanner, aside, batch = Scanner(CHANNEL, FRAME_MAX), FrameBatch(10), FrameBatch(10, 4096, 1000)
-    data = np.frombuffer(b"".join(delivery(b"x" * 9000, 1) + delivery(b"short", 2)), np.uint8)
-    _, consumed, _ = scanner.scan(data, 0, cut, aside)
-    why, consumed, _ = scanner.scan(data, consumed, len(data), batch)
-    assert (why, consumed) == (Stop.MORE, len(data))
-    assert (list(batch), scanner.too_long) == ([b"short"], 1 - aside.count)
+def test_a_long_message_is_dropped_only_if_its_end_comes_with_the_small_batch(cut: int) -> None:
+    scanner = Scanner(CHANNEL, FRAME_MAX)
+    large_batch = FrameBatch(10)
+    small_batch = FrameBatch(10, 4096, 1000)
+    data = np.frombuffer(b"".join(deliveries([b"x" * 9000, b"short"])), np.uint8)
+    _, consumed, _ = scanner.scan(data, 0, cut, large_batch)
+    stop, consumed, _ = scanner.scan(data, consumed, len(data), small_batch)
+    assert stop is Stop.MORE
+    assert consumed == len(data)
+    assert list(small_batch) == [b"short"]
+    assert scanner.too_long + large_batch.count == 1
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 12)), max_size=20))
-def test_confirms_settle_from_the_first_publish_on(steps: list[tuple[bool, int]]) -> None:
-    reader, settled = Reader(window=300), set()
+def test_confirmed_counts_the_messages_settled_without_a_gap(steps: list[tuple[bool, int]]) -> None:
+    reader = Reader(window=300)
+    settled: set[int] = set()
     for multiple, ahead in steps:
         tag = max(settled, default=0) + ahead
         reader.feed(frame.Method(CHANNEL, spec.Basic.Ack(tag, multiple)).marshal())
-        settled |= set(range(1, tag + 1)) if multiple else {tag}
-        assert reader.scanner.confirmed == next(n for n in range(len(settled) + 1) if n + 1 not in settled)
+        if multiple:
+            settled.update(range(1, tag + 1))
+        else:
+            settled.add(tag)
+        without_a_gap = 0
+        while without_a_gap + 1 in settled:
+            without_a_gap += 1
+        assert reader.scanner.confirmed == without_a_gap
 
 
-def test_a_nack_settles_and_is_counted() -> None:
+def test_a_nack_settles_and_is_counted_as_refused() -> None:
     reader = Reader()
     reader.feed(frame.Method(CHANNEL, spec.Basic.Ack(2, True)).marshal())
     reader.feed(frame.Method(CHANNEL, spec.Basic.Nack(5, True)).marshal())
-    assert (reader.scanner.confirmed, reader.scanner.refused) == (5, 3)
+    assert reader.scanner.confirmed == 5
+    assert reader.scanner.refused == 3
     reader.feed(frame.Method(CHANNEL, spec.Basic.Nack(1, True)).marshal())
-    assert (reader.scanner.confirmed, reader.scanner.refused) == (5, 3), "what is settled stays settled"
+    assert reader.scanner.confirmed == 5, "a settled message is settled again"
+    assert reader.scanner.refused == 3
 
 
 @pytest.mark.parametrize(
@@ -171,19 +206,19 @@ def test_a_nack_settles_and_is_counted() -> None:
         frame.Heartbeat().marshal()[:-1] + b"\x00",
         b"\x01\x00\x07\x00\x00\x00\x18\x00\x3c\x00\x3c" + b"\xff" * 20 + b"\xce",  # a consumer's tag beyond the frame
         b"".join(delivery(b"abc", 1)[:1]) + frame.Body(CHANNEL, b"abc").marshal(),  # a body without its header
-        b"".join(delivery(b"abc", 1)[:2]) + frame.Body(CHANNEL, b"abcd").marshal(),  # longer than its header said
-        frame.Method(CHANNEL, spec.Basic.Ack(10**6, False)).marshal(),  # a confirm of what was never published
+        b"".join(delivery(b"abc", 1)[:2]) + frame.Body(CHANNEL, b"abcd").marshal(),  # longer than in its header
+        frame.Method(CHANNEL, spec.Basic.Ack(10**6, False)).marshal(),  # confirms a message that was never published
     ],
 )
-def test_what_is_no_amqp_is_noticed(broken: bytes) -> None:
+def test_bytes_that_are_no_amqp_are_noticed(broken: bytes) -> None:
     assert Reader().feed(broken) is Stop.BROKEN
 
 
 @settings(max_examples=3 * EXAMPLES)
 @given(data=st.binary(max_size=400), place=st.integers(0, 200), bodies=BODIES)
-def test_no_bytes_whatever_make_the_scanner_lose_its_way(data: bytes, place: int, bodies: list[bytes]) -> None:
-    """Fuzz: a valid stream with anything written over it never crashes, and never yields more than it holds."""
-    stream = bytearray(b"".join(one for tag, body in enumerate(bodies, 1) for one in delivery(body, tag)))
+def test_a_damaged_stream_never_crashes_the_scanner(data: bytes, place: int, bodies: list[bytes]) -> None:
+    """Fuzz: arbitrary bytes overwrite a part of a valid stream. The scanner never returns more bytes than it got."""
+    stream = bytearray(b"".join(deliveries(bodies)))
     stream[place : place + len(data)] = data
     reader = Reader()
     reader.feed(bytes(stream))

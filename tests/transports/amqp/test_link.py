@@ -1,4 +1,4 @@
-"""Promises of a link over a real broker beyond the contract, and its failures."""
+"""A link over a real broker: promises beyond the contract, and failures."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from transports.registry import connect, listen, transport_of
 
 CLIENTS = ("compiled", "pika")
 GREETING = b"hello"
-NUMBERED = [n.to_bytes(4, "little") for n in range(1000)]
-"""More than a link acknowledges together, ACK_BATCH."""
+NUMBERED = [number.to_bytes(4, "little") for number in range(1000)]
+"""More messages than a link acknowledges together."""
 
 
 @pytest.fixture
@@ -40,46 +40,46 @@ def at_broker(broker_place: str) -> str:
 
 
 def abandon(link: object) -> None:
-    """End a connection as SIGKILL does: close the socket without a word to the broker."""
+    """Break a connection as a kill does: close the socket without telling the broker."""
     descriptor = link._loop.descriptor  # type: ignore[attr-defined]
     sock = socket.socket(fileno=os.dup(descriptor))
     sock.shutdown(socket.SHUT_RDWR)
     sock.close()
 
 
-def inherit(url: str) -> Link:
-    """The queue of a consumer that was killed is free once the broker has noticed."""
+def listen_once_free(url: str) -> Link:
+    """Consume the queue of a killed consumer, once the broker has noticed that the queue is free."""
     until_ns = deadline_ns()
     while True:
         try:
             return listen(url, TOKEN)
         except CannotListen:
-            assert time.monotonic_ns() < until_ns, "the broker never noticed that the consumer is gone"
+            assert time.monotonic_ns() < until_ns, "the broker did not notice that the consumer is gone"
 
 
 @pytest.mark.parametrize("delivery", ["confirmed", "durable"])
 @pytest.mark.parametrize("client", CLIENTS)
 def test_no_confirmed_message_is_lost_when_its_consumer_is_killed(client: str, delivery: str, at_broker: str) -> None:
     url = f"{at_broker}?client={client}&delivery={delivery}"
-    got: list[bytes] = []
     with joined(url) as (listener, connector):
-        sent, orders, batch = 0, FrameBatch.of(*NUMBERED), FrameBatch(500)
+        orders = FrameBatch.of(*NUMBERED)
+        sent = 0
         while sent < len(NUMBERED) or not connector.drain(deadline_ns(10)):
             sent = connector.send(orders, sent)
-        until(lambda: listener.receive(batch) > 0, listener)
-        got += list(batch)  # received, and not yet settled
-        abandon(listener)
-        heir = inherit(url)
-        batch = FrameBatch(10_000)
-        until(lambda: heir.receive(batch) >= 0 and set(got) | set(batch) >= set(NUMBERED), heir)
-        again = [frame for frame in batch if frame != GREETING]  # which may not have been settled either
-        assert again == NUMBERED[-len(again) :], "what comes again comes in order"
-        assert heir.facts()["redelivered"] > 0
-        heir.close()
+        received = FrameBatch(500)
+        until(lambda: listener.receive(received) > 0, listener)
+        abandon(listener)  # its messages are received and not yet settled
+        successor = listen_once_free(url)
+        redelivered = FrameBatch(10_000)
+        until(lambda: successor.receive(redelivered) >= 0 and {*received, *redelivered} >= set(NUMBERED), successor)
+        numbered = [frame for frame in redelivered if frame != GREETING]  # the greeting may be unsettled, too
+        assert numbered == NUMBERED[-len(numbered) :], "redelivered messages are not in order"
+        assert successor.facts()["redelivered"] > 0
+        successor.close()
 
 
 @pytest.mark.parametrize("delivery", ["acked", "confirmed"])
-def test_what_was_settled_does_not_come_again(delivery: str, at_broker: str) -> None:
+def test_settled_messages_are_not_redelivered(delivery: str, at_broker: str) -> None:
     url = f"{at_broker}?delivery={delivery}"
     with joined(url) as (listener, connector):
         carry(connector, listener, FrameBatch.of(*NUMBERED))
@@ -88,35 +88,37 @@ def test_what_was_settled_does_not_come_again(delivery: str, at_broker: str) -> 
 
 
 def listen_and_take(url: str) -> list[bytes]:
-    heir, batch = listen(url, TOKEN), FrameBatch(10_000)
-    until(lambda: heir.receive(batch) == 0, heir)
-    heir.close()
+    """Return the messages that are left in the queue."""
+    consumer = listen(url, TOKEN)
+    batch = FrameBatch(10_000)
+    until(lambda: consumer.receive(batch) == 0, consumer)
+    consumer.close()
     return list(batch)
 
 
-def test_a_publisher_whose_window_is_full_goes_on_as_confirms_come(at_broker: str) -> None:
+def test_a_publisher_with_a_full_window_goes_on_after_confirms(at_broker: str) -> None:
     orders = FrameBatch.of(*NUMBERED * 5)
     with joined(f"{at_broker}?delivery=confirmed") as (listener, connector):
-        first = connector.send(orders, 0)
-        assert first < orders.count, "a window bounds what is unconfirmed"
-        batch, sent = FrameBatch(1 << 15), first
+        sent = connector.send(orders, 0)
+        assert sent < orders.count, "the window does not limit the unconfirmed messages"
+        batch = FrameBatch(1 << 15)
 
-        def all_there() -> bool:
+        def have_all() -> bool:
             nonlocal sent
             sent = connector.send(orders, sent)
             listener.receive(batch)
             return batch.count == orders.count
 
-        until(all_there, listener, connector)
+        until(have_all, listener, connector)
         assert list(batch) == NUMBERED * 5
         assert connector.drain(deadline_ns(10))
         assert connector.facts()["confirmed"] == connector.facts()["published"]
 
 
-def test_two_that_publish_at_each_other_without_reading_do_not_deadlock(at_broker: str) -> None:
-    """Confirms queue behind deliveries on a shared connection: what waits for one sets the other aside."""
+def test_two_publishers_that_wait_for_confirms_do_not_deadlock(at_broker: str) -> None:
+    """Confirms come after deliveries on the same connection: a link that waits for confirms keeps the deliveries."""
     many = FrameBatch.of(*NUMBERED * 9)
-    assert CONFIRM_WINDOW < PREFETCH < many.count, "neither end could send or receive all of it at once"
+    assert CONFIRM_WINDOW < PREFETCH < many.count, "a link could send or receive all messages at once"
     with joined(f"{at_broker}?delivery=confirmed") as ends:
         sent = [0, 0]
 
@@ -133,7 +135,7 @@ def test_two_that_publish_at_each_other_without_reading_do_not_deadlock(at_broke
             assert list(batch) == NUMBERED * 9
 
 
-def test_runs_never_meet(at_broker: str) -> None:
+def test_links_of_two_runs_get_no_messages_of_each_other(at_broker: str) -> None:
     with joined(at_broker) as (listener, connector):
         stranger = connect(at_broker, "another-run", deadline_ns())
         stranger.send(FrameBatch.of(b"an order of another run"), 0)
@@ -147,9 +149,10 @@ def test_a_second_consumer_is_refused(at_broker: str) -> None:
         listen(at_broker, TOKEN)
 
 
-def test_a_probe_sees_how_deep_the_queues_are_and_takes_them_down(at_broker: str) -> None:
+def test_a_probe_reads_the_depth_of_the_queues_and_deletes_them(at_broker: str) -> None:
     url = f"{at_broker}?delivery=confirmed"
-    listener, connector = listen(url, TOKEN), connect(url, TOKEN, deadline_ns())
+    listener = listen(url, TOKEN)
+    connector = connect(url, TOKEN, deadline_ns())
     abandon(listener)
     listener.close()
     sent = connector.send(FrameBatch.of(*NUMBERED), 0)
@@ -164,8 +167,8 @@ def test_a_probe_sees_how_deep_the_queues_are_and_takes_them_down(at_broker: str
     connector.close()
 
 
-def test_a_probe_with_a_closed_channel_takes_nothing_down(at_broker: str) -> None:
-    """The broker closed it, and was frozen before it opened another."""
+def test_a_probe_with_a_closed_channel_deletes_nothing(at_broker: str) -> None:
+    """For example: the broker closed the channel, and was frozen before it opened another."""
     probe = RabbitMqProbe(at_broker, TOKEN)
     session = probe._session
     session.channel.close()
@@ -175,25 +178,25 @@ def test_a_probe_with_a_closed_channel_takes_nothing_down(at_broker: str) -> Non
     probe.close()
 
 
-def test_a_broker_that_goes_away_is_peer_gone(at_broker: str) -> None:
+def test_a_broken_connection_to_the_broker_is_peer_gone(at_broker: str) -> None:
     with joined(at_broker) as (listener, _):
         abandon(listener)
         with pytest.raises(PeerGone, match="went away"):
             until(lambda: listener.receive(FrameBatch()) > 0, listener)
 
 
-def test_a_wrong_password_is_said(at_broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_password_is_an_error_with_its_variable(at_broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PASSWORD, "wrong")
     with pytest.raises(BadAddress, match=r"refuses user 'exchange'.*EXCHANGE_AMQP_PASSWORD"):
         listen(at_broker, TOKEN)
 
 
-def test_an_unknown_vhost_is_said(at_broker: str) -> None:
+def test_an_unknown_vhost_is_an_error_with_its_name(at_broker: str) -> None:
     with pytest.raises(BadAddress, match="has no vhost 'nowhere'"):
         listen(f"{at_broker.rpartition('/')[0]}/nowhere", TOKEN)
 
 
-def test_nobody_there_is_said() -> None:
+def test_an_address_without_a_broker_is_an_error() -> None:
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))
         with pytest.raises(PeerGone, match=r"cannot be reached: .*refused"):
@@ -202,7 +205,7 @@ def test_nobody_there_is_said() -> None:
 
 @pytest.fixture
 def other_protocol() -> Iterator[int]:
-    """Something that answers whatever comes with a greeting of its own, and hangs up."""
+    """The port of a server of another protocol: it sends a greeting and disconnects."""
 
     def serve() -> None:
         peer, _ = listener.accept()
@@ -218,7 +221,7 @@ def other_protocol() -> Iterator[int]:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_another_protocol_is_said(client: str, other_protocol: int) -> None:
+def test_a_server_of_another_protocol_is_an_error(client: str, other_protocol: int) -> None:
     with pytest.raises(TransportError, match=r"AMQP|went away|closed"):
         listen(f"amqp://guest@127.0.0.1:{other_protocol}/?client={client}", TOKEN)
 
@@ -230,33 +233,35 @@ def address(url: str) -> BrokerAddress:
 
 
 @pytest.mark.parametrize(
-    ("reply", "kind", "words"),
+    ("reply", "error", "message"),
     [
         ("ACCESS_REFUSED - queue 'q' in vhost '/' in exclusive use", CannotListen, "is taken; choose another run"),
         ("ACCESS_REFUSED - access to queue 'q' in vhost '/' refused for user 'u'", TransportError, "refuses: ACCESS"),
     ],
 )
-def test_only_a_queue_that_another_has_counts_as_taken(reply: str, kind: type[TransportError], words: str) -> None:
-    """One that the user may not use does not."""
-    with pytest.raises(TransportError, match=words) as refused:
+def test_only_a_queue_in_exclusive_use_counts_as_taken(reply: str, error: type[TransportError], message: str) -> None:
+    with pytest.raises(TransportError, match=message) as refused:
         explain(ChannelClosedByBroker(403, reply), address("amqp://u@host"))
-    assert refused.type is kind
+    assert refused.type is error
 
 
 def test_an_address_has_parts_and_defaults() -> None:
-    plain, full = address("amqp://host"), address("amqps://me@host:99/a%2Fb?client=pika&delivery=durable")
-    assert (plain.port, plain.user, plain.vhost, plain.client, plain.delivery.name) == (
-        5672,
-        "guest",
-        "/",
-        "compiled",
-        "lossy",
-    )
-    assert (full.port, full.user, full.vhost, full.client, full.tls) == (99, "me", "a/b", "pika", True)
+    shortest = address("amqp://host")
+    assert shortest.port == 5672
+    assert shortest.user == "guest"
+    assert shortest.vhost == "/"
+    assert shortest.client == "compiled"
+    assert shortest.delivery.name == "lossy"
+    full = address("amqps://me@host:99/a%2Fb?client=pika&delivery=durable")
+    assert full.port == 99
+    assert full.user == "me"
+    assert full.vhost == "a/b"
+    assert full.client == "pika"
+    assert full.tls
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "message"),
     [
         ("amqp://me:secret@host/", "takes no password"),
         ("amqp://me:secret@host/?acks=on", r"\*\*\*@host/\?acks=on: 'acks' is no option"),
@@ -268,13 +273,13 @@ def test_an_address_has_parts_and_defaults() -> None:
         ("amqp://host/?delivery=maybe", "it takes lossy, acked, confirmed, durable"),
     ],
 )
-def test_a_bad_address_is_said_without_its_password(url: str, said: str) -> None:
-    with pytest.raises(BadAddress, match=said) as refused:
+def test_the_error_for_a_bad_address_has_no_password(url: str, message: str) -> None:
+    with pytest.raises(BadAddress, match=message) as refused:
         address(url)
     assert "secret" not in str(refused.value)
 
 
-def test_passwords_are_masked() -> None:
+def test_passwords_in_addresses_are_masked() -> None:
     assert mask("amqp://me:secret@host:1/") == "amqp://me:***@host:1/"
     assert mask("amqp://me@host/") == "amqp://me@host/"
     with pytest.raises(BadAddress, match=r"^'tcp://me:\*\*\*@host' lacks host:port"):
@@ -302,7 +307,7 @@ def test_a_password_file_that_others_may_read_is_refused(
 def test_a_file_that_is_no_password_is_refused(
     content: bytes | None, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first ended in a traceback; a pipe was waited for, for ever."""
+    """A pipe is refused, since reading it could wait for ever."""
     path = tmp_path / "password"
     if content is None:
         os.mkfifo(path)
@@ -316,24 +321,27 @@ def test_a_file_that_is_no_password_is_refused(
         password()
 
 
-def test_heartbeats_are_asked_for(at_broker: str) -> None:
+def test_a_link_asks_the_broker_for_heartbeats(at_broker: str) -> None:
     with joined(at_broker) as (listener, _):
         assert listener._loop.connection.params.heartbeat == HEARTBEAT_S  # type: ignore[attr-defined]
 
 
-def test_what_was_drained_is_at_the_broker_however_the_publisher_ends(at_broker: str) -> None:
+def test_drained_messages_survive_the_death_of_their_publisher(at_broker: str) -> None:
     large = FrameBatch.of(*[bytes(50_000)] * 10)
     with joined(at_broker) as (listener, connector):
-        sent, batch, came = 0, FrameBatch(), 0
-        while connector._loop.unsent_bytes == 0:  # type: ignore[attr-defined]  # more than the sockets between hold
+        sent = 0
+        while connector._loop.unsent_bytes == 0:  # type: ignore[attr-defined]  # until the sockets' buffers are full
             sent += connector.send(large, 0)
         assert connector.drain(deadline_ns())
         abandon(connector)
 
-        def all_came() -> bool:
-            nonlocal came
-            batch.clear()
-            came += listener.receive(batch)
-            return came == sent
+        batch = FrameBatch()
+        received = 0
 
-        until(all_came, listener)
+        def have_all() -> bool:
+            nonlocal received
+            batch.clear()
+            received += listener.receive(batch)
+            return received == sent
+
+        until(have_all, listener)

@@ -1,6 +1,8 @@
-"""Requests and answers as bytes, read by pika; whatever properties a request has."""
+"""Requests and answers as AMQP frames, decoded by pika, for requests with any properties."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, field
 
 import numpy as np
 import pika
@@ -14,7 +16,8 @@ from transports.amqp.layout import DIGITS, AnswerLayout, PublishLayout, correlat
 from transports.amqp.scanner import Scanner, Stop
 from transports.frames import ANSWERED, RECEIVED, FrameBatch, ReturnAddresses
 
-CHANNEL, FRAME_MAX = 1, 4096
+CHANNEL = 1
+FRAME_MAX = 4096
 ASKER = "0123456789abcdef"
 SHORT = st.text("abc.", min_size=1, max_size=40)
 PROPERTIES = st.builds(
@@ -31,61 +34,85 @@ PROPERTIES = st.builds(
 BODIES = st.lists(st.binary(max_size=9000), min_size=1, max_size=5)
 
 
-def read(data: bytes) -> list[tuple[str, str, pika.BasicProperties, bytes]]:
-    """(exchange, routing key, properties, body) of each message published."""
-    messages: list[list[object]] = []
+@dataclass
+class Published:
+    """A message that was published, as pika decodes it."""
+
+    exchange: str
+    routing_key: str
+    properties: pika.BasicProperties = field(default_factory=pika.BasicProperties)
+    body: bytes = b""
+
+
+def published_messages(data: bytes) -> list[Published]:
+    """Return the messages in these frames."""
+    messages: list[Published] = []
     while data:
         consumed, one = frame.decode_frame(data)
         data = data[consumed:]
         match one:
             case frame.Method(method=publish):
-                messages.append([publish.exchange, publish.routing_key, None, b""])
+                messages.append(Published(publish.exchange, publish.routing_key))
             case frame.Header(properties=properties):
-                messages[-1][2] = properties
+                messages[-1].properties = properties
             case frame.Body(fragment=fragment):
-                messages[-1][3] += fragment  # type: ignore[operator]
-    return [tuple(each) for each in messages]  # type: ignore[misc]
+                messages[-1].body += fragment
+    return messages
 
 
 @given(bodies=BODIES, persistent=st.booleans(), reply_to=st.sampled_from(["", ASKER]))
-def test_requests_are_numbered_and_say_where_their_answers_go(
+def test_requests_are_numbered_and_name_the_queue_for_their_answers(
     bodies: list[bytes], persistent: bool, reply_to: str
 ) -> None:
     method = wire.publish_method(CHANNEL, "run", "requests", False)
     layout = PublishLayout(method, CHANNEL, FRAME_MAX, persistent, ASKER, reply_to)
     out = np.zeros(1 << 17, np.uint8)
-    middle, end = layout.write(batch := FrameBatch.of(*bodies), 0, 1, out, 0)
-    assert layout.write(batch, middle, batch.count, out, end)[0] == len(bodies)
-    end = layout.write(FrameBatch.of(b"last"), 0, 1, out, layout_end(out))[1]
-    for number, (exchange, key, properties, body) in enumerate(read(out[:end].tobytes()), 1):
-        assert (exchange, key, body) == ("run", "requests", [*bodies, b"last"][number - 1])
-        assert properties.correlation_id == f"{ASKER}{number:0{DIGITS}x}"
-        assert (properties.reply_to, properties.delivery_mode) == (reply_to or None, 2 if persistent else None)
-
-
-def layout_end(out: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> int:
-    """The end of the bytes written: a frame's last byte is not 0."""
-    return int(np.flatnonzero(out)[-1]) + 1
+    batch = FrameBatch.of(*bodies)
+    next_message, end = layout.write(batch, 0, 1, out, 0)
+    next_message, end = layout.write(batch, next_message, batch.count, out, end)
+    assert next_message == len(bodies)
+    _, end = layout.write(FrameBatch.of(b"last"), 0, 1, out, end)
+    messages = published_messages(out[:end].tobytes())
+    assert [message.body for message in messages] == [*bodies, b"last"]
+    for number, message in enumerate(messages, start=1):
+        assert message.exchange == "run"
+        assert message.routing_key == "requests"
+        assert message.properties.correlation_id == f"{ASKER}{number:0{DIGITS}x}"
+        assert message.properties.reply_to == (reply_to or None)
+        assert message.properties.delivery_mode == (2 if persistent else None)
 
 
 @settings(max_examples=2 * EXAMPLES)
-@given(asked=st.lists(st.tuples(PROPERTIES, st.binary(max_size=9000)), min_size=1, max_size=6), fixed=st.booleans())
-def test_answers_go_where_their_requests_say(asked: list[tuple[pika.BasicProperties, bytes]], fixed: bool) -> None:
-    returns, batch = ReturnAddresses(), FrameBatch()
+@given(
+    requests=st.lists(st.tuples(PROPERTIES, st.binary(max_size=9000)), min_size=1, max_size=6),
+    fixed_key=st.sampled_from(["", "responses"]),
+)
+def test_answers_go_to_the_queues_that_their_requests_name(
+    requests: list[tuple[pika.BasicProperties, bytes]], fixed_key: str
+) -> None:
+    returns = ReturnAddresses()
+    batch = FrameBatch()
     scanner = Scanner(CHANNEL, FRAME_MAX, returns=returns)
-    for tag, (properties, body) in enumerate(asked, 1):
+    for tag, (properties, body) in enumerate(requests, start=1):
         data = np.frombuffer(delivered(properties, body, tag), np.uint8)
-        assert scanner.scan(data, 0, len(data), batch)[0] is Stop.MORE
-    layout = AnswerLayout("run", "responses" if fixed else "", False, False, CHANNEL, FRAME_MAX, returns)
+        stop, _, _ = scanner.scan(data, 0, len(data), batch)
+        assert stop is Stop.MORE
+    layout = AnswerLayout("run", fixed_key, False, False, CHANNEL, FRAME_MAX, returns)
     out = np.zeros(1 << 18, np.uint8)
-    last, end = layout.write(batch, 0, batch.count, out, 0)
-    assert last == len(asked) == returns.counts[RECEIVED] == returns.counts[ANSWERED]
-    for (asking, body), (exchange, key, properties, answer) in zip(asked, read(out[:end].tobytes()), strict=True):
-        assert (exchange, key) == ("run", "responses" if fixed else asking.reply_to or "")
-        assert (properties.correlation_id, answer) == (asking.correlation_id, body)
+    next_message, end = layout.write(batch, 0, batch.count, out, 0)
+    assert next_message == len(requests)
+    assert returns.counts[RECEIVED] == len(requests)
+    assert returns.counts[ANSWERED] == len(requests)
+    answers = published_messages(out[:end].tobytes())
+    for (properties, body), answer in zip(requests, answers, strict=True):
+        assert answer.exchange == "run"
+        assert answer.routing_key == (fixed_key or properties.reply_to or "")
+        assert answer.properties.correlation_id == properties.correlation_id
+        assert answer.body == body
 
 
 def delivered(properties: pika.BasicProperties, body: bytes, tag: int) -> bytes:
+    """Return the frames of a delivered request."""
     method = frame.Method(CHANNEL, pika.spec.Basic.Deliver("us", tag, False, "run", "requests")).marshal()
     pieces = [body[at : at + FRAME_MAX - 8] for at in range(0, len(body), FRAME_MAX - 8)]
     bodies = b"".join(frame.Body(CHANNEL, piece).marshal() for piece in pieces)
@@ -93,37 +120,50 @@ def delivered(properties: pika.BasicProperties, body: bytes, tag: int) -> bytes:
 
 
 def test_a_request_that_was_dropped_has_no_answer() -> None:
-    returns, batch, out = ReturnAddresses(), FrameBatch(), np.zeros(1 << 16, np.uint8)
+    returns = ReturnAddresses()
+    batch = FrameBatch()
+    out = np.zeros(1 << 16, np.uint8)
     scanner = Scanner(CHANNEL, FRAME_MAX, returns=returns)
-    for tag, name in enumerate("abc", 1):
+    for tag, name in enumerate("abc", start=1):
         data = np.frombuffer(delivered(pika.BasicProperties(reply_to=name), b"", tag), np.uint8)
         scanner.scan(data, 0, len(data), batch)
     returns.forget(newest=1)
     layout = AnswerLayout("run", "", False, False, CHANNEL, FRAME_MAX, returns)
     _, end = layout.write(FrameBatch.of(b"to a", b"to c"), 0, 2, out, 0)
-    assert [(key, body) for _, key, _, body in read(out[:end].tobytes())] == [("a", b"to a"), ("c", b"to c")]
+    answers = published_messages(out[:end].tobytes())
+    assert [(answer.routing_key, answer.body) for answer in answers] == [("a", b"to a"), ("c", b"to c")]
 
 
 @given(st.binary(max_size=60))
-def test_no_properties_whatever_are_read_beyond_their_end(properties: bytes) -> None:
+def test_properties_are_never_read_beyond_their_end(properties: bytes) -> None:
     assert len(correlation_id(properties)) <= len(properties)
 
 
-def test_who_does_not_answer_receives_no_more_than_there_is_room_for() -> None:
-    returns, batch = ReturnAddresses(capacity=2), FrameBatch()
+def test_a_server_receives_only_as_many_requests_as_it_has_addresses_for() -> None:
+    returns = ReturnAddresses(capacity=2)
+    batch = FrameBatch()
     scanner = Scanner(CHANNEL, FRAME_MAX, returns=returns)
-    data = np.frombuffer(b"".join(delivered(pika.BasicProperties(), b"x", tag) for tag in (1, 2, 3)), np.uint8)
-    why, consumed, _ = scanner.scan(data, 0, len(data), batch)
-    assert (why, batch.count) == (Stop.FULL, 2)
+    requests = [delivered(pika.BasicProperties(), b"x", tag) for tag in (1, 2, 3)]
+    data = np.frombuffer(b"".join(requests), np.uint8)
+    stop, consumed, _ = scanner.scan(data, 0, len(data), batch)
+    assert stop is Stop.FULL
+    assert batch.count == 2
     returns.take()
-    assert scanner.scan(data, consumed, len(data), batch)[0] is Stop.MORE
+    stop, _, _ = scanner.scan(data, consumed, len(data), batch)
+    assert stop is Stop.MORE
     assert batch.count == 3
 
 
-def test_gets_are_deliveries_too_and_an_empty_queue_is_counted() -> None:
-    scanner, batch = Scanner(CHANNEL, FRAME_MAX), FrameBatch()
+def test_answers_to_get_are_deliveries_and_an_empty_queue_is_counted() -> None:
+    scanner = Scanner(CHANNEL, FRAME_MAX)
+    batch = FrameBatch()
     got = frame.Method(CHANNEL, pika.spec.Basic.GetOk(7, True, "run", "responses", 3)).marshal()
     got += frame.Header(CHANNEL, 2, pika.BasicProperties()).marshal() + frame.Body(CHANNEL, b"ok").marshal()
     data = np.frombuffer(got + frame.Method(CHANNEL, pika.spec.Basic.GetEmpty("")).marshal(), np.uint8)
-    assert scanner.scan(data, 0, len(data), batch)[:2] == (Stop.MORE, len(data))
-    assert (list(batch), scanner.delivery_tag, scanner.redelivered, scanner.empty) == ([b"ok"], 7, 1, 1)
+    stop, consumed, _ = scanner.scan(data, 0, len(data), batch)
+    assert stop is Stop.MORE
+    assert consumed == len(data)
+    assert list(batch) == [b"ok"]
+    assert scanner.delivery_tag == 7
+    assert scanner.redelivered == 1
+    assert scanner.empty == 1

@@ -1,4 +1,4 @@
-"""Bytes that no broker would send: the scanner stays within its arrays, and comes to an end."""
+"""Bytes that no broker would send: the scanner stays within its arrays and always stops."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from transports.amqp import wire
 from transports.amqp.scanner import Scanner, Stop
 from transports.frames import ADDRESS_BYTES, RECEIVED, FrameBatch, ReturnAddresses
 
-CHANNEL, FRAME_MAX, WINDOW = 7, 256, 30
-AROUND = 64
-"""Bytes before and behind what the scanner may read or write."""
+CHANNEL = 7
+FRAME_MAX = 256
+WINDOW = 30
+MARGIN = 64
+"""Elements before and after those that the scanner may read or write."""
 
 METHODS = (Basic.Publish, Basic.Return, Basic.Deliver, Basic.Ack, Basic.Nack)
 CHANNELS = st.sampled_from([0, 3, CHANNEL, CHANNEL, CHANNEL])
@@ -44,20 +46,20 @@ PAYLOADS = st.tuples(
         NUMBERS.map(lambda length: bytes([0, wire.BASIC, 0, 0]) + length.to_bytes(8, "big") + bytes(2)),
     ),
 )
-FRAMES = st.builds(lambda channel, one: _frame(channel, *one), CHANNELS, PAYLOADS)
+FRAMES = st.builds(lambda channel, kind_and_payload: _frame(channel, *kind_and_payload), CHANNELS, PAYLOADS)
 CLAIMS = st.builds(
     lambda kind, channel, size: bytes([kind]) + channel.to_bytes(2, "big") + size.to_bytes(4, "big"),
     st.integers(0, 9),
     CHANNELS,
     st.integers(0, 2**32 - 1),
 )
-"""Heads of frames that may be longer than anything that follows."""
+"""Heads of frames with sizes that may exceed all bytes that follow."""
 STREAMS = st.lists(FRAMES | FRAMES | CLAIMS | st.binary(max_size=40), max_size=12).map(b"".join)
 CUTS = st.lists(st.integers(0, 400), max_size=8)
 
 
-class Seen(NamedTuple):
-    """All that a scan of a stream leaves."""
+class ScanResult(NamedTuple):
+    """The results of all scans of a stream, and the scanner's state at the end."""
 
     stops: list[tuple[Stop, int]]
     messages: list[bytes]
@@ -69,63 +71,75 @@ class Surrounded:
     """A stream and a batch in the middle of longer arrays, whose other bytes all have one value."""
 
     def __init__(self, stream: bytes, value: int, frames: int, largest: int) -> None:
-        self._value, self._end = np.uint8(value), AROUND + len(stream)
-        self._data = np.full(len(stream) + 2 * AROUND, value, np.uint8)
-        self._data[AROUND : self._end] = np.frombuffer(stream, np.uint8)
-        self._buffer = np.full(2 * largest + 2 * AROUND, value, np.uint8)
-        self._offsets = np.full(frames + 1 + 2 * AROUND, value, np.int64)
+        self._value = np.uint8(value)
+        self._end = MARGIN + len(stream)
+        self._data = np.full(len(stream) + 2 * MARGIN, value, np.uint8)
+        self._data[MARGIN : self._end] = np.frombuffer(stream, np.uint8)
+        self._buffer = np.full(2 * largest + 2 * MARGIN, value, np.uint8)
+        self._offsets = np.full(frames + 1 + 2 * MARGIN, value, np.int64)
         self._scanner = Scanner(CHANNEL, FRAME_MAX, WINDOW)
         self._batch = FrameBatch(frames, largest, largest)
-        self._batch.buffer, self._batch.offsets = self._buffer[AROUND:-AROUND], self._offsets[AROUND:-AROUND]
+        self._batch.buffer = self._buffer[MARGIN:-MARGIN]
+        self._batch.offsets = self._offsets[MARGIN:-MARGIN]
         self._batch.offsets[0] = 0
-        self.seen = Seen([], [], [], b"")
+        self.result = ScanResult([], [], [], b"")
 
-    def scan_in_pieces(self, cuts: list[int]) -> Seen:
-        at, until = AROUND, AROUND
+    def scan_in_pieces(self, cuts: list[int]) -> ScanResult:
+        at = MARGIN
+        until = MARGIN
         for cut in [*cuts, len(self._data)]:
             until = min(until + cut, self._end)
             at = self._scan_all(at, until)
-        return self.seen._replace(state=self._scanner._state.tolist(), settled=self._scanner._waiting.tobytes())
+        return self.result._replace(state=self._scanner._state.tolist(), settled=self._scanner._waiting.tobytes())
 
     def _scan_all(self, at: int, until: int) -> int:
-        """Scan what has come, as a link does; every call consumes bytes or stops for good."""
+        """Scan the bytes up to `until`, as a link does. Each call consumes bytes or stops for good."""
         while True:
             stop, after, begin = self._scanner.scan(self._data, at, until, self._batch)
             assert at <= begin <= after <= until
-            assert stop is not Stop.FOREIGN or after > begin, "a frame for pika is consumed"
-            assert stop is not Stop.FULL or after > at or self._batch.count, "an empty batch takes any message"
-            self.seen.stops.append((stop, after))
-            self.seen.messages.extend(self._batch)
+            if stop is Stop.FOREIGN:
+                assert after > begin, "a frame for pika is not consumed"
+            if stop is Stop.FULL:
+                assert after > at or self._batch.count, "an empty batch does not take the message"
+            self.result.stops.append((stop, after))
+            self.result.messages.extend(self._batch)
             self._batch.clear()
             if stop in {Stop.MORE, Stop.BROKEN}:
                 return after
             at = after
 
     def is_untouched(self) -> bool:
-        """Nothing but the batch was written to."""
+        """Return whether nothing outside the batch was written."""
         arrays: list[npt.NDArray[np.generic]] = [self._data, self._buffer, self._offsets]
-        return all((array[:AROUND] == self._value).all() and (array[-AROUND:] == self._value).all() for array in arrays)
+        for array in arrays:
+            is_start_untouched = (array[:MARGIN] == self._value).all()
+            is_end_untouched = (array[-MARGIN:] == self._value).all()
+            if not is_start_untouched or not is_end_untouched:
+                return False
+        return True
 
 
 @settings(max_examples=5 * EXAMPLES)
 @given(stream=STREAMS, cuts=CUTS, frames=st.integers(1, 4), largest=st.integers(0, 600))
-def test_whatever_comes_the_scanner_reads_and_writes_only_what_is_its_own(
+def test_the_scanner_reads_and_writes_only_its_own_bytes(
     stream: bytes, cuts: list[int], frames: int, largest: int
 ) -> None:
     """The scanner's result does not depend on the bytes around a stream, and it leaves these bytes unchanged."""
-    dark, bright = (Surrounded(stream, value, frames, largest) for value in (0, wire.FRAME_END))
-    assert dark.scan_in_pieces(cuts) == bright.scan_in_pieces(cuts)
-    assert dark.is_untouched()
-    assert bright.is_untouched()
-    assert all(len(message) <= largest for message in dark.seen.messages)
-    assert sum(map(len, dark.seen.messages)) <= len(stream)
+    among_zeros = Surrounded(stream, 0, frames, largest)
+    among_frame_ends = Surrounded(stream, wire.FRAME_END, frames, largest)
+    result = among_zeros.scan_in_pieces(cuts)
+    assert among_frame_ends.scan_in_pieces(cuts) == result
+    assert among_zeros.is_untouched()
+    assert among_frame_ends.is_untouched()
+    assert all(len(message) <= largest for message in result.messages)
+    assert sum(len(message) for message in result.messages) <= len(stream)
 
 
 @settings(max_examples=3 * EXAMPLES)
 @given(stream=STREAMS, cuts=CUTS)
-def test_whatever_comes_it_means_the_same_however_it_is_cut(stream: bytes, cuts: list[int]) -> None:
-    whole, cut = (Surrounded(stream, 0, 4, 600) for _ in range(2))
-    at_once, in_pieces = whole.scan_in_pieces([]), cut.scan_in_pieces(cuts)
+def test_the_parts_of_a_stream_do_not_change_the_result(stream: bytes, cuts: list[int]) -> None:
+    at_once = Surrounded(stream, 0, frames=4, largest=600).scan_in_pieces([])
+    in_pieces = Surrounded(stream, 0, frames=4, largest=600).scan_in_pieces(cuts)
     assert in_pieces.messages == at_once.messages
     assert in_pieces.state == at_once.state
     assert in_pieces.stops[-1] == at_once.stops[-1]
@@ -133,10 +147,13 @@ def test_whatever_comes_it_means_the_same_however_it_is_cut(stream: bytes, cuts:
 
 @settings(max_examples=3 * EXAMPLES)
 @given(stream=STREAMS, cut=st.integers(0, 400), capacity=st.integers(1, 3))
-def test_whatever_comes_addresses_are_kept_of_whole_messages_only(stream: bytes, cut: int, capacity: int) -> None:
-    """And no more of them than there is room for; bytes of properties beyond it are not read."""
-    returns, batch = ReturnAddresses(capacity), FrameBatch(8, 1200, 600)
-    scanner, data, at = Scanner(CHANNEL, FRAME_MAX, WINDOW, returns), np.frombuffer(stream, np.uint8), 0
+def test_only_whole_messages_leave_return_addresses(stream: bytes, cut: int, capacity: int) -> None:
+    """There are never more addresses than the capacity, and never longer ones than the room for each."""
+    returns = ReturnAddresses(capacity)
+    batch = FrameBatch(8, 1200, 600)
+    scanner = Scanner(CHANNEL, FRAME_MAX, WINDOW, returns)
+    data = np.frombuffer(stream, np.uint8)
+    at = 0
     received = 0
     for until in (min(cut, len(stream)), len(stream)):
         stop = Stop.FOREIGN
@@ -144,6 +161,7 @@ def test_whatever_comes_addresses_are_kept_of_whole_messages_only(stream: bytes,
             stop, at, _ = scanner.scan(data, at, until, batch)
         received += batch.count
         batch.clear()
-        assert returns.counts[RECEIVED] == received <= capacity
+        assert returns.counts[RECEIVED] == received
+        assert received <= capacity
     assert all(0 <= length <= ADDRESS_BYTES for length in returns.lengths)
     assert sum(returns.lengths) <= len(stream)

@@ -1,4 +1,4 @@
-"""amqps: the same links over TLS, to a real broker whose certificate is of a CA of one's own."""
+"""amqps: links over TLS to a real broker with a certificate of a test's own authority."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from transports.registry import listen
 from transports.waiting import Sleeper
 
 CLIENTS = ("compiled", "pika")
-MANY = [n.to_bytes(4, "little") for n in range(1000)]
-LONG = [bytes([n]) * LARGEST_FRAME for n in range(36)]
-"""More than a buffer of the link's takes at once, and each many TLS records."""
+MANY = [number.to_bytes(4, "little") for number in range(1000)]
+LONG = [bytes([number]) * LARGEST_FRAME for number in range(36)]
+"""More frames than the link's buffer takes at once. Each makes many TLS records."""
 
 
 @dataclass(frozen=True)
@@ -39,24 +39,25 @@ class Secured:
         return f"{scheme}://{self.node.user}@{host}:{self.port}/%2F?client={client}"
 
 
-def opening(port: int, authority: Certificate, server: Certificate) -> str:
-    """An Erlang expression that has a node listen for TLS."""
+def start_tls_listener(port: int, authority: Certificate, server: Certificate) -> str:
+    """Return an Erlang expression with which a node listens for TLS."""
     files = {"cacertfile": authority.certificate, "certfile": server.certificate, "keyfile": server.key}
-    options = ", ".join(f'{{{name}, "{path}"}}' for name, path in files.items())
-    place, options = f'{{"127.0.0.1", {port}}}', f"[{options}, {{verify, verify_none}}]"
+    file_options = ", ".join(f'{{{name}, "{path}"}}' for name, path in files.items())
+    options = f"[{file_options}, {{verify, verify_none}}]"
+    place = f'{{"127.0.0.1", {port}}}'
     return f"application:ensure_all_started(ssl), rabbit_networking:start_ssl_listener({place}, {options}, 2)"
 
 
 @pytest.fixture(scope="module")
 def secured(rabbitmq_node: Node, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
-    """The node that all tests share, which listens for TLS as long as these tests last."""
+    """The node that all tests share. It listens for TLS during these tests."""
     folder = tmp_path_factory.mktemp("tls")
     authority = make_authority(folder)
     with socket.socket() as holder:
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         holder.bind(("127.0.0.1", 0))
         port = holder.getsockname()[1]
-        rabbitmq_node.evaluate(opening(port, authority, make_certificate(folder, authority)))
+        rabbitmq_node.evaluate(start_tls_listener(port, authority, make_certificate(folder, authority)))
         once(lambda: is_listening(port), "a TLS listener")
         yield Secured(rabbitmq_node, port, authority)
         rabbitmq_node.evaluate(f"rabbit_networking:stop_tcp_listener({{{{127, 0, 0, 1}}, {port}, inet}})")
@@ -64,14 +65,14 @@ def secured(rabbitmq_node: Node, tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 @pytest.fixture(autouse=True)
-def trusted(secured: Secured, monkeypatch: pytest.MonkeyPatch) -> None:
+def trust_the_authority(secured: Secured, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PASSWORD, secured.node.password)
     monkeypatch.setenv(CA_FILE, str(secured.authority.certificate))
 
 
 @pytest.fixture(autouse=True)
-def nothing_leaks() -> Iterator[None]:
-    """No descriptor more than before, whether or not Python would warn of it."""
+def no_descriptor_is_left() -> Iterator[None]:
+    """Check that a test leaves no open descriptor, also one of which Python does not warn."""
     before = psutil.Process().num_fds()
     yield
     assert psutil.Process().num_fds() == before
@@ -79,25 +80,25 @@ def nothing_leaks() -> Iterator[None]:
 
 @pytest.mark.parametrize("frames", [MANY, LONG], ids=["many", "long"])
 @pytest.mark.parametrize("client", CLIENTS)
-def test_frames_go_both_ways(client: str, frames: list[bytes], secured: Secured) -> None:
+def test_frames_arrive_both_ways_over_tls(client: str, frames: list[bytes], secured: Secured) -> None:
     with joined(secured.url(client)) as (listener, connector):
         assert list(carry(connector, listener, FrameBatch.of(*frames))) == frames
         assert list(carry(listener, connector, FrameBatch.of(*frames))) == frames
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_certificate_of_another_ca_is_refused_with_what_to_do(
+def test_a_certificate_of_another_authority_is_refused_with_advice(
     client: str, secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(CA_FILE, str(make_authority(tmp_path, "stranger").certificate))
-    with pytest.raises(BadAddress, match=rf"certificate is not trusted.*{CA_FILE} is to name") as said:
+    with pytest.raises(BadAddress, match=rf"certificate is not trusted.*{CA_FILE} is to name") as refused:
         listen(secured.url(client), TOKEN)
-    assert f"127.0.0.1:{secured.port}" in str(said.value)
-    assert "\n" not in str(said.value)
+    assert f"127.0.0.1:{secured.port}" in str(refused.value)
+    assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_without_a_ca_the_certificate_is_refused_with_what_to_do(
+def test_a_certificate_is_refused_with_advice_without_a_ca_file(
     client: str, secured: Secured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(CA_FILE)
@@ -112,36 +113,37 @@ def test_a_certificate_for_another_host_is_refused(client: str, secured: Secured
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_port_without_tls_is_said(client: str, secured: Secured) -> None:
+def test_a_port_without_tls_is_an_error(client: str, secured: Secured) -> None:
     plain = Secured(secured.node, secured.node.port, secured.authority)
     with pytest.raises(BadAddress, match=r"does not speak TLS.*amqp://"):
         listen(plain.url(client), TOKEN)
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_tls_where_none_is_expected_is_said(client: str, secured: Secured) -> None:
+def test_an_amqp_address_of_a_tls_port_is_an_error(client: str, secured: Secured) -> None:
     with pytest.raises(TransportError, match="amqps://"):
         listen(secured.url(client, scheme="amqp"), TOKEN)
 
 
-def test_a_record_without_room_is_held_back_and_keeps_the_loop_awake(
+def test_the_loop_does_not_sleep_while_openssl_holds_back_bytes(
     secured: Secured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with joined(secured.url()) as (listener, connector):
         loop = listener._loop  # type: ignore[attr-defined]
         assert connector.send(FrameBatch.of(bytes(5000)), 0) == 1
-        loop.stream.begin, loop.stream.end = 0, len(loop.stream.incoming) - 10
+        loop.stream.begin = 0
+        loop.stream.end = len(loop.stream.incoming) - 10  # room for ten bytes only
         until(lambda: loop.stream.fill() == 10, connector)
         assert loop.stream.holds_back
         with monkeypatch.context() as patch:
-            patch.setattr(Sleeper, "sleep", lambda *_: pytest.fail("it slept"))
+            patch.setattr(Sleeper, "sleep", lambda *_: pytest.fail("the loop slept"))
             loop.sleep(deadline_ns())
         loop.stream.begin = loop.stream.end
         assert loop.stream.fill() > 0
         assert not loop.stream.holds_back
 
 
-def test_a_ca_file_that_is_none_is_named(secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unusable_ca_file_is_named(secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "empty.pem").write_text("")
     for path in (tmp_path / "empty.pem", tmp_path / "nowhere.pem"):
         monkeypatch.setenv(CA_FILE, str(path))

@@ -1,4 +1,4 @@
-"""Shell scripts in RabbitMQ's place; the fixture `rabbitmq_node` has a real node."""
+"""Shell scripts in place of RabbitMQ. (The fixture `rabbitmq_node` has a real node.)"""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 
 @pytest.fixture
-def pretender(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Return a function that puts a shell script in RabbitMQ's place."""
+def fake_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Return a function that puts a shell script in place of RabbitMQ's server."""
 
     def put(script: str) -> None:
         program = tmp_path / "rabbitmq-server"

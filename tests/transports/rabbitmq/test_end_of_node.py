@@ -1,4 +1,4 @@
-"""However a node ends, nothing of it is left. `exchange broker stop` has its tests in cli/test_broker.py."""
+"""A node leaves no process and no file, for every way to end it. cli/test_broker.py tests `exchange broker stop`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.machine import PATIENCE_S, until
 from transports.declaration import Where
 from transports.rabbitmq import Node, RabbitMqError, private_node
 
-STARTER = """
+START_A_NODE = """
 import sys, time
 from pathlib import Path
 from transports.rabbitmq import Node
@@ -25,56 +25,62 @@ time.sleep(600)
 """
 
 
-def test_a_node_ends_with_its_starter_even_if_that_is_killed(tmp_path: Path) -> None:
+def wait_until_gone(processes: list[psutil.Process]) -> None:
+    for process in processes:
+        until(lambda process=process: is_gone(process), f"the end of {process}")
+
+
+def test_a_node_ends_if_its_starter_is_killed(tmp_path: Path) -> None:
     need_rabbitmq()
-    with subprocess.Popen([sys.executable, "-c", STARTER, tmp_path / "node"], stdout=subprocess.PIPE) as starter:
+    with subprocess.Popen([sys.executable, "-c", START_A_NODE, tmp_path / "node"], stdout=subprocess.PIPE) as starter:
         assert starter.stdout is not None
         pid = int(starter.stdout.readline())
-        started = family(pid)
+        processes = family(pid)
         starter.kill()
-        for process in started:
-            until(lambda process=process: is_gone(process), f"the end of {process}")
+        wait_until_gone(processes)
 
 
 @pytest.mark.long
-def test_a_node_joins_a_process_group_and_ends_at_once_with_it(tmp_path: Path) -> None:
+def test_a_node_joins_a_process_group_and_ends_with_the_group(tmp_path: Path) -> None:
     need_rabbitmq()
     with subprocess.Popen(["sleep", "600"], process_group=0) as leader:
         node = Node.start(tmp_path / "node", process_group=leader.pid)
         assert os.getpgid(node.pid) == leader.pid
-        started = family(node.pid)
+        processes = family(node.pid)
         os.killpg(leader.pid, signal.SIGTERM)
     assert node.process.wait(timeout=PATIENCE_S) == -signal.SIGTERM
-    for process in started:
-        until(lambda process=process: is_gone(process), f"the end of {process}")
+    wait_until_gone(processes)
     node.stop()
     assert not (tmp_path / "node").exists()
 
 
 @pytest.mark.long
-def test_a_node_starts_again_over_its_folder_and_is_gone_after_stop(tmp_path: Path) -> None:
+def test_a_restarted_node_keeps_folder_and_address_until_stop(tmp_path: Path) -> None:
     need_rabbitmq()
     with private_node(tmp_path / "node", where=Where(host="127.0.0.2")) as first:
         second = first.restart()
-        assert is_gone(psutil.Process(second.pid)) is False
-        assert (second.url, second.password, second.folder) == (first.url, first.password, first.folder)
+        assert not is_gone(psutil.Process(second.pid))
+        assert second.url == first.url
+        assert second.password == first.password
+        assert second.folder == first.folder
         assert files_others_may_touch(second.folder) == []
         assert second.pid != first.pid
-        started = family(second.pid)
+        processes = family(second.pid)
         second.stop()
-        assert [process for process in started if not is_gone(process)] == []
+        assert [process for process in processes if not is_gone(process)] == []
         assert not second.folder.exists()
         with pytest.raises(RabbitMqError, match="cannot use RabbitMQ's folder"):
             second.restart()
 
 
 @pytest.mark.long
-def test_a_node_that_was_started_again_ends_with_us_too(tmp_path: Path) -> None:
+def test_a_restarted_node_ends_if_its_starter_is_killed(tmp_path: Path) -> None:
     need_rabbitmq()
-    again = STARTER.replace(".pid", ".restart().pid")
-    with subprocess.Popen([sys.executable, "-c", again, tmp_path / "node"], stdout=subprocess.PIPE) as starter:
+    start_and_restart = START_A_NODE.replace(".pid", ".restart().pid")
+    with subprocess.Popen(
+        [sys.executable, "-c", start_and_restart, tmp_path / "node"], stdout=subprocess.PIPE
+    ) as starter:
         assert starter.stdout is not None
-        started = family(int(starter.stdout.readline()))
+        processes = family(int(starter.stdout.readline()))
         starter.kill()
-        for process in started:
-            until(lambda process=process: is_gone(process), f"the end of {process}")
+        wait_until_gone(processes)

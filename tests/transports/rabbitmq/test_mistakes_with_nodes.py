@@ -1,4 +1,4 @@
-"""A node that cannot start gives the reason in a sentence, and leaves nothing."""
+"""A node that cannot start gives the reason in a sentence, and leaves no folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from transports.rabbitmq import (
     boot,
 )
 
-Pretender = Callable[[str], None]
+PutFakeServer = Callable[[str], None]
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("not_installed")
-def test_where_rabbitmq_is_not_installed_it_says_what_to_type(tmp_path: Path) -> None:
+def test_a_missing_rabbitmq_is_an_error_with_install_commands(tmp_path: Path) -> None:
     with pytest.raises(RabbitMqMissing) as missing:
         Node.start(tmp_path / "node")
     assert "`sudo apt-get install rabbitmq-server`" in str(missing.value)
@@ -40,10 +40,7 @@ def test_where_rabbitmq_is_not_installed_it_says_what_to_type(tmp_path: Path) ->
 
 
 @pytest.mark.usefixtures("not_installed")
-def test_a_test_without_rabbitmq_fails_unless_it_is_left_out(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """It fails with the sentence that says what to install."""
+def test_a_test_without_rabbitmq_fails_unless_it_may_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(broker.LEAVE_OUT_VARIABLE, raising=False)
     with pytest.raises(pytest.fail.Exception, match=r"apt-get install rabbitmq-server.*leaves this test out"):
         broker.need_rabbitmq()
@@ -57,7 +54,7 @@ def test_a_test_without_rabbitmq_fails_unless_it_is_left_out(
 
 
 @pytest.mark.usefixtures("not_installed")
-def test_debian_s_wrapper_that_changes_the_user_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_debian_s_wrapper_which_changes_the_user_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wrapper = tmp_path / "rabbitmq-script-wrapper"
     wrapper.write_text("#!/bin/sh\n")
     wrapper.chmod(0o755)
@@ -67,14 +64,14 @@ def test_debian_s_wrapper_that_changes_the_user_is_not_taken(tmp_path: Path, mon
         boot.find_server()
 
 
-def test_a_server_that_was_named_wrongly_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_path_in_the_server_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXCHANGE_RABBITMQ_SERVER", "/nowhere/rabbitmq-server")
     with pytest.raises(RabbitMqMissing, match="EXCHANGE_RABBITMQ_SERVER names /nowhere/rabbitmq-server"):
         boot.find_server()
 
 
-def test_a_taken_port_is_named(tmp_path: Path, pretender: Pretender) -> None:
-    pretender("exit 3")
+def test_a_taken_port_is_named(tmp_path: Path, fake_server: PutFakeServer) -> None:
+    fake_server("exit 3")
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(NodePortTaken, match=rf"port {port} cannot be had for RabbitMQ \(Address already in use\)"):
@@ -82,31 +79,31 @@ def test_a_taken_port_is_named(tmp_path: Path, pretender: Pretender) -> None:
     assert not (tmp_path / "node").exists()
 
 
-def test_a_node_that_ends_instead_of_starting_is_quoted(tmp_path: Path, pretender: Pretender) -> None:
-    pretender("echo 'BOOT FAILED: no such luck'; exit 3")
+def test_the_output_of_a_node_that_fails_to_start_is_quoted(tmp_path: Path, fake_server: PutFakeServer) -> None:
+    fake_server("echo 'BOOT FAILED: no such luck'; exit 3")
     with pytest.raises(NodeDidNotStart, match=r"exit code 3.*\nBOOT FAILED: no such luck"):
         Node.start(tmp_path / "node")
     assert not (tmp_path / "node").exists()
 
 
-def test_a_node_that_never_gets_ready_is_ended_and_its_log_quoted(tmp_path: Path, pretender: Pretender) -> None:
-    pretender("echo waiting for Godot > ../asked; echo hopeless > log/node.log; exec sleep 600")
+def test_a_node_that_is_never_ready_is_ended_and_its_log_quoted(tmp_path: Path, fake_server: PutFakeServer) -> None:
+    fake_server("echo waiting for Godot > ../asked; echo hopeless > log/node.log; exec sleep 600")
     with pytest.raises(NodeDidNotStart, match=r"did not speak AMQP in time.*\nhopeless"):
         Node.start(tmp_path / "folder" / "node", patience_s=0.5)
     assert (tmp_path / "folder" / "asked").exists()
     assert not (tmp_path / "folder" / "node").exists()
 
 
-def test_a_program_that_cannot_be_run_is_a_sentence(tmp_path: Path, pretender: Pretender) -> None:
-    pretender("")
+def test_a_program_that_cannot_be_run_is_an_error(tmp_path: Path, fake_server: PutFakeServer) -> None:
+    fake_server("")
     (tmp_path / "rabbitmq-server").write_text("no program")
     with pytest.raises(NodeDidNotStart, match="cannot be started: Exec format error"):
         Node.start(tmp_path / "node")
     assert not (tmp_path / "node").exists()
 
 
-def test_a_folder_that_exists_is_left_alone(tmp_path: Path, pretender: Pretender) -> None:
-    pretender("exit 3")
+def test_an_existing_folder_is_refused_and_unchanged(tmp_path: Path, fake_server: PutFakeServer) -> None:
+    fake_server("exit 3")
     (tmp_path / "mine").write_text("kept")
     with pytest.raises(RabbitMqError, match=r"cannot make RabbitMQ's folder .*: File exists"):
         Node.start(tmp_path)
@@ -114,7 +111,7 @@ def test_a_folder_that_exists_is_left_alone(tmp_path: Path, pretender: Pretender
 
 
 @pytest.mark.parametrize(
-    "nonsense",
+    "wrong_setting",
     [
         {"memory_mark": -0.1},
         {"memory_mark": float("nan")},
@@ -125,12 +122,13 @@ def test_a_folder_that_exists_is_left_alone(tmp_path: Path, pretender: Pretender
         {"extra": {"heartbeat": " "}},
     ],
 )
-def test_nonsense_is_refused_by_the_settings_and_named(nonsense: dict[str, Any]) -> None:
-    with pytest.raises(BadNodeSetting, match=next(iter(nonsense))):
-        NodeSettings(**nonsense)
+def test_a_wrong_setting_is_refused_with_its_name(wrong_setting: dict[str, Any]) -> None:
+    [name] = wrong_setting
+    with pytest.raises(BadNodeSetting, match=name):
+        NodeSettings(**wrong_setting)
 
 
-def test_settings_become_rabbitmq_s_terms() -> None:
+def test_settings_are_written_as_erlang_terms() -> None:
     settings = NodeSettings(
         nodelay=False, send_buffer_bytes=4096, receive_buffer_bytes=8192, memory_mark=1e9, extra={"heartbeat": "0"}
     )
