@@ -197,7 +197,7 @@ class Link(ABC):
     refused: int = 0
     """Peers turned away since the start, because they sent garbage or showed another token."""
     junk: int = 0
-    """Frames dropped because they were longer than the batch's largest. TCP ends the connection instead."""
+    """Frames dropped because they were longer than the batch's largest. TCP closes such a connection too."""
 
     @abstractmethod
     def receive(self, batch: FrameBatch) -> int:

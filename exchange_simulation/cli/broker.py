@@ -9,13 +9,21 @@ from typing import Any
 import click
 import psutil
 
-from exchange_simulation.launching.errors import UserError, users_mistake
+from exchange_simulation.launching.errors import CannotStart, UserError, users_mistake
 from exchange_simulation.launching.long_waits import said_if_long
 from exchange_simulation.launching.options import json_option
 from exchange_simulation.reports.exports import print_json
 from exchange_simulation.reports.formats.times import duration_in_words
 from transports.base import TransportError
-from transports.rabbitmq import NodeAddress, NodeSettings, RabbitMqError, reclaim, running_node, start_standing_node
+from transports.rabbitmq import (
+    NodeAddress,
+    NodeDidNotStart,
+    NodeSettings,
+    RabbitMqError,
+    reclaim,
+    running_node,
+    start_standing_node,
+)
 
 NONE_UP = "no broker is up; `exchange broker start` starts one"
 
@@ -41,7 +49,10 @@ def start(nodelay: bool | None, memory_mark: float | None) -> None:
     asked: dict[str, Any] = {"nodelay": nodelay, "memory_mark": memory_mark}
     settings = {name: value for name, value in asked.items() if value is not None}
     with users_mistake(TransportError), said_if_long("RabbitMQ to start"):
-        node, is_new = start_standing_node(replace(NodeSettings(), **settings))
+        try:
+            node, is_new = start_standing_node(replace(NodeSettings(), **settings))
+        except NodeDidNotStart as error:
+            raise CannotStart(str(error)) from error
     _check_settings(node, settings)
     facts = node.facts()
     state = f"is up after {facts['ready_after_s']:.1f} s" if is_new else "is up already"

@@ -24,6 +24,12 @@ class UserError(click.ClickException):
         return printable(self.message)
 
 
+class CannotStart(UserError):
+    """Nothing can start, and that is no mistake of the user, as where a server ended while it started (exit code 1)."""
+
+    exit_code = 1
+
+
 def cannot_write(path: Path, error: OSError) -> click.ClickException:
     """Return a plain ClickException (exit code 1) for a full or failing disk; a UserError for any other reason."""
     kind = click.ClickException if error.errno in DISK_ERRORS else UserError

@@ -217,6 +217,18 @@ def test_a_frame_longer_than_the_largest_is_never_delivered(url: str) -> None:
             assert "tcp://" in url
 
 
+def test_an_overlong_frame_from_one_peer_of_a_fan_in_is_junk_and_the_others_stay(url: str) -> None:
+    with joined(url, pattern=Pattern.FAN_IN) as (listener, first):
+        stranger = connect_while_serving(listener, pattern=Pattern.FAN_IN)
+        stranger.send(FrameBatch.of(b"x" * 5000), 0)
+        received = FrameBatch(10, 4096, 1000)
+        until(lambda: listener.receive(received) == 0 and listener.junk == 1, listener, stranger)
+        first.send(FrameBatch.of(b"from first"), 0)
+        until(lambda: listener.receive(received) == 1, listener, first)
+        assert list(received) == [b"from first"]
+        stranger.close(0)
+
+
 def test_a_fan_in_receives_from_all_peers_and_sends_to_each(url: str) -> None:
     with joined(url, pattern=Pattern.FAN_IN) as (listener, first):
         second = connect_while_serving(listener, pattern=Pattern.FAN_IN)

@@ -18,7 +18,7 @@ from transports.frames import FrameBatch
 from transports.lending import NOTICE, Lent
 from transports.sockets import connect_socket, read_back, set_buffers
 from transports.tcp.door import Door
-from transports.tcp.stream import TcpStream, lent_calls, warm
+from transports.tcp.stream import OverlongFrame, TcpStream, lent_calls, warm
 from transports.waiting import READABLE, Sleeper
 
 if TYPE_CHECKING:
@@ -53,11 +53,22 @@ class TcpLink(Link):
 
     def receive(self, batch: FrameBatch) -> int:
         before = batch.count
-        for stream in self._streams:
-            stream.receive(batch)
+        for stream in list(self._streams):
+            try:
+                stream.receive(batch)
+            except OverlongFrame:
+                if not self._fan_in:
+                    raise
+                self._throw_out(stream)
         if any(stream.ended for stream in self._streams):
             self._drop_ended(delivered=batch.count > before)
         return batch.count - before
+
+    def _throw_out(self, stream: TcpStream) -> None:
+        """Close the connection of a peer that sent an overlong frame, and count the frame. The other peers stay."""
+        self.junk += 1
+        self._streams.remove(stream)
+        stream.close(0)
 
     def _drop_ended(self, delivered: bool) -> None:
         """Forget streams that ended. PeerGone once none is left and everything was delivered."""

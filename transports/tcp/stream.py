@@ -155,6 +155,13 @@ def warm() -> None:
     send_frames(-1, nothing.buffer, nothing.offsets, 0, 0, nothing.buffer)
 
 
+class OverlongFrame(PeerGone):
+    """A peer announced a frame that no batch can take. Nothing behind such a frame can be read."""
+
+    def __init__(self, length: int, largest: int) -> None:
+        super().__init__(f"the peer announced a frame of {length} bytes; {largest} is the limit")
+
+
 class TcpStream:
     """One connection. It finishes a frame that the kernel took in part before it starts the next one."""
 
@@ -197,7 +204,7 @@ class TcpStream:
         self.ended = fresh_bytes == 0 and not self.holds_a_frame
 
     def split(self, batch: FrameBatch) -> None:
-        """Append the whole frames among the bytes that have come."""
+        """Append the whole frames among the bytes that have come. OverlongFrame if one is too long for the batch."""
         used = self._used
         at, count, too_long = split_frames(
             self._inbound, used, batch.buffer, batch.offsets, batch.count, batch.largest_frame
@@ -207,7 +214,7 @@ class TcpStream:
             self._used = used - int(at)
         batch.count = int(count)
         if too_long:
-            raise PeerGone(f"the peer announced a frame of {too_long} bytes; {batch.largest_frame} is the limit")
+            raise OverlongFrame(too_long, batch.largest_frame)
 
     @property
     def is_compiled(self) -> bool:

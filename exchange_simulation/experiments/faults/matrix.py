@@ -15,7 +15,7 @@ from exchange.words import counted
 from exchange_simulation.experiments.faults.cell import FaultCell, measured_cell
 from exchange_simulation.experiments.faults.injection import FAULTS
 from exchange_simulation.experiments.faults.load import FaultLoad
-from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.errors import CannotStart, UserError
 from exchange_simulation.launching.files import dated_name, new_run_folder, write_json
 from exchange_simulation.launching.interrupts import interruptible, interruption_noted
 from exchange_simulation.launching.launch.brokers import Brokers
@@ -120,7 +120,7 @@ def _declared(scheme: str) -> Transport:
 
 
 def _broker(scheme: str, brokers: Brokers) -> RunningBroker:
-    """Return the private broker of all cells over the transport, and start it if needed. NotInstalled."""
+    """Return the private broker of all cells over the transport, and start it if needed. NotInstalled, CannotStart."""
     declared_broker = transport_of(scheme).broker
     if declared_broker is None:
         raise NotInstalled(f"{scheme} declares no broker that could be started here")
@@ -181,7 +181,7 @@ def _entry(cell: FaultCell, plan: FaultPlan, folder: Path, brokers: Brokers) -> 
     if has_broker(cell.transport) and not cell.fault.network:
         try:
             broker = _broker(cell.transport, brokers)
-        except NotInstalled as error:
+        except (NotInstalled, CannotStart) as error:
             return {**cell.facts, "skipped": str(error)}
     return measured_cell(cell, plan.load, folder, broker, list(plan.further))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exchange.settings import RunSettings
+from exchange_simulation.launching.errors import CannotStart
 from exchange_simulation.launching.interrupts import interruptible
 from exchange_simulation.launching.long_waits import said_if_long
 from exchange_simulation.launching.priority import going_first
@@ -17,6 +18,7 @@ from exchange_simulation.launching.transport_settings import url_options_of, wit
 from transports.base import Address, BadAddress, mask
 from transports.declaration import Broker, RunningBroker, Where
 from transports.registry import transport_of
+from transports.servers.starting import ServerDidNotStart
 
 if TYPE_CHECKING:
     from exchange_simulation.launching.network.network import Network
@@ -50,7 +52,7 @@ class Brokers:
     def get(self, broker: Broker, nodelay: bool, secure: str | None = None, priority: str = "normal") -> RunningBroker:
         """Return the shared broker if it is alive, else the user's standing broker if it fits, else a new shared one.
 
-        The standing broker has no keys, and normal priority.
+        The standing broker has no keys, and normal priority. CannotStart if a new broker ends while it starts.
         """
         kind = (type(broker), nodelay, secure, priority)
         shared = self._running.get(kind)
@@ -69,7 +71,11 @@ class Brokers:
         self._started += 1
         folder = self._processes.folder / f"broker-{self._started}"
         with going_first(priority), said_if_long(f"{_in_words(broker)} to start"), interruptible():
-            running = self._open.enter_context(broker.start(folder, self._processes.id, nodelay, self._where(secure)))
+            starting = broker.start(folder, self._processes.id, nodelay, self._where(secure))
+            try:
+                running = self._open.enter_context(starting)
+            except ServerDidNotStart as error:
+                raise CannotStart(str(error)) from error
         return replace(running, is_reachable=self._network is None)
 
     def _where(self, secure: str | None) -> Where:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import signal
 import socket
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.request import urlopen
@@ -16,8 +18,8 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from exchange_simulation.cli.serve.server import Server
-from tests.exchange_command import exchange_in_process
-from tests.exchange_simulation.cli.serving import Serving
+from tests.exchange_command import exchange_in_process, run_exchange_in_process
+from tests.exchange_simulation.cli.serving import Serving, serving
 from tests.machine import PATIENCE_S, until
 
 pytestmark = pytest.mark.xdist_group("serve")
@@ -115,3 +117,25 @@ def test_what_it_cannot_do_is_said(recorded: Serving, tmp_path: Path) -> None:
     assert (absent.code, "is no folder" in absent.err) == (2, True)
     taken = exchange_in_process("serve", "--results", tmp_path, "--port", recorded.url.port)
     assert (taken.code, "choose another --port" in taken.err) == (2, True)
+
+
+def test_a_report_that_it_started_ends_with_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The report is slow, and the browser waits for the page."""
+    (tmp_path / "python").mkdir()
+    slow = "import sys, time\nif 'report' in sys.orig_argv: time.sleep(600)\n"
+    (tmp_path / "python" / "sitecustomize.py").write_text(slow)
+    results = tmp_path / "results"
+    assert run_exchange_in_process(results, "--name", "first", "--orders", 100, "--rate", "max").code == 0
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "python"))
+    with serving(results) as served:
+        asking = threading.Thread(target=ask_in_vain, args=[served, "page/first/report.html"], daemon=True)
+        asking.start()
+        report = until(lambda: [child for child in served.family() if "report" in child.cmdline()], "the report")[0]
+        served.process.send_signal(signal.SIGTERM)
+        served.process.wait(PATIENCE_S)
+        assert psutil.wait_procs([report], PATIENCE_S)[1] == []
+
+
+def ask_in_vain(served: Serving, path: str) -> None:
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        served.request(served.url.path + path)
