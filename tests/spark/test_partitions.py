@@ -1,4 +1,4 @@
-"""Work that is cut by a number, in executors' Python processes."""
+"""Work on numbers, split into partitions, in executors' Python processes."""
 
 from __future__ import annotations
 
@@ -17,60 +17,71 @@ from exchange_simulation.experiments.simulate.simulation import Simulation
 from spark.errors import SparkJobError
 from spark.sessions.partitions import collect, each_number, finished_partitions
 
-SEEN = pa.schema([("part", pa.int32()), ("number", pa.int64()), ("process", pa.int64()), ("set_aside", pa.bool_())])
+REPORT_SCHEMA = pa.schema(
+    [("part", pa.int32()), ("number", pa.int64()), ("process", pa.int64()), ("is_gc_frozen", pa.bool_())]
+)
+MOST_WORKERS = 4
+"""More than the Python workers that the session of these tests runs at a time."""
 
 
 @pytest.fixture(autouse=True, scope="module")
-def shipped() -> Iterator[None]:
-    """An executor cannot import this module."""
+def pickled_by_value() -> Iterator[None]:
+    """Pickle this module by value, since executors cannot import it."""
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     yield
     cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
 
 
-def seen(part: int, numbers: Iterable[int]) -> Iterator[pa.RecordBatch]:
-    about = {"part": part, "process": os.getpid(), "set_aside": gc.get_freeze_count() > 0}
-    yield pa.RecordBatch.from_pylist([{**about, "number": number} for number in numbers], SEEN)
+def report_numbers(part: int, numbers: Iterable[int]) -> Iterator[pa.RecordBatch]:
+    """Yield a row for each number, with the part and the process that has it."""
+    rows = []
+    for number in numbers:
+        is_gc_frozen = gc.get_freeze_count() > 0
+        rows.append({"part": part, "number": number, "process": os.getpid(), "is_gc_frozen": is_gc_frozen})
+    yield pa.RecordBatch.from_pylist(rows, REPORT_SCHEMA)
 
 
-def broken(_part: int, numbers: Iterable[int]) -> Iterator[pa.RecordBatch]:
+def fail_with_a_bug(_part: int, numbers: Iterable[int]) -> Iterator[pa.RecordBatch]:
     list(numbers)
     raise ValueError("no such number")
-    yield
 
 
-def broken_with_a_sentence(_part: int, numbers: Iterable[int]) -> Iterator[pa.RecordBatch]:
+def fail_with_a_sentence(_part: int, numbers: Iterable[int]) -> Iterator[pa.RecordBatch]:
     list(numbers)
     raise SparkJobError("what went wrong; what to do")
-    yield
 
 
-def test_each_number_is_worked_on_once_in_as_many_parts_as_asked_for(spark: SparkSession) -> None:
-    rows = collect(each_number(spark, 10, seen, SEEN, 4)).to_pylist()
+def test_each_number_is_in_one_part_of_as_many_as_asked_for(spark: SparkSession) -> None:
+    rows = collect(each_number(spark, 10, report_numbers, REPORT_SCHEMA, partitions=4)).to_pylist()
     assert sorted(row["number"] for row in rows) == list(range(1, 11))
     assert {row["part"] for row in rows} == {0, 1, 2, 3}
     assert os.getpid() not in {row["process"] for row in rows}
     assert finished_partitions(spark) == 0
 
 
-def test_a_worker_collects_no_garbage_of_modules_after_every_part(spark: SparkSession) -> None:
-    rows = collect(each_number(spark, 8, seen, SEEN, 8)).to_pylist()
-    later = [row["set_aside"] for row in rows if row["part"] > 3]
-    assert later == [True] * 4
+def test_a_worker_freezes_its_modules_after_its_first_part(spark: SparkSession) -> None:
+    """Garbage collections after later parts then skip the modules. The first parts go to one worker each."""
+    rows = collect(each_number(spark, 8, report_numbers, REPORT_SCHEMA, partitions=8)).to_pylist()
+    later_rows = [row for row in rows if row["part"] >= MOST_WORKERS]
+    assert len(later_rows) == 4
+    assert all(row["is_gc_frozen"] for row in later_rows)
 
 
 @pytest.mark.parametrize(
     ("work", "message"),
-    [(broken, "ValueError: no such number"), (broken_with_a_sentence, "what went wrong; what to do")],
+    [(fail_with_a_bug, "ValueError: no such number"), (fail_with_a_sentence, "what went wrong; what to do")],
 )
-def test_what_goes_wrong_in_a_part_is_one_line(work: object, message: str, spark: SparkSession) -> None:
+def test_a_failure_in_a_part_is_reported_in_one_line(work: object, message: str, spark: SparkSession) -> None:
     with pytest.raises(SparkJobError) as failure:
-        collect(each_number(spark, 2, work, SEEN, 2))  # type: ignore[arg-type]
+        collect(each_number(spark, 2, work, REPORT_SCHEMA, partitions=2))  # type: ignore[arg-type]
     assert str(failure.value) == message
 
 
 @pytest.mark.parametrize("parts", [2, 5])
-def test_instruments_matched_in_executors_are_those_matched_here(parts: int, spark: SparkSession) -> None:
+def test_executors_match_instruments_as_this_process_does(parts: int, spark: SparkSession) -> None:
     work = MatchPart(Simulation(instruments=5, orders=20_003, seed=9))
-    here = rows_of_files(pa.Table.from_batches(work(0, range(1, 6)))["content"].to_pylist())
-    assert rows_of_files(collect(each_number(spark, 5, work, FILES, parts))["content"].to_pylist()) == here
+    files_made_here = pa.Table.from_batches(work(0, range(1, 6)))
+    files_of_executors = collect(each_number(spark, 5, work, FILES, parts))
+    rows_made_here = rows_of_files(files_made_here["content"].to_pylist())
+    rows_of_executors = rows_of_files(files_of_executors["content"].to_pylist())
+    assert rows_of_executors == rows_made_here

@@ -1,4 +1,4 @@
-"""A results folder: a trial of two runs, a run alone whose spool is damaged, one that never finished."""
+"""A results folder: a trial of two runs, a run with damaged lines in its spool, and a run that never finished."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from matching_engine.engine import MatchingEngine
 from matching_engine.tape import match_tape
 from spark.dataset.folder import DatasetFolder, dataset_folder
 
-Typed = Callable[..., Result]
+SparkCommand = Callable[..., Result]
+"""Runs `exchange spark` with these arguments."""
 STREAM_ORDERS = 2_000
 
 
@@ -31,26 +32,29 @@ STREAM_ORDERS = 2_000
 class RecordedRuns:
     results: Path
     alone: MadeUpRun
-    found: RunSources
+    """The run that belongs to no trial."""
+    sources: RunSources
 
 
-def trial_of(results: Path, *names: str) -> Path:
+def write_trial(results: Path, zeromq_run: str, amqp_run: str) -> Path:
+    """Write a trial of two runs with these names: 100 orders/s over zeromq, 200 orders/s over amqp."""
     trial = results / "a-trial"
     trial.mkdir(parents=True)
     (trial / "plan.json").write_text("{}")
-    for number, name in enumerate(names):
-        MadeUpRun(seconds=2, orders_per_s=100 * (number + 1)).write(trial / name, transport=("zeromq", "amqp")[number])
+    MadeUpRun(seconds=2, orders_per_s=100).write(trial / zeromq_run, transport="zeromq")
+    MadeUpRun(seconds=2, orders_per_s=200).write(trial / amqp_run, transport="amqp")
     return trial
 
 
 @pytest.fixture(scope="session")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> RecordedRuns:
     results = tmp_path_factory.mktemp("many") / "results [1] {a} *ä"
-    trial_of(results, "first", "second")
+    write_trial(results, "first", "second")
     alone = MadeUpRun(seconds=2, orders_per_s=500)
-    copy = json.dumps(alone.records[-1])
-    alone.write(results / "run [2]", "no JSON at all", copy)
-    (MadeUpRun(seconds=1).write(results / "killed") / "run.json").unlink()
+    duplicate = json.dumps(alone.records[-1])
+    alone.write(results / "run [2]", "no JSON at all", duplicate)
+    killed = MadeUpRun(seconds=1).write(results / "killed")
+    (killed / "run.json").unlink()
     return RecordedRuns(results, alone, find_runs(results))
 
 
@@ -64,24 +68,25 @@ class Dataset:
 
 
 @pytest.fixture(scope="session")
-def typed(spark: SparkSession) -> Iterator[Typed]:
-    """`exchange spark ...` as typed, in this process and its session: a JVM of its own takes seconds."""
+def spark_command(spark: SparkSession) -> Iterator[SparkCommand]:
+    """Run `exchange spark ...` in this process, with the tests' session: a new JVM would take seconds."""
 
     @contextmanager
-    def open_ours(*_: object, **__: object) -> Iterator[SparkSession]:
-        for view in spark.sql("SHOW VIEWS").collect():  # of another command, with tables of its own
+    def open_session_of_tests(*_: object, **__: object) -> Iterator[SparkSession]:
+        for view in spark.sql("SHOW VIEWS").collect():  # those of the previous command read other tables
             spark.catalog.dropTempView(view.viewName)
         yield spark
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jobs, "open_session", open_ours)
+        patch.setattr(jobs, "open_session", open_session_of_tests)
         yield lambda *arguments: CliRunner().invoke(main, ["spark", *map(str, arguments)])
 
 
 @pytest.fixture(scope="session")
-def dataset(spark: SparkSession, recorded: RecordedRuns, typed: Typed) -> Dataset:
+def dataset(spark: SparkSession, recorded: RecordedRuns, spark_command: SparkCommand) -> Dataset:
     folder = dataset_folder(spark, str(recorded.results / "tables"))
-    ingest, summary = typed("ingest", recorded.results), typed("summary", recorded.results)
+    ingest = spark_command("ingest", recorded.results)
+    summary = spark_command("summary", recorded.results)
     return Dataset(folder, ingest, summary)
 
 
@@ -97,17 +102,17 @@ def record_streams(folder: Path, seed: int = 1) -> Path:
 
 
 @pytest.fixture(scope="session")
-def events(tmp_path_factory: pytest.TempPathFactory, typed: Typed) -> Path:
-    """A trial of two recorded runs, and a run without streams; the first ingest was without events."""
+def events(tmp_path_factory: pytest.TempPathFactory, spark_command: SparkCommand) -> Path:
+    """A trial of two recorded runs, and a run without streams; ingested without events, then with events."""
     results = tmp_path_factory.mktemp("recorded")
     (results / "trial").mkdir()
     (results / "trial" / "plan.json").write_text("{}")
     for seed in (1, 2):
         record_streams(MadeUpRun(seconds=1).write(results / "trial" / f"run-{seed}"), seed)
     MadeUpRun(seconds=1).write(results / "plain")
-    assert typed("ingest", results).exit_code == 0
-    done = typed("ingest", results, "--events")
-    assert done.exit_code == 0, done.output
-    assert "2 runs went in" in done.stdout
-    assert "1 run without events: exchange run --record keeps them" in done.stderr
+    assert spark_command("ingest", results).exit_code == 0
+    ingest = spark_command("ingest", results, "--events")
+    assert ingest.exit_code == 0, ingest.output
+    assert "2 runs went in" in ingest.stdout
+    assert "1 run without events: exchange run --record keeps them" in ingest.stderr
     return results

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from exchange_simulation.cli.main import main
 from tests.machine import lacks
-from tests.spark.dataset.conftest import Dataset, RecordedRuns, Typed
+from tests.spark.dataset.conftest import Dataset, RecordedRuns, SparkCommand
 from tests.spark.dataset.test_sql import EXPECTED, MISTAKES, ORDERS
 from tests.spark.standalone import connect_server
 
@@ -57,16 +57,16 @@ def test_a_server_answers_as_a_session_of_our_own(server: str, dataset: Dataset)
 
 
 @pytest.mark.jvm
-def test_samples_are_the_same_through_a_server(server: str, dataset: Dataset, typed: Typed) -> None:
+def test_samples_are_the_same_through_a_server(server: str, dataset: Dataset, spark_command: SparkCommand) -> None:
     words = ("samples", "--csv", "--tables", dataset.folder.url)
-    assert asked(*words, "--master", server).stdout == typed(*words).stdout != ""
+    assert asked(*words, "--master", server).stdout == spark_command(*words).stdout != ""
 
 
 @pytest.mark.jvm
-def test_bars_are_the_same_through_a_server(server: str, typed: Typed, events: Path) -> None:
+def test_bars_are_the_same_through_a_server(server: str, spark_command: SparkCommand, events: Path) -> None:
     words = ("bars", "--every", "100ms", "--csv", "--tables", events / "tables")
     done = asked(*words, "--master", server)
-    assert (done.stdout, len(done.stdout.splitlines())) == (typed(*words).stdout, 1 + 2 * 20), done.stderr
+    assert (done.stdout, len(done.stdout.splitlines())) == (spark_command(*words).stdout, 1 + 2 * 20), done.stderr
 
 
 @pytest.mark.jvm

@@ -1,3 +1,5 @@
+"""The tables of many runs: what an ingest writes, replaces and leaves out, and what a killed one leaves."""
+
 from __future__ import annotations
 
 from collections import Counter
@@ -24,16 +26,16 @@ from spark.run_facts import read_run
 from spark.tables.files import tables_folder
 from spark.tables.schemas import KINDS, table_schema
 from spark.tables.spool import COPY, NO_RECORD, ingest
-from tests.spark.dataset.conftest import Dataset, RecordedRuns, trial_of
+from tests.spark.dataset.conftest import Dataset, RecordedRuns, write_trial
 
 pytestmark = pytest.mark.jvm
 ALONE = ("alone", "run [2]")
 
 
 def test_runs_are_found_by_trial_and_named_without_a_record(recorded: RecordedRuns) -> None:
-    names = {(source.record.experiment, source.record.run) for source in recorded.found.sources}
+    names = {(source.record.experiment, source.record.run) for source in recorded.sources.sources}
     assert names == {("a-trial", "first"), ("a-trial", "second"), ALONE}
-    assert [Path(folder).name for folder in recorded.found.left_out] == ["killed"]
+    assert [Path(folder).name for folder in recorded.sources.left_out] == ["killed"]
 
 
 def rows_of(folder: DatasetFolder, table: str) -> list[dict[str, Any]]:
@@ -66,18 +68,23 @@ def test_a_run_among_others_has_the_figures_that_it_has_by_itself(
     spark: SparkSession, dataset: Dataset, recorded: RecordedRuns
 ) -> None:
     folder = recorded.results / "a-trial" / "first"
-    ingest(spark, folder / "spool", own := tables_folder(folder))
-    write_summary(spark, own, read_run(folder))
+    tables_of_run = tables_folder(folder)
+    ingest(spark, folder / "spool", tables_of_run)
+    write_summary(spark, tables_of_run, read_run(folder))
     run, seconds = summary_of(folder)
     assert [row for row in rows_of(dataset.folder, "summary") if row["run"] == "first"] == [run]
     assert [row for row in rows_of(dataset.folder, "seconds") if row["run"] == "first"] == seconds
 
 
-def test_arms_are_medians_of_repeats_and_transports_are_compared(dataset: Dataset) -> None:
-    arms = {(row["experiment"], row["transport"]): row for row in rows_of(dataset.folder, "arms")}
-    assert arms.keys() == {("a-trial", "zeromq"), ("a-trial", "amqp"), ("alone", "zeromq")}
-    assert {row["repeats"] for row in arms.values()} == {1}
-    assert rows_of(dataset.folder, "comparison") == []  # they were offered different rates
+def test_each_transport_of_an_experiment_is_an_arm(dataset: Dataset) -> None:
+    rows = rows_of(dataset.folder, "arms")
+    arms = {(row["experiment"], row["transport"]) for row in rows}
+    assert arms == {("a-trial", "zeromq"), ("a-trial", "amqp"), ("alone", "zeromq")}
+    assert [row["repeats"] for row in rows] == [1, 1, 1]
+
+
+def test_arms_with_different_rates_are_not_compared(dataset: Dataset) -> None:
+    assert rows_of(dataset.folder, "comparison") == []
 
 
 @pytest.fixture
@@ -85,43 +92,65 @@ def tables(tmp_path: Path) -> DatasetFolder:
     return LocalFolder(str(tmp_path / "tables"))
 
 
-def counted_rows(tables: DatasetFolder) -> dict[tuple[str, str], int]:
-    """The rows of each table and run, as any reader counts them."""
-    names = [name for name in tables.names() if not name.startswith(".")]
-    return dict(Counter((name, row["run"]) for name in names for row in rows_of(tables, name)))
+def count_rows(tables: DatasetFolder) -> dict[tuple[str, str], int]:
+    """Return the number of rows by table and run, as any reader counts them."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for name in tables.names():
+        if not name.startswith("."):
+            counts.update((name, row["run"]) for row in rows_of(tables, name))
+    return dict(counts)
 
 
-@pytest.mark.parametrize("moved", [3, *(pytest.param(moved, marks=pytest.mark.long) for moved in (None, 0))])
+@pytest.mark.parametrize(
+    "finished_renames",
+    [
+        pytest.param(0, id="before it decides", marks=pytest.mark.long),
+        pytest.param(1, id="after it decided", marks=pytest.mark.long),
+        pytest.param(4, id="after three files were moved"),
+    ],
+)
 def test_a_killed_ingest_changes_nothing_or_is_completed_by_the_next_job(
-    spark: SparkSession, tables: DatasetFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moved: int | None
+    spark: SparkSession,
+    tables: DatasetFolder,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    finished_renames: int,
 ) -> None:
-    """Killed before it decides (None), or after so many of its files were moved."""
-    trial_of(tmp_path / "results", "first", "second")
+    """An ingest's first rename decides that it counts; each further rename moves a file."""
+    write_trial(tmp_path / "results", "first", "second")
     first, second = find_runs(tmp_path / "results").sources
     ingest_runs(spark, tables, [first], again=False)
-    before, renames = counted_rows(tables), iter(range(100))
+    before = count_rows(tables)
     rename = LocalFolder.rename
+    renames = 0
 
-    def killed(folder: LocalFolder, old: str, new: str) -> None:
-        if next(renames) == (0 if moved is None else moved + 1):
+    def rename_or_die(folder: LocalFolder, old: str, new: str) -> None:
+        nonlocal renames
+        if renames == finished_renames:
             raise KeyboardInterrupt
+        renames += 1
         rename(folder, old, new)
 
     with monkeypatch.context() as patch:
-        patch.setattr(LocalFolder, "rename", killed)
+        patch.setattr(LocalFolder, "rename", rename_or_die)
         with pytest.raises(KeyboardInterrupt):
             ingest_runs(spark, tables, [first, second], again=True)
-    seen = counted_rows(tables)
-    assert {key: seen[key] for key in before} == before  # whole, and once
-    assert (len(seen) > len(before)) == bool(moved)
-    with changing(tables):
-        completed = counted_rows(tables)
-    assert (len(completed) == len(before)) == (moved is None)
+    after_kill = count_rows(tables)
+    assert {key: after_kill[key] for key in before} == before, "the first run's rows are there, each once"
+    has_new_rows = len(after_kill) > len(before)
+    assert has_new_rows == (finished_renames > 1)
+
+    with changing(tables):  # the next job
+        completed = count_rows(tables)
+    is_completed = len(completed) > len(before)
+    assert is_completed == (finished_renames > 0)
+
     ingest_runs(spark, tables, [first, second], again=True)
-    after = counted_rows(tables)
+    after = count_rows(tables)
     assert {run for _, run in after} == {"first", "second"}
-    assert {key: after[key] for key in before} == before
-    assert all(after[table, "second"] == rows for (table, _), rows in before.items())
+    for (table, run), rows in before.items():
+        assert after[table, run] == rows
+        assert after[table, "second"] == rows
 
 
 def test_a_table_loses_the_rows_that_a_run_no_longer_has(
@@ -137,20 +166,23 @@ def test_a_table_loses_the_rows_that_a_run_no_longer_has(
     assert tables.files("quarantine") == []
 
 
-def test_a_job_that_fails_amid_its_rows_changes_nothing(tables: DatasetFolder) -> None:
-    def write(rows: int, then: Exception | None = None) -> None:
-        (path := Path(str(tables.local)) / staged("orders/part=0/part-a.parquet")).parent.mkdir(parents=True)
+def test_a_job_that_fails_after_writing_rows_changes_nothing(tables: DatasetFolder) -> None:
+    def stage_orders(rows: int) -> None:
+        path = Path(str(tables.local)) / staged("orders/part=0/part-a.parquet")
+        path.parent.mkdir(parents=True)
         pq.write_table(pa.table({"id": range(rows)}), path)
-        if then:
-            raise then
+
+    def stage_orders_and_fail() -> None:
+        stage_orders(rows=1)
+        raise OSError("the disk is full")
 
     with changing(tables):
-        write(rows=2)
+        stage_orders(rows=2)
     with pytest.raises(OSError, match="the disk is full"), changing(tables):
-        write(rows=1, then=OSError("the disk is full"))
+        stage_orders_and_fail()
     assert len(rows_of(tables, "orders")) == 2
     with changing(tables):
-        assert len(rows_of(tables, "orders")) == 2, "the next job does not take what the failed one left"
+        assert len(rows_of(tables, "orders")) == 2, "the next job does not take the rows of the failed one"
 
 
 def test_two_jobs_do_not_change_the_tables_at_once(tables: DatasetFolder) -> None:
@@ -158,32 +190,34 @@ def test_two_jobs_do_not_change_the_tables_at_once(tables: DatasetFolder) -> Non
         raise AssertionError("both are in")
 
 
-def test_a_folder_on_this_machine_and_one_of_hadoop_s_do_the_same(spark: SparkSession, tmp_path: Path) -> None:
-    local = _changed(LocalFolder(f"file://{tmp_path}/a"))
-    assert local == _changed(HadoopFolder(spark, f"file://{tmp_path}/b"))
-    assert local[-1] == ["kind/experiment=a [1] *ä/part-0.parquet"]
+def test_a_local_folder_and_one_of_hadoop_do_the_same(spark: SparkSession, tmp_path: Path) -> None:
+    local_answers = answers_during_changes(LocalFolder(f"file://{tmp_path}/a"))
+    assert local_answers == answers_during_changes(HadoopFolder(spark, f"file://{tmp_path}/b"))
+    assert local_answers[-1] == ["kind/experiment=a [1] *ä/part-0.parquet"]
 
 
-def _changed(folder: DatasetFolder) -> list[object]:
-    """What a folder says of itself while its files change."""
-    old, new = ("kind/experiment=a [1] *ä/part-0.parquet", "kind/new/part-0.parquet")
-    told: list[object] = [folder.names(), folder.files("kind"), folder.size("kind")]
+def answers_during_changes(folder: DatasetFolder) -> list[object]:
+    """Change files of the folder in all ways; return what its methods returned before, between and after."""
+    old = "kind/experiment=a [1] *ä/part-0.parquet"
+    new = "kind/new/part-0.parquet"
+    answers: list[object] = [folder.names(), folder.files("kind"), folder.size("kind")]
     for name, value in ((old, 1), (new, 2)):
         folder.touch(name)
         pq.write_table(pa.table({"value": [value]}), folder.path(name).removeprefix("file:"))
     folder.touch("kind/no part")
-    told += [folder.rows(old), folder.files("kind"), folder.size("kind"), folder.size(old)]
+    answers += [folder.rows(old), folder.files("kind"), folder.size("kind"), folder.size(old)]
     folder.rename(new, old)
-    told += [folder.rows(old), folder.names()]
+    answers += [folder.rows(old), folder.names()]
     folder.rename("kind", "deeper/below/kind")
-    told += [folder.names(), folder.files("kind"), folder.files("deeper")]
+    answers += [folder.names(), folder.files("kind"), folder.files("deeper")]
     folder.rename("deeper/below/kind", "kind")
-    for name in ("deeper", "kind/no part", "not there"):
+    for name in ("deeper", "kind/no part", "a missing name"):
         folder.remove(name)
-    return [*told, folder.names(), folder.files("kind")]
+    answers += [folder.names(), folder.files("kind")]
+    return answers
 
 
-def test_missing_tables_and_those_of_an_older_version_are_each_told(
+def test_missing_tables_and_tables_of_an_older_version_are_refused(
     spark: SparkSession, tables: DatasetFolder, tmp_path: Path
 ) -> None:
     assert read_runs(tables) == []
@@ -194,38 +228,44 @@ def test_missing_tables_and_those_of_an_older_version_are_each_told(
         summarize_runs(spark, tables)
 
 
-def test_a_run_keeps_its_file_and_a_new_run_goes_where_there_is_room() -> None:
-    there = [
-        IngestedRun(record=run_record(run=f"{number}"), fingerprint="", part=number // RUNS_A_FILE)
-        for number in range(RUNS_A_FILE + 1)
-    ]
-    new = [("a-trial", "0"), ("a-trial", "new"), ("alone", "new"), ("a-trial", str(RUNS_A_FILE))]
-    assert parts_of(new, there) == [0, 1, 0, 1]
+def test_a_run_keeps_its_part_and_a_new_run_gets_one_with_room() -> None:
+    """Part 0 of a-trial is full, and part 1 holds one run."""
+    earlier = []
+    for number in range(RUNS_A_FILE + 1):
+        record = run_record(experiment="a-trial", run=f"{number}")
+        earlier.append(IngestedRun(record=record, fingerprint="", part=number // RUNS_A_FILE))
+    assert parts_of([("a-trial", "0"), ("a-trial", f"{RUNS_A_FILE}")], earlier) == [0, 1]
+    assert parts_of([("a-trial", "new"), ("alone", "new")], earlier) == [1, 0]
 
 
 def test_a_trial_s_warm_ups_are_not_among_its_repeats(tmp_path: Path) -> None:
-    trial_of(tmp_path, "00-zeromq-8000-abcdef", "01-amqp-8000-fedcba")
+    """The name of a warm-up begins with 00 and lies in a trial."""
+    write_trial(tmp_path, "00-zeromq-8000-abcdef", "01-amqp-8000-fedcba")
     MadeUpRun(seconds=1).write(tmp_path / "00-a run of that name")
-    found = find_runs(tmp_path)
-    assert [source.record.run for source in found.sources] == ["00-a run of that name", "01-amqp-8000-fedcba"]
-    assert found.left_out == {}
+    runs = find_runs(tmp_path)
+    assert [source.record.run for source in runs.sources] == ["00-a run of that name", "01-amqp-8000-fedcba"]
+    assert runs.left_out == {}
 
 
-def test_a_run_that_is_damaged_is_left_out_with_its_reason(tmp_path: Path) -> None:
-    (MadeUpRun(seconds=1).write(tmp_path / "run") / "run.json").write_text("[]")
-    found = find_runs(tmp_path)
-    assert found.sources == ()
-    assert "is damaged" in found.left_out[str(tmp_path / "run")]
+def test_a_damaged_run_is_left_out_with_its_reason(tmp_path: Path) -> None:
+    run = MadeUpRun(seconds=1).write(tmp_path / "run")
+    (run / "run.json").write_text("[]")
+    runs = find_runs(tmp_path)
+    assert runs.sources == ()
+    assert "is damaged" in runs.left_out[str(run)]
 
 
 def test_the_names_of_files_at_the_root_of_a_bucket_are_whole() -> None:
-    """Their first letter was cut off, so no job could be finished."""
-    spark = MagicMock()
-    files = spark._jvm.org.apache.hadoop.fs.Path.return_value.getFileSystem.return_value
-    files.makeQualified.return_value.toString.return_value = "s3a://bucket/"
+    """Regression: their first letter was cut off, so no job could be finished."""
     path = MagicMock()
-    path.getName.return_value, path.toString.return_value = "part-0.parquet", "s3a://bucket/runs/part-0.parquet"
-    found = files.listFiles.return_value
-    found.hasNext.side_effect, found.next.return_value.getPath.return_value = [True, False], path
+    path.getName.return_value = "part-0.parquet"
+    path.toString.return_value = "s3a://bucket/runs/part-0.parquet"
+    spark = MagicMock()
+    file_system = spark._jvm.org.apache.hadoop.fs.Path.return_value.getFileSystem.return_value
+    file_system.makeQualified.return_value.toString.return_value = "s3a://bucket/"
+    statuses = file_system.listFiles.return_value
+    statuses.hasNext.side_effect = [True, False]
+    statuses.next.return_value.getPath.return_value = path
     folder = HadoopFolder(spark, "s3a://bucket/")
-    assert (folder.files("runs"), folder.path("runs")) == (["runs/part-0.parquet"], "s3a://bucket/runs")
+    assert folder.files("runs") == ["runs/part-0.parquet"]
+    assert folder.path("runs") == "s3a://bucket/runs"

@@ -30,7 +30,7 @@ from spark.dataset.bars import BARS, PARTIAL_BARS, EventsFile, partial_bars
 from spark.dataset.folder import DatasetFolder
 from spark.tables.schemas import KEYS
 from tests.exchange_simulation.experiments.simulate.sample_simulations import simulated
-from tests.spark.dataset.conftest import STREAM_ORDERS, Typed, record_streams
+from tests.spark.dataset.conftest import STREAM_ORDERS, SparkCommand, record_streams
 
 EVERY_NS = 400_000_000
 
@@ -111,15 +111,17 @@ def test_streams_that_are_damaged_are_named(
 
 
 @pytest.mark.jvm
-def test_a_run_that_was_made_anew_has_its_new_events_only(events: Path, typed: Typed, tmp_path: Path) -> None:
+def test_a_run_that_was_made_anew_has_its_new_events_only(
+    events: Path, spark_command: SparkCommand, tmp_path: Path
+) -> None:
     """An ingest without --events removes the former events; the next one, with it, reads the new ones, once."""
     copy = Path(shutil.copytree(events, tmp_path / "copy"))
     os.utime(copy / "trial" / "run-1" / "run.json")
-    assert "1 run went in" in typed("ingest", copy).stdout
+    assert "1 run went in" in spark_command("ingest", copy).stdout
     for table in ("orders", "trades", "quotes"):
         assert set(pd.read_parquet(copy / "tables" / table)["run"]) == {"run-2"}
     for went_in in (1, 0):
-        assert f"{counted(went_in, 'runs')} went in" in typed("ingest", copy, "--events").stdout
+        assert f"{counted(went_in, 'runs')} went in" in spark_command("ingest", copy, "--events").stdout
 
 
 def four_readers(tables: Path, table: str, column: str) -> dict[str, Counter[tuple[str, int]]]:
@@ -135,9 +137,9 @@ def four_readers(tables: Path, table: str, column: str) -> dict[str, Counter[tup
 
 
 @pytest.mark.jvm
-def test_four_readers_agree_also_after_another_ingest(events: Path, typed: Typed) -> None:
+def test_four_readers_agree_also_after_another_ingest(events: Path, spark_command: SparkCommand) -> None:
     for again in (False, True):
-        assert not again or typed("ingest", events, "--events", "--again").exit_code == 0
+        assert not again or spark_command("ingest", events, "--events", "--again").exit_code == 0
         for table, column in (("orders", "id"), ("trades", "sequence"), ("quotes", "sequence")):
             expected = Counter(
                 (f"run-{seed}", value)
@@ -158,11 +160,11 @@ def json_rows(done: Result) -> list[dict[str, Any]]:
 @pytest.mark.jvm
 @pytest.mark.parametrize("is_here", [True, False])
 def test_bars_are_those_of_duckdb_and_hold_every_order(
-    events: Path, typed: Typed, monkeypatch: pytest.MonkeyPatch, is_here: bool
+    events: Path, spark_command: SparkCommand, monkeypatch: pytest.MonkeyPatch, is_here: bool
 ) -> None:
     if not is_here:  # tables of another file system are grouped by SQL alone
         monkeypatch.setattr(DatasetFolder, "local", None)
-    rows = json_rows(typed("bars", "--every", "400ms", "--json", "--tables", events / "tables"))
+    rows = json_rows(spark_command("bars", "--every", "400ms", "--json", "--tables", events / "tables"))
     assert [(row["run"], row["start_s"]) for row in rows] == [
         (f"run-{seed}", pytest.approx(0.4 * bar)) for seed in (1, 2) for bar in range(5)
     ]
@@ -181,12 +183,12 @@ def test_bars_are_those_of_duckdb_and_hold_every_order(
 
 
 @pytest.mark.jvm
-def test_samples_stand_beside_the_times_of_all_orders(events: Path, typed: Typed) -> None:
-    missing = typed("samples", "--tables", events / "tables")
+def test_samples_stand_beside_the_times_of_all_orders(events: Path, spark_command: SparkCommand) -> None:
+    missing = spark_command("samples", "--tables", events / "tables")
     assert missing.exit_code == 2
     assert "exchange spark summary makes summary" in missing.stderr
-    assert typed("summary", events).exit_code == 0
-    rows = json_rows(typed("samples", "--json", "--tables", events / "tables"))
+    assert spark_command("summary", events).exit_code == 0
+    rows = json_rows(spark_command("samples", "--json", "--tables", events / "tables"))
     base = duckdb.connect()
     for table in ("sample", "summary"):
         base.sql(f"create view {table} as select * from '{events}/tables/{table}/**/*.parquet'")
@@ -199,12 +201,14 @@ def test_samples_stand_beside_the_times_of_all_orders(events: Path, typed: Typed
 
 
 @pytest.mark.jvm
-def test_a_damaged_stream_leaves_the_tables_as_they_were(events: Path, typed: Typed, tmp_path: Path) -> None:
+def test_a_damaged_stream_leaves_the_tables_as_they_were(
+    events: Path, spark_command: SparkCommand, tmp_path: Path
+) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(events, copy)
     before = four_readers(copy / "tables", "trades", "sequence")
     (copy / "trial" / "run-1" / "answers.bin").write_bytes(b"")
-    done = typed("ingest", copy, "--events", "--again")
+    done = spark_command("ingest", copy, "--events", "--again")
     assert done.exit_code != 0
     assert "its answers are not those of the matching engine to its orders" in done.stderr
     assert len(done.stderr.splitlines()) == 1, done.stderr
@@ -212,11 +216,13 @@ def test_a_damaged_stream_leaves_the_tables_as_they_were(events: Path, typed: Ty
 
 
 @pytest.mark.jvm
-def test_bars_of_a_simulation_are_those_of_duckdb_also_without_its_orders(typed: Typed, tmp_path: Path) -> None:
+def test_bars_of_a_simulation_are_those_of_duckdb_also_without_its_orders(
+    spark_command: SparkCommand, tmp_path: Path
+) -> None:
     words = ("--instruments", 2, "--orders", 4_000, "--trades", "--quotes", "--rate", 1_000, "--name", "x")
     assert simulated(tmp_path, *words).code == 0
     tables = tmp_path / "x" / "market"
-    rows = json_rows(typed("bars", "--every", "1s", "--json", "--tables", tables))
+    rows = json_rows(spark_command("bars", "--every", "1s", "--json", "--tables", tables))
     assert [(row["instrument"], row["start_s"]) for row in rows] == [(1, 0), (1, 1), (2, 0), (2, 1)]
     base = duckdb.connect()
     base.sql(f"create view trades as select * from '{tables}/trades/**/*.parquet'")

@@ -1,4 +1,4 @@
-"""A disk of 2 MB for the tables, full in the middle of an ingest: the tables stay, a sentence says why, room helps.
+"""A disk of 2 MB for the tables that fills up during an ingest: the tables stay, and an error says why.
 
 ingest ──▶ a namespace of its own moves the tables to the disk and fills it ──▶ ingest --again ──▶ room ──▶ and again
      └────────────────── what pandas and DuckDB read, after each ────────────────────────┴────────────────────┘
@@ -17,7 +17,7 @@ import pytest
 from spark_runs import MadeUpRun
 
 from tests.machine import PATIENCE_S
-from tests.spark.dataset.conftest import Typed
+from tests.spark.dataset.conftest import SparkCommand
 
 pytestmark = pytest.mark.xdist_group("second Spark session")
 
@@ -37,22 +37,26 @@ NO_MOUNT = 77
 
 
 def rows_of(tables: Path) -> dict[str, set[int]]:
-    """How many rows of each kind two libraries see; one number, if they see the same."""
-    kinds = sorted(kind.name for kind in tables.iterdir() if kind.is_dir() and not kind.name.startswith("."))
-    return {kind: {len(pd.read_parquet(tables / kind)), counted_by_duckdb(tables / kind)} for kind in kinds}
+    """Return for each kind the numbers of rows that two libraries read: one number if they agree."""
+    rows = {}
+    for kind in tables.iterdir():
+        if kind.is_dir() and not kind.name.startswith("."):
+            rows[kind.name] = {len(pd.read_parquet(kind)), rows_read_by_duckdb(kind)}
+    return rows
 
 
-def counted_by_duckdb(table: Path) -> int:
-    found = duckdb.sql(f"select count(*) from '{table}/**/*.parquet'").fetchall()
-    return int(found[0][0])
+def rows_read_by_duckdb(table: Path) -> int:
+    ((count,),) = duckdb.sql(f"select count(*) from '{table}/**/*.parquet'").fetchall()
+    return int(count)
 
 
 @pytest.mark.jvm
 @pytest.mark.skipif(sys.platform != "linux", reason="a disk of a test's own needs Linux's namespaces")
-def test_a_disk_that_fills_during_an_ingest_leaves_tables_right(typed: Typed, tmp_path: Path) -> None:
-    results, made_up = tmp_path / "results", MadeUpRun(seconds=2, orders_per_s=100)
+def test_a_disk_that_fills_during_an_ingest_leaves_tables_right(spark_command: SparkCommand, tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    made_up = MadeUpRun(seconds=2, orders_per_s=100)
     made_up.write(results / "run")
-    assert typed("ingest", results).exit_code == 0
+    assert spark_command("ingest", results).exit_code == 0
     first = rows_of(results / "tables")
     assert first["traffic"] == {sum(record["kind"] == "traffic" for record in made_up.records)}
     words = [*NAMESPACE, "sh", "-c", STEPS, sys.executable, str(results)]
@@ -65,5 +69,5 @@ def test_a_disk_that_fills_during_an_ingest_leaves_tables_right(typed: Typed, tm
     assert rows_of(results / "after") == first
     shutil.rmtree(results / "tables")
     (results / "after").rename(results / "tables")
-    assert typed("ingest", results, "--again").exit_code == 0
+    assert spark_command("ingest", results, "--again").exit_code == 0
     assert rows_of(results / "tables") == first

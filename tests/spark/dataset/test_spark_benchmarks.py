@@ -10,17 +10,19 @@ from pyspark.sql import SparkSession
 
 from benchmarks.spark_summary import FIGURES, SUMMARY, summarize_rows, worst_errors_percent
 from benchmarks.synthetic_runs import write_runs
-from tests.spark.dataset.conftest import Typed
+from tests.spark.dataset.conftest import SparkCommand
 
 
-def test_both_tables_that_are_timed_have_numpy_s_percentiles(spark: SparkSession, typed: Typed, tmp_path: Path) -> None:
+def test_both_timed_tables_have_numpy_s_percentiles(
+    spark: SparkSession, spark_command: SparkCommand, tmp_path: Path
+) -> None:
     exact = write_runs(tmp_path, number=2, seconds=1)
-    assert typed("summary", tmp_path, "--tables", tmp_path).exit_code == 0
+    assert spark_command("summary", tmp_path, "--tables", tmp_path).exit_code == 0
     summarize_rows(spark, tmp_path)
     assert max(worst_errors_percent(tmp_path, exact)) < 0.3
 
 
-def test_a_run_that_is_not_in_a_table_is_an_error_of_the_benchmark(tmp_path: Path) -> None:
+def test_a_table_without_one_of_the_runs_fails_the_benchmark(tmp_path: Path) -> None:
     exact = write_runs(tmp_path, number=2, seconds=1)
     for table in (SUMMARY, FIGURES):
         (tmp_path / table).mkdir()

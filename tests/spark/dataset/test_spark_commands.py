@@ -1,3 +1,5 @@
+"""The output of `exchange spark ingest`, `summary` and `submit`, and their errors."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -9,13 +11,13 @@ from click.testing import CliRunner
 from exchange_simulation.cli.main import main
 from exchange_simulation.experiments.pipeline import jobs
 from spark.sessions.session import open_session
-from tests.spark.dataset.conftest import Dataset, Typed
+from tests.spark.dataset.conftest import Dataset, SparkCommand
 
 pytestmark = pytest.mark.jvm
 
 
-def test_ingest_says_what_went_in_and_what_did_not_and_why(dataset: Dataset) -> None:
-    assert dataset.ingest.exit_code == 1  # one run was left out
+def test_ingest_reports_ingested_runs_left_out_runs_and_quarantine(dataset: Dataset) -> None:
+    assert dataset.ingest.exit_code == 1, "one run was left out"
     assert "3 runs went in" in dataset.ingest.stdout
     assert "has no run.json, so the run has not finished" in dataset.ingest.stderr
     assert "run [2]: 1 line in quarantine, copy" in dataset.ingest.stderr
@@ -29,8 +31,8 @@ def test_a_summary_shows_a_row_an_arm(dataset: Dataset) -> None:
     assert "medians of 3 runs" in dataset.summary.stdout
 
 
-def test_a_run_that_is_there_is_not_read_again(dataset: Dataset, typed: Typed) -> None:
-    again = typed("ingest", Path(dataset.folder.url.removeprefix("file://")).parent)
+def test_a_run_in_the_tables_is_not_read_again(dataset: Dataset, spark_command: SparkCommand) -> None:
+    again = spark_command("ingest", Path(dataset.folder.url.removeprefix("file://")).parent)
     assert "0 runs went in, 0 records; 3 are there" in again.stdout
 
 
@@ -43,8 +45,10 @@ def test_a_run_that_is_there_is_not_read_again(dataset: Dataset, typed: Typed) -
         (["summary", "{0}", "--tables", "nofs://x/y"], "nofs"),
     ],
 )
-def test_a_mistake_is_one_sentence(typed: Typed, tmp_path: Path, arguments: list[str], message: str) -> None:
-    done = typed(*(word.format(tmp_path) for word in arguments))
+def test_a_mistake_is_one_sentence(
+    spark_command: SparkCommand, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    done = spark_command(*(word.format(tmp_path) for word in arguments))
     assert done.exit_code == 2
     assert message in done.stderr
     assert done.stderr.startswith("Error: ")
@@ -64,7 +68,7 @@ def test_a_mistake_is_one_sentence(typed: Typed, tmp_path: Path, arguments: list
         (["submit", "--conf", "nonsense", "summary", "{0}"], "it takes NAME=VALUE"),
     ],
 )
-def test_a_master_that_does_not_answer_is_told_before_a_jvm_starts(
+def test_a_wrong_master_or_setting_is_refused_before_a_jvm_starts(
     tmp_path: Path, arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pyspark.SparkContext._active_spark_context", None)
@@ -74,13 +78,14 @@ def test_a_master_that_does_not_answer_is_told_before_a_jvm_starts(
     assert message in done.stderr
 
 
-def test_a_summary_says_of_how_many_runs_its_medians_are(capsys: pytest.CaptureFixture[str]) -> None:
-    """It counted those that are in no median, and showed a p99 of so few orders that it was nearly their maximum."""
-    arm = {"experiment": "e", "arm": "", "transport": "tcp", "repeats": 2, "left_out": 3, "due_p99_us": 71.0}
-    rows = [dict.fromkeys((name for name, _ in jobs.COLUMNS.values())) | arm | {"due_count": 499.0}]
-    folder = SimpleNamespace(url="tables", files=lambda _: ["arms"], rows=lambda _: rows)
+def test_a_summary_has_the_number_of_runs_in_its_medians(capsys: pytest.CaptureFixture[str]) -> None:
+    """Regression: runs in no median were counted, and a p99 of 499 orders was shown."""
+    figures = dict.fromkeys(name for name, _ in jobs.COLUMNS.values())
+    arm = {"experiment": "e", "arm": "", "transport": "tcp", "repeats": 2, "left_out": 3}
+    row = {**figures, **arm, "due_p99_us": 71.0, "due_count": 499.0}
+    folder = SimpleNamespace(url="tables", files=lambda _: ["arms"], rows=lambda _: [row])
     jobs.print_summary(folder, 5, as_json=False)
-    printed = capsys.readouterr().out
-    assert "medians of 2 runs, without 3 runs that do not count; tables: tables" in printed
-    assert "max of 499" in printed
-    assert "71" not in printed
+    output = capsys.readouterr().out
+    assert "medians of 2 runs, without 3 runs that do not count; tables: tables" in output
+    assert "max of 499" in output
+    assert "71" not in output
