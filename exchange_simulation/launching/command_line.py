@@ -6,14 +6,14 @@ import sys
 
 
 def exchange_command(*words: object) -> list[str]:
-    """The command `exchange WORDS`, run by this Python."""
+    """Return the command `exchange WORDS`, run by this Python."""
     return [*python_module("exchange_simulation.cli"), *map(str, words)]
 
 
 def python_module(module: str) -> list[str]:
-    """The words that run a module of ours as a program.
+    """Return the words that run one of our modules as a program.
 
-    `-P`: Python imports nothing from the folder that it is started in. That folder is the user's, and a file
-    `random.py` in it would be executed.
+    With `-P`, Python imports nothing from the current folder. That folder is the user's: a file `random.py` in it would
+    be executed.
     """
     return [sys.executable, "-P", "-m", module]

@@ -1,8 +1,8 @@
-"""Runs a component's loop in a process of its own: placement, quiet clocks, signals, events, errors.
+"""Runs the service of a component in a process: its processor, its priority, signals, events and errors.
 
-With --launched a component writes events for its launcher to stdout, one JSON object a line: ready (url), second
-(sent, answered), result, error (message, exit code); it starts once a line comes in on stdin. Further lines say what is
-known of a killed process. Without --launched it writes sentences for a person to stderr.
+With --launched a component writes events for its launcher to stdout, a JSON object on each line: ready (url), second
+(sent, answered), result, error (message, exit code). It starts when a line arrives on stdin. Further lines have facts
+about a killed process. Without --launched it writes sentences for a person to stderr.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def stay_on(cpu: int) -> None:
 
 
 def settle_down() -> None:
-    """Wake on time, and let no garbage collection pause a measured loop."""
+    """Set exact timers, and switch garbage collection off, so that nothing pauses a measured loop."""
     wake_on_time()
     gc.collect()
     gc.freeze()
@@ -67,24 +67,24 @@ class Events:
         self.role = role
         self.launched = launched
         self.known: dict[str, Any] = {}
-        """The facts that the launcher has about the process whose place this one takes."""
+        """The launcher's facts about the killed process that this process replaces."""
         self.on_known: Callable[[dict[str, Any]], None] = lambda known: None
         self._unread = b""
         self._out = sys.stdout.buffer
 
     def alone_on_stdout(self) -> None:
-        """Keep stdout for events alone: from now on, everything else that is printed goes to the log."""
+        """Reserve stdout for events: from now on, everything else that is printed goes to the log."""
         if self.launched:
             self._out = os.fdopen(os.dup(1), "wb")
             os.dup2(2, 1)
 
     def await_start(self) -> None:
-        """Wait for the launcher's line on stdin, which comes when every component is ready; without one, go on."""
+        """Wait for the launcher's line on stdin, which comes when all components are ready, if there is a launcher."""
         if self.launched and not self._take_line():
             raise SystemExit(1)
 
     def hear(self) -> None:
-        """Take a line that the launcher has written since the start, if there is one."""
+        """Read the next line that the launcher has written since the start, if there is one."""
         if not self.launched:
             return
         readable, _, _ = select.select([STDIN], [], [], 0)
@@ -92,7 +92,7 @@ class Events:
             self._take_line()
 
     def _take_line(self) -> bool:
-        """Wait for a line. False where the launcher is gone."""
+        """Wait for a line of the launcher, and keep its facts. Returns False if the launcher is gone."""
         while b"\n" not in self._unread:
             with interruptible():
                 chunk = os.read(STDIN, 1 << 16)
@@ -107,6 +107,7 @@ class Events:
         return True
 
     def say(self, event: str, sentence: str = "", **facts: Any) -> None:
+        """Write the event for the launcher; without a launcher, print the sentence for a person."""
         if self.launched:
             self._out.write(encode_json({"event": event, **facts}) + b"\n")
             self._out.flush()
@@ -121,9 +122,10 @@ class Events:
         self.say("took over", f"the other engine is gone; serving at {url}")
 
     def result(self, result: GatewayResult | EngineResult | ReporterResult) -> None:
-        """Report the result to the launcher. The reporter has it too, as the last record of a source.
+        """Report the result to the launcher. The reporter gets it too, as the last record of a source.
 
-        Both ways are needed: by hand there is no launcher, and a launcher must not depend on a reporter that died.
+        Both are needed: components started by hand have no launcher, and a launcher must not depend on the reporter,
+        which may have died.
         """
         self.say("result", result.stopped or "done", result=asdict(result))
 

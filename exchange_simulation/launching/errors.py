@@ -1,4 +1,4 @@
-"""Errors that end a command with one sentence: a user's mistake (exit code 2), or a failing disk or library (1)."""
+"""Errors that end a command with one sentence: a user's mistake (exit code 2), or a failing disk (exit code 1)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import click
 from exchange.words import printable
 
 DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
-"""Errors of a full or failing disk, which are no mistake of the user."""
+"""Errors of a full or failing disk. They are not the user's mistake."""
 
 
 class UserError(click.ClickException):
-    """A user's mistake. Its message names the field or place, its value, and what to do."""
+    """A user's mistake. The message names the option or file, its value, and what to do."""
 
     exit_code = 2
 
@@ -31,7 +31,10 @@ class CannotStart(UserError):
 
 
 def cannot_write(path: Path, error: OSError) -> click.ClickException:
-    """Return a plain ClickException (exit code 1) for a full or failing disk; a UserError for any other reason."""
+    """Return the error about a file that cannot be written.
+
+    It is a ClickException (exit code 1) for a full or failing disk, and otherwise a UserError (exit code 2).
+    """
     kind = click.ClickException if error.errno in DISK_ERRORS else UserError
     return kind(f"cannot write {path}: {error.strerror}")
 
@@ -85,13 +88,13 @@ EXTRAS = {
     "report": {"matplotlib", "scipy"},
     "serve": {"starlette", "uvicorn"},
 }
-"""The libraries that an installation may leave out, by the extra of pyproject.toml that brings them."""
+"""The libraries that an installation may lack, by the extra of pyproject.toml that installs them."""
 
 
 def advice_on_missing(error: ModuleNotFoundError) -> str | None:
     """Return a sentence with the missing library and how to install it.
 
-    None if no extra brings the library: then its absence is a mistake of ours.
+    None if no extra installs the library: then it should never be missing.
     """
     library = (error.name or "").partition(".")[0]
     for extra, libraries in EXTRAS.items():
@@ -102,7 +105,7 @@ def advice_on_missing(error: ModuleNotFoundError) -> str | None:
 
 @contextlib.contextmanager
 def left_out(what: str) -> Iterator[None]:
-    """If a library is missing in the context, tell the user that `what` is left out, and go on behind the context."""
+    """If a library is missing in the context, leave the context, and tell the user that `what` is left out."""
     try:
         yield
     except ModuleNotFoundError as error:

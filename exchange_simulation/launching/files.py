@@ -1,4 +1,4 @@
-"""Folders of runs, made once and found again, and files in them that appear whole or not at all."""
+"""Folders of runs: making and listing them, and writing files in them that readers never see in part."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ from transports.regular_files import read_regular
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write into, under a dot-name until it is whole. A device or a pipe is written directly. OSError."""
+    """Yield a file to write into. It has a hidden name until the end of the context, and is removed after an error.
+
+    A device or a pipe is written directly. OSError.
+    """
     if path.exists() and not path.is_file():
         with path.open("wb") as device:
             yield device
@@ -42,10 +45,10 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def record_file(path: Path) -> Iterator[BinaryIO]:
-    """A file of a results folder to write into, under a dot-name until it is whole. OSError.
+    """Yield a file of a results folder to write into. It has a hidden name until the end of the context. OSError.
 
-    No link is followed: somebody else may have made the folder, and put links to our files into it. A link in the
-    file's place is replaced, and what it leads to stays as it is.
+    Links are not followed, since another user may have made the folder and put links to our files into it. If the path
+    is a link, the link is replaced, and its target stays as it is.
     """
     if not path.is_symlink() and path.exists() and not path.is_file():
         raise OSError(errno.EEXIST, "it is no regular file: remove it")
@@ -66,7 +69,7 @@ MOST_RECORD_BYTES = 256 << 20
 
 
 def read_own_file(path: Path) -> bytes:
-    """A file of a results folder. OSError if it is a link, no regular file, or longer than any record."""
+    """Return the content of a file of a results folder. OSError for a link, no regular file, or too many bytes."""
     try:
         return read_regular(path, MOST_RECORD_BYTES, "a record", os.O_NOFOLLOW)
     except OSError as error:
@@ -76,14 +79,14 @@ def read_own_file(path: Path) -> bytes:
 
 
 def write_whole(path: Path, content: bytes) -> Path:
-    """The path. ClickException where it takes no file, or the disk is full."""
+    """Write the content to the path, and return the path. The errors are those of `cannot_write`."""
     with writing(path), record_file(path) as file:
         file.write(content)
     return path
 
 
 def json_bytes(value: object) -> bytes:
-    """Indented JSON, numpy numbers among the values."""
+    """Return the value as indented JSON. It may hold numbers of numpy."""
     return encode_json(value, orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY)
 
 
@@ -93,7 +96,7 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
 
 
 def local_path(place: str) -> Path | None:
-    """The path that a path or a file: URL names; None for a URL of another file system."""
+    """Return the path of a local folder from its path or file: URL; None for a URL of another file system."""
     scheme = urlsplit(place).scheme
     if len(scheme) > 1 and scheme != "file":
         return None
@@ -103,14 +106,14 @@ def local_path(place: str) -> Path | None:
 
 
 def run_name(settings: RunSettings) -> str:
-    """The default name of a run's folder: time, transport, rate."""
+    """Return the default name of a run's folder: time, transport, rate, and a random word."""
     rate = "max" if settings.orders_per_s is None else f"{settings.orders_per_s:.10g}"
     scheme = scheme_of(settings.transport).replace("+", "-")
     return dated_name(f"{scheme}-{rate}")
 
 
 def dated_name(what: str) -> str:
-    """The default name of a new folder: the time, what it holds, and a random word that keeps two apart."""
+    """Return the default name of a new folder: the time, its kind, and a random word that makes the name unique."""
     return f"{time.strftime('%Y%m%d-%H%M%S')}-{what}-{secrets.token_hex(3)}"
 
 
@@ -136,7 +139,7 @@ def new_run_folder(results: Path, name: str) -> Path:
 
 
 def _try_writing(folder: Path) -> None:
-    """Notice a full disk before the run, and leave no empty folder behind."""
+    """Write a test file and remove it. OSError, and the folder is removed, if that fails, as on a full disk."""
     try:
         with whole_file(folder / "writable") as file:
             file.write(b"x" * 4096)
@@ -147,15 +150,15 @@ def _try_writing(folder: Path) -> None:
 
 
 def is_measured(folder: Path) -> bool:
-    """True if the run has left orders, answers or measurements."""
+    """Return True if the run's folder has orders, answers or measurements."""
     streams = [path for path in folder.glob("*.bin") if path.stat().st_size]
     return bool(streams or list(folder.glob("spool/*.jsonl")))
 
 
 def run_folders(results: Path) -> list[Path]:
-    """The folder itself if it is a run's, else the runs in it and in its trials, by name.
+    """Return the folder itself if it is a run's, else the runs in it and in its trials, sorted by name.
 
-    UserError where a folder cannot be read. A folder that is removed meanwhile counts as empty.
+    UserError if a folder cannot be read. A folder that is removed meanwhile counts as empty.
     """
     try:
         if _is_run(results):
@@ -172,12 +175,12 @@ def run_folders(results: Path) -> list[Path]:
 
 
 def runs_begun(results: Path) -> Iterator[Path]:
-    """Runs with a file in their spool. Each is tested when its turn comes, so one that begins meanwhile is found."""
+    """Yield the runs with a file in their spool. Each is tested just before it is yielded."""
     return (run for run in run_folders(results) if _has_begun(run))
 
 
 def runs_under_way(results: Path) -> Iterator[Path]:
-    """Runs that have begun, and those about to begin, which have neither a spool file nor a record."""
+    """Yield the runs that have begun, and the runs that are about to begin, which have no spool file and no record."""
     return (run for run in run_folders(results) if _has_begun(run) or not (run / "run.json").exists())
 
 

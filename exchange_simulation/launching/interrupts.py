@@ -138,7 +138,7 @@ def on_signals(numbers: tuple[signal.Signals, ...], handler: Callable[..., Any])
 
 @contextlib.contextmanager
 def signals_handled_by(numbers: tuple[signal.Signals, ...], handler: Callable[..., Any]) -> Iterator[None]:
-    """Let `handler` handle these signals in the context; restore the handlers before it at the end."""
+    """Let `handler` handle these signals in the context; restore the previous handlers at the end."""
     replaced = on_signals(numbers, handler)
     try:
         yield
@@ -156,10 +156,9 @@ def ended_as_by_ctrl_c() -> contextlib.AbstractContextManager[Interruption]:
 def signals_deferred() -> Iterator[None]:
     """Hold back signals until the context has ended, then raise the first one again.
 
-    Outside the main thread nothing is held back, since no signal arrives there.
-
-    Python prints and drops an exception that a handler raises inside a library's callback, such as those of weak
-    references, which matplotlib uses by the thousand.
+    Use this around code that runs callbacks of a library, such as those of weak references in matplotlib: Python prints
+    an exception that a handler raises there, and drops it. Outside the main thread nothing is held back, since no
+    signal arrives there.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -175,7 +174,7 @@ def signals_deferred() -> Iterator[None]:
 
 @contextlib.contextmanager
 def beside(work: Callable[[threading.Event], object]) -> Iterator[None]:
-    """Run `work` in a thread. At the end of the context, set the event that `work` was given; wait for the thread."""
+    """Run `work` in a thread. At the end of the context, set the event that `work` gets, and wait for the thread."""
     is_over = threading.Event()
     thread = threading.Thread(target=work, args=(is_over,), daemon=True)
     thread.start()

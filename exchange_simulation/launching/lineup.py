@@ -1,4 +1,4 @@
-"""Components of a run: pairs of a gateway and an engine, dealt in turns to the reporters that they report to."""
+"""The components of a run: pairs of a gateway and an engine, and reporters, to which the pairs are assigned in turn."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from exchange.settings import RunSettings
 
 STANDBY = "standby"
 READY_S = 180.0
-"""Time to get ready, for the launcher and for components that wait for another. The first run compiles kernels."""
+"""The longest time in which components must get ready. The first run compiles kernels."""
 
 
 def component_of(process: str) -> str:
     """Return the component that a process is, or may become: a standby may become the engine."""
-    return named("engine", instance_of(process)) if role_of(process) == STANDBY else process
+    if role_of(process) == STANDBY:
+        return named("engine", instance_of(process))
+    return process
 
 
 def processes_of(component: str) -> list[str]:
@@ -26,7 +28,7 @@ def processes_of(component: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Lineup:
-    """Instances of pairs and of reporters."""
+    """The numbers of a run's pairs and reporters."""
 
     pairs: tuple[int, ...] = (1,)
     reporters: tuple[int, ...] = (1,)
@@ -34,9 +36,13 @@ class Lineup:
 
     @classmethod
     def of(cls, settings: RunSettings) -> Lineup:
-        return cls(tuple(range(1, settings.pairs + 1)), tuple(range(1, settings.reporters + 1)), settings.standby)
+        """Return the lineup of a run with these settings."""
+        pairs = range(1, settings.pairs + 1)
+        reporters = range(1, settings.reporters + 1)
+        return cls(tuple(pairs), tuple(reporters), settings.standby)
 
     def reporter_of(self, pair: int) -> int:
+        """Return the reporter to which a pair reports."""
         return self.reporters[(pair - 1) % len(self.reporters)]
 
     def part_of(self, reporter: int) -> Lineup:
@@ -45,9 +51,11 @@ class Lineup:
         return Lineup(pairs, (reporter,), self.has_standbys)
 
     def group_of(self, name: str) -> int:
-        """Return the reporter that a process belongs to; a reporter ends when all its sources have ended."""
+        """Return the number of the reporter that a process is, or reports to."""
         instance = instance_of(name)
-        return instance if role_of(name) == "reporter" else self.reporter_of(instance)
+        if role_of(name) == "reporter":
+            return instance
+        return self.reporter_of(instance)
 
     @property
     def sources(self) -> list[str]:

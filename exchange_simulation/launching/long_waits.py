@@ -1,4 +1,4 @@
-"""Says what a command waits for once the wait is a long one, so that nobody takes it for a hang."""
+"""Tells the user what a command waits for, if the wait is long, so that the command does not seem to hang."""
 
 from __future__ import annotations
 

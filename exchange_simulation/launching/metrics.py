@@ -1,4 +1,4 @@
-"""Metrics of a run: each reads one number out of a record."""
+"""The metrics of a run. A metric reads one number from the run's record."""
 
 from __future__ import annotations
 
@@ -18,19 +18,15 @@ FIGURE_TITLES = {**LABELS, "mean": "mean", "max": "maximum"}
 CLOCKS = {"due": "from due time", "handed_over": "from handing over"}
 
 
-def never(_settings: RunSettings) -> bool:
+def is_never_judged(_settings: RunSettings) -> bool:
+    """Return False: a metric with this function never gets a verdict."""
     return False
 
 
-def scheduled(settings: RunSettings) -> bool:
-    """True if orders have a due time: then completion can be measured from it, and all arms get the same load."""
-    return settings.orders_per_s is not None
-
-
 def scheduled_orders(least: int) -> Callable[[RunSettings], bool]:
-    """Return a function that is true of settings whose orders have a due time, and whose run measures enough of them.
+    """Return a function of settings. It returns True if orders have due times, and a run measures at least `least`.
 
-    Orders of the warm-up's seconds, and each pair's last order, are not measured.
+    The orders of the warm-up, and the last order of each pair, are not measured.
     """
 
     def judged(settings: RunSettings) -> bool:
@@ -45,15 +41,16 @@ def scheduled_orders(least: int) -> Callable[[RunSettings], bool]:
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """A number of a run. `judged` says for which settings it gets a verdict: each verdict costs the others power."""
+    """A number of a run."""
 
     name: str
     title: str
     unit: str
     read: Read
-    judged: Callable[[RunSettings], bool] = never
+    judged: Callable[[RunSettings], bool] = is_never_judged
+    """Returns whether the metric gets a verdict in runs with these settings. Each verdict costs the others power."""
     says: str = ""
-    """A verdict's sentence, in which `larger` and `smaller` are arms and `times` is their ratio."""
+    """The sentence of a verdict, in which {larger} and {smaller} are arms and {times} is their ratio."""
 
 
 def number_at(*path: str, unit: float = 1.0) -> Read:
@@ -71,7 +68,7 @@ def number_at(*path: str, unit: float = 1.0) -> Read:
 
 
 def total(*parts: Read, may_lack: bool = False) -> Read:
-    """Return a function that sums numbers. The sum is None if one is missing; with `may_lack`, only if all are."""
+    """Return a function that sums numbers. The sum is None if a number is missing; with `may_lack`, if all are."""
 
     def read(record: Record) -> float | None:
         numbers = [part(record) for part in parts]
@@ -86,7 +83,7 @@ def total(*parts: Read, may_lack: bool = False) -> Read:
 
 
 def ratio(above: Read, below: Read, times: float = 1.0) -> Read:
-    """Return a function that divides two numbers, times `times`; None if one is missing, or `below` is 0."""
+    """Return a function that divides two numbers, times `times`; None if a number is missing, or `below` is 0."""
 
     def read(record: Record) -> float | None:
         numerator = above(record)
@@ -99,7 +96,7 @@ def ratio(above: Read, below: Read, times: float = 1.0) -> Read:
 
 
 def percent(part: Read, whole: Read) -> Read:
-    """Return a function that reads a number in percent of another; None if one is missing, or `whole` is 0."""
+    """Return a function that reads `part` in percent of `whole`; None if one of them is missing, or `whole` is 0."""
     return ratio(part, whole, times=100.0)
 
 
@@ -138,7 +135,7 @@ def _completion(clock: str, figure: str, judged: frozenset[str]) -> Metric:
         title=f"completion {FIGURE_TITLES[figure]} {CLOCKS[clock]}",
         unit="us",
         read=number_at("completion_us", clock, figure),
-        judged=scheduled_orders(LEAST_ORDERS.get(figure, 1)) if is_judged else never,
+        judged=scheduled_orders(LEAST_ORDERS.get(figure, 1)) if is_judged else is_never_judged,
         says="{smaller} is {times} times faster than {larger}",
     )
 
@@ -150,9 +147,9 @@ def _cpu_s_per_million(*components: str) -> Read:
 
 
 def _resources(component: str) -> tuple[Metric, ...]:
-    """Metrics of a component's use of the machine.
+    """Return the metrics of a component's use of the machine.
 
-    A context switch is voluntary where the component slept, involuntary where it had to wait.
+    A context switch is voluntary if the component slept, and involuntary if another process took its processor.
     """
     switches = total(
         used_by(component, "voluntary_context_switches"), used_by(component, "involuntary_context_switches")
@@ -195,7 +192,7 @@ PAPER_METRICS = (
 
 
 def _completions(*judged: str) -> tuple[Metric, ...]:
-    """Return all completion metrics. The figures named get a verdict, if they are from due time."""
+    """Return all completion metrics. The figures `judged`, from due time, get a verdict."""
     return tuple(_completion(clock, figure, frozenset(judged)) for clock in CLOCKS for figure in FIGURE_TITLES)
 
 
@@ -232,6 +229,6 @@ NAGLE_METRICS = (
     Metric(name="packets_per_order", title="packets an order", unit="packets", read=packets("per_order")),
     Metric(name="packet_bytes", title="mean size of a packet", unit="bytes of payload", read=packets("mean_bytes")),
     Metric(name="packet_gap_us", title="mean gap between packets", unit="us", read=packets("mean_gap_us")),
-    *(replace(metric, judged=never) for metric in COMPARISON_METRICS if not metric.name.endswith("_us")),
+    *(replace(metric, judged=is_never_judged) for metric in COMPARISON_METRICS if not metric.name.endswith("_us")),
 )
 """Metrics of an experiment with Nagle's algorithm."""

@@ -26,7 +26,7 @@ def say(sentence: str) -> None:
 
 
 def has_listener() -> bool:
-    """True if a listener gets the messages, so nothing may be drawn on stderr."""
+    """Return True if a listener gets the messages. Then nothing may be drawn on stderr."""
     return _listener.get() is not None
 
 

@@ -1,4 +1,4 @@
-"""Types of options with a notation of their own: how a value is read, and how it is written back."""
+"""Types of options with a special notation: how a value is read, and how it is written back."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ USUAL = "usual"
 FIRST_WORD = re.compile("[a-z]+")
 
 MOST_DIGITS = 20
-"""Digits of a count: more than any bound needs, and few enough to be written out."""
+"""The most digits of a whole number. No bound has more; an error message can still print such a number."""
 
 
 class SettingType(click.ParamType[T]):
     """A type whose values can be written as `convert` reads them."""
 
     def write(self, value: T) -> str | None:
-        """The option's argument; None leaves the option out."""
+        """Return the option's argument; None leaves the option out."""
         raise NotImplementedError
 
 
 def number_of(text: str) -> Decimal:
-    """Read 8000, 8k, 1e4 or 1.5M. InvalidOperation if the text is no number, or one beyond all bounds."""
+    """Read 8000, 8k, 1e4 or 1.5M. InvalidOperation if the text is no number, or the number is too large."""
     factor = FACTORS.get(text[-1:])
     try:
         return Decimal(text[:-1]) * factor if factor else Decimal(text)
@@ -48,7 +48,7 @@ def number_of(text: str) -> Decimal:
 
 
 class Rate(SettingType[float | None]):
-    """Orders per second, also as 8k or 1e4; None, written max, is as fast as it goes."""
+    """Orders per second, also as 8k or 1e4. None, written max, stands for no limit."""
 
     name = "rate"
 
@@ -138,12 +138,12 @@ class Cpus(SettingType[dict[str, int]]):
 
 
 class Nagle(SettingType[tuple[str, ...]]):
-    """ROLE,ROLE, all or none. What `all` means, and which roles exist, depends on the transport: see `run_settings`."""
+    """ROLE,ROLE, all or none. The roles, and so the meaning of `all`, depend on the transport: see `run_settings`."""
 
     name = "role,.."
 
     def __init__(self, roles: Collection[str] = ()) -> None:
-        """`roles`: the only ones that there are, whatever the transport."""
+        """`roles` are the only allowed ones; empty if the transport decides."""
         self._roles = roles
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
@@ -163,7 +163,7 @@ class Nagle(SettingType[tuple[str, ...]]):
 
 
 class KeysFolder(SettingType[str | None]):
-    """A folder of keys, by its absolute path; None stands for no keys, which a user writes as none."""
+    """The absolute path of a folder of keys. None, which a user writes as none, stands for no keys."""
 
     name = "dir"
 
@@ -175,14 +175,14 @@ class KeysFolder(SettingType[str | None]):
 
 
 class OneOf(click.Choice[str]):
-    """One of some words; a slip gets a suggestion."""
+    """One of some words. An error suggests the nearest word."""
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
         return super().get_invalid_choice_message(value, ctx).removesuffix(".") + meant(value, self.choices)
 
 
 class Suggested(click.ParamType[str]):
-    """Any text; a shell completes it to the words that `words` returns."""
+    """Any text. A shell completes it to the words that `words` returns."""
 
     name = "text"
 
@@ -196,7 +196,7 @@ class Suggested(click.ParamType[str]):
 
 
 class Declared(click.ParamType[str]):
-    """One of the words that a transport declares for an option. The transport is imported when they are needed."""
+    """One of the words that a transport declares for an option. The transport is imported only when needed."""
 
     name = "choice"
 
@@ -236,7 +236,7 @@ class Count(click.ParamType[int]):
 
 
 def _whole_number(text: str) -> int | None:
-    """The number; None if the text is no whole number, or one of more than MOST_DIGITS."""
+    """Return the number; None if the text is no whole number, or has more than MOST_DIGITS digits."""
     try:
         number = number_of(text)
     except InvalidOperation:
@@ -247,7 +247,7 @@ def _whole_number(text: str) -> int | None:
 
 
 class Number(click.FloatRange):
-    """A number within a range, also as 8k or 1e4. click's own range accepts nan, which is beyond no bound."""
+    """A number within a range, also as 8k or 1e4. nan is refused here, since click's range accepts it."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         with contextlib.suppress(InvalidOperation):
@@ -272,7 +272,7 @@ class Listed(click.ParamType[list[Any]]):
         return [self._of.convert(part.strip(), param, ctx) for part in str(value).split(",") if part.strip()]
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Complete the last value, behind the ones that are there."""
+        """Complete the last value of the list."""
         from click.shell_completion import CompletionItem
 
         before, comma, last = incomplete.rpartition(",")

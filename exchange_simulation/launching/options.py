@@ -57,5 +57,5 @@ spark_option = click.option(
     default=False,
     help="Have Spark make tables of the run, and show the sampled orders' times.",
 )
-"""The option of commands that start Spark only if it is asked for."""
+"""The option of commands that start Spark only with --spark."""
 results_option = options_for("results")

@@ -1,4 +1,4 @@
-"""Processes that start and end together, in one process group, under a watchdog; a supervisor restarts killed ones."""
+"""A group of processes that end together, with a watchdog, and a supervisor that restarts killed processes."""
 
 from __future__ import annotations
 
@@ -25,16 +25,20 @@ from exchange_simulation.launching.interrupts import signals_deferred
 from exchange_simulation.launching.priority import scheduled_as_now
 
 WAIT_S = 3.0
+"""The time between SIGTERM and SIGKILL for a child."""
 WATCHDOG = Path(__file__).with_name("watchdog.py")
 MOST_RESTARTS = 100
 PIPE_BYTES = 1 << 20
-"""Room for the events of some 20 s under --recover, so that a launcher that is stopped meanwhile stops no component."""
+"""The size of the pipe for a component's events: room for some 20 s with --recover. So a launcher that is stopped for
+that long does not block its components.
+"""
 
 
 class ProcessGroup:
-    """A context. At its end, however it comes, its children are ended and the scratch folder is removed.
+    """A context with child processes and a scratch folder. At its end the children are ended and the folder is removed,
+    even if this process is killed.
 
-    Signals are held back while a process is spawned: an interrupt inside Popen would leave a process in no list.
+    Signals are held back while a process is started: an interrupt inside Popen would leave a process that no list has.
     """
 
     def __enter__(self) -> ProcessGroup:
@@ -62,7 +66,7 @@ class ProcessGroup:
 
     @property
     def id(self) -> int:
-        """The group's number. A process that joins the group ends with the launcher, even if that is killed."""
+        """The group's number. A process in the group ends with the launcher, even if the launcher is killed."""
         return self._watchdog.pid
 
     def start(
@@ -78,7 +82,7 @@ class ProcessGroup:
         `environment` is added to ours; `prefix` goes before the command. The process is scheduled as the caller was
         when the context began.
         """
-        if name in self.children:  # it is started again
+        if name in self.children:  # a restart
             _close_pipes(self.children[name])
         self._logs[name] = log
         with (
@@ -95,11 +99,11 @@ class ProcessGroup:
                 process_group=self.id,
                 env={**os.environ, **environment},
             )
-        with contextlib.suppress(OSError, AttributeError):  # more than a user may have, or no Linux
+        with contextlib.suppress(OSError, AttributeError):  # the user's limit is smaller, or this is no Linux
             fcntl.fcntl(self.children[name].stdout, fcntl.F_SETPIPE_SZ, PIPE_BYTES)  # type: ignore[arg-type]
 
     def last_line_of(self, name: str) -> str:
-        """The last line in a process's log; empty if it has none."""
+        """Return the last line in a process's log; empty if there is no line."""
         log = self._logs.get(name)
         if log is None:
             return ""
@@ -113,7 +117,7 @@ class ProcessGroup:
         return ""
 
     def tell(self, *names: str, known: Mapping[str, Any] | None = None) -> None:
-        """Tell components what is known of those whose place they take. The first line starts them."""
+        """Send components a line. The first line starts them; `known` are facts about the process they replace."""
         for name in names:
             _send(self.children[name], orjson.dumps(known or {}))
 
@@ -132,7 +136,7 @@ class ProcessGroup:
             end(child, WAIT_S)
         _send(self._watchdog, b"done")
         self._watchdog.communicate()
-        shutil.rmtree(self.folder, ignore_errors=True)  # in case the watchdog was killed
+        shutil.rmtree(self.folder, ignore_errors=True)  # the watchdog may have been killed
 
 
 @contextlib.contextmanager
@@ -173,22 +177,22 @@ def _close_pipes(child: subprocess.Popen[Any]) -> None:
 
 
 class Supervisor:
-    """Starts what was killed again: each process at most MOST_RESTARTS times, and ready within `timeout_s`."""
+    """Restarts killed processes, each at most MOST_RESTARTS times. It must be ready again within `timeout_s`."""
 
     def __init__(self, start: Callable[[str], None] | None, timeout_s: float) -> None:
-        """Without `start`, nothing is started again."""
+        """`start` starts a process by its name. Without `start`, no process is restarted."""
         self._start = start
         self._timeout_s = timeout_s
         self._restarts: Counter[str] = Counter()
         self._until_s: dict[str, float] = {}
-        """When a process that was started again has to be ready."""
+        """By process: the time at which it must be ready again."""
 
     @property
     def restarts(self) -> int:
         return self._restarts.total()
 
     def restarted(self, name: str, code: int) -> bool:
-        """Start a process again that ended with this exit code, if it was killed."""
+        """Restart a process that ended with this exit code, if it was killed. Returns whether it was restarted."""
         if self._start is None or code >= 0 or self._restarts[name] == MOST_RESTARTS:
             return False
         until_s = self._until_s.setdefault(name, time.monotonic() + self._timeout_s)
@@ -205,5 +209,5 @@ class Supervisor:
         del self._until_s[name]
 
     def late(self) -> list[str]:
-        """Processes that were started again and are not ready in time."""
+        """Return the restarted processes that are not ready in time."""
         return [name for name, until_s in self._until_s.items() if time.monotonic() > until_s]

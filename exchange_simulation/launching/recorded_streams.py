@@ -1,4 +1,4 @@
-"""The streams of a pair's orders and answers: checksums, and with --record files, which `exchange match` replays."""
+"""The streams of a pair's orders and answers: their checksums, and with --record files for `exchange match`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FLUSH_EVERY_S = 1.0
 
 
 class RecordedStream:
-    """A stream's checksum, and a file of all its bytes, which `exchange match` replays. OSError names the file."""
+    """A stream's checksum and a file of all its bytes, which `exchange match` can replay. An OSError names the file."""
 
     keeps_bytes = True
 
@@ -46,7 +46,7 @@ class RecordedStream:
         try:
             self._file.write(data.data)
             now_s = time.monotonic()
-            if now_s >= self._flush_s:  # a kill costs at most what came since the last flush
+            if now_s >= self._flush_s:  # if the process is killed, only the bytes after the last flush are lost
                 self._file.flush()
                 self._flush_s = now_s + FLUSH_EVERY_S
         except OSError as error:
@@ -70,7 +70,7 @@ def open_streams(
 ) -> Iterator[tuple[HashedStream, HashedStream]]:
     """Yield the streams of a pair's orders and answers: files in this folder if `record` is set, else checksums alone.
 
-    `overwrite` replaces the files of a gateway whose place this gateway takes.
+    `overwrite` replaces existing files: those of a killed gateway that this gateway replaces.
     """
     from exchange.checksum import StreamChecksum
 
@@ -92,7 +92,7 @@ def open_streams(
 
 
 def _write_due_times(tape: Path, settings: RunSettings, instance: int, orders: int) -> None:
-    """Write the planned due times, not the times of sending, so that a replay offers the same load."""
+    """Write the planned due times. A replay then offers the same load, which the times of sending would not."""
     from exchange_simulation.launching.tape import write_due
     from gateway.seeds import settings_of_pair
     from gateway.tape import due_path

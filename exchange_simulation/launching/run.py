@@ -1,4 +1,4 @@
-"""One run, from settings to its record, and the record of a run whose components were started by hand."""
+"""Make a run from settings, and record it. Record a run whose components were started by hand."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class MeasuredRun(NamedTuple):
 
 
 class NotRecorded(click.ClickException):
-    """run.json cannot be written. `measured` is the run, whose record would be its content."""
+    """run.json cannot be written. `measured` is the run, with the record that could not be written."""
 
     def __init__(self, folder: Path, measured: MeasuredRun, why: str) -> None:
         super().__init__(f"{why}; make room, then: exchange results repair {folder}")
@@ -63,10 +63,10 @@ def measured_run(
     """Run the components and write run.json. The settings have passed `check_transport`.
 
     `showing` yields the function that is called once a second with the run's progress. `brokers` shares private
-    brokers between runs; without it, the run starts its own.
+    brokers between runs; without `brokers`, the run starts its own broker.
 
     UserError if the run cannot start, BadSetting if the transport lacks a setting, NotRecorded if the disk is full.
-    Signals that come between the run's end and run.json are raised after it.
+    Signals that arrive between the run's end and the writing of run.json are raised afterwards.
     """
     settings = with_transport_defaults(settings)
     conditions = replace(conditions_here(folder.name), settings=settings.as_dict())
@@ -108,7 +108,7 @@ def _finished(
             from exchange_simulation.launching.launch.launcher import launch
 
             return launch(folder, settings, on_second, brokers, until_recorded)
-    except KeyboardInterrupt:  # there is no component to ask, or Ctrl-C came once more while they were ending
+    except KeyboardInterrupt:  # before the components were started, or a further Ctrl-C while they were ending
         when = "" if is_measured(folder) else " before the start"
         return None, RunOutcome(lineup=Lineup.of(settings), failures=(f"interrupted{when}",))
     except (click.ClickException, TransportError, OSError) as error:
@@ -123,16 +123,16 @@ def _finished(
 
 
 def conditions_here(name: str) -> Conditions:
-    """Name, host, versions and time of a run that begins; its URL and settings are filled in later."""
+    """Return the name, host, versions and time of a run that begins. URL and settings are filled in later."""
     return Conditions(name=name, url=None, settings={}, host=host_facts(), versions=versions(), started_at=now())
 
 
 def record_by_hand(
     folder: Path, before: Conditions, reporter: ReporterResult, instance: int, settings: RunSettings, cpu: int | None
 ) -> int:
-    """Write run.json of the pairs that report to a reporter on this host; return the exit code.
+    """Write run.json of the pairs that report to this reporter; return the exit code.
 
-    `settings` are the reporter's own: the numbers of pairs and of reporters. `cpu` is its processor.
+    `settings` are the reporter's, of which the numbers of pairs and reporters are used. `cpu` is its processor.
     """
     name = named("reporter", instance)
     lineup = Lineup.of(settings).part_of(instance)
@@ -153,9 +153,10 @@ def record_by_hand(
 def _conditions_of_gateways(
     outcome: RunOutcome, numbers: dict[str, int], cpu_of_reporter: dict[str, int]
 ) -> dict[str, Any]:
-    """URL and settings, as the first gateway had them, with the reporter's own; empty if no gateway left a result.
+    """Return the URL and the settings of the first gateway, with the values that differ by component filled in.
 
-    `numbers` are the numbers of pairs and reporters. The processors of engines stay unknown: no result has them.
+    `numbers` are the numbers of pairs and reporters. The processors of engines stay unknown, since no result has them.
+    Empty if no gateway left a result.
     """
     if not outcome.gateways:
         return {}
@@ -178,7 +179,7 @@ def _conditions_of_gateways(
 
 
 def _roles_with_nagle(outcome: RunOutcome) -> list[str]:
-    """Roles with a socket that was opened with nodelay=off."""
+    """Return the roles that have a socket which was opened with nodelay=off."""
     roles = []
     for name, sockets in outcome.sockets.items():
         if any(not socket["tcp_nodelay_asked"] for socket in sockets):

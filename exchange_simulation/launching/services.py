@@ -1,4 +1,4 @@
-"""Opens each component's service: its links, its recorded streams, and the loop, which it imports only when needed."""
+"""Opens the service of each component: its links and its loop. The loop is imported only when it is needed."""
 
 from __future__ import annotations
 
@@ -34,22 +34,26 @@ if TYPE_CHECKING:
     from stats_reporter.recovering.source_link import SourceLink
     from stats_reporter.service import Reporter
 
-LISTEN_AGAIN_S, ATTEMPT_S = 0.005, 0.1
-
+LISTEN_AGAIN_S = 0.005
+"""The time between two attempts to listen where a dead engine listened."""
+ATTEMPT_S = 0.1
+"""The longest time of an attempt to connect to another reporter."""
 TOKEN = "EXCHANGE_TOKEN"
-"""The environment variable that holds a run's secret: every user of a host sees arguments, but not the environment."""
+"""The environment variable with a run's secret. Other users of a host see arguments, but not the environment."""
 
 
 def link_token(name: str, url: str) -> str:
-    """The token that each link asks of its peer: the secret in EXCHANGE_TOKEN, or the run's name if there is none.
+    """Return the token that each link asks of its peer: the secret in EXCHANGE_TOKEN, or else the run's name.
 
-    At a broker it is always the name: queues are called by it, and a broker's tools list them.
+    At a broker the token is always the name: queues are named by the token, and a broker's tools list them.
     """
-    return (not has_broker(url) and os.environ.get(TOKEN)) or name
+    if has_broker(url):
+        return name
+    return os.environ.get(TOKEN) or name
 
 
 def run_id(name: str) -> int:
-    """The run's 64-bit number on the wire, a hash of its name."""
+    """Return the run's 64-bit number on the wire, a hash of its name."""
     return int(xxhash.xxh64_intdigest(name.encode()))
 
 
@@ -66,9 +70,10 @@ def open_reporter(
     instance: int = 1,
     sources_may_break: bool = False,
 ) -> tuple[Reporter, Link]:
-    """Listen, then let `folder` make the run's folder, so that a listener that fails leaves none behind.
+    """Return a reporter's service and its listening link.
 
-    `sources_may_break`: gateway or engine may break off and go on, though the settings here do not say so.
+    `folder` makes the run's folder. It is called after the link listens, so that a failure leaves no folder behind.
+    `sources_may_break`: a gateway or engine may break off and resume, even if the reporter's own settings exclude that.
     """
     from stats_reporter.service import Reporter
     from stats_reporter.writer import SpoolWriter
@@ -103,9 +108,10 @@ def open_engine(
     salvage: bool = False,
     patience_s: float | None = None,
 ) -> tuple[EngineService, Link]:
-    """The service, and the link on which it waits for its gateway. With a journal, that link can be opened again.
+    """Return an engine's service, and the link on which it waits for its gateway.
 
-    `patience_s`: how long it waits for a reporter that listens; None for the settings' timeout.
+    With a journal, that link can be opened again. `patience_s`: how long the engine waits for its reporter to listen;
+    None for the settings' timeout.
     """
     if salvage and not settings.journal:
         raise UserError("--salvage goes on with a journal: say which with --journal DIR")
@@ -114,16 +120,15 @@ def open_engine(
     session = None
     if settings.journal:
         try:
-            session = _reopened(name, gateway, settings, instance, engine, salvage)
+            session = _session_of_journal(name, gateway, settings, instance, engine, salvage)
         except UserError:
             gateway.close(0)
             raise
     until_ns = _deadline_ns(patience_s or settings.timeout_s)
     reporter = _to_reporter(name, named("engine", instance), reporter_url, settings, until_ns)
     if session is not None:
-        return _recovering_engine(
-            name, engine, session, reporter, settings, instance, reports_thread_usage
-        ), session.link
+        recovering = _recovering_engine(name, engine, session, reporter, settings, instance, reports_thread_usage)
+        return recovering, session.link
     from matching_engine.service import EngineService
 
     terms = _terms(name, settings, instance)
@@ -134,19 +139,24 @@ def open_engine(
 
 
 def _terms(name: str, settings: RunSettings, instance: int) -> Terms:
+    """Return the terms of a session, on which gateway and engine must agree."""
     return Terms(run_id(name), settings.policy, settings.packing, settings.max_price, instance)
 
 
-def _reopened(
+def _session_of_journal(
     name: str, gateway: Link, settings: RunSettings, instance: int, engine: MatchingEngine, salvage: bool
 ) -> ResumedSession:
-    """The journal, with which a session goes on. To be salvaged, it is read from its first order, without snapshot."""
+    """Return the session that the engine's journal begins or continues. UserError if another engine has the journal.
+
+    With `salvage`, the journal is read from its first order, without a snapshot.
+    """
     from matching_engine.recovering.follower import Follower
     from matching_engine.recovering.journal import JournalIsOthers
 
     follower = None if salvage else Follower.from_snapshot(_journal_path(settings, instance), engine)
     try:
-        return _resumed_session(name, gateway, _open_journal(name, settings, instance, salvage, follower), follower)
+        journal = _open_journal(name, settings, instance, salvage, follower)
+        return _resumed_session(name, gateway, journal, follower)
     except JournalIsOthers as error:
         raise UserError(str(error)) from error
 
@@ -161,7 +171,10 @@ def open_standby(
     with_ids: bool = False,
     instance: int = 1,
 ) -> Standby:
-    """An engine that follows another one's journal until it is free. UserError without a journal."""
+    """Return a standby: an engine that follows another engine's journal until that engine is gone.
+
+    UserError without a journal.
+    """
     from matching_engine.recovering.follower import Follower
     from matching_engine.recovering.standby import Standby
 
@@ -181,7 +194,10 @@ def open_standby(
 
 
 def _listen_soon(name: str, url: str, timeout_s: float) -> Link:
-    """Listen where a dead engine listened. Its sockets, and a broker's memory of it, disappear a little later."""
+    """Listen at the address of a dead engine, as soon as that is possible.
+
+    The dead engine's sockets, and a broker's knowledge of it, disappear with a small delay.
+    """
     until_ns = _deadline_ns(timeout_s)
     while True:
         try:
@@ -217,7 +233,7 @@ def _recovering_engine(
 
 
 def _to_reporter(name: str, source: str, url: str, settings: RunSettings, until_ns: int) -> Link:
-    """A source's link to its reporter. Where the session can be resumed, another reporter may take that one's place."""
+    """Return a source's link to its reporter. If sessions can be resumed, it connects again to a new reporter."""
 
     def open_link(until_ns: int) -> Link:
         return connect(url, link_token(name, url), until_ns, pattern=Pattern.FAN_IN)
@@ -237,9 +253,10 @@ def _journal_path(settings: RunSettings, instance: int) -> Path:
 def _open_journal(
     name: str, settings: RunSettings, instance: int, salvage: bool = False, follower: Follower | None = None
 ) -> InputJournal:
-    """The engine's journal, with which it goes on. UserError if it is damaged, or another's.
+    """Open the engine's journal. UserError if the journal is damaged, or of another run.
 
-    A follower, which has matched its beginning, matches the rest. JournalIsOthers if another engine has the journal.
+    If there is a follower, it has matched the beginning of the journal, and matches the rest. JournalIsOthers if
+    another engine has the journal open.
     """
     from matching_engine.recovering.journal import InputJournal, JournalIsOthers, JournalRefused
 
@@ -251,7 +268,9 @@ def _open_journal(
         "max_price": settings.max_price,
         "protocol": PROTOCOL_VERSION,
     }
-    options: dict[str, Any] = {"reader": follower.reader, "on_orders": follower.match} if follower else {}
+    options: dict[str, Any] = {}
+    if follower:
+        options = {"reader": follower.reader, "on_orders": follower.match}
     try:
         return InputJournal(
             _journal_path(settings, instance), identity, settings.packing, settings.sync, salvage, say, **options
@@ -284,9 +303,9 @@ def open_gateway(
     instance: int = 1,
     patience_s: float | None = None,
 ) -> Gateway:
-    """The service, which gives the bytes of orders and of answers to the two `streams`.
+    """Return a gateway's service, which writes the bytes of orders and of answers to the two `streams`.
 
-    `patience_s`: how long it waits for an engine and a reporter that listen; None for the settings' timeout.
+    `patience_s`: how long the gateway waits for engine and reporter to listen; None for the settings' timeout.
     """
     until_ns = _deadline_ns(patience_s or settings.timeout_s)
     reporter = _to_reporter(name, named("gateway", instance), reporter_url, settings, until_ns)

@@ -1,4 +1,4 @@
-"""Warnings of settings that are allowed, but seldom meant."""
+"""Warnings about settings that are allowed, but seldom intended."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from exchange_simulation.launching.priority import processors_of
 
 
 def warn_of_rejections(settings: RunSettings) -> None:
-    """Warn of seeded orders that the book will reject. The prices of a tape are not examined."""
+    """Warn of seeded orders that the book will reject. The prices of a tape are not checked."""
     if settings.tape is None:
         warn_of_prices(settings.prices, settings.max_price)
 
 
 def warn_of_spinning(*runs: RunSettings) -> None:
-    """Warn of runs that spin in vain, since they have no rate, or whose spinning leaves the engine no processor."""
+    """Warn of runs whose --pace spin has no effect, or leaves the engine no processor."""
     spinning = [settings for settings in runs if settings.spin_ns]
     if any(settings.orders_per_s is None for settings in spinning):
         say("warning: --pace spin does nothing at --rate max, where no order waits for its due time")

@@ -1,4 +1,4 @@
-"""Tapes of orders with their due times: writing them, and the settings that follow from replaying one."""
+"""Tapes of orders with their due times: writing a tape, and the settings of a run that replays a tape."""
 
 from __future__ import annotations
 
@@ -19,39 +19,40 @@ from gateway.tape import CHUNK_ORDERS, check_due, check_orders, due_path, map_fi
 from transports.regular_files import check_regular
 
 
-def settled_by_tape(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The number of orders, their arrivals and rate, as the tape and its due times have them.
+def settings_of_tape(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the number of orders, their arrivals and their rate, from the tape and its due times.
 
-    Arrivals and rate in `given` are what somebody asked for.
-
-    UserError where one of the two files is damaged, or says something else than the options.
+    `given` has the tape, and the settings that the user gave. UserError if the tape or its due times are damaged, or
+    contradict these settings.
     """
     tape = Path(given["tape"])
     due = due_path(tape)
-    on_tape = _checked_orders(tape)
-    orders = on_tape if given.get("orders") is None else given["orders"]
-    if not 1 <= orders <= on_tape:
-        raise UserError(f"--orders is {orders}; {tape} holds {counted(on_tape, 'orders')}: ask for 1 to {on_tape}")
-    if not _as_recorded(given, due):
+    orders_on_tape = _checked_orders(tape)
+    orders = orders_on_tape if given.get("orders") is None else given["orders"]
+    if not 1 <= orders <= orders_on_tape:
+        raise UserError(
+            f"--orders is {orders}; {tape} holds {counted(orders_on_tape, 'orders')}: ask for 1 to {orders_on_tape}"
+        )
+    if not _has_recorded_arrivals(given, due):
         return {"orders": orders}
     speed = settled_speed(given.get("speed"), "recorded") or 1.0
-    recorded_per_s = _recorded_orders_per_s(due, on_tape, orders) * speed
-    asked_per_s = given.get("orders_per_s", recorded_per_s)
-    if asked_per_s != recorded_per_s:
-        rate = "max" if asked_per_s is None else f"{asked_per_s:.10g}"
+    recorded_per_s = _recorded_orders_per_s(due, orders_on_tape, orders) * speed
+    given_per_s = given.get("orders_per_s", recorded_per_s)
+    if given_per_s != recorded_per_s:
+        rate = "max" if given_per_s is None else f"{given_per_s:.10g}"
         raise UserError(
             f"--rate is {rate}, but {due} says when the orders are due: leave --rate out, or take --arrivals fixed"
         )
     return {"orders": orders, "arrivals": "recorded", "orders_per_s": recorded_per_s}
 
 
-def _as_recorded(given: Mapping[str, Any], due: Path) -> bool:
-    """True if the options ask for recorded arrivals, or say nothing of arrivals and there are due times."""
+def _has_recorded_arrivals(given: Mapping[str, Any], due: Path) -> bool:
+    """Return True if the user gave recorded arrivals, or gave no arrivals and the tape has due times. UserError."""
     arrivals = given.get("arrivals")
     if arrivals == "recorded" and not due.exists():
         raise UserError(f"--arrivals is recorded, but {due} is not there: give the orders a --rate instead")
-    is_as_fast_as_it_goes = "orders_per_s" in given and given["orders_per_s"] is None
-    if arrivals is not None or is_as_fast_as_it_goes:
+    has_maximum_rate = "orders_per_s" in given and given["orders_per_s"] is None
+    if arrivals is not None or has_maximum_rate:
         return bool(arrivals == "recorded")
     if not due.exists() and given.get("speed") is not None:
         raise UserError(
@@ -62,6 +63,7 @@ def _as_recorded(given: Mapping[str, Any], due: Path) -> bool:
 
 
 def _checked_orders(tape: Path) -> int:
+    """Return the number of orders on the tape. UserError if it is no tape, or damaged."""
     if tape.suffix == ".due":
         raise UserError(f"--tape {tape} is a name for due times: name the tape that they stand beside")
     with reading(tape, MalformedMessage):
@@ -69,11 +71,11 @@ def _checked_orders(tape: Path) -> int:
         return check_orders(tape)
 
 
-def _recorded_orders_per_s(due: Path, on_tape: int, orders: int) -> float:
-    """The mean rate of the first `orders` due times."""
+def _recorded_orders_per_s(due: Path, orders_on_tape: int, orders: int) -> float:
+    """Return the mean rate of the first `orders` due times."""
     with reading(due, ValueError):
         check_regular(due)
-        check_due(due, on_tape)
+        check_due(due, orders_on_tape)
     times_ns = map_file(due).view("<u8")
     length_ns = int(times_ns[orders - 1]) - int(times_ns[0])
     if length_ns == 0:
@@ -84,13 +86,13 @@ def _recorded_orders_per_s(due: Path, on_tape: int, orders: int) -> float:
 
 
 def write_tape(path: Path, settings: RunSettings) -> None:
-    """Write the seed's orders, and a file of due times beside them if there is a rate.
+    """Write the seed's orders, and if there is a rate, a file of due times beside them.
 
     UserError if a file cannot be written, ClickException if the disk is full.
     """
     due = due_path(path)
     count = settings.order_limit
-    _keep_apart(path, due, settings)
+    _remove_old_due_times(path, due, settings)
     with writing(path):
         _write_orders(path, settings, count)
     click.echo(f"{counted(count, 'orders')} of seed {settings.seed} in {path}", err=True)
@@ -100,8 +102,11 @@ def write_tape(path: Path, settings: RunSettings) -> None:
         click.echo(f"when they are due in {due}", err=True)
 
 
-def _keep_apart(tape: Path, due: Path, settings: RunSettings) -> None:
-    """Remove due times that another tape left, which would be taken for this one's; UserError if there is no rate."""
+def _remove_old_due_times(tape: Path, due: Path, settings: RunSettings) -> None:
+    """Remove the due times of another tape of the same name, which would be taken for those of the new tape.
+
+    UserError if there are such due times and the new tape has no rate, so that nothing would replace them.
+    """
     if tape == due:
         raise UserError(f"--output {tape} is a name for due times: choose another for the tape")
     if settings.orders_per_s is not None:
@@ -121,7 +126,7 @@ def _write_orders(path: Path, settings: RunSettings, count: int) -> None:
 
 
 def write_due(path: Path, settings: RunSettings, orders: int) -> None:
-    """Write the planned due times of the first `orders`, the first at 0 ns; no file where there is no schedule."""
+    """Write the planned due times of the first `orders` orders, from 0 ns on. Without a schedule, write no file."""
     from gateway.due_times import due_times_of
 
     due_times = due_times_of(settings)

@@ -1,4 +1,4 @@
-"""Fills in and checks those of a run's settings that depend on its transport, or on its length."""
+"""Fills in and checks the settings of a run that depend on its transport or on its length."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from transports.registry import known_schemes, scheme_of, transport_of
 
 
 def with_transport_defaults(settings: RunSettings, patterns: Iterable[Pattern] = ()) -> RunSettings:
-    """Return the settings with the transport's own defaults filled in. Links have the pattern PAIR and these patterns.
+    """Return the settings with the transport's defaults filled in. `patterns` are those of links other than PAIR.
 
-    BadSetting for a setting, or a word of it, that the transport lacks; UserError if there is no such transport.
+    BadSetting for a setting, or a value of it, that the transport lacks; UserError for an unknown transport.
     """
     transport = _declared(settings.transport)
     scheme = scheme_of(settings.transport)
@@ -74,7 +74,7 @@ def _check_url(settings: RunSettings, transport: Transport, scheme: str, pattern
 
 
 Fits = Callable[[Transport, str], bool]
-"""True if a transport has what is asked for, at this one of its schemes."""
+"""A function that returns whether a transport, with one of its schemes, has a feature."""
 
 
 def has_tcp(transport: Transport, scheme: str) -> bool:
@@ -99,7 +99,7 @@ def runs_in_one_process(transport: str) -> bool:
 
 
 def check_warm_up(settings: RunSettings) -> None:
-    """UserError if analysis, which leaves out whole seconds, would have nothing left of the run."""
+    """UserError if the warm-up, rounded up to whole seconds, is as long as the run: nothing would be analysed."""
     length_s = settings.length_s
     if length_s is None or not settings.warm_up_s:
         return
@@ -108,9 +108,9 @@ def check_warm_up(settings: RunSettings) -> None:
 
 
 def check_transport(settings: RunSettings) -> None:
-    """UserError if the transport lacks what the settings ask for, or if its place is open without --insecure.
+    """UserError if the transport lacks a feature of the settings, or is open to other hosts without --insecure.
 
-    Call it once for a run, before anything is started. It warns of a place that is open with --insecure.
+    Call this once for a run, before anything is started. With --insecure, an open address gets a warning.
     """
     transport = _declared(settings.transport)
     scheme = scheme_of(settings.transport)
@@ -178,7 +178,7 @@ def _check_keys(folder: str) -> None:
 
 
 def network_fits(network: str, transport: Transport, asked: str) -> bool:
-    """True if the launcher can find TCP places for the transport in a network namespace, or start its broker there.
+    """Return True if the launcher can find addresses for the transport in the network, or start its broker there.
 
     `asked` is the transport as the user typed it: a scheme, or a URL.
     """

@@ -39,7 +39,7 @@ def run_settings(**given: Any) -> RunSettings:
 
 
 def _check_may_have(priority: str) -> None:
-    """Take the priority for a moment. UserError if this system does not let the user have the priority."""
+    """Raise UserError if this system does not permit the priority. This is tested by taking it for a moment."""
     with going_first(priority):
         pass
 
@@ -50,7 +50,8 @@ def naming_options() -> Iterator[None]:
     try:
         yield
     except BadSetting as error:
-        option, value = _option_name(error.field), _as_typed(error.value)
+        option = _option_name(error.field)
+        value = _as_typed(error.value)
         raise click.UsageError(f"{option} is {value}; allowed is {error.allowed}") from error
 
 
@@ -58,9 +59,9 @@ def _completed(given: dict[str, Any]) -> dict[str, Any]:
     """Return the fields, with those added that the user left out and that other options determine."""
     fields = dict(given)
     if fields.get("tape"):
-        from exchange_simulation.launching.tape import settled_by_tape
+        from exchange_simulation.launching.tape import settings_of_tape
 
-        fields |= settled_by_tape(fields)
+        fields |= settings_of_tape(fields)
     if fields.get("orders") is None and fields.get("duration_s") is None:
         fields["orders"] = RunSettings.orders
     has_maximum_rate = "orders_per_s" in fields and fields["orders_per_s"] is None
@@ -85,11 +86,12 @@ def _option_name(field: str) -> str:
     name_without_option = field.replace("_", "-")
     names_in_table = {option.field: option.name for option in TABLE}
     context = click.get_current_context(silent=True)
-    if context is None or not context.command.params:  # such as a call from Python
+    is_call_from_python = context is None or not context.command.params
+    if context is None or is_call_from_python:
         return names_in_table.get(field, name_without_option)
     names_in_command = {str(param.name): param.opts[0] for param in context.command.params}
     if field in names_in_table:
-        plural = f"{names_in_table[field]}s"  # a trial takes several values, such as --rates
+        plural = f"{names_in_table[field]}s"  # an option with several values: --rates for --rate
         if plural in names_in_command.values():
             return plural
     return names_in_command.get(field, name_without_option)

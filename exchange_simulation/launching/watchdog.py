@@ -1,9 +1,13 @@
-"""Ends a launcher's children and removes its folders once the launcher is gone, however that happened.
+"""Ends a launcher's children and removes its folders when the launcher has ended, even by SIGKILL.
 
-Runs as a process of its own, on the standard library alone (`python -I -S watchdog.py`), and leads the process
-group that the children join, so the group's number is not reused while it runs. It reads lines from a pipe:
-`remove PATH`, the bytes of a path in hex, names a folder to delete at the end, `done` means that the children have
-ended. End of file without `done` ends them. At its own end it kills whatever is left in the group, itself included.
+The watchdog is a process that uses only the standard library (`python -I -S watchdog.py`). It leads the process group
+that the children join, so the group's number is not reused while the watchdog runs. It reads lines from a pipe:
+
+remove PATH    a folder to remove at the end; PATH is the bytes of the path in hex
+done           the children have ended
+
+End of file without `done` means that the launcher was killed: then the watchdog ends the children. At the end it kills
+all processes of the group, itself included.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ import sys
 import time
 
 GRACE_S = 1.0
+"""The time between SIGTERM and SIGKILL for the children."""
 
 
 def main() -> None:

@@ -311,7 +311,7 @@ def _fell_behind(cell: Cell, results: Results) -> list[str]:
     reasons: list[str] = []
     for name, publisher in of_kind(results, "publisher").items():
         for consumer in _consumers_of(name, results):
-            reasons += _offered(cell.rate_per_s, publisher, consumer).fell_behind()
+            reasons += _offered(cell.rate_per_s, publisher, consumer).reasons_for_saturated()
     return unique(reasons)
 
 

@@ -1,1 +1,1 @@
-"""Table 1 of the paper: packets of a run, by the kernel's counters, and by tcpdump as a check of them."""
+"""Table 1 of the paper: the packets of a run, by the kernel's counters, which tcpdump can check."""

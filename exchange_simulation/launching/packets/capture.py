@@ -1,4 +1,4 @@
-"""tcpdump beside a run: its command line, its process and its counts. It adds to the run's completion times."""
+"""tcpdump beside a run: its command line, its process and its counts. It makes the run's completion times longer."""
 
 from __future__ import annotations
 
@@ -47,12 +47,13 @@ class Captured:
 
     def missing(self, received: int, interface: str) -> int:
         """The number of packets among `received` that tcpdump has not captured."""
-        received_for_each = 2 if interface == LOOPBACK else 1  # loopback receives a packet twice, and captures it once
-        return received - self.dropped - self.captured * received_for_each
+        # Loopback receives a packet twice, and captures it once.
+        received_per_packet = 2 if interface == LOOPBACK else 1
+        return received - self.dropped - self.captured * received_per_packet
 
 
 def program() -> str:
-    """The path of tcpdump. UserError if there is none."""
+    """Return the path of tcpdump. UserError if it is not installed."""
     if sys.platform != "linux":
         raise UserError(
             "packets are captured on Linux only; elsewhere, as on macOS, by hand: "
@@ -65,7 +66,7 @@ def program() -> str:
 
 
 def capture_of(urls: Iterable[str], folder: Path, process_group: int, prefix: Sequence[str] | None) -> Capture:
-    """The capture of a run's packets, not started yet.
+    """Return the capture of a run's packets, which is not started yet.
 
     `urls` are those of the engines, or of the broker; `prefix` runs a command in their network, None on this host.
     """
@@ -80,7 +81,7 @@ def capture_of(urls: Iterable[str], folder: Path, process_group: int, prefix: Se
 
 
 def ports_of(url: str) -> list[int]:
-    """The listener's port, and the second port if each direction has its own."""
+    """Return the listener's port, and the second port if each direction has its own."""
     parts = urlsplit(url)
     second = int(dict(parse_qsl(parts.query)).get("back", 0))
     return [port for port in (parts.port, second) if port]
@@ -96,7 +97,7 @@ class Capture:
     """
 
     _never_coming: int
-    """Packets that the kernel received before the filter was in place; `_drain` does not wait for them."""
+    """The number of packets that the kernel received before the filter was set. `_drain` does not wait for them."""
 
     def __init__(
         self, ports: list[int], path: Path, *, process_group: int, prefix: Sequence[str] = (), interface: str = LOOPBACK
@@ -153,6 +154,7 @@ class Capture:
             )
 
     def _refusal(self, tcpdump: str) -> UserError:
+        """Return the error for a tcpdump that ended before it listened."""
         if FORBIDDEN.search(self._stderr):
             return UserError(
                 f"tcpdump may not capture on {self._interface}: run this as root, or give tcpdump the right, "
@@ -166,12 +168,12 @@ class Capture:
         return messages[-1] if messages else last_line(self._stderr)
 
     def _drain(self) -> None:
-        """Wait until tcpdump has taken every packet that the kernel has received; its end would lose the others."""
-        now = self._counts(signal.SIGUSR1)
-        received = now.received
+        """Wait until tcpdump has captured all packets that the kernel has received: it would lose them at its end."""
+        counts = self._counts(signal.SIGUSR1)
+        received = counts.received
         end_s = time.monotonic() + DRAIN_S
-        while now.missing(received, self._interface) > self._never_coming and time.monotonic() < end_s:
-            now = self._counts(signal.SIGUSR1)
+        while counts.missing(received, self._interface) > self._never_coming and time.monotonic() < end_s:
+            counts = self._counts(signal.SIGUSR1)
 
     def _counts(self, request: signal.Signals) -> Captured:
         """Ask tcpdump for its counts: on SIGUSR1 it prints them, on SIGINT it prints them and ends."""
@@ -192,10 +194,10 @@ class Capture:
             readable, _, _ = select.select([self._process.stderr], [], [], left_s)
             if not readable:
                 raise click.ClickException(f"tcpdump said nothing for {PATIENCE_S:g} s")
-            more = os.read(self._process.stderr.fileno(), 4096)
-            if not more:
+            chunk = os.read(self._process.stderr.fileno(), 4096)
+            if not chunk:
                 return None
-            self._stderr += more.decode(errors="replace")
+            self._stderr += chunk.decode(errors="replace")
             match = expected.search(self._stderr)
         self._stderr = self._stderr[match.end() :]
         return match

@@ -1,8 +1,8 @@
 """Packet captures: TCP segments and payload of each direction of each connection, checked against the counters.
 
-The file is pcap's classic one, as `tcpdump -w` writes it; dpkt decodes its headers and the packets. A segment is a
-frame: what the kernel hands a network card, or loopback, in one piece is captured as one, though the kernel's own
-counters count every full segment in it.
+The file has pcap's classic format, as `tcpdump -w` writes it. dpkt decodes its headers and the packets. A captured
+frame counts as one segment. The kernel may give a network card, or loopback, several segments in one frame, which its
+own counters count separately.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LONGEST_FRAME = 1 << 18
 
 
 class LinkLayer(NamedTuple):
-    """The header before an IP packet: its bytes, and where its ethertype begins, None if it has none."""
+    """The header before an IP packet: its size, and the offset of its ethertype, None without an ethertype."""
 
     header_bytes: int
     ethertype_at: int | None
@@ -60,7 +60,7 @@ class Traffic:
 
 
 class BadCapture(ValueError):
-    """The capture is damaged, or of an unknown kind; the message is a sentence."""
+    """The capture is damaged, or of an unknown format. The message says what is wrong."""
 
 
 class Segment(NamedTuple):
@@ -73,10 +73,10 @@ class Segment(NamedTuple):
 def compare_with_counters(
     record: Mapping[str, Any], capture: Path, tcpdump_counts: Mapping[str, int]
 ) -> dict[str, Any]:
-    """run.json's `capture`: both counts of each captured direction, and tcpdump's own counts of packets.
+    """Return run.json's `capture`: both counts of each captured direction, and tcpdump's own counts of packets.
 
-    `off_by` is a share, 0 to 1, of the larger count. A capture also has handshakes and goodbyes, which a run's counters
-    leave out, so a short run is off by more. Segments that leave in one piece are captured as one.
+    `off_by` is the difference as a share, 0 to 1, of the larger count. A capture includes the handshakes and goodbyes
+    of connections, which a run's counters lack. So the difference is larger in a short run.
     """
     traffic_by_direction, problem = _traffic_or_problem(capture)
     directions = []
@@ -89,7 +89,7 @@ def compare_with_counters(
 
 
 def _off_by(directions: Sequence[Mapping[str, Any]], kind: str) -> float | None:
-    """The error over all directions together; None if nothing was captured."""
+    """Return the difference over all directions together; None if nothing was captured."""
     if not directions:
         return None
     counted_by_kernel = sum(direction[kind] for direction in directions)
@@ -98,7 +98,7 @@ def _off_by(directions: Sequence[Mapping[str, Any]], kind: str) -> float | None:
 
 
 def _traffic_or_problem(capture: Path) -> tuple[dict[Direction, Traffic], str | None]:
-    """The traffic of each direction, or the sentence why the capture cannot be read."""
+    """Return the traffic of each direction, and None; if the capture cannot be read, no traffic, and the reason."""
     try:
         return counts(capture), None
     except (BadCapture, OSError) as error:
@@ -106,7 +106,7 @@ def _traffic_or_problem(capture: Path) -> tuple[dict[Direction, Traffic], str | 
 
 
 def _both_counts(row: PacketRow, captured: Traffic) -> dict[str, Any]:
-    """One of run.json's `directions`: the kernel's counts and the captured ones."""
+    """Return an entry of run.json's `directions`: the kernel's counts and the captured ones."""
     return {
         "from": row.sender,
         "to": row.receiver,
@@ -120,7 +120,7 @@ def _both_counts(row: PacketRow, captured: Traffic) -> dict[str, Any]:
 
 
 def counts(path: Path) -> dict[Direction, Traffic]:
-    """The traffic of each direction. BadCapture if the file is no capture, or ends inside a frame."""
+    """Return the traffic of each direction. BadCapture if the file is no capture, or ends inside a frame."""
     size = path.stat().st_size
     if size < FileHdr.__hdr_len__:
         raise BadCapture(f"{path} is no packet capture: it has {size} bytes")
@@ -128,8 +128,8 @@ def counts(path: Path) -> dict[Direction, Traffic]:
         return _counts(file)
 
 
-def counted(content: bytes) -> dict[Direction, Traffic]:
-    """The traffic of each direction of a capture in memory. BadCapture as from `counts`."""
+def counts_of_bytes(content: bytes) -> dict[Direction, Traffic]:
+    """Return the traffic of each direction of a capture in memory. BadCapture as from `counts`."""
     return _counts(io.BytesIO(content))
 
 
@@ -158,7 +158,7 @@ def _format(file: BinaryIO) -> tuple[type[PktHdr], int]:
 
 
 def _frames(file: BinaryIO, frame_header: type[PktHdr]) -> Iterator[tuple[bytes, int]]:
-    """The captured bytes of each frame, and the frame's length on the wire, which dpkt's own Reader does not return."""
+    """Yield the captured bytes of each frame, and its length on the wire, which dpkt's own Reader does not return."""
     while True:
         content = file.read(frame_header.__hdr_len__)
         if not content:
@@ -166,12 +166,13 @@ def _frames(file: BinaryIO, frame_header: type[PktHdr]) -> Iterator[tuple[bytes,
         if len(content) < frame_header.__hdr_len__:
             raise BadCapture(f"the capture ends inside a frame's header, at byte {file.tell()}")
         header = frame_header(content)
-        at = file.tell()
+        position = file.tell()
+        frame_words = f"the capture has a frame of {header.caplen} bytes at byte {position}"
         if header.caplen > LONGEST_FRAME:
-            raise BadCapture(f"the capture has a frame of {header.caplen} bytes at byte {at}; most are {LONGEST_FRAME}")
+            raise BadCapture(f"{frame_words}; most are {LONGEST_FRAME}")
         frame = file.read(header.caplen)
         if len(frame) < header.caplen:
-            raise BadCapture(f"the capture has a frame of {header.caplen} bytes at byte {at} of {file.tell()}")
+            raise BadCapture(f"{frame_words} of {file.tell()}")
         yield frame, header.len
 
 
@@ -181,9 +182,9 @@ def _direction(ends: Ends) -> Direction:
 
 
 def segment(frame: bytes, link_type: int, bytes_on_wire: int) -> Segment | None:
-    """The TCP segment in a captured frame; None if the frame has none, or a fragment that is not the first.
+    """Return the TCP segment in a captured frame; None if it has no TCP segment, or a fragment that is not the first.
 
-    BadCapture if the capture has too few bytes of the frame, or lengths in it that cannot be.
+    BadCapture if the capture has too few bytes of the frame, or the frame has impossible lengths.
     """
     link = LINK_LAYERS[link_type]
     if link.ethertype_at is not None and frame[link.ethertype_at :][:2] not in IP_ETHERTYPES:
@@ -211,21 +212,21 @@ def segment(frame: bytes, link_type: int, bytes_on_wire: int) -> Segment | None:
 def _ip6(packet: bytes) -> IP6:
     try:
         return IP6(packet)
-    except AttributeError as error:  # dpkt 1.9.8 looks for a fragment's offset in whichever header is the last
+    except AttributeError as error:  # dpkt 1.9.8 takes the last header for that of the fragment
         raise BadCapture("a fragment of an IPv6 packet has options, which dpkt cannot read") from error
 
 
 def _is_tcp_over_ip6(ip: IP6) -> bool:
-    """True if TCP is behind the headers, and the packet is no fragment, or the first one."""
+    """Return True if TCP follows the headers, and the packet is no fragment or the first one."""
     fragments = [header for header in ip.all_extension_headers if hasattr(header, "frag_off")]
     protocol = getattr(ip, "p", None)  # an encrypted packet has none
     return protocol == IP_PROTO_TCP and not any(header.frag_off for header in fragments)
 
 
 def _segment(ip: IP | IP6, tcp: TCP | bytes, bytes_on_wire: int) -> Segment:
-    """The segment in an IP packet. The packet's length field is 0 if offloading made the packet too long for it."""
+    """Return the segment in an IP packet. The length field is 0 if offloading made the packet too long for it."""
     if not isinstance(tcp, TCP):
-        tcp = TCP(tcp)  # dpkt could not decode these bytes, and hid the reason: this raises it
+        tcp = TCP(tcp)  # dpkt could not decode these bytes, and hid the error; this raises the error
     if isinstance(ip, IP6):
         headers_bytes = ip.__hdr_len__ + sum(header.length for header in ip.all_extension_headers)
         packet_bytes = ip.__hdr_len__ + ip.plen if ip.plen else bytes_on_wire

@@ -1,7 +1,7 @@
-"""Table 1 of the paper, from a run's record: packets, their mean size and the mean time between two of them.
+"""Table 1 of the paper, from a run's record: packets, their mean size, and the mean time between two packets.
 
-The counters are the kernel's at the ends of each connection, as differences over the run. A size is TCP payload. Pure
-acknowledgements are packets, too. A full segment counts as one, even if several leave in one piece.
+The counters are those of the kernel at the ends of each connection, as differences over the run. Sizes are TCP payload.
+Pure acknowledgements count as packets. Each full segment counts, even if several leave the kernel in one piece.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from exchange.instances import role_of
 from transports.registry import has_broker
 
 HEADERS_BYTES = {4: 20 + 32, 6: 40 + 32}
-"""Bytes of the headers of IP and of TCP with time stamps, which Linux sends by default, by IP version."""
+"""By IP version, the bytes of the headers of IP and of TCP with time stamps, which Linux sends by default."""
 EXCHANGE_ROLES = ("gateway", "engine")
 """The roles whose connections carry orders and answers."""
 
@@ -50,8 +50,8 @@ class PacketRow(Packets):
     """One direction of one connection.
 
     source, destination   addresses, as 127.0.0.1:4711
-    retransmits           of the sender; None if the sender is no component of ours
-    tcp_nodelay           of the sender; None if the sender is no component of ours
+    retransmits           of the sender; None if the sender is no component of the run
+    tcp_nodelay           of the sender; None if the sender is no component of the run
     orders_per_s          offered load; None without a schedule
     """
 
@@ -71,9 +71,9 @@ class PacketRow(Packets):
 
 
 def packet_rows(record: Mapping[str, Any]) -> list[PacketRow]:
-    """Each direction of each connection once, from run.json's content.
+    """Return a row for each direction of each connection, from run.json's content.
 
-    The counts are the sender's, or the receiver's if the sender is no component of ours.
+    The counts are the sender's, or the receiver's if the sender is no component of the run.
     """
     ends = {(end["local"], end["peer"]): end for end in record.get("sockets") or () if _has_counters(end)}
     rows: list[PacketRow] = []
@@ -84,7 +84,7 @@ def packet_rows(record: Mapping[str, Any]) -> list[PacketRow]:
 
 
 def exchange_total(record: Mapping[str, Any]) -> Packets | None:
-    """All packets of orders and answers, counted as the paper counts packets to and from its broker.
+    """Return the sum over all packets of orders and answers, as the paper counts packets to and from its broker.
 
     None if no connection has counters.
     """
@@ -108,21 +108,21 @@ def _has_counters(end: Socket) -> bool:
 
 
 def _directions(record: Mapping[str, Any], end: Socket, far: Socket | None) -> Iterator[PacketRow]:
-    """The direction in which `end` sent, and the one in which it received unless the far end counts that one."""
-    other = far["component"] if far else _stranger(record)
+    """Yield the direction in which `end` sent. Without counters of the far end, also yield the other direction."""
+    other = far["component"] if far else _name_of_unrecorded_end(record)
     yield _row(record, end, "out", end["component"], other)
     if far is None:
         yield _row(record, end, "in", other, end["component"])
 
 
-def _stranger(record: Mapping[str, Any]) -> str:
-    """The name of the other end of a connection, if it is none of our components."""
+def _name_of_unrecorded_end(record: Mapping[str, Any]) -> str:
+    """Return the name for the other end of a connection, if that is no component of the run."""
     is_broker = "broker" in record or has_broker(str(record.get("settings", {}).get("transport", "")))
     return "broker" if is_broker else "unknown"
 
 
 def _row(record: Mapping[str, Any], end: Socket, way: str, sender: str, receiver: str) -> PacketRow:
-    """The counters of `end` for one direction: `way` is `out` for its own packets, `in` for those it received."""
+    """Return the row of one direction from the counters of `end`. `way` is `out` if it sent the packets, else `in`."""
     is_sender = way == "out"
     return PacketRow(
         sender=sender,
@@ -139,4 +139,7 @@ def _row(record: Mapping[str, Any], end: Socket, way: str, sender: str, receiver
 
 
 def _ratio(part: float | None, whole: float | None) -> float | None:
-    return part / whole if part is not None and whole else None
+    """Return `part` / `whole`; None if one of them is None, or `whole` is 0."""
+    if part is None or not whole:
+        return None
+    return part / whole

@@ -1,1 +1,1 @@
-"""run.json: what is known of a run, judged and written down."""
+"""run.json, the record of a run: the results of its components, the machine, the noise, and the run's status."""

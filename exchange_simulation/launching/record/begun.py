@@ -1,6 +1,6 @@
-"""begun.json: the conditions of a run under way, from which a run whose launcher died still gets its run.json.
+"""begun.json: the conditions of a run under way. If the launcher dies, `exchange results repair` needs them.
 
-It is written before the components start, and removed once run.json is there.
+begun.json is written before the components start, and removed when run.json is written.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class LauncherProcess(TypedDict):
     """By the wall clock, which may be set while the process runs."""
     boot_id: NotRequired[str | None]
     started_ticks: NotRequired[int | None]
-    """The kernel's own count since that boot; None where there is no /proc, missing in records of older versions."""
+    """The process's start in the kernel's ticks since that boot; None without /proc, missing in older records."""
 
 
 class BegunRecord(TypedDict):
@@ -53,7 +53,7 @@ class BegunRecord(TypedDict):
     started_at: str
     launcher: LauncherProcess
     reporter: NotRequired[int]
-    """The reporter's number, where a reporter by hand is to write run.json, of its own pairs."""
+    """The reporter's number, if a reporter that was started by hand writes run.json, of its own pairs."""
 
 
 def note_begun(folder: Path, conditions: Conditions, reporter: int | None = None) -> None:
@@ -72,7 +72,7 @@ def note_begun(folder: Path, conditions: Conditions, reporter: int | None = None
 
 
 def note_ended(folder: Path) -> None:
-    """Remove begun.json: run.json is there."""
+    """Remove begun.json after run.json was written."""
     (folder / FILE).unlink(missing_ok=True)
 
 
@@ -82,8 +82,8 @@ def repair(folder: Path) -> dict[str, Any]:
         raise UserError(f"{folder} has its run.json: nothing is to repair")
     if not os.path.exists(folder / FILE):
         has_spool = os.path.exists(folder / "spool")
-        shown = "exchange report shows its spool" if has_spool else "exchange results list shows runs"
-        raise UserError(f"{folder} has no {FILE}, from which run.json could be made: {shown}")
+        advice = "exchange report shows its spool" if has_spool else "exchange results list shows runs"
+        raise UserError(f"{folder} has no {FILE}, from which run.json could be made: {advice}")
     begun = read_record(folder / FILE, BegunRecord)
     launcher = begun["launcher"]
     if launcher["host"] != platform.node():
@@ -99,7 +99,7 @@ def repair(folder: Path) -> dict[str, Any]:
 
 
 def _is_alive(launcher: LauncherProcess) -> bool:
-    """True if the launcher still runs; another process may have its number by now."""
+    """Return True if the launcher still runs. Another process may have got its number."""
     with contextlib.suppress(psutil.Error):
         process = psutil.Process(launcher["pid"])
         return process.status() != psutil.STATUS_ZOMBIE and _is_launcher(process, launcher)
@@ -107,7 +107,10 @@ def _is_alive(launcher: LauncherProcess) -> bool:
 
 
 def _is_launcher(process: psutil.Process, launcher: LauncherProcess) -> bool:
-    """True if the process is the launcher. Starts are compared by the wall clock only in records without ticks."""
+    """Return True if the process is the launcher, which started at the same tick.
+
+    Records of older versions have no ticks; then the starts are compared by the wall clock.
+    """
     boot_id = launcher.get("boot_id")
     started_ticks = launcher.get("started_ticks")
     if boot_id and started_ticks is not None:
@@ -116,16 +119,17 @@ def _is_launcher(process: psutil.Process, launcher: LauncherProcess) -> bool:
 
 
 def _started_ticks(pid: int) -> int | None:
-    """Return the process's start in ticks since boot, which no setting of the clock changes; None if there is none.
+    """Return the process's start in ticks since boot, which setting the clock does not change; None without /proc.
 
-    The start is field 22 of proc(5). Field 2 ends with a bracket, so the split begins at field 3.
+    The start is field 22 of proc(5). Field 2, the name, ends with the last bracket, so `fields` begins with field 3.
     """
-    fields = (text_of(f"proc/{pid}/stat") or "").rpartition(")")[2].split()
-    return int(fields[19]) if fields else None
+    _, _, after_name = (text_of(f"proc/{pid}/stat") or "").rpartition(")")
+    fields = after_name.split()
+    return int(fields[22 - 3]) if fields else None
 
 
 def _outcome(folder: Path, begun: dict[str, Any]) -> RunOutcome:
-    """Return an outcome without any result: its one failure is that the process that should write run.json died."""
+    """Return an outcome without results. Its failure is the end of the process that should have written run.json."""
     settings = begun["settings"]
     try:
         lineup = Lineup.of(RunSettings(pairs=settings.get("pairs", 1), reporters=settings.get("reporters", 1)))
@@ -142,7 +146,7 @@ def _outcome(folder: Path, begun: dict[str, Any]) -> RunOutcome:
 
 
 def settings_under_way(folder: Path) -> dict[str, Any] | None:
-    """Return the settings of a run that goes on on this host; None if it has ended, or if its launcher is gone."""
+    """Return the settings of a run under way on this host; None if it has ended, or its launcher is gone."""
     with contextlib.suppress(Unusable):
         begun = read_record(folder / FILE, BegunRecord)
         if _is_unrecorded_run_of_this_host(folder, begun["launcher"]) and _is_alive(begun["launcher"]):
@@ -151,7 +155,7 @@ def settings_under_way(folder: Path) -> dict[str, Any] | None:
 
 
 def _is_unrecorded_run_of_this_host(folder: Path, launcher: LauncherProcess) -> bool:
-    """True if the run began on this host, and has no run.json yet."""
+    """Return True if the run began on this host, and has no run.json yet."""
     return launcher["host"] == platform.node() and not (folder / "run.json").exists()
 
 

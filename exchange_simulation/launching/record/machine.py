@@ -1,6 +1,6 @@
-"""The machine of a measurement: facts about the host, versions, and the checkout that the code comes from.
+"""The machine of a measurement: facts about the host, versions of libraries, and the commit of the code.
 
-A fact that this machine does not tell is absent.
+A fact that the system does not show is absent.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ import psutil
 import zmq
 
 ROOT = Path("/")
-"""Tests put a made-up tree here."""
+"""The folder of proc and sys. Tests set it to a folder with files of their own."""
 LIBRARIES = ("numba", "numpy", "llvmlite", "scipy", "pyzmq", "pyspark", "xxhash")
-CPUS, CLOCKSOURCE = "sys/devices/system/cpu", "sys/devices/system/clocksource/clocksource0"
+CPUS = "sys/devices/system/cpu"
+CLOCKSOURCE = "sys/devices/system/clocksource/clocksource0"
 SWITCHES = {"1": True, "0": False}
 GUESTS_CLOCKS = {"kvm-clock": "KVM", "hyperv_clocksource": "Hyper-V", "xen": "Xen"}
-"""A clock that only guests of a hypervisor have, and that hypervisor."""
+"""Clocks that only guests of a hypervisor have, and the hypervisor of each."""
 CHECKOUT = Path(__file__).parents[3]
 COMMIT_DIGITS = 12
 GIT_PATIENCE_S = 5.0
 
 
 def text_of(path: str) -> str | None:
-    """The content of a file, without white space around it; None if it is missing, or not ours to read."""
+    """Return the content of a file, without white space around it; None if the file is missing or cannot be read."""
     try:
         return (ROOT / path).read_text(errors="replace").strip()
     except OSError:
@@ -41,17 +42,17 @@ def text_of(path: str) -> str | None:
 
 
 def words_of(path: str) -> dict[str, str]:
-    """The first two words of each line, as a dictionary; empty if the file is missing."""
-    first_words = {}
+    """Return the second word of each line by its first word; empty if the file is missing."""
+    second_words = {}
     for line in (text_of(path) or "").splitlines():
         words = line.split()
         if len(words) > 1:
-            first_words[words[0]] = words[1]
-    return first_words
+            second_words[words[0]] = words[1]
+    return second_words
 
 
 def host_facts() -> dict[str, Any]:
-    """run.json's `host`."""
+    """Return run.json's `host`."""
     facts = {
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
@@ -79,7 +80,7 @@ def _cpu_model() -> str:
 
 
 def _turbo() -> bool | None:
-    """True if processors may go above their nominal frequency."""
+    """Return True if processors may go above their nominal frequency; None if the system does not show that."""
     is_off = SWITCHES.get(text_of(f"{CPUS}/intel_pstate/no_turbo") or "")
     if is_off is not None:
         return not is_off
@@ -87,7 +88,7 @@ def _turbo() -> bool | None:
 
 
 def _hypervisor() -> str | None:
-    """The hypervisor's name, `unknown` if the processor only says that there is one, None on a machine of its own."""
+    """Return the hypervisor's name; `unknown` if the processor only says that there is one; None without one."""
     name_by_kernel = text_of("sys/hypervisor/type")
     if name_by_kernel:
         return name_by_kernel
@@ -102,7 +103,7 @@ def _hypervisor() -> str | None:
 
 
 def _mitigations() -> dict[str, str] | None:
-    """The kernel's mitigation of each weakness of the processor."""
+    """Return the kernel's mitigation of each weakness of the processor; None if the system does not show them."""
     folder = ROOT / CPUS / "vulnerabilities"
     if not folder.is_dir():
         return None
@@ -115,12 +116,12 @@ def _mitigations() -> dict[str, str] | None:
 
 
 def now() -> str:
-    """The current time as run.json's `started_at` has it: ISO 8601 with zone."""
+    """Return the current time as run.json's `started_at` has it: ISO 8601 with zone."""
     return datetime.now().astimezone().isoformat(timespec="milliseconds")
 
 
 def versions() -> dict[str, Any]:
-    """run.json's `versions`."""
+    """Return run.json's `versions`."""
     return {
         "python": platform.python_version(),
         "exchange": version("exchange-simulation"),
@@ -132,7 +133,7 @@ def versions() -> dict[str, Any]:
 
 @cache
 def _versions_of_libraries() -> dict[str, str]:
-    """The version of each library that is installed; looked up once, since that reads every folder of the path."""
+    """Return the version of each installed library. The lookup is cached, since it reads every folder of the path."""
     installed: dict[str, str] = {}
     for library in LIBRARIES:
         with contextlib.suppress(PackageNotFoundError):
@@ -141,9 +142,10 @@ def _versions_of_libraries() -> dict[str, str]:
 
 
 def checkout(folder: Path) -> dict[str, Any]:
-    """The commit of a git checkout, and whether tracked files differ from it; empty if it is none, or git is missing.
+    """Return the commit of a git checkout, and whether tracked files differ from the commit.
 
-    An installed package has no `.git` beside it; a repository around it is none of ours.
+    Empty if the folder has no `.git`, as an installed package, or git is missing. A repository around the folder is not
+    that of this code, and does not count.
     """
     words = ["git", "--no-optional-locks", "-C", str(folder), "status", "--porcelain=v2", "--branch"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
@@ -169,14 +171,14 @@ def checkout(folder: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Throttling:
-    """How often, and how long, our control group had to wait because its quota was used up."""
+    """The number of periods in which the quota of our control group was used up, and the time that it had to wait."""
 
     periods: int
     throttled_s: float
 
     @classmethod
     def now(cls) -> Throttling | None:
-        """None if no control group limits processors here."""
+        """Read the current counters; None if no control group limits processors here."""
         for folder in _cpu_groups():
             lines = words_of(f"{folder}/cpu.stat")
             if "nr_throttled" in lines:
@@ -189,13 +191,17 @@ class Throttling:
 
 
 def cpu_quota_cores() -> float | None:
-    """The most processors that our control group, or one around it, may use at a time; None without a limit."""
-    limits = [_limit(folder) for folder in _cpu_groups()]
-    return min((limit for limit in limits if limit is not None), default=None)
+    """Return the smallest limit of processors of our control group and of those around it; None without a limit."""
+    limits = []
+    for folder in _cpu_groups():
+        limit = _limit(folder)
+        if limit is not None:
+            limits.append(limit)
+    return min(limits, default=None)
 
 
 def _limit(folder: str) -> float | None:
-    """The most processors that the control group in this folder may use at a time; None without a limit."""
+    """Return the number of processors that the control group in this folder may use; None without a limit."""
     quota, _, period = (text_of(f"{folder}/cpu.max") or "").partition(" ")
     if not period:
         quota = text_of(f"{folder}/cpu.cfs_quota_us") or ""
@@ -206,7 +212,7 @@ def _limit(folder: str) -> float | None:
 
 
 def _cpu_groups() -> Iterator[str]:
-    """The folders of our control group for processors and of those around it, from the inside out."""
+    """Yield the folders of our control group for processors, and of the groups around it, from the inside out."""
     for line in (text_of("proc/self/cgroup") or "").splitlines():
         _, controllers, group = line.split(":", 2)
         names = controllers.split(",")

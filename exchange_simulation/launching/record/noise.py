@@ -1,8 +1,8 @@
-"""Noise: what the machine did besides a run while its clock ran, from the kernel's own counters.
+"""Noise: the other work of the machine while the clock of a run ran, from the kernel's counters.
 
-Other processes' CPU comes from the scheduler's sums in /proc/PID/stat. The machine's busy time comes from /proc/stat,
-which counts the process that runs at a tick, so it may be less than the run's own CPU; the time that others used is
-then unknown.
+The CPU time of other processes comes from the scheduler's sums in /proc/PID/stat. The machine's busy time comes from
+/proc/stat, which counts the process that runs at each tick. This busy time may be less than the run's own CPU time.
+Then the time that others used is unknown.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from exchange_simulation.launching.record import machine
 from exchange_simulation.launching.record.machine import Throttling, text_of
 
 LEAST_WINDOW_S = 0.25
-"""In a shorter window one tick of the kernel's clock is too large a share."""
+"""The shortest window of a measurement. In a shorter one, a tick of the kernel's clock is too large a share."""
 MOST_SHARE = 0.05
-"""A larger share of the processors' time shows in the figures; docs/noisy-runs.md has the measurement."""
+"""The largest share of the processors' time that does not change the figures; see docs/noisy-runs.md."""
 ALL_PROCESSES = "pid:[4026531836]"
 """The namespace in which every process of the machine can be seen; the kernel gives it this number."""
 KTHREADD = 2
@@ -31,7 +31,7 @@ KTHREADD = 2
 
 
 class Process(NamedTuple):
-    """A process's line in /proc. `children_ticks` are of children that have ended, and that their parent waited for."""
+    """A process's entry in /proc. `children_ticks` are those of ended children for which the process waited."""
 
     name: str
     parent: int
@@ -42,6 +42,8 @@ class Process(NamedTuple):
 
 @dataclass(frozen=True)
 class ProcessTable:
+    """All processes that can be seen at one time."""
+
     by_pid: Mapping[int, Process]
     at_s: float
     """The time in the middle of the reading. A reading takes a millisecond, and more on a busy machine."""
@@ -50,7 +52,7 @@ class ProcessTable:
 
     @classmethod
     def now(cls) -> ProcessTable | None:
-        """Read the table. None if this system has no /proc."""
+        """Read the table; None if this system has no /proc."""
         folder = str(machine.ROOT / "proc")
         with contextlib.suppress(OSError):
             begin_s = time.monotonic()
@@ -61,7 +63,7 @@ class ProcessTable:
 
 
 def sees_every_process() -> bool:
-    """True if all processes of the machine can be seen; False in a container, or if this system does not tell."""
+    """Return True if all processes of the machine can be seen; False in a container, or if the system does not say."""
     with contextlib.suppress(OSError):
         return os.readlink(machine.ROOT / "proc/self/ns/pid") == ALL_PROCESSES
     return False
@@ -80,24 +82,31 @@ def _process(path: str) -> Process:
 
     The name stands in brackets, and may itself hold brackets and blanks. `fields` begins with field 3.
     """
-    descriptor = os.open(path, os.O_RDONLY)  # a third of the time that a file object takes
+    descriptor = os.open(path, os.O_RDONLY)  # this takes a third of the time of a file object
     try:
         head, _, rest = os.read(descriptor, 4096).rpartition(b")")
     finally:
         os.close(descriptor)
     fields = rest.split()
-    user, system, children_user, children_system = map(int, fields[11:15])
-    name = head.partition(b"(")[2].decode(errors="replace")
-    return Process(name, int(fields[1]), int(fields[19]), user + system, children_user + children_system)
+    user, system, children_user, children_system = map(int, fields[14 - 3 : 17 - 3 + 1])
+    _, _, name = head.partition(b"(")
+    return Process(
+        name=name.decode(errors="replace"),
+        parent=int(fields[4 - 3]),
+        started=int(fields[22 - 3]),
+        own_ticks=user + system,
+        children_ticks=children_user + children_system,
+    )
 
 
 def cpu_s_by_process(
     before: ProcessTable, after: ProcessTable, own_pids: Collection[int]
 ) -> tuple[dict[int, float], dict[int, float]]:
-    """Return CPU seconds between two readings by process: of other processes, and of own processes.
+    """Return CPU seconds between two readings by process, first of other processes, then of own processes.
 
-    A process's time includes that of its children that ended in between. The kernel adds all of a child's time to its
-    parent, so the child's time before the first reading is subtracted. If no parent waited, the child's time is lost.
+    A process's time includes that of its children that ended between the readings. The kernel adds the whole time of an
+    ended child to its parent, so the child's time before the first reading is subtracted. If the parent did not wait
+    for the child, the child's time is lost.
     """
     own = _with_descendants(before, own_pids) | _with_descendants(after, own_pids)
     used_before = Counter[int]()
@@ -130,7 +139,7 @@ def _ticks_between(before: Process | None, process: Process, ended_children_befo
 
 
 def _still_lives(pid: int, process: Process, later: ProcessTable) -> bool:
-    """True if the process is in the later table; another process may have its number by then."""
+    """Return True if the process is in the later table. Another process may have got its number."""
     same_number = later.by_pid.get(pid)
     return same_number is not None and same_number.started == process.started
 
@@ -144,6 +153,7 @@ def _heir(process: Process, before: ProcessTable, after: ProcessTable) -> int:
 
 
 def _with_descendants(table: ProcessTable, pids: Collection[int]) -> set[int]:
+    """Return these processes and all their descendants."""
     children: dict[int, list[int]] = {}
     for pid, process in table.by_pid.items():
         children.setdefault(process.parent, []).append(pid)
@@ -160,7 +170,7 @@ def _with_descendants(table: ProcessTable, pids: Collection[int]) -> set[int]:
 
 @dataclass(frozen=True, kw_only=True)
 class MachineTimes:
-    """Counters of the whole machine, which only grow; seconds are summed over all processors."""
+    """Counters of the whole machine at one time. They only grow. Seconds are summed over all processors."""
 
     at_s: float
     busy_s: float
@@ -188,14 +198,18 @@ class MachineTimes:
 
 
 def _cpu_pressure_s() -> float | None:
-    """The first line is `some avg10=0.00 avg60=0.00 avg300=0.00 total=MICROSECONDS`."""
-    words = (text_of("proc/pressure/cpu") or "").partition("total=")[2].split()
+    """Return the time in which some task waited for a processor; None if the kernel does not count it.
+
+    The first line of the file is `some avg10=0.00 avg60=0.00 avg300=0.00 total=MICROSECONDS`.
+    """
+    _, _, after_total = (text_of("proc/pressure/cpu") or "").partition("total=")
+    words = after_total.split()
     return int(words[0]) / 1e6 if words else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Noise:
-    """The machine's work between two readings. A field is None if this system does not tell it."""
+    """The machine's work between two readings. A field is None if the system does not show it."""
 
     window_s: float
     busy_s: float
@@ -208,11 +222,11 @@ class Noise:
     throttled_s: float | None = None
     other_processes_cpu_s: float | None = None
     own_processes_cpu_s: float = 0.0
-    """CPU of the launcher and its descendants; a network's wire, tcpdump and Spark are no components."""
+    """CPU time of the launcher and its descendants: the components, and also a network's wire, tcpdump and Spark."""
     sees_all_processes: bool = False
 
     def beside(self, components: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-        """Return run.json's `noise`, for a run whose components used the machine so much."""
+        """Return run.json's `noise`. `components` is the use of the machine by the run's components."""
         components_cpu_s = sum(usage["cpu_s"] for usage in components.values())
         remainder_s = self.busy_s - max(self.own_processes_cpu_s, components_cpu_s)
         other_cpu_s = remainder_s if remainder_s >= 0 else None
@@ -222,9 +236,10 @@ class Noise:
         return {**facts, "other_cpu_s": other_cpu_s, "share_of_all_cpus": self._share(other_cpu_s)}
 
     def _share(self, remainder_s: float | None) -> float | None:
-        """The share of all processors' time that others took; None if unknown.
+        """Return the share of all processors' time that others took; None if it is unknown.
 
-        In a container, processes outside are not seen, but the machine's busy time includes theirs.
+        In a container, processes outside cannot be seen. There the remainder of the machine's busy time is used, which
+        includes their time.
         """
         other_s = self.other_processes_cpu_s
         if not self.sees_all_processes:
@@ -239,10 +254,9 @@ UNWRITTEN_FIELDS = {"cores", "sees_all_processes", "own_processes_cpu_s"}
 
 
 def noise_share(run: Mapping[str, Any]) -> float | None:
-    """Return the share of all processors' time that other work and steal took during a run; None if unknown.
+    """Return the share of all processors' time that other work and steal took during a run; None if it is unknown.
 
-    Every printed noise comes from here. A record without `share_of_all_cpus` is of an older version, which
-    wrote 0 where the remainder was negative.
+    A record without `share_of_all_cpus` is of an older version. In such a record 0 also stands for an unknown share.
     """
     noise = run.get("noise")
     cores = run.get("host", {}).get("cores")
@@ -256,7 +270,7 @@ def noise_share(run: Mapping[str, Any]) -> float | None:
 
 
 def noise_words(run: Mapping[str, Any], least_share: float = 0.0) -> str:
-    """Return the noise in words; empty if it is unknown, or less than `least_share`.
+    """Return the noise in words; empty if the noise is unknown, or less than `least_share`.
 
     For example: others took 47% of all processors
     """
@@ -267,7 +281,7 @@ def noise_words(run: Mapping[str, Any], least_share: float = 0.0) -> str:
 
 
 def share_words(share: float) -> str:
-    """Format the share in percent, with a decimal below 10%, where a rounded 5% could be above or below MOST_SHARE."""
+    """Return the share in percent. Below 10% it has a decimal, so that 5.0% and 5.4% can be told from each other."""
     return f"{share:.0%}" if share >= 2 * MOST_SHARE else f"{share:.1%}"
 
 
@@ -284,7 +298,7 @@ class NoiseMeter:
     def clock_stops(self, own_pids: Collection[int] = (), hides_own: bool = False) -> None:
         """Take the second reading, once. `own_pids` are processes of the run beside this one and its descendants.
 
-        `hides_own`: a process of the run cannot be told from others, so what others took is unknown.
+        `hides_own`: a process of the run cannot be told from other processes, so the share of others is unknown.
         """
         if self._start is not None and self.noise is None:
             noise = noise_between(self._start, MachineTimes.now(), {os.getpid(), *own_pids})
@@ -330,4 +344,7 @@ def _busy_processors(
 
 
 def _difference(start: float | None, end: float | None) -> float | None:
-    return None if start is None or end is None else end - start
+    """Return `end` - `start`; None if one of them is None."""
+    if start is None or end is None:
+        return None
+    return end - start

@@ -1,4 +1,4 @@
-"""A run's outcome: the results of its components, what went wrong outside of them, and sums over its pairs."""
+"""The outcome of a run: the results of its components, failures outside of them, and sums over its pairs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Result = GatewayResult | EngineResult | ReporterResult
 
 @dataclass(kw_only=True)
 class RunOutcome:
-    """A run's results by instance; a component that left none is absent."""
+    """The results of a run's components, by instance. A component that left no result is absent."""
 
     lineup: Lineup = field(default_factory=Lineup)
     gateways: Mapping[int, GatewayResult] = field(default_factory=dict)
@@ -36,22 +36,22 @@ class RunOutcome:
     noise: Noise | None = None
     """The machine's other work while the clock ran; None if the clock never stopped."""
     affinity: dict[str, list[int]] = field(default_factory=dict)
-    """The processors on which each component could run, as they were read back when the clock started."""
+    """The processors on which each component could run when the clock started."""
     network: dict[str, Any] | None = None
     """The network that joined the components; None for loopback."""
     capture: dict[str, int] | None = None
     """tcpdump's own counts of packets; None without a capture."""
     restarts: int = 0
-    """How often the launcher started a killed process again."""
+    """The number of times that the launcher restarted a killed process."""
     takeovers: int = 0
-    """How many standbys became the engine."""
+    """The number of standbys that became the engine."""
     timed: Mapping[int, int] | None = None
-    """Orders whose completion time was reported, by pair; None where no process was started again."""
+    """By pair, the number of orders whose completion time was reported; None if no process was restarted."""
     broker_sockets: list[dict[str, Any]] = field(default_factory=list)
-    """The broker's ends of its connections to the components, as far as they could be read back."""
+    """The broker's ends of its connections to the components, as far as the system shows them."""
 
     def of_pair(self, pair: int) -> RunOutcome:
-        """The part of the outcome that belongs to one pair."""
+        """Return the part of the outcome that belongs to one pair."""
         return RunOutcome(
             lineup=Lineup((pair,), ()),
             gateways={pair: self.gateways[pair]} if pair in self.gateways else {},
@@ -63,7 +63,7 @@ class RunOutcome:
 
     @property
     def pairs_with_lower_bounds(self) -> list[int]:
-        """The pairs whose gateway left no result, so that their counts are only what reached the disk."""
+        """The pairs whose gateway left no result. Their counts are lower bounds: those that reached the disk."""
         return [pair for pair in self.lineup.pairs if pair not in self.gateways and self.reported(pair)]
 
     def reported(self, pair: int) -> dict[str, int]:
@@ -115,7 +115,7 @@ class RunOutcome:
         return {**{name: result.sockets for name, result in self.results.items()}, "broker": self.broker_sockets}
 
     def of_this_run(self, accepted: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The accepted connections whose other end belongs to a component of this run."""
+        """Return the accepted connections whose other end belongs to a component of this run."""
         ends = {socket["local"] for sockets in self.sockets.values() for socket in sockets}
         return [socket for socket in accepted if socket["peer"] in ends]
 
@@ -166,7 +166,7 @@ MESSAGE_BY_COUNT: dict[str, type[Any]] = {
 
 
 def mean_message_size(counts: Mapping[str, int]) -> dict[str, float]:
-    """`mean_message_bytes` of orders and answers, each kind weighed by its number; empty if the numbers are unknown."""
+    """Return the field `mean_message_bytes`, over all orders and answers; empty if their numbers are unknown."""
     if not counts.get("orders_sent") or "trades" not in counts:
         return {}
     messages = 0
@@ -193,10 +193,12 @@ def counts(outcome: RunOutcome) -> dict[str, int]:
         sums.update(orders_received=engine.orders.messages, answers_sent=engine.answers.messages)
     for reporter in reporters:
         sums.update(statistics_sent=reporter.announced, statistics_received=reporter.received)
-    sums["junk_frames"] = sum(result.junk_frames for result in outcome.results.values())
+    for result in outcome.results.values():
+        sums["junk_frames"] += result.junk_frames
+    sums.setdefault("junk_frames", 0)
     listeners: list[EngineResult | ReporterResult] = [*engines, *reporters]
     refused = sum(listener.handshakes_refused for listener in listeners)
-    # A broker turns peers away itself and tells nobody, so 0 would say too much there.
+    # A broker refuses peers itself and does not report that, so with a broker 0 is not known to be true.
     is_known = bool(listeners) and not _has_broker(outcome)
     if refused or is_known:
         sums["handshakes_refused"] = refused
@@ -204,7 +206,7 @@ def counts(outcome: RunOutcome) -> dict[str, int]:
 
 
 def _has_broker(outcome: RunOutcome) -> bool:
-    """True if the run went over a broker, as far as the results say."""
+    """Return True if the run went over a broker, as far as the results say."""
     ends: list[GatewayResult | EngineResult] = [*outcome.gateways.values(), *outcome.engines.values()]
     return bool(outcome.broker) or any(end.link for end in ends)
 

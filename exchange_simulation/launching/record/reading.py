@@ -1,4 +1,4 @@
-"""Reads a run's files: a record, the settings in it, the spool. An error says in a sentence why a file is unusable."""
+"""Reads the files of a run: its record, the settings in it, and its spool. Errors say why a file is unusable."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _with_advice(sentence: str, status: str) -> str:
 
 @contextlib.contextmanager
 def damage_named(folder: Path, *others: Path) -> Iterator[None]:
-    """Turn an exception into Unusable, if a damaged part of a record raised it deep in the code that shows it."""
+    """Turn an exception that a damaged record causes in the context into Unusable, which names the folder."""
     try:
         yield
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
@@ -85,7 +85,7 @@ def damage_named(folder: Path, *others: Path) -> Iterator[None]:
 
 
 FIELDS_BESIDE_SETTINGS = {"url"}
-"""Fields of a record's `settings` that are no settings: the URL at which the components met."""
+"""Fields of a record's `settings` that are no settings: the URL of the run's links."""
 
 
 class UnknownSettings(ValueError):
@@ -125,7 +125,7 @@ def records(run_folder: Path) -> Iterator[Record]:
 def read_spool(run_folder: Path) -> Spool:
     """Return the records of the kinds that figures need. UserError at a record that cannot be read.
 
-    Reading takes long for a long run, so one reading serves run.json, the table of seconds and the page.
+    The spool of a long run takes long to read. So it is read once, for run.json, the table of seconds and the page.
     """
     spool: Spool = {kind: [] for kind in NEEDED_BY_FIGURES}
     for record in records(run_folder):

@@ -1,4 +1,4 @@
-"""run.json: the public record of a run, made of its components' results; docs/run-record.md documents it."""
+"""run.json: the public record of a run, made from the results of its components. docs/run-record.md documents it."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def write_record(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
 
 
 def exit_code(record: dict[str, Any]) -> int:
-    """0 for complete and saturated, 1 for invalid and partial."""
+    """Return the exit code of a run: 0 for complete and saturated, 1 for invalid and partial."""
     return 0 if record["status"] in {"complete", "saturated"} else 1
 
 
 def make_record(spool: Spool, conditions: Conditions, outcome: RunOutcome) -> dict[str, Any]:
-    """run.json's content: sums over all pairs, then each pair by itself. `spool` are the run's own records."""
+    """Return run.json's content: sums over all pairs, and the figures of each pair. `spool` has the run's records."""
     settings = conditions.settings
     if len(outcome.gateways) < len(outcome.lineup.pairs):
         outcome = replace(outcome, traffic=traffic_by_pair(spool))
@@ -65,20 +65,25 @@ def make_record(spool: Spool, conditions: Conditions, outcome: RunOutcome) -> di
     offered_orders_per_s = _offered_orders_per_s(settings)
     by_pair = completion_by_pair(spool, warm_up_s or 0.0)
     times = {pair: by_pair.get(pair, {}) for pair in outcome.lineup.pairs}
-    lags = {pair: buckets["lag"].percentile_ns(99.0) / 1e3 for pair, buckets in times.items() if "lag" in buckets}
-    status, reasons = judge(outcome, offered_orders_per_s, lags)
+    lag_p99_us = {}
+    for pair, buckets in times.items():
+        if "lag" in buckets:
+            lag_p99_us[pair] = buckets["lag"].percentile_ns(99.0) / 1e3
+    status, reasons = judge(outcome, offered_orders_per_s, lag_p99_us)
     record: dict[str, Any] = {"schema": SCHEMA, "name": conditions.name, "status": status, "reasons": reasons}
-    breaks = recovery_facts(outcome)
-    if breaks:
-        record["recovered"] = breaks
+    recovered = recovery_facts(outcome)
+    if recovered:
+        record["recovered"] = recovered
     record["settings"] = {**settings, "url": conditions.url}
     record |= _measured(outcome, offered_orders_per_s, merged_by_clock(times.values()))
-    record["pairs"] = [_pair(outcome, pair, offered_orders_per_s, times[pair], lags) for pair in outcome.lineup.pairs]
+    record["pairs"] = [
+        _pair(outcome, pair, offered_orders_per_s, times[pair], lag_p99_us) for pair in outcome.lineup.pairs
+    ]
     left_out = "the warm-up's seconds, and the last order of each pair"
     record["analysis"] = {"warm_up_s": warm_up_s, "left_out": left_out}
-    record["sockets"] = [
-        {"component": name, **socket} for name, sockets in outcome.sockets.items() for socket in sockets
-    ]
+    record["sockets"] = []
+    for name, sockets in outcome.sockets.items():
+        record["sockets"] += [{"component": name, **socket} for socket in sockets]
     if outcome.broker is not None:
         record["broker"] = {**outcome.broker, "links": _links(outcome)}
     if outcome.noise:
@@ -94,7 +99,7 @@ def make_record(spool: Spool, conditions: Conditions, outcome: RunOutcome) -> di
 
 
 def _offered_orders_per_s(settings: dict[str, Any]) -> float | None:
-    """The mean rate that each pair is offered; None without a schedule, or if the settings are not known."""
+    """Return the mean rate that each pair is offered; None without a schedule, or if the settings are unknown."""
     orders_per_s = settings.get("orders_per_s")
     if orders_per_s is None:
         return None
@@ -102,7 +107,7 @@ def _offered_orders_per_s(settings: dict[str, Any]) -> float | None:
 
 
 def _measured(outcome: RunOutcome, offered_orders_per_s: float | None, times: dict[str, LogBuckets]) -> dict[str, Any]:
-    """The fields that a run has, and each of its pairs too."""
+    """Return the fields that both the run and each of its pairs have."""
     figures = {clock: buckets.figures_us() for clock, buckets in times.items()}
     counts_of_messages = counts(outcome)
     return {
@@ -122,23 +127,23 @@ def _pair(
     pair: int,
     offered_orders_per_s: float | None,
     times: dict[str, LogBuckets],
-    lags: dict[int, float],
+    lag_p99_us: dict[int, float],
 ) -> dict[str, Any]:
-    """One pair's entry in `pairs`."""
-    alone = outcome.of_pair(pair)
+    """Return a pair's entry in `pairs`."""
+    outcome_of_pair = outcome.of_pair(pair)
     gateway = outcome.gateways.get(pair)
-    status, reasons = judge(alone, offered_orders_per_s, lags)
+    status, reasons = judge(outcome_of_pair, offered_orders_per_s, lag_p99_us)
     return {
         "pair": pair,
         "seed": gateway.seed if gateway else None,
         "status": status,
         "reasons": reasons,
-        **_measured(alone, offered_orders_per_s, times),
+        **_measured(outcome_of_pair, offered_orders_per_s, times),
     }
 
 
 def _links(outcome: RunOutcome) -> dict[str, Any]:
-    """The broker's facts about the messages of each gateway and engine, by component."""
+    """Return the facts about the messages of each gateway and engine at the broker, by component."""
     links = {}
     for name, result in outcome.results.items():
         if not isinstance(result, ReporterResult):

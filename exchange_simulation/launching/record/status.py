@@ -1,4 +1,4 @@
-"""True if a run can be trusted: complete, saturated, invalid or partial, with the reasons as sentences."""
+"""The status of a run, which says whether it can be trusted: complete, saturated, invalid or partial, with reasons."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ LAG_REASON = re.compile(r"(pair \d+: )?the \w+'s p99 lag is ")
 MAY_DIFFER = {"transport", "cpus", "timeout_s", "record"}
 """Settings in which the gateways of one run may differ."""
 JITTER_S = 0.001
-"""One late wake-up may cost this much; it can be over 1 % of a short run and says nothing of the rate."""
+"""The delay that one late wake-up may cause. In a short run it can be over 1 %, although the rate was kept."""
 
 
 def judge(
     outcome: RunOutcome, offered_orders_per_s: float | None, lag_p99_us: Mapping[int, float]
 ) -> tuple[str, list[str]]:
-    """Return the run's status and the reasons for it. Partial comes before invalid, invalid before saturated.
+    """Return the run's status and its reasons. Partial comes before invalid, and invalid before saturated.
 
-    A run's status is at least as bad as each of its pairs'. `offered_orders_per_s` is the mean rate that each pair is
-    offered. Lags are by pair; a run without a schedule has none.
+    The status of a run is at least as bad as the status of each pair. `offered_orders_per_s` is the mean rate that each
+    pair is offered. `lag_p99_us` is by pair; it is empty for a run without a schedule.
     """
     partial = list(_reasons_for_partial(outcome))
     if partial:
@@ -56,6 +56,7 @@ def _with_order_counts(outcome: RunOutcome, reasons: list[str]) -> list[str]:
 
 
 def _reasons_for_partial(outcome: RunOutcome) -> Iterator[str]:
+    """Yield the failures, the components without a result, and the reasons of components that were stopped."""
     yield from outcome.failures
     for name in outcome.missing:
         counts_end = ""
@@ -70,6 +71,7 @@ def _reasons_for_partial(outcome: RunOutcome) -> Iterator[str]:
 
 
 def _reasons_for_invalid(outcome: RunOutcome) -> Iterator[str]:
+    """Yield the contradictions between components, settings and sockets; none if a component left no result."""
     if outcome.missing:
         return
     for pair in outcome.lineup.pairs:
@@ -82,7 +84,7 @@ def _reasons_for_invalid(outcome: RunOutcome) -> Iterator[str]:
 
 
 def _setting_differences(outcome: RunOutcome) -> Iterator[str]:
-    """Gateways started by hand must agree, since the run is judged by the first one's settings."""
+    """Yield the settings in which gateways that were started by hand differ. The first one's settings judge the run."""
     (first_pair, first), *others = outcome.gateways.items()
     for pair, gateway in others:
         for name, value in gateway.settings.items():
@@ -101,6 +103,7 @@ def _with_pair_number(outcome: RunOutcome, pair: int, reasons: Iterator[str]) ->
 
 
 def _stream_differences(gateway: GatewayResult, engine: EngineResult) -> Iterator[str]:
+    """Yield the differences between the streams that one end sent and the other end received."""
     if gateway.orders != engine.orders:
         yield f"orders differ: {gateway.orders} sent, {engine.orders} received"
     if engine.answers != gateway.answers:
@@ -134,7 +137,7 @@ def _statistics_differences(outcome: RunOutcome, instance: int) -> Iterator[str]
 
 
 def sockets_differ(sockets_of: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:
-    """Yield a reason for each socket whose TCP_NODELAY is not as it was asked for. Sockets are by role."""
+    """Yield a reason for each socket whose TCP_NODELAY differs from the requested one. Sockets are by role."""
     for role, sockets in sockets_of.items():
         for socket in sockets:
             if socket["tcp_nodelay"] != socket["tcp_nodelay_asked"]:
@@ -152,15 +155,16 @@ def _end_differences(gateway: GatewayResult, engine: EngineResult) -> Iterator[s
         if message is None:
             yield f"the {end}'s end never came"
             continue
-        for done, seen in facts.items():
-            announced = StreamCounts(messages=message[done], checksum=f"{message[done + '_checksum']:016x}")
-            if announced != seen:
-                yield f"the {end}'s end says {announced} {done}, the other end saw {seen}"
+        for verb, counted_by_other_end in facts.items():  # the verb is `sent` or `received`
+            announced = StreamCounts(messages=message[verb], checksum=f"{message[verb + '_checksum']:016x}")
+            if announced != counted_by_other_end:
+                yield f"the {end}'s end says {announced} {verb}, the other end saw {counted_by_other_end}"
 
 
 def _reasons_for_saturated(
     outcome: RunOutcome, offered_orders_per_s: float | None, lag_p99_us: Mapping[int, float]
 ) -> Iterator[str]:
+    """Yield the reasons of all pairs that did not keep up with their rate."""
     for pair, gateway in outcome.gateways.items():
         yield from _with_pair_number(
             outcome, pair, _reasons_of_pair(gateway, offered_orders_per_s, lag_p99_us.get(pair))
@@ -170,20 +174,21 @@ def _reasons_for_saturated(
 def _reasons_of_pair(
     gateway: GatewayResult, offered_orders_per_s: float | None, lag_p99_us: float | None
 ) -> Iterator[str]:
-    """Yield reasons if a pair did not keep up with its rate; one order alone says nothing of a rate."""
+    """Yield reasons if a pair did not keep up with its rate. A single order has no rate."""
     if offered_orders_per_s is None or gateway.orders.messages < 2:
         return
-    yield from Offered(
-        gateway.orders.messages,
-        offered_orders_per_s,
-        gateway.schedule_s or 0.0,
-        gateway.handing_over_s or 0.0,
-        lag_p99_us,
-        gateway.backlog_growth,
-        gateway.due_at_once,
+    offered = Offered(
+        messages=gateway.orders.messages,
+        per_s=offered_orders_per_s,
+        given_s=gateway.schedule_s or 0.0,
+        taken_s=gateway.handing_over_s or 0.0,
+        lag_p99_us=lag_p99_us,
+        backlog_growth=gateway.backlog_growth,
+        at_once=gateway.due_at_once,
         blocked_s=gateway.link.get("blocked_s", 0.0),
         broken_s=(gateway.recovery or {}).get("without_service_s", 0.0),
-    ).fell_behind()
+    )
+    yield from offered.reasons_for_saturated()
 
 
 @dataclass(frozen=True)
@@ -209,7 +214,7 @@ class Offered:
     broken_s: float = 0.0
     """Time without an answer around the breaks of a session that went on."""
 
-    def fell_behind(self) -> Iterator[str]:
+    def reasons_for_saturated(self) -> Iterator[str]:
         """Yield reasons if the rate was not kept. The lag comes last: a lag alone does not mean a lower rate."""
         achieved = self._achieved_per_s
         is_short = achieved < LEAST_SHARE_OF_OFFERED * self.per_s
@@ -236,7 +241,7 @@ class Offered:
     def _achieved_per_s(self) -> float:
         """The rate at which messages were handed over; the offered rate if the last message was in time.
 
-        Each of several messages that are due at once gets a period of the rate to be handed over in.
+        If several messages are due at once, each of them may take a period of the rate.
         """
         given_s = self.given_s + (self.at_once - 1) / self.per_s
         if self.taken_s - given_s <= JITTER_S:
@@ -245,5 +250,5 @@ class Offered:
 
 
 def is_gateways_own(reasons: Iterable[str]) -> bool:
-    """True if a saturated run's reasons blame the gateway alone: it was late, yet all was handed over and answered."""
+    """Return True if all reasons of a saturated run are lags of gateways: the rate was kept, and all was answered."""
     return all(LAG_REASON.match(reason) for reason in reasons)

@@ -1,4 +1,4 @@
-"""Counts from the recorded streams of a gateway that left no result: what reached the disk before it died."""
+"""Counts from the recorded streams of a gateway that left no result: the messages on the disk before it died."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHUNK_BYTES = 16 << 20
 
 
 def stream_counts(folder: Path, lineup: Lineup) -> dict[int, dict[str, int]]:
-    """Orders sent, orders answered and answers received, by pair; a pair without recorded streams is absent."""
+    """Return orders sent, orders answered and answers received, by pair; a pair without recorded streams is absent."""
     by_pair = {}
     for pair in lineup.pairs:
         with suppress(OSError):
@@ -28,25 +28,25 @@ def stream_counts(folder: Path, lineup: Lineup) -> dict[int, dict[str, int]]:
 
 
 def _counts(orders: Path, answers: Path) -> dict[str, int]:
-    """Counts of one pair. OSError if a stream is missing, a link, or no regular file."""
+    """Return the counts of one pair. OSError if a stream is missing, a link, or no regular file."""
     from matching_engine.encoding import ANSWER_SIZES
     from matching_engine.tape import offsets_of
 
     sent = sum(len(chunk) for chunk in _chunks(orders)) // LAYOUTS[Order].size
     received = 0
     answered = 0
-    begun = np.zeros(0, np.uint8)
+    incomplete_answer = np.zeros(0, np.uint8)
     for chunk in _chunks(answers):
-        data = np.concatenate([begun, chunk])
+        data = np.concatenate([incomplete_answer, chunk])
         offsets = offsets_of(data, ANSWER_SIZES)
         received += len(offsets) - 1
         answered = max(answered, _highest_id(data, offsets[:-1]))
-        begun = data[offsets[-1] :]
+        incomplete_answer = data[offsets[-1] :]
     return {"orders_sent": sent, "orders_answered": answered, "answers_received": received}
 
 
 def _highest_id(data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> int:
-    """The highest order number in these answers: orders count 1, 2, 3, ... and are answered in this order."""
+    """Return the highest order number in these answers. Orders are numbered 1, 2, 3, ... and answered in this order."""
     highest = 0
     for kind in (Confirmation, Trade, Rejection):
         _, rows = records_of(kind, data, starts)
@@ -56,10 +56,12 @@ def _highest_id(data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> i
 
 
 def _chunks(path: Path) -> Iterator[npt.NDArray[np.uint8]]:
-    """The file's bytes, some at a time; no link is followed."""
+    """Yield the file's bytes in chunks. OSError for a link."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(f"{path} is no regular file")
-        while data := file.read(CHUNK_BYTES):
+        data = file.read(CHUNK_BYTES)
+        while data:
             yield np.frombuffer(data, np.uint8)
+            data = file.read(CHUNK_BYTES)

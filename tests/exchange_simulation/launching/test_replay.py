@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from exchange_simulation.cli.main import main
 from exchange_simulation.cli.run import command
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.tape import settled_by_tape
+from exchange_simulation.launching.tape import settings_of_tape
 from exchange_simulation.launching.typed_settings import run_settings, without_default_rate
 from gateway.seeded_orders import SeededOrders
 from tests.exchange_command import VALID_STATUSES, exchange, run_exchange_in_process
@@ -36,7 +36,7 @@ def timed(tape: Path) -> Path:
 
 
 def settled(tape: Path, **given: Any) -> dict[str, Any]:
-    return settled_by_tape({"tape": str(tape), "orders": None, "speed": None, **given})
+    return settings_of_tape({"tape": str(tape), "orders": None, "speed": None, **given})
 
 
 def test_without_due_times_a_tape_goes_at_the_rate(tape: Path) -> None:

@@ -33,7 +33,7 @@ def test_damage_before_a_snapshot_is_cut_by_salvage_alone(salvage: bool, orders:
     data[begins] ^= 1
     path.write_bytes(data)
     gateway = cast(Any, SimpleNamespace(url="zeromq://127.0.0.1:1"))
-    recovery = services._reopened("it", gateway, settings, 1, engine, salvage)
+    recovery = services._session_of_journal("it", gateway, settings, 1, engine, salvage)
     assert recovery.journal.orders == orders
     assert snapshot_path(path).exists() is not salvage
     recovery.journal.abandon()

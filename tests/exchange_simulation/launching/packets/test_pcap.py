@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exchange_simulation.launching.packets.pcap import BadCapture, Traffic, counted, counts
+from exchange_simulation.launching.packets.pcap import BadCapture, Traffic, counts, counts_of_bytes
 
 LINKS = {
     0: (b"\x02\x00\x00\x00", b"\x1e\x00\x00\x00"),
@@ -58,7 +58,7 @@ def ethernet(packet: bytes) -> bytes:
 def test_every_format_and_link_type_is_read(order, unit_ns, link):
     before4, before6 = LINKS[link]
     frames = [before4 + ipv4(tcp(), 100), before6 + ipv6(tcp(), 30), before4 + ipv4(tcp(), 0)]
-    assert counted(pcap(*frames, link=link, order=order, unit_ns=unit_ns)) == {
+    assert counts_of_bytes(pcap(*frames, link=link, order=order, unit_ns=unit_ns)) == {
         (ONE, OTHER): Traffic(2, 100),
         ("[::1]:4711", "[::1]:80"): Traffic(1, 30),
     }
@@ -66,22 +66,22 @@ def test_every_format_and_link_type_is_read(order, unit_ns, link):
 
 def test_both_directions_are_told_apart():
     back = struct.pack(">HH", 80, 4711) + tcp()[4:]
-    found = counted(pcap(ethernet(ipv4(tcp(), 10)), ethernet(ipv4(back, 20))))
+    found = counts_of_bytes(pcap(ethernet(ipv4(tcp(), 10)), ethernet(ipv4(back, 20))))
     assert {ends: traffic.payload_bytes for ends, traffic in found.items()} == {(ONE, OTHER): 10, (OTHER, ONE): 20}
 
 
 def test_options_of_ip_and_tcp_are_no_payload_and_neither_is_padding():
-    assert counted(pcap(ethernet(ipv4(tcp(40), 7, options=8)) + bytes(50)))[ONE, OTHER].payload_bytes == 7
+    assert counts_of_bytes(pcap(ethernet(ipv4(tcp(40), 7, options=8)) + bytes(50)))[ONE, OTHER].payload_bytes == 7
 
 
 @pytest.mark.parametrize("kind", [0, 43, 60])
 def test_headers_between_ipv6_and_tcp_are_passed(kind):
     between = bytes([60, 0]) + bytes(6) + bytes([6, 1]) + bytes(14)
-    assert counted(pcap(ethernet(ipv6(between + tcp(), 9, kind))))["[::1]:4711", "[::1]:80"].payload_bytes == 9
+    assert counts_of_bytes(pcap(ethernet(ipv6(between + tcp(), 9, kind))))["[::1]:4711", "[::1]:80"].payload_bytes == 9
 
 
 def test_a_packet_too_long_for_its_length_field_is_as_long_as_its_frame():
-    found = counted(pcap(ethernet(ipv4(tcp(), 0, length=0)), on_wire=100_000))
+    found = counts_of_bytes(pcap(ethernet(ipv4(tcp(), 0, length=0)), on_wire=100_000))
     assert found[ONE, OTHER].payload_bytes == 100_000 - 14 - 52
 
 
@@ -99,12 +99,12 @@ def test_a_packet_too_long_for_its_length_field_is_as_long_as_its_frame():
     ],
 )
 def test_what_is_no_tcp_is_passed_over_and_fragments_but_the_first(frame):
-    assert counted(pcap(frame)) == {}
+    assert counts_of_bytes(pcap(frame)) == {}
 
 
 def test_the_first_fragment_is_a_segment():
     fragment = b"\x06\x00\x00\x01" + bytes(4) + tcp()
-    assert counted(pcap(ethernet(ipv6(fragment, 9, 44))))["[::1]:4711", "[::1]:80"].payload_bytes == 9
+    assert counts_of_bytes(pcap(ethernet(ipv6(fragment, 9, 44))))["[::1]:4711", "[::1]:80"].payload_bytes == 9
 
 
 @pytest.mark.parametrize(
@@ -118,27 +118,27 @@ def test_the_first_fragment_is_a_segment():
 )
 def test_frames_that_were_cut_too_short_are_an_error_that_says_what_to_do(frame):
     with pytest.raises(BadCapture, match="at least 96"):
-        counted(pcap(frame))
+        counts_of_bytes(pcap(frame))
 
 
 @pytest.mark.parametrize("frame", [ipv4(tcp(-20), 0), ipv4(tcp(), 0, length=40)])
 def test_headers_longer_than_their_packet_are_an_error(frame):
     with pytest.raises(BadCapture):
-        counted(pcap(ethernet(frame)))
+        counts_of_bytes(pcap(ethernet(frame)))
 
 
 def test_a_fragment_with_options_is_an_error_that_says_so():
     fragment = b"\x3c\x00\x00\x01" + bytes(4) + bytes([6, 0]) + bytes(6) + tcp()
     with pytest.raises(BadCapture, match="a fragment of an IPv6 packet has options"):
-        counted(pcap(ethernet(ipv6(fragment, 9, 44))))
+        counts_of_bytes(pcap(ethernet(ipv6(fragment, 9, 44))))
 
 
 def test_a_capture_that_ends_inside_a_frame_is_an_error():
     whole = pcap(ethernet(ipv4(tcp(), 1)))
     for length in range(25, len(whole)):
         with pytest.raises(BadCapture):
-            counted(whole[:length])
-    assert counted(whole[:24]) == {}
+            counts_of_bytes(whole[:length])
+    assert counts_of_bytes(whole[:24]) == {}
 
 
 def test_what_is_no_capture_is_an_error(tmp_path: Path):
@@ -150,13 +150,13 @@ def test_what_is_no_capture_is_an_error(tmp_path: Path):
 
 def test_an_unknown_link_type_is_named():
     with pytest.raises(BadCapture, match="link type 105"):
-        counted(pcap(link=105))
+        counts_of_bytes(pcap(link=105))
 
 
 def test_a_file_is_read_as_its_content_is(tmp_path: Path):
     whole = pcap(ethernet(ipv4(tcp(), 5)), ethernet(ipv6(tcp(), 6)))
     (tmp_path / "it.pcap").write_bytes(whole)
-    assert counts(tmp_path / "it.pcap") == counted(whole)
+    assert counts(tmp_path / "it.pcap") == counts_of_bytes(whole)
 
 
 FRAMES = st.lists(st.one_of(st.binary(max_size=120), st.just(ethernet(ipv4(tcp(), 9)))), max_size=4)
@@ -168,7 +168,7 @@ def test_garbage_is_counted_or_an_error_of_ours(frames, link, data):
     for _ in range(data.draw(st.integers(0, 4))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     try:
-        found = counted(bytes(content[: data.draw(st.integers(0, len(content)))]))
+        found = counts_of_bytes(bytes(content[: data.draw(st.integers(0, len(content)))]))
     except BadCapture:
         return
     assert all(traffic.segments > 0 and traffic.payload_bytes >= 0 for traffic in found.values())
@@ -177,6 +177,6 @@ def test_garbage_is_counted_or_an_error_of_ours(frames, link, data):
 @given(st.binary(max_size=300))
 def test_any_bytes_are_counted_or_an_error_of_ours(content):
     try:
-        counted(content)
+        counts_of_bytes(content)
     except BadCapture:
         return
