@@ -1,4 +1,4 @@
-"""For tests that need a real RabbitMQ: one private node for all of them, and facts about a node from the system."""
+"""Real brokers for tests, a private one for each scheme, and facts about a node from the system."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from transports.registry import transport_of
 from transports.sockets import borrowed_socket
 
 shares_the_broker = pytest.mark.xdist_group("broker")
-"""Marks a parameter with which a test asks for the fixture `brokers` while it runs."""
+"""The mark of a parameter with which a test uses the fixture `brokers`."""
 
 LEAVE_OUT_VARIABLE = "EXCHANGE_TESTS_WITHOUT_RABBITMQ"
 LOG_ONLY_WARNINGS = "logger:set_primary_config(level, warning)"
-"""Five lines about each of a thousand connections are a fifth of what a connection costs the node."""
+"""An Erlang expression. Without it, the five log lines for each connection take a fifth of the node's CPU time."""
 
 
 def need_rabbitmq() -> None:
-    """Fail with one sentence if there is no RabbitMQ, or leave the test out if the user asked for that."""
+    """Fail the test with a sentence if RabbitMQ is not installed; skip the test if LEAVE_OUT_VARIABLE is set."""
     with absence_of_broker_handled():
         find_server()
 
 
 @contextlib.contextmanager
 def absence_of_broker_handled() -> Iterator[None]:
-    """If no broker is installed to start in the context, fail the test with one sentence, or leave the test out."""
+    """Fail the test if a broker that starts in the context is not installed; skip it if LEAVE_OUT_VARIABLE is set."""
     try:
         yield
     except NotInstalled as missing:
@@ -51,7 +51,7 @@ def absence_of_broker_handled() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], RunningBroker]]:
-    """Starts the broker of a scheme, the same for all tests: each test uses names of its own."""
+    """Return a function that starts the broker of a scheme. All tests share the broker, each with its own names."""
     with contextlib.ExitStack() as stack:
 
         @cache
@@ -79,7 +79,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def rabbitmq_node(brokers: Callable[[str], RunningBroker]) -> Node:
-    """The private RabbitMQ that all tests share. It is asked for in each module, since a module may restart it."""
+    """The private RabbitMQ that all tests share. Each module gets the current node, since a module may restart it."""
     server = brokers("amqp").server
     assert isinstance(server, PrivateRabbitMq)
     return server.node
@@ -94,7 +94,7 @@ def at_broker(rabbitmq_node: Node, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture
 def no_standing_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide the broker that this user may have up: the test looks for a broker in an empty folder."""
+    """Hide the user's standing broker: the test looks for it in an empty folder."""
     need_rabbitmq()
     monkeypatch.setenv("EXCHANGE_BROKER_DIR", str(tmp_path / "no broker"))
 
@@ -102,12 +102,14 @@ def no_standing_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def assert_is_ours_and_has_nagle_on(record: dict[str, Any]) -> None:
     """Assert that a run's record has a private broker, set with `--nagle broker`, whose CPU time was measured."""
     assert record["components"]["broker"]["cpu_s"] > 0
-    assert (record["broker"]["product"], record["broker"]["is_private"]) == ("RabbitMQ", True)
+    assert record["broker"]["product"] == "RabbitMQ"
+    assert record["broker"]["is_private"]
     assert record["settings"]["nagle"] == ["broker"]
-    ends = ("gateway", "engine", "reporter", "broker", "broker", "broker")
-    assert [(end["component"], end["tcp_nodelay"]) for end in record["sockets"]] == [
-        (role, role != "broker") for role in ends
-    ]
+    sockets = record["sockets"]
+    roles = [end["component"] for end in sockets]
+    assert roles == ["gateway", "engine", "reporter", "broker", "broker", "broker"]
+    for end in sockets:
+        assert end["tcp_nodelay"] is (end["component"] != "broker")
 
 
 def family(pid: int) -> list[psutil.Process]:
@@ -116,7 +118,7 @@ def family(pid: int) -> list[psutil.Process]:
 
 
 def is_gone(process: psutil.Process) -> bool:
-    """True if the process has ended. A zombie has ended too; only its parent has not waited for it yet."""
+    """Return whether the process has ended. A zombie has ended: its parent has not waited for it yet."""
     return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
@@ -130,17 +132,17 @@ def accepted_with_nodelay(pid: int, port: int) -> bool:
     with socket.create_connection(("127.0.0.1", port)) as client:
         client.sendall(b"AMQP\x00\x00\x09\x01")
         assert client.recv(1) == b"\x01"
-        descriptor = next(
-            connection.fd
-            for connection in psutil.Process(pid).net_connections("tcp")
-            if connection.raddr == client.getsockname()
-        )
+        connections = psutil.Process(pid).net_connections("tcp")
+        [accepted_end] = [connection for connection in connections if connection.raddr == client.getsockname()]
+        descriptor = accepted_end.fd
         try:
             with borrowed_socket(pid, descriptor) as accepted:
                 return bool(accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
         except OSError as error:
-            pytest.skip(f"another process's sockets cannot be asked here: {error}")
+            pytest.skip(f"this system does not show another process's sockets: {error}")
 
 
 def files_others_may_touch(folder: Path) -> list[str]:
-    return [str(file) for file in (folder, *folder.rglob("*")) if file.stat().st_mode & 0o077]
+    """Return the files of a folder, and the folder itself, that users other than the owner may read or change."""
+    files = [folder, *folder.rglob("*")]
+    return [str(file) for file in files if file.stat().st_mode & 0o077]

@@ -1,4 +1,4 @@
-"""A browser for pages: Debian's chromium or a relative of it, found on PATH; all tests of a process share it."""
+"""A browser for pages, Chromium or Chrome on PATH. All tests of a process share it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 ABSENT = "no Chromium on PATH, so the page was not opened in a browser; make setup-dev installs one"
-
-
 DESK = {"width": 1280, "height": 900}
 
 
@@ -31,9 +29,9 @@ def new_page(browser: Browser, scheme: Literal["light", "dark"] = "light", size:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
+    """The browser, without a window on the screen. The test is skipped if there is no browser."""
     from playwright.sync_api import sync_playwright
 
-    """The browser, without a window on the screen. The test is skipped if there is none."""
     executables = [path for path in map(shutil.which, BROWSERS) if path is not None]
     if not executables:
         lacks(ABSENT)

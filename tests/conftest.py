@@ -1,14 +1,14 @@
-"""Settings of all tests, the fixtures that several folders share, and which tests share a process.
+"""Settings of all tests, fixtures that several folders share, and groups of tests that share a process.
 
-No test is timed: a slow machine is not a wrong answer.
+Hypothesis has no deadline: a slow machine is not a wrong answer.
 
 `make test` runs the tests in several processes (pytest-xdist, `--dist loadgroup`). Tests with the same `xdist_group`
 go to one process, so that they share what is slow to make: a broker, a browser, a Spark session, a run that was
 measured once. pytest-xdist starts with the groups of most tests; a test without a group goes to whichever process is
 free. A test's group is, in this order:
 
-- the mark `xdist_group` of the test, of its parameter, or of its module: a module that has a fixture of its own for
-  all its tests, and a slow one, names the group with `pytestmark`;
+- the mark `xdist_group` of the test, of its parameter, or of its module: a module with a slow fixture for all its
+  tests names the group with `pytestmark`;
 - the group of its folder, given by the folder's conftest.py;
 - the group of a fixture that it uses, from GROUP_OF_FIXTURE.
 """
@@ -36,14 +36,14 @@ MARK_OF_FIXTURE = {"browser": pytest.mark.browser, "spark": pytest.mark.jvm}
 
 STARTERS = (subprocess, exchange, run_exchange, command, Running, need_rabbitmq)
 STARTING_FIXTURES = {"running", "no_standing_broker"}
-"""Names and fixtures by which a test starts a process, so that it is not for `make test-fast`."""
+"""Fixtures that start a process. With them, or with a name of STARTERS, a test is not for `make test-fast`."""
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # As in `make test &`. The commands under test would inherit it, and no test of Ctrl-C could pass.
+    # The shell ignores SIGINT in `make test &`. The commands under test would inherit that and ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 USUAL_GC_THRESHOLD = gc.get_threshold()
-# Thousands of tests are collected, and none is garbage: to look for garbage among them took a seventh of the time.
+# During collection nothing is garbage, and looking for garbage among thousands of tests takes a seventh of the time.
 gc.set_threshold(100_000)
 
 settings.register_profile("untimed", deadline=None, max_examples=EXAMPLES)
@@ -52,9 +52,9 @@ settings.load_profile("untimed")
 
 @pytest.hookimpl(trylast=True)
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark a test with what its fixtures start, with the group of a fixture unless it has a group already, and `fast`.
+    """Give a test the marks of its fixtures, and the group of a fixture if the test has no group.
 
-    A test is `fast` if it has no group, which would share something slow, and starts no process.
+    A test without a group that starts no process is marked `fast`.
     """
     fixtures = getattr(item, "fixturenames", ())
     for fixture, mark in MARK_OF_FIXTURE.items():
@@ -71,7 +71,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def _starts_processes(item: pytest.Item) -> bool:
-    """Return whether a test's module imports what starts a process, or one of its fixtures does."""
+    """Return whether one of the test's fixtures starts a process, or its module imports a name of STARTERS."""
     if not STARTING_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
         return True
     imported = vars(getattr(item, "module", None) or object).values()
@@ -80,8 +80,8 @@ def _starts_processes(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems() -> None:
-    """Keep the garbage collector away from the tests that were collected."""
+    """Let the garbage collector ignore the collected tests."""
     gc.freeze()
     gc.set_threshold(*USUAL_GC_THRESHOLD)
-    # Libraries that count what leaks at the end of a process would find what was frozen.
+    # Some libraries count leaked objects at the end of a process, and would count the frozen ones.
     atexit.register(gc.unfreeze)

@@ -35,8 +35,8 @@ class FinishedCommand:
         return json.loads(self.out)
 
 
-READERS = {"results", "report", "tape", "match"}
-"""Commands that start no process of their own; `results rerun` does."""
+IN_PROCESS_COMMANDS = {"results", "report", "tape", "match"}
+"""Commands that start no process, except `results rerun`."""
 
 
 def command(*words: object) -> list[str]:
@@ -44,13 +44,17 @@ def command(*words: object) -> list[str]:
 
 
 def exchange(*words: object, **env: str) -> FinishedCommand:
-    """Run a command to its end in a process of its own; commands in READERS run in this process."""
-    if words[0] in READERS and "rerun" not in words and not env:
+    """Run a command to its end. `env` has variables in addition to those of this process.
+
+    It runs in a new process. For speed, a command that starts no process and needs no `env` runs in this process.
+    """
+    starts_no_process = words[0] in IN_PROCESS_COMMANDS and "rerun" not in words
+    if starts_no_process and not env:
         return exchange_in_process(*words)
-    done = subprocess.run(
+    finished = subprocess.run(
         command(*words), capture_output=True, text=True, timeout=PATIENCE_S, env={**os.environ, **env}, check=False
     )
-    return FinishedCommand(done.returncode, done.stdout, done.stderr)
+    return FinishedCommand(finished.returncode, finished.stdout, finished.stderr)
 
 
 def run_exchange(results: Path, *words: object) -> FinishedCommand:
@@ -59,12 +63,13 @@ def run_exchange(results: Path, *words: object) -> FinishedCommand:
 
 
 def run_exchange_in_process(results: Path, *words: object) -> FinishedCommand:
-    """Run `exchange run --json` in this process, by default over memory, whose components are threads.
+    """Run `exchange run --json` in this process, by default over memory.
 
-    Use it for a transport whose components are threads of one process.
+    Use this only for a transport whose components are threads of one process.
     """
-    transport = () if "--transport" in words else ("--transport", "memory")
-    return exchange_in_process("run", "--json", "--no-spark", "--no-page", "--results", results, *transport, *words)
+    if "--transport" not in words:
+        words = ("--transport", "memory", *words)
+    return exchange_in_process("run", "--json", "--no-spark", "--no-page", "--results", results, *words)
 
 
 def match_in_process(tape: Path, answers: Path) -> dict[str, Any]:
@@ -74,10 +79,10 @@ def match_in_process(tape: Path, answers: Path) -> dict[str, Any]:
 
 def exchange_in_process(*words: object, **env: str) -> FinishedCommand:
     """Run a command in this process. Use it for commands that are refused, or that run all components as threads."""
-    done = CliRunner().invoke(main, list(map(str, words)), env=env)
-    if done.exception and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    return FinishedCommand(done.exit_code, done.stdout, done.stderr)
+    finished = CliRunner().invoke(main, [str(word) for word in words], env=env)
+    if finished.exception and not isinstance(finished.exception, SystemExit):
+        raise finished.exception
+    return FinishedCommand(finished.exit_code, finished.stdout, finished.stderr)
 
 
 VALID_STATUSES = {"complete", "saturated"}
@@ -91,7 +96,7 @@ REFERENCE_RUN = ("--rate", "max", *ORDER_STREAM)
 
 @pytest.fixture(scope="session")
 def match_record(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """The record that `exchange match` prints about a tape of ORDER_STREAM."""
+    """The record that `exchange match` prints for a tape of ORDER_STREAM."""
     tape = tmp_path_factory.mktemp("tape") / "tape.bin"
     assert exchange_in_process("tape", *ORDER_STREAM, "--output", tape).code == 0
     return match_in_process(tape, tape.with_name("answers.bin"))
@@ -113,13 +118,13 @@ class Running:
         )
 
     def wait_until_under_way(self) -> Running:
-        """Wait for the first file in the spool; orders flow by then. Returns the run."""
+        """Wait for the first file in the spool, by which orders are sent. Returns this run."""
         until(lambda: list(self.results.glob("*/spool/*.jsonl")), "a spool file")
         return self
 
     @property
     def folder(self) -> Path:
-        """The run's folder, which it makes at its start."""
+        """The run's folder."""
         return next(self.results.glob("*"))
 
     def component(self, role: str) -> psutil.Process:
@@ -167,5 +172,7 @@ def running(tmp_path: Path) -> Iterator[Callable[..., Running]]:
 
 def listening_port(process: psutil.Process) -> int:
     """Return the TCP port that a component listens on; 0 if there is none."""
-    ports = [c.laddr.port for c in process.net_connections("tcp") if c.status == psutil.CONN_LISTEN]
-    return ports[0] if ports else 0
+    for connection in process.net_connections("tcp"):
+        if connection.status == psutil.CONN_LISTEN:
+            return connection.laddr.port
+    return 0

@@ -1,4 +1,4 @@
-"""Runs a part of a test in a new Python process, which other tests have not changed."""
+"""Runs a part of a test in a new Python process, whose state no other test has changed."""
 
 from __future__ import annotations
 

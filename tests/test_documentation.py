@@ -1,4 +1,4 @@
-"""README and docs agree with the code, as far as a test can tell."""
+"""README and docs agree with the code."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ ROOMS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlint
 NAMES = "|".join(COMMANDS)
 COMMAND = re.compile(rf"^\s*(?:\$ )?(?:\.venv/bin/)?exchange ((?:{NAMES})\b[^|>#\n]*)", re.MULTILINE)
 IN_A_SENTENCE = re.compile(rf"`(?:\.venv/bin/)?exchange ((?:{NAMES})\b[^`\n]*-[^`\n]*)`")
-"""A command with options; one without is a noun."""
-STANDS_FOR = {
+"""A command with options. (A command without options may be used as a noun.)"""
+VALUE_OF_PLACEHOLDER = {
     "--transport NAME": "--transport zeromq",
     "results/NAME/RUN": "results/run-zeromq",
     "results/first": "results/run-zeromq",
@@ -52,11 +52,11 @@ STANDS_FOR = {
     " ...": "",
     "paper.toml": str(EXAMPLE),
 }
-READS = re.compile(
+RUNNABLE = re.compile(
     r"results (?:list|show|diff)|bench coverage|bench supply-chain.* --plan|network list|faults --list|report results/|"
     r"sweep --example|sweep .*--dry-run|tape |match "
 )
-"""Commands that measure nothing and need no Java are run; the others would take minutes, and are parsed only."""
+"""Commands that measure nothing and need no Java. They are run; all others would take minutes, and are only parsed."""
 
 
 def subcommands() -> dict[str, click.Command]:
@@ -70,7 +70,7 @@ def subcommands() -> dict[str, click.Command]:
 
 
 def written_commands() -> dict[str, bool]:
-    """Each command line of the pages and helps; True if a sentence has it, which may leave out what is required."""
+    """Return each command line of pages and helps; True if it is in a sentence, which may leave out options."""
     texts = [page.read_text() for page in PAGES]
     texts += [command.help or "" for command in subcommands().values()]
     lines: dict[str, bool] = {}
@@ -83,7 +83,7 @@ def written_commands() -> dict[str, bool]:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Recorded results, a tape and a query, by the names that pages have for them."""
+    """A folder with recorded results, a tape and a query, under the names that pages use."""
     folder = tmp_path_factory.mktemp("recorded")
     unpack(folder / "results")
     (folder / "ratios.sql").write_text("select 1")
@@ -93,48 +93,51 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def filled_in(line: str) -> str:
-    for placeholder, value in STANDS_FOR.items():
+    for placeholder, value in VALUE_OF_PLACEHOLDER.items():
         line = line.replace(placeholder, value)
     return line
 
 
 @pytest.fixture
-def desk(line: str, recorded: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder of its own for each command that is run, so that none meets what another left."""
+def working_folder(line: str, recorded: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Change to a folder with the recorded files. Each command that is run has a new folder."""
     monkeypatch.chdir(recorded)
-    if READS.match(filled_in(line)):
+    if RUNNABLE.match(filled_in(line)):
         monkeypatch.chdir(request.getfixturevalue("tmp_path"))
         Path("results").symlink_to(recorded / "results")
-        for file in filter(Path.is_file, recorded.iterdir()):
-            shutil.copy(file, file.name)
+        for file in recorded.iterdir():
+            if file.is_file():
+                shutil.copy(file, file.name)
 
 
 @pytest.mark.parametrize(("line", "is_part"), written_commands().items())
-def test_every_command_that_is_written_down_runs_or_parses(line: str, is_part: bool, desk: None) -> None:
+def test_every_documented_command_runs_or_parses(line: str, is_part: bool, working_folder: None) -> None:
     line = filled_in(line)
-    if READS.match(line):
+    if RUNNABLE.match(line):
         words = shlex.split(line)
         if words[0] == "report":
             words.append("--no-spark")
-        done = CliRunner().invoke(main, words)
-        assert done.exit_code == 0, done.output
+        finished = CliRunner().invoke(main, words)
+        assert finished.exit_code == 0, finished.output
         return
-    incomplete = click.MissingParameter, click.BadOptionUsage
-    with contextlib.suppress(*incomplete if is_part else ()):
+    if is_part:
+        with contextlib.suppress(click.MissingParameter, click.BadOptionUsage):
+            parse(main, "exchange", shlex.split(line))
+    else:
         parse(main, "exchange", shlex.split(line))
 
 
 def parse(command: click.Command, name: str, words: list[str], parent: click.Context | None = None) -> None:
     """Parse a command line down to the last subcommand, as click does before it calls anything."""
-    at_once = contextlib.suppress(click.exceptions.Exit)  # an option that answers and ends, as --list
-    with at_once, command.make_context(name, words, parent=parent) as context:
+    # click raises Exit for an option such as --list, which prints and ends.
+    with contextlib.suppress(click.exceptions.Exit), command.make_context(name, words, parent=parent) as context:
         if not isinstance(command, click.Group):
             return
         _, rest, _ = command.make_parser(context).parse_args(list(words))
         if rest:
-            found, part, others = command.resolve_command(context, rest)
-            assert part
-            parse(part, str(found), others, context)
+            subcommand_name, subcommand, arguments = command.resolve_command(context, rest)
+            assert subcommand is not None
+            parse(subcommand, str(subcommand_name), arguments, context)
 
 
 def test_every_subcommand_s_help_has_an_example() -> None:
@@ -142,7 +145,7 @@ def test_every_subcommand_s_help_has_an_example() -> None:
         assert f"Example: exchange {name}" in (command.help or "")
 
 
-def test_the_order_stream_s_test_vectors_and_checksum_are_the_code_s() -> None:
+def test_documented_orders_and_their_checksum_agree_with_the_code() -> None:
     text = (ROOT / "docs" / "order-stream.md").read_text()
     rows = re.findall(r"^\| 7 \| (\d+) \| (\d) \| (\d+) \| (\d+) \|$", text, re.MULTILINE)
     orders = list(decode_all(SeededOrders(7, (450, 549)).records(1, len(rows))))
@@ -151,7 +154,7 @@ def test_the_order_stream_s_test_vectors_and_checksum_are_the_code_s() -> None:
     assert f"`{xxhash.xxh64_hexdigest(stream)}`" in text
 
 
-def test_the_workload_s_normal_prices_are_the_code_s() -> None:
+def test_documented_normal_prices_agree_with_the_code() -> None:
     text = " ".join((ROOT / "docs" / "workload.md").read_text().split())
     three = decode_all(SeededOrders(7, (450, 549), "normal").records(1, 3))
     prices = ", ".join(str(order.price) for order in three if isinstance(order, Order))
@@ -160,13 +163,13 @@ def test_the_workload_s_normal_prices_are_the_code_s() -> None:
     assert f"the first 1,000,000 orders of seed 1 have XXH64 `{million}`" in text
 
 
-def test_the_workload_s_seeds_of_instruments_are_the_code_s() -> None:
+def test_documented_seeds_of_instruments_agree_with_the_code() -> None:
     text = " ".join((ROOT / "docs" / "order-stream.md").read_text().split())
     three = ", ".join(str(instrument_seed(7, instrument)) for instrument in (1, 2, 3))
     assert f"For instruments 1 to 3 of seed 7 that is {three}." in text
 
 
-def test_the_workload_s_due_times_are_the_code_s() -> None:
+def test_documented_due_times_agree_with_the_code() -> None:
     text = " ".join((ROOT / "docs" / "workload.md").read_text().split())
     four = ", ".join(str(due_ns) for due_ns in due_times("poisson", 7, 4))
     assert f"Test vectors at 8,000 orders/s: orders 1 to 4 of seed 7 are due at {four} under `poisson`;" in text
@@ -176,17 +179,19 @@ def test_the_workload_s_due_times_are_the_code_s() -> None:
 
 
 def due_times(arrivals: str, seed: int, count: int) -> Longs:
-    """The first ones of 1,000,000 orders."""
-    written = due_times_of(RunSettings(arrivals=arrivals, seed=seed, orders=1_000_000))
-    assert written is not None
+    """Return the first `count` due times of 1,000,000 orders."""
+    source = due_times_of(RunSettings(arrivals=arrivals, seed=seed, orders=1_000_000))
+    assert source is not None
     due = np.zeros(count, np.int64)
-    written.write(due, 0)
+    source.write(due, 0)
     return due
 
 
-def test_the_transports_page_has_the_row_that_each_transport_declares() -> None:
+def test_the_transports_page_has_a_row_for_each_transport() -> None:
     page = (ROOT / "docs" / "transports.md").read_text()
-    rows = [row for transport in built_in().values() for row in declared_rows(transport)]
+    rows = []
+    for transport in built_in().values():
+        rows += declared_rows(transport)
     missing = [row for row in rows if not re.search(rf"^{re.escape(row)}.*\|$", page, re.MULTILINE)]
     assert missing == [], "put these rows into the table of docs/transports.md"
     in_table = re.findall(r"`([a-z+]+)`", "".join(re.findall(r"^\| (`.*?) \|", page.partition("## ")[0], re.MULTILINE)))
@@ -194,7 +199,7 @@ def test_the_transports_page_has_the_row_that_each_transport_declares() -> None:
 
 
 def declared_rows(transport: Transport) -> Iterator[str]:
-    """The beginning of a row for all schemes that are described alike; a row may end with a link."""
+    """Yield the beginning of each row: schemes with the same place and description share a row."""
     kinds: dict[tuple[str, str], list[str]] = {}
     for scheme, kind in transport.places.items():
         form = {"port": "host:port", "broker": transport.broker().place if transport.broker else "host:port"}
@@ -203,7 +208,7 @@ def declared_rows(transport: Transport) -> Iterator[str]:
         yield f"| {', '.join(schemes)} | {place} | {about}"
 
 
-def test_every_recipe_that_is_written_down_exists_and_make_lists_it() -> None:
+def test_every_documented_recipe_exists_and_is_listed_by_make() -> None:
     makefile = (ROOT / "Makefile").read_text()
     recipes = set(re.findall(r"^([a-z-]+):.*## ", makefile, re.MULTILINE))
     written = {name for page in PAGES for name in re.findall(r"`?make ([a-z-]+)`?", page.read_text())}
@@ -211,19 +216,19 @@ def test_every_recipe_that_is_written_down_exists_and_make_lists_it() -> None:
     assert {name for name in written if name in {"run", "test", "check", "bench", "setup", "test-bounds"}} <= recipes
 
 
-def test_version_is_the_project_s() -> None:
+def test_the_version_option_prints_the_project_s_version() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["version"] in CliRunner().invoke(main, ["--version"]).output
 
 
-def test_links_between_pages_lead_somewhere() -> None:
+def test_links_between_pages_have_a_target() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
 def test_source_files_that_pages_name_exist() -> None:
-    """A page may leave out the first folders of a path. Decisions are history, and may name what is gone."""
+    """A page may leave out the first folders of a path. Decisions may name files that no longer exist."""
     rooms = [ROOT / name for name in (*ROOMS, "benchmarks", "tests", "examples")]
     paths = [path.as_posix() for room in rooms for path in room.rglob("*.py")]
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.glob("*.md")]
@@ -234,7 +239,7 @@ def test_source_files_that_pages_name_exist() -> None:
 
 
 def navigation(part: object) -> Iterator[str]:
-    """The pages that the site's navigation names, at any depth."""
+    """Yield the pages of the site's navigation, at any depth."""
     if isinstance(part, str):
         yield part
     elif isinstance(part, list):
@@ -245,22 +250,22 @@ def navigation(part: object) -> Iterator[str]:
             yield from navigation(entry)
 
 
-def test_the_site_is_made_and_has_every_page_once_in_its_navigation(tmp_path: Path) -> None:
+def test_the_site_is_built_and_its_navigation_has_every_page_once(tmp_path: Path) -> None:
     import yaml
 
     pages = list(navigation(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]))
     assert len(pages) == len(set(pages))
     assert {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")} <= set(pages)
-    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr
     assert {Path(page).stem for page in pages} <= {path.stem for path in (tmp_path / "site").rglob("*.html")}
     options = (tmp_path / "site" / "options.html").read_text()
     assert all(f"exchange {name}<" in options for name in subcommands())
     assert "completion_us.due.p99" in (tmp_path / "site" / "run-json.html").read_text()
 
 
-def test_the_page_of_all_pages_has_the_site_s_sections_and_order() -> None:
+def test_the_page_of_all_pages_follows_the_site_s_navigation() -> None:
     import yaml
 
     ours = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")} - {"pages.md"}
@@ -279,7 +284,7 @@ def test_the_readme_is_two_screens_and_names_no_list_of_commands() -> None:
     assert readme.index("$ make run") < readme.index("complete: ") < readme.index("## A broker, or none?")
 
 
-def test_the_compose_file_and_the_workflow_name_what_exists() -> None:
+def test_the_compose_file_and_the_workflow_name_existing_files() -> None:
     import yaml
 
     services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
@@ -298,12 +303,12 @@ def test_the_compose_file_and_the_workflow_name_what_exists() -> None:
 
 
 def main_path() -> list[str]:
-    """The files of docs/architecture.md's main path, in reading order."""
+    """Return the files of the main path in docs/architecture.md, in reading order."""
     text = (ROOT / "docs" / "architecture.md").read_text().partition("## The main path")[2].partition("\n## ")[0]
     return re.findall(r"^ +\d+ +(\S+\.py) ", text, re.MULTILINE)
 
 
-def test_the_lines_around_the_worked_diffs_stand_in_their_files() -> None:
+def test_the_context_lines_of_the_worked_diffs_are_in_their_files() -> None:
     diffs = re.findall(r"```diff\n(.*?)```", (DOCS / "architecture.md").read_text(), re.DOTALL)
     assert len(diffs) == 3
     for line in "".join(diffs).splitlines():
@@ -313,11 +318,20 @@ def test_the_lines_around_the_worked_diffs_stand_in_their_files() -> None:
             assert line[1:] in lines_of_file
 
 
-def test_the_main_path_has_at_most_twelve_files_and_never_leads_back() -> None:
+def test_no_file_of_the_main_path_imports_an_earlier_one() -> None:
     path = main_path()
     assert 8 < len(path) <= 12
     modules = [file.removesuffix(".py").replace("/", ".") for file in path]
     for at, file in enumerate(path):
-        nodes = [node for node in ast.walk(ast.parse((ROOT / file).read_text())) if isinstance(node, ast.ImportFrom)]
-        names = {f"{node.module}.{name.name}" for node in nodes for name in node.names}
-        assert not (names | {node.module for node in nodes}) & set(modules[:at]), f"{file} leads back"
+        imported = imported_modules(ROOT / file)
+        assert imported.isdisjoint(modules[:at]), f"{file} imports an earlier file"
+
+
+def imported_modules(file: Path) -> set[str]:
+    """Return the modules that a file imports; for `from a import b` both a and a.b, since b may be a module."""
+    modules = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            modules.add(node.module)
+            modules.update(f"{node.module}.{name.name}" for name in node.names)
+    return modules

@@ -1,4 +1,4 @@
-"""A class name stands for one thing in the whole house."""
+"""Every class of the product has a unique name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 ALLOWED = {
     "OrderBook": "the Python API's class wraps the engine's with the same settings: to its users it is that book"
 }
-"""Names of two classes, each with the reason why both keep it."""
+"""Names that two classes have, each with the reason."""
 
 
 def files_by_class_name() -> dict[str, list[str]]:
@@ -27,6 +27,6 @@ def files_by_class_name() -> dict[str, list[str]]:
     return files
 
 
-def test_each_class_name_is_defined_once_but_for_the_allowed_ones() -> None:
+def test_class_names_are_unique_except_the_allowed_ones() -> None:
     shared = {name: files for name, files in files_by_class_name().items() if len(files) > 1}
     assert shared.keys() == ALLOWED.keys(), shared

@@ -15,7 +15,7 @@ answer, figures, columns, plots, and what its paper printed. The rig has for it:
 | presentation.py, paper.py | Column, Plot; Published, ReproducedItem |
 | options.py | SIZES, COUNT, `numbers(...)`; any click.Option may be a benchmark's; see `cell.settings` |
 | roles.py | Role, RoleResult; Links makes ends of links: `pair(size)`, `many(size, pattern)`; check_descriptors |
-| flow.py, requests.py | tasks of roles: Publish, Consume, ConsumeShared; Ask, Answer, ThreadedClient, Server |
+| flow.py, requests.py | tasks of roles: Publish, Consume, ConsumeShared; Ask, Answer, ThreadedClient, RequestServer |
 | streams.py, requests.py | roles, judge, figures: Streams, PingPong; `wrong_with` |
 | session.py | what a task is called with: links, patience, round trips. A benchmark may bring tasks of its own |
 | round_trips.py | the compiled ones, over links that lend their calls |

@@ -31,7 +31,14 @@ from exchange_simulation.messaging.cell import Figures
 from exchange_simulation.messaging.flow import Consume, ConsumeShared, Publish, rest_s
 from exchange_simulation.messaging.options import SAMPLE_SECONDS, SIZE, timeout_option
 from exchange_simulation.messaging.report import short
-from exchange_simulation.messaging.requests import Answer, Ask, Server, ThreadedClient, bounce_figures, reply_figures
+from exchange_simulation.messaging.requests import (
+    Answer,
+    Ask,
+    RequestServer,
+    ThreadedClient,
+    bounce_figures,
+    reply_figures,
+)
 from exchange_simulation.messaging.roles import LINGER_S, LinkEnd, RoleResult, Task, open_links
 from exchange_simulation.messaging.session import OPEN_NS, Session
 from exchange_simulation.messaging.streams import flow_figures
@@ -161,7 +168,7 @@ TASKS: dict[tuple[str, Pattern], Callable[[Given], Task]] = {
     ("publish", Pattern.QUEUE): lambda given: Publish(given["size"], given["count"], 0, given["number"] - 1),
     ("consume", Pattern.QUEUE): lambda given: ConsumeShared(given["size"], given["publishers"], rest_s(1)),
     ("ask", Pattern.REQUESTS): lambda given: ThreadedClient(given["size"], given["warm_up_s"], given["sample_s"]),
-    ("answer", Pattern.REQUESTS): lambda given: Server(given["size"], given["threads"]),
+    ("answer", Pattern.REQUESTS): lambda given: RequestServer(given["size"], given["threads"]),
 }
 for _pattern in PUBLISHING_PATTERNS:
     TASKS["publish", _pattern] = lambda given: Publish(

@@ -1,8 +1,8 @@
 """Tasks that ask and answer; the check that all answers came back; the figures of the round trips.
 
-Ask and Answer bounce one message at a time between two roles. ThreadedClient and Server are for many threads: each
-thread of a client has a link, and waits for its own replies; the server answers all threads. A thread asks until its
-time is over; replies after the warm-up are the sample. At its end a thread sends an empty request, and awaits the
+Ask and Answer bounce one message at a time between two roles. ThreadedClient and RequestServer are for many threads:
+each thread of a client has a link, and waits for its own replies; the server answers all threads. A thread asks until
+its time is over; replies after the warm-up are the sample. At its end a thread sends an empty request, and awaits the
 answer to it.
 """
 
@@ -240,7 +240,7 @@ def _summed_result(client_threads: list[_ClientThread], begin_ns: int, end_ns: i
 
 
 @dataclass(frozen=True)
-class Server:
+class RequestServer:
     """Sends every request back unchanged, until as many threads as `threads` have ended."""
 
     size: int

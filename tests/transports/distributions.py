@@ -1,4 +1,4 @@
-"""Makes distributions that bring a transport, as an installer would put them into a folder of sys.path."""
+"""Makes distributions with a transport in a folder of sys.path, as an installer would."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def _run_record_of(probe: Record) -> Record:
     return {"name": probe["run"], "noise": {"share_of_all_cpus": probe["noise_share"]}}
 
 
-class CapacityRecord:
+class CapacityRecordFile:
     """capacity.json of a search under way: its header, which is fixed at the start, and its latest state."""
 
     def __init__(self, folder: Path, load: SearchedLoad, rule: RedoRule | None) -> None:
@@ -213,7 +213,7 @@ def measured_capacity(load: SearchedLoad, search_settings: SearchSettings, folde
     lowest_value = load.lowest_value()
     new_run_folder(folder.parent, folder.name)
     rule = RedoRule.of_plan(search_settings.most_probes) if search_settings.redo_noisy else None
-    capacity_record = CapacityRecord(folder, load, rule)
+    capacity_record = CapacityRecordFile(folder, load, rule)
     with interruption_noted() as interruption:
         prober = Prober(
             folder=folder,

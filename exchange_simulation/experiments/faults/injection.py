@@ -42,7 +42,7 @@ COMPONENTS = ("gateway", "engine", "reporter")
 BROKER = "broker"
 
 
-class Connection(NamedTuple):
+class ConnectionEnds(NamedTuple):
     """Both sockets of a TCP connection, borrowed from their processes."""
 
     gateways_end: socket.socket
@@ -77,7 +77,7 @@ class Target:
         return self.broker
 
     @contextlib.contextmanager
-    def connections(self) -> Iterator[list[Connection]]:
+    def connections(self) -> Iterator[list[ConnectionEnds]]:
         """Borrow the sockets of the gateway's connections to the engine, or to the broker. OSError if there is none."""
         gateway = self.process("gateway")
         peer = self.process(BROKER if self.broker else "engine")
@@ -88,7 +88,7 @@ class Target:
                 if end.laddr in fd_by_remote_address:
                     gateways_end = stack.enter_context(borrowed_socket(gateway.pid, end.fd))
                     peers_end = stack.enter_context(borrowed_socket(peer.pid, fd_by_remote_address[end.laddr]))
-                    connections.append(Connection(gateways_end, peers_end))
+                    connections.append(ConnectionEnds(gateways_end, peers_end))
             if not connections:
                 raise OSError("no TCP connection joins the gateway and its peer")
             yield connections

@@ -24,7 +24,7 @@ from exchange_simulation.messaging.peaks import peaks_by_size, summary_sentences
 from exchange_simulation.messaging.point import Point, Settings
 from exchange_simulation.messaging.presentation import Column
 from exchange_simulation.messaging.request_reply_paper import PLOTS, PRELOADED_POINT, PUBLISHED, REPRODUCED_ITEMS
-from exchange_simulation.messaging.requests import Server, ThreadedClient, reply_figures, wrong_with_replies
+from exchange_simulation.messaging.requests import RequestServer, ThreadedClient, reply_figures, wrong_with_replies
 from exchange_simulation.messaging.roles import Links, Role, check_descriptors, of_kind
 from transports.base import Pattern
 
@@ -110,7 +110,7 @@ def roles(cell: Cell, links: Links) -> list[Role]:
     (server,), client = links.many(cell.size, PATTERNS[cell.point["match"]])
     ahead = cell.point.get("ahead", 1)
     ask = ThreadedClient(cell.size, cell.settings["warm_up_s"], cell.sample_s, ahead)
-    roles = [Role("server", Server(cell.size, clients * threads, ahead), (server,))]
+    roles = [Role("server", RequestServer(cell.size, clients * threads, ahead), (server,))]
     for number in range(1, clients + 1):
         roles.append(Role(f"client {number}", ask, (client,) * threads, begins=True))
     return roles
