@@ -144,7 +144,7 @@ class Lent(NamedTuple):
 def lent_by(link: Link) -> Lent | None:
     """The compiled calls of a link, to use until they set the notice; None if Python has to serve the link now.
 
-    Links of `zeromq`, `tcp`, `amqp`, `nats` and `shm` have a method `lend`; others lend nothing.
+    A link that lends its calls has a method `lend`; others lend nothing.
     """
     lend: Callable[[], Lent | None] | None = getattr(link, "lend", None)
     if lend is None:

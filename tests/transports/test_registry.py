@@ -22,7 +22,19 @@ WIRE_MODULE = """
 from transports.declaration import Transport
 TRANSPORT = Transport(places={"wire": "port"}, listen=None, connect=None, over_tcp=frozenset({"wire"}))
 """
-OUR_SCHEMES = ["amqp", "amqps", "memory", "nats", "shm", "tcp", "zeromq", "zeromq+inproc", "zeromq+ipc", "zeromq+tcp"]
+OUR_SCHEMES = [
+    "amqp",
+    "amqps",
+    "memory",
+    "nats",
+    "redis",
+    "shm",
+    "tcp",
+    "zeromq",
+    "zeromq+inproc",
+    "zeromq+ipc",
+    "zeromq+tcp",
+]
 
 
 def test_the_schemes_of_this_repository_are_found() -> None:
@@ -62,7 +74,7 @@ def test_a_refusal_names_transports_of_other_distributions(tmp_path: Path) -> No
     with installed(tmp_path), pytest.raises(UserError) as refused:
         check_transport(RunSettings(transport="memory", nagle=("gateway",)))
     assert str(refused.value) == (
-        "--nagle is gateway; memory has no TCP sockets: use amqp, amqps, nats, tcp, wire, zeromq or zeromq+tcp"
+        "--nagle is gateway; memory has no TCP sockets: use amqp, amqps, nats, redis, tcp, wire, zeromq or zeromq+tcp"
     )
 
 
@@ -96,7 +108,7 @@ def test_a_missing_client_library_is_named_with_its_install_command(monkeypatch:
 
 
 def test_only_transports_that_declare_a_broker_have_one() -> None:
-    assert [scheme for scheme in OUR_SCHEMES if has_broker(scheme)] == ["amqp", "amqps", "nats"]
+    assert [scheme for scheme in OUR_SCHEMES if has_broker(scheme)] == ["amqp", "amqps", "nats", "redis"]
     assert has_broker("amqp://me@host:1/?delivery=acked")
     assert not has_broker("pigeon")
 

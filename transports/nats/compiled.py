@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from transports import blocks
+from transports.blocks import lay_out
 from transports.frames import Bytes, Longs
 from transports.lending import (
     AT_ONCE,
@@ -41,7 +43,7 @@ from transports.nats.connection import (
     UNSENT_END,
     Connection,
 )
-from transports.nats.protocol import OTHER, lay_out, scan_frames
+from transports.nats.protocol import OTHER, scan_frames
 
 
 @lendable(RECEIVE, protocol, connection)
@@ -63,7 +65,7 @@ def _receive(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count
     return count
 
 
-@lendable(SEND, protocol, connection)
+@lendable(SEND, blocks, connection)
 def _send(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, first: int, end: int) -> int:
     head = memory[HEAD : HEAD + numbers[HEAD_BYTES]]
     outgoing = memory[OUTGOING:HEAD]

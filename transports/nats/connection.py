@@ -18,8 +18,9 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 
 from transports.base import Address, BadAddress, PeerGone
+from transports.blocks import lay_out
 from transports.frames import LONGEST_FRAME, FrameBatch
-from transports.nats.protocol import FULL, INCOMPLETE, LONGEST_LINE, OTHER, lay_out, scan_frames
+from transports.nats.protocol import FULL, INCOMPLETE, LONGEST_LINE, OTHER, scan_frames
 from transports.sockets import connect_socket, set_nodelay
 from transports.waiting import READABLE, WRITABLE, Sleeper
 

@@ -1,4 +1,6 @@
-"""The data plane of NATS's text protocol, compiled: MSG blocks become frames, and frames become PUB blocks.
+"""The data plane of NATS's text protocol, compiled: MSG blocks become frames.
+
+Frames become PUB blocks in transports/blocks.py.
 
     MSG <subject> <subscription> [reply-to] <bytes>\\r\\n<payload>\\r\\n      from the server
     PUB <subject> <bytes>\\r\\n<payload>\\r\\n                               to the server
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 from numba import njit
 
+from transports.blocks import MOST_DIGITS
 from transports.frames import Bytes, Longs
 from transports.lending import move_bytes
 
@@ -27,8 +30,6 @@ OTHER = 2
 """The next block is no frame."""
 LONGEST_LINE = 4096
 """The longest control line that a server sends, in bytes."""
-MOST_DIGITS = 7
-"""Digits of the size of the longest frame, 1 MiB."""
 
 _SPACE = ord(" ")
 _CARRIAGE_RETURN = ord("\r")
@@ -38,8 +39,6 @@ _M = ord("M")
 _S = ord("S")
 _G = ord("G")
 _SHORTEST_FRAME_LINE = len("MSG a 1 ")
-_PUB_OVERHEAD = MOST_DIGITS + 4
-"""Bytes of a PUB block beside its head and its payload, at most."""
 
 
 @njit(cache=True, nogil=True)
@@ -122,37 +121,3 @@ def scan_frames(
             count += 1
             offsets[count] = start + size
         at = payload + size + 2
-
-
-@njit(cache=True, nogil=True)
-def lay_out(buffer: Bytes, offsets: Longs, first: int, end: int, head: Bytes, out: Bytes, used: int) -> tuple[int, int]:
-    """Write frames first..end-1 as PUB blocks behind out[:used], while there is room.
-
-    `head` is `PUB <subject> `. Returns the first frame that was not written, and the number of bytes used.
-    """
-    for index in range(first, end):
-        start = offsets[index]
-        size = offsets[index + 1] - start
-        if used + len(head) + size + _PUB_OVERHEAD > len(out):
-            return index, used
-        move_bytes(out[used:].ctypes, head.ctypes, len(head))
-        used += len(head)
-        digits = 1
-        rest = size // 10
-        while rest:
-            digits += 1
-            rest //= 10
-        rest = size
-        for place in range(used + digits - 1, used - 1, -1):
-            out[place] = _ZERO + rest % 10
-            rest //= 10
-        used += digits
-        out[used] = _CARRIAGE_RETURN
-        out[used + 1] = _NEWLINE
-        used += 2
-        move_bytes(out[used:].ctypes, buffer[start:].ctypes, size)
-        used += size
-        out[used] = _CARRIAGE_RETURN
-        out[used + 1] = _NEWLINE
-        used += 2
-    return end, used

@@ -7,6 +7,6 @@ usage.py     the server's use of CPU and memory
 accepted.py  the connections that the server has accepted
 ending.py    the end of the server and of its helpers
 
-NATS is a description for private.py. RabbitMQ has a life of its own (transports/rabbitmq/node.py), made of the other
-files: docs/decisions/0018-private-servers.md says what differs.
+NATS and Redis are descriptions for private.py. RabbitMQ has a life of its own (transports/rabbitmq/node.py), made of
+the other files: docs/decisions/0018-private-servers.md says what differs.
 """

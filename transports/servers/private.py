@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from transports.declaration import Where
 from transports.servers.accepted import accepted_sockets
@@ -66,7 +66,7 @@ class PrivateServer:
     about: dict[str, Any]
 
     @classmethod
-    def start(cls, command: ServerCommand, folder: Path, process_group: int | None, where: Where) -> PrivateServer:
+    def start(cls, command: ServerCommand, folder: Path, process_group: int | None, where: Where) -> Self:
         """Start the server and wait until it answers. `folder` must not exist; `stop` removes it.
 
         ServerDidNotStart: nothing of the server is left then.
@@ -115,10 +115,14 @@ class PrivateServer:
             return True
         return False
 
-    def _last_lines(self) -> str:
+    def log(self) -> str:
+        """All that the server has said; empty if its folder is gone."""
         with contextlib.suppress(OSError):
-            return "\n".join(_log_of(self.folder).read_text(errors="replace").splitlines()[-LAST_LINES:])
+            return _log_of(self.folder).read_text(errors="replace")
         return ""
+
+    def _last_lines(self) -> str:
+        return "\n".join(self.log().splitlines()[-LAST_LINES:])
 
     def usage(self) -> ProcessUsage:
         """Counters of the server's process. OSError if it has ended."""

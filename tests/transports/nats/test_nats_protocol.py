@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transports.base import PeerGone
+from transports.blocks import lay_out
 from transports.frames import FrameBatch
 from transports.nats.connection import BEGIN, END, Connection, ServerAddress
-from transports.nats.protocol import FULL, INCOMPLETE, OTHER, lay_out, scan_frames
+from transports.nats.protocol import FULL, INCOMPLETE, OTHER, scan_frames
 
 HEAD = b"PUB exchange.run.in "
 SERVER = ServerAddress("nats://127.0.0.1:4222", "127.0.0.1", 4222, "")

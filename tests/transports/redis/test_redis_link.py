@@ -1,0 +1,280 @@
+"""How two ends meet at a Redis server, how each notices that the other has left, and what goes wrong in words."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.transports.conftest import TOKEN, carry, deadline_ns, greet, joined, until
+from tests.transports.redis.conftest import HELLO, server_that_answers
+from transports.base import Address, BadAddress, Link, Pattern, PeerGone
+from transports.declaration import RunningBroker, Where
+from transports.frames import FrameBatch
+from transports.lending import NOTICE, lent_by
+from transports.redis.carriers import Streams
+from transports.redis.connection import PASSWORD, Connection
+from transports.redis.link import RedisLink
+from transports.redis.server import Redis
+from transports.registry import connect, listen
+
+
+@pytest.fixture(params=["", "?kind=stream"], ids=["pubsub", "stream"])
+def url(request: pytest.FixtureRequest, redis: RunningBroker) -> str:
+    """A URL of each kind at the server that all tests share."""
+    return f"{redis.url}{request.param}"
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningBroker]:
+    """A server of the test's own, whose settings it may change."""
+    with Redis().start(tmp_path / "server", None, nodelay=True, where=Where()) as running:
+        monkeypatch.setenv(PASSWORD, running.environment[PASSWORD])
+        yield running
+
+
+@contextlib.contextmanager
+def administrator(url: str) -> Iterator[Connection]:
+    connection = Connection.open(Address.parse(url, TOKEN), deadline_ns())
+    yield connection
+    connection.close()
+
+
+def cut_off(link: Link) -> None:
+    """End a link as the death of its process does: both connections close, and nothing is said or deleted."""
+    assert isinstance(link, RedisLink)
+    link._wires.close()
+
+
+@pytest.mark.parametrize("leaver", [0, 1], ids=["the listener leaves", "the connector leaves"])
+def test_a_peer_that_left_is_noticed_after_its_last_frame(url: str, leaver: int) -> None:
+    with joined(url) as ends:
+        stays = ends[1 - leaver]
+        ends[leaver].send(FrameBatch.of(b"last"), 0)
+        assert ends[leaver].drain(deadline_ns())
+        cut_off(ends[leaver])
+        batch = FrameBatch()
+        with pytest.raises(PeerGone, match="has left the Redis server"):
+            until(lambda: stays.receive(batch) > 1, stays)
+        assert list(batch) == [b"last"]
+
+
+def test_a_pair_that_lost_its_peer_is_open_to_the_next_one(url: str) -> None:
+    with joined(url) as (listener, connector):
+        connector.close()
+        with pytest.raises(PeerGone):
+            until(lambda: listener.receive(FrameBatch()) > 0, listener)
+        successor = connect(url, TOKEN, deadline_ns())
+        until(lambda: lent_by(listener) is not None, listener, successor)
+        greet(successor, listener)
+        successor.close()
+
+
+def test_a_second_connector_of_a_pair_is_refused_in_words(url: str) -> None:
+    with joined(url) as (listener, _):
+        second = connect(url, TOKEN, deadline_ns())
+        with pytest.raises(PeerGone, match="has its one peer already"):
+            until(lambda: second.receive(FrameBatch()) > 0, second, listener)
+        second.close()
+        assert listener.refused > 0
+
+
+def test_pairs_and_runs_at_one_server_do_not_hear_each_other(redis: RunningBroker) -> None:
+    with joined(redis.url) as (listener, _), joined(f"{redis.url}?pair=2") as (_, other_connector):
+        other_connector.send(FrameBatch.of(b"for pair 2"), 0)
+        assert other_connector.drain(deadline_ns())
+        listener.wait(time.monotonic_ns() + 20_000_000)
+        assert listener.receive(FrameBatch()) == 0
+
+
+def test_what_a_killed_listener_had_not_handed_over_reaches_the_next_one(redis: RunningBroker) -> None:
+    """The guarantee of a stream: its reader may die."""
+    url = f"{redis.url}?kind=stream"
+    with joined(url) as (listener, connector):
+        cut_off(listener)
+        frames = FrameBatch.of(b"1", b"2", b"3")
+        assert connector.send(frames, 0) == 3
+        assert connector.drain(deadline_ns())
+        next_one = listen(url, TOKEN)
+        batch = FrameBatch()
+        until(lambda: next_one.receive(batch) >= 0 and batch.count >= 3, next_one)
+        assert list(batch)[-3:] == [b"1", b"2", b"3"]
+        next_one.close()
+        cut_off(connector)
+
+
+def test_what_was_handed_over_and_read_on_is_acknowledged_and_cut_off(redis: RunningBroker) -> None:
+    url = f"{redis.url}?kind=stream"
+    with joined(url) as (listener, connector), administrator(url) as admin:
+        for _ in range(5):
+            carry(connector, listener, FrameBatch.of(*[b"frame"] * 300))
+        key = f"exchange:{TOKEN}:pair:1:in"
+
+        def all_acknowledged() -> bool:
+            listener.receive(FrameBatch())
+            return bool(admin.ask("XPENDING", key, "exchange")[0] == 0)
+
+        until(all_acknowledged, listener)
+        assert admin.ask("XLEN", key) < 1000
+        probe = Redis().probe(url, [Address.parse(url, TOKEN)])
+        assert set(probe.depth()) >= {"pair:1:in"}
+        probe.close()
+
+
+def test_a_run_s_streams_are_deleted_by_its_probe(redis: RunningBroker) -> None:
+    url = f"{redis.url}?kind=stream"
+    ends = [listen(url, "a killed [run]*")]
+    ends.append(connect(url, "a killed [run]*", deadline_ns()))
+    for end in ends:
+        cut_off(end)
+    probe = Redis().probe(url, [Address.parse(url, "a killed [run]*")])
+    assert len(probe.depth()) == 2
+    probe.take_down()
+    assert probe.depth() == {}
+    probe.close()
+
+
+def test_a_subscriber_that_reads_too_slowly_is_told_why_the_server_hung_up(own: RunningBroker) -> None:
+    with administrator(own.url) as admin:
+        admin.ask("CONFIG", "SET", "client-output-buffer-limit", "pubsub 1mb 1mb 1")
+    frames = FrameBatch.of(*[bytes(10_000)] * 100)
+    with joined(own.url) as (listener, connector):
+        assert own.server is not None
+
+        def has_hung_up() -> bool:
+            connector.send(frames, 0)
+            assert own.server is not None
+            return bool(own.server.facts()["slow_clients"])
+
+        until(has_hung_up, connector)
+        with pytest.raises(PeerGone, match=r"lives on.*reads too slowly.*pubsub allows \(1048576 1048576 1\)"):
+            until(lambda: listener.receive(FrameBatch()) < 0, listener)
+        with pytest.raises(PeerGone, match="has left the Redis server"):
+            until(lambda: connector.receive(FrameBatch()) > 0, connector)
+        assert connector.facts()["reached_nobody"] > 0
+        assert own.server.facts()["slow_clients"] == 1
+
+
+def test_a_message_that_the_server_has_no_memory_for_is_an_error_in_words(own: RunningBroker) -> None:
+    url = f"{own.url}?kind=stream"
+    with joined(url) as (_, connector):
+        with administrator(url) as admin:
+            admin.ask("CONFIG", "SET", "maxmemory", "1mb")
+            admin.ask("CONFIG", "SET", "maxmemory-policy", "noeviction")
+        connector.send(FrameBatch.of(b"an order"), 0)
+        with pytest.raises(PeerGone, match=r"refused a message: OOM .*: its memory is full: raise its maxmemory"):
+            until(lambda: connector.receive(FrameBatch()) > 0, connector)
+
+
+def test_a_stream_that_somebody_deletes_is_an_error_in_words(redis: RunningBroker) -> None:
+    url = f"{redis.url}?kind=stream"
+    with joined(url) as (listener, _), administrator(url) as admin:
+        admin.ask("DEL", f"exchange:{TOKEN}:pair:1:in")
+        with pytest.raises(PeerGone, match=r"refused a message: (UNBLOCKED|NOGROUP)"):
+            until(lambda: listener.receive(FrameBatch()) > 0, listener)
+
+
+def test_nobody_who_listens_is_an_error_that_names_the_server(url: str) -> None:
+    with pytest.raises(PeerGone, match="nobody listens at the Redis server"):
+        connect(url, "a run without a listener", time.monotonic_ns() + 50_000_000, Pattern.FAN_IN)
+
+
+@pytest.mark.parametrize(
+    ("password", "sentence"), [("wrong", "WRONGPASS"), ("", f"NOAUTH .*: set {PASSWORD} to its password")]
+)
+def test_a_wrong_password_names_the_variable(
+    redis: RunningBroker, monkeypatch: pytest.MonkeyPatch, password: str, sentence: str
+) -> None:
+    monkeypatch.setenv(PASSWORD, password)
+    with pytest.raises(BadAddress, match=sentence) as refused:
+        listen(redis.url, TOKEN)
+    assert PASSWORD in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "is no Redis server: it began with b'HTTP/1.1 400"),
+        (b"+OK\r\n", "is no Redis server: it answered b'OK'"),
+        (b"-ERR unknown command `HELLO`, with args\r\n", r"it is older than Redis 6\.0, which this transport needs"),
+        (b"-NOPROTO unsupported protocol version\r\n", "it is no Redis 6 or newer"),
+        (b"-DENIED Redis is running in protected mode\r\n", f"open to its own host only.*set {PASSWORD}"),
+        (b"", "wants TLS, which this transport lacks: it closed the connection at our first command"),
+    ],
+)
+def test_a_server_of_another_kind_is_named(answer: bytes, sentence: str) -> None:
+    with server_that_answers(answer) as url, pytest.raises(BadAddress, match=sentence):
+        listen(url, TOKEN)
+
+
+def test_a_server_that_greets_unasked_is_no_redis_server() -> None:
+    greeting = b'INFO {"server_id":"N","version":"2.10.0"}\r\n'
+    with server_that_answers(greeting=greeting) as url, pytest.raises(BadAddress, match="began with b'INFO"):
+        listen(url, TOKEN)
+
+
+def test_a_server_too_old_for_streams_is_named_with_the_version_that_has_them() -> None:
+    old = HELLO.replace(b"7.2.4", b"6.0.9")
+    with (
+        server_that_answers(old, b"+OK\r\n") as url,
+        pytest.raises(BadAddress, match=r"kind=stream needs Redis 6\.2 or newer; .* is version 6\.0\.9"),
+    ):
+        listen(f"{url}?kind=stream", TOKEN)
+
+
+def test_a_member_of_a_cluster_says_where_the_stream_is() -> None:
+    nobody = b"*2\r\n$5\r\nwords\r\n:0\r\n"
+    moved = b"-MOVED 3999 10.0.0.7:6381\r\n"
+    with (
+        server_that_answers(HELLO, nobody, moved) as url,
+        pytest.raises(BadAddress, match=r"a cluster that keeps this stream at 10\.0\.0\.7:6381: name that one"),
+    ):
+        listen(f"{url}?kind=stream", TOKEN)
+
+
+def test_no_server_is_an_error_that_names_the_place() -> None:
+    with pytest.raises(PeerGone, match=r"no Redis server answers at 127\.0\.0\.1:1 "):
+        connect("redis://127.0.0.1:1", TOKEN, time.monotonic_ns())
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        ("redis://me:secret@127.0.0.1:6379", f"a URL takes no password: set {PASSWORD}"),
+        ("redis://127.0.0.1:99999", "the port is to be 1..65535"),
+        ("redis://127.0.0.1:6379/0", "'/0' means nothing here"),
+        ("redis://:6379", "lacks a host"),
+        ("redis://127.0.0.1:6379?kind=list", "kind is 'list'; it takes pubsub, stream"),
+    ],
+)
+def test_a_wrong_address_says_what_is_wrong(url: str, sentence: str) -> None:
+    with pytest.raises(BadAddress, match=sentence):
+        listen(url, TOKEN)
+
+
+def test_lent_calls_carry_frames_and_leave_the_rest_to_python(url: str) -> None:
+    with joined(url) as (listener, connector):
+        until(lambda: lent_by(listener) is not None and lent_by(connector) is not None, listener, connector)
+        sender, receiver = lent_by(connector), lent_by(listener)
+        assert sender is not None
+        assert receiver is not None
+        sent = FrameBatch.of(*[os.urandom(20) for _ in range(700)])
+        received = FrameBatch()
+        assert sender.send.plain(sender.numbers, sender.memory, sent.buffer, sent.offsets, 0, sent.count) == sent.count
+        end_ns = deadline_ns()
+        while received.count < sent.count:
+            assert time.monotonic_ns() < end_ns
+            received.count = receiver.receive.plain(
+                receiver.numbers, receiver.memory, received.buffer, received.offsets, received.count, 1 << 17
+            )
+            receiver.sleep.plain(receiver.numbers, receiver.memory, time.monotonic_ns() + 1_000_000)
+            if receiver.numbers[NOTICE]:
+                receiver.settle()
+                listener.receive(received)
+        assert list(received) == list(sent)
+        assert isinstance(listener, RedisLink)
+        assert listener.facts()["kind"] == ("stream" if isinstance(listener._carrier, Streams) else "pubsub")

@@ -1,0 +1,313 @@
+"""The two ways in which Redis carries a link's frames: channels, which keep nothing, and streams."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+from transports.frames import LONGEST_FRAME, FrameBatch
+from transports.redis import places
+from transports.redis.connection import BEGIN, END, UNSENT_END, Version
+from transports.redis.protocol import (
+    ENTRIES,
+    FULL,
+    IDS_BYTES,
+    IS_READ,
+    READING_PLACES,
+    lay_out_acknowledgement,
+    lay_out_read,
+    scan_entries,
+    scan_messages,
+)
+from transports.redis.resp import command
+from transports.redis.wires import Wires
+
+BLOCK_MS = 250
+"""How long a read of a stream waits at the server before it answers that there is nothing."""
+UNUSED_S = 600
+"""The server removes a stream that nobody used for this long, such as a killed run's."""
+GROUP = "exchange"
+CONSUMER = "exchange"
+FIELD = "f"
+"""The one field of an entry; its value is the frame."""
+
+
+class Carrier(ABC):
+    """Frames to one key, and frames from another one."""
+
+    oldest: Version
+    """The first version of Redis that has what is needed."""
+
+    def __init__(self, wires: Wires) -> None:
+        self._wires = wires
+        self._marks_due = 0
+        """The marks of the server that are still to come until everything that was sent before has come."""
+
+    @abstractmethod
+    def send_to(self, key: str) -> None:
+        """Send frames to this channel or stream from now on."""
+
+    @abstractmethod
+    def hear(self, key: str, *others: str) -> None:
+        """Take frames from this channel or stream; `others` are channels with words."""
+
+    def create(self, key: str) -> None:  # noqa: B027
+        """Called before `hear`: make what the server keeps under this key."""
+
+    holds_left_over: bool = False
+    """True while frames that a killed reader has left are to be handed over."""
+
+    @abstractmethod
+    def take(self, batch: FrameBatch) -> int:
+        """Append the frames at the front of what has come; returns why that ended: INCOMPLETE, FULL or OTHER."""
+
+    @abstractmethod
+    def is_frame_next(self) -> bool:
+        """True if a whole frame is at the front of what has come."""
+
+    @abstractmethod
+    def ask_for_mark(self) -> None:
+        """Have the server send a mark behind everything that it has for us; `mark_is_due` until the mark comes."""
+
+    @abstractmethod
+    def handle(self, value: Any) -> None:
+        """Handle a value that is neither a frame nor a word."""
+
+    @property
+    def mark_is_due(self) -> bool:
+        return self._marks_due > 0
+
+    def keep_alive(self) -> None:  # noqa: B027
+        """Called once a second: tell the server that what it keeps for us is used."""
+
+    def forget(self) -> None:  # noqa: B027
+        """Called at the end: delete what the server keeps for us alone."""
+
+    def facts(self) -> dict[str, Any]:
+        return {}
+
+
+class Channels(Carrier):
+    """Publish and subscribe."""
+
+    oldest = (6, 0)
+
+    def send_to(self, key: str) -> None:
+        head = command("PUBLISH", key, "").removesuffix(b"0\r\n\r\n")
+        self._wires.put_words(places.HEAD, places.HEAD_BYTES, head)
+
+    def hear(self, key: str, *others: str) -> None:
+        expected = b">3\r\n$7\r\nmessage\r\n$%d\r\n%s\r\n$" % (len(key), key.encode())
+        self._wires.put_words(places.EXPECTED, places.EXPECTED_BYTES, expected)
+        self._wires.subscribe(key, *others)
+
+    def _scan(self, batch: FrameBatch, largest: int) -> tuple[int, int, int, int]:
+        wires, bounds = self._wires, self._wires.messages.bounds
+        expected = wires.memory[places.EXPECTED : places.EXPECTED + int(wires.numbers[places.EXPECTED_BYTES])]
+        return scan_messages(
+            wires.messages.incoming,
+            int(bounds[BEGIN]),
+            int(bounds[END]),
+            expected,
+            largest,
+            batch.buffer,
+            batch.offsets,
+            batch.count,
+        )
+
+    def take(self, batch: FrameBatch) -> int:
+        why, at, count, too_long = self._scan(batch, batch.largest_frame)
+        self._wires.messages.bounds[BEGIN] = at
+        self._wires.numbers[places.TOO_LONG] += too_long
+        batch.count = int(count)
+        return int(why)
+
+    def is_frame_next(self) -> bool:
+        why, _, _, _ = self._scan(FrameBatch(0, 1, 1), LONGEST_FRAME)
+        return bool(why == FULL)
+
+    def ask_for_mark(self) -> None:
+        self._marks_due += 1
+        self._wires.messages.write(command("PING"))
+
+    def handle(self, value: Any) -> None:
+        if value == b"PONG" and self._marks_due:
+            self._marks_due -= 1
+
+    def facts(self) -> dict[str, Any]:
+        return {"reached_nobody": int(self._wires.numbers[places.UNHEARD])}
+
+
+class Streams(Carrier):
+    """Streams, each read by one consumer of one group, which acknowledges what it has handed over."""
+
+    oldest = (6, 2)
+
+    def __init__(self, wires: Wires, group: str = GROUP) -> None:
+        """`group` is a group of our own, for a stream that others read too; by default we are the only reader."""
+        super().__init__(wires)
+        self._group = group
+        self._is_shared = group != GROUP
+        self._key = ""
+        self._left_over = FrameBatch()
+        """Frames that an earlier reader of this stream, which was killed, has not acknowledged."""
+        self._left_over_taken = 0
+        self._left_over_ids: list[bytes] = []
+        numbers, memory = wires.numbers, wires.memory
+        self._reading = numbers[places.READING : places.READING + READING_PLACES]
+        self._old_ids = memory[places.OLD_IDS : places.OLD_IDS + IDS_BYTES]
+        self._new_ids = memory[places.NEW_IDS : places.NEW_IDS + IDS_BYTES]
+
+    def send_to(self, key: str) -> None:
+        head = command("XADD", key, "*", FIELD, "").removesuffix(b"0\r\n\r\n")
+        self._wires.put_words(places.HEAD, places.HEAD_BYTES, head)
+
+    def hear(self, key: str, *others: str) -> None:
+        wires = self._wires
+        self._key = key
+        wires.subscribe(*others)
+        wires.put_words(places.EXPECTED, places.EXPECTED_BYTES, b"%%1\r\n$%d\r\n%s\r\n*" % (len(key), key.encode()))
+        acknowledge = command("XACK", key, self._group).partition(b"\r\n")[2]
+        wires.put_words(places.ACKNOWLEDGE, places.ACKNOWLEDGE_BYTES, acknowledge)
+        trim = b"" if self._is_shared else command("XTRIM", key, "MINID", "").removesuffix(b"$0\r\n\r\n")
+        wires.put_words(places.TRIM, places.TRIM_BYTES, trim)
+        wires.put_words(places.READ, places.READ_BYTES, self._read_command(">", "BLOCK", str(BLOCK_MS)))
+        self._read_on()
+
+    def create(self, key: str) -> None:
+        """Create the stream and its group, or take those that a killed reader has left, with what it left in them."""
+        commands = self._wires.commands
+        is_left_over = not self._is_shared and commands.ask("EXISTS", key) and commands.ask("XINFO", "GROUPS", key)
+        if not is_left_over:
+            commands.ask("XGROUP", "CREATE", key, self._group, "$" if self._is_shared else "0", "MKSTREAM")
+            return
+        self._key = key
+        after = "0"
+        while True:
+            answer = commands.ask(*_words_of_read(key, self._group, after))
+            entries = answer.get(key.encode(), []) if isinstance(answer, dict) else []
+            if not entries:
+                return
+            for entry_id, fields in entries:
+                self._left_over_ids.append(entry_id)
+                if fields:  # None for an entry that was deleted
+                    self._left_over.append(fields[1])
+            after = entries[-1][0].decode()
+
+    def _read_command(self, after: str, *options: str) -> bytes:
+        return command(*_words_of_read(self._key, self._group, after, *options))
+
+    def _read_on(self) -> None:
+        """Acknowledge the read before, and ask for more."""
+        wires = self._wires
+        bounds = wires.messages.bounds
+        numbers, memory = wires.numbers, wires.memory
+        bounds[UNSENT_END] = lay_out_read(
+            self._reading,
+            self._old_ids,
+            self._new_ids,
+            memory[places.ACKNOWLEDGE : places.ACKNOWLEDGE + int(numbers[places.ACKNOWLEDGE_BYTES])],
+            memory[places.TRIM : places.TRIM + int(numbers[places.TRIM_BYTES])],
+            memory[places.READ : places.READ + int(numbers[places.READ_BYTES])],
+            wires.messages.outgoing,
+            int(bounds[UNSENT_END]),
+        )
+        wires.messages.flush()
+
+    def _scan(self, batch: FrameBatch, largest: int, is_look: bool) -> tuple[int, int, int, int]:
+        """Take frames; a look leaves the reader's state as it is."""
+        wires, bounds = self._wires, self._wires.messages.bounds
+        expected = wires.memory[places.EXPECTED : places.EXPECTED + int(wires.numbers[places.EXPECTED_BYTES])]
+        return scan_entries(
+            wires.messages.incoming,
+            int(bounds[BEGIN]),
+            int(bounds[END]),
+            expected,
+            largest,
+            batch.buffer,
+            batch.offsets,
+            batch.count,
+            self._reading.copy() if is_look else self._reading,
+            self._new_ids,
+        )
+
+    def take(self, batch: FrameBatch) -> int:
+        if not self._take_left_over(batch):
+            return FULL
+        why, at, count, too_long = self._scan(batch, batch.largest_frame, is_look=False)
+        self._wires.messages.bounds[BEGIN] = at
+        self._wires.numbers[places.TOO_LONG] += too_long
+        batch.count = int(count)
+        if self._reading[IS_READ]:
+            self._read_on()
+        return int(why)
+
+    @property
+    def holds_left_over(self) -> bool:  # type: ignore[override]
+        return bool(self._left_over_ids)
+
+    def _take_left_over(self, batch: FrameBatch) -> bool:
+        """Append the frames of a killed reader. False if the batch has no room for all of them."""
+        left_over = self._left_over
+        while self._left_over_taken < left_over.count:
+            frame = left_over[self._left_over_taken]
+            if len(frame) > batch.largest_frame:
+                self._wires.numbers[places.TOO_LONG] += 1
+            elif not batch.has_room(len(frame)):
+                return False
+            else:
+                batch.append(frame)
+            self._left_over_taken += 1
+        for ids in _pieces(self._left_over_ids, ENTRIES):
+            self._wires.command("XACK", self._key, self._group, *ids)
+        self._left_over_ids = []
+        return True
+
+    def is_frame_next(self) -> bool:
+        if self.holds_left_over:
+            return True
+        why, _, _, _ = self._scan(FrameBatch(0, 1, 1), LONGEST_FRAME, is_look=True)
+        return bool(why == FULL)
+
+    def ask_for_mark(self) -> None:
+        """The server answers a read that finds nothing. The first such answer may have been under way already."""
+        self._marks_due = 2
+
+    def handle(self, value: Any) -> None:
+        if value is None:
+            self._marks_due = max(self._marks_due - 1, 0)
+            self._lay_out_acknowledgement()  # of the read before; the next read acknowledges the last one
+            self._read_on()
+
+    def _lay_out_acknowledgement(self) -> None:
+        wires = self._wires
+        bounds = wires.messages.bounds
+        numbers, memory = wires.numbers, wires.memory
+        bounds[UNSENT_END] = lay_out_acknowledgement(
+            self._reading,
+            self._old_ids,
+            self._new_ids,
+            memory[places.ACKNOWLEDGE : places.ACKNOWLEDGE + int(numbers[places.ACKNOWLEDGE_BYTES])],
+            memory[places.TRIM : places.TRIM + int(numbers[places.TRIM_BYTES])],
+            wires.messages.outgoing,
+            int(bounds[UNSENT_END]),
+        )
+
+    def keep_alive(self) -> None:
+        self._wires.command("EXPIRE", self._key, str(UNUSED_S))
+
+    def forget(self) -> None:
+        if self._is_shared:
+            self._wires.command("XGROUP", "DESTROY", self._key, self._group)
+        else:
+            self._wires.command("DEL", self._key)
+
+
+def _words_of_read(key: str, group: str, after: str, *options: str) -> tuple[str, ...]:
+    return ("XREADGROUP", "GROUP", group, CONSUMER, "COUNT", str(ENTRIES), *options, "STREAMS", key, after)
+
+
+def _pieces(ids: list[bytes], size: int) -> Iterator[list[bytes]]:
+    for first in range(0, len(ids), size):
+        yield ids[first : first + size]

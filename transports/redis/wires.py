@@ -1,0 +1,141 @@
+"""A link's two connections to a server, and the arrays that both share with compiled code.
+
+    commands   PUBLISH or XADD out, their replies in
+    messages   subscriptions and reads of a stream out, messages in
+
+A connection that waits for entries of a stream can send nothing meanwhile, so one is not enough.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from transports.base import Address, BadAddress
+from transports.blocks import lay_out
+from transports.frames import FrameBatch
+from transports.redis import places
+from transports.redis.connection import BEGIN, BOUNDS, END, NOTHING, UNSENT_END, Connection
+from transports.redis.protocol import INCOMPLETE, scan_replies
+from transports.redis.resp import ErrorReply, NoResp, Push, command
+
+
+class Wires:
+    """Both connections. PeerGone from any call if the server is gone, or refuses a message."""
+
+    def __init__(self, address: Address, until_ns: int) -> None:
+        """BadAddress if the server is no Redis server or refuses us; PeerGone if there is none in time."""
+        self.numbers = np.zeros(places.PLACES, np.int64)
+        self.memory = np.zeros(places.MEMORY_BYTES, np.uint8)
+        numbers, memory = self.numbers, self.memory
+        self.commands = Connection.open(
+            address,
+            until_ns,
+            (
+                numbers[places.COMMANDS : places.COMMANDS + BOUNDS],
+                memory[places.COMMANDS_IN : places.MESSAGES_OUT],
+                memory[places.COMMANDS_OUT : places.COMMANDS_IN],
+            ),
+        )
+        try:
+            self.messages = Connection.open(
+                address,
+                until_ns,
+                (
+                    numbers[places.MESSAGES : places.MESSAGES + BOUNDS],
+                    memory[places.MESSAGES_IN : places.COMMANDS_OUT],
+                    memory[places.MESSAGES_OUT : places.OLD_IDS],
+                ),
+            )
+        except BaseException:
+            self.commands.close()
+            raise
+        numbers[places.COMMANDS_FD] = self.commands.fd
+        numbers[places.MESSAGES_FD] = self.messages.fd
+
+    def subscribe(self, *channels: str) -> None:
+        """Subscribe to channels; on return the server has done so."""
+        self.messages.write(command("SUBSCRIBE", *channels))
+        for _ in channels:
+            answer = self.messages.await_value()
+            if isinstance(answer, ErrorReply):
+                raise BadAddress(str(self.messages.refused(answer)))
+            assert isinstance(answer, Push)
+
+    def put_words(self, place: int, length_place: int, words: bytes) -> None:
+        """Keep words of a command in the memory, for compiled code."""
+        self.memory[place : place + len(words)] = np.frombuffer(words, np.uint8)
+        self.numbers[length_place] = len(words)
+
+    def command(self, *words: str | bytes) -> None:
+        """Send a command whose reply `take_replies` will take."""
+        self.numbers[places.SENT] += 1
+        self.commands.write(command(*words))
+
+    def send_frames(self, batch: FrameBatch, first: int) -> int:
+        """Take frames from `first` on while there is room; returns the first one that was not taken."""
+        commands = self.commands
+        if commands.has_later:
+            commands.flush()
+        head = self.memory[places.HEAD : places.HEAD + int(self.numbers[places.HEAD_BYTES])]
+        used = int(commands.bounds[UNSENT_END])
+        taken, used = lay_out(batch.buffer, batch.offsets, first, batch.count, head, commands.outgoing, used)
+        commands.bounds[UNSENT_END] = used
+        self.numbers[places.SENT] += taken - first
+        commands.flush()
+        return int(taken)
+
+    def take_replies(self) -> list[list[object]]:
+        """Take the replies that have come. Returns those that are lists, the answers to PUBSUB NUMSUB."""
+        commands = self.commands
+        numbers = self.numbers
+        lists: list[list[object]] = []
+        while True:
+            commands.fill()
+            begin, end = int(commands.bounds[BEGIN]), int(commands.bounds[END])
+            why, at, replies, unheard = scan_replies(commands.incoming, begin, end)
+            commands.bounds[BEGIN] = at
+            numbers[places.REPLIES] += replies
+            numbers[places.UNHEARD] += unheard
+            if why == INCOMPLETE:
+                return lists
+            value = self._next_value()
+            if value is NOTHING:
+                return lists
+            numbers[places.REPLIES] += 1
+            if isinstance(value, ErrorReply):
+                raise commands.refused(value)
+            if isinstance(value, list):
+                lists.append(value)
+
+    def _next_value(self) -> object:
+        try:
+            return self.commands.next_value()
+        except NoResp as error:
+            raise self.commands.no_redis(error) from error
+
+    def next_message(self) -> object:
+        """The next value on the connection for messages that is no frame; NOTHING if none has come as a whole."""
+        try:
+            value = self.messages.next_value()
+        except NoResp as error:
+            raise self.messages.no_redis(error) from error
+        if isinstance(value, ErrorReply):
+            raise self.messages.refused(value)
+        return value
+
+    @property
+    def has_unsent(self) -> bool:
+        return self.commands.has_unsent or self.messages.has_unsent
+
+    @property
+    def has_unanswered(self) -> bool:
+        return bool(self.numbers[places.REPLIES] < self.numbers[places.SENT])
+
+    def flush(self) -> bool:
+        """Write what was taken. True if all of it has gone."""
+        has_gone = self.commands.flush()
+        return self.messages.flush() and has_gone
+
+    def close(self) -> None:
+        self.commands.close()
+        self.messages.close()
