@@ -64,6 +64,7 @@ def __getattr__(name: str) -> Any:
     The `exchange` command is part of this package. It would start a second later if the package imported all of this.
     """
     if name in __all__:
+        import_module(f"{__name__}.launching.kernel_cache").settle_kernel_cache()
         for module_name in API_MODULES:
             module = import_module(f"{__name__}.{module_name}")
             if hasattr(module, name):

@@ -124,6 +124,9 @@ class Subcommands(LoadingGroup):
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
+        from exchange_simulation.launching.kernel_cache import settle_kernel_cache
+
+        settle_kernel_cache()
         command: click.Command = importlib.import_module(f"exchange_simulation.cli.{name}").command
         return command
 

@@ -22,6 +22,7 @@ import orjson
 from exchange.words import printable
 from exchange_simulation.launching.command_line import exchange_command
 from exchange_simulation.launching.interrupts import signals_deferred
+from exchange_simulation.launching.kernel_cache import SETTLED
 from exchange_simulation.launching.priority import scheduled_as_now
 
 WAIT_S = 3.0
@@ -97,7 +98,7 @@ class ProcessGroup:
                 stdout=subprocess.PIPE,
                 stderr=stderr,
                 process_group=self.id,
-                env={**os.environ, **environment},
+                env={**os.environ, **SETTLED, **environment},
             )
         with contextlib.suppress(OSError, AttributeError):  # the user's limit is smaller, or this is no Linux
             fcntl.fcntl(self.children[name].stdout, fcntl.F_SETPIPE_SZ, PIPE_BYTES)  # type: ignore[arg-type]

@@ -18,6 +18,7 @@ from exchange.words import counted
 from exchange_simulation.launching.doctor.items import Item
 from exchange_simulation.launching.doctor.quiet import listen
 from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.kernel_cache import VARIABLE, settled_folder
 from exchange_simulation.launching.priority import going_first, processors_of
 from exchange_simulation.launching.record.machine import host_facts, text_of
 from transports.base import TransportError
@@ -54,6 +55,7 @@ def examine(seconds: float, results: Path) -> list[Item]:
         capture(),
         *brokers(),
         java(),
+        kernels(),
         memory(),
         open_files(),
         disk(results),
@@ -225,6 +227,21 @@ def java() -> Item:
         problem, _, advice = str(error).rpartition(": ")
         return Item(name="java", verdict="no", found=problem, why="no Java for Spark", advice=advice)
     return Item(name="java", verdict="good", found=f"Java {runtime.version} at {runtime.executable}")
+
+
+def kernels() -> Item:
+    """The folder in which compiled kernels are kept."""
+    folder = settled_folder()
+    if folder.is_lasting and not folder.reason:
+        return Item(name="kernels", verdict="good", found=f"kept in {folder.words}")
+    found = f"kept in {folder.words}" if folder.is_lasting else "kept for one command"
+    return Item(
+        name="kernels",
+        verdict="care",
+        found=f"{found}: {folder.reason}",
+        why="kernels are compiled anew by each command" if not folder.is_lasting else "",
+        advice=f"name a folder that can be written to, with {VARIABLE}",
+    )
 
 
 def memory() -> Item:

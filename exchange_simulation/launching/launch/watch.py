@@ -196,7 +196,7 @@ class Watch:
         self._long_wait_from_s = math.inf
         waiting = [name for name in self._lineup.processes if name not in self._ready_processes]
         processes = ", ".join(waiting)
-        say(waiting_for(f"{processes} to be ready, which compile their kernels at a first run"))
+        say(waiting_for(f"{processes} to be ready (a first run compiles kernels)"))
 
     def _handle_line(self, name: str, line: bytes) -> None:
         """Handle a line of a process's stdout, which is an event in JSON."""
