@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 
-def fake_java(home: Path, says: str | None, release: str | None = None) -> Path:
-    """A bin/java that states `says` on stderr (None: it fails), beside a release file, if there is to be one."""
+def fake_java(home: Path, version: str | None, release: str | None = None) -> Path:
+    """Make a bin/java that prints `version` on stderr, or fails for None; and a release file if `release` is given."""
     executable = home / "bin" / "java"
     executable.parent.mkdir(parents=True)
-    executable.write_text("#!/bin/sh\nexit 1\n" if says is None else f"#!/bin/sh\necho '{says}' >&2\n")
+    executable.write_text("#!/bin/sh\nexit 1\n" if version is None else f"#!/bin/sh\necho '{version}' >&2\n")
     executable.chmod(0o755)
     if release is not None:
         (home / "release").write_text(f'IMPLEMENTOR="Nobody"\nJAVA_VERSION="{release}"\n')
@@ -30,7 +30,8 @@ leaves_its_pipe_open = pytest.mark.filterwarnings(
 """PySpark leaves the pipe to a JVM that did not start to the garbage collector."""
 
 
-def java_that(does: str, home: Path) -> dict[str, str]:
-    """The environment of a Java that does this in place of starting Spark's JVM."""
-    fake_java(home, JAVA_17).write_text(f"#!/bin/sh\n[ \"$1\" = -version ] && echo '{JAVA_17}' >&2 && exit\n{does}\n")
+def java_that(script: str, home: Path) -> dict[str, str]:
+    """Return the environment of a Java that runs this shell script in place of starting Spark's JVM."""
+    executable = fake_java(home, JAVA_17)
+    executable.write_text(f"#!/bin/sh\n[ \"$1\" = -version ] && echo '{JAVA_17}' >&2 && exit\n{script}\n")
     return {"JAVA_HOME": str(home)}

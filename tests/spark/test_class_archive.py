@@ -1,3 +1,5 @@
+"""The archive of Spark's classes: its options for a JVM that writes it, and for one that uses it."""
+
 from __future__ import annotations
 
 import os
@@ -24,13 +26,13 @@ def java(home: Path, with_base: bool) -> Java:
     return Java(executable, 17)
 
 
-def written_to(options: list[str]) -> Path:
+def file_written_by(options: list[str]) -> Path:
     return Path(options[0].removeprefix("-XX:ArchiveClassesAtExit="))
 
 
 def write(archive: ClassArchive) -> None:
     """Write the archive as a JVM with these options does."""
-    written_to(archive.options_to_write()).touch()
+    file_written_by(archive.options_to_write()).touch()
     archive.finish()
 
 
@@ -53,7 +55,7 @@ def test_a_java_without_an_archive_of_its_own_classes_gets_one(tmp_path: Path) -
 
 def test_an_unfinished_archive_is_never_used(tmp_path: Path) -> None:
     archive = class_archive(java(tmp_path / "jdk", with_base=True), tmp_path)
-    written_to(archive.options_to_write()).touch()
+    file_written_by(archive.options_to_write()).touch()
     assert archive.options_to_use() == []
 
 
@@ -72,7 +74,7 @@ def test_a_java_that_cannot_archive_its_own_classes_is_an_error(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("with_base", [True, False])
-def test_another_installation_has_another_archive_and_two_are_kept(with_base: bool, tmp_path: Path) -> None:
+def test_the_two_newest_archives_stay_on_the_disk(with_base: bool, tmp_path: Path) -> None:
     archives = [class_archive(java(tmp_path / name, with_base), tmp_path) for name in "abc"]
     for age, archive in enumerate(archives):
         write(archive)
@@ -81,11 +83,12 @@ def test_another_installation_has_another_archive_and_two_are_kept(with_base: bo
     assert sorted(tmp_path.glob("*.jsa")) == sorted(layer for archive in archives[1:] for layer in archive._layers)
 
 
-def test_what_a_killed_writer_left_is_swept_and_a_living_one_s_is_not(tmp_path: Path) -> None:
-    killed, living = (tmp_path / f"spark-x.jsa.unfinished-{number}" for number in (1, 2))
-    killed.touch()
-    living.touch()
-    os.utime(killed, (0, 0))
+def test_an_unfinished_archive_is_removed_once_it_is_old(tmp_path: Path) -> None:
+    old = tmp_path / "spark-x.jsa.unfinished-1"
+    new = tmp_path / "spark-x.jsa.unfinished-2"
+    old.touch()
+    new.touch()
+    os.utime(old, (0, 0))
     class_archive(java(tmp_path / "jdk", with_base=True), tmp_path).options_to_write()
-    assert not killed.exists()
-    assert living.exists()
+    assert not old.exists()
+    assert new.exists()

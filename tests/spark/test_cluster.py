@@ -39,38 +39,42 @@ def test_a_local_master_stays_on_loopback_and_needs_no_packages(master: str, tmp
 
 
 @pytest.mark.parametrize("master", ["local-cluster[2,1,1024]", "yarn", "k8s://https://host:443"])
-def test_others_get_our_packages(master: str, tmp_path: Path) -> None:
+def test_executors_of_other_masters_get_our_packages(master: str, tmp_path: Path) -> None:
     assert shipped_settings(master, tmp_path) == {"spark.submit.pyFiles": str(tmp_path / "exchange_packages.zip")}
 
 
 @pytest.mark.parametrize("master", ["yarn", "k8s://https://host:443"])
-def test_a_driver_whose_executors_are_elsewhere_is_not_held_on_loopback(master: str) -> None:
+def test_a_driver_with_executors_elsewhere_is_not_bound_to_loopback(master: str) -> None:
     assert driver_address(master) is None
-    assert not [name for name in {**SETTINGS, **address_settings(None)} if name.startswith("spark.driver.")]
+    assert address_settings(None) == {}
+    assert not any(name.startswith("spark.driver.") for name in SETTINGS)
 
 
-def test_a_standalone_master_is_told_the_address_by_which_it_is_reached(tmp_path: Path) -> None:
+def test_a_driver_listens_on_the_address_that_reaches_a_standalone_master() -> None:
     with socket.create_server(("127.0.0.1", 0)) as master:
         address = driver_address(f"spark://127.0.0.1:{master.getsockname()[1]}")
     assert address_settings(address) == {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
-def test_a_second_master_is_tried_where_the_first_does_not_answer(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as master, socket.create_server(("127.0.0.1", 0)) as gone:
-        ports = gone.getsockname()[1], master.getsockname()[1]
-        gone.close()
-        assert driver_address(f"spark://127.0.0.1:{ports[0]},127.0.0.1:{ports[1]}")
+def unused_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
 
 
-def test_a_master_that_does_not_answer_is_named_with_what_to_do(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as gone:
-        port = gone.getsockname()[1]
+def test_a_second_master_is_tried_if_the_first_does_not_answer() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as master:
+        port = master.getsockname()[1]
+        assert driver_address(f"spark://127.0.0.1:{unused_port()},127.0.0.1:{port}")
+
+
+def test_a_master_that_does_not_answer_is_named_in_the_error() -> None:
+    port = unused_port()
     with pytest.raises(SparkUnavailableError, match=rf"no Spark master answers at spark://127.0.0.1:{port} .*refused"):
         driver_address(f"spark://127.0.0.1:{port}")
 
 
 @pytest.mark.parametrize("master", ["spark://", "spark://host", "spark://host:port", "spark://host:70000"])
-def test_an_address_that_is_none_is_refused(master: str, tmp_path: Path) -> None:
+def test_a_malformed_address_of_a_master_is_refused(master: str) -> None:
     with pytest.raises(SparkUnavailableError, match=r"give spark://HOST:PORT"):
         driver_address(master)
 
@@ -82,14 +86,16 @@ def test_workers_of_a_local_cluster_write_into_the_session_s_folder(tmp_path: Pa
 
 
 @pytest.mark.parametrize("master", ["local[2]", "yarn", "k8s://https://host:443", "spark://host:7077"])
-def test_masters_of_their_own_ways_get_no_secret(master: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_masters_that_authenticate_in_other_ways_get_no_secret(master: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(SECRET, raising=False)
     assert authentication(master) == {}
 
 
 def test_a_local_cluster_gets_a_new_secret_each_time() -> None:
-    first, second = (authentication("local-cluster[2,1,1024]") for _ in range(2))
-    assert first["spark.authenticate"] == first["spark.network.crypto.enabled"] == "true"
+    first = authentication("local-cluster[2,1,1024]")
+    second = authentication("local-cluster[2,1,1024]")
+    assert first["spark.authenticate"] == "true"
+    assert first["spark.network.crypto.enabled"] == "true"
     assert len(first["spark.authenticate.secret"]) == 32
     assert first["spark.authenticate.secret"] != second["spark.authenticate.secret"]
 
@@ -102,7 +108,7 @@ def sum_on(master: str) -> int:
 
 @pytest.mark.jvm
 @pytest.mark.long
-def test_a_standalone_cluster_serves_who_knows_its_secret_and_nobody_else(
+def test_a_standalone_cluster_serves_only_sessions_with_its_secret(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     daemons = {**AUTHENTICATED, "spark.authenticate.secret": "sesame"}
@@ -111,12 +117,11 @@ def test_a_standalone_cluster_serves_who_knows_its_secret_and_nobody_else(
         monkeypatch.setenv(SECRET, "sesame")
         assert in_own_process(sum_on, master) == 4950
         monkeypatch.setenv(SECRET, "guess")
-        refused = pytest.raises(SparkUnavailableError, match="check the master's address, and EXCHANGE_SPARK_SECRET")
-        with refused:
+        with pytest.raises(SparkUnavailableError, match="check the master's address, and EXCHANGE_SPARK_SECRET"):
             in_own_process(sum_on, master)
 
 
-def test_a_cluster_without_an_executor_is_not_waited_for_forever() -> None:
+def test_the_wait_for_an_executor_ends_with_an_error() -> None:
     tracker = SimpleNamespace(getExecutorInfos=lambda: ["the driver"])
     context = SimpleNamespace(master="spark://somewhere:7077", statusTracker=lambda: tracker)
     start_s = time.monotonic()

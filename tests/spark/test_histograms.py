@@ -27,6 +27,7 @@ SCHEMA = pa.schema(
 )
 
 Named = tuple[str, int, list[int]]
+"""A run, a second, and times in ns."""
 some_times = st.lists(st.integers(0, 1 << 46), min_size=1, max_size=20)
 some_histograms = st.lists(st.tuples(st.sampled_from("ab"), st.integers(-1, 1), some_times), max_size=12)
 
@@ -41,31 +42,34 @@ def by_name(rows: pa.Table) -> dict[tuple[str, int], dict[str, Any]]:
 
 
 @given(some_histograms)
-def test_what_has_the_same_names_is_added_as_log_buckets_add(histograms: list[Named]) -> None:
+def test_rows_with_the_same_names_merge_as_log_buckets_do(histograms: list[Named]) -> None:
     expected: dict[tuple[str, int], LogBuckets] = {}
     for run, second, ns in histograms:
         expected.setdefault((run, second), LogBuckets()).merge(buckets_of(np.array(ns)))
-    found = by_name(merged_histograms(table(histograms), NAMES))
-    assert found.keys() == expected.keys()
-    for name, row in found.items():
-        histogram = {key: value for key, value in row.items() if key not in NAMES}
-        assert histogram == {key: np.asarray(value).tolist() for key, value in expected[name].sparse().items()}
+    merged = by_name(merged_histograms(table(histograms), NAMES))
+    assert merged.keys() == expected.keys()
+    for name, row in merged.items():
+        for field, value in expected[name].sparse().items():
+            assert row[field] == np.asarray(value).tolist()
 
 
 @given(some_histograms)
 def test_figures_of_each_row_are_those_of_its_log_buckets(histograms: list[Named]) -> None:
-    found = figures(table(histograms), NAMES).to_pylist()
-    for (run, second, ns), row in zip(histograms, found, strict=True):
-        expected = {
-            name if name == "count" else f"{name}_us": v for name, v in buckets_of(np.array(ns)).figures_us().items()
-        }
-        assert row == {"run": run, "second": second, "min_us": min(ns) / 1e3, **expected}
+    rows = figures(table(histograms), NAMES).to_pylist()
+    for (run, second, ns), row in zip(histograms, rows, strict=True):
+        expected = {"run": run, "second": second, "min_us": min(ns) / 1e3}
+        for name, value in buckets_of(np.array(ns)).figures_us().items():
+            expected[name if name == "count" else f"{name}_us"] = value
+        assert row == expected
 
 
-def test_adding_by_parts_is_adding_at_once() -> None:
+def test_merging_merged_parts_gives_the_same_as_merging_all_rows() -> None:
     histograms = [("a", 0, [5, 9]), ("b", 0, [7]), ("a", 0, [5]), ("a", 1, [80_000])]
-    parts = pa.concat_tables([merged_histograms(table(part), NAMES) for part in (histograms[:2], histograms[2:])])
-    assert by_name(merged_histograms(parts, NAMES)) == by_name(merged_histograms(table(histograms), NAMES))
+    first_part = merged_histograms(table(histograms[:2]), NAMES)
+    second_part = merged_histograms(table(histograms[2:]), NAMES)
+    of_parts = merged_histograms(pa.concat_tables([first_part, second_part]), NAMES)
+    of_all_rows = merged_histograms(table(histograms), NAMES)
+    assert by_name(of_parts) == by_name(of_all_rows)
 
 
 def test_a_rank_is_rounded_up() -> None:

@@ -1,3 +1,5 @@
+"""The launcher that starts Java without Spark's vector module, and the private folder that holds it."""
+
 from __future__ import annotations
 
 import os
@@ -14,16 +16,16 @@ MODULE = "jdk.incubator.vector"
 
 
 def printing_java(folder: Path) -> Path:
-    """Prints each of its arguments on a line."""
+    """Make a Java that prints each of its arguments on a line."""
     folder.mkdir(exist_ok=True)
     (folder / "java").write_text("#!/bin/sh\nprintf '%s\\n' \"$@\"\n")
     (folder / "java").chmod(0o755)
     return folder / "java"
 
 
-def received(launcher: Path, *arguments: str) -> list[str]:
-    run = subprocess.run([launcher, *arguments], capture_output=True, text=True, check=True)
-    return run.stdout.splitlines()
+def arguments_received(launcher: Path, *arguments: str) -> list[str]:
+    finished = subprocess.run([launcher, *arguments], capture_output=True, text=True, check=True)
+    return finished.stdout.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -39,10 +41,11 @@ def received(launcher: Path, *arguments: str) -> list[str]:
 )
 def test_only_the_vector_module_is_dropped(tmp_path: Path, given: list[str], expected: list[str]) -> None:
     home = launcher_home(printing_java(tmp_path / "with 'a' $quote"), [tmp_path])
-    assert received(home / "bin" / "java", *given) == (expected or [""])
+    # Without arguments, the shell's printf prints an empty line.
+    assert arguments_received(home / "bin" / "java", *given) == (expected or [""])
 
 
-def test_the_launcher_is_kept_and_a_damaged_one_mended(tmp_path: Path) -> None:
+def test_a_launcher_is_written_once_and_again_if_damaged(tmp_path: Path) -> None:
     java = printing_java(tmp_path)
     launcher = launcher_home(java, [tmp_path]) / "bin" / "java"
     first = launcher.stat()
@@ -50,7 +53,7 @@ def test_the_launcher_is_kept_and_a_damaged_one_mended(tmp_path: Path) -> None:
     assert launcher.stat() == first
     launcher.write_text("damaged")
     launcher_home(java, [tmp_path])
-    assert received(launcher, "mended") == ["mended"]
+    assert arguments_received(launcher, "mended") == ["mended"]
     assert list(launcher.parent.iterdir()) == [launcher]
 
 
@@ -59,10 +62,15 @@ def test_another_java_has_another_launcher(tmp_path: Path) -> None:
     assert len(homes) == 2
 
 
-def test_a_folder_from_which_nothing_may_be_run_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    noexec, usable = tmp_path / "noexec", tmp_path / "usable"
+def test_a_folder_mounted_noexec_gets_no_launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    noexec = tmp_path / "noexec"
+    usable = tmp_path / "usable"
     access = os.access
-    monkeypatch.setattr(os, "access", lambda path, mode: noexec not in Path(path).parents and access(path, mode))
+
+    def access_without_noexec(path: Path, mode: int) -> bool:
+        return noexec not in Path(path).parents and access(path, mode)
+
+    monkeypatch.setattr(os, "access", access_without_noexec)
     assert launcher_home(printing_java(tmp_path), [noexec, usable]).parent == usable
     with pytest.raises(SparkUnavailableError, match="XDG_CACHE_HOME"):
         launcher_home(printing_java(tmp_path), [noexec])
@@ -82,7 +90,7 @@ def test_private_folders_are_the_cache_then_the_temporary_folder(
     assert {folder.stat().st_mode & 0o777 for folder in folders} == {0o700}
 
 
-def test_a_folder_that_others_may_write_or_linked_is_not_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_others_may_write_or_a_link_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "cache" / "exchange-simulation").mkdir(parents=True)
     (tmp_path / "cache" / "exchange-simulation").chmod(0o777)
     (tmp_path / f"exchange-simulation-{os.getuid()}").symlink_to(tmp_path / "cache")

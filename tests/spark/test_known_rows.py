@@ -1,4 +1,4 @@
-"""Rows that become part of a plan: their types, what they lack, and values that are none of a column's."""
+"""Rows of ours that become part of a plan: their types, their missing columns, and values of a wrong type."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ SCHEMA = StructType(
 )
 
 
-def test_rows_are_as_they_were_given_and_null_where_they_lack_a_column(spark: SparkSession) -> None:
+def test_rows_are_unchanged_and_null_in_missing_columns(spark: SparkSession) -> None:
     rows = local_rows(spark, [{"name": "a", "facts": {"packets": 2.0}}, {"name": "b", "warm_up_s": 1.5}], SCHEMA)
     assert rows.schema == SCHEMA
     assert [tuple(row) for row in rows.collect()] == [("a", None, {"packets": 2.0}), ("b", 1.5, None)]
     assert local_rows(spark, [], SCHEMA).collect() == []
 
 
-def test_a_value_of_another_type_is_told_in_a_sentence(spark: SparkSession) -> None:
+def test_a_value_of_another_type_is_named_in_the_error(spark: SparkSession) -> None:
     with (
         pytest.raises(SparkJobError, match=r"could not analyse results: Could not convert '6'"),
         typed_errors("results"),

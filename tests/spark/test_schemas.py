@@ -41,6 +41,6 @@ def test_a_field_is_a_column_of_its_type_null_if_optional() -> None:
     }
 
 
-def test_a_type_without_a_column_s_type_is_refused_with_its_field() -> None:
+def test_a_type_that_no_column_can_have_is_refused_with_its_field() -> None:
     with pytest.raises(TypeError, match=r"^Strange\.phase is of type <class 'complex'>"):
         schema_of(Strange)

@@ -1,4 +1,4 @@
-"""The run that prepares and warms Spark is one that a summary reads."""
+"""The smallest run, which prepares and warms Spark, can be summarized."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from spark.tables.schemas import KINDS
 from spark.tables.spool import ingest
 
 
-def test_its_record_is_that_of_a_finished_run(tmp_path: Path) -> None:
+def test_the_smallest_run_is_complete(tmp_path: Path) -> None:
     assert read_run(write_smallest_run(tmp_path)).status == "complete"
 
 
-def test_each_of_its_lines_is_in_a_table_of_its_kind(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_smallest_run_has_a_row_in_the_table_of_each_kind(spark: SparkSession, tmp_path: Path) -> None:
     tables = tables_folder(tmp_path)
     ingest(spark, write_smallest_run(tmp_path) / "spool", tables)
-    assert [pq.read_metadata(tables / f"{kind}.parquet").num_rows for kind in KINDS] == [1] * len(KINDS)
+    for kind in KINDS:
+        assert pq.read_metadata(tables / f"{kind}.parquet").num_rows == 1, kind

@@ -1,3 +1,5 @@
+"""A Spark session: its folder, its workers, its messages, and its start that fails."""
+
 from __future__ import annotations
 
 import gc
@@ -19,8 +21,8 @@ from spark.sessions.jvm import CHATTY_LOGGERS, running_jvm
 from spark.sessions.session import LONGEST_FOLDER, UNIX_SOCKETS, open_session, socket_settings
 
 
-class Heard(logging.Handler):
-    """Keeps what is logged."""
+class RecordingHandler(logging.Handler):
+    """Keeps the records that are logged."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,7 +32,7 @@ class Heard(logging.Handler):
         self.records.append(record)
 
 
-def test_the_session_is_at_home_in_a_temporary_folder(spark: SparkSession) -> None:
+def test_a_session_writes_nothing_into_the_working_directory(spark: SparkSession) -> None:
     spark.range(1).write.saveAsTable("a_table")
     warehouse = Path(spark.conf.get("spark.sql.warehouse.dir", "").removeprefix("file:"))
     assert (warehouse / "a_table").is_dir()
@@ -46,14 +48,16 @@ def test_workers_run_the_python_of_this_process(spark: SparkSession) -> None:
     assert spark.sparkContext.parallelize([0], 1).map(lambda _: sys.executable).collect() == [sys.executable]
 
 
-def test_workers_use_sockets_in_a_session_s_folder_of_short_path(spark: SparkSession) -> None:
-    assert spark.sparkContext.parallelize([0], 1).map(lambda each: each).collect() == [0]
+def test_workers_use_unix_sockets_in_a_folder_with_a_short_path(spark: SparkSession) -> None:
+    assert spark.sparkContext.parallelize([0], 1).map(lambda number: number).collect() == [0]
     folder = Path(spark.conf.get("spark.local.dir", ""))
-    assert bool(list(folder.glob(".*.sock"))) == (len(os.fsencode(folder)) <= LONGEST_FOLDER)
+    has_sockets = any(folder.glob(".*.sock"))
+    is_path_short = len(os.fsencode(folder)) <= LONGEST_FOLDER
+    assert has_sockets == is_path_short
 
 
 @pytest.mark.parametrize(
-    ("master", "length", "over_unix_sockets"),
+    ("master", "path_length", "uses_unix_sockets"),
     [
         ("local", LONGEST_FOLDER, "true"),
         ("local[2]", LONGEST_FOLDER, "true"),
@@ -62,19 +66,20 @@ def test_workers_use_sockets_in_a_session_s_folder_of_short_path(spark: SparkSes
         ("spark://host:7077", 10, "false"),
     ],
 )
-def test_executors_elsewhere_and_long_paths_keep_to_tcp(master: str, length: int, over_unix_sockets: str) -> None:
-    assert socket_settings(master, Path("/" + "x" * (length - 1))) == {UNIX_SOCKETS: over_unix_sockets}
+def test_executors_elsewhere_and_long_paths_use_tcp(master: str, path_length: int, uses_unix_sockets: str) -> None:
+    folder = Path("/" + "x" * (path_length - 1))
+    assert socket_settings(master, folder) == {UNIX_SOCKETS: uses_unix_sockets}
 
 
 def test_a_failure_is_raised_and_not_logged_as_well(spark: SparkSession) -> None:
-    heard = Heard()
+    handler = RecordingHandler()
     for name in CHATTY_LOGGERS:
-        logging.getLogger(name).addHandler(heard)
+        logging.getLogger(name).addHandler(handler)
     with pytest.raises(PySparkException, match="DIVIDE_BY_ZERO"):
         spark.sql("select 1 / 0").collect()
     for name in CHATTY_LOGGERS:
-        logging.getLogger(name).removeHandler(heard)
-    assert heard.records == []
+        logging.getLogger(name).removeHandler(handler)
+    assert handler.records == []
 
 
 def test_a_second_session_in_one_process_is_refused(spark: SparkSession) -> None:
@@ -82,23 +87,26 @@ def test_a_second_session_in_one_process_is_refused(spark: SparkSession) -> None
         pass
 
 
-def test_a_jvm_whose_start_is_interrupted_is_gone_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[subprocess.Popen[bytes]] = []
+def test_a_jvm_is_killed_if_its_start_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The JVM is known by the session's folder in its command line; other children stay."""
+    processes: list[subprocess.Popen[bytes]] = []
 
-    def interrupted(*_: object) -> None:
+    def start_and_be_interrupted(*_: object) -> None:
         for folder in (tmp_path, tmp_path.parent):
-            started.append(subprocess.Popen([sys.executable, "-c", "input()", folder], stdin=subprocess.PIPE))
+            processes.append(subprocess.Popen([sys.executable, "-c", "input()", folder], stdin=subprocess.PIPE))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("spark.sessions.jvm.launch_gateway", interrupted)
+    monkeypatch.setattr("spark.sessions.jvm.launch_gateway", start_and_be_interrupted)
     with pytest.raises(KeyboardInterrupt), running_jvm(SparkConf(loadDefaults=False), tmp_path):
         pass
-    ours, another = started
-    there = psutil.pid_exists(ours.pid), psutil.pid_exists(another.pid)
-    for one in started:
-        one.kill()
-        one.communicate()
-    assert there == (False, True)
+    jvm, other = processes
+    is_jvm_alive = psutil.pid_exists(jvm.pid)
+    is_other_alive = psutil.pid_exists(other.pid)
+    for process in processes:
+        process.kill()
+        process.communicate()
+    assert not is_jvm_alive
+    assert is_other_alive
 
 
 @leaves_its_pipe_open
@@ -112,7 +120,7 @@ def test_a_jvm_whose_start_is_interrupted_is_gone_with_it(tmp_path: Path, monkey
         ),
     ],
 )
-def test_a_jvm_that_does_not_start_is_told_in_its_own_words(
+def test_the_error_of_a_jvm_that_does_not_start_is_quoted(
     printed: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     java = fake_java(tmp_path, None)
@@ -126,9 +134,7 @@ def test_a_jvm_that_does_not_start_is_told_in_its_own_words(
     gc.collect()
 
 
-def test_a_command_that_ctrl_c_has_broken_is_not_logged_with_its_stack(
-    spark: SparkSession, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_call_of_java_broken_by_ctrl_c_is_not_logged(spark: SparkSession, caplog: pytest.LogCaptureFixture) -> None:
     logging.getLogger().error("KeyboardInterrupt while sending command.")
     logging.getLogger().error("something else")
     assert caplog.messages == ["something else"]

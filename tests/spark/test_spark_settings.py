@@ -45,7 +45,7 @@ def no_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_defaults")
 @pytest.mark.parametrize(
-    ("master", "is_here"),
+    ("master", "is_this_machine"),
     [
         ("local", True),
         ("local[*]", True),
@@ -55,21 +55,23 @@ def no_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
         ("k8s://https://host:443", False),
     ],
 )
-def test_what_suits_one_machine_is_for_one_machine_alone(master: str, is_here: bool) -> None:
-    assert settings_for(master) == {**SETTINGS, **(SETTINGS_OF_THIS_MACHINE if is_here else {})}
+def test_settings_of_this_machine_are_for_local_masters_alone(master: str, is_this_machine: bool) -> None:
+    expected = SETTINGS | SETTINGS_OF_THIS_MACHINE if is_this_machine else SETTINGS
+    assert settings_for(master) == expected
 
 
 @pytest.mark.usefixtures("no_defaults")
-@pytest.mark.parametrize(("variable", "below"), [("SPARK_CONF_DIR", "."), ("SPARK_HOME", "conf")])
-def test_a_setting_of_the_user_s_own_file_is_not_ours(
-    variable: str, below: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("variable", "subfolder"), [("SPARK_CONF_DIR", "."), ("SPARK_HOME", "conf")])
+def test_settings_in_the_user_s_own_file_replace_ours(
+    variable: str, subfolder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / below).mkdir(exist_ok=True)
-    (tmp_path / below / "spark-defaults.conf").write_text(DEFAULTS)
+    folder = tmp_path / subfolder
+    folder.mkdir(exist_ok=True)
+    (folder / "spark-defaults.conf").write_text(DEFAULTS)
     monkeypatch.setenv(variable, str(tmp_path))
-    assert names_in(tmp_path / below) == {PARTITIONS, "spark.ui.enabled", "spark.app.name"}
-    ours = settings_for("local[2]")
-    assert {**SETTINGS, **SETTINGS_OF_THIS_MACHINE}.keys() - ours.keys() == {PARTITIONS, "spark.ui.enabled"}
+    assert names_in(folder) == {PARTITIONS, "spark.ui.enabled", "spark.app.name"}
+    left_out = (SETTINGS | SETTINGS_OF_THIS_MACHINE).keys() - settings_for("local[2]").keys()
+    assert left_out == {PARTITIONS, "spark.ui.enabled"}
 
 
 @given(content=st.binary(max_size=200))
@@ -79,9 +81,10 @@ def test_a_file_of_defaults_may_hold_anything(content: bytes, tmp_path_factory: 
     assert all(name and name == name.strip() for name in names_in(folder))
 
 
-def test_what_is_typed_counts_over_all_and_adds_to_java_s_options() -> None:
-    found = with_given({PARTITIONS: "2", DRIVER_OPTIONS: "-Da=1"}, {PARTITIONS: "9", DRIVER_OPTIONS: "-Db=2"})
-    assert found == {PARTITIONS: "9", DRIVER_OPTIONS: "-Da=1 -Db=2"}
+def test_a_typed_setting_replaces_ours_and_adds_to_java_s_options() -> None:
+    ours = {PARTITIONS: "2", DRIVER_OPTIONS: "-Da=1"}
+    typed = {PARTITIONS: "9", DRIVER_OPTIONS: "-Db=2"}
+    assert with_given(ours, typed) == {PARTITIONS: "9", DRIVER_OPTIONS: "-Da=1 -Db=2"}
 
 
 @pytest.mark.parametrize(
@@ -99,29 +102,33 @@ def test_what_is_typed_counts_over_all_and_adds_to_java_s_options() -> None:
 def test_every_command_hands_its_settings_and_packages_to_spark(
     words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: dict[str, str] = {}
+    settings_of_session: dict[str, str] = {}
 
     def open_session(_master: str = "", *, settings: Mapping[str, str], **_: object) -> None:
-        seen.update(settings)
+        settings_of_session.update(settings)
         raise SparkUnavailableError("no session here")
 
     for module in (jobs, live, on_spark):
         monkeypatch.setattr(module, "open_session", open_session)
     (tmp_path / "first").mkdir()
     write_smallest_run(tmp_path / "first")
-    asked = ("--conf", f"{PARTITIONS}=5", "--packages", "a:b:1")
-    done = CliRunner().invoke(main, [*(word.format(tmp_path) for word in words), *asked])
-    assert (done.exit_code, done.stderr.splitlines()[-1]) == (1 if "live" in words else 2, "Error: no session here")
-    assert (seen[PARTITIONS], seen["spark.jars.packages"]) == ("5", "a:b:1")
+    options = ("--conf", f"{PARTITIONS}=5", "--packages", "a:b:1")
+    command = [*(word.format(tmp_path) for word in words), *options]
+    finished = CliRunner().invoke(main, command)
+    assert finished.exit_code == (1 if "live" in words else 2)
+    assert finished.stderr.splitlines()[-1] == "Error: no session here"
+    assert settings_of_session[PARTITIONS] == "5"
+    assert settings_of_session["spark.jars.packages"] == "a:b:1"
 
 
 @pytest.mark.parametrize("conf", ["nonsense", "spark.x", "x.y=1", "spark.master=yarn", ""])
 @pytest.mark.parametrize("words", [("spark", "sql", "select 1"), ("simulate",), ("spark", "submit", "summary", ".")])
-def test_what_is_no_setting_is_refused(words: tuple[str, ...], conf: str) -> None:
+def test_a_malformed_setting_is_refused(words: tuple[str, ...], conf: str) -> None:
+    # Words behind those of `submit` belong to the submitted command.
     place = words.index("submit") + 1 if "submit" in words else len(words)
-    done = CliRunner().invoke(main, [*words[:place], "--conf", conf, *words[place:]])
-    assert done.exit_code == 2
-    assert f"it takes NAME=VALUE, as spark.driver.memory=2g, and is {conf!r}" in done.stderr
+    finished = CliRunner().invoke(main, [*words[:place], "--conf", conf, *words[place:]])
+    assert finished.exit_code == 2
+    assert f"it takes NAME=VALUE, as spark.driver.memory=2g, and is {conf!r}" in finished.stderr
 
 
 def test_a_simulation_without_spark_takes_no_settings_of_it() -> None:
@@ -139,7 +146,9 @@ with open_session(settings={{"spark.default.parallelism": "3"}}) as spark:
 
 
 @pytest.mark.jvm
-def test_a_session_has_them_in_this_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_prefers_typed_settings_then_the_user_s_file_then_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "spark-defaults.conf").write_text(f"{PARTITIONS} 7\nspark.default.parallelism 9\n")
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     done = subprocess.run(
