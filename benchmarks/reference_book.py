@@ -20,13 +20,14 @@ from exchange.messages import (
     POST_ONLY,
     Cancel,
     Cancelled,
+    CancelRequest,
     Confirmation,
     Message,
     Order,
     Quote,
     Rejection,
-    Replace,
     Replaced,
+    ReplaceRequest,
     Trade,
     TypedOrder,
 )
@@ -56,15 +57,17 @@ class ReferenceBook:
         self.by_id: dict[int, ReferenceOrder] = {}
         self.resting_count = 0
 
-    def handle(self, message: Order | Cancel | TypedOrder | Replace) -> list[Message]:
+    def handle(self, message: Order | Cancel | TypedOrder | ReplaceRequest | CancelRequest) -> list[Message]:
         """The answers to one message, in order."""
         if isinstance(message, Order):
             return self._order(TypedOrder(*message, LIMIT))
         if isinstance(message, TypedOrder):
             return self._order(message)
-        if isinstance(message, Replace):
+        if isinstance(message, ReplaceRequest):
             return self._replace(message)
-        return self._cancel(message)
+        if isinstance(message, CancelRequest):
+            return self._cancel(message.order_id, message.id)
+        return self._cancel(message.id, message.id)
 
     @property
     def best_bid(self) -> int:
@@ -206,20 +209,20 @@ class ReferenceBook:
         self.resting_count -= 1
         self.by_id.pop(resting.id, None)
 
-    def _cancel(self, cancel: Cancel) -> list[Message]:
-        resting = self.by_id.get(cancel.id)
+    def _cancel(self, order_id: int, answer_id: int) -> list[Message]:
+        resting = self.by_id.get(order_id)
         if resting is None:
-            return [Rejection(cancel.id, 6)]
+            return [Rejection(answer_id, 6)]
         quote_before = self.quote()
         self._take_out(resting)
         answers: list[Message] = []
         if self.quote() != quote_before:
             answers.append(self.quote())
-        answers.append(Cancelled(cancel.id, resting.volume))
+        answers.append(Cancelled(answer_id, resting.volume))
         return answers
 
-    def _replace(self, replace: Replace) -> list[Message]:
-        resting = self.by_id.get(replace.id)
+    def _replace(self, replace: ReplaceRequest) -> list[Message]:
+        resting = self.by_id.get(replace.order_id)
         if resting is None:
             return [Rejection(replace.id, 6)]
         if not 1 <= replace.price <= self.max_price:
@@ -232,7 +235,7 @@ class ReferenceBook:
         quote_before = self.quote()
         answers: list[Message] = []
         self._take_out(resting)
-        order = TypedOrder(replace.id, resting.side, replace.price, replace.volume, LIMIT)
+        order = TypedOrder(replace.order_id, resting.side, replace.price, replace.volume, LIMIT)
         remaining = self._match(order, answers)
         if remaining:
             self._rest(order, remaining)

@@ -108,20 +108,28 @@ class TypedOrder(NamedTuple):
     order_type: U8
 
 
-class Replace(NamedTuple):
-    """Gives a resting order another price, another volume, or both."""
+class ReplaceRequest(NamedTuple):
+    """Gives the resting order `order_id` another price, another volume, or both. Its answer bears the request's id."""
 
     id: U32
+    order_id: U32
     price: U16
     volume: U16  # lots that shall rest, or trade
 
 
 class Replaced(NamedTuple):
-    """The answer to a replace: what rests of the order now."""
+    """The answer to a replace request: what rests of the order now."""
 
-    id: U32
+    id: U32  # of the request
     price: U16
     volume: U16
+
+
+class CancelRequest(NamedTuple):
+    """Cancels the resting order `order_id`, as a Cancel does, but its answer bears the request's id."""
+
+    id: U32
+    order_id: U32
 
 
 class Hello(NamedTuple):
@@ -166,8 +174,9 @@ Message = (
     | Hello
     | Resume
     | TypedOrder
-    | Replace
+    | ReplaceRequest
     | Replaced
+    | CancelRequest
 )
 M = TypeVar("M", bound=Message)
 
@@ -186,13 +195,14 @@ TYPES: dict[int, type[Message]] = {
     12: Hello,
     13: Resume,
     14: TypedOrder,
-    15: Replace,
+    15: ReplaceRequest,
     16: Replaced,
+    17: CancelRequest,
 }
 """The message of each type byte."""
 
 
-ORDER_TYPES: tuple[type[Message], ...] = (Order, Cancel, TypedOrder, Replace)
+ORDER_TYPES: tuple[type[Message], ...] = (Order, Cancel, TypedOrder, ReplaceRequest, CancelRequest)
 """Records that a matching engine takes. `matching_engine/kernels.py` has a kernel for each, or does not import."""
 ANSWER_TYPES: tuple[type[Message], ...] = (Confirmation, Trade, Quote, Rejection, Cancelled, Replaced)
 """Records with which a matching engine answers."""

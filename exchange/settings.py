@@ -147,7 +147,7 @@ class RunSettings:
         "--price-model",
         LOAD,
         "Load",
-        "Uniform, around a mid that moves, or uniform over 1..max price.",
+        "Uniform, around a mid that moves, uniform over 1..max price, or bids low and asks high.",
     )
     tape: str | None = setting(None, CheckedLater(), "--tape", LOAD, "Load", "Replay the orders in this file.")
     """A file of orders to replay; None for the orders of the seed."""

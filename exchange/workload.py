@@ -58,10 +58,11 @@ FORMS = f"{', '.join(_FIRST_USAGES)}, or {_LAST_USAGE}"
 """All forms, for an error message."""
 
 
-PRICE_MODELS = {"uniform": False, "normal": False, "wide": True}
+PRICE_MODELS = {"uniform": False, "normal": False, "wide": True, "two-sided": False}
 """Whether a price model uses all prices that the book accepts, in place of those within `prices`.
 
-`uniform` draws prices evenly, `normal` around a mid that moves, `wide` evenly over all prices of the book.
+`uniform` draws prices evenly, `normal` around a mid that moves, `wide` evenly over all prices of the book, and
+`two-sided` evenly too, but bids from the lower 55 % of the prices, asks from the upper 55 %, so that most orders rest.
 """
 
 

@@ -19,6 +19,7 @@ from exchange.messages import (
     Order,
     Quote,
     Rejection,
+    Replaced,
     Trade,
     records_of,
 )
@@ -61,6 +62,7 @@ class Answers:
     quotes: Records
     rejections: Records
     cancelled: Records
+    replaced: Records
 
 
 class OrderBook:
@@ -76,10 +78,16 @@ class OrderBook:
         self._book = order_book.OrderBook(max_price, policy, capacity, with_ids)
         self._engine = MatchingEngine(self._book)
 
-    def match(self, stream: Records) -> Answers:
-        """Match the orders one after the other; returns the answers to them. MalformedMessage if they are no orders."""
-        if stream.dtype != ORDER:
-            raise MalformedMessage(f"the array's type is {stream.dtype}; orders have the type {ORDER}")
+    def match(self, stream: Records | Bytes) -> Answers:
+        """Match the orders one after the other; returns the answers to them.
+
+        `stream`: orders as `orders` returns them; or the bytes of a tape, which may hold order types, cancels and
+        replaces. MalformedMessage if it is neither.
+        """
+        if stream.dtype not in (ORDER, np.uint8):
+            raise MalformedMessage(
+                f"the array's type is {stream.dtype}; orders have the type {ORDER}, tapes have uint8"
+            )
         if len(stream) == 0:
             return _by_kind(np.zeros(0, np.uint8))
         buffers: list[Bytes] = []
@@ -131,4 +139,5 @@ def _by_kind(answers: Bytes) -> Answers:
         quotes=records(Quote),
         rejections=records(Rejection),
         cancelled=records(Cancelled),
+        replaced=records(Replaced),
     )

@@ -5,6 +5,8 @@
     volume = 1   + (bits 32..62 * 100) >> 31              (lots)
     price  = low + (bits 0..31 * (high - low + 1)) >> 32  (ticks), uniform
 
+Two-sided prices are uniform in the lower 55 % of the prices for bids, in the upper 55 % for asks (rounded up).
+
 Normal prices lie around a mid that moves. Prices are whole numbers within low..high:
 
     price  = low + (high - low + 1) * (mid + noise) / 2   rounded down
@@ -39,6 +41,8 @@ from transports.frames import Bytes
 
 ORDER_BYTES = LAYOUTS[Order].size
 VOLUMES = uint64(100)
+PART_PERCENT = uint64(55)
+"""The percentage of all prices from which two-sided bids, and asks, are drawn."""
 _put_order = record_writer(Order, "id", "side", "price", "volume")
 
 
@@ -58,6 +62,19 @@ def write_uniform(key: int, first_id: int, count: int, low: int, prices: int, bu
         order_id = uint64(first_id + i)
         bits = mix(key + order_id * STEP)
         at = _put(buffer, at, order_id, bits, low + (((bits & uint64(0xFFFFFFFF)) * prices) >> uint64(32)))
+
+
+@cached_kernel(messages, seeds)
+def write_two_sided(key: int, first_id: int, count: int, low: int, prices: int, buffer: Bytes) -> None:
+    """Write the same records as `write_uniform` but for the prices: bids lie in the lower part, asks in the upper."""
+    part = (prices * PART_PERCENT + uint64(99)) // uint64(100)
+    at = 0
+    for i in range(count):
+        order_id = uint64(first_id + i)
+        bits = mix(key + order_id * STEP)
+        is_bid = bits >> uint64(63)
+        lowest = low if is_bid else low + prices - part
+        at = _put(buffer, at, order_id, bits, lowest + (((bits & uint64(0xFFFFFFFF)) * part) >> uint64(32)))
 
 
 @njit(inline="always")
@@ -115,6 +132,11 @@ def uniform(seed: int) -> Write:
     return partial(write_uniform, uint64(stream_key(uint64(seed))))
 
 
+def two_sided(seed: int) -> Write:
+    """Return `write_two_sided` with the key of this seed."""
+    return partial(write_two_sided, uint64(stream_key(uint64(seed))))
+
+
 def around_mid(seed: int) -> Write:
     """Return `write_around_mid` with the keys of this seed."""
     key = uint64(stream_key(uint64(seed)))
@@ -123,7 +145,12 @@ def around_mid(seed: int) -> Write:
     return partial(write_around_mid, key, mid_key, noise_key)
 
 
-WRITERS: dict[str, Callable[[int], Write]] = {"uniform": uniform, "normal": around_mid, "wide": uniform}
+WRITERS: dict[str, Callable[[int], Write]] = {
+    "uniform": uniform,
+    "normal": around_mid,
+    "wide": uniform,
+    "two-sided": two_sided,
+}
 """The writer of each price model, of a seed. The range of prices comes from the settings."""
 check_registry("WRITERS of gateway/seeded_orders.py", WRITERS, PRICE_MODELS)
 

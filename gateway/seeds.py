@@ -33,6 +33,8 @@ NOISE = 3
 """The distances of prices from the mid."""
 INSTRUMENTS = 4
 """Seeds of instruments."""
+MIX = 5
+"""Kinds of messages, and the ages of the orders that requests name."""
 
 
 @njit(inline="always")

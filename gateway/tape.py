@@ -11,12 +11,18 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from exchange.messages import LAYOUTS, Cancel, MalformedMessage, Order
+from exchange.messages import LAYOUTS, Cancel, CancelRequest, MalformedMessage, Order, ReplaceRequest, TypedOrder
 from exchange.workload import LATEST_NS
 from transports.frames import Bytes
 
 ORDER = LAYOUTS[Order]
-CANCEL = LAYOUTS[Cancel]
+ENGINE_ONLY = {
+    LAYOUTS[Cancel].code: "cancel",
+    LAYOUTS[CancelRequest].code: "cancel",
+    LAYOUTS[ReplaceRequest].code: "replace",
+    LAYOUTS[TypedOrder].code: "typed order",
+}
+"""The nouns of records, by type byte, that an engine takes and a gateway does not send."""
 DUE_BYTES = 8
 CHUNK_ORDERS = 1 << 20
 
@@ -59,8 +65,10 @@ def _check_part(part: npt.NDArray[np.void], before: int) -> None:
 
 def _check_type(code: int, offset: int) -> None:
     """Raise MalformedMessage unless this is the type byte of an order."""
-    if code == CANCEL.code:
-        reason = "a gateway sends no cancels: leave them out, or replay the tape with exchange match; the first is"
+    if code in ENGINE_ONLY:
+        reason = (
+            f"a gateway sends plain orders only: replay the tape with exchange match; the first {ENGINE_ONLY[code]} is"
+        )
         raise MalformedMessage(reason, offset)
     if code != ORDER.code:
         raise MalformedMessage(f"type byte {code}, where {ORDER.code} (order) goes", offset)

@@ -12,7 +12,18 @@ from typing import Any
 
 from exchange import compiled, messages
 from exchange.compiled import as_i64, as_u8, called, field_reader, fingerprint, inlined, kernel, signed, unsigned
-from exchange.messages import LAYOUTS, LIMIT, MARKET, ORDER_TYPES, POST_ONLY, Cancel, Order, Replace, TypedOrder
+from exchange.messages import (
+    LAYOUTS,
+    LIMIT,
+    MARKET,
+    ORDER_TYPES,
+    POST_ONLY,
+    Cancel,
+    CancelRequest,
+    Order,
+    ReplaceRequest,
+    TypedOrder,
+)
 from matching_engine import arena, encoding, levels, rule
 from matching_engine.arena import (
     ANSWER_BYTES,
@@ -72,9 +83,11 @@ _typed_id, _typed_side, _typed_price, _typed_volume, _typed_order_type = (
     field_reader(name, TypedOrder) for name in ("id", "side", "price", "volume", "order_type")
 )
 _cancel_id = field_reader("id", Cancel)
-_replace_id = field_reader("id", Replace)
-_new_price = field_reader("price", Replace)
-_new_volume = field_reader("volume", Replace)
+_cancel_request_id = field_reader("id", CancelRequest)
+_cancelled_order = field_reader("order_id", CancelRequest)
+_replace_request_id, _replaced_order, _new_price, _new_volume = (
+    field_reader(name, ReplaceRequest) for name in ("id", "order_id", "price", "volume")
+)
 
 
 # ---- one record ----------------------------------------------------------------------------------------------
@@ -161,14 +174,32 @@ def is_full_for(book: Book, side: int, price: int) -> bool:
 @inlined
 def enter_cancel(book: Book, answers: AnswerMemory, end: AnswersEnd, source: Any, at: int) -> tuple[int, AnswersEnd]:
     """Cancel the order that the cancel at byte `at` names, or reject the cancel. Returns DONE, or ROOM."""
+    order_id = signed(_cancel_id(source, at))
+    return cancel_order(book, answers, end, order_id, order_id)
+
+
+@called
+def enter_cancel_request(
+    book: Book, answers: AnswerMemory, end: AnswersEnd, source: Any, at: int
+) -> tuple[int, AnswersEnd]:
+    """Cancel the order that the request at byte `at` names, or reject the request. Returns DONE, or ROOM."""
+    return cancel_order(
+        book, answers, end, signed(_cancel_request_id(source, at)), signed(_cancelled_order(source, at))
+    )
+
+
+@inlined
+def cancel_order(
+    book: Book, answers: AnswerMemory, end: AnswersEnd, answer_id: int, order_id: int
+) -> tuple[int, AnswersEnd]:
+    """Cancel the order `order_id`, or reject that. The answer bears `answer_id`."""
     if not has_room(answers, end, 0):
         return ROOM, end
     book.state[CANCELS] += 1
-    order_id = _cancel_id(source, at)
     order = signed(find(book, order_id)) if book.keeps_ids else NOTHING
     if order == NOTHING:
-        return DONE, write_rejection(book, answers, end, order_id, UNKNOWN_ID)
-    return DONE, take_out(book, answers, end, order)
+        return DONE, write_rejection(book, answers, end, answer_id, UNKNOWN_ID)
+    return DONE, take_out(book, answers, end, order, answer_id)
 
 
 @called
@@ -231,34 +262,39 @@ def objection_to_trading(book: Book, side: int, price: int, order_type: int) -> 
 
 
 @called
-def enter_replace(book: Book, answers: AnswerMemory, end: AnswersEnd, source: Any, at: int) -> tuple[int, AnswersEnd]:
-    """Replace the order that the record at byte `at` names, or reject the replace. Returns DONE, or ROOM."""
+def enter_replace_request(
+    book: Book, answers: AnswerMemory, end: AnswersEnd, source: Any, at: int
+) -> tuple[int, AnswersEnd]:
+    """Replace the order that the request at byte `at` names, or reject the request. Returns DONE, or ROOM."""
     price = signed(_new_price(source, at))
     volume = signed(_new_volume(source, at))
     if not has_room(answers, end, volume):
         return ROOM, end
     book.state[REPLACES] += 1
-    order_id = signed(_replace_id(source, at))
+    request_id = signed(_replace_request_id(source, at))
+    order_id = signed(_replaced_order(source, at))
     order = signed(find(book, order_id)) if book.keeps_ids else NOTHING
     if order == NOTHING:
-        return DONE, write_rejection(book, answers, end, order_id, UNKNOWN_ID)
+        return DONE, write_rejection(book, answers, end, request_id, UNKNOWN_ID)
     if not within(price, 1, book.limit - 1):
-        return DONE, write_rejection(book, answers, end, order_id, BAD_PRICE)
+        return DONE, write_rejection(book, answers, end, request_id, BAD_PRICE)
     if volume == 0:
-        return DONE, write_rejection(book, answers, end, order_id, BAD_VOLUME)
-    return DONE, replace_order(book, answers, end, order, price, volume)
+        return DONE, write_rejection(book, answers, end, request_id, BAD_VOLUME)
+    return DONE, replace_order(book, answers, end, order, request_id, price, volume)
 
 
-if unknown := set(ORDER_TYPES) - {Order, Cancel, TypedOrder, Replace}:
+if unknown := set(ORDER_TYPES) - {Order, Cancel, TypedOrder, ReplaceRequest, CancelRequest}:
     raise LookupError(f"there is no kernel for {unknown.pop().__name__}, which ORDER_TYPES names")
 ORDER = LAYOUTS[Order].code
 CANCEL = LAYOUTS[Cancel].code
 TYPED_ORDER = LAYOUTS[TypedOrder].code
-REPLACE = LAYOUTS[Replace].code
+REPLACE_REQUEST = LAYOUTS[ReplaceRequest].code
+CANCEL_REQUEST = LAYOUTS[CancelRequest].code
 BYTES_OF_ORDER = LAYOUTS[Order].size
 BYTES_OF_CANCEL = LAYOUTS[Cancel].size
 BYTES_OF_TYPED_ORDER = LAYOUTS[TypedOrder].size
-BYTES_OF_REPLACE = LAYOUTS[Replace].size
+BYTES_OF_REPLACE_REQUEST = LAYOUTS[ReplaceRequest].size
+BYTES_OF_CANCEL_REQUEST = LAYOUTS[CancelRequest].size
 
 
 @inlined
@@ -270,20 +306,24 @@ def order_bytes(code: int) -> int:
         return BYTES_OF_CANCEL
     if code == TYPED_ORDER:
         return BYTES_OF_TYPED_ORDER
-    return BYTES_OF_REPLACE if code == REPLACE else 0
+    if code == REPLACE_REQUEST:
+        return BYTES_OF_REPLACE_REQUEST
+    return BYTES_OF_CANCEL_REQUEST if code == CANCEL_REQUEST else 0
 
 
 @inlined
 def enter_record(book: Book, answers: AnswerMemory, end: AnswersEnd, source: Any, at: int) -> tuple[int, AnswersEnd]:
-    """Enter the order, cancel or replace at byte `at`; FOREIGN for a record of another type."""
+    """Enter the order or request at byte `at`; FOREIGN for a record of another type."""
     if source[at] == ORDER:
         return enter_order(book, answers, end, source, at)
     if source[at] == CANCEL:
         return enter_cancel(book, answers, end, source, at)
     if source[at] == TYPED_ORDER:
         return enter_typed_order(book, answers, end, source, at)
-    if source[at] == REPLACE:
-        return enter_replace(book, answers, end, source, at)
+    if source[at] == REPLACE_REQUEST:
+        return enter_replace_request(book, answers, end, source, at)
+    if source[at] == CANCEL_REQUEST:
+        return enter_cancel_request(book, answers, end, source, at)
     return FOREIGN, end
 
 

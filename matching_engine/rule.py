@@ -136,13 +136,12 @@ def rest(book: Book, order_id: int, side: int, price: int, volume: int) -> bool:
 
 
 @inlined
-def take_out(book: Book, answers: AnswerMemory, end: AnswersEnd, order: int) -> AnswersEnd:
+def take_out(book: Book, answers: AnswerMemory, end: AnswersEnd, order: int, answer_id: int) -> AnswersEnd:
     """Cancel a resting order, and answer: a quote if the best price moves, then the cancelled volume."""
-    order_id = signed(book.records[order + ID])
     volume = signed(book.records[order + VOLUME])
     if remove(book, order):
         end = write_quote(book, answers, end)
-    return write_cancelled(book, answers, end, order_id, volume)
+    return write_cancelled(book, answers, end, answer_id, volume)
 
 
 @inlined
@@ -219,9 +218,9 @@ def volume_within_reach(book: Book, side: int, price: int, enough: int) -> int:
 
 @called
 def replace_order(
-    book: Book, answers: AnswerMemory, end: AnswersEnd, order: int, price: int, volume: int
+    book: Book, answers: AnswerMemory, end: AnswersEnd, order: int, request_id: int, price: int, volume: int
 ) -> AnswersEnd:
-    """Give a resting order another price and volume, and answer.
+    """Give a resting order another price and volume, and answer to the request.
 
     At the same price, with no more volume than before, the order keeps its place in time. Otherwise it leaves the book
     and comes in again, so it may trade. The answers are its trades, a quote if a best price is another than before, and
@@ -233,7 +232,7 @@ def replace_order(
     if key == key_of(book, side, price) and volume <= before:
         book.records[order + VOLUME] = volume
         book.state[VOLUME_CANCELLED + side] += before - volume
-        return write_replaced(book, answers, end, order_id, price, volume)
+        return write_replaced(book, answers, end, request_id, price, volume)
     best_ask = book.state[BEST + ASK]
     best_bid = book.state[BEST + BID]
     remove(book, order)
@@ -243,4 +242,4 @@ def replace_order(
         rest(book, order_id, side, price, remaining)
     if book.state[BEST + ASK] != best_ask or book.state[BEST + BID] != best_bid:
         end = write_quote(book, answers, end)
-    return write_replaced(book, answers, end, order_id, price, remaining)
+    return write_replaced(book, answers, end, request_id, price, remaining)

@@ -87,7 +87,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("recorded")
     unpack(folder / "results")
     (folder / "ratios.sql").write_text("select 1")
-    for name in ("tape.bin", "orders.bin"):
+    for name in ("tape.bin", "orders.bin", "mixed.bin"):
         assert CliRunner().invoke(main, ["tape", "--orders", "1000", "--output", str(folder / name)]).exit_code == 0
     return folder
 

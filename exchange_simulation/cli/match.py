@@ -21,6 +21,20 @@ if TYPE_CHECKING:
     Bytes = npt.NDArray[np.uint8]
 
 
+KINDS = (
+    "orders",
+    "cancels",
+    "replaces",
+    "trades",
+    "confirmations",
+    "quotes",
+    "rejections",
+    "cancelled",
+    "replaced",
+)
+"""The counts in the order in which they are shown: what came in, then the answers."""
+
+
 @click.command()
 @click.argument("tape", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--answers", type=click.Path(dir_okay=False, path_type=Path), help="Write the answers to this file.")
@@ -33,7 +47,11 @@ def command(
 
     Example: exchange match tape.bin --answers answers.bin --json
     """
-    _show(_match(tape, answers, max_price=max_price, policy=policy, capacity=capacity, with_ids=with_ids), as_json)
+    figures = _match(tape, answers, max_price=max_price, policy=policy, capacity=capacity, with_ids=with_ids)
+    _show(figures, as_json)
+    requests = figures["cancels"] + figures["replaces"]
+    if requests and not with_ids:
+        click.echo(f"{requests:,} cancels and replaces were rejected: only a book with --ids finds orders", err=True)
 
 
 def _match(tape: Path, answers: Path | None, **book: Any) -> dict[str, Any]:
@@ -85,15 +103,14 @@ def _figures(engine: MatchingEngine, orders: Bytes, answers: str, seconds: float
     from exchange.checksum import StreamChecksum
     from exchange.results import NAME
 
-    counts = engine.counts._asdict()
+    counts = engine.counts
     checksum = StreamChecksum()
     checksum.update(orders)
-    answer_kinds = ("trades", "confirmations", "quotes", "rejections", "cancelled")
     return {
-        **counts,
-        "answers": sum(counts[kind] for kind in answer_kinds),
+        **counts._asdict(),
+        "answers": counts.answers,
         "checksums": {"hash": NAME, "orders": checksum.hex, "answers": answers},
-        "orders_per_s": (counts["orders"] + counts["cancels"]) / seconds,
+        "orders_per_s": counts.records / seconds,
         "seconds": seconds,
     }
 
@@ -105,8 +122,7 @@ def _show(figures: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(figures)
         return
-    kinds = ("orders", "cancels", "trades", "confirmations", "quotes", "rejections", "cancelled")
-    for kind in kinds:
+    for kind in KINDS:
         if figures[kind]:
             click.echo(f"{figures[kind]:>14,} {noun(figures[kind], kind)}")
     click.echo(f"{figures['orders_per_s']:>14,.0f} orders/s, matching, decoding and encoding")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
+from exchange.allowed import BadSetting
 from exchange.messages import MalformedMessage
+from exchange.order_mix import OrderMix
 from exchange.settings import RunSettings
 from exchange.words import counted
 from exchange.workload import settled_speed
@@ -17,6 +19,10 @@ from exchange_simulation.launching.errors import UserError, reading, writing
 from exchange_simulation.launching.files import whole_file
 from gateway.tape import CHUNK_ORDERS, check_due, check_orders, due_path, map_file
 from transports.regular_files import check_regular
+
+if TYPE_CHECKING:
+    from gateway.mixed_orders import MixedOrders
+    from gateway.seeded_orders import SeededOrders
 
 
 def settings_of_tape(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,16 +91,17 @@ def _recorded_orders_per_s(due: Path, orders_on_tape: int, orders: int) -> float
     return (orders - 1) * 1e9 / length_ns
 
 
-def write_tape(path: Path, settings: RunSettings) -> None:
-    """Write the seed's orders, and if there is a rate, a file of due times beside them.
+def write_tape(path: Path, settings: RunSettings, mix: str | None = None) -> None:
+    """Write the seed's orders, and if there is a rate, a file of due times beside them. `mix`: what OrderMix reads.
 
-    UserError if a file cannot be written, ClickException if the disk is full.
+    UserError if a file cannot be written, or the mix is wrong; ClickException if the disk is full.
     """
     due = due_path(path)
     count = settings.order_limit
     _remove_old_due_times(path, due, settings)
+    orders = _order_source(settings, mix)
     with writing(path):
-        _write_orders(path, settings, count)
+        _write_orders(path, orders, count)
     click.echo(f"{counted(count, 'orders')} of seed {settings.seed} in {path}", err=True)
     if settings.orders_per_s is not None:
         with writing(due):
@@ -116,10 +123,20 @@ def _remove_old_due_times(tape: Path, due: Path, settings: RunSettings) -> None:
         raise UserError(f"{due} says when the orders of another tape are due: remove it, or give this one a --rate")
 
 
-def _write_orders(path: Path, settings: RunSettings, count: int) -> None:
+def _order_source(settings: RunSettings, mix: str | None) -> SeededOrders | MixedOrders:
+    from gateway.mixed_orders import MixedOrders
     from gateway.seeded_orders import SeededOrders
 
-    orders = SeededOrders.of(settings)
+    if mix is None:
+        return SeededOrders.of(settings)
+    try:
+        order_mix = OrderMix.parse(mix)
+    except BadSetting as error:
+        raise UserError(f"--{error}") from error
+    return MixedOrders(order_mix, settings.seed, settings.prices, settings.price_model)
+
+
+def _write_orders(path: Path, orders: SeededOrders | MixedOrders, count: int) -> None:
     with whole_file(path) as file:
         for first in range(0, count, CHUNK_ORDERS):
             file.write(orders.records(first + 1, min(CHUNK_ORDERS, count - first)))

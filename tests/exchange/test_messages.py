@@ -15,6 +15,7 @@ from exchange.messages import (
     TYPES,
     Cancel,
     Cancelled,
+    CancelRequest,
     Confirmation,
     End,
     Hello,
@@ -23,8 +24,8 @@ from exchange.messages import (
     Order,
     Quote,
     Rejection,
-    Replace,
     Replaced,
+    ReplaceRequest,
     Resume,
     Statistics,
     Throughput,
@@ -61,8 +62,9 @@ SPECIFIED = {
     Cancelled: Specified(11, 7, {"id": 4, "volume": 2}),
     Resume: Specified(13, 21, {"session": 4, "messages": 8, "checksum": 8}),
     TypedOrder: Specified(14, 11, {"id": 4, "side": 1, "price": 2, "volume": 2, "order_type": 1}),
-    Replace: Specified(15, 9, {"id": 4, "price": 2, "volume": 2}),
+    ReplaceRequest: Specified(15, 13, {"id": 4, "order_id": 4, "price": 2, "volume": 2}),
     Replaced: Specified(16, 9, {"id": 4, "price": 2, "volume": 2}),
+    CancelRequest: Specified(17, 9, {"id": 4, "order_id": 4}),
     Hello: Specified(
         12,
         33,
@@ -92,8 +94,9 @@ ENCODED_BY_HAND = [
     (Statistics(b"{}"), "09 7b7d"),
     (Cancelled(id=3, volume=5), "0b 03000000 0500"),
     (TypedOrder(id=7, side=2, price=499, volume=45, order_type=4), "0e 07000000 02 f301 2d00 04"),
-    (Replace(id=7, price=499, volume=45), "0f 07000000 f301 2d00"),
+    (ReplaceRequest(id=7, order_id=5, price=499, volume=45), "0f 07000000 05000000 f301 2d00"),
     (Replaced(id=7, price=499, volume=45), "10 07000000 f301 2d00"),
+    (CancelRequest(id=7, order_id=5), "11 07000000 05000000"),
 ]
 
 
@@ -267,7 +270,7 @@ def test_a_truncated_record_is_refused_at_its_start(kind):
 
 def test_an_unknown_type_byte_is_reported_with_its_offset():
     before = encode(Quote(bid=1, ask=2))
-    known_codes = range(1, 17)
+    known_codes = range(1, 18)
     for code in sorted(set(range(256)) - set(known_codes)):
         messages, error = decoded_up_to_an_error(before + bytes([code]) * 40)
         assert messages == [Quote(bid=1, ask=2)]

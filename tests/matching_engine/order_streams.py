@@ -18,9 +18,10 @@ from exchange.messages import (
     MARKET,
     POST_ONLY,
     Cancel,
+    CancelRequest,
     Message,
     Order,
-    Replace,
+    ReplaceRequest,
     TypedOrder,
     decode,
     encode,
@@ -164,8 +165,10 @@ class Drawn:
         order_id = number if self.has_new_id else number // 2
         if self.kind is Cancel:
             return Cancel(named_id)
-        if self.kind is Replace:
-            return Replace(named_id, self.price, self.volume)
+        if self.kind is CancelRequest:
+            return CancelRequest(number, named_id)
+        if self.kind is ReplaceRequest:
+            return ReplaceRequest(number, named_id, self.price, self.volume)
         if self.kind is TypedOrder:
             price = 0 if self.order_type == MARKET and self.has_new_id else self.price
             return TypedOrder(order_id, self.side, price, self.volume, self.order_type)
@@ -182,7 +185,9 @@ def streams(draw, max_price: int, most: int = 60) -> list[Message]:
     near = st.integers(max(1, centre - 3), min(max_price, centre + 3))
     message = st.builds(
         Drawn,
-        kind=st.sampled_from([Order, Order, Order, TypedOrder, TypedOrder, Replace, Cancel]),
+        kind=st.sampled_from(
+            [Order, Order, Order, TypedOrder, TypedOrder, ReplaceRequest, ReplaceRequest, CancelRequest, Cancel]
+        ),
         has_new_id=st.sampled_from([True, True, True, True, False]),
         earlier=st.one_of(st.integers(1, 4), st.integers(0, most)),
         side=st.one_of(st.sampled_from([ASK, BID]), st.sampled_from([ASK, BID]), st.sampled_from([0, 3, 255])),

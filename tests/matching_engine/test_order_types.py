@@ -12,12 +12,13 @@ from exchange.messages import (
     MARKET,
     POST_ONLY,
     Cancelled,
+    CancelRequest,
     Confirmation,
     Order,
     Quote,
     Rejection,
-    Replace,
     Replaced,
+    ReplaceRequest,
     Trade,
     TypedOrder,
 )
@@ -157,47 +158,49 @@ class TestReplaces:
     def test_an_order_with_no_more_volume_keeps_its_place(self, make, volume):
         book = make(with_ids=True)
         all_answers(book, [ask(1, 500), ask(2, 500)])
-        assert book.handle(Replace(1, 500, volume)) == [Replaced(1, 500, volume)]
+        assert book.handle(ReplaceRequest(90, 1, 500, volume)) == [Replaced(90, 500, volume)]
         assert book.resting(ASK) == [(1, 500, volume), (2, 500, 10)]
 
     def test_an_order_with_more_volume_loses_its_place(self, make):
         book = make(with_ids=True)
         all_answers(book, [ask(1, 500), ask(2, 500)])
-        assert book.handle(Replace(1, 500, 11)) == [Replaced(1, 500, 11)]
+        assert book.handle(ReplaceRequest(90, 1, 500, 11)) == [Replaced(90, 500, 11)]
         assert book.resting(ASK) == [(2, 500, 10), (1, 500, 11)]
 
     def test_a_new_price_that_is_the_best_one_sends_a_quote(self, make):
         book = make(with_ids=True)
         all_answers(book, [bid(1, 490), bid(2, 495)])
-        assert book.handle(Replace(1, 496, 5)) == [Quote(bid=496, ask=1000), Replaced(1, 496, 5)]
+        assert book.handle(ReplaceRequest(90, 1, 496, 5)) == [Quote(bid=496, ask=1000), Replaced(90, 496, 5)]
 
     def test_a_lone_best_order_that_stays_best_sends_no_quote(self, make):
         """It leaves its price level and comes back to it, and no best price is another than before."""
         book = make(with_ids=True)
-        assert last_answers(book, [bid(1, 490), Replace(1, 490, 20)]) == [Replaced(1, 490, 20)]
+        assert last_answers(book, [bid(1, 490), ReplaceRequest(90, 1, 490, 20)]) == [Replaced(90, 490, 20)]
 
     def test_a_new_price_that_crosses_trades_as_a_new_order_would(self, make):
         book = make(with_ids=True)
         all_answers(book, [ask(1, 500, 4), bid(2, 490)])
-        assert book.handle(Replace(2, 500, 10)) == [
+        assert book.handle(ReplaceRequest(90, 2, 500, 10)) == [
             Trade(1, 500, 4),
             Trade(2, 500, 4),
             Quote(bid=500, ask=1000),
-            Replaced(2, 500, 6),
+            Replaced(90, 500, 6),
         ]
 
     def test_an_order_that_trades_whole_rests_with_nothing(self, make):
         book = make(with_ids=True)
-        assert last_answers(book, [ask(1, 500), bid(2, 490), Replace(2, 500, 10)])[-1] == Replaced(2, 500, 0)
-        assert book.handle(Replace(2, 490, 1)) == [Rejection(2, UNKNOWN_ID)]
+        assert last_answers(book, [ask(1, 500), bid(2, 490), ReplaceRequest(90, 2, 500, 10)])[-1] == Replaced(
+            90, 500, 0
+        )
+        assert book.handle(ReplaceRequest(90, 2, 490, 1)) == [Rejection(90, UNKNOWN_ID)]
 
     @pytest.mark.parametrize(
         ("replace", "reason"),
         [
-            (Replace(7, 500, 10), UNKNOWN_ID),
-            (Replace(1, 0, 10), BAD_PRICE),
-            (Replace(1, 1000, 10), BAD_PRICE),
-            (Replace(1, 500, 0), BAD_VOLUME),
+            (ReplaceRequest(90, 7, 500, 10), UNKNOWN_ID),
+            (ReplaceRequest(90, 1, 0, 10), BAD_PRICE),
+            (ReplaceRequest(90, 1, 1000, 10), BAD_PRICE),
+            (ReplaceRequest(90, 1, 500, 0), BAD_VOLUME),
         ],
     )
     def test_a_replace_that_cannot_be_changes_nothing(self, make, replace, reason):
@@ -207,7 +210,22 @@ class TestReplaces:
 
     def test_a_full_book_takes_a_replace(self, make):
         book = make(with_ids=True, capacity=1)
-        assert last_answers(book, [ask(1, 500), Replace(1, 510, 20)]) == [Quote(bid=0, ask=510), Replaced(1, 510, 20)]
+        assert last_answers(book, [ask(1, 500), ReplaceRequest(90, 1, 510, 20)]) == [
+            Quote(bid=0, ask=510),
+            Replaced(90, 510, 20),
+        ]
 
     def test_a_book_without_ids_rejects_every_replace(self, make):
-        assert last_answers(make(), [ask(1, 500), Replace(1, 500, 5)]) == [Rejection(1, UNKNOWN_ID)]
+        assert last_answers(make(), [ask(1, 500), ReplaceRequest(90, 1, 500, 5)]) == [Rejection(90, UNKNOWN_ID)]
+
+
+class TestCancelRequests:
+    def test_the_answer_to_a_request_bears_the_requests_id(self, make):
+        book = make(with_ids=True)
+        all_answers(book, [bid(1, 500), bid(2, 300)])
+        assert book.handle(CancelRequest(90, 1)) == [Quote(bid=300, ask=1000), Cancelled(90, 10)]
+        assert book.resting(BID) == [(2, 300, 10)]
+
+    def test_a_request_for_an_unknown_order_is_rejected(self, make):
+        assert last_answers(make(with_ids=True), [bid(1, 500), CancelRequest(90, 2)]) == [Rejection(90, UNKNOWN_ID)]
+        assert last_answers(make(), [bid(1, 500), CancelRequest(90, 1)]) == [Rejection(90, UNKNOWN_ID)]

@@ -1,0 +1,145 @@
+"""Order streams of several kinds: a message is a function of seed, mix and number alone, as a plain order is.
+
+Message i of a mix has the id i. `bits` are those of purpose MIX and number i (seeds.py):
+
+    kind     the first whose cumulated percentage is above bits 32..63, as a part of 2^32
+    order    side, price and volume are those of the plain order i; a market order has price 0
+    cancel   names the order i - age, or the next earlier message that is a limit or post-only order
+    replace  names an order in the same way, and gives it the volume of the plain order i, and its price: mirrored, as
+             lowest + highest - price, if the plain order i is of the other side
+    age      1 + the lowest k of bits 4..31, k = bits 0..3 modulo 12: ages up to 2^11, each power of two as likely
+
+A request may come too late, when its order is no longer in the book: the engine rejects it, and the share of such
+rejections is a property of the mix. Where no earlier order exists, the message is the plain order i instead.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, uint64
+
+from exchange import messages
+from exchange.compiled import cached_kernel, record_writer, signed
+from exchange.messages import (
+    ASK,
+    FILL_OR_KILL,
+    IMMEDIATE_OR_CANCEL,
+    LAYOUTS,
+    MARKET,
+    POST_ONLY,
+    CancelRequest,
+    Order,
+    ReplaceRequest,
+    TypedOrder,
+)
+from exchange.order_mix import CANCEL, KINDS, REPLACE, RESTING_KINDS, OrderMix
+from gateway import seeds
+from gateway.seeded_orders import SeededOrders
+from gateway.seeds import MIX, STEP, mix, purpose_key, stream_key
+from transports.frames import Bytes, Longs
+
+ORDER = LAYOUTS[Order]
+LARGEST_RECORD = max(LAYOUTS[record].size for record in (Order, TypedOrder, ReplaceRequest, CancelRequest))
+ORDER_TYPE_OF = {"limit": 0, "market": MARKET, "ioc": IMMEDIATE_OR_CANCEL, "fok": FILL_OR_KILL, "post": POST_ONLY}
+"""The order type of each kind that is an order; a limit order is sent as a plain order, which has none."""
+_ORDER_TYPES = np.array([ORDER_TYPE_OF.get(kind, 0) for kind in KINDS], np.int64)
+_MAY_REST = np.array([kind in RESTING_KINDS for kind in KINDS])
+_LIMIT = KINDS.index("limit")
+_CANCEL = KINDS.index(CANCEL)
+_REPLACE = KINDS.index(REPLACE)
+_AGE_BITS = 4
+AGES = uint64(12)
+"""Powers of two, from 2^0 on, below which ages lie."""
+
+_put_order = record_writer(Order, "id", "side", "price", "volume")
+_put_typed_order = record_writer(TypedOrder, "id", "side", "price", "volume", "order_type")
+_put_cancel_request = record_writer(CancelRequest, "id", "order_id")
+_put_replace_request = record_writer(ReplaceRequest, "id", "order_id", "price", "volume")
+
+
+@njit(inline="always")
+def _kind(key: int, limits: Longs, number: int) -> int:
+    """Return the kind of a message, as an index of KINDS. `limits`: the cumulated shares, as parts of 2^32."""
+    share = signed(mix(key + uint64(number) * STEP) >> uint64(32))
+    kind = 0
+    while share >= limits[kind]:
+        kind += 1
+    return kind
+
+
+@njit(inline="always")
+def _named_order(key: int, limits: Longs, number: int) -> int:
+    """Return the earlier order that request `number` names; 0 if there is none."""
+    bits = mix(key + uint64(number) * STEP)
+    mask = (uint64(1) << ((bits & uint64(15)) % AGES)) - uint64(1)
+    age = signed((bits >> uint64(_AGE_BITS)) & mask) + 1
+    order: int = max(number - age, 0)
+    while order > 0 and not _MAY_REST[_kind(key, limits, order)]:
+        order -= 1
+    return order
+
+
+@njit(inline="always")
+def _side(order_key: int, order_id: int) -> int:
+    """Return the side of a plain order, as seeded_orders.py has it."""
+    bits = mix(order_key + uint64(order_id) * STEP)
+    return ASK + int(signed(bits >> uint64(63)))
+
+
+@cached_kernel(messages, seeds)
+def _write_mixed(
+    key: int,
+    limits: Longs,
+    order_key: int,
+    mirror: int,
+    first_id: int,
+    sides: Longs,
+    prices: Longs,
+    volumes: Longs,
+    out: Bytes,
+) -> int:
+    """Write the messages of these plain orders from the start of `out` on. Returns the end of the last one.
+
+    `order_key`: the key of the plain orders. `mirror`: the sum of the lowest and the highest price.
+    """
+    at = 0
+    for i in range(len(sides)):
+        number = first_id + i
+        kind = _kind(key, limits, number)
+        is_request = kind in (_CANCEL, _REPLACE)
+        order_id = _named_order(key, limits, number) if is_request else 0
+        if kind == _LIMIT or (is_request and order_id == 0):
+            at = _put_order(out, at, (number, sides[i], prices[i], volumes[i]))
+        elif kind == _CANCEL:
+            at = _put_cancel_request(out, at, (number, order_id))
+        elif kind == _REPLACE:
+            is_same_side = sides[i] == _side(order_key, order_id)
+            price = prices[i] if is_same_side else mirror - prices[i]
+            at = _put_replace_request(out, at, (number, order_id, price, volumes[i]))
+        else:
+            order_type = _ORDER_TYPES[kind]
+            price = 0 if order_type == MARKET else prices[i]
+            at = _put_typed_order(out, at, (number, sides[i], price, volumes[i], order_type))
+    return at
+
+
+class MixedOrders:
+    """Random access to the stream of a seed and a mix, over the plain orders of the same seed."""
+
+    def __init__(self, order_mix: OrderMix, seed: int, prices: tuple[int, int], price_model: str = "uniform") -> None:
+        self._key = uint64(purpose_key(uint64(seed), uint64(MIX)))
+        self._order_key = uint64(stream_key(uint64(seed)))
+        self._mirror = sum(prices)
+        self._orders = SeededOrders(seed, prices, price_model)
+        shares = np.cumsum(order_mix.percentages) / 100
+        self._limits = np.round(shares * 2**32).astype(np.int64)
+
+    def records(self, first_id: int, count: int) -> bytes:
+        """Return `count` messages from number `first_id` on, one after the other."""
+        plain = np.frombuffer(self._orders.records(first_id, count), ORDER.dtype)
+        sides, prices, volumes = (np.ascontiguousarray(plain[name], np.int64) for name in ("side", "price", "volume"))
+        out = np.empty(count * LARGEST_RECORD, np.uint8)
+        end = _write_mixed(
+            self._key, self._limits, self._order_key, self._mirror, first_id, sides, prices, volumes, out
+        )
+        return out[:end].tobytes()
