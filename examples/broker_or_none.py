@@ -1,12 +1,12 @@
-"""Is one transport faster than another, by how much, and how sure is that? Add "amqp" where RabbitMQ is installed."""
+"""Compare transports: is one faster, by how much, and with which confidence? Add "amqp" if RabbitMQ is installed."""
 
 from exchange_simulation import compare
 
-found = compare(["zeromq", "tcp"], rates=["4k"], repeats=6, seconds=1.0, results="results", on_progress=print)
+comparison = compare(["zeromq", "tcp"], rates=["4k"], repeats=6, seconds=1.0, results="results", on_progress=print)
 
-print(found)
-for arm in found.arms:
+print(comparison)
+for arm in comparison.arms:
     print(f"{arm.label:<28} p50 {arm.due_p50_us} us, p99 {arm.due_p99_us} us")
-for verdict in found.verdicts:
+for verdict in comparison.verdicts:
     print(f"{verdict.metric}: {verdict.sentence}")
-print("page:", found.page)
+print("page:", comparison.page)

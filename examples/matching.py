@@ -1,4 +1,4 @@
-"""The order stream and the matching engine alone: how many orders trade, as the range of prices grows wider?"""
+"""Match orders without messaging: print how many orders trade in narrow and in wide ranges of prices."""
 
 import numpy as np
 

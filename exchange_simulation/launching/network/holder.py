@@ -1,10 +1,11 @@
-"""The process that holds a network: it makes the namespaces, keeps them open, and is the wire if that is the mechanism.
+"""The process that holds a network: it makes the namespaces and keeps them open. In some networks it is also the wire.
 
-`python -m exchange_simulation.launching.network.holder PLAN` runs in a network namespace of its own, which is the hub.
-The holder writes lines of JSON: the namespaces' descriptors once all is up, then its figures for each line `figures` on
-stdin. A line `delay_us 20000` sets the delay of every link from then on. The holder ends at end of file.
+`python -m exchange_simulation.launching.network.holder PLAN` runs in its own network namespace, which is the hub. The
+holder writes lines of JSON: first the descriptors of the namespaces when the network is up, then its figures for each
+line `figures` on stdin. A line `delay_us 20000` sets the delay of every link from then on. The holder ends at end of
+file.
 
-No other process holds the namespaces, and they have no names, so they disappear with the holder.
+No other process has the namespaces open, and they have no names. So they disappear with the holder.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def main() -> None:
 
 
 def _set_delay(plan: NetworkPlan, namespaces: dict[str, int], wire: UserSpaceWire | None, delay_us: float) -> None:
-    """Set the delay of every shaped link; a network without delays stays as it is."""
+    """Set the delay of every shaped link. A network without delays does not change."""
     if wire:
         wire.set_delay(delay_us)
     elif plan.rate_bit_per_s is not None and plan.mechanism == "netem":
@@ -62,7 +63,7 @@ def _set_delay(plan: NetworkPlan, namespaces: dict[str, int], wire: UserSpaceWir
 
 
 def build(plan: NetworkPlan) -> dict[str, int]:
-    """Make the network. Returns each role's namespace, as a descriptor of this process."""
+    """Make the network. Returns the namespace of each role, as a descriptor of this process."""
     links.turn_ipv6_off()
     seats = plan.seats
     namespaces = {seat.role: links.new_namespace() for seat in seats}
@@ -80,7 +81,7 @@ def build(plan: NetworkPlan) -> dict[str, int]:
 
 
 def _shape(plan: NetworkPlan) -> None:
-    """Give the current namespace's link its rate and delay, if netem does that."""
+    """Prepare the link `orders` of the current namespace, and if the mechanism is netem, set its rate and delay."""
     if plan.rate_bit_per_s is None or plan.delay_us is None:
         return
     links.send_whole_frames("orders")
@@ -89,7 +90,7 @@ def _shape(plan: NetworkPlan) -> None:
 
 
 def _wire(plan: NetworkPlan) -> UserSpaceWire:
-    """The wire of a plan whose mechanism it is, with a port for each shaped role; commands on stdin interrupt it."""
+    """Return the wire of a plan with this mechanism: a port for each shaped role. Commands on stdin interrupt it."""
     from exchange_simulation.launching.network.wire import UserSpaceWire  # takes a second to import
 
     assert plan.rate_bit_per_s is not None

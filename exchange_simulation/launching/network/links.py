@@ -1,6 +1,6 @@
-"""Network namespaces as descriptors, and their interfaces: by ip, by tc, and by system calls where both lack an option.
+"""Network namespaces as descriptors, and their interfaces, by the programs ip and tc, and by system calls.
 
-A namespace exists as long as a process has it open, or is in it.
+A namespace exists as long as a process has it open or is in it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _SIOCETHTOOL = 0x8946
 _ETHTOOL_STXCSUM = 0x17
 """linux/ethtool.h."""
 ENVIRONMENT = {**os.environ, "PATH": f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"}
-"""ip and tc are not always on a user's PATH."""
+"""The environment of ip and tc, whose folders are not always on a user's PATH."""
 _QUEUE = 100_000
-"""The most frames that netem holds: more than a delay's worth, so that none is lost here."""
+"""The most frames that netem holds: more than arrive within a delay, so that netem loses none."""
 
 
 def new_namespace() -> int:
-    """A descriptor of an empty namespace. The caller stays in its own."""
+    """Return a descriptor of a new, empty namespace. The caller stays in its own namespace."""
     with _back_afterwards():
         _checked(_libc.unshare(_NEWNET))
         return os.open("/proc/self/ns/net", os.O_RDONLY)
@@ -52,7 +52,7 @@ def move_into(user: str | None, net: str) -> None:
 
 @contextlib.contextmanager
 def inside(namespace: int) -> Iterator[None]:
-    """Be in a namespace inside the context: sockets opened and processes started there are in that namespace."""
+    """Enter a namespace for the context. Sockets opened and processes started in the context are in that namespace."""
     with _back_afterwards():
         _checked(_libc.setns(namespace, _NEWNET))
         yield
@@ -81,13 +81,13 @@ def ip(lines: Iterable[str], fds: Iterable[int] = ()) -> None:
 
 
 def netem(interface: str, rate_bit_per_s: int, delay_us: float) -> None:
-    """Make frames that leave the interface pass a link of that rate, then wait for the delay."""
+    """Let frames that leave the interface pass a link of this rate, and then wait for the delay."""
     shape = ["delay", f"{delay_us:g}us", "rate", f"{rate_bit_per_s}bit", "limit", str(_QUEUE)]
     _run(["tc", "qdisc", "replace", "dev", interface, "root", "netem", *shape])
 
 
 def send_whole_frames(interface: str) -> None:
-    """Turn checksum offload off: the kernel then sends frames as on a cable, none larger than the MTU."""
+    """Turn checksum offload off. The kernel then sends frames as on a cable, and none is larger than the MTU."""
     value = ctypes.create_string_buffer(struct.pack("II", _ETHTOOL_STXCSUM, 0))
     request = struct.pack("16sQ16x", interface.encode(), ctypes.addressof(value))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
@@ -95,7 +95,7 @@ def send_whole_frames(interface: str) -> None:
 
 
 def turn_ipv6_off() -> None:
-    """Turn IPv6 off: its router solicitations and neighbour discovery would use measured links."""
+    """Turn IPv6 off. Its router solicitations and neighbour discovery would use the measured links."""
     for scope in ("all", "default"):
         with contextlib.suppress(OSError):
             Path(f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6").write_text("1")
@@ -103,8 +103,8 @@ def turn_ipv6_off() -> None:
 
 def _run(command: list[str], stdin: str = "", fds: Iterable[int] = ()) -> None:
     """Run a command. OSError, with its message, if it fails."""
-    done = subprocess.run(
+    finished = subprocess.run(
         command, input=stdin, capture_output=True, text=True, pass_fds=tuple(fds), env=ENVIRONMENT, check=False
     )
-    if done.returncode:
-        raise OSError(f"{' '.join(command)}: {done.stderr.strip()}")
+    if finished.returncode:
+        raise OSError(f"{' '.join(command)}: {finished.stderr.strip()}")

@@ -1,4 +1,4 @@
-"""A network that is up, as the launcher uses it; the profile `local` makes no network:
+"""A network as the launcher uses it. The profile `local` makes no network.
 
 with Network.up(parse("wan10"), roles=("gateway", "engine", "reporter")) as net:
     net.address["engine"]                        # "10.77.1.2"
@@ -44,9 +44,9 @@ ALLOWED_US = 50.0
 
 
 class Network:
-    """A network that is up. `address` has each role's address, at which the other roles reach it.
+    """A network that is up. `address` has the address at which the other roles reach each role.
 
-    This process is outside of the network, and reaches none of them.
+    This process is outside of the network, and cannot connect to these addresses.
     """
 
     def __init__(self, profile: Profile, mechanism: str, seats: list[Seat]) -> None:
@@ -69,7 +69,7 @@ class Network:
         unshaped: tuple[str, ...] = ("reporter",),
         process_group: int = 0,
     ) -> Iterator[Network]:
-        """A network inside the context. Its processes join `process_group`; 0 makes a new one.
+        """Yield a network, which exists during the context. Its processes join `process_group`; 0 makes a new group.
 
         UserError if this machine cannot have the network, ClickException if it does not come up.
         """
@@ -80,14 +80,14 @@ class Network:
         with _holder(machine, plan, process_group) as holder:
             net._enter(machine, holder)
             net._round_trips = net._measure_round_trips(plan.seats, process_group)
-            net._take_wire_figures(holder)  # leave out the frames so far, which were not the run's
+            net._take_wire_figures(holder)  # resets the figures: the frames so far were not the run's
             try:
                 yield net
             finally:
                 net._wire = net._take_wire_figures(holder)
 
     def prefix(self, role: str) -> list[str]:
-        """Words before a command that run it in the role's namespace, with our files and user."""
+        """Return the words before a command that run it in the role's namespace, with our files and user."""
         return self._prefixes[role]
 
     def enter(self, role: str) -> None:
@@ -95,11 +95,11 @@ class Network:
         move_into(self._user, self._nets[role])
 
     def _visitor(self, role: str, *words: str) -> list[str]:
-        """The command of a program of visitor.py in the role's namespace."""
+        """Return the command that runs a program of visitor.py in the role's namespace."""
         return [*self.prefix(role), sys.executable, "-I", "-S", visitor.__file__, *words]
 
     def socket(self, role: str) -> socket.socket:
-        """A new TCP socket in the role's namespace: to reserve a port there, or to connect from there."""
+        """Return a new TCP socket in the role's namespace, to reserve a port there or to connect from there."""
         our_end, visitors_end = socket.socketpair()
         with our_end, visitors_end:
             command = self._visitor(role, "lend", str(visitors_end.fileno()))
@@ -125,7 +125,7 @@ class Network:
         }
 
     def _flags(self) -> Iterator[str]:
-        """Reasons why results are not those of the requested network."""
+        """Yield the reasons why results are not those of the requested network."""
         wrong_trips = []
         for roles, trip in self._round_trips.items():
             if is_off(trip):
@@ -143,10 +143,11 @@ class Network:
             yield f"the wire lost {self._wire['lost']} frames"
 
     def _enter(self, machine: Machine, holder: subprocess.Popen[str]) -> None:
-        """Wait until the holder is ready, and learn the ways into its namespaces."""
+        """Wait until the holder is ready, and keep the commands that enter its namespaces."""
         ready = _next_event(holder, UP_S)
         if ready.get("event") != "ready":
-            raise click.ClickException(f"the network did not come up: {ready.get('message') or _last_words(holder)}")
+            reason = ready.get("message") or _last_error_line(holder)
+            raise click.ClickException(f"the network did not come up: {reason}")
         self._user = f"/proc/{holder.pid}/ns/user" if "--user" in machine.enter else None
         users = [f"--user={self._user}"] if self._user else []
         for role, fd in ready["namespaces"].items():
@@ -154,32 +155,33 @@ class Network:
             self._prefixes[role] = ["nsenter", "--preserve-credentials", *users, f"--net={self._nets[role]}", "--"]
 
     def _measure_round_trips(self, seats: list[Seat], process_group: int) -> dict[str, dict[str, Any]]:
-        """Round trips by two roles, in us: min, median and, between two shaped links, expected time and error.
+        """Return the round trips of each two roles in us: min and median; for shaped links also expected time and error.
 
-        ClickException if a namespace runs nothing, or a role does not answer.
+        ClickException if nothing can be started in a namespace, or a role does not answer.
         """
         with contextlib.ExitStack() as servers:
             for seat in seats:
                 servers.enter_context(_served(self._visitor(seat.role, "serve"), process_group))
-            return {
-                f"{one.role}-{other.role}": self._round_trip(one, other, process_group)
-                for one, other in itertools.combinations(seats, 2)
-            }
+            figures = {}
+            for asker, server in itertools.combinations(seats, 2):
+                figures[f"{asker.role}-{server.role}"] = self._round_trip(asker, server, process_group)
+            return figures
 
-    def _round_trip(self, one: Seat, other: Seat, process_group: int) -> dict[str, Any]:
-        command = self._visitor(one.role, "ask", other.address, str(ROUND_TRIPS))
-        done = subprocess.run(command, capture_output=True, text=True, process_group=process_group, check=False)
-        if done.returncode:
-            raise click.ClickException(f"no answer from {other.address} in the network: {last_line(done.stderr)}")
-        measured_us = [ns / 1000 for ns in json.loads(done.stdout)]
+    def _round_trip(self, asker: Seat, server: Seat, process_group: int) -> dict[str, Any]:
+        """Return the figures of round trips from one role to another."""
+        command = self._visitor(asker.role, "ask", server.address, str(ROUND_TRIPS))
+        finished = subprocess.run(command, capture_output=True, text=True, process_group=process_group, check=False)
+        if finished.returncode:
+            raise click.ClickException(f"no answer from {server.address} in the network: {last_line(finished.stderr)}")
+        measured_us = [ns / 1000 for ns in json.loads(finished.stdout)]
         figures: dict[str, Any] = {"min": round(min(measured_us), 1), "median": round(median(measured_us), 1)}
-        if one.is_shaped and other.is_shaped and self.profile.is_shaped:
+        if asker.is_shaped and server.is_shaped and self.profile.is_shaped:
             figures["expected"] = round(self.profile.round_trip_us, 1)
             figures["error"] = round(figures["median"] - figures["expected"], 1)
         return figures
 
     def _take_wire_figures(self, holder: subprocess.Popen[str]) -> dict[str, Any] | None:
-        """The wire's figures since the last call; None if there is no wire, or the holder has died, which is noted."""
+        """Return the wire's figures since the last call; None without a wire. If the holder has died, note that."""
         assert holder.stdin is not None
         try:
             holder.stdin.write("figures\n")
@@ -194,7 +196,7 @@ class Network:
 
 
 def is_off(figures: dict[str, Any]) -> bool:
-    """True if a round trip's median is farther from the expected time than is allowed."""
+    """Return True if a round trip's median differs from the expected time by more than is allowed."""
     if "expected" not in figures:
         return False
     return bool(abs(figures["error"]) > figures["expected"] * ALLOWED_SHARE + ALLOWED_US)
@@ -202,7 +204,7 @@ def is_off(figures: dict[str, Any]) -> bool:
 
 @contextlib.contextmanager
 def _served(command: list[str], process_group: int) -> Iterator[None]:
-    """Run a visitor that answers round trips inside the context. ClickException if it cannot be started."""
+    """Run a visitor that answers round trips during the context. ClickException if it cannot be started."""
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, process_group=process_group) as server:
         assert server.stdout is not None
@@ -213,7 +215,7 @@ def _served(command: list[str], process_group: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _holder(machine: Machine, plan: NetworkPlan, process_group: int) -> Iterator[subprocess.Popen[str]]:
-    """The holder's process inside the context. It ends with this process too, by the end of file on its stdin."""
+    """Yield the holder's process, and end it after the context. If this process ends, end of file ends the holder."""
     holder = python_module("exchange_simulation.launching.network.holder")
     command = [*machine.enter, *holder, json.dumps(asdict(plan))]
     pipe = subprocess.PIPE
@@ -227,15 +229,15 @@ def _holder(machine: Machine, plan: NetworkPlan, process_group: int) -> Iterator
         end(process, ANSWER_S)
 
 
-def _last_words(holder: subprocess.Popen[str]) -> str:
-    """End the holder; returns the last line of its errors."""
+def _last_error_line(holder: subprocess.Popen[str]) -> str:
+    """End the holder; return the last line of its errors."""
     holder.kill()
     assert holder.stderr is not None
     return last_line(holder.stderr.read(), "its process ended")
 
 
 def _next_event(holder: subprocess.Popen[str], patience_s: float) -> dict[str, Any]:
-    """The holder's next line; empty if it is gone or silent."""
+    """Return the holder's next event; empty if the holder is gone or silent."""
     assert holder.stdout is not None
     if not select.select([holder.stdout], [], [], patience_s)[0]:
         return {}

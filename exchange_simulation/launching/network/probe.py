@@ -1,4 +1,4 @@
-"""Tries which networks this machine can emulate, in a namespace that is thrown away."""
+"""Tests which networks this machine can emulate, in a temporary namespace."""
 
 from __future__ import annotations
 
@@ -17,25 +17,39 @@ from exchange_simulation.launching.network.profile import Profile
 
 AS_ROOT = ("unshare", "--net", "--")
 AS_USER = ("unshare", "--user", "--map-current-user", "--keep-caps", "--net", "--")
-"""Keeps the user's uid, and gives the programs that we start the capabilities over the namespace."""
+"""This command keeps the user's uid, and gives the started programs the capabilities over the namespace."""
 _PACKET_SOCKET = [sys.executable, "-I", "-S", "-c", "import socket as s; s.socket(s.AF_PACKET, s.SOCK_RAW, 0)"]
 _DELAY = ["tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"]
-_SYSCTLS = {
-    "kernel/unprivileged_userns_clone": ("0", "1"),
-    "kernel/apparmor_restrict_unprivileged_userns": ("1", "0"),
-    "user/max_user_namespaces": ("0", "10000"),
-    "user/max_net_namespaces": ("0", "10000"),
-}
-"""(value that refuses namespaces, value that allows them)"""
+
+
+@dataclass(frozen=True)
+class NamespaceSwitch:
+    """A setting of the kernel that can forbid namespaces."""
+
+    name: str
+    refusing: str
+    """The value that forbids namespaces."""
+    allowing: str
+    """The value that allows them."""
+
+
+_SWITCHES = (
+    NamespaceSwitch("kernel/unprivileged_userns_clone", refusing="0", allowing="1"),
+    NamespaceSwitch("kernel/apparmor_restrict_unprivileged_userns", refusing="1", allowing="0"),
+    NamespaceSwitch("user/max_user_namespaces", refusing="0", allowing="10000"),
+    NamespaceSwitch("user/max_net_namespaces", refusing="0", allowing="10000"),
+)
 
 
 @dataclass(frozen=True)
 class ProbeFinding:
-    """The result of one try: `reason` is empty if it worked, else the message of the failure; `remedy` may help."""
+    """The result of one test."""
 
     name: str
     reason: str = ""
+    """The message of the failure; empty if the test succeeded."""
     remedy: str = ""
+    """A command or advice that may help."""
 
     @property
     def works(self) -> bool:
@@ -49,14 +63,17 @@ class ProbeFinding:
 
 @dataclass(frozen=True)
 class Machine:
-    """The way into a network namespace on this machine, and the results of all tries."""
+    """The command that makes a network namespace on this machine, and the results of all tests."""
 
     enter: tuple[str, ...]
-    """Words before a command that runs it in a network namespace of its own."""
+    """The words before a command that run it in a new network namespace."""
     findings: dict[str, ProbeFinding]
 
     def mechanism(self, profile: Profile) -> str:
-        """The mechanism of a profile's network here: loopback, veth, netem or wire. UserError names what is lacking."""
+        """Return the mechanism for a profile's network: loopback, veth, netem or wire.
+
+        UserError names the first missing part if this machine cannot have the network.
+        """
         if profile.is_local:
             return "loopback"
         lacking = self._lacking("tools", "namespace", "veth", "bridge")
@@ -77,11 +94,11 @@ class Machine:
 
 @functools.cache
 def probe() -> Machine:
-    """Try half a dozen short commands, once in a process."""
+    """Run some short commands, and return their results. They are cached."""
     enter = _enter()
     findings = (
         _tools(),
-        _try("namespace", enter, ["true"], _how_to_get_namespaces()),
+        _try("namespace", enter, ["true"], _namespace_remedy()),
         _try("veth", enter, _link("veth"), "sudo modprobe veth"),
         _try("bridge", enter, _link("bridge"), "sudo modprobe bridge"),
         _try("netem", enter, _DELAY, _netem_remedy()),
@@ -91,7 +108,7 @@ def probe() -> Machine:
 
 
 def _enter() -> tuple[str, ...]:
-    """The way into a new namespace. Root needs no user namespace, unless it lacks the rights, as in a container."""
+    """Return the command that makes a namespace. Root needs no user namespace, unless a container limits its rights."""
     if os.geteuid() == 0 and _try("", AS_ROOT, ["true"], "").works:
         return AS_ROOT
     return AS_USER
@@ -99,11 +116,11 @@ def _enter() -> tuple[str, ...]:
 
 def _tools() -> ProbeFinding:
     """Look for the programs that make a network."""
-    packages = {"ip": "iproute2", "unshare": "util-linux", "nsenter": "util-linux"}
-    missing = [tool for tool in packages if shutil.which(tool, path=ENVIRONMENT["PATH"]) is None]
-    lacking = " ".join(sorted({packages[tool] for tool in missing}))
-    reason = f"no {', '.join(missing)} on PATH" if missing else ""
-    return ProbeFinding("tools", reason, f"sudo apt-get install {lacking}")
+    package_of_tool = {"ip": "iproute2", "unshare": "util-linux", "nsenter": "util-linux"}
+    missing_tools = [tool for tool in package_of_tool if shutil.which(tool, path=ENVIRONMENT["PATH"]) is None]
+    missing_packages = sorted({package_of_tool[tool] for tool in missing_tools})
+    reason = f"no {', '.join(missing_tools)} on PATH" if missing_tools else ""
+    return ProbeFinding("tools", reason, f"sudo apt-get install {' '.join(missing_packages)}")
 
 
 def _link(kind: str) -> list[str]:
@@ -113,21 +130,23 @@ def _link(kind: str) -> list[str]:
 def _try(name: str, enter: Sequence[str], command: list[str], remedy: str) -> ProbeFinding:
     """Run a command in a new namespace, and return whether it worked."""
     try:
-        done = subprocess.run(
+        finished = subprocess.run(
             [*enter, *command], capture_output=True, text=True, timeout=10, env=ENVIRONMENT, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return ProbeFinding(name, str(error), remedy)
-    reason = last_line(done.stderr, f"exit code {done.returncode}") if done.returncode else ""
+    reason = ""
+    if finished.returncode:
+        reason = last_line(finished.stderr, f"exit code {finished.returncode}")
     return ProbeFinding(name, reason, remedy)
 
 
-def _how_to_get_namespaces() -> str:
-    """The command for a known switch that is off, else other advice."""
-    for name, (refusing, allowing) in _SYSCTLS.items():
-        path = Path("/proc/sys", name)
-        if path.is_file() and path.read_text().strip() == refusing:
-            return f"sudo sysctl {name.replace('/', '.')}={allowing}"
+def _namespace_remedy() -> str:
+    """Return the command that changes a switch which forbids namespaces; other advice if no switch does."""
+    for switch in _SWITCHES:
+        path = Path("/proc/sys", switch.name)
+        if path.is_file() and path.read_text().strip() == switch.refusing:
+            return f"sudo sysctl {switch.name.replace('/', '.')}={switch.allowing}"
     return "root, or in a container its options --cap-add SYS_ADMIN --cap-add NET_ADMIN"
 
 

@@ -1,4 +1,4 @@
-"""Profiles, which describe a network's links: `wan10`, or `gige?delay_us=80&rate_mbit=500`."""
+"""Profiles of networks: rate and delay of the links. For example: `wan10`, or `gige?delay_us=80&rate_mbit=500`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ FRAMING = 24
 
 @dataclass(frozen=True)
 class Profile:
-    """`rate_bit_per_s` of each link in each direction, and `delay_us` one way; None leaves rate or delay as it is."""
+    """The profile of a network."""
 
     name: str
     rate_bit_per_s: int | None = None
+    """The rate of each link in each direction; None does not limit the rate."""
     delay_us: float | None = None
+    """The one-way delay; None adds no delay."""
 
     @property
     def is_local(self) -> bool:
@@ -35,7 +37,7 @@ class Profile:
 
     @property
     def round_trip_us(self) -> float:
-        """A shaped profile's delay and its smallest frame's time on the link, both twice."""
+        """The expected time of a round trip: twice the delay, and twice the time of the smallest frame on the link."""
         assert self.rate_bit_per_s is not None
         assert self.delay_us is not None
         return 2 * (self.delay_us + (SMALLEST_FRAME + FRAMING) * 8e6 / self.rate_bit_per_s)
@@ -55,7 +57,7 @@ LIMITS = {"delay_us": (1.0, 100_000.0), "rate_mbit": (1.0, 10_000.0)}
 
 
 def parse(text: str) -> Profile:
-    """The profile that a user typed, with the text as its name. UserError names the wrong part and what is allowed."""
+    """Return the profile that a user typed; its name is the text. UserError names the wrong part and allowed values."""
     name, question_mark, options = text.partition("?")
     if name not in PROFILES:
         raise UserError(f"no network is called {name!r}; there are {', '.join(PROFILES)}{meant(name, PROFILES)}")
@@ -64,11 +66,12 @@ def parse(text: str) -> Profile:
         shaped = [other.name for other in PROFILES.values() if other.is_shaped]
         raise UserError(f"{text}: {name} has neither rate nor delay to set; {', '.join(shaped)} have")
     for field, value in parse_qsl(options, keep_blank_values=True):
-        profile = _with(profile, text, field, value)
+        profile = _with_option(profile, text, field, value)
     return replace(profile, name=text)
 
 
-def _with(profile: Profile, text: str, field: str, value: str) -> Profile:
+def _with_option(profile: Profile, text: str, field: str, value: str) -> Profile:
+    """Return the profile with a field set. UserError names the field; `text` is the whole profile as it was typed."""
     if field not in LIMITS:
         raise UserError(f"{text}: {field!r} is no setting of a network; {', '.join(LIMITS)} are{meant(field, LIMITS)}")
     low, high = LIMITS[field]

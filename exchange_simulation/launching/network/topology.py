@@ -1,8 +1,8 @@
-"""The plan of a network: its roles' seats and addresses, and the lines of `ip -batch` that make its interfaces.
+"""The plan of a network: the seats and addresses of its roles, and the lines of `ip -batch` that make its interfaces.
 
-A role has an interface `reports`, and one called `orders` if its link is shaped. The other ends, r0, r1 .. and
-o0, o1 .., are in the hub, where `reports` is a bridge. Neighbours are set on both sides, so that no ARP crosses a
-slow link.
+A role has an interface `reports`, and if its link is shaped, an interface `orders`. The other ends of these links,
+r0, r1 .. and o0, o1 .., are in the hub, where `reports` is a bridge. Neighbours are set on both sides, so that no ARP
+crosses a slow link.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ REPORTS = 2
 
 @dataclass(frozen=True)
 class Seat:
-    """A role's place: `index` + 1 is its host number on both networks, `index` its port in the wire."""
+    """A role's place: `index` is its port in the wire, and `index` + 1 its host number on both networks."""
 
     role: str
     index: int
@@ -32,11 +32,11 @@ class Seat:
         return self.on(ORDERS if self.is_shaped else REPORTS)
 
     def on(self, lan: int) -> str:
-        """The address on one of the two networks."""
+        """Return the address on one of the two networks."""
         return f"{NET}.{lan}.{self.index + 1}"
 
     def mac(self, lan: int) -> str:
-        """A locally administered address; its last bytes are the network and the index."""
+        """Return the MAC address, which is locally administered. Its last two bytes are the network and the index."""
         return f"02:00:00:00:{lan:02x}:{self.index:02x}"
 
 
@@ -46,7 +46,7 @@ class NetworkPlan:
 
     roles: list[str]
     unshaped: list[str]
-    """Roles whose link is as fast as veth is."""
+    """Roles whose link has no rate and no delay."""
     mechanism: str
     """veth, netem or wire."""
     rate_bit_per_s: int | None
@@ -64,9 +64,9 @@ class NetworkPlan:
 
 
 def hub_lines(seats: list[Seat], paths: dict[str, str], bridged: bool) -> Iterator[str]:
-    """Lines for the hub; `paths` are the roles' namespaces.
+    """Yield the lines for the hub. `paths` are those of the roles' namespaces.
 
-    The links `orders` get a bridge if they are `bridged`; otherwise the wire joins them.
+    If `bridged`, a bridge joins the links `orders`; otherwise the wire joins them.
     """
     bridges = ["reports", "orders"] if bridged else ["reports"]
     yield "link set lo up"
@@ -82,24 +82,27 @@ def hub_lines(seats: list[Seat], paths: dict[str, str], bridged: bool) -> Iterat
 
 
 def _veth(seat: Seat, hub_end: str, role_end: str, lan: int, path: str) -> str:
+    """Return the line that makes a link between the hub and the namespace of a role."""
     return f"link add {hub_end} type veth peer name {role_end} address {seat.mac(lan)} netns {path}"
 
 
 def role_lines(seat: Seat, seats: list[Seat]) -> Iterator[str]:
-    """Lines for the namespace of a role."""
+    """Yield the lines for the namespace of a role."""
     yield "link set lo up"
     for lan, name in ((ORDERS, "orders"), (REPORTS, "reports")):
         if lan == REPORTS or seat.is_shaped:
             yield f"addr add {seat.on(lan)}/24 dev {name}"
             yield f"link set {name} up"
             yield from _neighbours(seat, seats, lan, name)
-    if not seat.is_shaped:  # this role has no link `orders`: it reaches the shaped roles' addresses there by `reports`
+    if not seat.is_shaped:
+        # This role has no link `orders`. It reaches the addresses of shaped roles there by way of `reports`.
         for other in seats:
             if other.is_shaped:
                 yield f"route add {other.on(ORDERS)}/32 via {other.on(REPORTS)}"
 
 
 def _neighbours(seat: Seat, seats: list[Seat], lan: int, name: str) -> Iterator[str]:
+    """Yield the lines that set the MAC addresses of all other roles on a network."""
     for other in seats:
         if other is not seat and (lan == REPORTS or other.is_shaped):
             yield f"neigh add {other.on(lan)} lladdr {other.mac(lan)} dev {name} nud permanent"

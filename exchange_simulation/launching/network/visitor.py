@@ -1,11 +1,12 @@
 """Programs that run inside a role's namespace: `serve`, `ask ADDRESS COUNT` and `lend FD`.
 
-`serve` and `ask` measure round trips, since not every machine has a ping. A question waits for its answer, so nothing
-queues. Python on both sides adds 10 to 30 us to each round trip; the profile `veth` shows how much.
+`serve` and `ask` measure round trips, since not every machine has the program ping. Each question is sent after the
+answer to the previous one, so no frame waits in a queue. Python on both sides adds 10 to 30 us to each round trip; the
+profile `veth` shows how much.
 
-`lend` opens a TCP socket and hands it over on the Unix socket FD: a socket stays in the namespace that opened it.
+`lend` opens a TCP socket and sends it over the Unix socket FD. The TCP socket stays in the namespace of `lend`.
 
-They need the standard library alone (`python -I -S visitor.py`).
+The programs use only the standard library (`python -I -S visitor.py`).
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ from collections.abc import Iterator
 
 PORT = 7007
 BYTES = 18
-"""Payload; with UDP, IP and Ethernet headers the smallest frame there is."""
+"""The payload of a datagram. With the headers of UDP, IP and Ethernet it makes the smallest frame."""
 UNCOUNTED = 3
-"""Round trips that are not counted, since the first ones meet cold caches."""
+"""The number of first round trips that are not counted, since caches are cold."""
 PATIENCE_S = 0.5
+"""The longest wait for an answer."""
 TRIES = 10
-"""Attempts of a round trip: a datagram may get lost while links come up or on a busy machine. The last one is timed."""
+"""The most attempts of a round trip, since a datagram may get lost. The time is that of the last attempt."""
 
 
 def serve() -> None:
@@ -43,7 +45,7 @@ def serve() -> None:
 
 
 def ask(address: str, count: int) -> list[int]:
-    """The duration of each round trip, ns. TimeoutError if nobody answers."""
+    """Return the duration of each round trip in ns. TimeoutError without an answer."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         client.connect((address, PORT))
         client.settimeout(PATIENCE_S)
@@ -54,14 +56,14 @@ def ask(address: str, count: int) -> list[int]:
 
 
 def _round_trip_ns(client: socket.socket, numbers: Iterator[int]) -> int:
-    """The duration of one round trip. Each datagram has a number of its own, to know its answer."""
+    """Return the duration of one round trip. Each datagram has a number, by which its answer is recognized."""
     for number in itertools.islice(numbers, TRIES):
         question = number.to_bytes(BYTES, "little")
         sent_ns = time.monotonic_ns()
         client.send(question)
         with contextlib.suppress(TimeoutError):
             while client.recv(BYTES) != question:
-                pass  # a late answer to an earlier question
+                pass  # this is a late answer to an earlier question
             return time.monotonic_ns() - sent_ns
     raise TimeoutError(f"{TRIES} questions were not answered")
 

@@ -1,11 +1,11 @@
 """A wire in user space: packet sockets on the hub's ends of the links, joined by a compiled kernel.
 
-It needs neither netem nor a device file, only a namespace of our own. Each frame passes one more process, which takes
-CPU time (`cpu_s`) and may be late; the lateness is measured.
+The wire needs neither netem nor a device file, but only a network namespace. Each frame passes the process of the wire,
+which takes CPU time (`cpu_s`) and may be late. The lateness is measured.
 
 The compiled kernel takes frames, waits, and sends them on. A frame leaves when its bits have passed the sender's link,
-which carries one frame at a time, and the delay is over. Linux stamps a frame's arrival, so the delay does not grow by
-the time that waking up takes.
+which carries one frame at a time, and the delay is over. The delay counts from the kernel's time stamp of the frame's
+arrival, so it does not include the time that the process needs to wake up.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ Integers = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 
 SLOT = 1536
-"""Bytes of memory for a frame under way."""
+"""Bytes of memory for a frame on the wire."""
 QUEUE = 8_192
-"""The most frames under way from a port; more wait in the kernel's ring."""
+"""The most frames on the wire from a port. Further frames wait in the kernel's ring."""
 RING_FRAME = 2048
 """Bytes of a frame with its header in the kernel's ring."""
 BUCKETS = 65_536
-"""Buckets of lateness, 1 us each; the last one counts everything above."""
+"""The number of buckets of lateness. A bucket is 1 us; the last one has no end."""
 AWAKE_NS = 25_000
-"""The wire stays awake for this long before a frame is due, since waking up takes about as long."""
+"""The wire does not sleep in this time before a frame is due, since waking up takes about as long."""
 
 # Indexes of `Wire.counts`.
 FRAMES = 0
@@ -68,7 +68,11 @@ _IS_OURS = 1
 
 # Indexes of bytes in a destination address: see topology.Seat.mac.
 _LAN = 4
-_PLACE = 5
+_SEAT = 5
+_LOCAL_ADDRESS = 2
+"""The first byte of the address of a seat."""
+_ORDERS_LAN = 1
+"""The number of the network that the wire joins: topology.ORDERS."""
 
 _write = types.ExternalFunction("write", types.intp(types.int32, types.uintp, types.uintp))
 _ppoll = types.ExternalFunction("ppoll", types.int32(types.voidptr, types.uintp, types.voidptr, types.voidptr))
@@ -76,28 +80,28 @@ _clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32
 
 
 class Wire(NamedTuple):
-    """The state of each port: arrived frames, and frames under way in a ring from `heads` to `tails`."""
+    """The state of all ports. A port's frames on the wire are in a ring, from `heads` to `tails`."""
 
     polls: npt.NDArray[np.int32]
-    """struct pollfd, two words each: the ports, then the descriptor that interrupts."""
+    """A struct pollfd, of two words, for each port and for the descriptor that interrupts the wire."""
     rings: tuple[Bytes, ...]
     """Memory shared with the kernel."""
     places: Integers
     """The next frame of each ring."""
     frames: Bytes
-    """The bytes of the frames under way, by port and place."""
+    """The bytes of the frames on the wire, by port and place in the ring."""
     lengths: Integers
     """The lengths of these frames."""
     due_ns: Integers
     """The times at which these frames leave."""
     heads: Integers
-    """By port: how many frames have left."""
+    """The number of frames that have left, by port."""
     tails: Integers
-    """By port: how many frames have been taken."""
+    """The number of frames that were taken, by port."""
     free_ns: Integers
-    """The times at which the ports' links are free again."""
+    """The time at which the link is free again, by port."""
     lateness: Integers
-    """How many frames left late, by us."""
+    """The number of frames by their lateness in us."""
     counts: Integers
     """FRAMES, FAILED, STRAY, LATEST_NS."""
     clock: Integers
@@ -123,7 +127,10 @@ def _now_ns(which: int, clock: Integers) -> int:
 
 @njit(cache=True)
 def departure_ns(arrived_ns: int, free_ns: int, length: int, bit_ps: int, delay_ns: int) -> tuple[int, int]:
-    """(time at which the frame leaves the wire, time at which the sender's link is free); a bit takes `bit_ps`."""
+    """Return the time at which a frame leaves the wire, and the time at which the sender's link is free again.
+
+    `length` is the frame's in bytes, `bit_ps` the time of a bit on the link.
+    """
     on_cable = max(length, SMALLEST_FRAME) + FRAMING
     free_ns = max(arrived_ns, free_ns) + on_cable * 8 * bit_ps // 1000
     return free_ns + delay_ns, free_ns
@@ -146,7 +153,8 @@ def _take(wire: Wire, port: int, bit_ps: int, delay_ns: int) -> None:
         length = np.int64(words[word + _LENGTH])
         start = header + halves[header // 2 + _START]
         place = wire.tails[port] % QUEUE
-        if ring[start] == 2 and ring[start + _LAN] == 1 and length <= LARGEST_FRAME:
+        is_for_a_seat = ring[start] == _LOCAL_ADDRESS and ring[start + _LAN] == _ORDERS_LAN
+        if is_for_a_seat and length <= LARGEST_FRAME:
             wire.frames[port, place, :length] = ring[start : start + length]
             stamp_ns = np.int64(words[word + _SECONDS]) * 1_000_000_000 + np.int64(words[word + _NS])
             due_ns, free_ns = departure_ns(
@@ -177,7 +185,7 @@ def _put(wire: Wire, port: int) -> int:
         wire.counts[LATEST_NS] = max(wire.counts[LATEST_NS], late_ns)
         wire.counts[FRAMES] += 1
         frame = wire.frames[port, place]
-        if _write(wire.polls[2 * frame[_PLACE]], frame.ctypes.data, wire.lengths[port, place]) < 0:
+        if _write(wire.polls[2 * frame[_SEAT]], frame.ctypes.data, wire.lengths[port, place]) < 0:
             wire.counts[FAILED] += 1
         now_ns = _now_ns(_MONOTONIC, wire.clock)
         wire.heads[port] += 1
@@ -210,7 +218,7 @@ _ETH_P_ALL = 3
 
 _BLOCK = 1 << 16
 _RING_BYTES = 4096 * RING_FRAME
-"""50 ms of full frames at 1 Gbit/s, for times when the wire is not on the CPU."""
+"""The size of a port's ring: 50 ms of full frames at 1 Gbit/s, for times in which the wire does not run."""
 
 
 class Port:
@@ -226,13 +234,13 @@ class Port:
         self.socket.bind((interface, _ETH_P_ALL))
 
     def lost(self) -> int:
-        """The number of frames that found the ring full since the last call."""
+        """Return the number of frames that were lost since the last call, since the ring was full."""
         _received, dropped = struct.unpack("II", self.socket.getsockopt(_SOL_PACKET, _STATISTICS, 8))
         return int(dropped)
 
 
 class UserSpaceWire:
-    """Carries frames between `interfaces`, the hub's ends in the order of the seats, until `interrupt` is readable."""
+    """A wire between `interfaces`, the hub's ends of the links in the order of the seats. `interrupt` stops `carry`."""
 
     def __init__(self, interfaces: list[str], rate_bit_per_s: int, delay_us: float, interrupt: int) -> None:
         wake_on_time()
@@ -246,7 +254,7 @@ class UserSpaceWire:
         self._reset()
 
     def _compile(self) -> None:
-        """Compile or load the kernel: with the interrupt marked as readable it returns at once."""
+        """Compile or load the kernel by a call that returns at once, since the interrupt is marked as readable."""
         self._wire.polls[-1] |= select.POLLIN << 16
         carry(self._wire, self._bit_ps, self._delay_ns)
 
@@ -256,11 +264,11 @@ class UserSpaceWire:
         carry(self._wire, self._bit_ps, self._delay_ns)
 
     def set_delay(self, delay_us: float) -> None:
-        """Set the delay of the frames that arrive from now on; frames stay in order."""
+        """Set the delay of the frames that arrive from now on. Frames of a port stay in order."""
         self._delay_ns = round(delay_us * 1000)
 
     def figures(self) -> dict[str, Any]:
-        """The number of frames since the last call, and how late they left."""
+        """Return the number of frames since the last call, and their lateness. Resets the counts."""
         counts = self._wire.counts
         frames_up_to = np.cumsum(self._wire.lateness)
         p50 = int(np.searchsorted(frames_up_to, frames_up_to[-1] * 0.5))
@@ -283,7 +291,10 @@ class UserSpaceWire:
 
 
 def _become_realtime() -> bool:
-    """Ask to be scheduled before ordinary processes; without that, frames are milliseconds late on a busy machine."""
+    """Get real-time scheduling; return False if that is not permitted.
+
+    Without it, frames are milliseconds late on a busy machine.
+    """
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     except PermissionError:
@@ -292,11 +303,13 @@ def _become_realtime() -> bool:
 
 
 def _wire(ports: list[Port], interrupt: int) -> Wire:
-    """An idle wire. Ones fill its large arrays, so that their memory is mapped now and not while a frame waits."""
+    """Return an idle wire. Its large arrays are filled with ones, so that their memory is mapped at once."""
     count = len(ports)
-    descriptors = [port.socket.fileno() for port in ports] + [interrupt]
+    polls = []
+    for descriptor in [*(port.socket.fileno() for port in ports), interrupt]:
+        polls += [descriptor, select.POLLIN]
     return Wire(
-        polls=np.array([(descriptor, select.POLLIN) for descriptor in descriptors], np.int32).ravel(),
+        polls=np.array(polls, np.int32),
         rings=tuple(np.frombuffer(port.ring, np.uint8) for port in ports),
         places=np.zeros(count, np.int64),
         frames=np.ones((count, QUEUE, SLOT), np.uint8),
