@@ -155,7 +155,7 @@ class Network:
             self._prefixes[role] = ["nsenter", "--preserve-credentials", *users, f"--net={self._nets[role]}", "--"]
 
     def _measure_round_trips(self, seats: list[Seat], process_group: int) -> dict[str, dict[str, Any]]:
-        """Return the round trips of each two roles in us: min and median; for shaped links also expected time and error.
+        """Return the round trips of each two roles in us: min and median; for shaped links also expected and error.
 
         ClickException if nothing can be started in a namespace, or a role does not answer.
         """
