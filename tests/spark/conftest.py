@@ -1,4 +1,4 @@
-"""One Spark session for all tests: a JVM takes seconds to start."""
+"""One Spark session for all tests, since a JVM takes seconds to start; and a run that Spark has summarized."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ def spark() -> Iterator[SparkSession]:
 
 @dataclass(frozen=True)
 class Analysed:
-    """A made-up run, and what Spark made of a spool that holds each of its lines twice, and one that is no record."""
+    """A made-up run, and the summary that Spark made of it.
+
+    The spool holds each record twice, and a line that is no record.
+    """
 
     made_up: MadeUpRun
     folder: Path

@@ -59,26 +59,32 @@ class MadeUpRun:
     records: list[Record] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.records += [record("session", SESSION, self._named(source)) for source in CORES]
+        for role in CORES:
+            self._add("session", SESSION, role, 0.0)
         for second in range(self.seconds):
-            self._second(second)
-        self._last_order()
-        sampled = [(sample(number), number / 4) for number in range(1, self.samples + 1)]
-        self.records += [record("sample", payload, self._named("gateway"), at_s) for payload, at_s in sampled]
+            self._add_second(second)
+        self._add_last_order()
+        for number in range(1, self.samples + 1):
+            self._add("sample", sample(number), "gateway", number / 4)
         closing = {"announced": 99, "received": 99, "reporters": self.reporters}
-        self.records.append(record("end", closing, self._named("reporter"), self.seconds + 0.26))
+        self._add("end", closing, "reporter", self.seconds + 0.26)
 
-    def _named(self, role: str) -> str:
-        return named(role, self.pair)
+    def _add(self, kind: str, payload: dict[str, Any], role: str, at_s: float) -> None:
+        """Add a record of this pair's component."""
+        self.records.append(record(kind, payload, named(role, self.pair), at_s))
 
     def whole(self, clock: str) -> Times:
+        """Return the times of all seconds."""
         return np.concatenate([self.times_ns[clock, second] for second in range(self.seconds)])
 
-    def write(self, folder: Path, *spoiled_lines: str, **settings: Any) -> Path:
-        """The folder, its spool in two files; `settings` change those of run.json."""
-        lines = [*map(json.dumps, self.records), *spoiled_lines]
+    def write(self, folder: Path, *extra_lines: str, **settings: Any) -> Path:
+        """Write the run, its spool in two files, and return the folder.
+
+        `extra_lines` stand at the spool's end; `settings` change those of run.json.
+        """
+        lines = [*map(json.dumps, self.records), *extra_lines]
         (folder / "spool").mkdir(parents=True)
-        for number, part in enumerate((lines[::2], lines[1::2]), 1):
+        for number, part in enumerate((lines[::2], lines[1::2]), start=1):
             (folder / "spool" / f"{number:06}.jsonl").write_text("".join(f"{line}\n" for line in part))
         (folder / "run.json").write_text(json.dumps(self._run_json(settings)))
         return folder
@@ -90,45 +96,53 @@ class MadeUpRun:
         run = json.loads((folder / "run.json").read_text())
         (folder / "run.json").write_text(json.dumps({**run, "pairs": [*run.get("pairs", [{}]), {}]}))
 
-    def _second(self, second: int) -> None:
+    def _add_second(self, second: int) -> None:
         random = np.random.default_rng(1000 * (self.pair - 1) + second)
-        lag = random.lognormal(np.log(9e3), 0.6, self.orders_per_s).astype(np.int64)
-        handed_over = completion_times_ns(random, self.orders_per_s)
-        for clock, times_ns in zip(CLOCKS, (handed_over, handed_over + lag, lag), strict=True):
-            self.times_ns[clock, second] = times_ns
-            payload = completion_payload(second, clock, times_ns)
-            self.records.append(record("completion", payload, self._named("gateway"), second + 1.001))
-        for meter, half in [(meter, half) for meter in METERS for half in (0.25, 0.75)]:
-            source = self._named(source_of(meter))
-            self.records.append(record("throughput", reading(meter, second, half), source, second + half))
-        self._close(second, second + 1.001, self.orders_per_s)
-
-    def _last_order(self) -> None:
-        late = np.array([3_000_000_000], np.int64)
+        lag_ns = random.lognormal(np.log(9e3), 0.6, self.orders_per_s).astype(np.int64)
+        handed_over_ns = completion_times_ns(random, self.orders_per_s)
+        times_by_clock = {"handed_over": handed_over_ns, "due": handed_over_ns + lag_ns, "lag": lag_ns}
         for clock in CLOCKS:
-            payload = completion_payload(self.seconds, clock, late, last_order=True)
-            self.records.append(record("completion", payload, self._named("gateway"), self.seconds + 0.25))
-        self._close(self.seconds, self.seconds + 0.25, 1)
+            times_ns = times_by_clock[clock]
+            self.times_ns[clock, second] = times_ns
+            self._add("completion", completion_payload(second, clock, times_ns), "gateway", second + 1.001)
+        for meter in METERS:
+            for half in (0.25, 0.75):
+                self._add("throughput", reading(meter, second, half), source_of(meter), second + half)
+        self._add_counts(second, second + 1.001, self.orders_per_s)
 
-    def _close(self, second: int, at_s: float, orders: int) -> None:
+    def _add_last_order(self) -> None:
+        time_ns = np.array([3_000_000_000], np.int64)
+        for clock in CLOCKS:
+            payload = completion_payload(self.seconds, clock, time_ns, last_order=True)
+            self._add("completion", payload, "gateway", self.seconds + 0.25)
+        self._add_counts(self.seconds, self.seconds + 0.25, 1)
+
+    def _add_counts(self, second: int, at_s: float, orders: int) -> None:
+        """Add the second's traffic, and the CPU time of each component."""
         traffic = {"orders_sent": orders, "orders_answered": orders, "messages_received": 2 * orders}
-        self.records.append(record("traffic", {"second": second, **traffic}, self._named("gateway"), at_s))
-        for source, cores in CORES.items():
-            used = {"second": second, "cpu_s": cores * at_s, "max_rss_bytes": 1 << 27}
-            switches = {"voluntary_context_switches": 1, "involuntary_context_switches": 2}
-            self.records.append(record("process", {**used, **switches}, self._named(source), at_s))
+        self._add("traffic", {"second": second, **traffic}, "gateway", at_s)
+        for role, cores in CORES.items():
+            usage = {
+                "second": second,
+                "cpu_s": cores * at_s,
+                "max_rss_bytes": 1 << 27,
+                "voluntary_context_switches": 1,
+                "involuntary_context_switches": 2,
+            }
+            self._add("process", usage, role, at_s)
 
     def _run_json(self, settings: dict[str, Any]) -> dict[str, Any]:
-        known = {"transport": "zeromq", "orders_per_s": float(self.orders_per_s), "warm_up_s": 0.0}
+        defaults = {"transport": "zeromq", "orders_per_s": float(self.orders_per_s), "warm_up_s": 0.0}
         rates = {"orders_per_s": self.orders_per_s * 0.999}
         head = {"schema": 1, "name": "made-up", "status": "complete", "reasons": []}
-        return {**head, "settings": {**known, **settings}, "rates": rates}
+        return {**head, "settings": {**defaults, **settings}, "rates": rates}
 
 
 SESSION = {"version": "0.1.0", "policy": "price-time", "packing": 1, "max_price": 999}
 
 
 def reading(meter: int, second: int, half: float) -> dict[str, Any]:
+    """Return the payload of a meter's reading, whose rate tells meter, second and half of the second apart."""
     return {"meter": meter, "rate_per_s": int(1000 * meter + 10 * second + 4 * half)}
 
 
@@ -137,5 +151,11 @@ def source_of(meter: int) -> str:
 
 
 def sample(number: int) -> dict[str, Any]:
-    times = {"handed_over_ns": number * 1000 + 10, "answered_ns": number * 1000 + 250}
-    return {"id": number * 10_000, "due_ns": None if number % 2 else number * 1000, **times}
+    """Return the payload of a sample; odd ones have no due time."""
+    due_ns = number * 1000
+    return {
+        "id": number * 10_000,
+        "due_ns": None if number % 2 else due_ns,
+        "handed_over_ns": due_ns + 10,
+        "answered_ns": due_ns + 250,
+    }

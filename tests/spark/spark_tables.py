@@ -1,4 +1,4 @@
-"""Records as tables of their kind, as spark.summary takes them: of one run, no Spark."""
+"""Records of one run as tables of their kind, and as the rows that spark.summary makes of these, without Spark."""
 
 from __future__ import annotations
 
@@ -11,48 +11,57 @@ import pyarrow.parquet as pq
 from pyspark.sql.pandas.types import to_arrow_schema
 from spark_runs import Record
 
+from exchange.unique import unique
 from spark.run_facts import RunFacts
 from spark.summary import READ, rows_of_run
-from spark.tables.schemas import ORIGIN, TABLE_ORIGIN, table_schema
+from spark.tables.schemas import ORIGIN, RUN_ID, table_schema
 
 Row = dict[str, Any]
 
 
-def run_record(**known: Any) -> RunFacts:
-    of_run = {"experiment": "a-trial", "run": "a-run", "status": "complete", "transport": "zeromq", "warm_up_s": 0.0}
-    rates = dict.fromkeys(("offered_orders_per_s", "orders_per_s", "duration_s"))
-    return RunFacts(**{**of_run, **rates, **known})
+def run_record(**facts: Any) -> RunFacts:
+    """Return a run's facts: those given, and defaults."""
+    defaults = {
+        "experiment": "a-trial",
+        "run": "a-run",
+        "status": "complete",
+        "transport": "zeromq",
+        "warm_up_s": 0.0,
+        "offered_orders_per_s": None,
+        "orders_per_s": None,
+        "duration_s": None,
+    }
+    return RunFacts(**{**defaults, **facts})
 
 
 def tables(records: Sequence[Record]) -> list[tuple[str, pa.Table]]:
-    """A table a kind, with the columns that a summary reads."""
-    kinds = dict.fromkeys(record["kind"] for record in records if record["kind"] in READ)
+    """Return (kind, table) for each kind of these records that a summary reads, with the columns that it reads."""
+    kinds = unique(record["kind"] for record in records if record["kind"] in READ)
     return [(kind, table(kind, records).select(READ[kind])) for kind in kinds]
 
 
 def table(kind: str, records: Sequence[Record]) -> pa.Table:
-    """All columns of the records of one kind."""
-    named = [
-        {**{name: record[key] for name, key in zip(TABLE_ORIGIN, ("run", *ORIGIN), strict=True)}, **record["payload"]}
-        for record in records
-        if record["kind"] == kind
-    ]
-    return pa.Table.from_pylist(named, schema=to_arrow_schema(table_schema(kind)))
+    """Return all columns of the records of one kind."""
+    rows = []
+    for record in records:
+        if record["kind"] == kind:
+            origin = {name: record[name] for name in ORIGIN}
+            rows.append({RUN_ID: record["run"], **origin, **record["payload"]})
+    return pa.Table.from_pylist(rows, schema=to_arrow_schema(table_schema(kind)))
 
 
-def summarized(*records: Record, **known: Any) -> dict[int | None, Row]:
-    """By second, and None for the run: what is known."""
-    return {row.get("second"): row for row in rows_of_run(run_record(**known), tables(records))}
+def summarized(*records: Record, **facts: Any) -> dict[int | None, Row]:
+    """Return the row of each second, and the row of the run under None; figures that are not known are absent."""
+    return {row.get("second"): row for row in rows_of_run(run_record(**facts), tables(records))}
 
 
 def column(rows: dict[int | None, Row], name: str) -> dict[int | None, Any]:
-    """One column of them, where it is known."""
+    """Return the values of one column by second; seconds without a value are left out."""
     return {second: row[name] for second, row in rows.items() if row.get(name) is not None}
 
 
 def summary_of(folder: Path) -> tuple[Row, list[Row]]:
-    """The rows that a run's folder holds: of the run, and of its seconds."""
-    (run,), seconds = (
-        pq.read_table(folder / "tables" / f"{name}.parquet").to_pylist() for name in ("summary", "seconds")
-    )
+    """Read the tables in a run's folder: return the row of the run, and the rows of its seconds."""
+    (run,) = pq.read_table(folder / "tables" / "summary.parquet").to_pylist()
+    seconds = pq.read_table(folder / "tables" / "seconds.parquet").to_pylist()
     return run, seconds

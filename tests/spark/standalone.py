@@ -28,25 +28,26 @@ LOCAL = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
 
 @contextmanager
 def standalone_cluster(folder: Path) -> Iterator[str]:
-    """Its URL; both processes are gone at the end."""
+    """Yield the master's URL; both processes are gone at the end."""
     with _daemon(folder, f"{DEPLOY}.master.Master", LOCAL) as master:
-        url = _said(master, r"Starting Spark master at (spark://\S+)")
-        work = ["--cores", "2", "--memory", "1g", "--work-dir", str(folder / "work"), *LOCAL, url]
-        with _daemon(folder, f"{DEPLOY}.worker.Worker", work) as worker:
-            _said(worker, "(Successfully registered) with master")
+        url = _word_from_log(master, r"Starting Spark master at (spark://\S+)")
+        arguments = ["--cores", "2", "--memory", "1g", "--work-dir", str(folder / "work"), *LOCAL, url]
+        with _daemon(folder, f"{DEPLOY}.worker.Worker", arguments) as worker:
+            _word_from_log(worker, "(Successfully registered) with master")
             yield url
 
 
 @contextmanager
 def connect_server(folder: Path) -> Iterator[str]:
-    """Its URL; it is gone at the end. It logs its address alone."""
+    """Yield the server's URL; its process, which logs its address alone, is gone at the end."""
     (folder / "log4j2.properties").write_text(LOGGING.format(level="off") + ADDRESS_LOGGING)
     settings = {f"{BINDING}.address": "127.0.0.1", f"{BINDING}.port": "0", "spark.ui.enabled": "false"}
-    confs = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
-    logging = ["--driver-java-options", f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}"]
-    submitted = ["--master", "local[2]", "--class", CONNECT_SERVER, *logging, *confs, "spark-internal"]
-    with _daemon(folder, f"{DEPLOY}.SparkSubmit", submitted) as server:
-        port = _said(server, r"Spark Connect server started at: .*:(\d+)")
+    arguments = ["--master", "local[2]", "--class", CONNECT_SERVER]
+    arguments += ["--driver-java-options", f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}"]
+    for name, value in settings.items():
+        arguments += ["--conf", f"{name}={value}"]
+    with _daemon(folder, f"{DEPLOY}.SparkSubmit", [*arguments, "spark-internal"]) as server:
+        port = _word_from_log(server, r"Spark Connect server started at: .*:(\d+)")
         yield f"sc://127.0.0.1:{port}"
 
 
@@ -65,17 +66,21 @@ def _daemon(folder: Path, name: str, arguments: list[str]) -> Iterator[subproces
         process.wait()
 
 
-def _said(process: subprocess.Popen[str], pattern: str) -> str:
-    """Return what the daemon says of itself. What it says later is read and thrown away: a full pipe would stop it."""
+def _word_from_log(process: subprocess.Popen[str], pattern: str) -> str:
+    """Wait for a line of the daemon's log that matches, and return the pattern's group.
+
+    A thread reads the later lines, since a full pipe would stop the daemon.
+    """
     stream: IO[str] = process.stderr  # type: ignore[assignment]
     for line in stream:
-        if found := re.search(pattern, line):
-            Thread(target=_throw_away, args=[stream]).start()
-            return found[1]
-    raise AssertionError(f"the daemon ended without a word of {pattern}")
+        match = re.search(pattern, line)
+        if match:
+            Thread(target=_read_to_end, args=[stream]).start()
+            return match[1]
+    raise AssertionError(f"the daemon ended, and its log has no line with {pattern}")
 
 
-def _throw_away(stream: IO[str]) -> None:
+def _read_to_end(stream: IO[str]) -> None:
     """Read until the daemon is gone."""
     with stream:
         stream.read()

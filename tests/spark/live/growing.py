@@ -1,10 +1,11 @@
-"""A spool that grows as the reporter's does, and what a follower makes of it."""
+"""A spool that grows as the reporter's does, and the live table that a follower makes of it."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -28,31 +29,42 @@ class GrowingRun:
         self._files = 0
 
     def grow(self, lines: Iterable[Record | str | bytes]) -> None:
-        """One file more, whole and by rename."""
+        """Add a file with these lines, which appears whole, by rename."""
         self._files += 1
-        encoded = [line if isinstance(line, bytes) else _text(line).encode() for line in lines]
         hidden = self.folder / "spool" / f".{self._files:06}.jsonl.part"
-        hidden.write_bytes(b"".join(line + b"\n" for line in encoded))
+        hidden.write_bytes(b"".join(_encoded(line) + b"\n" for line in lines))
         hidden.rename(self.folder / "spool" / f"{self._files:06}.jsonl")
 
     def grow_in(self, records: Sequence[Record], files: int) -> GrowingRun:
-        for number in range(files):
-            self.grow(records[len(records) * number // files : len(records) * (number + 1) // files])
+        """Add the records in this number of files."""
+        for part in parts_of(records, files):
+            self.grow(part)
         return self
 
 
-def _text(line: Record | str) -> str:
-    return line if isinstance(line, str) else json.dumps(line)
+def parts_of(records: Sequence[Record], number: int) -> list[Sequence[Record]]:
+    """Split the records into this number of parts of about the same length."""
+    edges = [len(records) * part // number for part in range(number + 1)]
+    return [records[begin:end] for begin, end in pairwise(edges)]
+
+
+def _encoded(line: Record | str | bytes) -> bytes:
+    if isinstance(line, bytes):
+        return line
+    if isinstance(line, str):
+        return line.encode()
+    return json.dumps(line).encode()
 
 
 def followed(spark: SparkSession, folder: Path) -> FollowedRun:
-    """Its follower, after it has taken what there is."""
+    """Follow the run until all of its spool is in the live table; return the follower, which is closed."""
     with FollowedRun(spark, folder) as run:
         run.catch_up()
     return run
 
 
 def table(folder: Path) -> Rows:
+    """Return the rows of the run's live table by second."""
     return read_rows(folder / "live" / "seconds" / "part-0.parquet")
 
 
@@ -61,28 +73,30 @@ def in_order(records: Iterable[Record]) -> list[Record]:
 
 
 def countable(records: Iterable[Record]) -> Counter[str]:
-    """The records as texts that can be counted."""
-    return Counter(
-        json.dumps([*(r[name] for name in ("run", *ORIGIN)), r["kind"], _as_read(r["payload"])], sort_keys=True)
-        for r in records
-    )
-
-
-def _as_read(payload: dict[str, Any]) -> dict[str, Any]:
-    return {name: float(value) if name == "rate_per_s" else value for name, value in payload.items()}
+    """Return how often each record is there; records are keyed by their text."""
+    texts: Counter[str] = Counter()
+    for record in records:
+        head = [record[name] for name in ("run", *ORIGIN, "kind")]
+        payload = dict(record["payload"])
+        if "rate_per_s" in payload:  # the tables hold it as a float
+            payload["rate_per_s"] = float(payload["rate_per_s"])
+        texts[json.dumps([*head, payload], sort_keys=True)] += 1
+    return texts
 
 
 def in_table(folder: Path) -> Counter[str]:
-    """The records in the live table, as pyarrow reads the folder."""
+    """Return the records in the live table, as pyarrow reads the folder."""
     rows = ds.dataset(folder / "live" / "records", format="parquet").to_table().to_pylist()
-    return countable(_record(row) for row in rows if row["problem"] is None)
+    return countable(_record_of(row) for row in rows if row["problem"] is None)
 
 
 def in_table_by_spark(spark: SparkSession, folder: Path) -> Counter[str]:
-    read = spark.read.parquet(f"file://{folder}/live/records").where("problem IS NULL")
-    rows = [row.asDict(recursive=True) for row in read.select(*TABLE_ORIGIN, "kind", *KINDS).collect()]
-    return countable(map(_record, rows))
+    """Return the records in the live table, as Spark reads the folder."""
+    good_rows = spark.read.parquet(f"file://{folder}/live/records").where("problem IS NULL")
+    rows = good_rows.select(*TABLE_ORIGIN, "kind", *KINDS).collect()
+    return countable(_record_of(row.asDict(recursive=True)) for row in rows)
 
 
-def _record(row: dict[str, Any]) -> Record:
+def _record_of(row: dict[str, Any]) -> Record:
+    """Return the spool's record of a row of the live table."""
     return {**row, "run": row[RUN_ID], "payload": row[row["kind"]]}

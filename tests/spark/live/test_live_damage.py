@@ -1,4 +1,4 @@
-"""A live table that cannot be gone on with: a sentence that says what to do, and no Java in it."""
+"""A live table that cannot be continued: the error says what to do, without a Java stack trace."""
 
 from __future__ import annotations
 
@@ -23,46 +23,47 @@ RECORDS = in_order(MadeUpRun(seconds=1, orders_per_s=20).records)
 pytestmark = pytest.mark.jvm
 
 
-def cut(path: Path) -> None:
+def truncate(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:5])
 
 
-DAMAGE: dict[str, Callable[[Path], object]] = {
+DAMAGE_BY_ERROR: dict[str, Callable[[Path], object]] = {
     "begun by other code": lambda live: (live / "stamp.json").write_text('{"exchange": "0123"}'),
-    "nothing tells which version began it": lambda live: cut(live / "stamp.json"),
-    "end-of-input": lambda live: cut(live / "checkpoint" / "offsets" / "0"),
+    "nothing tells which version began it": lambda live: truncate(live / "stamp.json"),
+    "end-of-input": lambda live: truncate(live / "checkpoint" / "offsets" / "0"),
     "metadata file is missing": lambda live: (live / "checkpoint" / "metadata").unlink(),
     "does not fit its tables": lambda live: (live / "notes" / "000000.json").unlink(),
-    "000000.json is damaged": lambda live: cut(live / "notes" / "000000.json"),
-    "a file of it is damaged": lambda live: cut(live / "seconds" / "part-0.parquet"),
+    "000000.json is damaged": lambda live: truncate(live / "notes" / "000000.json"),
+    "a file of it is damaged": lambda live: truncate(live / "seconds" / "part-0.parquet"),
 }
 
 
 @pytest.fixture
 def begun(spark: SparkSession, tmp_path: Path) -> GrowingRun:
-    """A run of which one file was taken."""
+    """A run whose first file is in the live table; its follower has ended."""
     growing = GrowingRun(tmp_path / "run")
     growing.grow(RECORDS[:20])
     followed(spark, growing.folder)
     return growing
 
 
-def test_what_was_begun_otherwise_or_is_damaged_is_to_be_deleted(spark: SparkSession, begun: GrowingRun) -> None:
-    live, whole = begun.folder / "live", begun.folder / "whole"
-    shutil.copytree(live, whole)
+def test_the_error_for_a_damaged_live_folder_says_to_delete_it(spark: SparkSession, begun: GrowingRun) -> None:
+    live = begun.folder / "live"
+    intact_copy = begun.folder / "intact"
+    shutil.copytree(live, intact_copy)
     begun.grow(RECORDS[20:])
-    for why, damage in DAMAGE.items():
+    for error, damage in DAMAGE_BY_ERROR.items():
         damage(live)
-        with pytest.raises(ForeignCheckpointError, match=rf"{why}.*delete that folder and look again"):
+        with pytest.raises(ForeignCheckpointError, match=rf"{error}.*delete that folder and look again"):
             followed(spark, begun.folder)
         shutil.rmtree(live)
-        shutil.copytree(whole, live)
+        shutil.copytree(intact_copy, live)
     shutil.rmtree(live)
     followed(spark, begun.folder)
     assert in_table(begun.folder) == countable(RECORDS)
 
 
-def test_a_run_that_was_moved_is_looked_at_anew(spark: SparkSession, begun: GrowingRun) -> None:
+def test_the_live_folder_of_a_moved_run_is_not_continued(spark: SparkSession, begun: GrowingRun) -> None:
     moved = begun.folder.rename(begun.folder.with_name("moved"))
     with pytest.raises(ForeignCheckpointError, match="begun in another place"):
         followed(spark, moved)
@@ -77,7 +78,7 @@ def test_a_run_has_one_follower_at_a_time(spark: SparkSession, begun: GrowingRun
         pass
 
 
-def test_a_full_disk_is_told_and_nothing_is_lost(
+def test_a_full_disk_is_an_error_and_no_record_is_lost(
     spark: SparkSession, begun: GrowingRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
@@ -92,21 +93,24 @@ def test_a_full_disk_is_told_and_nothing_is_lost(
     assert in_table(begun.folder) == countable(RECORDS)
 
 
-def test_a_kill_amid_deduplication_does_not_stop_the_next_follower(
+def test_a_kill_during_deduplication_does_not_stop_the_next_follower(
     spark: SparkSession, begun: GrowingRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    are_all_rows = iter((True, False))
+    """A batch with duplicates writes all of its rows, then its rows without the duplicates."""
+    has_written_all_rows = False
 
-    def killed(rows: DataFrame, file: Path) -> None:
-        """Write all rows of the batch; leave those without duplicates as a kill in the middle does."""
-        if next(are_all_rows):
-            return write_table(rows, file)
-        (file.parent / f".{file.stem}-half.parts").mkdir()
+    def write_once_then_die(rows: DataFrame, file: Path) -> None:
+        nonlocal has_written_all_rows
+        if not has_written_all_rows:
+            has_written_all_rows = True
+            write_table(rows, file)
+            return
+        (file.parent / f".{file.stem}-half.parts").mkdir()  # a killed writer leaves this folder
         raise ChildProcessError("killed")
 
     begun.grow(RECORDS[10:])
     with monkeypatch.context() as patch:
-        patch.setattr("spark.live.table.write_table", killed)
+        patch.setattr("spark.live.table.write_table", write_once_then_die)
         with pytest.raises(SparkJobError, match="killed"):
             followed(spark, begun.folder)
     assert followed(spark, begun.folder).totals.records == len(RECORDS)

@@ -16,90 +16,125 @@ from spark.live.batch import SMALL_KINDS, BatchSummary, LiveFacts
 JITTER_NS = 700_000_000
 
 
-def delayed(line: Record) -> Record:
-    """So that a later record may tell of an earlier start of the clock, and readings move."""
-    is_late = line["kind"] == "traffic" and line["payload"]["second"] % 2 == 0
-    return {**line, "wall_ns": line["wall_ns"] + JITTER_NS * is_late}
+def small_records(*runs: MadeUpRun) -> list[Record]:
+    """Return the records of the kinds that LiveFacts takes, and those that close the spool."""
+    records: list[Record] = []
+    for run in runs:
+        records += [line for line in run.records if line["kind"] in (*SMALL_KINDS, "end")]
+    return records
 
 
-SMALL = [r for r in MadeUpRun(seconds=5, orders_per_s=10).records if r["kind"] in (*SMALL_KINDS, "end")]
-RECORDS = list(map(delayed, SMALL))
-OF_PAIRS = [
-    delayed(r)
-    for run in (
+def with_late_traffic(records: list[Record]) -> list[Record]:
+    """Return the records, of which traffic in even seconds was written late.
+
+    A record that comes later may then show that the clock started earlier, which moves the meters' readings.
+    """
+    delayed = []
+    for line in records:
+        if line["kind"] == "traffic" and line["payload"]["second"] % 2 == 0:
+            delayed.append({**line, "wall_ns": line["wall_ns"] + JITTER_NS})
+        else:
+            delayed.append(line)
+    return delayed
+
+
+ON_TIME = small_records(MadeUpRun(seconds=5, orders_per_s=10))
+RECORDS = with_late_traffic(ON_TIME)
+RECORDS_OF_TWO_PAIRS = with_late_traffic(
+    small_records(
         MadeUpRun(seconds=3, orders_per_s=10, reporters=2),
         MadeUpRun(seconds=2, orders_per_s=7, pair=2, reporters=2),
     )
-    for r in run.records
-    if r["kind"] in (*SMALL_KINDS, "end")
-]
-OUTSIDE = [record("throughput", reading(1, 9, at_s), at_s=at_s) for at_s in (-3.0, 9.5)]
+)
+BEFORE_RUN = record("throughput", reading(1, 9, -3.0), at_s=-3.0)
+AFTER_RUN = record("throughput", reading(1, 9, 9.5), at_s=9.5)
 
 
 def batch_of(number: int, records: list[Record]) -> BatchSummary:
-    head = ("source", "kind", "wall_ns", "monotonic_ns")
-    facts = [{**r["payload"], **{name: r[name] for name in head}} for r in records if r["kind"] in SMALL_KINDS]
-    ends = {r["source"]: r["payload"]["reporters"] for r in records if r["kind"] == "end"}
+    facts = []
+    ends = {}
+    for line in records:
+        if line["kind"] in SMALL_KINDS:
+            head = {name: line[name] for name in ("source", "kind", "wall_ns", "monotonic_ns")}
+            facts.append({**line["payload"], **head})
+        elif line["kind"] == "end":
+            ends[line["source"]] = line["payload"]["reporters"]
     return BatchSummary(batch_id=number, lines=len(records), records=len(records), facts=facts, ends=ends)
 
 
 def changed_rows(batches: list[list[Record]]) -> dict[int, dict[str, Any]]:
-    """Every row as it was when it last changed."""
-    facts, rows = LiveFacts(), dict[int, dict[str, Any]]()
+    """Return every row as it was when it last changed."""
+    facts = LiveFacts()
+    rows: dict[int, dict[str, Any]] = {}
     for number, batch in enumerate(batches):
-        rows |= {
-            second: {**facts.row(second), "final": facts.is_final(second)}
-            for second in facts.take(batch_of(number, batch))
-        }
+        for second in facts.take(batch_of(number, batch)):
+            rows[second] = {**facts.row(second), "final": facts.is_final(second)}
     return rows
 
 
+def batches_of(records: list[Record], batch_size: int) -> list[list[Record]]:
+    return [records[start : start + batch_size] for start in range(0, len(records), batch_size)]
+
+
 @given(st.randoms(use_true_random=False), st.integers(1, len(RECORDS)))
-def test_rows_depend_on_the_records_alone(chance: random.Random, of_a_batch: int) -> None:
-    records = [*RECORDS, *OUTSIDE]
-    in_one = changed_rows([records])
+def test_rows_depend_on_the_records_alone(chance: random.Random, batch_size: int) -> None:
+    records = [*RECORDS, BEFORE_RUN, AFTER_RUN]
+    of_one_batch = changed_rows([records])
     chance.shuffle(records)
-    assert changed_rows([records[start : start + of_a_batch] for start in range(0, len(records), of_a_batch)]) == in_one
-    assert len(in_one) == 6
+    assert changed_rows(batches_of(records, batch_size)) == of_one_batch
+    assert len(of_one_batch) == 6
 
 
-@given(st.randoms(use_true_random=False), st.integers(1, len(OF_PAIRS)))
-def test_rows_of_several_pairs_depend_on_the_records_alone(chance: random.Random, of_a_batch: int) -> None:
-    records = list(OF_PAIRS)
-    in_one = changed_rows([records])
+@given(st.randoms(use_true_random=False), st.integers(1, len(RECORDS_OF_TWO_PAIRS)))
+def test_rows_of_several_pairs_depend_on_the_records_alone(chance: random.Random, batch_size: int) -> None:
+    records = list(RECORDS_OF_TWO_PAIRS)
+    of_one_batch = changed_rows([records])
     chance.shuffle(records)
-    in_several = changed_rows([records[start : start + of_a_batch] for start in range(0, len(records), of_a_batch)])
-    assert in_several.keys() == in_one.keys()
-    for second, row in in_one.items():
-        assert in_several[second] == pytest.approx(row, rel=1e-12)
+    of_batches = changed_rows(batches_of(records, batch_size))
+    assert of_batches.keys() == of_one_batch.keys()
+    for second, row in of_one_batch.items():
+        assert of_batches[second] == pytest.approx(row, rel=1e-12)
 
 
-def test_a_second_is_final_when_each_gateway_has_told_of_a_later_one() -> None:
-    traffic = [r for r in OF_PAIRS if r["kind"] == "traffic"]
-    ends = [r for r in OF_PAIRS if r["kind"] == "end"]
-    assert [row["final"] for row in changed_rows([traffic]).values()] == [True, True, False, False]
-    assert [row["final"] for row in changed_rows([traffic, ends[:1]]).values()] == [True, True, False, False]
-    assert [row["final"] for row in changed_rows([traffic, ends]).values()] == [True] * 4
+def final_flags(*batches: list[Record]) -> list[bool]:
+    """Return for each second whether its row is final after these batches."""
+    rows = changed_rows(list(batches))
+    return [rows[second]["final"] for second in sorted(rows)]
+
+
+def test_a_second_is_final_once_each_gateway_reported_a_later_one() -> None:
+    """Or once each of the two reporters has closed its part."""
+    traffic = [line for line in RECORDS_OF_TWO_PAIRS if line["kind"] == "traffic"]
+    first_end, second_end = (line for line in RECORDS_OF_TWO_PAIRS if line["kind"] == "end")
+    assert final_flags(traffic) == [True, True, False, False]
+    assert final_flags(traffic, [first_end]) == [True, True, False, False]
+    assert final_flags(traffic, [first_end, second_end]) == [True, True, True, True]
 
 
 def test_an_earlier_start_of_a_clock_moves_every_reading() -> None:
-    prompt = [r for r in RECORDS if r["kind"] == "traffic" and r["payload"]["second"] in {1, 3}]
-    others = [r for r in RECORDS if r not in prompt]
+    on_time = [line for line in RECORDS if line["kind"] == "traffic" and line["payload"]["second"] in {1, 3}]
+    others = [line for line in RECORDS if line not in on_time]
     assert changed_rows([others])[0] != changed_rows([RECORDS])[0]
-    assert changed_rows([others, prompt]) == changed_rows([RECORDS])
+    assert changed_rows([others, on_time]) == changed_rows([RECORDS])
 
 
 def test_a_reading_outside_of_the_run_is_in_its_first_or_last_second() -> None:
-    rows = changed_rows([[*(r for r in SMALL if r["kind"] == "traffic"), *OUTSIDE]])
-    rates = {second: row.get("gateway_orders_sent_per_s") for second, row in rows.items()}
-    first, last = (line["payload"]["rate_per_s"] for line in OUTSIDE)
-    assert rates == {**dict.fromkeys(range(6)), 0: first, 5: last}
+    traffic = [line for line in ON_TIME if line["kind"] == "traffic"]
+    rows = changed_rows([[*traffic, BEFORE_RUN, AFTER_RUN]])
+    rates = [rows[second].get("gateway_orders_sent_per_s") for second in range(6)]
+    first_rate = BEFORE_RUN["payload"]["rate_per_s"]
+    last_rate = AFTER_RUN["payload"]["rate_per_s"]
+    assert rates == [first_rate, None, None, None, None, last_rate]
 
 
-def test_a_reading_is_seen_against_the_one_before_whichever_came_first() -> None:
+def test_a_reading_grows_from_the_reading_of_the_earlier_second() -> None:
+    """Second 3 came before second 1."""
     history = History()
     for second in (3, 1):
         history.put(second, Reading(second * 10**9, second / 2))
     assert history.grown(1) == Reading(2 * 10**9, 0.5)
     assert history.grown(3) == Reading(2 * 10**9, 1.0)
-    assert (history.after(1), history.after(3), history.grown(2), history.last) == (3, None, None, 3)
+    assert history.grown(2) is None
+    assert history.after(1) == 3
+    assert history.after(3) is None
+    assert history.last == 3
