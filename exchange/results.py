@@ -7,6 +7,7 @@ agrees with the checksum of a run over that tape. A result travels to the report
 
 from __future__ import annotations
 
+import contextlib
 import resource
 import sys
 import time
@@ -122,9 +123,10 @@ class ReporterResult:
 def max_rss_bytes() -> int:
     """Peak resident memory. getrusage includes the parent's pages before exec, so Linux's own line is preferred."""
     if sys.platform == "linux":
-        for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith("VmHWM"):
-                return int(line.split()[1]) * 1024
+        with contextlib.suppress(OSError):  # some containers hide /proc
+            for line in Path("/proc/self/status").read_text().splitlines():
+                if line.startswith("VmHWM"):
+                    return int(line.split()[1]) * 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 

@@ -12,6 +12,7 @@ import psutil
 from exchange_simulation.launching.errors import CannotStart, UserError, users_mistake
 from exchange_simulation.launching.long_waits import said_if_long
 from exchange_simulation.launching.options import json_option
+from exchange_simulation.launching.record.machine import has_proc
 from exchange_simulation.reports.exports import print_json
 from exchange_simulation.reports.formats.times import duration_in_words
 from transports.base import TransportError
@@ -46,6 +47,8 @@ def command() -> None:
 )
 def start(nodelay: bool | None, memory_mark: float | None) -> None:
     """Start it, or say that it is up."""
+    if not has_proc():
+        raise UserError("a private broker needs /proc, which this machine hides: mount it")
     asked: dict[str, Any] = {"nodelay": nodelay, "memory_mark": memory_mark}
     settings = {name: value for name, value in asked.items() if value is not None}
     with users_mistake(TransportError), said_if_long("RabbitMQ to start"):

@@ -15,6 +15,7 @@ from exchange.measurements import LogBuckets
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.interrupts import interruptible
 from exchange_simulation.launching.long_waits import said_if_long
+from exchange_simulation.launching.record.machine import has_proc
 from exchange_simulation.launching.record.noise import NoiseMeter
 from exchange_simulation.launching.record.status import sockets_differ
 from exchange_simulation.launching.transport_settings import runs_in_one_process
@@ -255,7 +256,7 @@ def measure(benchmark: BenchmarkDefinition, cell: Cell, setup: Setup) -> Record:
             progress_of(f"{benchmark.name}, {cell}", roles) as on_count,
             benchmark.around_roles(cell, roles, server),
             read_every_second(partial(_rss_bytes, server))
-            if benchmark.plots_over_time
+            if benchmark.plots_over_time and has_proc()
             else contextlib.nullcontext() as machine,
         ):
             outcome = launcher.play(on_start, on_end, on_count)

@@ -20,7 +20,7 @@ from exchange_simulation.launching.doctor.quiet import listen
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.kernel_cache import VARIABLE, settled_folder
 from exchange_simulation.launching.priority import going_first, processors_of
-from exchange_simulation.launching.record.machine import host_facts, text_of
+from exchange_simulation.launching.record.machine import has_proc, host_facts, text_of
 from transports.base import TransportError
 from transports.registry import built_in
 
@@ -246,6 +246,8 @@ def kernels() -> Item:
 
 def memory() -> Item:
     """Return whether there is enough free memory."""
+    if not has_proc():
+        return Item(name="memory", verdict="unknown", found="not told here: /proc is hidden")
     free = psutil.virtual_memory().available
     return _enough("memory", free, PLENTY_OF_MEMORY, LEAST_MEMORY, "available", "a run needs 0.4 GiB, Spark 1.5 more")
 

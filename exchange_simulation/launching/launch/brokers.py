@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exchange.settings import RunSettings
-from exchange_simulation.launching.errors import CannotStart
+from exchange_simulation.launching.errors import CannotStart, UserError
 from exchange_simulation.launching.interrupts import interruptible
 from exchange_simulation.launching.long_waits import said_if_long
 from exchange_simulation.launching.priority import going_first
 from exchange_simulation.launching.process_group import ProcessGroup
+from exchange_simulation.launching.record.machine import has_proc
 from exchange_simulation.launching.transport_settings import url_options_of, with_option
 from transports.base import Address, BadAddress, mask
 from transports.declaration import Broker, RunningBroker, Where
@@ -66,6 +67,11 @@ class Brokers:
         return self._running[kind]
 
     def _start(self, broker: Broker, nodelay: bool, secure: str | None, priority: str) -> RunningBroker:
+        if not has_proc():
+            raise UserError(
+                f"{_in_words(broker)} needs /proc, which this machine hides: mount it, or name a broker that runs, as "
+                f"{'|'.join(sorted(broker.starts))}://{broker.place}"
+            )
         if self._processes is None:
             self._processes = self._open.enter_context(ProcessGroup())
         self._started += 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -21,7 +22,7 @@ from exchange.settings import RunSettings
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import write_json
 from exchange_simulation.launching.lineup import Lineup
-from exchange_simulation.launching.record.machine import text_of
+from exchange_simulation.launching.record.machine import has_proc, text_of
 from exchange_simulation.launching.record.outcome import RunOutcome
 from exchange_simulation.launching.record.reading import Unusable, damage_named, read_record, read_spool
 from exchange_simulation.launching.record.record import Conditions, make_record, write_record
@@ -61,7 +62,7 @@ def note_begun(folder: Path, conditions: Conditions, reporter: int | None = None
     launcher = LauncherProcess(
         host=platform.node(),
         pid=os.getpid(),
-        started_s=psutil.Process().create_time(),
+        started_s=psutil.Process().create_time() if has_proc() else time.time(),
         boot_id=text_of(BOOT_ID),
         started_ticks=_started_ticks(os.getpid()),
     )
@@ -99,11 +100,27 @@ def repair(folder: Path) -> dict[str, Any]:
 
 
 def _is_alive(launcher: LauncherProcess) -> bool:
-    """Return True if the launcher still runs. Another process may have got its number."""
+    """Return True if the launcher still runs. Another process may have got its number.
+
+    Without /proc nobody can tell the two apart, and any process with that number counts as the launcher.
+    """
+    if not has_proc():
+        return _exists(launcher["pid"])
     with contextlib.suppress(psutil.Error):
         process = psutil.Process(launcher["pid"])
         return process.status() != psutil.STATUS_ZOMBIE and _is_launcher(process, launcher)
     return False
+
+
+def _exists(pid: int) -> bool:
+    """Return True if there is a process with this number."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # another user's
+        return True
+    return True
 
 
 def _is_launcher(process: psutil.Process, launcher: LauncherProcess) -> bool:

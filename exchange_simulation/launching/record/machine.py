@@ -9,6 +9,7 @@ import contextlib
 import os
 import platform
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -41,6 +42,11 @@ def text_of(path: str) -> str | None:
         return None
 
 
+def has_proc() -> bool:
+    """Return True unless this is a Linux that hides /proc, as some containers do."""
+    return sys.platform != "linux" or Path("/proc/self").exists()
+
+
 def words_of(path: str) -> dict[str, str]:
     """Return the second word of each line by its first word; empty if the file is missing."""
     second_words = {}
@@ -56,7 +62,7 @@ def host_facts() -> dict[str, Any]:
     facts = {
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
-        "memory_bytes": psutil.virtual_memory().total,
+        "memory_bytes": psutil.virtual_memory().total if has_proc() else None,
         "kernel": f"{platform.system()} {platform.release()}",
         "congestion_control": text_of("proc/sys/net/ipv4/tcp_congestion_control"),
         "governor": text_of(f"{CPUS}/cpu0/cpufreq/scaling_governor"),

@@ -293,7 +293,9 @@ class NoiseMeter:
         self.noise: Noise | None = None
 
     def clock_starts(self) -> None:
-        self._start = MachineTimes.now()
+        """Take the first reading. Without /proc there is none, and the noise stays unknown."""
+        if machine.has_proc():
+            self._start = MachineTimes.now()
 
     def clock_stops(self, own_pids: Collection[int] = (), hides_own: bool = False) -> None:
         """Take the second reading, once. `own_pids` are processes of the run beside this one and its descendants.

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from exchange_simulation.launching.record.begun import note_begun
+from exchange_simulation.launching.run import conditions_here
 from tests.broker import need_rabbitmq
 from tests.exchange_command import FinishedCommand, command
 from tests.machine import PATIENCE_S, lacks
@@ -133,3 +135,48 @@ def test_keys_whose_folder_rabbitmq_cannot_name_are_refused(keys: Path, tmp_path
     words = (*SMALL_RUN, "--transport", "amqp", "--secure", folder, "--results", tmp_path / "results")
     assert_is_one_sentence(run_in((), *words), "RabbitMQ cannot take keys from ")
     assert_left_nothing(tmp_path / "results")
+
+
+NO_PROC = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-ec", 'mount -t tmpfs none /proc; exec "$0" "$@"')
+"""Starts a program in a namespace whose /proc is empty."""
+
+
+def need_hidden_proc() -> None:
+    if shutil.which("unshare") is None or subprocess.run([*NO_PROC, "true"], check=False).returncode:
+        lacks("namespaces of users")
+
+
+@pytest.mark.parametrize("transport", ["memory", "tcp"])
+def test_without_proc_a_run_measures_and_the_noise_is_unknown(transport: str, tmp_path: Path) -> None:
+    """It was a traceback: `/proc/meminfo`."""
+    need_hidden_proc()
+    done = run_in(NO_PROC, *SMALL_RUN, "--json", "--transport", transport, "--results", tmp_path / "results")
+    assert done.code == 0, done.err
+    assert "memory_bytes" not in done.record["host"]
+    assert not done.record.get("noise")
+
+
+def test_without_proc_no_private_broker_is_started(tmp_path: Path) -> None:
+    need_hidden_proc()
+    done = run_in(NO_PROC, *SMALL_RUN, "--transport", "amqp", "--results", tmp_path / "results")
+    assert_is_one_sentence(done, "the broker of amqp needs /proc, which this machine hides")
+    assert_left_nothing(tmp_path / "results")
+    assert_is_one_sentence(run_in(NO_PROC, "broker", "start"), "a private broker needs /proc")
+
+
+def test_without_proc_doctor_says_what_it_cannot_tell() -> None:
+    need_hidden_proc()
+    done = run_in(NO_PROC, "doctor", "--seconds", "0.5", "--json")
+    assert done.code == 0, done.err
+    verdicts = {item["name"]: item["verdict"] for item in done.record["items"]}
+    assert (verdicts["quiet"], verdicts["memory"]) == ("unknown", "unknown")
+
+
+def test_without_proc_a_run_under_way_is_not_repaired(tmp_path: Path) -> None:
+    """Nobody can tell its launcher from another process of the same number there."""
+    need_hidden_proc()
+    folder = tmp_path / "results" / "begun"
+    folder.mkdir(parents=True)
+    note_begun(folder, conditions_here("begun"))
+    done = run_in(NO_PROC, "results", "repair", folder)
+    assert f"is under way: process {os.getpid()} will write its run.json" in done.err
