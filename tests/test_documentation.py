@@ -198,6 +198,19 @@ def test_the_transports_page_has_a_row_for_each_transport() -> None:
     assert sorted(in_table) == sorted(scheme for transport in built_in().values() for scheme in transport.places)
 
 
+def test_the_transports_page_has_the_guarantees_that_each_transport_declares() -> None:
+    page = (ROOT / "docs" / "transports.md").read_text()
+    section = page.partition("## What each guarantees")[2].partition("\n## ")[0]
+    rows = [row for row in re.findall(r"^\| .*\|$", section, re.MULTILINE) if row.startswith("| `")]
+    expected = []
+    for name, transport in sorted(built_in().items()):
+        assert "" in transport.guarantees, f"{name} declares no guarantee"
+        for query, guarantee in transport.guarantees.items():
+            url = f"{name}?{query}" if query else name
+            expected.append(f"| `{url}` | {' | '.join(guarantee.cells)} | {guarantee.level} |")
+    assert rows == expected
+
+
 def declared_rows(transport: Transport) -> Iterator[str]:
     """Yield the beginning of each row: schemes with the same place and description share a row."""
     kinds: dict[tuple[str, str], list[str]] = {}

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from transports.base import BASIC_PATTERNS, Address, BadAddress, Link, NotInstalled, Pattern
+from transports.guarantees import Guarantee, guarantee_for
 
 if TYPE_CHECKING:
     import socket
@@ -221,6 +222,11 @@ class Transport:
     """Schemes that join only threads of one process."""
     cautions: Mapping[str, str] = field(default_factory=dict)
     """By scheme, the sentence that every page with its figures shows, for instance that there is no network."""
+    guarantees: Mapping[str, Guarantee] = field(default_factory=dict)
+    """The guarantee by the options that give it, as the query of a URL; "" is that of the transport without options.
+
+    The last one that fits holds. Comparisons say where guarantees differ.
+    """
     variants: tuple[str, ...] = ()
     """Options that deserve a contract test of their own, as the query of a URL."""
     options: Mapping[str, tuple[str, ...] | WholeNumberOption] = field(default_factory=dict)
@@ -250,6 +256,10 @@ class Transport:
         if scheme in self.one_process:
             return "All components ran as threads of one process: not comparable with runs over a network."
         return self.cautions.get(scheme, "")
+
+    def guarantee(self, options: Mapping[str, str]) -> Guarantee | None:
+        """The guarantee of an address with these options; None if the transport declares none."""
+        return guarantee_for(self.guarantees, options)
 
     def takes(self, scheme: str) -> list[str]:
         """The names of the options that an address of the scheme may have."""

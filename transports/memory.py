@@ -13,6 +13,7 @@ import numpy as np
 from transports.base import Address, CannotListen, Link, PeerGone
 from transports.declaration import Transport
 from transports.frames import FrameBatch
+from transports.guarantees import WITHOUT_SERVER
 from transports.waiting import LONGEST_SLEEP_NS
 
 CAPACITY_FRAMES = 1 << 16
@@ -171,6 +172,7 @@ TRANSPORT = Transport(
     places={"memory": "name"},
     listen=listen,
     connect=connect,
+    guarantees={"": WITHOUT_SERVER},
     about={"memory": "threads of one process, no system call; for tests and for the generator's ceiling"},
     one_process=frozenset({"memory"}),
 )

@@ -18,6 +18,7 @@ from exchange_simulation.launching.errors import UserError, users_mistake
 from exchange_simulation.launching.notices import say
 from transports.base import Address, Pattern, TransportError, mask, quoted
 from transports.declaration import Transport
+from transports.guarantees import Guarantee
 from transports.registry import known_schemes, scheme_of, transport_of
 
 
@@ -208,6 +209,20 @@ def defaults_of(transport: str) -> dict[str, str]:
     except TransportError:
         return {}
     return {name: declared.words(option)[0] for name, option in declared.run_settings.items()}
+
+
+def guarantee_of(settings: RunSettings) -> Guarantee | None:
+    """Return the guarantee of a run's transport with its options; None if there is no declared one."""
+    options = dict(parse_qsl(settings.transport.partition("?")[2]))
+    try:
+        declared = transport_of(scheme_of(settings.transport))
+    except TransportError:
+        return None
+    for name, option in declared.run_settings.items():
+        value = getattr(settings, name)
+        if value is not None:
+            options[option] = value
+    return declared.guarantee(options)
 
 
 def settings_of_url(url: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import time
 from transports.amqp.address import CLIENTS, DELIVERIES, QUEUES
 from transports.base import Address, Link, Pattern
 from transports.declaration import BUFFERS, Transport, WholeNumberOption, later
+from transports.guarantees import IN_MEMORY, Fate, Guarantee, Sync
 
 OPEN_S = 60.0
 """The seconds that a broker may take to set up a link."""
@@ -38,11 +39,26 @@ def _open(address: Address, listens: bool) -> Link:
     return AmqpLink(address, listens, until_ns)
 
 
+ACKNOWLEDGED = Guarantee(Fate.KEPT, Fate.LOST)
+ON_DISK = Guarantee(Fate.KEPT, Fate.KEPT, Sync.BEFORE_CONFIRM)
+GUARANTEES = {
+    "": IN_MEMORY,
+    "delivery=acked": ACKNOWLEDGED,
+    "delivery=confirmed": ACKNOWLEDGED,
+    "delivery=durable": ON_DISK,
+    "queue=quorum": Guarantee(Fate.LOST, Fate.KEPT, Sync.BEFORE_CONFIRM),
+    "queue=quorum&delivery=acked": ON_DISK,
+    "queue=quorum&delivery=confirmed": ON_DISK,
+    "queue=quorum&delivery=durable": ON_DISK,
+    "queue=stream": Guarantee(Fate.KEPT, Fate.KEPT, Sync.BY_SYSTEM),
+}
+
 TRANSPORT = Transport(
     places={"amqp": "broker", "amqps": "broker"},
     listen=listen,
     title="AMQP",
     connect=connect,
+    guarantees=GUARANTEES,
     about=dict.fromkeys(("amqp", "amqps"), "a RabbitMQ between the two, over TCP or TLS"),
     options={
         "client": CLIENTS,

@@ -6,12 +6,14 @@ too slowly; the link says so (PeerGone), since a loss without a word would look 
 """
 
 from transports.declaration import BUFFERS, Transport, later
+from transports.guarantees import IN_MEMORY
 
 TRANSPORT = Transport(
     places={"nats": "broker"},
     listen=later("transports.nats.link:listen"),
     title="NATS",
     connect=later("transports.nats.link:connect"),
+    guarantees={"": IN_MEMORY},
     about={"nats": "a NATS server between the two, over TCP; messages are in its memory only"},
     options={"pair": (), **BUFFERS},
     over_tcp=frozenset({"nats"}),

@@ -7,6 +7,7 @@
 """
 
 from transports.declaration import BUFFERS, Transport, later
+from transports.guarantees import IN_MEMORY, Fate, Guarantee, Sync
 from transports.redis.kinds import KINDS
 
 TRANSPORT = Transport(
@@ -14,6 +15,7 @@ TRANSPORT = Transport(
     listen=later("transports.redis.link:listen"),
     title="Redis",
     connect=later("transports.redis.link:connect"),
+    guarantees={"": IN_MEMORY, "kind=stream": Guarantee(Fate.KEPT, Fate.KEPT, Sync.ONCE_A_SECOND)},
     about={"redis": "a Redis server between the two, over TCP: channels, or streams"},
     options={"kind": KINDS, "pair": (), **BUFFERS},
     variants=("", "kind=stream"),

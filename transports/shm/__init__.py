@@ -7,12 +7,14 @@ other end wakes it.
 """
 
 from transports.declaration import Transport, later
+from transports.guarantees import WITHOUT_SERVER
 
 TRANSPORT = Transport(
     places={"shm": "path"},
     listen=later("transports.shm.link:listen"),
     title="shared memory",
     connect=later("transports.shm.link:connect"),
+    guarantees={"": WITHOUT_SERVER},
     about={"shm": "two rings in memory that processes of one host share: no network, the floor of every figure"},
     cautions={
         "shm": "There is no network: the components shared memory of one host. These figures are the floor, the part "

@@ -6,12 +6,14 @@ the keys in a folder of `exchange keys`.
 """
 
 from transports.declaration import BUFFERS, Transport, later
+from transports.guarantees import WITHOUT_SERVER
 
 TRANSPORT = Transport(
     places={"tcp": "port"},
     listen=later("transports.tcp.link:listen"),
     title="TCP",
     connect=later("transports.tcp.link:connect"),
+    guarantees={"": WITHOUT_SERVER},
     about={"tcp": "plain sockets, a length and a frame per write: the raw baseline"},
     options={"quickack": ("off", "on"), "keys": (), **BUFFERS},
     over_tcp=frozenset({"tcp"}),

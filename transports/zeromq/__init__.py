@@ -7,12 +7,14 @@ by CURVE, with the keys in a folder of `exchange keys`. The modules with zmq and
 
 from transports.base import Pattern
 from transports.declaration import BUFFERS, Transport, WholeNumberOption, later
+from transports.guarantees import WITHOUT_SERVER
 
 TRANSPORT = Transport(
     places={"zeromq": "port", "zeromq+tcp": "port", "zeromq+ipc": "path", "zeromq+inproc": "name"},
     listen=later("transports.zeromq.endpoints:listen"),
     title="ZeroMQ",
     connect=later("transports.zeromq.endpoints:connect"),
+    guarantees={"": WITHOUT_SERVER},
     about={
         "zeromq": "libzmq over TCP, PAIR to PAIR",
         "zeromq+tcp": "libzmq over TCP, PAIR to PAIR",

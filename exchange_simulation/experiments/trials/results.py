@@ -14,8 +14,10 @@ from exchange_simulation.experiments.trials.plan import TrialPlan
 from exchange_simulation.experiments.trials.verdicts import alpha_of, judge_all, planned_rows, unreachable
 from exchange_simulation.launching.metrics import Metric, orders_measured
 from exchange_simulation.launching.record.noise import noise_share
+from exchange_simulation.launching.transport_settings import guarantee_of
 from exchange_simulation.repeats.judging import PairVerdict, is_decided, statistics_of, verdict_as_dict
 from exchange_simulation.reports.formats.estimates import middle_half_ends
+from transports.guarantees import unlike_guarantees
 
 FILE = "comparison.json"
 
@@ -31,6 +33,9 @@ def results(trial: Path, plan: TrialPlan) -> dict[str, Any]:
     too_few_repeats = unreachable(plan)
     if too_few_repeats:
         all_caveats.insert(0, too_few_repeats)
+    unlike = unlike_guarantees({arm.contender: guarantee_of(arm.settings) for arm in plan.arms})
+    if unlike:
+        all_caveats.insert(0, unlike)
     return {
         "schema": SCHEMA,
         "name": trial.name,
@@ -75,6 +80,7 @@ def _statistics(plan: TrialPlan) -> dict[str, Any]:
 
 def _arm(arm: Observations, plan: TrialPlan) -> dict[str, Any]:
     """Return an arm's entry in the record."""
+    guarantee = guarantee_of(arm.arm.settings)
     metrics = {}
     for metric in plan.study.metrics:
         figures = _metric(arm, metric, plan.seed)
@@ -88,6 +94,7 @@ def _arm(arm: Observations, plan: TrialPlan) -> dict[str, Any]:
         "contender": arm.arm.contender,
         "block": arm.arm.block,
         "settings": arm.arm.settings.as_dict(),
+        "guarantee": guarantee.level if guarantee else None,
         "held": arm.kept_rate if arm.runs else None,
         "saturated": arm.saturated,
         "delayed_by_gateway": arm.delayed,

@@ -80,6 +80,17 @@ def contender_of(arm: Record) -> str:
     return str(arm["contender"])
 
 
+def line_labels(arms: list[Record]) -> dict[str, str]:
+    """Return the label of each contender's line: its name, with its guarantee if the arms have different ones."""
+    guarantees = {arm.get("guarantee") for arm in arms}
+    labels = {}
+    for arm in arms:
+        name = contender_of(arm)
+        guarantee = arm.get("guarantee")
+        labels[name] = f"{name} ({guarantee})" if guarantee and len(guarantees) > 1 else name
+    return labels
+
+
 def transport_of(arm: Record) -> str:
     return str(arm["settings"]["transport"])
 
@@ -105,13 +116,15 @@ def _against_rate(arms: list[Record], metric: str) -> Chart:
     axes = empty_axes("µs", "orders/s")
     arms_by_contender = grouped(arms, contender_of)
     colours = contender_colours(arms_by_contender)
+    names = line_labels(arms)
     middle_place = (len(arms_by_contender) - 1) / 2
     labels = []
     for place, (contender, arms_of_contender) in enumerate(arms_by_contender.items()):
         measured = [arm for arm in arms_of_contender if metric in arm["metrics"]]
         if measured:
             dodge = 1 + DODGE * (place - middle_place)
-            labels.append(draw_arms(axes, contender, sorted(measured, key=rate_of), metric, colours[contender], dodge))
+            line = sorted(measured, key=rate_of)
+            labels.append(draw_arms(axes, names[contender], line, metric, colours[contender], dodge))
     log_x(axes, sorted({rate_of(arm) for arm in arms}))
     log_y(axes)
     label_ends(axes, labels)
