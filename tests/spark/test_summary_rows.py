@@ -1,8 +1,9 @@
-"""The rows of several runs, from their files, against what is made of each by itself."""
+"""The rows of several runs that share files, against the rows of each run by itself."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,42 +20,50 @@ from spark.summary import READ, RecordsFile, as_table, rows_of_run, summary_rows
 NAMES = ("first", "second [1] *", "third")
 
 
-def written(folder: Path, part: int, *runs: tuple[RunFacts, MadeUpRun]) -> dict[str, RecordsFile]:
-    """Write a file of each kind where ingest would leave it."""
+@dataclass(frozen=True)
+class RecordedRun:
+    facts: RunFacts
+    made_up: MadeUpRun
+
+
+def write_files(folder: Path, part: int, *runs: RecordedRun) -> dict[str, RecordsFile]:
+    """Write a file of each kind where ingest would leave it; return the files by path."""
     files = {}
     for kind in READ:
-        file = folder / kind / f"experiment={runs[0][0].experiment}" / f"part-{part}.parquet"
+        file = folder / kind / f"experiment={runs[0].facts.experiment}" / f"part-{part}.parquet"
         file.parent.mkdir(parents=True, exist_ok=True)
-        rows = [(run.run, table(kind, made_up.records)) for run, made_up in runs]
-        named = [records.append_column("run", pa.array([run] * len(records))) for run, records in rows]
-        pq.write_table(pa.concat_tables(named), file)
-        files[f"file:{file}"] = RecordsFile(kind, tuple(run for run, _ in runs))
+        tables_of_runs = []
+        for run in runs:
+            records = table(kind, run.made_up.records)
+            tables_of_runs.append(records.append_column("run", pa.array([run.facts.run] * len(records))))
+        pq.write_table(pa.concat_tables(tables_of_runs), file)
+        files[f"file:{file}"] = RecordsFile(kind, tuple(run.facts for run in runs))
     return files
 
 
-def rows_of(run: RunFacts, made_up: MadeUpRun | None = None) -> list[Row]:
-    """In the order of a table: the run before its seconds."""
-    rows = rows_of_run(run, tables(made_up.records) if made_up else ())
-    return rows[-1:] + rows[:-1]
-
-
-def read(spark: SparkSession, files: dict[str, RecordsFile], runs: Sequence[RunFacts]) -> list[Row]:
+def read_rows(spark: SparkSession, files: dict[str, RecordsFile], runs: Sequence[RunFacts]) -> list[Row]:
     return [row.asDict() for row in summary_rows(spark, files, runs).collect()]
 
 
-def test_runs_are_summarized_side_by_side_as_each_by_itself(spark: SparkSession, tmp_path: Path) -> None:
-    made = [(run_record(run=name), MadeUpRun(seconds=2, orders_per_s=10 + n)) for n, name in enumerate(NAMES)]
-    silent = run_record(run="no records")
-    files = written(tmp_path, 0, *made[:2]) | written(tmp_path, 1, made[2])
-    rows = [*(row for of_run in made for row in rows_of(*of_run)), *rows_of(silent)]
-    expected = as_table(sorted(rows, key=lambda row: (row["run"], row.get("second", -1)))).to_pylist()
-    assert read(spark, files, [silent, *(run for run, _ in made)]) == expected
+def test_runs_in_shared_files_have_the_rows_of_each_by_itself(spark: SparkSession, tmp_path: Path) -> None:
+    runs = []
+    for number, name in enumerate(NAMES):
+        runs.append(RecordedRun(run_record(run=name), MadeUpRun(seconds=2, orders_per_s=10 + number)))
+    run_without_records = run_record(run="no records")
+    expected = rows_of_run(run_without_records, ())
+    for run in runs:
+        expected += rows_of_run(run.facts, tables(run.made_up.records))
+    expected.sort(key=lambda row: (row["run"], row.get("second", -1)))
+
+    files = write_files(tmp_path, 0, runs[0], runs[1]) | write_files(tmp_path, 1, runs[2])
+    rows = read_rows(spark, files, [run_without_records, *(run.facts for run in runs)])
+    assert rows == as_table(expected).to_pylist()
 
 
 @pytest.mark.parametrize("content", [b"PAR1 and no more", b"PAR1" + bytes(100) + b"\x19\x00\x00\x00PAR1"])
 def test_a_damaged_file_is_named(spark: SparkSession, tmp_path: Path, content: bytes) -> None:
-    files = written(tmp_path, 0, (run_record(), MadeUpRun(seconds=1, orders_per_s=10)))
-    torn = next(iter(files))
-    Path(torn.removeprefix("file:")).write_bytes(content)
+    files = write_files(tmp_path, 0, RecordedRun(run_record(), MadeUpRun(seconds=1, orders_per_s=10)))
+    first_file = next(iter(files))
+    Path(first_file.removeprefix("file:")).write_bytes(content)
     with pytest.raises(SparkJobError, match=r"\.parquet is damaged \(.*\): make it anew"), typed_errors(tmp_path):
-        read(spark, files, [run_record()])
+        read_rows(spark, files, [run_record()])

@@ -1,7 +1,7 @@
 """SIGKILL of the follower and of its JVM, now and then in the middle of a write: nothing is lost, nothing doubled.
 
-a spool of many files ──fed one by one──▶ exchange spark live ──killed at a seeded moment──▶ another one ...
-                                          the last one, in this process, reads on to the end
+a spool of many files ──added one by one──▶ exchange spark live ──killed at a seeded moment──▶ the next follower ...
+                                            the last follower runs in this process and reads to the end
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FILES = 60
 
 
 class Follower:
-    """`exchange spark live` in a process of its own, its temporary files where the test sees them."""
+    """`exchange spark live` in a process of its own, with its temporary files in `scratch`."""
 
     def __init__(self, folder: Path, scratch: Path) -> None:
         self.live = folder / "live"
@@ -46,14 +46,14 @@ class Follower:
         )
 
     @property
-    def taken(self) -> int:
-        """Batches; polled, since it is another process."""
+    def batches(self) -> int:
+        """Return how many batches are in the live table, those of earlier followers included."""
         assert self._process.poll() is None, self._process.communicate()
         return len(list(self.live.glob("notes/[0-9]*.json")))
 
     @property
     def is_writing(self) -> bool:
-        """Whether what Spark writes is there, and has not got its name yet."""
+        """Return whether there is a file that Spark is writing: it gets its name once it is whole."""
         return any(self.live.glob("work/*"))
 
     def jvm(self) -> psutil.Process:
@@ -67,98 +67,111 @@ class Follower:
             self._process.communicate()
 
     def kill(self) -> None:
-        """Its JVM sees the pipe break, and goes too."""
+        """Kill the follower; its JVM sees the pipe break, and exits too."""
         jvm = self.jvm()
         self._process.kill()
         self._process.communicate()
         jvm.wait(PATIENCE_S)
 
     def kill_jvm(self) -> None:
-        """It says so in a sentence, and goes too."""
+        """Kill the JVM; the follower reports its death in a sentence, and exits too."""
         self.jvm().send_signal(signal.SIGKILL)
-        _, err = self._process.communicate(timeout=PATIENCE_S)
+        _, stderr = self._process.communicate(timeout=PATIENCE_S)
         assert self._process.returncode == 1
-        assert "its JVM died" in err
-        assert "Traceback" not in err
+        assert "its JVM died" in stderr
+        assert "Traceback" not in stderr
 
 
 class Feed:
-    """The records, a file at a time."""
+    """Adds RECORDS to the spool of a run, a file at a time."""
 
     def __init__(self, folder: Path) -> None:
         self.growing = GrowingRun(folder)
-        self.fed: list[Record] = []
+        self.added: list[Record] = []
 
-    def file(self) -> None:
-        records = RECORDS[len(self.fed) : len(self.fed) + len(RECORDS) // FILES + 1]
+    def add_file(self) -> None:
+        records = RECORDS[len(self.added) : len(self.added) + len(RECORDS) // FILES + 1]
         self.growing.grow(records)
-        self.fed += records
+        self.added += records
 
-    def rest(self) -> None:
-        self.growing.grow(RECORDS[len(self.fed) :])
-        self.fed = RECORDS
+    def add_rest(self) -> None:
+        self.growing.grow(RECORDS[len(self.added) :])
+        self.added = RECORDS
 
 
-def killed(feed: Feed, scratch: Path, chance: random.Random, of_jvm: bool, in_a_write: bool) -> bool:
-    """Whether the one that was killed was in the middle of a write."""
-    feed.file()
+def follow_and_kill(feed: Feed, scratch: Path, chance: random.Random, kills_jvm: bool, during_write: bool) -> bool:
+    """Let a follower take one to three batches, then kill it; return whether it was in the middle of a write."""
+    feed.add_file()
     with closing(Follower(feed.growing.folder, scratch)) as follower:
-        before, batches = len(list(follower.live.glob("notes/[0-9]*.json"))), chance.randint(1, 3)
-        for number in range(before + 1, before + batches + 1):
-            until(lambda number=number: follower.taken >= number, "the next batch")
-            assert in_table(feed.growing.folder) <= countable(feed.fed)
-            feed.file()
-        if in_a_write:
+        batches = follower.batches
+        for _ in range(chance.randint(1, 3)):
+            batches += 1
+            until(lambda batches=batches: follower.batches >= batches, "the next batch")
+            assert in_table(feed.growing.folder) <= countable(feed.added)
+            feed.add_file()
+        if during_write:
             until(lambda: follower.is_writing, "a write", poll_s=0.0)
         else:
-            time.sleep(chance.random())  # a moment is what is tested, and not waited for
+            time.sleep(chance.random())  # the kill comes at any moment: nothing is waited for
         was_writing = follower.is_writing
-        (follower.kill_jvm if of_jvm else follower.kill)()
+        if kills_jvm:
+            follower.kill_jvm()
+        else:
+            follower.kill()
     return was_writing
 
 
 @pytest.fixture
 def scratch(tmp_path: Path) -> Iterator[Path]:
-    """Nothing is left in it by those who were killed."""
-    (folder := tmp_path / "scratch").mkdir()
+    """A folder for temporary files, in which killed followers leave nothing."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
     yield folder
     assert list(folder.iterdir()) == []
 
 
 @pytest.fixture(scope="module")
 def undisturbed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Rows:
+    """The live table that a follower makes which nobody kills."""
     growing = GrowingRun(tmp_path_factory.mktemp("undisturbed") / "run").grow_in(RECORDS, 1)
     followed(spark, growing.folder)
     return table(growing.folder)
 
 
-def check(spark: SparkSession, feed: Feed, undisturbed: Rows) -> None:
-    feed.rest()
-    followed(spark, feed.growing.folder)
-    assert table(feed.growing.folder) == undisturbed == read_rows(LiveFolder(feed.growing.folder).table_file)
-    assert in_table(feed.growing.folder) == in_table_by_spark(spark, feed.growing.folder) == countable(RECORDS)
+def assert_whole_at_the_end(spark: SparkSession, feed: Feed, undisturbed: Rows) -> None:
+    """Follow the rest of the spool, and assert that every record is in the table once."""
+    feed.add_rest()
+    folder = feed.growing.folder
+    followed(spark, folder)
+    assert table(folder) == undisturbed
+    assert read_rows(LiveFolder(folder).table_file) == undisturbed
+    assert in_table(folder) == countable(RECORDS)
+    assert in_table_by_spark(spark, folder) == countable(RECORDS)
 
 
 def test_kills_of_driver_and_jvm_lose_and_double_nothing(
     spark: SparkSession, tmp_path: Path, scratch: Path, undisturbed: Rows
 ) -> None:
-    feed, chance = Feed(tmp_path / "run"), random.Random(6)
-    assert killed(feed, scratch, chance, of_jvm=False, in_a_write=True)
+    feed = Feed(tmp_path / "run")
+    chance = random.Random(6)
+    assert follow_and_kill(feed, scratch, chance, kills_jvm=False, during_write=True)
     assert any((feed.growing.folder / "live" / "work").iterdir())
-    killed(feed, scratch, chance, of_jvm=True, in_a_write=False)
-    check(spark, feed, undisturbed)
+    follow_and_kill(feed, scratch, chance, kills_jvm=True, during_write=False)
+    assert_whole_at_the_end(spark, feed, undisturbed)
 
 
 @pytest.mark.long
 def test_twenty_kills_lose_and_double_nothing(
     spark: SparkSession, tmp_path: Path, scratch: Path, undisturbed: Rows
 ) -> None:
-    writing = []
+    kills_during_write = 0
     for part in range(4):
-        feed, chance = Feed(tmp_path / f"run {part}"), random.Random(part)
+        feed = Feed(tmp_path / f"run {part}")
+        chance = random.Random(part)
         for _ in range(5):
-            of_jvm, in_a_write = chance.random() < 0.5, chance.random() < 0.4
-            writing.append(killed(feed, scratch, chance, of_jvm, in_a_write))
-        check(spark, feed, undisturbed)
-    print(f"{len(writing)} kills, {sum(writing)} of them in the middle of a write")
-    assert sum(writing) >= 4
+            kills_jvm = chance.random() < 0.5
+            during_write = chance.random() < 0.4
+            kills_during_write += follow_and_kill(feed, scratch, chance, kills_jvm, during_write)
+        assert_whole_at_the_end(spark, feed, undisturbed)
+    print(f"20 kills, {kills_during_write} of them in the middle of a write")
+    assert kills_during_write >= 4

@@ -1,7 +1,8 @@
+"""The live table of a run: its rows, its late and repeated records, and what readers see while the run goes on."""
+
 from __future__ import annotations
 
 import json
-from collections import Counter
 from pathlib import Path
 
 import duckdb
@@ -9,7 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from growing import GrowingRun, countable, followed, in_order, in_table, in_table_by_spark, table
+from growing import GrowingRun, countable, followed, in_order, in_table, in_table_by_spark, parts_of, table
 from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun, completion_payload, record
 
@@ -40,57 +41,65 @@ def test_the_live_table_of_a_run_is_its_table_of_seconds(spark: SparkSession, an
 def test_a_second_is_final_when_a_later_one_is_over_or_the_run_is(spark: SparkSession, tmp_path: Path) -> None:
     records = in_order(MadeUpRun(seconds=3).records)
     growing = GrowingRun(tmp_path / "run")
-    until = next(n for n, r in enumerate(records) if r["kind"] == "traffic" and r["payload"]["second"] == 1) + 1
-    growing.grow(records[:until])
+    (end_of_second_1,) = [
+        place for place, r in enumerate(records) if r["kind"] == "traffic" and r["payload"]["second"] == 1
+    ]
+    growing.grow(records[: end_of_second_1 + 1])
     with FollowedRun(spark, growing.folder) as run:
         run.catch_up()
         assert {second: row["final"] for second, row in table(growing.folder).items()} == {0: True, 1: False}
         assert not run.is_closed
-        growing.grow(records[until:])
+        growing.grow(records[end_of_second_1 + 1 :])
         run.catch_up()
         assert run.is_closed
         assert all(row["final"] for row in table(growing.folder).values())
         assert run.totals.late == 0
 
 
-def test_what_is_said_twice_is_counted_and_what_is_late_is_merged_too(spark: SparkSession, tmp_path: Path) -> None:
-    made_up = MadeUpRun(seconds=3, orders_per_s=200)
-    records = in_order(made_up.records)
-    held_back = next(r for r in records if r["kind"] == "completion" and r["payload"]["clock"] == "due")
-    growing = GrowingRun(tmp_path / "run").grow_in([r for r in records if r is not held_back], 3)
-    more = record("completion", completion_payload(0, "due", np.array([10**9])), at_s=1.2)
+def test_repeated_records_are_counted_and_late_records_are_merged(spark: SparkSession, tmp_path: Path) -> None:
+    records = in_order(MadeUpRun(seconds=3, orders_per_s=200).records)
+    late = next(r for r in records if r["kind"] == "completion" and r["payload"]["clock"] == "due")
+    also_late = record("completion", completion_payload(0, "due", np.array([10**9])), at_s=1.2)
+    growing = GrowingRun(tmp_path / "run").grow_in([r for r in records if r is not late], 3)
     with FollowedRun(spark, growing.folder) as run:
         run.catch_up()
         assert table(growing.folder)[0]["due_count"] is None
-        growing.grow([held_back, held_back, records[1], records[-1], more])
+
+        growing.grow([late, late, records[1], records[-1], also_late])
         run.catch_up()
-        assert (run.totals.duplicates, run.totals.late) == (3, 2)
-        growing.grow([held_back])
+        assert run.totals.late == 2
+        assert run.totals.duplicates == 3
+
+        growing.grow([late])
         run.catch_up()
-        assert (run.totals.duplicates, run.totals.late) == (4, 2)
+        assert run.totals.late == 2
+        assert run.totals.duplicates == 4
     assert table(growing.folder)[0]["due_count"] == 201
     assert table(growing.folder)[0]["due_max_us"] == 1e6
-    assert in_table(growing.folder) == in_table_by_spark(spark, growing.folder) == countable([*records, more])
+    expected = countable([*records, also_late])
+    assert in_table(growing.folder) == expected
+    assert in_table_by_spark(spark, growing.folder) == expected
 
 
-def test_a_follower_that_comes_back_goes_on_and_has_the_same_table(spark: SparkSession, tmp_path: Path) -> None:
+def test_several_followers_in_turn_make_the_table_of_one(spark: SparkSession, tmp_path: Path) -> None:
     records = in_order(MadeUpRun(seconds=3, orders_per_s=200).records)
     undisturbed = GrowingRun(tmp_path / "undisturbed").grow_in(records, 1)
     followed(spark, undisturbed.folder)
     growing = GrowingRun(tmp_path / "growing")
-    for number in range(3):
-        growing.grow(records[len(records) * number // 3 : len(records) * (number + 1) // 3])
+    for part in parts_of(records, 3):
+        growing.grow(part)
         run = followed(spark, growing.folder)
     assert table(growing.folder) == table(undisturbed.folder)
     assert run.totals.records == len(records)
     assert len(list((growing.folder / "live" / "records").glob("*"))) == 3
 
 
-def test_what_cannot_be_read_is_counted_by_reason_and_kept_apart(spark: SparkSession, tmp_path: Path) -> None:
+def test_unreadable_lines_are_counted_by_problem_with_an_example(spark: SparkSession, tmp_path: Path) -> None:
     records = in_order(MadeUpRun(seconds=1, orders_per_s=200).records)
+    half_a_record = json.dumps(records[3])[:40]
+    of_other_schema = json.dumps({**records[0], "schema": 2})
     growing = GrowingRun(tmp_path / "run")
-    half = json.dumps(records[3])[:40]
-    growing.grow([*records, "torn", "torn", half, json.dumps({**records[0], "schema": 2}), b"\xff\xfe\x00"])
+    growing.grow([*records, "no JSON", "no JSON", half_a_record, of_other_schema, b"\xff\xfe\x00"])
     (growing.folder / "spool" / "000002.jsonl").write_bytes(b"")
     run = followed(spark, growing.folder)
     assert run.totals.unread == 5
@@ -99,37 +108,41 @@ def test_what_cannot_be_read_is_counted_by_reason_and_kept_apart(spark: SparkSes
     assert in_table(growing.folder) == countable(records)
 
 
-@pytest.mark.parametrize("trial", [False, True])
+@pytest.mark.parametrize("experiment", ["alone", "a [1] trial"])
 def test_four_readers_and_sql_see_each_second_once_while_the_run_goes_on(
-    spark: SparkSession, tmp_path: Path, trial: bool
+    spark: SparkSession, tmp_path: Path, experiment: str
 ) -> None:
-    records, results = in_order(MadeUpRun(seconds=3, orders_per_s=200).records), tmp_path / "results"
-    growing = GrowingRun(results / "a [1] trial" / "run" if trial else results / "run")
-    if trial:
-        (growing.folder.parent / "plan.json").write_text("{}")
-    table_folder = results / "tables" / "live"
+    records = in_order(MadeUpRun(seconds=3, orders_per_s=200).records)
+    results = tmp_path / "results"
+    if experiment == "alone":
+        growing = GrowingRun(results / "run")
+    else:
+        growing = GrowingRun(results / experiment / "run")
+        (results / experiment / "plan.json").write_text("{}")
     with FollowedRun(spark, growing.folder) as run:
-        for number in range(4):
-            growing.grow(records[len(records) * number // 4 : len(records) * (number + 1) // 4])
+        for part in parts_of(records, 4):
+            growing.grow(part)
             run.catch_up()
-            expected = Counter((second, row["orders_sent"]) for second, row in table(growing.folder).items())
-            for name, rows in seen_by_readers(spark, table_folder).items():
-                assert rows == expected, (name, number)
+            expected = {second: row["orders_sent"] for second, row in table(growing.folder).items()}
+            for reader, rows in rows_by_reader(spark, results / "tables" / "live").items():
+                assert len(rows) == len(expected), reader
+                assert dict(rows) == expected, reader
     assert list(table(growing.folder)) == [0, 1, 2, 3]
     views = create_views(spark, dataset_folder(spark, str(results / "tables")))
     assert views == ["live"]
     keys = spark.sql("select distinct experiment, run from live").collect()
-    assert [tuple(key) for key in keys] == [("a [1] trial" if trial else "alone", "run")]
+    assert [tuple(key) for key in keys] == [(experiment, "run")]
 
 
-def seen_by_readers(spark: SparkSession, folder: Path) -> dict[str, Counter[tuple[int, int | None]]]:
-    """Read (second, orders_sent) of the table `live` by the plain call of each library."""
+def rows_by_reader(spark: SparkSession, folder: Path) -> dict[str, list[tuple[int, int | None]]]:
+    """Return (second, orders_sent) of each row of the table `live`, as the plain call of each library reads it."""
     columns = ["second", "orders_sent"]
+    frame = pd.read_parquet(folder)[columns].astype(object)
+    frame = frame.where(frame.notna(), None)
     by_duckdb = duckdb.sql(f"select second, orders_sent from '{folder.parent}/live/**/*.parquet'")
-    rows = {
+    return {
         "spark": [tuple(row) for row in spark.read.parquet(spark_path(folder)).select(*columns).collect()],
-        "pandas": pd.read_parquet(folder)[columns].astype("Int64").itertuples(index=False, name=None),
+        "pandas": list(frame.itertuples(index=False, name=None)),
         "duckdb": by_duckdb.fetchall(),
         "polars": pl.read_parquet(folder).select(columns).rows(),
     }
-    return {name: Counter((s, None if pd.isna(o) else o) for s, o in found) for name, found in rows.items()}
