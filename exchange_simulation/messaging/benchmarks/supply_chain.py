@@ -29,7 +29,6 @@ from exchange_simulation.messaging.supply_chain.deployment import (
     restarting,
     roles_of,
 )
-from exchange_simulation.messaging.supply_chain.in_words import MAKES, PLOTS, PUBLISHED, by_interaction, print_plan
 from exchange_simulation.messaging.supply_chain.judging import (
     figures_of,
     losses_of,
@@ -38,7 +37,10 @@ from exchange_simulation.messaging.supply_chain.judging import (
     wrong_with_restarted,
 )
 from exchange_simulation.messaging.supply_chain.messages import INTERACTIONS, Group
+from exchange_simulation.messaging.supply_chain.paper_figures import PLOTS, PUBLISHED, REPRODUCED_ITEMS
 from exchange_simulation.messaging.supply_chain.plan import SupplyChainPlan
+from exchange_simulation.messaging.supply_chain.plan_tables import print_plan
+from exchange_simulation.messaging.supply_chain.summary import summary_sentences
 from exchange_simulation.messaging.supply_chain.topologies import FREEFORM, TOPOLOGIES, VERTICAL, Topology, topology_of
 from transports.base import Pattern
 from transports.registry import has_broker
@@ -210,10 +212,10 @@ BENCHMARK = BenchmarkDefinition(
     ),
     plots=PLOTS,
     published=PUBLISHED,
-    reproduces=MAKES,
+    reproduces=REPRODUCED_ITEMS,
     options=OPTIONS,
     transports="amqp",
-    summary_sentences=lambda rows: list(by_interaction(rows)),
+    summary_sentences=lambda rows: list(summary_sentences(rows)),
     why_unsupported=why_unsupported,
     patterns=patterns,
     around_roles=restarting,

@@ -1,4 +1,4 @@
-"""An agent: a process that plays locations; it handles what comes to them, and begins their interactions."""
+"""An agent: a process that plays locations. It handles their messages, and begins their interactions."""
 
 from __future__ import annotations
 
@@ -22,31 +22,41 @@ from transports.base import PeerGone
 from transports.frames import FrameBatch
 
 START_IN_NS = 300_000_000
-"""The clock starts so long after the last agent is at work."""
+"""Time from the moment at which the last agent is at work to the start of the clock."""
 LOOK_AGAIN_S = 0.002
-ANSWERS = [[NUMBER_OF[answer.name] for answer in MESSAGES if answer.after == message.name] for message in MESSAGES]
-"""By message: the messages that its receiver answers with."""
-ROUTES = Mapping[tuple[int, int], tuple[int, int]]
+"""Interval at which an agent looks whether the clock has a start."""
+Routes = Mapping[tuple[int, int], tuple[int, int]]
 """(message, destination) to (link, number of the destination on that link)."""
+
+
+def _answers_to(message: Message) -> list[int]:
+    """Numbers of the messages with which the receiver of a message answers."""
+    return [NUMBER_OF[answer.name] for answer in MESSAGES if answer.after == message.name]
+
+
+ANSWERS = [_answers_to(message) for message in MESSAGES]
+"""The answers to each message, by its number."""
 
 
 @dataclass(frozen=True)
 class ChainAgent:
-    """A role's task. `start` is shared by all agents: the one that `opens` writes there when the clock starts."""
+    """A role's task."""
 
     chain: Chain
     locations: tuple[Location, ...]
     times: ChainTimes
-    routes: ROUTES
+    routes: Routes
     receives: tuple[int, ...]
-    """Links that it receives from; it waits for all of them together."""
+    """Links from which the agent receives, and for all of which it waits together."""
     start: mmap
+    """Memory that all agents share, with the time at which the clock starts."""
     opens: bool = False
+    """True for the agent that chooses the start of the clock."""
     publishes: tuple[int, ...] = ()
-    """Links on each of which it waits for `subscribers` before it begins."""
+    """Links on each of which the agent waits for `subscribers` before it begins."""
     subscribers: int = 0
     ends: tuple[LinkEnd, ...] = ()
-    """The ends to open again once the broker has gone; empty if the run ends with the broker."""
+    """The ends that are opened again once the broker is back; empty if the run ends with the broker."""
 
     def __call__(self, session: Session) -> RoleResult:
         try:
@@ -55,17 +65,20 @@ class ChainAgent:
             shift = _Shift(self, session, self._await_start(session))
             shift.work()
             return shift.result()
-        except PeerGone as why:
-            return RoleResult(stopped=str(why))
+        except PeerGone as error:
+            return RoleResult(stopped=str(error))
 
     def _await_start(self, session: Session) -> int:
+        """Wait for the start of the clock (monotonic, ns), and return it; returns now if the launcher says stop."""
         if self.opens:
             self.start[:8] = struct.pack("<q", time.monotonic_ns() + START_IN_NS)
-        while not (start_ns := struct.unpack("<q", self.start[:8])[0]):
+        while True:
+            (start_ns,) = struct.unpack("<q", self.start[:8])
+            if start_ns:
+                return int(start_ns)
             if session.must_stop:
                 return time.monotonic_ns()
             time.sleep(LOOK_AGAIN_S)
-        return int(start_ns)
 
 
 class _Shift:
@@ -83,15 +96,23 @@ class _Shift:
         self._ledger = Ledger(start_ns + int(times.warm_up_s * 1e9), until_ns)
         self._post = Post(session.links, agent.receives, agent.ends, self._give_up_ns)
         self._turns: dict[Location, int] = {location: location.number for location in agent.locations}
-        self._own = {kind: [each.number for each in agent.locations if each.kind is kind] for kind in AgentKind}
-        self._reported = self._next_due = self._look_ns = 0
+        self._numbers_of_kind: dict[AgentKind, list[int]] = {kind: [] for kind in AgentKind}
+        for location in agent.locations:
+            self._numbers_of_kind[location.kind].append(location.number)
+        self._reported = 0
+        self._next_due = 0
+        self._next_look_ns = 0
         self._drivers = _drivers(agent)
         self._begun = [0] * len(self._drivers)
-        self._dues_ns, self._whose = _merged(agent, self._drivers, start_ns)
+        """The number of interactions that each driver has begun."""
+        self._dues_ns, self._due_drivers = _merged_dues(agent, self._drivers, start_ns)
 
     def work(self) -> None:
-        """Begin interactions when they are due, and handle what comes, until the launcher says that all has come."""
-        while not self._is_over(now_ns := time.monotonic_ns()):
+        """Begin interactions when they are due, and handle messages, until the run is over."""
+        while True:
+            now_ns = time.monotonic_ns()
+            if self._is_over(now_ns):
+                break
             try:
                 self._turn(now_ns)
             except PeerGone:
@@ -101,6 +122,7 @@ class _Shift:
         self._take_all()
 
     def _turn(self, now_ns: int) -> None:
+        """Begin, receive and send once; wait if nothing has come."""
         self._begin_what_is_due(now_ns)
         moved = self._take_all()
         self._post.hand_over()
@@ -109,22 +131,29 @@ class _Shift:
             self._post.wait(min([now_ns + TICK_NS, *next_due_ns]))
 
     def _is_over(self, now_ns: int) -> bool:
-        """Look now and then whether the run is over, and report progress; while interactions begin, also that of 0."""
-        if now_ns < self._look_ns:
+        """Report progress now and then, and return whether the run is over.
+
+        While interactions begin, an agent without messages reports, too.
+        """
+        if now_ns < self._next_look_ns:
             return False
-        self._look_ns = now_ns + REPORT_EVERY_NS
-        if (received := self._ledger.received) > self._reported or now_ns < self._until_ns:
+        self._next_look_ns = now_ns + REPORT_EVERY_NS
+        received = self._ledger.received
+        if received > self._reported or now_ns < self._until_ns:
             self._session.report_progress(received)
             self._reported = received
         return self._session.must_stop or now_ns > self._give_up_ns
 
     def _begin_what_is_due(self, now_ns: int) -> None:
         while self._next_due < len(self._dues_ns) and self._dues_ns[self._next_due] <= now_ns:
+            due = self._next_due
             self._next_due += 1
-            self._begin(self._whose[self._next_due - 1], self._dues_ns[self._next_due - 1])
+            self._begin(self._due_drivers[due], self._dues_ns[due])
 
     def _begin(self, driver: int, due_ns: int) -> None:
-        (location, interaction), nth = self._drivers[driver], self._begun[driver]
+        """Send the first message of a driver's next interaction."""
+        location, interaction = self._drivers[driver]
+        nth = self._begun[driver]
         self._begun[driver] += 1
         message = INTERACTIONS[interaction].messages[0]
         winner = 0
@@ -134,11 +163,10 @@ class _Shift:
             winner = self._chain.winner(location.number, nth)
         self._ledger.note_begun(due_ns, time.monotonic_ns())
         size = size_number(location, nth)
-        first = NUMBER_OF[message.name]
-        self._send(first, location, target, size, location.number, winner, due_ns)
+        self._send(NUMBER_OF[message.name], location, target, size, location.number, winner, due_ns)
 
     def _take_all(self) -> int:
-        """Handle what has come; returns how many messages that were."""
+        """Handle the messages that have come; returns their number."""
         moved = 0
         for batch in self._post.batches():
             moved += batch.count
@@ -146,25 +174,31 @@ class _Shift:
         return moved
 
     def _handle(self, batch: FrameBatch, now_ns: int) -> None:
+        """Note each message of a batch, and answer it."""
         frames = batch.buffer.data
         offsets = batch.offsets[: batch.count + 1].tolist()
-        for at, end in itertools.pairwise(offsets):
-            head = Head._make(HEAD.unpack_from(frames, at))
+        for start, end in itertools.pairwise(offsets):
+            head = Head._make(HEAD.unpack_from(frames, start))
             receivers = self._receivers(head)
-            copy = self._ledger.note_received(head, end - at, len(receivers), now_ns)
+            copy = self._ledger.note_received(head, end - start, len(receivers), now_ns)
             if copy < len(receivers):
                 self._answer(head, receivers[copy])
 
     def _receivers(self, head: Head) -> list[int]:
-        """The agent's locations that get this message, each a copy."""
+        """Numbers of the agent's locations that get a copy of this message."""
         to = MESSAGES[head.message].to
         if to is To.EVERYBODY:
-            return self._own[AgentKind.SM]
+            return self._numbers_of_kind[AgentKind.SM]
         if to is To.FAMILY:
-            return [number for number in self._chain.suppliers_of[head.target] if number in self._own[AgentKind.SP]]
+            return [
+                number
+                for number in self._chain.suppliers_of[head.target]
+                if number in self._numbers_of_kind[AgentKind.SP]
+            ]
         return [head.target]
 
     def _answer(self, head: Head, receiver: int) -> None:
+        """Send the answers of a location to a message; only the winning offer is answered by an order."""
         me = Location(MESSAGES[head.message].target, receiver)
         for answer in ANSWERS[head.message]:
             if MESSAGES[answer].name == "pOrder" and head.sender != head.winner:
@@ -173,7 +207,7 @@ class _Shift:
             self._send(answer, me, target, head.size, head.initiator, head.winner, head.due_ns)
 
     def _target(self, message: Message, me: Location, sender: int, initiator: int) -> int:
-        """The number of the destination, of all but calls for offers."""
+        """The number of the destination of any message but a call for offers."""
         match message.to:
             case To.ITSELF:
                 return me.number
@@ -192,6 +226,7 @@ class _Shift:
     def _send(
         self, message: int, me: Location, target: int, size: int, initiator: int, winner: int, due_ns: int
     ) -> None:
+        """Put a message behind those that wait for their link, and note it."""
         link, route = self._agent.routes[message, target]
         now_ns = time.monotonic_ns()
         deliveries = self._chain.copies(MESSAGES[message], target)
@@ -210,20 +245,23 @@ class _Shift:
 
 
 def _drivers(agent: ChainAgent) -> list[tuple[Location, int]]:
-    return [
-        (location, number)
-        for location in agent.locations
-        for number in agent.chain.topology.interactions
-        if INTERACTIONS[number].initiator is location.kind
-    ]
+    """The agent's locations with the interactions that they begin: (location, interaction)."""
+    drivers = []
+    for location in agent.locations:
+        for number in agent.chain.topology.interactions:
+            if INTERACTIONS[number].initiator is location.kind:
+                drivers.append((location, number))
+    return drivers
 
 
-def _merged(agent: ChainAgent, drivers: Sequence[tuple[Location, int]], start_ns: int) -> tuple[list[int], list[int]]:
-    """(when something is due, which driver it is), in the order of time."""
+def _merged_dues(
+    agent: ChainAgent, drivers: Sequence[tuple[Location, int]], start_ns: int
+) -> tuple[list[int], list[int]]:
+    """Return (due times, the driver of each), in the order of time."""
     dues = [agent.chain.dues_ns(location, number, agent.times) for location, number in drivers]
     if not dues:
         return [], []
     due_ns = np.concatenate(dues) + start_ns
-    whose = np.repeat(np.arange(len(dues)), [len(own) for own in dues])
+    due_drivers = np.repeat(np.arange(len(dues)), [len(dues_of_driver) for dues_of_driver in dues])
     order = np.argsort(due_ns, kind="stable")
-    return due_ns[order].tolist(), whose[order].tolist()
+    return due_ns[order].tolist(), due_drivers[order].tolist()

@@ -1,6 +1,6 @@
 """The locations of a topology: who serves whom, who offers which family, and when each begins its interactions.
 
-All of this is fixed before the start, so the number of messages of a whole run is known exactly.
+All of this is fixed before the start, so the number of messages of a run is known exactly.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from transports.frames import Longs
 
 NUMBER_OF = {message.name: number for number, message in enumerate(MESSAGES)}
 GOLDEN = (math.sqrt(5) - 1) / 2
-"""Its multiples, modulo 1, spread evenly from the first few on."""
+"""The golden ratio, less 1: its multiples modulo 1 are spread evenly, also the first few."""
 
 
 class Location(NamedTuple):
@@ -29,7 +29,7 @@ class Location(NamedTuple):
 
 @dataclass(frozen=True)
 class ChainTimes:
-    """Seconds of a run: nothing is counted in the warm-up; no interaction begins in the drain."""
+    """The parts of a run: nothing is counted in the warm-up, and no interaction begins in the drain."""
 
     warm_up_s: float
     measured_s: float
@@ -37,6 +37,7 @@ class ChainTimes:
 
     @property
     def driven_s(self) -> float:
+        """Seconds in which interactions begin."""
         return self.warm_up_s + self.measured_s
 
 
@@ -47,8 +48,14 @@ class Chain:
     @property
     def locations(self) -> list[Location]:
         """The locations that take part in an interaction which is on."""
-        kinds = {kind for each in self.topology.messages for kind in (each.source, each.target)}
-        return [Location(kind, number) for kind in AgentKind if kind in kinds for number in range(self.count_of(kind))]
+        kinds: set[AgentKind] = set()
+        for message in self.topology.messages:
+            kinds |= {message.source, message.target}
+        locations: list[Location] = []
+        for kind in AgentKind:
+            if kind in kinds:
+                locations += [Location(kind, number) for number in range(self.count_of(kind))]
+        return locations
 
     def count_of(self, kind: AgentKind) -> int:
         return self.topology.locations[kind]
@@ -59,12 +66,13 @@ class Chain:
 
     @cached_property
     def suppliers_of(self) -> list[list[int]]:
-        """The suppliers of each family of products: as many families for each supplier, in changing company."""
+        """The suppliers of each family of products: each supplier has as many families, in changing combinations."""
         of_a_family = self.topology.suppliers_of_a_family
         suppliers = self.count_of(AgentKind.SP)
         load = [0] * suppliers
         chosen_by_family: list[list[int]] = []
         for family in range(self.topology.families):
+            # of_a_family may be a fraction: the sum over the first families is rounded down.
             wanted = math.floor((family + 1) * of_a_family + 1e-9) - math.floor(family * of_a_family + 1e-9)
             by_load = sorted(range(suppliers), key=lambda supplier: (load[supplier], (supplier - family) % suppliers))
             chosen = by_load[:wanted]
@@ -74,27 +82,33 @@ class Chain:
         return chosen_by_family
 
     def family(self, centre: int, call: int) -> int:
-        """The family of a centre's call for offers: all in turn, neighbours far apart."""
-        return (
-            centre * self.topology.families // self.count_of(AgentKind.DC) + call * self._stride
-        ) % self.topology.families
+        """The family of a centre's call for offers: all families in turn, by a long stride."""
+        families = self.topology.families
+        first_family = centre * families // self.count_of(AgentKind.DC)
+        return (first_family + call * self._stride) % families
 
     @cached_property
     def _stride(self) -> int:
+        """A step that reaches every family before the first one again: it has no factor in common with their number."""
         families = self.topology.families
-        return next(
-            step for step in range(max(1, round(families * GOLDEN)), 2 * families + 1) if math.gcd(step, families) == 1
-        )
+        step = max(1, round(families * GOLDEN))
+        while math.gcd(step, families) != 1:
+            step += 1
+        return step
 
     def winner(self, centre: int, call: int) -> int:
-        """The supplier whose turn it is to get the order: the offers of a family win one after the other."""
+        """The supplier that gets the order: the suppliers of a family win in turn; 0 if nobody offers the family."""
         rivals = self.suppliers_of[self.family(centre, call)]
-        return rivals[(call // self.topology.families + centre) % len(rivals)] if rivals else 0
+        if not rivals:
+            return 0
+        round_of_calls = call // self.topology.families
+        return rivals[(round_of_calls + centre) % len(rivals)]
 
     def dues_ns(self, location: Location, interaction: int, times: ChainTimes) -> Longs:
-        """When a location begins an interaction, in ns from the start: evenly, and never with its neighbours.
+        """The times at which a location begins an interaction, in ns from the start.
 
-        The measured time begins in the middle between two initiations, so it has as many as planned, or the nearest.
+        They are evenly spaced, and never the times of another location. The measured time begins in the middle between
+        two initiations, so its number of initiations is as planned, or the nearest.
         """
         initiators = self.count_of(location.kind)
         rate = self.topology.initiations_per_s(interaction) / initiators
@@ -106,23 +120,29 @@ class Chain:
         """Numbers of a message's destinations: queues of locations, topics of families, or one topic."""
         if message.to is To.EVERYBODY:
             return range(1)
-        return range(self.topology.families if message.to is To.FAMILY else self.count_of(message.target))
+        if message.to is To.FAMILY:
+            return range(self.topology.families)
+        return range(self.count_of(message.target))
 
     def copies(self, message: Message, destination: int) -> int:
-        """Deliveries of one message."""
+        """The number of deliveries of one message."""
         if message.to is To.EVERYBODY:
             return self.count_of(AgentKind.SM)
-        return len(self.suppliers_of[destination]) if message.to is To.FAMILY else 1
+        if message.to is To.FAMILY:
+            return len(self.suppliers_of[destination])
+        return 1
 
     def deliveries(self, times: ChainTimes) -> int:
-        """All messages that are received from start to end."""
-        return sum(
-            self._deliveries(Location(INTERACTIONS[number].initiator, place), number, times)
-            for number in self.topology.interactions
-            for place in range(self.count_of(INTERACTIONS[number].initiator))
-        )
+        """The number of all deliveries from start to end."""
+        deliveries = 0
+        for number in self.topology.interactions:
+            initiator = INTERACTIONS[number].initiator
+            for place in range(self.count_of(initiator)):
+                deliveries += self._deliveries(Location(initiator, place), number, times)
+        return deliveries
 
     def _deliveries(self, location: Location, number: int, times: ChainTimes) -> int:
+        """The number of deliveries of the interactions that one location begins."""
         begun = len(self.dues_ns(location, number, times))
         messages = INTERACTIONS[number].messages
         if number != 2:
@@ -130,13 +150,13 @@ class Chain:
         deliveries = 0
         for call in range(begun):
             offers = len(self.suppliers_of[self.family(location.number, call)])
-            if offers:  # a call and an offer for each supplier; the other messages follow the offer that wins
+            if offers:  # each supplier has a call and an offer; the other messages follow the winning offer once
                 deliveries += 2 * offers + len(messages) - 2
         return deliveries
 
 
 def size_number(location: Location, nth: int) -> int:
-    """Which of an interaction's three sizes its nth time has: in the paper's proportions, not at random."""
+    """The size (0, 1 or 2) of a location's nth interaction: in the paper's proportions, not at random."""
     share = (nth * GOLDEN + location.number * 0.37) % 1
     if share < 0.95:
         return 0

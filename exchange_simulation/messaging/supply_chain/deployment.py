@@ -3,7 +3,7 @@
 A broker   two connections for each agent, however many destinations it has: `express` for groups a and c (nothing is
            acknowledged or confirmed, nothing survives), `assured` for groups b and d (persistent messages, durable
            queues and subscriptions, confirms). A location acknowledges a message once the broker has confirmed all
-           that it sent because of it: consuming and publishing commit there.
+           messages that the location sent because of it, so consuming and publishing commit together.
 No broker  groups a and c only: a PUB at each headquarters with a SUB at each supermarket, and a PUSH at each
            supermarket that deals to the PULLs of the headquarters. Nothing is persistent.
 """
@@ -21,71 +21,82 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.interrupts import beside
 from exchange_simulation.messaging.cell import Cell
 from exchange_simulation.messaging.roles import LinkEnd, Links, Role, Sharing
-from exchange_simulation.messaging.supply_chain.agent import ROUTES, ChainAgent
+from exchange_simulation.messaging.supply_chain.agent import ChainAgent, Routes
 from exchange_simulation.messaging.supply_chain.chain import NUMBER_OF, Chain, ChainTimes, Location
 from exchange_simulation.messaging.supply_chain.messages import MESSAGES, AgentKind, Message, To
 from transports.base import CONSUMED_PREFIX, SUBSCRIBER_MARK, Pattern, TransportError
 from transports.declaration import BreakableServer, BrokerServer
 
 BROKERLESS = (5, 6, 7)
-"""The interactions of which every message has a brokerless counterpart."""
+"""The interactions whose messages all have a brokerless counterpart."""
 MOST_AGENTS = 40
+"""The default of `--agents`."""
 LARGEST_MESSAGE = 1 << 16
+"""Bytes."""
 LOOK_EVERY_S = 0.02
-WORDS = {AgentKind.SM: "supermarket", AgentKind.DC: "centre", AgentKind.SP: "supplier", AgentKind.HQ: "headquarters"}
+"""Interval at which the launcher looks whether it is time to restart the broker."""
+KIND_IN_WORDS = {
+    AgentKind.SM: "supermarket",
+    AgentKind.DC: "centre",
+    AgentKind.SP: "supplier",
+    AgentKind.HQ: "headquarters",
+}
 
 
 def agents_of(chain: Chain, most: int) -> list[tuple[Location, ...]]:
-    """An agent for each location while they are few; else those of a kind share, in proportion to their number."""
+    """The locations of each agent: one each, or several of one kind if there are more locations than `most` agents."""
     locations = chain.locations
     agents: list[tuple[Location, ...]] = []
     for kind in AgentKind:
-        of_kind = [location for location in locations if location.kind is kind]
-        number = len(of_kind)
+        locations_of_kind = [location for location in locations if location.kind is kind]
+        number = len(locations_of_kind)
         if len(locations) > most:
-            number = min(len(of_kind), max(1, len(of_kind) * most // len(locations)))
-        agents += [tuple(of_kind[first::number]) for first in range(number)]
+            proportion = len(locations_of_kind) * most // len(locations)
+            number = min(len(locations_of_kind), max(1, proportion))
+        for first in range(number):
+            agents.append(tuple(locations_of_kind[first::number]))
     return agents
 
 
 def roles_of(chain: Chain, times: ChainTimes, links: Links, most_agents: int, reconnects: bool) -> list[Role]:
-    """A role for each agent; the last one opens. `reconnects`: the broker may go and come back."""
+    """A role for each agent; the last agent chooses the start of the clock.
+
+    `reconnects`: agents open their links again after a restart of the broker.
+    """
     if links.has_broker:
         agents = agents_of(chain, most_agents)
-        wired = [_at_a_broker(chain, locations, links) for locations in agents]
+        links_of_agents = [_links_at_broker(chain, locations, links) for locations in agents]
     else:
         agents = agents_of(chain, len(chain.locations))
-        wired = _without_a_broker(chain, agents, links)
+        links_of_agents = _links_without_broker(chain, agents, links)
     start = mmap.mmap(-1, 8)
     shares = Sharing("the supply chain", chain.deliveries(times))
     subscribers = chain.count_of(AgentKind.SM)
-    return [
-        Role(
-            _name(locations),
-            ChainAgent(
-                chain,
-                locations,
-                times,
-                wires.routes,
-                wires.receives,
-                start,
-                locations is agents[-1],
-                wires.publishes,
-                subscribers,
-                wires.ends if reconnects else (),
-            ),
-            wires.ends,
-            locations is agents[-1],
-            shares,
+    roles: list[Role] = []
+    for locations, agent_links in zip(agents, links_of_agents, strict=True):
+        is_last = locations is agents[-1]
+        agent = ChainAgent(
+            chain=chain,
+            locations=locations,
+            times=times,
+            routes=agent_links.routes,
+            receives=agent_links.receives,
+            start=start,
+            opens=is_last,
+            publishes=agent_links.publishes,
+            subscribers=subscribers,
+            ends=agent_links.ends if reconnects else (),
         )
-        for locations, wires in zip(agents, wired, strict=True)
-    ]
+        roles.append(Role(_name(locations), agent, agent_links.ends, begins=is_last, shares=shares))
+    return roles
 
 
 def descriptors_of_broker(chain: Chain, most_agents: int) -> int:
-    """A file for each durable queue, as RabbitMQ has it, and two connections for each agent."""
-    durable = [message for message in chain.topology.messages if message.group.is_assured]
-    queues = sum(chain.copies(message, to) for message in durable for to in chain.destinations(message))
+    """The broker's descriptors: RabbitMQ has a file for each durable queue, and each agent has two connections."""
+    queues = 0
+    for message in chain.topology.messages:
+        if message.group.is_assured:
+            queues += sum(chain.copies(message, destination) for destination in chain.destinations(message))
     return queues + 2 * len(agents_of(chain, most_agents))
 
 
@@ -94,15 +105,15 @@ def _name(locations: Sequence[Location]) -> str:
 
     For example: supermarket 3; supermarket 3+13+23
     """
-    return f"{WORDS[locations[0].kind]} {'+'.join(str(each.number + 1) for each in locations)}"
+    return f"{KIND_IN_WORDS[locations[0].kind]} {'+'.join(str(location.number + 1) for location in locations)}"
 
 
 @dataclass(frozen=True)
-class _Wires:
-    """An agent's links."""
+class _AgentLinks:
+    """An agent's links; the fields after `ends` are those of ChainAgent."""
 
     ends: tuple[LinkEnd, ...]
-    routes: ROUTES
+    routes: Routes
     receives: tuple[int, ...]
     publishes: tuple[int, ...] = ()
 
@@ -112,35 +123,36 @@ def _destination(message: Message, number: int) -> str:
 
     For example: order.DC.1; callForOffers.17; priceUpdate.1
     """
-    to = "" if message.group.is_published else f"{message.target.name}."
-    return f"{message.name}.{to}{number + 1}"
+    if message.group.is_published:
+        return f"{message.name}.{number + 1}"
+    return f"{message.name}.{message.target.name}.{number + 1}"
 
 
-def _at_a_broker(chain: Chain, locations: Sequence[Location], links: Links) -> _Wires:
-    """A link for each delivery that the agent's messages need."""
+def _links_at_broker(chain: Chain, locations: Sequence[Location], links: Links) -> _AgentLinks:
+    """The agent's links: one for each delivery that its messages need."""
     ends: list[LinkEnd] = []
     routes: dict[tuple[int, int], tuple[int, int]] = {}
     receives: list[int] = []
     for name, is_assured, delivery in (("assured", True, "durable"), ("express", False, "lossy")):
-        messages = [each for each in chain.topology.messages if each.group.is_assured is is_assured]
-        consumed = _consumed(chain, locations, messages)
+        messages = [message for message in chain.topology.messages if message.group.is_assured is is_assured]
+        consumed = _consumed_queues(chain, locations, messages)
         sent = _sent_to(chain, locations, messages)
         if not consumed and not sent:
             continue
-        keys = (
-            *(CONSUMED_PREFIX + each for each in consumed),
-            *(_destination(MESSAGES[m], number) for m, number in sent),
-        )
+        consumed_keys = [CONSUMED_PREFIX + queue for queue in consumed]
+        sent_keys = [_destination(MESSAGES[message], number) for message, number in sent]
+        keys = (*consumed_keys, *sent_keys)
         (end,), _ = links.many(LARGEST_MESSAGE, Pattern.ROUTED, [keys], name=name, options={"delivery": delivery})
-        routes |= {to: (len(ends), number) for number, to in enumerate(sent)}
+        for number, destination in enumerate(sent):
+            routes[destination] = (len(ends), number)
         if consumed:
             receives.append(len(ends))
         ends.append(end)
-    return _Wires(tuple(ends), routes, tuple(receives))
+    return _AgentLinks(tuple(ends), routes, tuple(receives))
 
 
-def _consumed(chain: Chain, locations: Sequence[Location], messages: Sequence[Message]) -> list[str]:
-    """Queues of these locations, and their subscriptions."""
+def _consumed_queues(chain: Chain, locations: Sequence[Location], messages: Sequence[Message]) -> list[str]:
+    """Names of the queues and subscriptions of these locations, for these messages."""
     names: list[str] = []
     for location in locations:
         for message in messages:
@@ -150,46 +162,49 @@ def _consumed(chain: Chain, locations: Sequence[Location], messages: Sequence[Me
 
 
 def _consumed_by(chain: Chain, location: Location, message: Message) -> list[str]:
+    """Names of a location's queue for a message, or of its subscriptions."""
     if not message.group.is_published:
         return [_destination(message, location.number)]
     subscriber = f"{SUBSCRIBER_MARK}{location.kind.name}.{location.number + 1}"
-    families = [
-        topic
-        for topic in chain.destinations(message)
-        if message.to is not To.FAMILY or location.number in chain.suppliers_of[topic]
-    ]
-    return [_destination(message, topic) + subscriber for topic in families]
+    names: list[str] = []
+    for topic in chain.destinations(message):
+        if message.to is not To.FAMILY or location.number in chain.suppliers_of[topic]:
+            names.append(_destination(message, topic) + subscriber)
+    return names
 
 
 def _sent_to(chain: Chain, locations: Sequence[Location], messages: Sequence[Message]) -> list[tuple[int, int]]:
-    """(message, destination) of all that these locations, which are of one kind, may send."""
-    return [
-        (NUMBER_OF[message.name], number)
-        for message in messages
-        if message.source is locations[0].kind
-        for number in chain.destinations(message)
-    ]
+    """The messages that these locations, which are of one kind, may send: (message, destination)."""
+    sent: list[tuple[int, int]] = []
+    for message in messages:
+        if message.source is locations[0].kind:
+            sent += [(NUMBER_OF[message.name], number) for number in chain.destinations(message)]
+    return sent
 
 
-def _without_a_broker(chain: Chain, agents: Sequence[tuple[Location, ...]], links: Links) -> list[_Wires]:
+def _links_without_broker(chain: Chain, agents: Sequence[tuple[Location, ...]], links: Links) -> list[_AgentLinks]:
+    """The links of each agent, in the order of the agents; an agent has one location."""
     headquarters = chain.count_of(AgentKind.HQ)
     pulls, push = links.many(LARGEST_MESSAGE, Pattern.QUEUE, [()] * headquarters, name="statistics")
     pubs, sub = links.many(LARGEST_MESSAGE, Pattern.FANOUT, [()] * headquarters, name="announcements")
-    statistics, *announced = (NUMBER_OF[name] for name in ("statInfoSM", "productAnnouncement", "creditCardHL"))
-    wired = []
+    statistics = NUMBER_OF["statInfoSM"]
+    announcements = (NUMBER_OF["productAnnouncement"], NUMBER_OF["creditCardHL"])
+    links_of_agents = []
     for (location,) in agents:
         if location.kind is AgentKind.HQ:
-            routes = {(message, 0): (1, 0) for message in announced}
-            wired.append(_Wires((pulls[location.number], pubs[location.number]), routes, (0,), publishes=(1,)))
+            routes = {(message, 0): (1, 0) for message in announcements}
+            links_of_agents.append(
+                _AgentLinks((pulls[location.number], pubs[location.number]), routes, (0,), publishes=(1,))
+            )
         else:
             routes = {(statistics, number): (1, 0) for number in range(headquarters)}
-            wired.append(_Wires((sub, push), routes, (0,)))
-    return wired
+            links_of_agents.append(_AgentLinks((sub, push), routes, (0,)))
+    return links_of_agents
 
 
 @contextlib.contextmanager
 def restarting(cell: Cell, roles: Sequence[Role], server: BrokerServer | None) -> Iterator[None]:
-    """Restart the broker in the middle, if that was asked for. UserError if it is not ours."""
+    """Restart the broker meanwhile if the user gave `--restart-after`. UserError if the broker is not ours."""
     after_s = cell.settings.get("restart_after_s")
     if after_s is None:
         yield
@@ -197,20 +212,21 @@ def restarting(cell: Cell, roles: Sequence[Role], server: BrokerServer | None) -
     if not isinstance(server, BreakableServer):
         raise UserError("--restart-after needs a broker of its own: give --transport amqp, after exchange broker stop")
     start: mmap.mmap = roles[0].task.start  # type: ignore[attr-defined]
-    failed: list[Exception] = []
+    errors: list[Exception] = []
 
     def restart(over: threading.Event) -> None:
         while not over.wait(LOOK_EVERY_S):
-            began_ns = int.from_bytes(start[:8], "little")
-            if began_ns and time.monotonic_ns() > began_ns + (cell.settings["warm_up_s"] + after_s) * 1e9:
+            start_ns = int.from_bytes(start[:8], "little")
+            restart_ns = start_ns + (cell.settings["warm_up_s"] + after_s) * 1e9
+            if start_ns and time.monotonic_ns() > restart_ns:
                 break
         try:
             if not over.is_set():
                 server.restart()
         except (TransportError, OSError) as error:
-            failed.append(error)
+            errors.append(error)
 
     with beside(restart):
         yield
-    if failed:
-        raise UserError(f"the broker could not be restarted: {failed[0]}")
+    if errors:
+        raise UserError(f"the broker could not be restarted: {errors[0]}")

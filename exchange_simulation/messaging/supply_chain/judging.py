@@ -1,4 +1,4 @@
-"""Whether a run kept to its plan, and its figures: all agents' counts together, message by message."""
+"""Whether a run kept to its plan, and its figures, from the counts of all agents together."""
 
 from __future__ import annotations
 
@@ -14,118 +14,124 @@ from exchange_simulation.messaging.supply_chain.messages import KILOBYTE, MESSAG
 from exchange_simulation.messaging.supply_chain.plan import Flow, SupplyChainPlan
 
 TOLERANCE = 0.05
-"""Largest share by which a measured count may differ from the plan."""
-WHOLE_INTERACTIONS = 2
-"""It may also differ by so many initiations, since a window may cut one at each end."""
-FEWEST = 10
+"""The largest share by which a measured count may differ from the plan."""
+TOLERATED_INITIATIONS = 2
+"""A count may also differ by so many initiations, since the measured time may cut an interaction at each end."""
+LEAST_MESSAGES = 10
 """A percentile of fewer messages is not judged."""
 
 
 def counts_of(results: Mapping[str, RoleResult]) -> dict[str, MessageCounts]:
     """The counts of all agents together, by message in the order of table 1."""
-    found = {message.name: MessageCounts() for message in MESSAGES}
+    counts_by_message = {message.name: MessageCounts() for message in MESSAGES}
     for result in results.values():
-        for name, counts in result.details.get("messages", {}).items():
-            for what, value in counts.items():
-                _add(found[name], what, value)
-    return found
+        for name, counts_of_agent in result.details.get("messages", {}).items():
+            for field, value in counts_of_agent.items():
+                _add(counts_by_message[name], field, value)
+    return counts_by_message
 
 
-def lost_of(found: Mapping[str, MessageCounts], assured: bool) -> int:
-    """Deliveries that did not come, of the groups that promise them or of the others."""
-    return sum(
-        (counts := found[message.name]).expected - counts.received + counts.doubled
-        for message in MESSAGES
-        if message.group.is_assured is assured
-    )
+def lost_deliveries(counts_by_message: Mapping[str, MessageCounts], *, assured: bool) -> int:
+    """The number of lost deliveries, of the groups whose messages are assured or of the other groups."""
+    lost = 0
+    for message in MESSAGES:
+        if message.group.is_assured is assured:
+            counts = counts_by_message[message.name]
+            lost += counts.expected - counts.received + counts.doubled
+    return lost
 
 
 def wrong_with_restarted(chain: Chain, times: ChainTimes, results: Mapping[str, RoleResult]) -> list[str]:
-    """Sentences on what was lost although it was persistent, or never sent: a restart excuses the others."""
-    found = counts_of(results)
-    wrong = stopped_in_words(results)
-    if lost := lost_of(found, assured=True):
-        wrong.append(f"{lost:,} persistent messages were lost")
+    """Sentences on messages that were lost although they were persistent, and on messages that were never sent.
+
+    A restart of the broker excuses other losses.
+    """
+    counts_by_message = counts_of(results)
+    reasons = stopped_in_words(results)
+    lost = lost_deliveries(counts_by_message, assured=True)
+    if lost:
+        reasons.append(f"{lost:,} persistent messages were lost")
     expected = chain.deliveries(times)
-    missing = expected - sum(counts.expected for counts in found.values())
+    missing = expected - sum(counts.expected for counts in counts_by_message.values())
     if missing:
-        wrong.append(f"{missing:,} of {expected:,} messages were never sent")
-    return [*wrong, *_left(results)]
+        reasons.append(f"{missing:,} of {expected:,} messages were never sent")
+    return [*reasons, *_left_in_queues(results)]
 
 
 def losses_of(results: Mapping[str, RoleResult]) -> Figures:
     """The cost of a broker's restart: lost messages without a guarantee, and copies of messages with one."""
     counts_by_message = counts_of(results)
     redelivered = sum(counts.doubled for counts in counts_by_message.values())
-    return {"lost_not_persistent": lost_of(counts_by_message, assured=False), "redelivered": redelivered}
+    return {"lost_not_persistent": lost_deliveries(counts_by_message, assured=False), "redelivered": redelivered}
 
 
-def _left(results: Mapping[str, RoleResult]) -> Iterator[str]:
-    if left := sum(result.details.get("left_in_queues", 0) for result in results.values()):
+def _left_in_queues(results: Mapping[str, RoleResult]) -> Iterator[str]:
+    left = sum(result.details.get("left_in_queues", 0) for result in results.values())
+    if left:
         yield f"{left:,} messages lie in queues after the drain"
 
 
-def _add(counts: MessageCounts, what: str, value: int | LogBuckets) -> None:
+def _add(counts: MessageCounts, field: str, value: int | LogBuckets) -> None:
+    """Add a value to a field of the counts."""
     if isinstance(value, LogBuckets):
-        getattr(counts, what).merge(value)
+        getattr(counts, field).merge(value)
     else:
-        setattr(counts, what, getattr(counts, what) + value)
+        setattr(counts, field, getattr(counts, field) + value)
 
 
 def wrong_with(chain: Chain, times: ChainTimes, bound_s: float, results: Mapping[str, RoleResult]) -> list[str]:
-    """Sentences on what was lost, doubled or left, on counts that are off the plan, and on slow deliveries."""
-    found = counts_of(results)
+    """Sentences on messages lost, doubled or left in queues, on slow deliveries, and on counts off the plan."""
+    counts_by_message = counts_of(results)
     plan = SupplyChainPlan.of(chain.topology)
-    wrong = [*stopped_in_words(results), *_not_delivered(chain, times, results, found)]
-    each = [(flow, found[flow.message.name]) for flow in plan.flows]
-    off = [
-        why
-        for flow, counts in each
-        for why in _off_plan(flow, counts, chain.topology.initiations_per_s(flow.message.interaction), times.measured_s)
-    ]
-    slow = [why for flow, counts in each for why in _slow(flow, counts, bound_s)]
-    return [*wrong, *_in_all(plan, found, times.measured_s, len(off), len(slow)), *slow, *off]
-
-
-def _in_all(
-    plan: SupplyChainPlan, found: Mapping[str, MessageCounts], measured_s: float, off: int, slow: int
-) -> Iterator[str]:
-    """The answer first, where it takes many sentences."""
-    if off + slow > 1:
-        received = sum(counts.measured_received for counts in found.values()) / measured_s
-        yield (
-            f"{received:,.0f} messages/s were delivered of {plan.received:,.0f} planned; {slow} of "
-            f"{len(plan.flows)} messages were late, and {counted(off, 'counts')} off the plan"
+    not_delivered = _not_delivered(chain, times, results, counts_by_message)
+    off_plan: list[str] = []
+    slow: list[str] = []
+    for flow in plan.flows:
+        counts = counts_by_message[flow.message.name]
+        initiations_per_s = chain.topology.initiations_per_s(flow.message.interaction)
+        off_plan += _off_plan(flow, counts, initiations_per_s, times.measured_s)
+        slow += _slow(flow, counts, bound_s)
+    overview: list[str] = []
+    if len(off_plan) + len(slow) > 1:
+        received_per_s = sum(counts.measured_received for counts in counts_by_message.values()) / times.measured_s
+        overview.append(
+            f"{received_per_s:,.0f} messages/s were delivered of {plan.received:,.0f} planned; {len(slow)} of "
+            f"{len(plan.flows)} messages were late, and {counted(len(off_plan), 'counts')} off the plan"
         )
+    return [*stopped_in_words(results), *not_delivered, *overview, *slow, *off_plan]
 
 
 def _not_delivered(
-    chain: Chain, times: ChainTimes, results: Mapping[str, RoleResult], found: Mapping[str, MessageCounts]
+    chain: Chain, times: ChainTimes, results: Mapping[str, RoleResult], counts_by_message: Mapping[str, MessageCounts]
 ) -> Iterator[str]:
-    for name, counts in found.items():
+    """Yield sentences on messages that came twice, did not come, or lie in queues."""
+    for name, counts in counts_by_message.items():
         if counts.doubled:
             yield f"{counts.doubled:,} messages {name} came twice"
-    missing = chain.deliveries(times) - sum(counts.received - counts.doubled for counts in found.values())
+    missing = chain.deliveries(times) - sum(counts.received - counts.doubled for counts in counts_by_message.values())
     if missing > 0:
         yield f"{missing:,} messages had not come {times.drain_s:g} s after the last interaction began, or are lost"
-    yield from _left(results)
+    yield from _left_in_queues(results)
 
 
 def _off_plan(flow: Flow, counts: MessageCounts, initiations_per_s: float, measured_s: float) -> Iterator[str]:
-    for what, per_s, measured in (
+    """Yield sentences if the message's counts of the measured time are too far from the plan."""
+    for verb, planned_per_s, measured in (
         ("sent", flow.sent, counts.measured_sent),
         ("received", flow.received, counts.measured_received),
     ):
-        planned = per_s * measured_s
-        of_one = per_s / initiations_per_s
-        if abs(measured - planned) > max(TOLERANCE * planned, WHOLE_INTERACTIONS * of_one):
+        planned = planned_per_s * measured_s
+        messages_per_initiation = planned_per_s / initiations_per_s
+        tolerated = max(TOLERANCE * planned, TOLERATED_INITIATIONS * messages_per_initiation)
+        if abs(measured - planned) > tolerated:
             yield (
-                f"{flow.message.name}: {measured:,} were {what} in {measured_s:g} s, and {planned:,.0f} were planned: "
+                f"{flow.message.name}: {measured:,} were {verb} in {measured_s:g} s, and {planned:,.0f} were planned: "
                 f"more than {TOLERANCE:.0%} off"
             )
 
 
 def _slow(flow: Flow, counts: MessageCounts, bound_s: float) -> Iterator[str]:
+    """Yield a sentence if 90 % of the message took longer than the bound."""
     took_s = _p90_s(counts)
     if took_s is not None and took_s > bound_s:
         yield (
@@ -135,93 +141,105 @@ def _slow(flow: Flow, counts: MessageCounts, bound_s: float) -> Iterator[str]:
 
 
 def _p90_s(counts: MessageCounts) -> float | None:
-    """The time within which 90 % were delivered; None if there were too few to judge."""
-    return counts.delivery.percentile_ns(90) / 1e9 if counts.delivery.count >= FEWEST else None
+    """The time within which 90 % were delivered; None if there are too few messages to judge."""
+    if counts.delivery.count < LEAST_MESSAGES:
+        return None
+    return counts.delivery.percentile_ns(90) / 1e9
 
 
 def strain_of(bound_s: float, results: Mapping[str, RoleResult]) -> float | None:
-    """How long 90 % of the slowest message took, over the bound; None if there were too few to judge."""
-    took_s = [p90_s for counts in counts_of(results).values() if (p90_s := _p90_s(counts)) is not None]
-    return max(took_s) / bound_s if took_s else None
+    """The p90 of the slowest message divided by the bound; None if there are too few messages to judge."""
+    p90s_s = [_p90_s(counts) for counts in counts_of(results).values()]
+    judged_s = [p90_s for p90_s in p90s_s if p90_s is not None]
+    return max(judged_s) / bound_s if judged_s else None
 
 
 def figures_of(chain: Chain, times: ChainTimes, results: Mapping[str, RoleResult]) -> Figures:
-    """Rates, mix and times of the measured seconds; `off_plan_percent` is that of the interaction furthest off."""
-    found = counts_of(results)
+    """Rates, mix and times of the measured seconds; `off_plan_percent` is that of the interaction farthest off."""
+    counts_by_message = counts_of(results)
     plan = SupplyChainPlan.of(chain.topology)
-    received = sum(counts.measured_received for counts in found.values())
-    kb = sum(counts.measured_bytes for counts in found.values()) / KILOBYTE
+    received = sum(counts.measured_received for counts in counts_by_message.values())
+    kb = sum(counts.measured_bytes for counts in counts_by_message.values()) / KILOBYTE
     lag = LogBuckets.together(result.details["lag"] for result in results.values() if "lag" in result.details)
-    delivery = LogBuckets.together(counts.delivery for counts in found.values())
-    by_interaction = dict(_by_interaction(plan, found, times.measured_s))
-    return {
+    delivery = LogBuckets.together(counts.delivery for counts in counts_by_message.values())
+    figures_of_interactions = dict(_interaction_figures(plan, counts_by_message, times.measured_s))
+    off_plan = [abs(value) for name, value in figures_of_interactions.items() if "off_plan" in name]
+    figures: Figures = {
         "delivered_per_s": received / times.measured_s,
         "planned_per_s": plan.received,
-        "off_plan_percent": max(abs(value) for name, value in by_interaction.items() if "off_plan" in name),
+        "off_plan_percent": max(off_plan),
         "kb_per_s": kb / times.measured_s,
-        **dict(_mix(plan, found, times.measured_s, received, kb)),
-        **dict(_by_location(plan, found, times.measured_s)),
-        **{f"delivery_{name}_ms": value / 1e3 for name, value in delivery.figures_us().items() if name != "count"},
-        **{f"lag_{name}_ms": value / 1e3 for name, value in lag.figures_us().items() if name == "p99"},
-        **by_interaction,
-        **{
-            f"{name}_kb": counts.measured_bytes / KILOBYTE / counts.measured_received
-            for name, counts in found.items()
-            if counts.measured_received
-        },
-        **{
-            f"{name}_p90_ms": counts.delivery.percentile_ns(90) / 1e6
-            for name, counts in found.items()
-            if counts.delivery.count
-        },
+        **dict(_mix_figures(plan, counts_by_message, times.measured_s, received, kb)),
+        **dict(_location_figures(plan, counts_by_message, times.measured_s)),
     }
+    for name, value_us in delivery.figures_us().items():
+        if name != "count":
+            figures[f"delivery_{name}_ms"] = value_us / 1e3
+    if "p99" in lag.figures_us():
+        figures["lag_p99_ms"] = lag.figures_us()["p99"] / 1e3
+    figures |= figures_of_interactions
+    for name, counts in counts_by_message.items():
+        if counts.measured_received:
+            figures[f"{name}_kb"] = counts.measured_bytes / KILOBYTE / counts.measured_received
+    for name, counts in counts_by_message.items():
+        if counts.delivery.count:
+            figures[f"{name}_p90_ms"] = counts.delivery.percentile_ns(90) / 1e6
+    return figures
 
 
-def _mix(
-    plan: SupplyChainPlan, found: Mapping[str, MessageCounts], measured_s: float, received: int, kb: float
+def _mix_figures(
+    plan: SupplyChainPlan, counts_by_message: Mapping[str, MessageCounts], measured_s: float, received: int, kb: float
 ) -> Iterator[tuple[str, float]]:
+    """Yield (name, value) of the figures of each group; `received` and `kb` are those of all groups together."""
     for group in Group:
-        own = [found[flow.message.name] for flow in plan.of_group(group).flows]
-        if own and received:
-            count = sum(counts.measured_received for counts in own)
-            size = sum(counts.measured_bytes for counts in own)
-            yield f"{group.value}_percent", 100 * count / received
-            yield f"{group.value}_kb_percent", 100 * size / KILOBYTE / kb
-            yield f"{group.value}_per_s", count / measured_s
-            yield f"{group.value}_kb_per_s", size / KILOBYTE / measured_s
+        counts_of_group = [counts_by_message[flow.message.name] for flow in plan.of_group(group).flows]
+        if counts_of_group and received:
+            received_of_group = sum(counts.measured_received for counts in counts_of_group)
+            kb_of_group = sum(counts.measured_bytes for counts in counts_of_group) / KILOBYTE
+            yield f"{group.value}_percent", 100 * received_of_group / received
+            yield f"{group.value}_kb_percent", 100 * kb_of_group / kb
+            yield f"{group.value}_per_s", received_of_group / measured_s
+            yield f"{group.value}_kb_per_s", kb_of_group / measured_s
 
 
-def _by_location(
-    plan: SupplyChainPlan, found: Mapping[str, MessageCounts], measured_s: float
+def _location_figures(
+    plan: SupplyChainPlan, counts_by_message: Mapping[str, MessageCounts], measured_s: float
 ) -> Iterator[tuple[str, float]]:
-    """How many locations there are, and what each of a kind sends and receives a second."""
+    """Yield (name, value) for each kind of location: the number of locations, and the messages a second of each."""
     for kind in AgentKind:
-        many = plan.topology.locations[kind]
-        messages = [flow.message for flow in plan.flows]
-        sent = sum(found[each.name].measured_sent for each in messages if each.source is kind)
-        received = sum(found[each.name].measured_received for each in messages if each.target is kind)
+        locations = plan.topology.locations[kind]
+        sent = 0
+        received = 0
+        for flow in plan.flows:
+            counts = counts_by_message[flow.message.name]
+            if flow.message.source is kind:
+                sent += counts.measured_sent
+            if flow.message.target is kind:
+                received += counts.measured_received
         if sent or received:
-            yield f"{kind.name}_locations", float(many)
-            yield f"{kind.name}_messages_per_s", (sent + received) / many / measured_s
+            yield f"{kind.name}_locations", float(locations)
+            yield f"{kind.name}_messages_per_s", (sent + received) / locations / measured_s
 
 
-def _by_interaction(
-    plan: SupplyChainPlan, found: Mapping[str, MessageCounts], measured_s: float
+def _interaction_figures(
+    plan: SupplyChainPlan, counts_by_message: Mapping[str, MessageCounts], measured_s: float
 ) -> Iterator[tuple[str, float]]:
-    """Yield each interaction's deliveries a second, their distance from the plan, and the time from due to its end."""
+    """Yield (name, value): each interaction's deliveries a second, distance from the plan, and p90 from due to end."""
     for number in plan.topology.interactions:
-        own = plan.of_interaction(number)
-        per_s = sum(found[flow.message.name].measured_received for flow in own.flows) / measured_s
+        part = plan.of_interaction(number)
+        received = sum(counts_by_message[flow.message.name].measured_received for flow in part.flows)
+        per_s = received / measured_s
         yield f"interaction_{number}_per_s", per_s
-        yield f"interaction_{number}_off_plan_percent", 100 * (per_s / own.received - 1)
-        ends = _last_ones(own.flows, found)
-        if ends.count:
-            yield f"interaction_{number}_p90_ms", ends.percentile_ns(90) / 1e6
+        yield f"interaction_{number}_off_plan_percent", 100 * (per_s / part.received - 1)
+        times_to_end = _times_to_end(part.flows, counts_by_message)
+        if times_to_end.count:
+            yield f"interaction_{number}_p90_ms", times_to_end.percentile_ns(90) / 1e6
 
 
-def _last_ones(flows: Sequence[Flow], found: Mapping[str, MessageCounts]) -> LogBuckets:
-    """From due to receipt of the messages that nobody answers."""
+def _times_to_end(flows: Sequence[Flow], counts_by_message: Mapping[str, MessageCounts]) -> LogBuckets:
+    """The times from due to receipt of the messages that nobody answers."""
     answered = {flow.message.after for flow in flows}
-    messages = [flow.message for flow in flows]
-    last = [each.name for each in messages if each.name not in answered and each.to is not To.FAMILY]
-    return LogBuckets.together(found[name].since_due for name in last)
+    last_messages = [
+        flow.message for flow in flows if flow.message.name not in answered and flow.message.to is not To.FAMILY
+    ]
+    return LogBuckets.together(counts_by_message[message.name].since_due for message in last_messages)

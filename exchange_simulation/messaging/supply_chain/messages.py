@@ -1,7 +1,7 @@
 """The paper's tables 1, 2 and 3: seven interactions, nineteen messages, four groups.
 
-Rows of MESSAGES stand in the order in which an interaction sends them. `after` and `to` say more than the paper: which
-message makes a location send this one, and where to. The paper gives the order and the kinds of both ends only.
+MESSAGES has the messages in the order in which an interaction sends them. The paper gives only this order, and the
+kinds of both ends. `after`, the message that this one answers, and `to`, its destination, are our choices.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from enum import Enum
 
 KILOBYTE = 1024
-"""Ours: the paper prints KBytes, and does not say of how many bytes."""
+"""Our choice: the paper prints KBytes without saying how many bytes a KByte has."""
 PROBABILITIES = (0.95, 0.04, 0.01)
 """Shares of an interaction's three sizes, in the order in which table 2 lists them."""
-CASH_DESKS, SALES_LINES = 5, (2, 7, 13)
+CASH_DESKS = 5
+SALES_LINES = (2, 7, 13)
+"""The three numbers of sales lines of a cash desk."""
 SALES_LINE_KB = 0.3650
 """m2 of table 2: kB for each sales line of each cash desk."""
 
@@ -28,7 +30,7 @@ class AgentKind(Enum):
 
 
 class Group(Enum):
-    """Message groups (table 3). P persistent, T transactional, D durable subscription; N stands before what it is not.
+    """Message groups (table 3). P persistent, T transactional, D durable subscription; N means not.
 
     a  publish/subscribe   NP NT ND
     b  publish/subscribe   P  T  D
@@ -43,7 +45,7 @@ class Group(Enum):
 
     @property
     def is_published(self) -> bool:
-        """True for publish/subscribe: a topic, of which every subscriber gets a copy."""
+        """True for publish/subscribe: every subscriber of a topic gets a copy."""
         return self in {Group.A, Group.B}
 
     @property
@@ -82,7 +84,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Interaction:
-    """`x` has the three values of the sizing parameter; each of the initiators' locations has a rate of its own."""
+    """An interaction of table 1; `x` has the three values of the sizing parameter."""
 
     number: int
     about: str
@@ -98,8 +100,8 @@ SM, DC, SP, HQ = AgentKind.SM, AgentKind.DC, AgentKind.SP, AgentKind.HQ
 A, B, C, D = Group.A, Group.B, Group.C, Group.D
 
 INTERACTIONS = {
-    each.number: each
-    for each in (
+    interaction.number: interaction
+    for interaction in (
         Interaction(1, "orders of supermarkets", SM, (5, 100, 700)),
         Interaction(2, "purchases of centres", DC, (3, 35, 200)),
         Interaction(3, "price updates", HQ, (0, 0, 0)),

@@ -1,4 +1,4 @@
-"""How many locations there are and how often each begins an interaction: vertical, horizontal, or as a file says.
+"""How many locations there are, and how often each begins an interaction: vertical, horizontal, or from a file.
 
 The paper's rules (sections 3.2 and 3.3) with BASE = B:
 
@@ -6,8 +6,8 @@ The paper's rules (sections 3.2 and 3.3) with BASE = B:
     vertical     10            2          5            1             100       half of them        grow with B
     horizontal   B             ceil(B/5)  ceil(0.4 B)  ceil(B/20)    B         5 of them           fixed
 
-The paper prints no rates. SHARES gives what each interaction has of 100 delivered messages, recovered from its tables 4
-and 5; `PER_BASE` messages a second are delivered for each unit of BASE. Both are ours.
+The paper prints no rates. SHARES gives the share of each interaction of 100 delivered messages, which we computed from
+the paper's tables 4 and 5. `PER_BASE` messages a second are delivered for each unit of BASE, which is our choice.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.toml_file import read_toml
 from exchange_simulation.messaging.supply_chain.messages import INTERACTIONS, AgentKind, Message
 
-VERTICAL, HORIZONTAL, FREEFORM = TOPOLOGIES = ("vertical", "horizontal", "freeform")
+VERTICAL = "vertical"
+HORIZONTAL = "horizontal"
+FREEFORM = "freeform"
+TOPOLOGIES = (VERTICAL, HORIZONTAL, FREEFORM)
 PER_BASE = 20.0
 SHARES = {
     VERTICAL: {1: 4.50, 2: 1.22, 3: 2.93, 4: 9.09, 5: 33.37, 6: 8.29, 7: 5.90},
@@ -30,37 +33,43 @@ SHARES = {
 }
 """Shares of 100 delivered messages: initiations of interactions 1, 2, 4, 5; deliveries of the topics of 3, 6 and 7."""
 LEAST_HORIZONTAL = 5
-"""With fewer supermarkets there are fewer than the five families of products that each supplier offers."""
+"""The least BASE: each supplier offers five families of products, and there are as many families as BASE."""
 COUNTS = {
     AgentKind.SM: "supermarkets",
     AgentKind.DC: "distribution_centres",
     AgentKind.SP: "suppliers",
     AgentKind.HQ: "headquarters",
 }
-MOST_LOCATIONS, MOST_FAMILIES = 1_000, 10_000
+"""Names of the entries of a file, by the kind of location that they count."""
+MOST_LOCATIONS = 1_000
+"""Of a kind, in a file."""
+MOST_FAMILIES = 10_000
+"""In a file."""
 
 
 @dataclass(frozen=True)
 class Topology:
-    """`rates`: initiations a second of each location that begins the interaction; for headquarters, of all together.
-
-    `offers_of`: the share of all families that each supplier offers, the paper's rho.
-    """
+    """The numbers of locations and families of products, and the rates of the interactions."""
 
     name: str
     locations: Mapping[AgentKind, int]
     families: int
     offers_of: float
+    """The share of all families that each supplier offers, the paper's rho."""
     rates: Mapping[int, float]
+    """Initiations a second of each location, by interaction; of all headquarters together."""
 
     def initiations_per_s(self, interaction: int) -> float:
         """Initiations a second at all locations together; the headquarters' instances are one location."""
         initiator = INTERACTIONS[interaction].initiator
-        return self.rates.get(interaction, 0.0) * (1 if initiator is AgentKind.HQ else self.locations[initiator])
+        rate = self.rates.get(interaction, 0.0)
+        if initiator is AgentKind.HQ:
+            return rate
+        return rate * self.locations[initiator]
 
     @property
     def suppliers_of_a_family(self) -> float:
-        """The paper's zeta."""
+        """The average number of suppliers that offer a family, the paper's zeta."""
         return self.locations[AgentKind.SP] * self.offers_of
 
     @property
@@ -69,7 +78,10 @@ class Topology:
 
     @property
     def messages(self) -> list[Message]:
-        return [message for number in self.interactions for message in INTERACTIONS[number].messages]
+        messages: list[Message] = []
+        for number in self.interactions:
+            messages += INTERACTIONS[number].messages
+        return messages
 
     def only(self, numbers: Collection[int]) -> Topology:
         """The same with all other interactions off."""
@@ -90,19 +102,26 @@ def horizontal(base: int) -> Topology:
             f"--base is {base}; --topology horizontal takes {LEAST_HORIZONTAL} or more: "
             f"each supplier offers {LEAST_HORIZONTAL} families of products, and there are as many as --base"
         )
-    centres, suppliers, headquarters = (math.ceil(base / share) for share in (5, 2.5, 20))
-    locations = {AgentKind.SM: base, AgentKind.DC: centres, AgentKind.SP: suppliers, AgentKind.HQ: headquarters}
+    locations = {
+        AgentKind.SM: base,
+        AgentKind.DC: math.ceil(base / 5),
+        AgentKind.SP: math.ceil(base / 2.5),
+        AgentKind.HQ: math.ceil(base / 20),
+    }
     return Topology(HORIZONTAL, locations, base, 5 / base, _rates(HORIZONTAL, 1, 1, 1 / 5))
 
 
 def _rates(name: str, base: int, supermarkets: float, centres: float) -> dict[int, float]:
-    """Rates at which the shares come out with so many locations."""
-    per_s = {number: share / 100 * PER_BASE * base for number, share in SHARES[name].items()}
-    return {number: rate / (centres if number == 2 else supermarkets) for number, rate in per_s.items()}
+    """The rates of each location that lead to SHARES; centres begin interaction 2, and supermarkets the others."""
+    rates: dict[int, float] = {}
+    for number, share in SHARES[name].items():
+        initiations_per_s = share / 100 * PER_BASE * base
+        rates[number] = initiations_per_s / (centres if number == 2 else supermarkets)
+    return rates
 
 
 def freeform(path: Path) -> Topology:
-    """Read the locations, families and rates of a TOML file. UserError says which entry is wrong, and what it takes."""
+    """Read the locations, families and rates of a TOML file. UserError names the wrong entry and what it takes."""
     try:
         entries = read_toml(path)
     except FileNotFoundError as error:
@@ -112,28 +131,25 @@ def freeform(path: Path) -> Topology:
     _check_names(f"--config {path}: [locations]", locations, set(COUNTS.values()))
     rates = _table(path, entries, "rates")
     _check_names(f"--config {path}: [rates]", rates, {str(number) for number in INTERACTIONS})
-    return Topology(
-        FREEFORM,
-        {kind: _whole(path, locations, word, 0, MOST_LOCATIONS) for kind, word in COUNTS.items()},
-        _whole(path, entries, "families", 1, MOST_FAMILIES, default=1),
-        _checked(
-            path,
-            "offers_of",
-            entries.get("offers_of", 1.0),
-            lambda share: 0 < share <= 1,
-            "a share above 0 and up to 1",
-        ),
-        {
-            int(each): _checked(
-                path,
-                f"the rate of interaction {each}",
-                rate,
-                lambda rate: 0 <= rate < math.inf,
-                "initiations a second, 0 or more",
-            )
-            for each, rate in rates.items()
-        },
+    checked_locations = {kind: _whole(path, locations, name, 0, MOST_LOCATIONS) for kind, name in COUNTS.items()}
+    families = _whole(path, entries, "families", 1, MOST_FAMILIES, default=1)
+    offers_of = _checked(
+        path,
+        "offers_of",
+        entries.get("offers_of", 1.0),
+        lambda share: 0 < share <= 1,
+        "a share above 0 and up to 1",
     )
+    checked_rates: dict[int, float] = {}
+    for number, rate in rates.items():
+        checked_rates[int(number)] = _checked(
+            path,
+            f"the rate of interaction {number}",
+            rate,
+            lambda rate: 0 <= rate < math.inf,
+            "initiations a second, 0 or more",
+        )
+    return Topology(FREEFORM, checked_locations, families, offers_of, checked_rates)
 
 
 EXAMPLE = """\
@@ -155,23 +171,30 @@ headquarters = 1
 
 
 def topology_of(name: str, base: int, config: str | None, interactions: Collection[int]) -> Topology:
-    """The topology with those interactions on. UserError if it cannot be."""
+    """The topology with only these interactions on. UserError for options that do not fit together."""
     if (name == FREEFORM) != (config is not None):
         raise UserError("--config FILE and --topology freeform belong together: give both, or neither")
-    whole = freeform(Path(config)) if config is not None else {VERTICAL: vertical, HORIZONTAL: horizontal}[name](base)
-    some = whole.only(interactions)
-    if not some.interactions:
+    if config is not None:
+        topology = freeform(Path(config))
+    elif name == VERTICAL:
+        topology = vertical(base)
+    else:
+        topology = horizontal(base)
+    topology = topology.only(interactions)
+    if not topology.interactions:
         raise UserError("no interaction is on: --interactions and [rates] have none in common with a rate above 0")
-    return some
+    return topology
 
 
-def _check_names(where: str, table: Mapping[str, Any], allowed: set[str]) -> None:
+def _check_names(place: str, table: Mapping[str, Any], allowed: set[str]) -> None:
+    """UserError if the table, at a place of the file, has an unknown entry."""
     unknown = sorted(set(table) - allowed)
     if unknown:
-        raise UserError(f"{where}: {unknown[0]!r} is unknown; it takes {', '.join(sorted(allowed))}")
+        raise UserError(f"{place}: {unknown[0]!r} is unknown; it takes {', '.join(sorted(allowed))}")
 
 
 def _table(path: Path, entries: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A table of the file. UserError if the file lacks it."""
     entry = entries.get(name)
     if not isinstance(entry, dict):
         raise UserError(f"--config {path} lacks the table [{name}]; this is a whole file:\n\n{EXAMPLE}")
@@ -179,17 +202,19 @@ def _table(path: Path, entries: Mapping[str, Any], name: str) -> Mapping[str, An
 
 
 def _whole(path: Path, table: Mapping[str, Any], name: str, least: int, most: int, default: int = 0) -> int:
-    found: int = _checked(
+    """A whole number from `least` to `most`. UserError."""
+    number: int = _checked(
         path,
         name,
         table.get(name, default),
         lambda value: isinstance(value, int) and least <= value <= most,
         f"a whole number, {least} to {most:,}",
     )
-    return found
+    return number
 
 
-def _checked(path: Path, what: str, value: Any, fits: Callable[[Any], bool], takes: str) -> Any:
+def _checked(path: Path, entry: str, value: Any, fits: Callable[[Any], bool], takes: str) -> Any:
+    """The value of an entry. UserError unless it is a number that fits."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not fits(value):
-        raise UserError(f"--config {path}: {what} is {value!r}; it takes {takes}")
+        raise UserError(f"--config {path}: {entry} is {value!r}; it takes {takes}")
     return value

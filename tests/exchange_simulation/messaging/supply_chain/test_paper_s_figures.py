@@ -2,51 +2,89 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from exchange_simulation.messaging.plots import figures_of
 from exchange_simulation.messaging.report import page_html
-from exchange_simulation.messaging.supply_chain.in_words import PAPERS_MIX, by_interaction
+from exchange_simulation.messaging.supply_chain.paper_figures import PAPERS_MIX
+from exchange_simulation.messaging.supply_chain.summary import summary_sentences
 from exchange_simulation.messaging.supply_chain.topologies import HORIZONTAL, VERTICAL
+from exchange_simulation.reports.drawing.chart import Numbers
+
+FIGURES = ["3", "4", "5", "6", "7", "8", "9"]
+"""Numbers of the paper's figures that the page draws."""
+KINDS = {"supermarket", "distribution centre", "supplier", "headquarters"}
+GROUPS = {"group a", "group b", "group c", "group d"}
 
 
 def row(topology: str, base: int) -> dict[str, Any]:
-    found: dict[str, float] = {f"{kind}_locations": base for kind in ("SM", "DC", "SP", "HQ")}
-    for group, (messages, _) in PAPERS_MIX[topology].items():
-        found |= {f"{group}_percent": messages, f"{group}_per_s": messages * base, f"{group}_kb_per_s": base}
-    figures = {name: {"median": value, "low": None, "high": None, "n": 1} for name, value in found.items()}
+    """A cell whose groups have the paper's shares of messages, and as many messages/s as this share times the base."""
+    values: dict[str, float] = {}
+    for kind in ("SM", "DC", "SP", "HQ"):
+        values[f"{kind}_locations"] = base
+    for group, share in PAPERS_MIX[topology].items():
+        values[f"{group}_percent"] = share.messages
+        values[f"{group}_per_s"] = share.messages * base
+        values[f"{group}_kb_per_s"] = base
+    figures = {name: {"median": value, "low": None, "high": None, "n": 1} for name, value in values.items()}
     return {"transport": "amqp", "point": {"topology": topology, "base": base}, "figures": figures, "repeats": []}
 
 
-def test_each_figure_of_the_paper_has_its_lines_and_only_its_topology() -> None:
-    rows = [row(topology, base) for topology in (HORIZONTAL, VERTICAL) for base in (10, 20)]
-    drawn = {each.title: each.chart.numbers for each in figures_of({"benchmark": "supply-chain", "rows": rows})}
-    numbers = {title.partition("(figure ")[2][:1]: found for title, found in drawn.items() if "(figure" in title}
-    assert sorted(numbers) == list("3456789")
-    kinds = {"supermarket", "distribution centre", "supplier", "headquarters"}
-    assert {line[0] for line in numbers["3"].rows} == kinds
-    for name in "456789":
-        assert {line[0] for line in numbers[name].rows} == {f"group {group}" for group in "abcd"}
-    assert [line[1:3] for line in numbers["8"].rows if line[0] == "group a"] == [(10, 141.9), (20, 283.8)]
+def drawn_numbers() -> dict[str, Numbers]:
+    """The numbers that the page draws for both topologies, by the number of the paper's figure."""
+    rows = [row(HORIZONTAL, 10), row(HORIZONTAL, 20), row(VERTICAL, 10), row(VERTICAL, 20)]
+    numbers: dict[str, Numbers] = {}
+    for figure in figures_of({"benchmark": "supply-chain", "rows": rows}):
+        number_in_title = re.search(r"\(figure (\d+)\)", figure.title)
+        if number_in_title:
+            numbers[number_in_title[1]] = figure.chart.numbers
+    return numbers
 
 
-def test_an_interaction_of_which_none_ended_has_no_time() -> None:
-    """Its sentence said "within nan ms"."""
-    found = {"interaction_3_per_s": 0.0, "interaction_3_off_plan_percent": -100.0}
-    figures = {name: {"median": value} for name, value in found.items()}
-    (*_, said) = by_interaction([{"transport": "amqp", "figures": figures, "words": "amqp", "repeats": []}])
-    assert said.endswith("-100.00 % off the plan; none ended within the measured time")
+def line_names(numbers: Numbers) -> set[object]:
+    return {name for name, *_ in numbers.rows}
 
 
-def test_what_tables_4_and_5_print_stands_beside_ours() -> None:
-    vertical_only = row(VERTICAL, 10)
+def curve(numbers: Numbers, line: str) -> list[tuple[object, object]]:
+    """(x, median) of each point of a line."""
+    return [(x, median) for name, x, median, *_ in numbers.rows if name == line]
+
+
+def test_each_figure_of_the_paper_is_drawn_with_its_lines() -> None:
+    numbers = drawn_numbers()
+
+    assert sorted(numbers) == FIGURES
+    assert line_names(numbers["3"]) == KINDS
+    for figure in FIGURES[1:]:
+        assert line_names(numbers[figure]) == GROUPS
+
+
+def test_a_figure_draws_only_its_topology() -> None:
+    vertical_messages = drawn_numbers()["8"]
+
+    # the vertical share of group a, 14.19 %, times the base
+    assert curve(vertical_messages, "group a") == [(10, 141.9), (20, 283.8)]
+
+
+def test_an_interaction_that_never_ended_has_no_time() -> None:
+    """Regression: the sentence said "within nan ms"."""
+    figures = {"interaction_3_per_s": {"median": 0.0}, "interaction_3_off_plan_percent": {"median": -100.0}}
+
+    sentences = list(summary_sentences([{"transport": "amqp", "figures": figures, "words": "amqp", "repeats": []}]))
+
+    assert sentences[-1].endswith("-100.00 % off the plan; none ended within the measured time")
+
+
+def test_values_of_tables_4_and_5_stand_beside_ours() -> None:
+    vertical_row = row(VERTICAL, 10)
+    vertical_row["words"] = "amqp, vertical"
     size = {"median": 2.5, "low": None, "high": None, "n": 1}
-    vertical_only["figures"] |= {"order_kb": size, "offer_kb": size}
-    vertical_only |= {"words": "amqp, vertical"}
+    vertical_row["figures"] |= {"order_kb": size, "offer_kb": size}
     record = {
-        "name": "it",
+        "name": "first",
         "benchmark": "supply-chain",
-        "rows": [vertical_only],
+        "rows": [vertical_row],
         "reasons": [],
         "left_out": [],
         "status": "complete",
@@ -54,15 +92,20 @@ def test_what_tables_4_and_5_print_stands_beside_ours() -> None:
         "host": {},
         "versions": {},
     }
+
     page = page_html(record)
+
     assert "<td>order: kB on average (table 4)</td><td>2.34</td><td>2.5</td>" in page
     assert "<td>vertical, group a: % of messages (table 5)</td><td>14.19</td><td>14.19</td>" in page
     assert "<td>horizontal, group a: % of messages (table 5)</td><td>37.46</td><td></td>" in page
 
 
-def test_a_cell_of_which_a_repeat_failed_has_not_passed() -> None:
-    """It said "passed, 1 of 1" under an invalid record."""
-    right, failed = {"reasons": []}, {"reasons": ["10 messages had not come"]}
-    row = {"transport": "amqp", "figures": {"delivered_per_s": {"median": 1.0}}, "words": "amqp"}
-    said = list(by_interaction([{**row, "repeats": [right, failed]}, {**row, "repeats": [right, right]}]))
-    assert said[0] == "passed, 1 of 2: amqp"
+def test_a_cell_with_a_failed_repeat_has_not_passed() -> None:
+    """Regression: the sentence said "passed, 1 of 1" although a repeat had failed."""
+    right = {"reasons": []}
+    failed = {"reasons": ["10 messages had not come"]}
+    cell = {"transport": "amqp", "figures": {"delivered_per_s": {"median": 1.0}}, "words": "amqp"}
+
+    first_sentence, *_ = summary_sentences([{**cell, "repeats": [right, failed]}, {**cell, "repeats": [right, right]}])
+
+    assert first_sentence == "passed, 1 of 2: amqp"

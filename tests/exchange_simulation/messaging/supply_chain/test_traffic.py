@@ -1,4 +1,4 @@
-"""The plan against the paper: its equations, and the numbers that its tables 4 and 5 print."""
+"""The plan against the paper's equations, and against the numbers of its tables 4 and 5."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from exchange_simulation.messaging.supply_chain.in_words import PAPERS_MIX
 from exchange_simulation.messaging.supply_chain.messages import MESSAGES, AgentKind, Group, mean_kb, sizes_kb
+from exchange_simulation.messaging.supply_chain.paper_figures import PAPERS_MIX
 from exchange_simulation.messaging.supply_chain.plan import SupplyChainPlan
 from exchange_simulation.messaging.supply_chain.topologies import (
     HORIZONTAL,
@@ -19,14 +19,14 @@ from exchange_simulation.messaging.supply_chain.topologies import (
 )
 
 BASES = (10, 50, 100)
-ODD = Topology(
+PRIME_RATES = Topology(
     "freeform",
     {AgentKind.SM: 7, AgentKind.DC: 3, AgentKind.SP: 4, AgentKind.HQ: 2},
     12,
     0.75,
     {1: 2.0, 2: 3.0, 3: 5.0, 4: 7.0, 5: 11.0, 6: 13.0, 7: 17.0},
 )
-"""Rates are primes, so that no two sums are equal by chance."""
+"""A topology whose rates are primes, so that no two sums are equal by chance."""
 TABLE_4 = {
     "orderConf": (2.02, 7.39, 41.29, 2.63), "statInfoOrderDC": (0.22, 1.67, 10.83, 0.39),
     "shipInfo": (1.28, 8.76, 55.95, 2.13), "shipDep": (1.12, 8.59, 55.79, 1.96), "order": (1.74, 7.10, 41.01, 2.34),
@@ -36,7 +36,7 @@ TABLE_4 = {
     "invoice": (1.70, 7.92, 39.95, 2.33), "pShipInfo": (0.98, 3.62, 17.26, 1.24),
     "productAnnouncement": (1.21, 0.28, 10.51, 1.26), "creditCardHL": (1.01, 8.49, 50.00, 1.80),
 }  # fmt: skip
-"""Printed with two decimals from coefficients that have four, so the largest are a little off."""
+"""The three sizes and the mean of messages. The paper rounds to two decimals, so the largest sizes are a little off."""
 
 
 def topology_of(name: str, base: int) -> Topology:
@@ -45,46 +45,52 @@ def topology_of(name: str, base: int) -> Topology:
 
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("name", [VERTICAL, HORIZONTAL])
-def test_the_mix_of_table_5_comes_out_at_every_base(name: str, base: int) -> None:
+def test_the_plan_has_the_mix_of_table_5_at_every_base(name: str, base: int) -> None:
     plan = SupplyChainPlan.of(topology_of(name, base))
     for group in Group:
-        messages, kilobytes = PAPERS_MIX[name][group.value]
-        received = 100 * plan.of_group(group).received / plan.received
-        size = 100 * plan.of_group(group).received_kb / plan.received_kb
-        assert received == pytest.approx(messages, abs=0.06)
-        assert size == pytest.approx(kilobytes, abs=0.1)
+        share = PAPERS_MIX[name][group.value]
+        messages_percent = 100 * plan.of_group(group).received / plan.received
+        kilobytes_percent = 100 * plan.of_group(group).received_kb / plan.received_kb
+        assert messages_percent == pytest.approx(share.messages, abs=0.06)
+        assert kilobytes_percent == pytest.approx(share.kilobytes, abs=0.1)
+
+
+@pytest.mark.parametrize(("name", "suppliers_of_a_family"), [(VERTICAL, 2.5), (HORIZONTAL, 2)])
+def test_each_interaction_has_its_share(name: str, suppliers_of_a_family: float) -> None:
+    plan = SupplyChainPlan.of(topology_of(name, 100))
+    expected = dict(SHARES[name])  # of 100 delivered messages: initiations, or deliveries of a topic
+    expected[1] *= 6  # messages of an initiation
+    expected[2] *= 2 * suppliers_of_a_family + 6
+    for number, percent in expected.items():
+        received = plan.of_interaction(number).received
+        assert 100 * received / plan.received == pytest.approx(percent, abs=0.05)
 
 
 @pytest.mark.parametrize("name", [VERTICAL, HORIZONTAL])
-def test_each_interaction_has_its_share(name: str) -> None:
-    plan, share = SupplyChainPlan.of(topology_of(name, 100)), SHARES[name]
-    suppliers = {VERTICAL: 2.5, HORIZONTAL: 2}[name]
-    expected = {1: 6 * share[1], 2: (2 * suppliers + 6) * share[2], **{n: share[n] for n in (3, 4, 5, 6, 7)}}
-    for number, percent in expected.items():
-        own = plan.of_interaction(number).received
-        assert 100 * own / plan.received == pytest.approx(percent, abs=0.05)
+def test_20_messages_are_delivered_for_each_unit_of_base(name: str) -> None:
+    assert SupplyChainPlan.of(topology_of(name, 10)).received == pytest.approx(200, rel=0.001)
+    assert SupplyChainPlan.of(topology_of(name, 100)).received == pytest.approx(2000, rel=0.001)
 
 
-@pytest.mark.parametrize(("name", "per_base"), [(VERTICAL, 10), (HORIZONTAL, 10)])
-def test_traffic_grows_with_base(name: str, per_base: int) -> None:
-    once, many = (SupplyChainPlan.of(topology_of(name, base)) for base in (per_base, 10 * per_base))
-    assert many.received == pytest.approx(10 * once.received)
-    assert once.received == pytest.approx(20 * per_base, rel=0.001)
-
-
-def test_horizontal_leaves_the_traffic_of_a_supermarket_alone() -> None:
-    small, large = SupplyChainPlan.of(horizontal(10)), SupplyChainPlan.of(horizontal(200))
+def test_horizontal_growth_does_not_change_the_traffic_of_a_location() -> None:
+    small = SupplyChainPlan.of(horizontal(10))
+    large = SupplyChainPlan.of(horizontal(200))
     for kind in (AgentKind.SM, AgentKind.DC, AgentKind.SP):
         for group in Group:
-            one, other = small.of_group(group), large.of_group(group)
-            assert one.received_by(kind) == pytest.approx(other.received_by(kind))
-            assert one.sent_by(kind) == pytest.approx(other.sent_by(kind))
+            small_part = small.of_group(group)
+            large_part = large.of_group(group)
+            assert small_part.received_by(kind) == pytest.approx(large_part.received_by(kind))
+            assert small_part.sent_by(kind) == pytest.approx(large_part.sent_by(kind))
 
 
 def per_interaction(topology: Topology) -> Mapping[tuple[int, str, str], float]:
-    """The equations of section 3.1a as printed; but 5 in group c, as tables 1 and 5 have it."""
+    """Messages sent (se) and received (re) by interaction and group: the equations of section 3.1a.
+
+    Interaction 5 is in group c, as in tables 1 and 5, and not as in the printed equation.
+    """
     rate = topology.rates
-    supermarkets, centres = topology.locations[AgentKind.SM], topology.locations[AgentKind.DC]
+    supermarkets = topology.locations[AgentKind.SM]
+    centres = topology.locations[AgentKind.DC]
     zeta = topology.suppliers_of_a_family
     return {
         (1, "c", "se"): rate[1] * supermarkets,
@@ -111,18 +117,24 @@ def per_interaction(topology: Topology) -> Mapping[tuple[int, str, str], float]:
 
 
 def test_messages_by_interaction_and_group_follow_the_equations() -> None:
-    plan, expected = SupplyChainPlan.of(ODD), per_interaction(ODD)
+    plan = SupplyChainPlan.of(PRIME_RATES)
+    expected = per_interaction(PRIME_RATES)
     for number in range(1, 8):
         for group in Group:
-            own = [flow for flow in plan.flows if (flow.message.interaction, flow.message.group) == (number, group)]
-            assert sum(flow.sent for flow in own) == pytest.approx(expected.get((number, group.value, "se"), 0))
-            assert sum(flow.received for flow in own) == pytest.approx(expected.get((number, group.value, "re"), 0))
+            part = plan.of_interaction(number).of_group(group)
+            assert part.sent == pytest.approx(expected.get((number, group.value, "se"), 0))
+            assert part.received == pytest.approx(expected.get((number, group.value, "re"), 0))
 
 
 def test_messages_by_location_follow_the_equations() -> None:
-    plan, rate = SupplyChainPlan.of(ODD), ODD.rates
-    supermarkets, centres, suppliers = (ODD.locations[kind] for kind in (AgentKind.SM, AgentKind.DC, AgentKind.SP))
-    calls, share, delta = rate[2] * centres, ODD.offers_of, supermarkets / centres
+    plan = SupplyChainPlan.of(PRIME_RATES)
+    rate = PRIME_RATES.rates
+    supermarkets = PRIME_RATES.locations[AgentKind.SM]
+    centres = PRIME_RATES.locations[AgentKind.DC]
+    suppliers = PRIME_RATES.locations[AgentKind.SP]
+    calls = rate[2] * centres
+    share = PRIME_RATES.offers_of
+    delta = supermarkets / centres
     sent = {
         (AgentKind.SM, "c"): rate[5], (AgentKind.SM, "d"): 2 * rate[1] + rate[4],
         (AgentKind.SP, "d"): share * calls + 3 * calls / suppliers,
@@ -134,7 +146,7 @@ def test_messages_by_location_follow_the_equations() -> None:
         (AgentKind.SM, "a"): rate[6] + rate[7], (AgentKind.SM, "b"): rate[3],
         (AgentKind.SM, "d"): 2 * rate[1] + rate[4],
         (AgentKind.SP, "b"): share * calls, (AgentKind.SP, "d"): 2 * calls / suppliers,
-        (AgentKind.DC, "d"): 3 * rate[1] * delta + rate[2] * (ODD.suppliers_of_a_family + 2),
+        (AgentKind.DC, "d"): 3 * rate[1] * delta + rate[2] * (PRIME_RATES.suppliers_of_a_family + 2),
         (AgentKind.HQ, "c"): rate[1] * supermarkets + calls + rate[5] * supermarkets, (AgentKind.HQ, "d"): calls,
     }  # fmt: skip
     for kind in AgentKind:
@@ -144,24 +156,35 @@ def test_messages_by_location_follow_the_equations() -> None:
             assert part.received_by(kind) == pytest.approx(received.get((kind, group.value), 0)), (kind, group)
 
 
-@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.name)
-def test_sizes_are_those_of_table_4(message: object) -> None:
-    by_name = {each.name: each for each in MESSAGES}
-    each = by_name[message.name]  # type: ignore[attr-defined]
-    if each.name in TABLE_4:
-        *sizes, mean = TABLE_4[each.name]
-        assert sizes_kb(each) == pytest.approx(tuple(sizes), rel=0.005, abs=0.006)
-        assert mean_kb(each) == pytest.approx(mean, abs=0.011)
-    elif each.name == "statInfoSM":
-        small, _, large = sizes_kb(each)
-        assert (small, large, mean_kb(each)) == pytest.approx((4.7, 24.78, 5.27), abs=0.006)
-    else:
-        assert (each.name == "priceUpdate") == (len(set(sizes_kb(each))) == 1)
+MESSAGE_BY_NAME = {message.name: message for message in MESSAGES}
 
 
-def test_interaction_4_and_the_price_update_are_close_to_table_4() -> None:
-    """Within a hundredth; the price update is the one of fixed size."""
-    by_name = {message.name: message for message in MESSAGES}
-    assert sizes_kb(by_name["priceUpdate"]) == pytest.approx((0.24, 0.24, 0.24), abs=0.01)
-    assert sizes_kb(by_name["inventoryInfo"]) == pytest.approx((1.48, 10.22, 49.03), rel=0.005)
-    assert mean_kb(by_name["inventoryInfo"]) == pytest.approx(2.31, abs=0.01)
+@pytest.mark.parametrize("name", TABLE_4)
+def test_sizes_are_those_of_table_4(name: str) -> None:
+    message = MESSAGE_BY_NAME[name]
+    *sizes, mean = TABLE_4[name]
+    assert sizes_kb(message) == pytest.approx(tuple(sizes), rel=0.005, abs=0.006)
+    assert mean_kb(message) == pytest.approx(mean, abs=0.011)
+
+
+def test_sales_statistics_have_the_sizes_of_table_4() -> None:
+    """The medium size of the table does not follow from the coefficients."""
+    statistics = MESSAGE_BY_NAME["statInfoSM"]
+    small, _, large = sizes_kb(statistics)
+    assert small == pytest.approx(4.7, abs=0.006)
+    assert large == pytest.approx(24.78, abs=0.006)
+    assert mean_kb(statistics) == pytest.approx(5.27, abs=0.006)
+
+
+def test_a_price_update_has_the_fixed_size_of_table_4() -> None:
+    assert sizes_kb(MESSAGE_BY_NAME["priceUpdate"]) == pytest.approx((0.24, 0.24, 0.24), abs=0.01)
+
+
+def test_inventory_messages_are_close_to_table_4() -> None:
+    inventory = MESSAGE_BY_NAME["inventoryInfo"]
+    assert sizes_kb(inventory) == pytest.approx((1.48, 10.22, 49.03), rel=0.005)
+    assert mean_kb(inventory) == pytest.approx(2.31, abs=0.01)
+
+
+def test_every_message_has_a_test_of_its_sizes() -> None:
+    assert MESSAGE_BY_NAME.keys() == TABLE_4.keys() | {"statInfoSM", "priceUpdate", "inventoryInfo"}

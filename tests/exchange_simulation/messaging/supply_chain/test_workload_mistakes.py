@@ -56,7 +56,7 @@ def test_an_option_that_makes_no_workload_is_refused(words: str, said: str) -> N
         ("offers_of = 0.5", "offers_of = 0.001", "nobody makes offers"),
         ("families = 20", "families = 0", "families is 0; it takes a whole number, 1 to 10,000"),
         ("[locations]", "[places]", "'places' is unknown"),
-        ("[rates]", "rates", "cannot be read"),
+        ("[rates]", "rates", "is no TOML that can be read"),
     ],
 )
 def test_a_file_that_makes_no_workload_is_refused(old: str, new: str, said: str, tmp_path: Path) -> None:

@@ -1,0 +1,139 @@
+"""What the paper printed of the supply chain, and our plots of its figures 3 to 9."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from exchange_simulation.messaging.paper import Published, ReproducedItem
+from exchange_simulation.messaging.presentation import Plot
+from exchange_simulation.messaging.supply_chain.messages import AgentKind, Group
+from exchange_simulation.messaging.supply_chain.topologies import HORIZONTAL, VERTICAL
+
+
+@dataclass(frozen=True)
+class GroupShare:
+    """A group's share in percent."""
+
+    messages: float
+    """Of the messages received."""
+    kilobytes: float
+    """Of their bytes."""
+
+
+PAPERS_MIX = {
+    HORIZONTAL: {
+        "a": GroupShare(messages=37.46, kilobytes=24.66),
+        "b": GroupShare(messages=12.45, kilobytes=2.41),
+        "c": GroupShare(messages=24.55, kilobytes=49.19),
+        "d": GroupShare(messages=25.55, kilobytes=23.74),
+    },
+    VERTICAL: {
+        "a": GroupShare(messages=14.19, kilobytes=7.19),
+        "b": GroupShare(messages=5.99, kilobytes=2.25),
+        "c": GroupShare(messages=39.09, kilobytes=61.03),
+        "d": GroupShare(messages=40.74, kilobytes=29.52),
+    },
+}
+"""Table 5, achieved: the shares of each group, by topology."""
+TABLE_4 = {
+    "order": 2.34, "orderConf": 2.63, "shipDep": 1.96, "statInfoOrderDC": 0.39, "shipInfo": 2.13, "shipConf": 1.03,
+    "callForOffers": 1.93, "offer": 2.50, "pOrder": 2.67, "pOrderConf": 2.86, "invoice": 2.33, "pShipInfo": 1.24,
+    "pShipConf": 1.28, "statInfoShipDC": 1.29, "priceUpdate": 0.24, "inventoryInfo": 2.31, "statInfoSM": 5.27,
+    "productAnnouncement": 1.26, "creditCardHL": 1.80,
+}  # fmt: skip
+"""Average sizes of the messages in KByte."""
+
+_plot_by_base = partial(Plot, x="base", x_unit="BASE", linear=True)
+
+
+def _group_lines(ending: str) -> dict[str, str]:
+    """Names of lines by figure: a figure of each group."""
+    return {f"{group.value}{ending}": f"group {group.value}" for group in Group}
+
+
+def _kind_lines(ending: str) -> dict[str, str]:
+    """Names of lines by figure: a figure of each kind of location."""
+    return {f"{kind.name}{ending}": kind.value for kind in AgentKind}
+
+
+def _plots_of_topology(topology: str, mix_figure: int, messages_figure: int, traffic_figure: int) -> list[Plot]:
+    """The plots of a topology; the numbers are those of the paper's figures."""
+    where = {"topology": topology}
+    shares = [Published("the paper", "", level=share.messages) for share in PAPERS_MIX[topology].values()]
+    return [
+        _plot_by_base(
+            f"{topology}, message mix (figure {mix_figure})",
+            "mix",
+            "% of messages",
+            where=where,
+            published=shares,
+            series=_group_lines("_percent"),
+        ),
+        _plot_by_base(
+            f"{topology}, messages (figure {messages_figure})",
+            "messages",
+            "messages/s",
+            where=where,
+            series=_group_lines("_per_s"),
+        ),
+        _plot_by_base(
+            f"{topology}, traffic (figure {traffic_figure})",
+            "traffic",
+            "kB/s",
+            where=where,
+            series=_group_lines("_kb_per_s"),
+        ),
+        _plot_by_base(
+            f"{topology}, traffic of each location",
+            "of_each",
+            "messages/s, sent and received",
+            where=where,
+            series=_kind_lines("_messages_per_s"),
+        ),
+    ]
+
+
+PLOTS = (
+    _plot_by_base("Messages delivered", "delivered_per_s", "messages/s"),
+    _plot_by_base("Delivery, 90 %", "delivery_p90_ms", "ms"),
+    _plot_by_base("CPU of the broker", "broker_cores", "cores"),
+    _plot_by_base(
+        "horizontal, locations (figure 3)",
+        "locations",
+        "locations",
+        where={"topology": HORIZONTAL},
+        series=_kind_lines("_locations"),
+    ),
+    *_plots_of_topology(HORIZONTAL, mix_figure=4, messages_figure=5, traffic_figure=6),
+    *_plots_of_topology(VERTICAL, mix_figure=7, messages_figure=8, traffic_figure=9),
+)
+
+
+def _published_mix() -> Iterator[Published]:
+    """Table 5: for each topology the shares of messages of all groups, then their shares of kilobytes."""
+    for topology, mix in PAPERS_MIX.items():
+        where = {"topology": topology}
+        for group, share in mix.items():
+            title = f"{topology}, group {group}: % of messages (table 5)"
+            yield Published(title, f"{share.messages:.2f}", figure=f"{group}_percent", where=where)
+        for group, share in mix.items():
+            title = f"{topology}, group {group}: % of kB (table 5)"
+            yield Published(title, f"{share.kilobytes:.2f}", figure=f"{group}_kb_percent", where=where)
+
+
+def _published_sizes() -> Iterator[Published]:
+    """Table 4."""
+    for name, size in TABLE_4.items():
+        yield Published(f"{name}: kB on average (table 4)", f"{size:.2f}", figure=f"{name}_kb")
+
+
+PUBLISHED = (*_published_mix(), *_published_sizes())
+REPRODUCED_ITEMS = (
+    ReproducedItem("tables 1 to 3", "messages, sizes, interactions", "--plan"),
+    ReproducedItem("table 4", "average sizes", "--topology vertical,horizontal"),
+    ReproducedItem(
+        "table 5, figures 3 to 9", "mix, messages and traffic by BASE", "--topology vertical,horizontal --base 10,20,50"
+    ),
+)
