@@ -12,8 +12,9 @@ from exchange.messages import LAYOUTS, Confirmation, End, Quote, Rejection, Trad
 from exchange.results import GatewayResult, HashedStream, StreamCounts
 from exchange.session import Reporting, Terms
 from exchange.settings import RunSettings
-from gateway.completion import Completion, Intake
+from gateway.completion import Completion
 from gateway.due_times import NEVER_NS
+from gateway.intake import Intake
 from gateway.meters import Meters
 from gateway.offering import Offering, OrderFlow
 from gateway.pacer import Pacer

@@ -15,7 +15,8 @@ from exchange import checksum, log_buckets, measurements, messages
 from exchange.checksum import State, hash_into
 from exchange.compiled import cached_kernel, inlined
 from gateway import completion, offering
-from gateway.completion import Completion, Intake, Rules, Tables, are_free, await_answers, record_answers
+from gateway.completion import Completion, Rules, Tables, are_free, await_answers, record_answers
+from gateway.intake import Intake
 from gateway.offering import Offering, OrdersAhead
 from transports import lending
 from transports.base import Link

@@ -6,7 +6,8 @@ import numpy as np
 
 from exchange.messages import Resume, read
 from exchange.results import HashedStream
-from gateway.completion import Completion, Intake
+from gateway.completion import Completion
+from gateway.intake import Intake
 from transports.base import Link
 from transports.frames import Longs
 

@@ -15,7 +15,8 @@ from exchange.instances import role_of
 from exchange.messages import Hello, MalformedMessage, encode
 from exchange.messages import decode as decode_frame
 from exchange_simulation.launching.record.reading import completion_by_pair, read_spool, records, traffic_by_pair
-from gateway.completion import Completion, Intake
+from gateway.completion import Completion
+from gateway.intake import Intake
 from stats_reporter.service import Reporter
 from stats_reporter.writer import SpoolWriter
 from tests.decoders.damage import FRAMES, ORDERS, RUN, damaged

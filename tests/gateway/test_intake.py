@@ -8,7 +8,8 @@ from scripted_links import START_NS, ScriptedLink
 
 from exchange.checksum import StreamChecksum
 from exchange.messages import Confirmation, End, Hello, Order, Quote, Statistics, Trade, encode
-from gateway.completion import ANSWERED_COLUMN, Completion, Intake
+from gateway.completion import ANSWERED_COLUMN, Completion
+from gateway.intake import Intake
 
 END = End(sent=1, sent_checksum=2, received=3, received_checksum=4)
 HELLO = Hello(1, 2, 2, 1, 1, 999, 5, 6)

@@ -14,7 +14,7 @@ from exchange.settings import RunSettings
 from exchange_simulation.launching.launch.threads import Stage, run_in_threads
 from exchange_simulation.launching.launch.watch import Moment
 from exchange_simulation.launching.record.outcome import RunOutcome
-from gateway.completion import Intake
+from gateway.intake import Intake
 from matching_engine.service import EngineService
 from tests.machine import until
 from transports.memory import CAPACITY_FRAMES, LISTENERS
