@@ -59,7 +59,7 @@ def inlined(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def called(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function once, which kernels call: for what is rare, so that no kernel is the larger for it."""
+    """Compile a function that kernels call. Use it for rare cases, so that they do not make the kernels larger."""
     return cast(Callable[P, R], numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
 
 
@@ -96,7 +96,7 @@ def _address(context: Any, builder: Any, signature: Any, args: Any, bits: int) -
 
 @intrinsic
 def trailing_zeros(_typing: Any, word: Any) -> Any:  # noqa: ARG001
-    """How many low bits of the word are 0; the word itself must not be 0."""
+    """The number of low bits of the word that are 0. The word itself must not be 0."""
 
     def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))

@@ -89,7 +89,7 @@ class LogBuckets:
         return float(self.percentiles_ns(percent)) if self.count else float("nan")
 
     def percentiles_ns(self, percents: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Return the same for several percentiles at once. There must be a value."""
+        """Return several percentiles at once, as `percentile_ns` returns one. There must be a value."""
         index = np.searchsorted(np.cumsum(self.counts), rank_of(percents, self.count))
         return np.clip(bucket_middle_ns(index), self.min_ns, self.max_ns)
 

@@ -25,9 +25,9 @@ Json = Annotated[bytes, "rest of the frame"]
 PROTOCOL_VERSION = 1
 ASK, BID = 1, 2
 
-LIMIT = 1  # trades up to its price; what is left rests
-MARKET = 2  # trades at any price; what is left is cancelled
-IMMEDIATE_OR_CANCEL = 3  # trades up to its price; what is left is cancelled
+LIMIT = 1  # trades up to its price; the rest of it rests
+MARKET = 2  # trades at any price; the rest of it is cancelled
+IMMEDIATE_OR_CANCEL = 3  # trades up to its price; the rest of it is cancelled
 FILL_OR_KILL = 4  # trades whole, up to its price, or is cancelled
 POST_ONLY = 5  # rests, or is rejected if it would trade
 
@@ -203,7 +203,7 @@ TYPES: dict[int, type[Message]] = {
 
 
 ORDER_TYPES: tuple[type[Message], ...] = (Order, Cancel, TypedOrder, ReplaceRequest, CancelRequest)
-"""Records that a matching engine takes. `matching_engine/kernels.py` has a kernel for each, or does not import."""
+"""Records that a matching engine takes. `matching_engine/kernels.py` must have a kernel for each."""
 ANSWER_TYPES: tuple[type[Message], ...] = (Confirmation, Trade, Quote, Rejection, Cancelled, Replaced)
 """Records with which a matching engine answers."""
 

@@ -2,7 +2,7 @@
 
 run.json, Spark's tables, the terminal, the pages, the objectives of `exchange capacity` and the Python API take theirs
 from PERCENTILES, so a new percentile is a new line here. tests/exchange/test_declared_percentiles.py lists the files
-that name one of them for a reason of their own.
+that name a percentile for another reason.
 """
 
 from __future__ import annotations

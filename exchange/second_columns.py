@@ -30,10 +30,10 @@ class SecondColumn:
     figure: str
     """The figure's name in a row. {clock} stands for due; for handed_over, if the run has no schedule."""
     unit: Unit
-    of: str = ""
-    """The count from whose growth a rate is made."""
+    count: str = ""
+    """For a rate: the count whose growth makes the rate."""
     terminal: str = ""
-    """Its title in the table after a run. The line before the break stands over this column and those to its right."""
+    """Its title in the table after a run. A first line is the heading of this column and of those to its right."""
     page: str = ""
     """Its title on the run's page."""
     live: str = ""
@@ -52,18 +52,18 @@ METERS = {int(meter): f"{meter.name.lower()}_per_s" for meter in Meter if meter 
 COLUMNS = (
     SecondColumn("offered_orders_per_s", Unit.RATE, terminal="orders/s\noffered", page="offered", needs_schedule=True),
     SecondColumn(
-        "orders_per_s", Unit.RATE, of="orders_sent", terminal="\nsent", page="sent", live="sent", followed="sent"
+        "orders_per_s", Unit.RATE, count="orders_sent", terminal="\nsent", page="sent", live="sent", followed="sent"
     ),
     SecondColumn(
         "answered_orders_per_s",
         Unit.RATE,
-        of="orders_answered",
+        count="orders_answered",
         terminal="\nanswered",
         page="answered",
         live="answered",
         in_spark=False,
     ),
-    SecondColumn("answers_per_s", Unit.RATE, of="messages_received", live="answers", in_spark=False),
+    SecondColumn("answers_per_s", Unit.RATE, count="messages_received", live="answers", in_spark=False),
     SecondColumn("orders_sent", Unit.COUNT),
     SecondColumn("orders_answered", Unit.COUNT, followed="answered"),
     SecondColumn("messages_received", Unit.COUNT),
@@ -95,7 +95,7 @@ characters."""
 
 COUNTS = tuple(column.figure for column in COLUMNS if column.unit is Unit.COUNT)
 """The counts of a traffic record."""
-RATES = {column.of: column.figure for column in COLUMNS if column.of}
+RATES = {column.count: column.figure for column in COLUMNS if column.count}
 """The rate that is made of each count."""
 
 

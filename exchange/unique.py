@@ -1,4 +1,4 @@
-"""Values without repetitions, in the order in which each came first."""
+"""Values without repetitions, in the order of first appearance."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ T = TypeVar("T", bound=Hashable)
 
 
 def unique(values: Iterable[T]) -> list[T]:
-    """The values, each once, in the order in which each came first."""
+    """Return the values without repetitions, in the order of first appearance."""
     return list(dict.fromkeys(values))

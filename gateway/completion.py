@@ -32,16 +32,16 @@ SHORTEST_ANSWER = int(_SIZE_OF_ANSWER[_SIZE_OF_ANSWER > 0].min())
 _ANSWERS_AN_ORDER = np.zeros(256, np.bool_)
 _ANSWERS_AN_ORDER[[LAYOUTS[kind].code for kind in (Trade, Confirmation, Rejection)]] = True
 _order_id = field_reader("id", Trade, Confirmation, Rejection)
+# Rows of `Tables.counts` and `Tables.moments`, in the order of CLOCKS.
 _HANDED_OVER = 0
 _DUE = 1
 _LAG = 2
-"""Rows of `Tables.counts` and `Tables.moments`, as CLOCKS has them."""
+# Columns of `Tables.moments`.
 _SUM = 0
 _MIN = 1
 _MAX = 2
-"""Columns of `Tables.moments`."""
 _NONE_NS = 2**62
-"""The minimum where there are no times."""
+"""The minimum of a row without times."""
 SAMPLED = 5
 """Number of columns of `Tables.sampled`."""
 ANSWERED_COLUMN = 3

@@ -66,7 +66,7 @@ NEXT = 2
 PREVIOUS = 3
 RECORD = 4  # words of a record
 LEVEL_WORDS = 2
-ENDLESS = 0xFFFFFFFF  # stands where the first level's volume would be
+ENDLESS = 0xFFFFFFFF  # the word at the place of the first level's volume
 NOTHING = 0  # the link to no record
 LEVEL = 1  # the word of an index entry that holds the order's price level
 

@@ -52,17 +52,17 @@ MOST_FRAMES = 2 * LARGEST_VOLUME + SLACK_FRAMES
 
 
 class AnswerMemory(NamedTuple):
-    """The memory for answers, and how much of it they may fill."""
+    """The memory for answers, and the room that they may fill."""
 
     buffer: Bytes
     offsets: Offsets
     packed: bool  # whether all answers to a frame go into one frame; if not, each answer has its own
-    room_bytes: int  # trades must end here at the latest; the slack behind it is for other answers
+    room_bytes: int  # trades must end here at the latest; the slack after it is for other answers
     room_frames: int
 
 
 class AnswersEnd(NamedTuple):
-    """The place behind the answers written so far: the next byte, and the number of frames."""
+    """The end of the answers written so far: the next byte, and the number of frames."""
 
     byte: int
     frame: int

@@ -153,7 +153,7 @@ class MatchingEngine:
 
 
 def _enlarge(answers: FrameBatch, byte: int) -> None:
-    """Double the memory, or more: after it, the answers to the largest order fit behind `byte`."""
+    """Double the memory, or more: the answers to the largest order then fit after `byte`."""
     answers.buffer = _resized(answers.buffer, byte + encoding.MOST_BYTES)
     answers.offsets = _resized(answers.offsets, answers.count + encoding.MOST_FRAMES)
 

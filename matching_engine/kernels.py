@@ -148,7 +148,7 @@ def objection(book: Book, order_id: int, side: int, price: int, volume: int) -> 
 
 @inlined
 def objection_to_fields(book: Book, order_id: int, side: int, price: int, volume: int) -> int:
-    """Return the reason to reject an order for what it says, whatever rests; 0 if there is none."""
+    """Return the reason to reject an order because of its own fields; 0 if there is none."""
     if not within(side, 1, 2):
         return BAD_SIDE
     if not within(price, 1, book.limit - 1):
@@ -250,7 +250,7 @@ def objection_to_typed(book: Book, order_id: int, side: int, price: int, volume:
 
 @inlined
 def objection_to_trading(book: Book, side: int, price: int, order_type: int) -> int:
-    """Return the reason to reject a typed order for what rests; 0 if there is none."""
+    """Return the reason to reject a typed order because of the resting orders; 0 if there is none."""
     opposite = side ^ 1
     reach = key_of(book, opposite, price)
     would_trade = first_crossing(book, opposite, reach) <= reach
@@ -447,7 +447,7 @@ def handler(*, exact: bool, keeps_ids: bool, packed: bool) -> Callable[..., tupl
         book.state[ANSWER_BYTES] += end.byte - byte
         return why, frame, at, end.frame, end.byte
 
-    # Each kind has a cache file of its own: two processes that add to one file could load each other's code.
+    # Each kind has its own cache file, since two processes that write one file could load each other's code.
     traits = {"_exact": exact, "_ids": keeps_ids, "_packed": packed}
     handle.__qualname__ = "handle" + "".join(trait for trait, is_set in traits.items() if is_set)
     return kernel(handle)

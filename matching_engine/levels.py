@@ -35,7 +35,7 @@ def side_and_key_of(level: int) -> tuple[int, int]:
 
 @inlined
 def mark_occupied(book: Book, side: int, key: int) -> None:
-    """Set the level's bit, and that of its word in the summary. To test first whether they are set would cost more."""
+    """Set the bits of the level and of its word in the summary, even if they are set: a test first would cost more."""
     word = key >> 6
     book.bitmap[BITMAP + 2 * word + side] |= bit(key)
     book.bitmap[SUMMARY + 2 * (word >> 6) + side] |= bit(word)

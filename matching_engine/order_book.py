@@ -94,11 +94,11 @@ class OrderBook:
         return np.zeros(links // LINKS_PER_WORD, np.uint64)
 
     def _index(self) -> None:
-        """Make the index of the resting orders, with four buckets or more for each order; without ids, an empty one."""
+        """Make the index of the resting orders, with four buckets or more for each order. Without ids it is empty."""
         self.index: layout.Words
         if not self.with_ids:
             self.state[layout.BUCKETS] = 0
-            self.index = np.zeros(1, np.uint32)  # the kernels take an array, of which they use nothing
+            self.index = np.zeros(1, np.uint32)  # the kernels take an array, but do not use it
             return
         buckets = _power_of_two_from(4 * self.capacity)
         words_of_records = len(self.arena)  # two words for each record, which is two words of the arena
@@ -118,7 +118,7 @@ class OrderBook:
         self._index()
 
     def load(self, arena: layout.Arena) -> None:
-        """Take over the memory of a book with the same rules. ValueError if the arena is of another book."""
+        """Take over the memory of a book with the same rules. ValueError if the arena has another book's size."""
         links_of_records = LINKS_PER_WORD * len(arena) - self.first_order
         capacity, rest = divmod(links_of_records, layout.RECORD)
         if rest or capacity < 1 or (self.bounded and capacity != self.capacity):
@@ -139,12 +139,12 @@ class OrderBook:
 
     @property
     def best_bid(self) -> int:
-        """The highest bid; 0 where there is none. O(1)."""
+        """The highest bid; 0 if there is none. O(1)."""
         return self.max_price + 1 - int(self.state[layout.BEST + layout.BID])
 
     @property
     def best_ask(self) -> int:
-        """The lowest ask; max price + 1 where there is none. O(1)."""
+        """The lowest ask; max price + 1 if there is none. O(1)."""
         return int(self.state[layout.BEST + layout.ASK])
 
     def resting(self, side: int) -> list[RestingOrder]:

@@ -46,7 +46,7 @@ from matching_engine.levels import (
 def take_order(
     book: Book, answers: AnswerMemory, end: AnswersEnd, order_id: int, side: int, price: int, volume: int
 ) -> AnswersEnd:
-    """Match an incoming order, rest what is left of it, and answer.
+    """Match an incoming order, rest its remaining volume, and answer.
 
     The answers are its trades, a quote if the best price moved, and a confirmation if it did not trade.
     """
@@ -117,7 +117,7 @@ def release(book: Book, order: int) -> None:
 
 @inlined
 def rest(book: Book, order_id: int, side: int, price: int, volume: int) -> bool:
-    """Rest what is left of an order, as the newest of its price level. Returns whether its price is a new best one."""
+    """Rest an order's remaining volume as the newest of its price level. Returns whether the price is a new best."""
     order = book.state[FREE]
     book.state[FREE] = book.records[order + NEXT]
     book.records[order + ID] = order_id
@@ -163,7 +163,7 @@ def remove(book: Book, order: int) -> bool:
 
 @inlined
 def may_rest(order_type: int) -> bool:
-    """Return whether what is left of an order of this type rests; otherwise it is cancelled."""
+    """Return whether the remaining volume of such an order rests; otherwise it is cancelled."""
     return (order_type == LIMIT) | (order_type == POST_ONLY)
 
 
@@ -178,7 +178,7 @@ def take_typed_order(
     volume: int,
     order_type: int,
 ) -> AnswersEnd:
-    """Match an order of a type, rest or cancel what is left of it, and answer.
+    """Match a typed order, rest or cancel its remaining volume, and answer.
 
     The answers are its trades, a quote if the best price moved, and then: the cancelled volume, if any; else a
     confirmation, if it did not trade. A market order comes with the last price that it could reach.

@@ -226,7 +226,7 @@ class EngineService:
         self._hand_over()
 
     def _is_alone(self) -> bool:
-        """Return whether no gateway came in time, or the one that came went silent."""
+        """Return whether no gateway came in time, or the gateway went silent."""
         return time.monotonic_ns() > self._patience_ends_ns and is_silent(self._gateway, self._receive)
 
     @property

@@ -86,7 +86,7 @@ class Reporter:
         self._stopped: str | None = None
         """Why the reporter ends early."""
         self._notified_ns = 0
-        """When sources that have ended were last told that others have not."""
+        """When the last sign of life went to the sources that have ended."""
 
     def stop(self, reason: str) -> None:
         """Finish once the sources fall silent: until then, messages may be on their way."""
@@ -201,7 +201,7 @@ class Reporter:
                 self._take_record(record, cast(Statistics, message).document)
 
     def _greet(self, hello: Hello) -> None:
-        """Take a hello. Refuse a hello of another run. Stop at one whose source is not among this reporter's."""
+        """Take a hello. Refuse a hello of another run. Stop at a source that is not among this reporter's sources."""
         source = source_of(hello.source)
         if hello.run != self._run or source is None:
             self._refused += 1

@@ -162,7 +162,7 @@ class Address:
 
     @property
     def simplex(self) -> bool:
-        """True if each direction has a connection of its own; only a pair has this choice."""
+        """True if each direction has its own connection; only a pair has this choice."""
         return self.options.get("topology") == "simplex" and self.pattern is Pattern.PAIR
 
     @property
@@ -211,7 +211,7 @@ class Link(ABC):
     def send(self, batch: FrameBatch, first: int) -> int:
         """Take frames from `first` on, each as one message, and return the index of the first frame not taken.
 
-        No frame is taken while nobody is connected. PeerGone may be raised here, or by the next `receive` or `wait`.
+        No frame is taken while no peer is connected. PeerGone may be raised here, or by the next `receive` or `wait`.
         """
 
     @abstractmethod

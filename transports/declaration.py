@@ -104,7 +104,7 @@ class RunningBroker:
     environment: Mapping[str, str] = field(default_factory=dict)
     """Environment variables that clients need in addition to the address, for instance a password."""
     server: BrokerServer | None = None
-    """The broker's processes; None if somebody else started them, perhaps on another host."""
+    """The broker's processes; None if another user or host started them."""
     is_reachable: bool = True
     """False if only clients in their own network namespaces can connect, and this process cannot."""
 
@@ -148,10 +148,10 @@ class Broker(ABC):
     def start(
         self, folder: Path, process_group: int | None, nodelay: bool, where: Where
     ) -> AbstractContextManager[RunningBroker]:
-        """Start a broker that lives as long as the context, and leave nothing behind.
+        """Start a broker for the time of the context; it leaves no process and no file.
 
         folder         a path that does not exist yet, for the broker's files
-        process_group  the group to join, which ends with the run; None for a session of its own
+        process_group  the group to join, which ends with the run; None for a new session
         nodelay        TCP_NODELAY of the sockets that the broker accepts
         where          loopback, or another network namespace
         NotInstalled, or another TransportError, if the broker does not start.
@@ -244,7 +244,7 @@ class Transport:
     """Makes the object that starts and inspects the transport's broker; its modules are imported at the call only."""
 
     def has_broker(self, scheme: str) -> bool:
-        """True if a third process stands between the two ends.
+        """True if a third process is between the two ends.
 
         A link through a broker takes frames until the broker is full, does not notice when a peer leaves, and refuses
         nobody: a peer without the token uses other queues.

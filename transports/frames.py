@@ -22,10 +22,10 @@ LARGEST_FRAME = 1 << 17
 LONGEST_FRAME = 1 << 20
 """The longest frame, in bytes, that every transport carries."""
 MOST_UNANSWERED = 8_192
-"""A link that answers receives no more requests while so many are unanswered."""
+"""The most unanswered requests of a link that answers: at this number it receives no more."""
 ADDRESS_BYTES = 600
 NOBODY = -1
-"""The length of an address whose request was dropped: there is no answer to it."""
+"""The length of the address of a dropped request, which gets no answer."""
 
 # Indexes of ReturnAddresses.counts.
 ANSWERED = 0

@@ -62,7 +62,7 @@ class Curve(NamedTuple):
 
 @dataclass(frozen=True)
 class Keys:
-    """The keys in a folder, read when they are needed."""
+    """The keys in a folder. Each file is read when it is needed."""
 
     folder: Path
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 GROUP = "exchange_simulation.transports"
 ALIASES = {"zmq": "zeromq", "rabbitmq": "amqp", "rabbit": "amqp"}
-"""Other names that users type, with the schemes that they mean; a URL takes only the scheme."""
+"""Names that users may type in place of a scheme, with that scheme. In a URL only the scheme is allowed."""
 
 
 def transport_of(scheme: str) -> Transport:

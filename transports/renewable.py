@@ -11,7 +11,7 @@ from transports.frames import FrameBatch
 from transports.lending import Lent, lent_by
 
 ATTEMPT_NS = 100_000_000
-"""The longest time that one attempt to open the link may take."""
+"""The longest time for one attempt to open the link."""
 
 
 class RenewableLink(Link):

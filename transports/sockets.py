@@ -79,7 +79,7 @@ def connect_socket(host: str, port: int, timeout_s: float, address: Address | No
 
 @contextlib.contextmanager
 def reserved_port(host: str, port: int = 0, open_socket: Callable[[], socket.socket] = socket.socket) -> Iterator[int]:
-    """Bind a port without listening, so that nobody else gets it; 0 takes a free one. Returns its number.
+    """Bind a port without listening, so that no other process gets it; 0 takes a free port. Returns its number.
 
     The process that listens on the port sets SO_REUSEADDR too. OSError, or OverflowError, if the port cannot be had;
     CannotListen if nobody could connect to it.
@@ -93,7 +93,7 @@ def reserved_port(host: str, port: int = 0, open_socket: Callable[[], socket.soc
 
 
 def _check_reachable(host: str, port: int, open_socket: Callable[[], socket.socket]) -> None:
-    """CannotListen if no packet gets to a port on which nobody listens: then a connection is not even refused.
+    """CannotListen if no packet reaches an unused port: a connection is then not even refused.
 
     Without this check both ends of a connection would wait for each other until their patience is over.
     """
@@ -174,7 +174,7 @@ def counters(sock: socket.socket) -> dict[str, int]:
 
 
 def parse_tcp_info(info: bytes) -> dict[str, int]:
-    """The counters in a struct tcp_info, without those behind its end: an older kernel's struct is shorter."""
+    """The counters in a struct tcp_info, without those beyond its end: an older kernel's struct is shorter."""
     values = {}
     for name, (offset, kind) in _OFFSETS.items():
         if offset + struct.calcsize(f"={kind}") <= len(info):

@@ -7,7 +7,7 @@ from functools import cache
 from transports.base import BadAddress
 
 KEY_END = b"\0"
-"""The end of a key that stands before its frame."""
+"""The byte between a key and its frame."""
 MOST_KEY_BYTES = 255
 
 
@@ -34,7 +34,7 @@ def matches(pattern: str, key: str) -> bool:
         is_key_over = k == len(key_words)
         if p == len(pattern_words):
             return is_key_over
-        if pattern_words[p] == "#":  # it stands for no word, or for this word and perhaps more
+        if pattern_words[p] == "#":  # a `#` matches no word, or this word and perhaps more
             return rest_matches(p + 1, k) or (not is_key_over and rest_matches(p, k + 1))
         if is_key_over or pattern_words[p] not in ("*", key_words[k]):
             return False

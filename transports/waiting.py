@@ -43,7 +43,7 @@ class Sleeper:
         return ready > 0
 
     def may_have_woken(self, index: int) -> bool:
-        """True if the descriptor at `index` was ready when the sleep ended. Without ppoll always True: nobody knows."""
+        """True if the descriptor at `index` was ready when the sleep ended. Always True without ppoll."""
         if _PPOLL is None:
             return True
         return bool(self._fds[index].revents)

@@ -176,8 +176,8 @@ class InputJournal:
     ) -> int:
         """Read the records, and cut off a torn end. Returns where the records end.
 
-        JournalRefused, with the offset, if there are whole records behind a damaged one, unless told to `salvage`: then
-        the records behind the damage go into a file of their own.
+        JournalRefused, with the offset, if there are whole records after a damaged one. With `salvage` the records
+        after the damage are moved into another file instead.
         """
         reader.at = max(reader.at, self._first)
         data = self._map()

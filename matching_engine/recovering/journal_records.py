@@ -32,7 +32,7 @@ from matching_engine.turns import STORE
 from transports.frames import Bytes, FrameBatch, Longs
 
 HEAD = struct.Struct("<8sII")
-"""The head of the file: a magic word, the size of the document behind the head, and the document's CRC32C."""
+"""The head of the file: a magic word, the size of the document after the head, and the document's CRC32C."""
 HEADER_BYTES = 16
 CHECKED_BYTES = 12
 """Bytes of the header before its checksum."""
@@ -220,7 +220,7 @@ class JournalReader:
         """The number of the session that began last."""
 
     def has_begun(self, path: Path) -> bool:
-        """Return whether the journal exists, with its head. The reader then is behind the head, or further on."""
+        """Return whether the journal exists, with its head. The reader is then after the head, or further on."""
         if self.at == 0 and path.exists():
             with path.open("rb") as file:
                 head = file.read(HEAD.size)
@@ -229,7 +229,7 @@ class JournalReader:
         return self.at > 0
 
     def batches(self, data: Bytes, data_at: int = 0) -> Iterator[FrameBatch]:
-        """Yield the orders behind `at` as frames, up to the first record that is not whole.
+        """Yield the orders after `at` as frames, up to the first record that is not whole.
 
         `data_at` is the byte of the file at which the data begins. A batch is valid until the next one is taken.
         """

@@ -23,7 +23,7 @@ from matching_engine.turns import Sums
 
 MAGIC = b"EXSNAP03"
 HEAD = struct.Struct("<8sQ")
-"""A magic word, and the CRC32C of everything behind the head."""
+"""A magic word, and the CRC32C of all bytes after the head."""
 OF_JOURNAL = struct.Struct("<QQQQ")
 """The journal's bytes, orders, last session, and fingerprint when the snapshot was taken."""
 TAIL_BYTES = 26

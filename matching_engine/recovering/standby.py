@@ -30,7 +30,7 @@ from matching_engine.turns import warm_turns
 LOOK_S = 0.005
 """The time between two looks at the journal and its lock."""
 SILENT_LOOKS = 200
-"""After so many looks without a pulse an engine is taken for frozen: 1 s, without time in which the standby stalled."""
+"""After this many looks without a pulse, 1 s, an engine counts as frozen. Stalls of the standby do not count."""
 
 
 class Standby:

@@ -1,7 +1,7 @@
 """Reporters that survive a break: of the link to a source, or, with a successor, of the reporter itself.
 
     reporter ── question, a Resume: "I have 3,120 frames of the gateway that began at ..." ──▶ every source
-    gateway ── the same Resume again, then the frames behind the 3,120th ──▶ reporter
+    gateway ── the same Resume again, then the frames after the 3,120th ──▶ reporter
 
 A source whose connection broke connects again and asks for such a question, by a Resume with the number 0. The reporter
 repeats a question until it is answered. Until then it drops the source's frames, since frames before them may be lost,
@@ -43,7 +43,7 @@ class RecoveringReceived(Received):
     def resume(self, source: str, number: int) -> Resume:
         """Return the message that tells the source how many of its frames came, the hello included.
 
-        A `number` above 0 asks for the frames behind these. With 0 the message says that these frames are in the spool,
+        A `number` above 0 asks for the frames after these. With 0 the message says that these frames are in the spool,
         so that the source forgets them.
         """
         session = number << SOURCE_BITS | source_byte(source)
@@ -97,7 +97,7 @@ class RecoveringReporter(Reporter):
         if isinstance(message, Resume):
             self._take_resume(message)
         elif isinstance(message, End) and self._was_broken and message in self._ends:
-            return  # a source sends its end again behind the frames that were missing
+            return  # a source sends its end again after the frames that were missing
         else:
             super()._take_message(frame, message, source, record)
 
@@ -130,7 +130,7 @@ class RecoveringReporter(Reporter):
         super()._begin(source, hello)
 
     def _begin_again(self, source: str) -> None:
-        """Count anew: another process stands for the source."""
+        """Count anew: another process has become the source."""
         self._received[source] = RecoveringReceived()
         self._records.begin_again(source)
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.transports.conftest import TOKEN, deadline_ns, placed, until, urls_with
-from transports.amqp.broker import RabbitMqProbe, leave_answers
+from transports.amqp.broker import RabbitMqProbe
+from transports.amqp.left_answers import leave_answers
 from transports.base import BadAddress, Link, Pattern
 from transports.frames import FrameBatch
 from transports.registry import connect, listen

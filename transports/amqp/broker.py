@@ -1,13 +1,12 @@
 """RabbitMQ as the broker of a run, and short connections of our own to a run's queues.
 
 A run uses a private node, the user's standing node, or a broker at a given address. The connections count a run's
-messages, delete its queues, or leave messages in them. They speak AMQP, so they need none of the broker's tools.
+messages and delete its queues. They speak AMQP, so they need none of the broker's tools.
 """
 
 from __future__ import annotations
 
 import contextlib
-import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -15,22 +14,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import pika
-
 from transports.amqp.address import PASSWORD, BrokerAddress
 from transports.amqp.session import BrokerSession
-from transports.amqp.topology import EXCHANGES, NAMES, Exchange, LinkSide, Queue, declare, queue_length
-from transports.amqp.wire import PERSISTENT
-from transports.base import Address, Pattern, TransportError
+from transports.amqp.topology import EXCHANGES, NAMES, LinkSide, queue_length
+from transports.base import Address, TransportError
 from transports.declaration import Broker, BrokerServer, RunningBroker, Where
 from transports.rabbitmq import Node, NodeAddress, NodeSettings, private_node, running_node, server_in_words
 from transports.servers.usage import ProcessUsage
 
 PATIENCE_NS = 5_000_000_000
-
-# The time that `leave_answers` may take: for all, and for each answer.
-LEAVING_NS = 30_000_000_000
-LEAVING_ONE_NS = 500_000
 
 
 class RabbitMq(Broker):
@@ -65,21 +57,21 @@ class RabbitMq(Broker):
         queues = {
             queue.name.removeprefix(f"{run}.")
             for address in link_addresses
-            for queue in LinkSide.of(address, True).declares
+            for queue in LinkSide.of(address, listens=True).declares
         }
         return RabbitMqProbe(url, run, sorted(queues - set(NAMES)))
 
 
 class PrivateRabbitMq:
-    """A private node, and after `restart` the one that follows it over the same folder, at the same address."""
+    """A private node. `restart` replaces it by a new node with the same folder and address."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
-        self._ended: list[ProcessUsage] = []
+        self._usage_of_ended_nodes: list[ProcessUsage] = []
 
     def restart(self) -> None:
         """End the node and start it again: durable queues and persistent messages survive, nothing else does."""
-        self._ended.append(self.node.usage())
+        self._usage_of_ended_nodes.append(self.node.usage())
         self.node = self.node.restart()
 
     def block_publishers(self) -> None:
@@ -97,7 +89,7 @@ class PrivateRabbitMq:
     def usage(self) -> ProcessUsage:
         """CPU time of all nodes so far; memory of the newest one."""
         total = self.node.usage()
-        for ended in self._ended:
+        for ended in self._usage_of_ended_nodes:
             total = replace(
                 total,
                 cpu_ns=total.cpu_ns + ended.cpu_ns,
@@ -107,7 +99,7 @@ class PrivateRabbitMq:
         return total
 
     def cpu_ns(self) -> int:
-        return self.node.cpu_ns() + sum(ended.cpu_ns for ended in self._ended)
+        return self.node.cpu_ns() + sum(ended.cpu_ns for ended in self._usage_of_ended_nodes)
 
     def facts(self) -> dict[str, Any]:
         return self.node.facts()
@@ -154,7 +146,7 @@ class RabbitMqProbe:
             return None
 
     def take_down(self) -> None:
-        """Delete the run's queues and exchanges, if any are left. RabbitMQ lets us delete what is not there."""
+        """Delete the run's queues and exchanges, if any are left. RabbitMQ accepts the deletion of missing ones."""
         with contextlib.suppress(TransportError):
             self._session.ask(self._delete_all, self._until_ns())
 
@@ -170,44 +162,3 @@ class RabbitMqProbe:
 
     def close(self) -> None:
         self._session.close(self._until_ns())
-
-
-def leave_answers(url: str, run: str, pattern: Pattern, body: bytes, count: int) -> None:
-    """Publish answers to a client that has gone, into a queue where nobody takes them.
-
-    scan      [RUN.responses]   the queue that all clients search
-    requests  [RUN.absent]      the absent client's own, at the same broker
-
-    All are in the queue on return. TransportError if they are not.
-    """
-    address = Address.parse(url, run, pattern)
-    until_ns = time.monotonic_ns() + LEAVING_NS + count * LEAVING_ONE_NS
-    broker = BrokerAddress.of(address)
-    session = BrokerSession.beside(broker, until_ns)
-    try:
-        _leave(session, broker, _queue(address), body, count, until_ns)
-    finally:
-        session.close(until_ns)
-
-
-def _queue(address: Address) -> Queue:
-    if address.pattern is Pattern.SCAN:
-        (shared,) = LinkSide.of(address, listens=False).consumes
-        return shared
-    return Queue(f"{address.token}.absent", Exchange(address.token), "absent")
-
-
-def _leave(session: BrokerSession, broker: BrokerAddress, queue: Queue, body: bytes, count: int, until_ns: int) -> None:
-    declare(session, LinkSide((queue,), None), broker.delivery, until_ns)
-    absent = secrets.token_hex(8)
-    mode = PERSISTENT if broker.delivery.durable else None
-    for number in range(count):
-        properties = pika.BasicProperties(delivery_mode=mode, correlation_id=f"{absent}{number:016x}")
-        session.channel.basic_publish(queue.exchange.name, queue.key, body, properties)
-    # A queue may report its length before it has handled all messages that came.
-    while True:
-        length = queue_length(session, queue.name, until_ns)
-        if length == count:
-            return
-        if time.monotonic_ns() > until_ns:
-            raise TransportError(f"{length} of {count} messages lie in {queue.name}")

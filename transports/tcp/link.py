@@ -220,7 +220,7 @@ def listen(address: Address) -> Link:
 
 
 def connect(address: Address, until_ns: int) -> Link:
-    """Open a connector's link. PeerGone if nobody listens in time."""
+    """Open a connector's link. PeerGone if no listener is there in time."""
     tls = _tls(address, listens=False)
     link = TcpLink(address.url, address, tls=tls)
     try:

@@ -32,7 +32,7 @@ from transports.sockets import set_nodelay
 from transports.waiting import HAS_PPOLL, READABLE, WRITABLE, Sleeper
 
 PREFIX = 4
-"""The bytes of a frame's length, which stands before the frame."""
+"""The bytes of a frame's length, which precedes the frame."""
 _READ_BYTES = LONGEST_FRAME + (1 << 18)
 """The bytes of memory for bytes that came."""
 
@@ -156,7 +156,7 @@ def warm() -> None:
 
 
 class OverlongFrame(PeerGone):
-    """A peer announced a frame that no batch can take. Nothing behind such a frame can be read."""
+    """A peer announced a frame that no batch can take. Nothing after such a frame can be read."""
 
     def __init__(self, length: int, largest: int) -> None:
         super().__init__(f"the peer announced a frame of {length} bytes; {largest} is the limit")

@@ -28,7 +28,7 @@ class PlainCalls:
     def __init__(self, socket: Socket, watched: Sequence[int] = ()) -> None:
         self._socket = socket
         self._watched = range(1, len(watched) + 1)
-        """The places of the further descriptors in the sleeper, behind libzmq's own."""
+        """The places of the further descriptors in the sleeper, after libzmq's own."""
         self._sleeper = Sleeper([(descriptor, READABLE) for descriptor in (int(socket.get(zmq.FD)), *watched)])
 
     def send(self, batch: FrameBatch, first: int) -> int:
@@ -77,7 +77,7 @@ class PlainCalls:
 
 
 class PlainTopicCalls(PlainCalls):
-    """Calls for a topic: on the wire a key and its end stand before each frame, and subscriptions match them."""
+    """Calls for a topic: on the wire a key and its end precede each frame, and subscriptions match them."""
 
     def __init__(self, socket: Socket, watched: Sequence[int], prefix: bytes) -> None:
         super().__init__(socket, watched)

@@ -19,7 +19,7 @@ _GONE = int(zmq.EHOSTUNREACH)
 def _send_keyed(
     handle: int, buffer: Bytes, offsets: Longs, first: int, count: int, scratch: Bytes, key_bytes: int
 ) -> tuple[int, int]:
-    """Send each frame behind the key, with which `scratch` begins; returns (the first frame not taken, errno or 0)."""
+    """Send each frame after the key, with which `scratch` begins; returns (the first frame not taken, errno or 0)."""
     for i in range(first, count):
         length = offsets[i + 1] - offsets[i]
         scratch[key_bytes : key_bytes + length] = buffer[offsets[i] : offsets[i + 1]]
@@ -53,7 +53,7 @@ def _receive_keyed(
 
 
 def topic_calls(socket: Socket, watched: list[int], prefix: bytes) -> CompiledCalls:
-    """Calls for frames that each go behind the `prefix`, which is a key and its end."""
+    """Calls for frames that each follow the `prefix`, which is a key and its end."""
     scratch = np.zeros(LONGEST_FRAME + MOST_KEY_BYTES + 1, np.uint8)
     scratch[: len(prefix)] = np.frombuffer(prefix, np.uint8)
     return CompiledCalls(socket, watched, Kernels(_send_keyed, _receive_keyed, (scratch, len(prefix)), (scratch,)))

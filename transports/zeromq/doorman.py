@@ -61,7 +61,7 @@ class Doorman:
     def __init__(self, context: Context, socket: Socket, address: Address, credentials: Credentials | None) -> None:
         """`credentials`: those that peers have to show; None if another doorman of the context checks them for both."""
         self._has_crowd = address.pattern not in BASIC_PATTERNS
-        """True for many peers, whose connections cannot be told apart."""
+        """True for several peers, whose connections cannot be distinguished."""
         self._credentials = credentials
         self._nodelay = address.nodelay
         self._accepted = 0
@@ -76,7 +76,7 @@ class Doorman:
         self._open: dict[int, str | None] = {}
         """The peer's address of each open connection, oldest first."""
         self._may_be_admitted: set[int] = set()
-        """Open connections that may be an admitted peer's; one that came after a pair's peer was admitted is not."""
+        """Open connections that may belong to an admitted peer. Later ones than the peer's of a pair do not."""
         self._heard: set[int] = set()
         """Connections through which a frame came."""
         self._peers: set[int] = set()

@@ -213,7 +213,7 @@ def listen(address: Address) -> Link:
 
 
 def _is_orphan(path: str) -> bool:
-    """True for the socket of a process that died, at which nobody listens. libzmq replaces such a file."""
+    """True for a socket file without a listener, left by a process that died. libzmq replaces such a file."""
     if not Path(path).is_socket():
         return False
     with socket.socket(socket.AF_UNIX) as caller:

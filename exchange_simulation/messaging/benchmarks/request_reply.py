@@ -118,7 +118,7 @@ def roles(cell: Cell, links: Links) -> list[Role]:
 
 def preload(cell: Cell, roles: Sequence[Role]) -> None:
     """Leave replies to a client that has gone in the queue of replies."""
-    from transports.amqp.broker import leave_answers
+    from transports.amqp.left_answers import leave_answers
 
     messages = cell.point["preloaded"]
     if messages:
