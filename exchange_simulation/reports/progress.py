@@ -16,8 +16,10 @@ from exchange_simulation.launching.launch.watch import OnSecond
 from exchange_simulation.launching.notices import has_listener, say
 from transports.registry import scheme_of
 
-SAY_EVERY_S = 5.0
-HEARD_EVERY_S = 1.0
+LINE_EVERY_S = 5.0
+"""The time between two lines about the progress."""
+CALL_EVERY_S = 1.0
+"""The time between two calls of a listener, such as `on_progress` of the Python API."""
 
 OnCount = Callable[[int], None]
 
@@ -25,9 +27,13 @@ OnCount = Callable[[int], None]
 @contextlib.contextmanager
 def progress_bar(settings: RunSettings) -> Iterator[OnSecond]:
     """Show a bar for one run; the context's value is to be called once a second."""
-    orders_a_pair = settings.order_limit if settings.orders_per_s is not None else settings.orders
-    total = None if orders_a_pair is None else settings.pairs * orders_a_pair
-    of_total = " orders" if total is None else f" of {total:,} orders"
+    orders_a_pair = settings.orders if settings.orders_per_s is None else settings.order_limit
+    if orders_a_pair is None:
+        total = None
+        of_total = " orders"
+    else:
+        total = settings.pairs * orders_a_pair
+        of_total = f" of {total:,} orders"
     with counting(scheme_of(settings.transport), total, of_total, "answered") as on_count:
         yield lambda moment: on_count(moment.answered)
 
@@ -61,10 +67,15 @@ def _bar(console: Console, work: str, total: int | None, of_total: str) -> Itera
 
 
 def _lines(work: str, of_total: str, done: str) -> OnCount:
-    return now_and_then(
-        lambda count: say(f"{work}: {count:,}{of_total} {done}"),
-        lambda: HEARD_EVERY_S if has_listener() else SAY_EVERY_S,
-    )
+    """Return a function that prints a line about the count now and then."""
+
+    def print_line(count: int) -> None:
+        say(f"{work}: {count:,}{of_total} {done}")
+
+    def every_s() -> float:
+        return CALL_EVERY_S if has_listener() else LINE_EVERY_S
+
+    return now_and_then(print_line, every_s)
 
 
 def now_and_then(on_count: OnCount, every_s: Callable[[], float]) -> OnCount:

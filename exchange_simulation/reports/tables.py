@@ -1,8 +1,8 @@
-"""Tables in the terminal. None loses a character: a table wider than its terminal continues in a block below.
+"""Tables in the terminal. No table loses a character: a table wider than its terminal continues in a block below.
 
 A table has key columns, which name a row and are repeated in every block; figures, which stay whole on one line; and
-columns of words at its end, which wrap, or move into a block of their own where too little room is left. Where not
-even one figure fits beside the keys, each row has its keys on one line and its figures below.
+columns of words at its end, which wrap, or move into a block of their own if there is too little room. If not even one
+figure fits beside the keys, each row has its keys on one line and its figures below.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from rich.text import Text
 
 PIPE_COLUMNS = 80
 LEAST_COLUMNS = 40
-LEAST_WORDS, INDENT = 24, 2
-"""The narrowest column of words beside others, and the blanks before figures that stand below their keys."""
+LEAST_WORDS_WIDTH = 24
+"""A column of words beside other columns is at least this wide."""
+INDENT = 2
+"""The blanks before figures that stand below their keys."""
 Kind = Literal["key", "figure", "words"]
 ORDER: tuple[Kind, ...] = ("key", "figure", "words")
 
@@ -38,7 +40,7 @@ def terminal() -> Console:
 
 
 def indented(line: str, style: str = "") -> Padding:
-    """Return a line to stand below the one that it explains; wrapped lines are indented too."""
+    """Return an indented line, which explains the line above; its wrapped parts are indented too."""
     return Padding(Text(line, style), (0, 0, 0, INDENT), expand=False)
 
 
@@ -76,10 +78,10 @@ def plain_table(
 
     `title_of_later_blocks` stands above each block after the first, whose first title should say the same.
     """
-    shaped = [title if isinstance(title, TableColumn) else figure(title) for title in titles]
-    if shaped != sorted(shaped, key=lambda column: ORDER.index(column.kind)):
+    columns = [title if isinstance(title, TableColumn) else figure(title) for title in titles]
+    if columns != sorted(columns, key=lambda column: ORDER.index(column.kind)):
         raise ValueError(f"columns are in another order than {', '.join(ORDER)}: {titles}")
-    return FoldingTable(shaped, gap, header, title_of_later_blocks)
+    return FoldingTable(columns, gap, header, title_of_later_blocks)
 
 
 @dataclass
@@ -93,31 +95,37 @@ class FoldingTable:
     _rows: list[tuple[list[Text], str]] = field(default_factory=list)
 
     def add_row(self, *cells: str | Text, style: str | None = None) -> None:
-        """Add a row of cells from the left; those that are left out are empty."""
-        given = [cell if isinstance(cell, Text) else Text(cell) for cell in cells]
-        self._rows.append(([*given, *(Text() for _ in self.columns[len(given) :])], style or ""))
+        """Add a row of cells from the left; missing cells at its end are empty."""
+        texts = [cell if isinstance(cell, Text) else Text(cell) for cell in cells]
+        while len(texts) < len(self.columns):
+            texts.append(Text())
+        self._rows.append((texts, style or ""))
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the table in blocks. In this class, a place is the number of a column, from 0."""
         width = options.max_width
         widths = [self._natural_width(place) for place in range(len(self.columns))]
         keys, others = self._keys_and_others()
-        need = max((self._least(place, widths) for place in others), default=0)
+        widest_other = max((self._least_width(place, widths) for place in others), default=0)
         space = width - sum(widths[place] + self.gap for place in keys)
-        if need > space:
+        if widest_other > space:
             yield from self._stacked(keys, list(self._blocks(others, widths, width - INDENT)), widths)
             return
         for number, block in enumerate(self._blocks(others, widths, space)):
-            if number:
+            if number > 0:
                 yield Text(f"\n{self.title_of_later_blocks}" if self.title_of_later_blocks else "", "bold")
             yield self._table(keys, block, widths, space)
 
     def _blocks(self, places: Sequence[int], widths: Sequence[int], space: int) -> Iterator[list[int]]:
         """Yield the columns in groups that fit beside each other into `space` characters."""
         block: list[int] = []
+        block_width = 0
         for place in places:
-            if block and space < sum(self._least(column, widths) + self.gap for column in (*block, place)) - self.gap:
+            width = self._least_width(place, widths)
+            if block and block_width + self.gap + width > space:
                 yield block
                 block = []
+            block_width = block_width + self.gap + width if block else width
             block.append(place)
         yield block
 
@@ -133,6 +141,7 @@ class FoldingTable:
                 yield Padding(self._line(block, cells, widths, style), (0, 0, 0, INDENT))
 
     def _line(self, places: Sequence[int], cells: Sequence[Text], widths: Sequence[int], style: str) -> Text:
+        """Return the cells of these columns in one line, each as wide as its column."""
         aligned = [cells[place].copy() for place in places]
         for place, cell in zip(places, aligned, strict=True):
             column = self.columns[place]
@@ -149,29 +158,42 @@ class FoldingTable:
         return line
 
     def _keys_and_others(self) -> tuple[list[int], list[int]]:
-        places = range(len(self.columns))
-        keys = [place for place in places if self.columns[place].kind == "key"]
-        return keys, [place for place in places if place not in keys]
+        """Return the places of the key columns, and those of all other columns."""
+        keys = []
+        others = []
+        for place, column in enumerate(self.columns):
+            if column.kind == "key":
+                keys.append(place)
+            else:
+                others.append(place)
+        return keys, others
 
-    def _least(self, place: int, widths: Sequence[int]) -> int:
+    def _least_width(self, place: int, widths: Sequence[int]) -> int:
         """Return the width that a column needs to stand beside others."""
-        return min(widths[place], LEAST_WORDS) if self.columns[place].kind == "words" else widths[place]
+        return min(widths[place], LEAST_WORDS_WIDTH) if self.columns[place].kind == "words" else widths[place]
 
     def _natural_width(self, place: int) -> int:
-        title = self.columns[place].title if self.header else ""
-        cells = (cells[place].plain for cells, _ in self._rows)
-        return max(cell_len(line) for text in (title, *cells) for line in (text.splitlines() or [""]))
+        """Return the width of the column's longest line."""
+        texts = [cells[place].plain for cells, _ in self._rows]
+        if self.header:
+            texts.append(self.columns[place].title)
+        width = 0
+        for text in texts:
+            for line in text.splitlines():
+                width = max(width, cell_len(line))
+        return width
 
     def _table(self, keys: list[int], block: list[int], widths: list[int], space: int) -> Table:
-        """Return the table of one block. A block of words alone leaves out the rows that have none."""
+        """Return the table of one block. If a later block has words alone, rows without words are left out."""
         wrapping = [place for place in block if self.columns[place].kind == "words"]
-        figures = [place for place in block if place not in wrapping]
         _narrow(widths, wrapping, block, space - self.gap * (len(block) - 1))
-        shaped = (self._rich_column(place, widths[place]) for place in (*keys, *block))
-        table = Table(*shaped, box=None, pad_edge=False, padding=(0, self.gap, 0, 0), show_header=self.header)
-        is_all = len(keys) + len(block) == len(self.columns)
+        rich_columns = [self._rich_column(place, widths[place]) for place in (*keys, *block)]
+        table = Table(*rich_columns, box=None, pad_edge=False, padding=(0, self.gap, 0, 0), show_header=self.header)
+        is_whole_table = len(keys) + len(block) == len(self.columns)
+        has_figures = len(wrapping) < len(block)
         for cells, style in self._rows:
-            if is_all or figures or any(cells[place].plain for place in wrapping):
+            has_words = any(cells[place].plain for place in wrapping)
+            if is_whole_table or has_figures or has_words:
                 table.add_row(*(cells[place] for place in (*keys, *block)), style=style)
         return table
 
@@ -183,4 +205,5 @@ class FoldingTable:
 def _narrow(widths: list[int], wrapping: Sequence[int], block: Sequence[int], space: int) -> None:
     """Make the widest of the columns that wrap narrower until the block fits into `space` characters."""
     while wrapping and sum(widths[place] for place in block) > space:
-        widths[max(wrapping, key=widths.__getitem__)] -= 1
+        widest = max(wrapping, key=lambda place: widths[place])
+        widths[widest] -= 1

@@ -1,4 +1,4 @@
-"""The words of a run's page: title, circumstances, and the rows of its tables."""
+"""The sentences of a run's page: title, verdict, circumstances; and the rows of its tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SOCKET_COUNTERS = ("segments_out", "bytes_out", "segments_in", "bytes_in", "retr
 
 
 def page_words(run: Record) -> dict[str, Any]:
-    """Return what the page's template names, from the content of run.json."""
+    """Return the values that the page's template names, from the content of run.json."""
     return {
         "run": run,
         "title": title(run),
@@ -45,7 +45,10 @@ def page_words(run: Record) -> dict[str, Any]:
 
 
 def verdict(run: Record) -> str:
-    """Return one or two sentences: how long orders took, and whether the offered rate was held."""
+    """Return one or two sentences: how long orders took, and whether the offered rate was held.
+
+    In a saturated run, the sentence on the rate comes first.
+    """
     status = str(run.get("status"))
     if status == "invalid":
         return "Do not use these figures: both ends do not agree on what was sent."
@@ -59,7 +62,7 @@ def verdict(run: Record) -> str:
 
 
 def _completion(run: Record) -> str:
-    """Return a sentence on completion times; empty if none was measured. 99 % is left out if too few orders tell it.
+    """Return a sentence on completion times; empty if none was measured, without 99 % if the orders are too few.
 
     For example: Half of the orders were answered within 230 µs of when they were due, 99 % within 949 µs, the slowest
     after 12.8 ms.
@@ -80,7 +83,7 @@ def _completion(run: Record) -> str:
 
 
 def _load(run: Record) -> str:
-    """Return a sentence on the offered and the answered rate; empty if the latter was not measured.
+    """Return a sentence on the offered and the answered rate; empty if the answered rate was not measured.
 
     For example: Of 8,000 orders/s offered, 7,120 were answered.
     """
@@ -115,11 +118,12 @@ def _scheme(settings: Record) -> str:
 
 def _transport(settings: Record) -> str:
     """Return the transport's name for people, with its variant in brackets. For example: ZeroMQ (inproc)"""
-    name, _, variant = _scheme(settings).partition("+")
-    return _title(name) + (f" ({variant})" if variant else "")
+    scheme, _, variant = _scheme(settings).partition("+")
+    name = _name_of_transport(scheme)
+    return f"{name} ({variant})" if variant else name
 
 
-def _title(scheme: str) -> str:
+def _name_of_transport(scheme: str) -> str:
     """Return the transport's name in sentences; the scheme itself if this version does not know it."""
     try:
         return transport_of(scheme).title or scheme
@@ -140,11 +144,13 @@ def _speed(settings: Record) -> str:
         return ", as fast as it goes"
     if arrivals == "recorded":
         return f", as recorded, speed {settings['speed']:g}"
-    return f" at {rate_text(offered)} orders/s" + ("" if arrivals == "fixed" else f" ({arrivals})")
+    if arrivals == "fixed":
+        return f" at {rate_text(offered)} orders/s"
+    return f" at {rate_text(offered)} orders/s ({arrivals})"
 
 
 def circumstances(run: Record) -> list[str]:
-    """Return the sentences below the title; what is not known has none."""
+    """Return the sentences below the title; a circumstance that is not known has none."""
     settings = section(run, "settings")
     sentences = [
         _started(run),
@@ -166,10 +172,12 @@ def _origin(settings: Record) -> str:
 
 def _started(run: Record) -> str:
     """Return a sentence on the run's time. For example: Run on 21 November 2026, 18:22 UTC, for 10.1 s."""
-    at = run.get("started_at")
+    started_at = run.get("started_at")
     duration_s = run.get("duration_s")
-    lasted = f", for {three_digits(duration_s)} s" if is_number(duration_s) else ""
-    return f"Run on {date_and_time(at)}{lasted}." if isinstance(at, str) else ""
+    if not isinstance(started_at, str):
+        return ""
+    duration = f", for {three_digits(duration_s)} s" if is_number(duration_s) else ""
+    return f"Run on {date_and_time(started_at)}{duration}."
 
 
 def _nagle(run: Record) -> str:
@@ -193,7 +201,7 @@ def _noise(run: Record) -> str:
 
 
 def clocks(run: Record) -> list[tuple[str, Record]]:
-    """Return the rows of the percentile table: title and figures."""
+    """Return the rows of the percentile table, each with its title and its figures."""
     completion = section(run, "completion_us")
     handed_over = ("from handing over", section(completion, "handed_over"))
     if not is_scheduled(run):
@@ -211,7 +219,10 @@ def answers_per_order(run: Record) -> float | None:
 
 
 def both_ends(run: Record) -> list[str]:
-    """Return the names of what is counted both where it is sent and where it is received; orders and answers always."""
+    """Return the names of messages that are counted at both ends, such as orders; orders and answers are always there.
+
+    For example, orders are counted as orders_sent and orders_received.
+    """
     counts = section(run, "counts")
     names = ["orders", "answers"]
     for count in counts:
@@ -223,8 +234,10 @@ def both_ends(run: Record) -> list[str]:
 
 def other_counts(run: Record) -> Record:
     """Return the counts of one end only."""
-    paired = {f"{name}_{end}" for name in both_ends(run) for end in ("sent", "received")}
-    return {name: count for name, count in section(run, "counts").items() if name not in paired}
+    counted_at_both_ends: set[str] = set()
+    for name in both_ends(run):
+        counted_at_both_ends |= {f"{name}_sent", f"{name}_received"}
+    return {name: count for name, count in section(run, "counts").items() if name not in counted_at_both_ends}
 
 
 def socket_counters(run: Record) -> list[str]:

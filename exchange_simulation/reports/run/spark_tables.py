@@ -1,4 +1,4 @@
-"""Spark's tables, made if they are asked for, when everything else is there; one may interrupt them."""
+"""Spark's tables of a run or a trial, made last, if they are asked for; Ctrl-C leaves them out."""
 
 from __future__ import annotations
 
@@ -27,16 +27,22 @@ def make_tables(folder: Path, quiet: bool) -> bool:
 
 def are_made(folder: Path) -> bool:
     """Return whether the last of a run's tables is there, and newer than the files that they are made of."""
-    last = folder / "tables" / "sample_seconds.parquet"
-    read = (folder / "run.json", folder / "spool", *(folder / "spool").glob("*.jsonl"))
-    return last.exists() and all(path.exists() and path.stat().st_mtime_ns < last.stat().st_mtime_ns for path in read)
+    last_table = folder / "tables" / "sample_seconds.parquet"
+    if not last_table.exists():
+        return False
+    made_ns = last_table.stat().st_mtime_ns
+    spool = folder / "spool"
+    for source in (folder / "run.json", spool, *spool.glob("*.jsonl")):
+        if not source.exists() or source.stat().st_mtime_ns >= made_ns:
+            return False
+    return True
 
 
 def hand_over(folder: Path, job: str, tables: str, again: str, quiet: bool) -> bool:
-    """Have Spark make tables of the contents of `folder`; return False if it did not.
+    """Have Spark make tables of the contents of `folder`; return False if Spark did not.
 
     `job` names a function, as module:name, which returns a note for the user; its module takes long to import. `tables`
-    is where they will be; `again` is the command that makes them later.
+    is the place of the tables for the user; `again` is the command that makes them later.
     """
     begun_s = time.monotonic()
     try:
@@ -59,7 +65,7 @@ def hand_over(folder: Path, job: str, tables: str, again: str, quiet: bool) -> b
 
 @contextmanager
 def waiting(sentence: str) -> Iterator[None]:
-    """Print `sentence` on stderr meanwhile: in a terminal with a clock, elsewhere once, then a reminder every 10 s."""
+    """Print `sentence` on stderr while the block runs: in a terminal with a clock, elsewhere once, then reminders."""
     if has_listener():
         say(sentence)
         yield

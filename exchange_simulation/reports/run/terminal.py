@@ -43,9 +43,11 @@ def show_record(record: dict[str, Any]) -> None:
 def _warnings(record: dict[str, Any]) -> Iterator[str]:
     """Yield the reasons of the status, and the disturbances that spoilt the figures."""
     yield from record["reasons"]
-    yield from (f"the network: {flag}" for flag in record.get("network", {}).get("flags", ()))
-    if words := noise_words(record, MOST_SHARE):
-        yield f"the machine: {words}, which shows in the figures"
+    for flag in record.get("network", {}).get("flags", ()):
+        yield f"the network: {flag}"
+    noise = noise_words(record, MOST_SHARE)
+    if noise:
+        yield f"the machine: {noise}, which shows in the figures"
 
 
 def _headline(record: dict[str, Any]) -> str:
@@ -65,17 +67,19 @@ def _headline(record: dict[str, Any]) -> str:
 
 
 def _completion(record: dict[str, Any]) -> str:
-    """Return the end of the headline; empty if the run's times are not valid.
+    """Return the end of the headline: the first two of p50, p99 and max that have enough orders.
 
-    The maximum stands in place of a percentile that too few orders tell. For example: : p50 121 us, p99 629 us from due
+    Empty if the run's times are not valid. For example: ": p50 121 us, p99 629 us from due"
     """
     times = record.get("completion_us") or {}
-    clock, since = ("due", "due") if "due" in times else ("handed_over", "handing over")
+    clock = "due" if "due" in times else "handed_over"
     if record["status"] not in ("complete", "saturated") or clock not in times:
         return ""
     figures = times[clock]
-    names = [name for name in ("p50", "p99", "max") if has_enough_orders(name, figures.get("count"))][:2]
-    return f": {', '.join(f'{name} {whole_number(figures[name])} us' for name in names)} from {since}"
+    names = [name for name in ("p50", "p99", "max") if has_enough_orders(name, figures.get("count"))]
+    words = [f"{name} {whole_number(figures[name])} us" for name in names[:2]]
+    since = "due" if clock == "due" else "handing over"
+    return f": {', '.join(words)} from {since}"
 
 
 def _breaks(record: dict[str, Any]) -> Iterator[str]:
@@ -84,7 +88,8 @@ def _breaks(record: dict[str, Any]) -> Iterator[str]:
     if not recovered:
         return
     parts = []
-    if takeovers := recovered.get("takeovers"):
+    takeovers = recovered.get("takeovers")
+    if takeovers:
         parts.append(f"standbys took over {takeovers:,}")
     parts.append(f"processes started again {recovered['restarts']:,}")
     parts.append(f"orders sent again {recovered['orders_resent']:,}")
@@ -100,7 +105,9 @@ def _offered(settings: dict[str, Any]) -> str:
         return "as fast as it goes"
     if arrivals == "recorded":
         return f"as recorded, speed {settings['speed']:g}"
-    return f"at {rate_text(orders_per_s)} orders/s" + ("" if arrivals == "fixed" else f", {arrivals}")
+    if arrivals == "fixed":
+        return f"at {rate_text(orders_per_s)} orders/s"
+    return f"at {rate_text(orders_per_s)} orders/s, {arrivals}"
 
 
 def _origin(settings: dict[str, Any]) -> str:
@@ -147,7 +154,9 @@ def _answered(rates: dict[str, float | None]) -> str:
     For example: 8,000/s offered, 7,996/s answered
     """
     offered = rates.get("offered_orders_per_s")
-    answered = _rate(rates, "orders_per_s") + (" answered" if "orders_per_s" in rates else "")
+    answered = _rate(rates, "orders_per_s")
+    if "orders_per_s" in rates:
+        answered += " answered"
     return answered if offered is None else f"{offered:,.0f}/s offered, {answered}"
 
 
@@ -167,37 +176,38 @@ def _completion_table(record: dict[str, Any]) -> FoldingTable:
 
 
 def _figure(figures: dict[str, Any], name: str) -> str:
-    """Return a figure; in place of a percentile that too few orders tell, say of how many orders it is the maximum.
-
-    For example: 1,240, or max of 499
-    """
+    """Return a figure, or "max of 499" in place of a percentile of too few orders. For example: 1,240"""
     orders = figures.get("count")
-    return whole_number(figures.get(name)) if has_enough_orders(name, orders) else max_of(orders or 0)
+    if not has_enough_orders(name, orders):
+        return max_of(orders or 0)
+    return whole_number(figures.get(name))
 
 
 def _pairs_table(pairs: list[dict[str, Any]]) -> FoldingTable:
     """Return a table with a row for each pair; completion times are from due time, if orders were due."""
     table = plain_table(key("pair", from_right=True), key("status"), "orders/s", "p50", "p99", "max")
     for pair in pairs:
-        times = pair["completion_us"].get("due") or pair["completion_us"].get("handed_over") or {}
-        figures = (_figure(times, name) if times else ABSENT for name in ("p50", "p99", "max"))
+        times = pair["completion_us"].get("due") or pair["completion_us"].get("handed_over")
+        figures = [ABSENT, ABSENT, ABSENT]
+        if times:
+            figures = [_figure(times, name) for name in ("p50", "p99", "max")]
         table.add_row(str(pair["pair"]), pair["status"], whole_number(pair["rates"].get("orders_per_s")), *figures)
     return table
 
 
 def _usage(components: dict[str, dict[str, Any]]) -> str:
-    """Return what each component used.
+    """Return the CPU time and peak memory of each component.
 
     For example: CPU and most memory: gateway 5.70 s, 179 MB; engine 3.21 s, 158 MB
     """
-    used = (
-        f"{role} {usage['cpu_s']:.2f} s, {usage['max_rss_bytes'] / 1e6:.0f} MB" for role, usage in components.items()
-    )
-    return f"CPU and most memory: {'; '.join(used)}"
+    parts = []
+    for role, usage in components.items():
+        parts.append(f"{role} {usage['cpu_s']:.2f} s, {usage['max_rss_bytes'] / 1e6:.0f} MB")
+    return f"CPU and most memory: {'; '.join(parts)}"
 
 
 def _show_capture(record: dict[str, Any]) -> None:
-    """Print the packets of the captured connections, and whether tcpdump saw the same as the kernel."""
+    """Print the packets of the captured connections, and how tcpdump's counts compare with the kernel's."""
     from exchange_simulation.launching.packets.rows import packet_rows
 
     captured = {(direction["source"], direction["destination"]) for direction in record["capture"]["directions"]}
@@ -209,7 +219,7 @@ def _show_capture(record: dict[str, Any]) -> None:
 
 
 def capture_sentences(capture: dict[str, Any]) -> Iterator[str]:
-    """Yield sentences that compare what tcpdump saw with what the kernel counted."""
+    """Yield sentences that compare tcpdump's counts with the kernel's."""
     for direction in capture["directions"]:
         segments = f"{direction['segments_captured']:,} segments, kernel {direction['segments']:,}"
         payload = f"{direction['bytes_captured']:,} bytes, {direction['bytes']:,}"
@@ -227,17 +237,17 @@ def capture_sentences(capture: dict[str, Any]) -> Iterator[str]:
 
 def show_packets(rows: Sequence[PacketRow]) -> None:
     """Print table 1 of the paper, with sender and receiver in front."""
-    table = plain_table(*(key(title) for title in ("from", "to", "Nagle")), *PACKETS)
+    table = plain_table(key("from"), key("to"), key("Nagle"), *PACKETS)
     for row in rows:
         table.add_row(*_packet_cells(row))
     terminal().print(table)
 
 
-def _packet_cells(row: PacketRow) -> Iterator[str]:
-    yield from (row.sender, row.receiver)
-    yield {True: "without", False: "with", None: ABSENT}[row.tcp_nodelay]
-    yield rate_text(row.orders_per_s)
-    yield f"{row.segments:,}"
+def _packet_cells(row: PacketRow) -> list[str]:
+    """Return the cells of a row: sender, receiver, Nagle's algorithm, and the columns PACKETS."""
+    nagle = {True: "without", False: "with", None: ABSENT}[row.tcp_nodelay]
+    cells = [row.sender, row.receiver, nagle, rate_text(row.orders_per_s), f"{row.segments:,}"]
     for mean in (row.mean_bytes, row.mean_wire_bytes, row.mean_gap_us, row.per_order):
-        yield ABSENT if mean is None else number_text(mean)
-    yield whole_number(row.retransmits)
+        cells.append(ABSENT if mean is None else number_text(mean))
+    cells.append(whole_number(row.retransmits))
+    return cells

@@ -74,7 +74,7 @@ def role(name: str, shares: Sharing | None) -> Role:
 
 
 def test_messages_of_all_queues_are_counted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
-    monkeypatch.setattr(progress, "SAY_EVERY_S", 0)
+    monkeypatch.setattr(progress, "LINE_EVERY_S", 0)
     monkeypatch.setattr("exchange_simulation.messaging.measuring.COUNT_EVERY_S", 0)
     queues = [Sharing(f"queue {number}", 600) for number in (1, 2)]
     with progress_of("perftest", [role(f"subscriber {i}", queues[i % 2]) for i in range(4)]) as on_count:

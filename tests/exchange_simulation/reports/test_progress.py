@@ -1,4 +1,4 @@
-"""What a run says while it goes on, and the table of its seconds."""
+"""The lines about a run's progress, its checksums, and the page of a killed run."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ def test_without_a_terminal_there_is_a_line_now_and_then(
 ) -> None:
     with progress.progress_bar(settings) as on_second:
         on_second(Moment(sent=2_000, answered=1_234))
-        monkeypatch.setattr(progress, "SAY_EVERY_S", 0.0)
+        monkeypatch.setattr(progress, "LINE_EVERY_S", 0.0)
         on_second(Moment(sent=2_000, answered=1_234))
     assert capsys.readouterr() == ("", expected)
 
 
-def test_a_run_bounded_by_time_has_no_number_to_reach() -> None:
+def test_the_bar_of_a_run_bounded_by_time_has_no_total() -> None:
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
     with progress._bar(console, "zeromq", None, " orders") as on_count:
         on_count(1_234)
         assert "1,234 orders" in console.file.getvalue()  # type: ignore[attr-defined]
 
 
-def test_a_run_prints_the_checksums_that_match_prints_and_one_order_is_one(tmp_path: Path) -> None:
+def test_a_run_prints_the_checksums_that_match_prints(tmp_path: Path) -> None:
     run = exchange_in_process(
         "run", "--orders", 1, "--rate", 100, "--transport", "memory", "--no-spark", "--results", tmp_path
     )
@@ -50,11 +50,11 @@ def test_a_run_prints_the_checksums_that_match_prints_and_one_order_is_one(tmp_p
     assert sums[0] == sums[1]
 
 
-def test_a_killed_run_has_a_page_of_what_its_spool_holds(tmp_path: Path) -> None:
+def test_a_killed_run_gets_a_page_from_its_spool(tmp_path: Path) -> None:
     words = ("--orders", 1, "--rate", 100, "--transport", "memory", "--no-spark", "--results", tmp_path, "--name", "x")
     exchange_in_process("run", *words)
-    for name in ("run.json", "report.html"):
-        (tmp_path / "x" / name).unlink()
+    (tmp_path / "x" / "run.json").unlink()
+    (tmp_path / "x" / "report.html").unlink()
     result = exchange("report", tmp_path / "x")
     assert result.code == 0, result.err
     assert "has no run.json" in result.out
@@ -62,7 +62,7 @@ def test_a_killed_run_has_a_page_of_what_its_spool_holds(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("content", "error"), [(None, "is no folder of ours"), (b"{", "unexpected end")])
-def test_a_folder_that_is_no_run_s_is_refused(content: bytes | None, error: str, tmp_path: Path) -> None:
+def test_a_folder_without_a_usable_record_is_refused(content: bytes | None, error: str, tmp_path: Path) -> None:
     if content is not None:
         (tmp_path / "run.json").write_bytes(content)
     result = exchange("report", tmp_path)
