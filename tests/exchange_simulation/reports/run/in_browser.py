@@ -1,4 +1,4 @@
-"""A page opened from disk, as a reader does, at a desk and on a phone."""
+"""Opens a page from disk in a browser, in the size of a desk or of a phone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PHONE = {"width": 375, "height": 667}
 def opened(
     browser: Browser, folder: Path, scheme: str = "light", size: dict[str, int] = DESK, name: str = "report.html"
 ) -> Iterator[Page]:
-    """The page, which must load without a word on the console and without a second request."""
+    """Yield the page, which must load without a message on the console and without a second request."""
     page = new_page(browser, scheme, size)
     messages: list[str] = []
     requested: list[str] = []

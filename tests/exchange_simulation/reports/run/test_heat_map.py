@@ -1,4 +1,4 @@
-"""The heat map, compared with the seconds it is drawn from."""
+"""The heat map, compared with the seconds from which it is drawn."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from exchange_simulation.reports.run.run_folder import read_run_folder
 
 
 def completion(second: int, *values_us: int, clock: str = "due", last_order: bool = False) -> dict[str, Any]:
+    """Return the record of a second in which orders took these times."""
     ns = np.array(values_us) * 1_000
     counts = np.bincount(bucket_of(ns), minlength=BUCKETS)
     buckets = LogBuckets(counts, sum_ns=int(ns.sum()), min_ns=int(ns.min()), max_ns=int(ns.max()))
@@ -23,29 +24,32 @@ def completion(second: int, *values_us: int, clock: str = "due", last_order: boo
 
 
 def test_every_order_lies_in_the_cell_of_its_second_and_time() -> None:
-    found = heat_map([completion(0, 100, 100, 9_000), completion(2, 100)], point_s=1)
-    assert found is not None
-    for time_us, orders in ((100, [2, 0, 1]), (9_000, [1, 0, 0])):
-        row = np.searchsorted(found.edges_us, time_us) - 1
-        assert found.counts[row].tolist() == orders
-    assert found.counts.sum() == 4
+    grid = heat_map([completion(0, 100, 100, 9_000), completion(2, 100)], point_s=1)
+    assert grid is not None
+    for time_us, orders_by_second in ((100, [2, 0, 1]), (9_000, [1, 0, 0])):
+        row = np.searchsorted(grid.edges_us, time_us) - 1
+        assert grid.counts[row].tolist() == orders_by_second
+    assert grid.counts.sum() == 4
 
 
 def test_a_row_spans_an_eighth_of_an_octave() -> None:
-    found = heat_map([completion(0, 100, 9_000)], point_s=1)
-    assert found is not None
-    assert found.edges_us[1:] / found.edges_us[:-1] == pytest.approx(2 ** (1 / 8))
-    assert found.edges_us[0] <= 100
-    assert found.edges_us[-1] >= 9_000
+    grid = heat_map([completion(0, 100, 9_000)], point_s=1)
+    assert grid is not None
+    assert grid.edges_us[1:] / grid.edges_us[:-1] == pytest.approx(2 ** (1 / 8))
+    assert grid.edges_us[0] <= 100
+    assert grid.edges_us[-1] >= 9_000
 
 
-def test_completion_is_from_due_where_there_was_a_schedule() -> None:
-    both = [completion(0, 100, clock="handed_over"), completion(0, 9_000)]
-    scheduled, free = heat_map(both, 1), heat_map(both[:1], 1)
-    assert scheduled is not None
-    assert free is not None
-    assert scheduled.edges_us[0] > 8_000
-    assert free.edges_us[0] <= 100
+def test_times_are_from_due_if_there_are_any() -> None:
+    handed_over = completion(0, 100, clock="handed_over")
+    due = completion(0, 9_000, clock="due")
+    grid = heat_map([handed_over, due], point_s=1)
+    assert grid is not None
+    assert grid.edges_us[0] > 8_000
+
+    grid_without_schedule = heat_map([handed_over], point_s=1)
+    assert grid_without_schedule is not None
+    assert grid_without_schedule.edges_us[0] <= 100
 
 
 def test_the_last_order_is_left_out() -> None:

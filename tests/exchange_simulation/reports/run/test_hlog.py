@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,93 +20,111 @@ NO_WHEEL = "hdrhistogram has no wheel for Linux on ARM"
 HdrHistogram = pytest.importorskip("hdrh.histogram", reason=NO_WHEEL).HdrHistogram
 HistogramLogReader = pytest.importorskip("hdrh.log", reason=NO_WHEEL).HistogramLogReader
 
-WORST = 1 / 1024
+LARGEST_ERROR = 1 / 1024
+"""Of a value that the library reports, relative to the recorded one."""
+
+Intervals = dict[str, list[Any]]
+"""The library's histograms of each clock, in the file's order."""
 
 
-def read_back(path: Path) -> dict[str, list[Any]]:
-    """Intervals by tag, in the file's order."""
-    found: dict[str, list[Any]] = {}
+def read_back(path: Path) -> Intervals:
+    intervals: Intervals = {}
     reader = HistogramLogReader(str(path), HdrHistogram(1, HIGHEST_NS, DIGITS))
-    while interval := reader.get_next_interval_histogram():
-        found.setdefault(interval.get_tag(), []).append(interval)
+    interval = reader.get_next_interval_histogram()
+    while interval:
+        intervals.setdefault(interval.get_tag(), []).append(interval)
+        interval = reader.get_next_interval_histogram()
     reader.close()
-    return found
+    return intervals
+
+
+@dataclass(frozen=True)
+class WrittenLog:
+    content: RunFolder
+    """The run of the log."""
+    intervals: Intervals
+
+    def buckets_of(self, clock: str, second: int) -> LogBuckets:
+        """Return the log buckets in the run's spool."""
+        for record in self.content.spool["completion"]:
+            payload = record["payload"]
+            if payload["clock"] == clock and payload["second"] == second:
+                return LogBuckets.from_sparse(payload)
+        raise LookupError(f"no record of {clock} in second {second}")
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, dict[str, list[Any]]]:
-    run = SyntheticRun(seconds=3)
-    folder = run.write(tmp_path_factory.mktemp("results") / "run")
-    known = read_run_folder(folder)
-    return known, read_back(write_hlog(folder / "run.hlog", known))
-
-
-def buckets_of(known: RunFolder, clock: str, second: int) -> LogBuckets:
-    payloads = [record["payload"] for record in known.spool["completion"]]
-    return LogBuckets.from_sparse(next(p for p in payloads if (p["clock"], p["second"]) == (clock, second)))
+def written(tmp_path_factory: pytest.TempPathFactory) -> WrittenLog:
+    folder = SyntheticRun(seconds=3).write(tmp_path_factory.mktemp("results") / "run")
+    content = read_run_folder(folder)
+    return WrittenLog(content, read_back(write_hlog(folder / "run.hlog", content)))
 
 
 @pytest.mark.parametrize("clock", CLOCKS)
-def test_counts_are_exact_and_percentiles_within_the_stated_error(written: Any, clock: str) -> None:
-    known, intervals = written
-    assert len(intervals[clock]) == 3
-    for second, interval in enumerate(intervals[clock]):
-        buckets = buckets_of(known, clock, second)
-        assert interval.get_total_count() == buckets.count == 8_000
+def test_counts_are_exact_and_percentiles_within_the_stated_error(written: WrittenLog, clock: str) -> None:
+    assert len(written.intervals[clock]) == 3
+    for second, interval in enumerate(written.intervals[clock]):
+        buckets = written.buckets_of(clock, second)
+        assert buckets.count == 8_000
+        assert interval.get_total_count() == 8_000
         for percent in (25.0, 50.0, 75.0, 90.0, 99.0):
-            ours = buckets.percentile_ns(percent)
-            assert 0.9999 * ours - 1 <= interval.get_value_at_percentile(percent) <= ours * (1 + WORST) + 1
-        assert buckets.max_ns <= interval.get_value_at_percentile(100) <= buckets.max_ns * (1 + WORST)
-        assert buckets.min_ns * (1 - WORST) <= interval.get_min_value() <= buckets.min_ns
+            recorded_ns = buckets.percentile_ns(percent)
+            reported_ns = interval.get_value_at_percentile(percent)
+            assert 0.9999 * recorded_ns - 1 <= reported_ns <= recorded_ns * (1 + LARGEST_ERROR) + 1
+        assert buckets.max_ns <= interval.get_value_at_percentile(100) <= buckets.max_ns * (1 + LARGEST_ERROR)
+        assert buckets.min_ns * (1 - LARGEST_ERROR) <= interval.get_min_value() <= buckets.min_ns
 
 
-def test_an_interval_lies_in_its_second_after_the_run_s_start(written: Any) -> None:
-    _, intervals = written
+def test_an_interval_lies_in_its_second_after_the_run_s_start(written: WrittenLog) -> None:
     started_ms = 1_763_694_312_000
-    starts = [interval.get_start_time_stamp() - started_ms for interval in intervals["due"]]
-    assert starts == pytest.approx([0, 1_000, 2_000])
-    assert [i.get_end_time_stamp() - i.get_start_time_stamp() for i in intervals["due"]] == pytest.approx([1_000] * 3)
+    for second, interval in enumerate(written.intervals["due"]):
+        assert interval.get_start_time_stamp() == pytest.approx(started_ms + 1_000 * second)
+        assert interval.get_end_time_stamp() == pytest.approx(started_ms + 1_000 * (second + 1))
 
 
 def test_warm_up_and_last_order_are_left_out(tmp_path: Path) -> None:
     folder = SyntheticRun(seconds=2).write(tmp_path / "run", settings={"warm_up_s": 1.0})
-    known = read_run_folder(folder)
-    known.spool["completion"].append(
-        {**known.spool["completion"][-1], "payload": {**known.spool["completion"][-1]["payload"], "last_order": True}}
-    )
-    intervals = read_back(write_hlog(folder / "run.hlog", known))
-    counts = {clock: [interval.get_total_count() for interval in found] for clock, found in intervals.items()}
-    assert counts == {clock: [8_000] for clock in CLOCKS}
+    content = read_run_folder(folder)
+    last_record = content.spool["completion"][-1]
+    last_order = {**last_record, "payload": {**last_record["payload"], "last_order": True}}
+    content.spool["completion"].append(last_order)
+    intervals = read_back(write_hlog(folder / "run.hlog", content))
+    assert intervals.keys() == set(CLOCKS)
+    for clock in CLOCKS:
+        (second_after_warm_up,) = intervals[clock]
+        assert second_after_warm_up.get_total_count() == 8_000
 
 
-def test_a_killed_run_s_log_starts_when_its_first_second_began(written: Any, tmp_path: Path) -> None:
-    intervals = read_back(write_hlog(tmp_path / "run.hlog", RunFolder({}, written[0].spool)))
+def test_the_log_of_a_killed_run_starts_at_the_run_s_first_second(written: WrittenLog, tmp_path: Path) -> None:
+    without_record = RunFolder({}, written.content.spool)
+    intervals = read_back(write_hlog(tmp_path / "run.hlog", without_record))
     assert intervals["lag"][0].get_start_time_stamp() == pytest.approx(START_NS / 1e6)
 
 
 @pytest.mark.parametrize("times_ns", [[7], [0, 0], [3, 900], [1, 1, 1, 2**46]])
-def test_every_order_is_told_once_whatever_it_took(times_ns: list[int]) -> None:
+def test_every_order_is_in_the_log_once_and_the_extremes_are_exact(times_ns: list[int]) -> None:
     counts = np.bincount(bucket_of(times_ns), minlength=BUCKETS)
-    expected = dict.fromkeys(sorted(times_ns), 0)
     buckets = LogBuckets(counts, sum(times_ns), min(times_ns), max(times_ns))
     entries = list(values_and_counts(buckets))
+    values = [value for value, _ in entries]
     assert sum(count for _, count in entries) == len(times_ns)
-    assert min(value for value, _ in entries) == min(expected)
-    assert max(value for value, _ in entries) == min(max(expected), HIGHEST_NS)
+    assert min(values) == min(times_ns)
+    assert max(values) == min(max(times_ns), HIGHEST_NS)
     histogram = HdrHistogram(1, HIGHEST_NS, DIGITS)
-    assert all(histogram.record_value(*entry) for entry in entries)
+    for value, count in entries:
+        assert histogram.record_value(value, count)
 
 
-def test_a_run_that_answered_nothing_has_no_log(tmp_path: Path) -> None:
+def test_a_run_without_completion_times_has_no_log(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="holds no completion times"):
         write_hlog(tmp_path / "run.hlog", RunFolder({}, {"completion": []}))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_the_library_it_is_said_what_to_do(
-    written: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_error_for_a_missing_library_says_how_to_install_it(
+    written: WrittenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "hdrh.histogram", None)
     with pytest.raises(UserError, match="pip install hdrhistogram"):
-        write_hlog(tmp_path / "run.hlog", written[0])
+        write_hlog(tmp_path / "run.hlog", written.content)
     assert list(tmp_path.iterdir()) == []
