@@ -1,4 +1,4 @@
-"""What is said of a benchmark: whether transports differ, by how much, and how sure that is."""
+"""The answer of a benchmark: whether transports differ, by how much, and how sure that is."""
 
 from __future__ import annotations
 
@@ -32,24 +32,25 @@ def record(*rows: dict[str, Any], benchmark: str = "de-spsc") -> dict[str, Any]:
     return {"benchmark": benchmark, "rows": list(rows), "settings": {"repeats": 6}, "status": "complete", "reasons": []}
 
 
-SLOW, FAST = [100.0, 101.0, 99.0, 102.0, 100.0, 98.0], [400.0, 404.0, 399.0, 402.0, 404.0, 398.0]
-ALIKE = [101.0, 99.0, 100.5, 99.5, 102.0, 98.0]
+SLOW = [100.0, 101.0, 99.0, 102.0, 100.0, 98.0]
+FAST = [400.0, 404.0, 399.0, 402.0, 404.0, 398.0]
+LIKE_SLOW = [101.0, 99.0, 100.5, 99.5, 102.0, 98.0]
 
 
-def test_one_point_has_its_ratio_with_interval_and_the_repeats_that_agree() -> None:
+def test_the_headline_of_one_point_has_ratio_interval_and_repeats() -> None:
     headline = _headline(record(row("amqp", SLOW), row("zeromq", FAST)))
     assert headline == "zeromq carries 4.0 times as much as amqp (4.0..4.1), in 6 of 6 repeats (messages/s)"
 
 
-def test_several_points_have_the_range_of_their_ratios() -> None:
+def test_the_headline_of_several_points_has_the_range_of_ratios() -> None:
     rows = [row("amqp", SLOW), row("zeromq", FAST)]
     larger = [row("amqp", SLOW, size_bytes=128), row("zeromq", [2 * value for value in FAST], size_bytes=128)]
     headline = _headline(record(*rows, *larger))
     assert headline == "zeromq carries 4.0 to 8.0 times as much as amqp in 2 of 2 cases (messages/s)"
 
 
-def test_of_equal_transports_no_difference_is_found() -> None:
-    verdict = only_verdict(record(row("amqp", SLOW), row("zeromq", ALIKE)))
+def test_equal_transports_do_not_differ() -> None:
+    verdict = only_verdict(record(row("amqp", SLOW), row("zeromq", LIKE_SLOW)))
     assert verdict["outcome"] == "cannot tell"
     assert verdict["sentence"].startswith("cannot tell: amqp / zeromq is 1.0")
 
@@ -66,17 +67,17 @@ def test_the_python_api_gives_the_verdicts_of_a_benchmark() -> None:
     assert verdict.sentence.startswith("zeromq carries 4.0 times as much as amqp")
 
 
-def only_verdict(of: dict[str, Any]) -> dict[str, Any]:
-    [verdict] = comparison_of(of)["verdicts"]
+def only_verdict(benchmark_record: dict[str, Any]) -> dict[str, Any]:
+    [verdict] = comparison_of(benchmark_record)["verdicts"]
     return verdict
 
 
-def test_fewer_than_six_repeats_have_no_verdict_and_the_record_says_so() -> None:
-    """The intervals of five repeats were said to be apart; five agree by chance in 6 % of all cases."""
-    found = record(row("amqp", SLOW[:5]), row("zeromq", FAST[:5]))
+def test_five_repeats_are_too_few_for_a_verdict() -> None:
+    """Five repeats agree by chance in 6 % of all cases."""
+    five_repeats = record(row("amqp", SLOW[:5]), row("zeromq", FAST[:5]))
     sentence = "cannot tell from 5 repeats, 6 are needed: amqp / zeromq is 0.25, below 1 in 5 of 5"
-    assert _headline(found) == f"{sentence} (messages/s)"
-    judged = with_verdicts({**found, "caveats": ["the machine was busy"]})
+    assert _headline(five_repeats) == f"{sentence} (messages/s)"
+    judged = with_verdicts({**five_repeats, "caveats": ["the machine was busy"]})
     assert [caveat.partition(":")[0] for caveat in judged["caveats"]] == [
         "5 repeats cannot reach a verdict",
         "the machine was busy",
@@ -85,26 +86,23 @@ def test_fewer_than_six_repeats_have_no_verdict_and_the_record_says_so() -> None
     assert [verdict["sentence"] for verdict in judged["verdicts"]] == [sentence]
 
 
-def test_a_record_says_what_was_compared_and_how_sure_that_is() -> None:
+def test_a_verdict_has_the_compared_rows_and_its_p() -> None:
     [verdict] = with_verdicts({**record(row("amqp", SLOW), row("zeromq", FAST)), "caveats": []})["verdicts"]
-    compared = ("benchmark", "figure", "point", "first", "second", "outcome", "repeats")
-    assert {name: verdict[name] for name in compared} == {
-        "benchmark": "de-spsc",
-        "figure": "messages_per_s",
-        "point": {"size_bytes": 64},
-        "first": "amqp",
-        "second": "zeromq",
-        "outcome": "differ",
-        "repeats": [1, 2, 3, 4, 5, 6],
-    }
+    assert verdict["benchmark"] == "de-spsc"
+    assert verdict["figure"] == "messages_per_s"
+    assert verdict["point"] == {"size_bytes": 64}
+    assert verdict["first"] == "amqp"
+    assert verdict["second"] == "zeromq"
+    assert verdict["outcome"] == "differ"
+    assert verdict["repeats"] == [1, 2, 3, 4, 5, 6]
     assert verdict["low"] < verdict["ratio"] < verdict["high"] < 1
     assert verdict["p_corrected"] <= 0.05
 
 
-def test_what_a_record_judged_is_shown_as_it_was_judged() -> None:
-    found = with_verdicts({**record(row("amqp", SLOW), row("zeromq", FAST)), "caveats": []})
-    found["verdicts"][0]["sentence"] = "as another version judged it"
-    assert _headline(found) == "as another version judged it (messages/s)"
+def test_verdicts_of_a_record_are_shown_unchanged() -> None:
+    judged = with_verdicts({**record(row("amqp", SLOW), row("zeromq", FAST)), "caveats": []})
+    judged["verdicts"][0]["sentence"] = "as another version judged it"
+    assert _headline(judged) == "as another version judged it (messages/s)"
 
 
 def test_all_points_of_a_suite_are_one_family() -> None:
@@ -118,21 +116,30 @@ def test_all_points_of_a_suite_are_one_family() -> None:
 
 
 def test_a_transport_that_did_not_keep_its_rate_is_not_compared() -> None:
-    slow, fast = (row(name, values, "due_p50_us", rate_per_s=2000) for name, values in (("amqp", FAST), ("tcp", SLOW)))
-    for repeat in slow["repeats"][:4]:
+    verdict = only_verdict(record(row_with_saturated_repeats(4), row("tcp", SLOW, "due_p50_us", rate_per_s=2000)))
+    assert verdict["sentence"] == "amqp did not keep its rate (4 of 6 repeats saturated)"
+
+
+def test_a_transport_with_half_of_its_repeats_saturated_is_compared() -> None:
+    verdict = only_verdict(record(row_with_saturated_repeats(3), row("tcp", SLOW, "due_p50_us", rate_per_s=2000)))
+    assert verdict["outcome"] == "differ"
+
+
+def row_with_saturated_repeats(count: int) -> dict[str, Any]:
+    saturated_row = row("amqp", FAST, "due_p50_us", rate_per_s=2000)
+    for repeat in saturated_row["repeats"][:count]:
         repeat["saturated"] = ["too late"]
-    assert only_verdict(record(slow, fast))["sentence"] == "amqp did not keep its rate (4 of 6 repeats saturated)"
-    slow["repeats"][0]["saturated"] = []
-    assert only_verdict(record(slow, fast))["outcome"] == "differ", "half of its repeats is no majority"
+    return saturated_row
 
 
-def test_at_rates_that_were_given_the_times_are_compared() -> None:
-    """It said that amqp's rates were 1 times zeromq's, where both were offered 2,000 messages/s."""
-    found = record(row("amqp", FAST, "due_p50_us", rate_per_s=2000), row("zeromq", SLOW, "due_p50_us", rate_per_s=2000))
-    assert _headline(found).startswith("amqp takes 4.0 times as long as zeromq (")
+def test_times_are_compared_if_the_rate_was_given() -> None:
+    """Regression: rates were compared, which are equal if both transports are offered the same rate."""
+    amqp = row("amqp", FAST, "due_p50_us", rate_per_s=2000)
+    zeromq = row("zeromq", SLOW, "due_p50_us", rate_per_s=2000)
+    assert _headline(record(amqp, zeromq)).startswith("amqp takes 4.0 times as long as zeromq (")
 
 
-def test_beside_a_flood_a_given_rate_is_not_compared() -> None:
+def test_rows_at_a_given_rate_are_not_compared_if_others_are_floods() -> None:
     floods = [row("amqp", SLOW, rate_per_s="max"), row("zeromq", FAST, rate_per_s="max")]
     paced = [row("amqp", SLOW, rate_per_s=2000), row("zeromq", FAST, rate_per_s=2000)]
     assert only_verdict(record(*floods, *paced))["point"]["rate_per_s"] == "max"
@@ -145,7 +152,7 @@ def test_the_terminal_draws_each_ratio_with_its_interval(capsys: pytest.CaptureF
     assert re.search(r"64 B .*\*.*0\.25 \(0\.2\d\.\.0\.2\d\) +6 of 6", printed)
 
 
-def test_what_all_rows_share_stands_once_below_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_values_common_to_all_rows_stand_once_below_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     figure = {"median": 9.0, "low": None, "high": None}
     figures = dict.fromkeys(("replies_per_s", "kilobytes_per_s", "response_mean_us"), figure)
     rows = [
@@ -165,7 +172,7 @@ def test_what_all_rows_share_stands_once_below_the_table(capsys: pytest.CaptureF
     assert "cores in use" not in printed, "none were measured"
 
 
-def of_one_transport(sizes: int, repeats: int = 1) -> dict[str, Any]:
+def record_of_one_transport(sizes: int, repeats: int = 1) -> dict[str, Any]:
     rows = [
         {
             "transport": "amqp",
@@ -179,45 +186,49 @@ def of_one_transport(sizes: int, repeats: int = 1) -> dict[str, Any]:
     return {"benchmark": "de-spsc", "rows": rows, "settings": {"repeats": repeats}, "status": "complete", "reasons": []}
 
 
-def test_the_answer_for_one_transport_says_its_lowest_and_highest(
+def test_the_answer_for_one_transport_has_its_lowest_and_highest(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    show(of_one_transport(sizes=3))
+    show(record_of_one_transport(sizes=3))
     first, *_ = capsys.readouterr().out.splitlines()
     assert first == "amqp, messages/s: 10 (9..11) at 2 B, to 30 (29..31) at 8 B"
 
 
-def test_why_a_benchmark_is_not_complete_is_said_first_and_once(capsys: pytest.CaptureFixture[str]) -> None:
-    part = {**of_one_transport(sizes=3), "status": "partial", "reasons": ["interrupted"]}
-    show(part)
-    said = capsys.readouterr().out
-    assert (said.splitlines()[0], said.count("interrupted")) == ("partial: interrupted", 1)
+def test_the_reason_of_a_partial_benchmark_is_first_and_once(capsys: pytest.CaptureFixture[str]) -> None:
+    show({**record_of_one_transport(sizes=3), "status": "partial", "reasons": ["interrupted"]})
+    output = capsys.readouterr().out
+    assert output.startswith("partial: interrupted\n")
+    assert output.count("interrupted") == 1
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_each_reason_of_a_partial_suite_is_there_once(whole: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    part = {**record_of_one_transport(sizes=3), "status": "partial", "reasons": ["interrupted"]}
     suite = {
         "name": "first",
         "status": "partial",
         "parts": [part],
         "reasons": ["de-pp: the disk is full", "de-spsc: interrupted"],
     }
-    for whole in (True, False):
-        show(suite, whole)
-        said = capsys.readouterr().out
-        assert said.startswith("partial: de-pp: the disk is full\n")
-        assert (said.count("disk is full"), said.count("interrupted")) == (1, 1)
+    show(suite, whole)
+    output = capsys.readouterr().out
+    assert output.startswith("partial: de-pp: the disk is full\n")
+    assert output.count("disk is full") == 1
+    assert output.count("interrupted") == 1
 
 
-@pytest.mark.parametrize(("sizes", "whole", "tables"), [(60, False, True), (61, False, False), (61, True, True)])
-def test_a_table_too_wide_for_a_terminal_is_left_to_the_page(
-    capsys: pytest.CaptureFixture[str], sizes: int, whole: bool, tables: bool
+@pytest.mark.parametrize(("sizes", "whole", "has_table"), [(60, False, True), (61, False, False), (61, True, True)])
+def test_a_table_of_over_60_rows_is_printed_by_exchange_report_only(
+    capsys: pytest.CaptureFixture[str], sizes: int, whole: bool, has_table: bool
 ) -> None:
-    """`exchange report` prints it as well."""
-    record = of_one_transport(sizes)
+    record = record_of_one_transport(sizes)
     show(record, whole)
-    assert bool(re.search(r"^ *8 B  amqp", capsys.readouterr().out, re.MULTILINE)) is tables
+    assert bool(re.search(r"^ *8 B  amqp", capsys.readouterr().out, re.MULTILINE)) is has_table
     assert is_long(record) is (sizes > 60)
 
 
 def at_rates(transport: str, p50_us: float, saturated: int) -> list[dict[str, Any]]:
-    """Two points; each has two repeats, of which some were saturated."""
+    """Two points of a transport; each point has two repeats, of which `saturated` were saturated."""
     figures = {"messages_per_s": 2e3, "due_p50_us": p50_us}
     repeats = [{"saturated": ["too late"]}] * saturated + [{"saturated": []}] * (2 - saturated)
     return [
@@ -236,11 +247,11 @@ def at_rates(transport: str, p50_us: float, saturated: int) -> list[dict[str, An
     ("saturated", "points"), [(2, "64 B; 1 KiB"), (1, "64 B (1 of 2 repeats); 1 KiB (1 of 2 repeats)")]
 )
 def test_one_sentence_names_all_saturated_points_of_a_transport(saturated: int, points: str) -> None:
-    found = _sentences({"benchmark": "de-spsc", "rows": at_rates("amqp", 300.0, saturated)})
-    assert found == [f"amqp, saturated at 2 of 2 points: {points}. At the first, too late"]
+    sentences = _sentences({"benchmark": "de-spsc", "rows": at_rates("amqp", 300.0, saturated)})
+    assert sentences == [f"amqp, saturated at 2 of 2 points: {points}. At the first, too late"]
 
 
-def test_one_sentence_names_all_that_was_wrong_with_the_network() -> None:
+def test_one_sentence_names_every_flag_of_the_network() -> None:
     network = {"profile": "gige", "mechanism": "wire", "round_trip_us": {}, "flags": ["round trips took long", "lost"]}
-    *_, found = _sentences({"benchmark": "de-spsc", "rows": [], "network": network})
-    assert found == "not the network that was asked for: round trips took long; lost"
+    *_, last_sentence = _sentences({"benchmark": "de-spsc", "rows": [], "network": network})
+    assert last_sentence == "not the network that was asked for: round trips took long; lost"

@@ -1,4 +1,4 @@
-"""Measurements of a benchmark beside which others used the machine are made again, by the rule of trials."""
+"""Noisy measurements of a benchmark are made again, by the rule of trials."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from exchange_simulation.messaging.running import write_page
 from exchange_simulation.repeats.noise_rule import RedoRule
 
 DE_SPSC = benchmark_of("de-spsc")
-QUIET, NOISY, NOISIEST = 0.01, 0.2, 0.5
+QUIET = 0.01
+NOISY = 0.2
+NOISIEST = 0.5
 CELLS = [
     Cell(transport, {"size_bytes": size}, {"timeout_s": 1.0}) for transport in ("tcp", "zeromq") for size in (8, 64)
 ]
@@ -28,7 +30,7 @@ RULE = RedoRule.of_plan(len(CELLS) * REPEATS)
 
 
 class Machine:
-    """Measures at once beside these shares of noise; each measurement is faster than the one before."""
+    """Stands for `measure`: its measurements have these shares of noise, and each is faster than the one before."""
 
     def __init__(self, shares: Iterable[float | None]) -> None:
         self.measured: list[str] = []
@@ -46,46 +48,58 @@ class Machine:
         }
 
 
-def measured(monkeypatch: pytest.MonkeyPatch, machine: Machine, rule: RedoRule | None = RULE) -> dict[str, Any]:
+def measure_all(monkeypatch: pytest.MonkeyPatch, machine: Machine, rule: RedoRule | None = RULE) -> dict[str, Any]:
+    """The record of a benchmark that the machine measures."""
     monkeypatch.setattr(cell_turns, "measure", machine)
     measurements = Measurements(list(CELLS), rule)
     measurements.stopped = measure_in_turns(DE_SPSC, REPEATS, None, measurements, lambda: None)  # type: ignore[arg-type]
     return {"benchmark": "de-spsc", "settings": {"repeats": REPEATS}, **measurements.record()}
 
 
-def planned() -> list[str]:
+def planned_cells() -> list[str]:
+    """The planned measurements in their order, without those that are made again."""
     return [str(CELLS[step.place]) for step in steps_of(CELLS, REPEATS)]
 
 
-def counted_repeats(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def counting_repeats(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for row in record["rows"]:
         yield from row["repeats"]
 
 
 def test_transports_of_one_point_are_measured_one_after_the_other() -> None:
-    for first in range(0, len(planned()), 2):
-        one, other = planned()[first : first + 2]
-        assert one.partition(", ")[2] == other.partition(", ")[2]
-        assert one != other
+    cells = planned_cells()
+    for first_cell, second_cell in zip(cells[0::2], cells[1::2], strict=True):
+        first_transport, _, first_point = first_cell.partition(", ")
+        second_transport, _, second_point = second_cell.partition(", ")
+        assert first_point == second_point
+        assert first_transport != second_transport
 
 
 def test_a_noisy_measurement_is_made_again_at_the_end_of_its_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine(chain([NOISY], repeat(QUIET)))
-    record = measured(monkeypatch, machine)
-    assert machine.measured == [*planned()[:4], planned()[0], *planned()[4:]]
-    [aside] = [each for row in record["rows"] for each in row["set_aside"]]
-    assert (aside["repeat"], aside["figures"]) == (1, {"messages_per_s": 1.0})
-    assert all(each["noise"]["share_of_all_cpus"] == QUIET for each in counted_repeats(record))
-    assert (record["redo_noisy"]["set_aside"], record["redo_noisy"]["still_noisy"]) == (1, 0)
+    record = measure_all(monkeypatch, machine)
+    first_repeat = planned_cells()[:4]
+    second_repeat = planned_cells()[4:]
+    assert machine.measured == [*first_repeat, first_repeat[0], *second_repeat]
+    (set_aside,) = [measurement for row in record["rows"] for measurement in row["set_aside"]]
+    assert set_aside["repeat"] == 1
+    assert set_aside["figures"] == {"messages_per_s": 1.0}
+    for counting in counting_repeats(record):
+        assert counting["noise"]["share_of_all_cpus"] == QUIET
+    assert record["redo_noisy"]["set_aside"] == 1
+    assert record["redo_noisy"]["still_noisy"] == 0
     assert record["status"] == "complete"
 
 
-def test_a_machine_that_is_never_quiet_ends_at_the_cap_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_that_is_never_quiet_is_measured_up_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine(chain([NOISIEST], repeat(NOISY)))
-    record = measured(monkeypatch, machine)
+    record = measure_all(monkeypatch, machine)
     assert len(machine.measured) == 8 + 4
-    assert all(each["noise"]["share_of_all_cpus"] == NOISY for each in counted_repeats(record)), "the quietest counts"
-    assert [(len(row["repeats"]), len(row["set_aside"])) for row in record["rows"]] == [(2, 1)] * 4
+    for counting in counting_repeats(record):
+        assert counting["noise"]["share_of_all_cpus"] == NOISY, "the quietest counts"
+    for row in record["rows"]:
+        assert len(row["repeats"]) == 2
+        assert len(row["set_aside"]) == 1
     names = ", ".join(f"repeat 1 of {row['words'].replace(',', '')}" for row in record["rows"][:3])
     assert record["caveats"] == [
         "4 measurements set aside for noise: other work or steal took more than 5% of the processors beside each, at "
@@ -95,10 +109,10 @@ def test_a_machine_that_is_never_quiet_ends_at_the_cap_and_says_so(monkeypatch: 
     ]
 
 
-def test_the_terminal_and_the_page_say_what_was_set_aside(
+def test_terminal_and_page_name_measurements_set_aside(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Any
 ) -> None:
-    record = measured(monkeypatch, Machine(chain([NOISY], repeat(QUIET))))
+    record = measure_all(monkeypatch, Machine(chain([NOISY], repeat(QUIET))))
     assert "1 messages/s; set aside: others took 20% of all processors" in capsys.readouterr().err
     show(record)
     assert "! 1 measurement set aside for noise" in capsys.readouterr().out
@@ -108,41 +122,41 @@ def test_the_terminal_and_the_page_say_what_was_set_aside(
 
 def test_with_keep_noisy_every_measurement_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine(repeat(NOISY))
-    record = measured(monkeypatch, machine, rule=None)
+    record = measure_all(monkeypatch, machine, rule=None)
     assert len(machine.measured) == 8
     assert record["redo_noisy"] is None
     assert "beside 8 of 8 measurements, at most 20%" in record["caveats"][0]
 
 
-def test_noise_that_is_unknown_is_no_reason_and_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_noise_is_a_caveat_and_nothing_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine(chain([None], repeat(QUIET)))
-    record = measured(monkeypatch, machine)
+    record = measure_all(monkeypatch, machine)
     assert len(machine.measured) == 8
     assert record["caveats"] == ["the noise of the machine is unknown for 1 of 8 measurements"]
 
 
-def test_a_try_whose_noise_is_unknown_takes_no_other_s_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Noise cannot be told of short measurements, so a slow one would have been replaced until a fast one came."""
+def test_a_try_of_unknown_noise_does_not_replace_a_noisy_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The noise of short measurements is unknown, so a slow measurement would be replaced by a fast one."""
     machine = Machine(chain([NOISY, QUIET, QUIET, QUIET, None, NOISIEST], repeat(QUIET)))
-    record = measured(monkeypatch, machine)
-    assert machine.measured.count(planned()[0]) == 4, "three tries of the first repeat, one of the second"
-    [row] = [row for row in record["rows"] if row["words"] == planned()[0]]
+    record = measure_all(monkeypatch, machine)
+    assert machine.measured.count(planned_cells()[0]) == 4, "three tries of the first repeat, one of the second"
+    (row,) = [row for row in record["rows"] if row["words"] == planned_cells()[0]]
     assert row["repeats"][0]["noise"]["share_of_all_cpus"] == NOISY
-    assert [each["noise"]["share_of_all_cpus"] for each in row["set_aside"]] == [None, NOISIEST]
+    shares_set_aside = [measurement["noise"]["share_of_all_cpus"] for measurement in row["set_aside"]]
+    assert shares_set_aside == [None, NOISIEST]
 
 
 def test_a_wrong_answer_is_never_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its first try was noisy and right, its second quiet and wrong: both are in the record, which is invalid."""
+    """The first try of a cell is noisy and right, and the second quiet and wrong: the record has both."""
     machine = Machine(chain([NOISY], repeat(QUIET)))
 
-    def measure(*words: Any) -> dict[str, Any]:
-        record = machine(*words)
+    def measure(*arguments: Any) -> dict[str, Any]:
+        record = machine(*arguments)
         if len(machine.measured) == 5:
             record |= {"status": "invalid", "reasons": ["one was lost"], "figures": {}}
         return record
 
-    monkeypatch.setattr(cell_turns, "measure", measure)
-    record = measured(monkeypatch, measure)  # type: ignore[arg-type]
+    record = measure_all(monkeypatch, measure)  # type: ignore[arg-type]
     assert record["status"] == "invalid"
-    assert record["reasons"] == [f"{planned()[0]}, repeat 1: one was lost"]
+    assert record["reasons"] == [f"{planned_cells()[0]}, repeat 1: one was lost"]
     assert len(machine.measured) == 9, "a wrong answer is not tried again for noise"

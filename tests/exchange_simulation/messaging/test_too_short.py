@@ -1,4 +1,4 @@
-"""A clock that ran too short tells no rate: the run makes itself longer, or says so where the user set the number."""
+"""A clock that ran too short gives no rate: the cell is made longer, or is invalid if the user chose its length."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from tests.exchange_command import exchange_in_process
 DE_SPSC = benchmark_of("de-spsc")
 
 
-def longest_of(monkeypatch: pytest.MonkeyPatch, enough: int, **given: int | None) -> tuple[int, dict[str, Any]]:
-    """How much longer a cell became that is timed from `enough` times the messages on."""
+def lengthened(monkeypatch: pytest.MonkeyPatch, enough: int, **given: int | None) -> tuple[int, dict[str, Any]]:
+    """Measure a cell that is timed once it has `enough` times the messages; returns (times longer, figures)."""
 
     def measure(_benchmark: object, cell: Cell, *_: object) -> dict[str, Any]:
         figures = {"messages_per_s": 1.0} if cell.times_longer >= enough else {"latency_mean_us": 1.0}
@@ -36,14 +36,14 @@ def longest_of(monkeypatch: pytest.MonkeyPatch, enough: int, **given: int | None
 
     monkeypatch.setattr(cell_turns, "measure", measure)
     cell = Cell("memory", {"size_bytes": 8}, {"timeout_s": 1.0, **given})
-    found, record = cell_turns._long_enough(DE_SPSC, cell, None)  # type: ignore[arg-type]
-    return found.times_longer, record["figures"]
+    long_cell, record = cell_turns._long_enough(DE_SPSC, cell, None)  # type: ignore[arg-type]
+    return long_cell.times_longer, record["figures"]
 
 
-@pytest.mark.parametrize("given", [{"count": None}, {}])
-def test_a_run_makes_itself_longer_until_it_is_timed(given: dict[str, None], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also one that is made again from a record, which leaves out the options that were not given."""
-    assert longest_of(monkeypatch, 16, **given) == (16, {"messages_per_s": 1.0})
+@pytest.mark.parametrize("given", [{"count": None}, {}], ids=["as typed", "from a record"])
+def test_a_cell_is_made_longer_until_it_is_timed(given: dict[str, None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record leaves out the options that the user did not give."""
+    assert lengthened(monkeypatch, 16, **given) == (16, {"messages_per_s": 1.0})
 
 
 @pytest.mark.parametrize(
@@ -54,31 +54,22 @@ def test_a_run_makes_itself_longer_until_it_is_timed(given: dict[str, None], mon
         (10_000, {"mean", "p50", "p90", "p99", "p999", "max"}),
     ],
 )
-def test_a_percentile_that_is_about_the_maximum_is_left_out(messages: int, figures: set[str]) -> None:
-    """The p99 of a quick de-pp over a broker was the third slowest of 200 round trips."""
+def test_percentiles_of_too_few_messages_are_left_out(messages: int, figures: set[str]) -> None:
+    """Regression: the p99 of a quick de-pp over a broker was the third slowest of 200 round trips."""
     receivers = [RoleResult(latency=LogBuckets.of(np.arange(1, messages + 1)))]
     assert latency_figures(receivers, "due").keys() == {f"due_{figure}_us" for figure in figures}
 
 
-def test_it_gives_up_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert longest_of(monkeypatch, 1 << 30) == (cell_turns.MOST_TIMES_LONGER, {})
+def test_a_cell_is_not_made_longer_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert lengthened(monkeypatch, 1 << 30) == (cell_turns.MOST_TIMES_LONGER, {})
 
 
-def test_a_number_that_the_user_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert longest_of(monkeypatch, 16, count=100) == (1, {})
+def test_a_count_that_the_user_chose_is_not_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert lengthened(monkeypatch, 16, count=100) == (1, {})
 
 
-@pytest.mark.parametrize(
-    ("first_reply_s", "sample_s", "reasons"),
-    [
-        (1.0, 1.6, []),
-        (60.0, 6.4, ["too short to be timed: give a longer --sample"]),
-    ],
-)
-def test_a_sample_without_a_reply_grows_to_ten_seconds_at_most(
-    first_reply_s: float, sample_s: float, reasons: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Then it says what to lengthen."""
+def lengthened_sample(monkeypatch: pytest.MonkeyPatch, first_reply_s: float) -> tuple[float, list[str]]:
+    """Measure a sample of 0.1 s whose first reply comes after `first_reply_s`; returns (its last length, reasons)."""
 
     def measure(_benchmark: object, cell: Cell, *_: object) -> dict[str, Any]:
         figures = {"replies_per_s": 1.0} if cell.sample_s >= first_reply_s else {}
@@ -86,48 +77,62 @@ def test_a_sample_without_a_reply_grows_to_ten_seconds_at_most(
 
     monkeypatch.setattr(cell_turns, "measure", measure)
     cell = Cell("memory", {"size_bytes": 8}, {"sample_s": 0.1, "timeout_s": 1.0})
-    found, record = cell_turns._long_enough(benchmark_of("request-reply"), cell, None)  # type: ignore[arg-type]
-    assert (found.sample_s, record["reasons"]) == (pytest.approx(sample_s), reasons)
+    long_cell, record = cell_turns._long_enough(benchmark_of("request-reply"), cell, None)  # type: ignore[arg-type]
+    return long_cell.sample_s, record["reasons"]
+
+
+def test_a_sample_without_a_reply_is_made_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    sample_s, reasons = lengthened_sample(monkeypatch, first_reply_s=1.0)
+    assert sample_s == pytest.approx(1.6)
+    assert reasons == []
+
+
+def test_a_sample_is_never_longer_than_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    sample_s, reasons = lengthened_sample(monkeypatch, first_reply_s=60.0)
+    assert sample_s == pytest.approx(6.4), "the next length would be 25.6 s"
+    assert reasons == ["too short to be timed: give a longer --sample"]
 
 
 def test_a_longer_cell_has_more_messages() -> None:
-    short, long = (Cell("memory", {"size_bytes": 8}, {}, times) for times in (1, 4))
+    short = Cell("memory", {"size_bytes": 8}, {}, times_longer=1)
+    long = Cell("memory", {"size_bytes": 8}, {}, times_longer=4)
     assert long.count(Counts()) == 4 * short.count(Counts())
 
 
-def test_a_drained_buffer_is_no_rate_but_invalid(tmp_path: Path) -> None:
+def test_a_rate_of_ten_messages_is_invalid(tmp_path: Path) -> None:
     words = ("--transport", "memory", "--sizes", 8, "--count", 10, "--repeats", 1, "--results", tmp_path)
-    said = exchange_in_process("bench", "throughput", *words)
-    assert said.code == 1
-    assert "invalid: memory, 8 B, repeat 1: too short to be timed: give a larger --count" in " ".join(said.out.split())
-    assert "messages/s" not in said.err
+    finished = exchange_in_process("bench", "throughput", *words)
+    assert finished.code == 1
+    output = " ".join(finished.out.split())
+    assert "invalid: memory, 8 B, repeat 1: too short to be timed: give a larger --count" in output
+    assert "messages/s" not in finished.err
 
 
-def test_the_shortest_span_is_a_rate() -> None:
+def test_a_span_shorter_than_the_least_gives_no_rate() -> None:
     received = RoleResult(received=11, first_ns=5, last_ns=5 + LEAST_SPAN_NS)
     assert flow_figures(8, [received])["messages_per_s"] == 1000.0
     received.last_ns -= 1
     assert flow_figures(8, [received]) == {}
 
 
-def test_the_rate_of_a_stream_is_of_all_streams_or_is_left_out() -> None:
-    """It was the median of those that had run for long enough: of the slower ones."""
-    streams, cell = (
-        Streams(lambda _: 11, "streams", median_rate_figure="each_per_s"),
-        Cell("memory", {"size_bytes": 8}, {}),
-    )
-    consumers = {f"consumer {number}": RoleResult(received=11, last_ns=LEAST_SPAN_NS) for number in (1, 2)}
-    results = {"publisher": RoleResult(sent=11), **consumers}
-    assert streams.figures(cell, results)["each_per_s"] == 1000.0
-    consumers["consumer 2"].last_ns -= 1
-    assert "each_per_s" not in streams.figures(cell, results)
+def test_the_rate_of_a_stream_is_left_out_unless_all_were_timed() -> None:
+    """Regression: the rate was the median of the streams that had run for long enough, which are the slower ones."""
+    streams = Streams(lambda _: 11, count_key="streams", median_rate_figure="rate_of_a_stream")
+    cell = Cell("memory", {"size_bytes": 8}, {})
+    first = RoleResult(received=11, last_ns=LEAST_SPAN_NS)
+    second = RoleResult(received=11, last_ns=LEAST_SPAN_NS)
+    results = {"publisher": RoleResult(sent=11), "consumer 1": first, "consumer 2": second}
+
+    assert streams.figures(cell, results)["rate_of_a_stream"] == 1000.0
+    second.last_ns -= 1
+    assert "rate_of_a_stream" not in streams.figures(cell, results)
 
 
-def test_messages_too_short_for_a_stamp_have_the_right_mean_time() -> None:
-    """The mean time is that of messages with a stamp."""
-    source, receipt = MessageSource(1), Receipt(1)
-    for handed_ns, came_ns in ((1_000, 5_000), (2_000, 10_000)):
-        source.fill(2, handed_ns)
+def test_messages_without_a_stamp_have_the_right_mean_latency() -> None:
+    source = MessageSource(1)
+    receipt = Receipt(1)
+    for handed_over_ns, came_ns in ((1_000, 5_000), (2_000, 10_000)):  # latencies of 4 and 8 us
+        source.fill(2, handed_over_ns)
         receipt.add(source.batch, came_ns)
     publisher = RoleResult(sent=4, mean_ns=source.stamps_ns // 4)
     consumer = RoleResult(received=4, mean_ns=receipt.came_ns // 4)
