@@ -23,7 +23,8 @@ U64 = Annotated[int, "Q"]
 Json = Annotated[bytes, "rest of the frame"]
 
 PROTOCOL_VERSION = 1
-ASK, BID = 1, 2
+ASK = 1
+BID = 2
 
 LIMIT = 1  # trades up to its price; the rest of it rests
 MARKET = 2  # trades at any price; the rest of it is cancelled

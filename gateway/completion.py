@@ -162,7 +162,8 @@ def record_answers(
     answered = 0
     clocks = len(counts) // 2
     for frame in range(first, count):
-        at, end = offsets[frame], offsets[frame + 1]
+        at = offsets[frame]
+        end = offsets[frame + 1]
         if not _is_answer_frame(buffer, at, end) or at == end:
             return frame, answered, samples
         while at < end:

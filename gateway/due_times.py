@@ -72,7 +72,8 @@ class Ramp:
 
     def write(self, due: Longs, earlier: int) -> None:
         x = np.arange(earlier, earlier + len(due)) / self._orders
-        a, b = self._first, self._last
+        a = self._first
+        b = self._last
         under_root = np.maximum(a * a + (b * b - a * a) * x, 0)  # only beyond the run's last order it would be below 0
         due[:] = whole_ns(self._length_ns * ((a + b) * x / (a + np.sqrt(under_root))))
 

@@ -57,7 +57,8 @@ class Gateway:
         `reports_thread_usage`: report the resources that this thread uses, not those of the process.
         """
         self._run_settings = settings
-        self._settings = settings = settings_of_pair(settings, instance)
+        settings = settings_of_pair(settings, instance)
+        self._settings = settings
         self._terms = Terms(run, settings.policy, settings.packing, settings.max_price, instance)
         self._engine = engine
         self._reporter = reporter

@@ -107,8 +107,13 @@ def take_turns(  # noqa: PLR0912, PLR0915 - a turn is one compiled call
     memory, and Python hashes them.
     """
     timespec = np.empty(2, np.int64)
-    sent = answered = read = samples = 0
-    first_handed_ns = handed_ns = answer_ns = 0
+    sent = 0
+    answered = 0
+    read = 0
+    samples = 0
+    first_handed_ns = 0
+    handed_ns = 0
+    answer_ns = 0
     is_stuck = False
     while True:
         came = receive(numbers, memory, answers, offsets, read, largest)
@@ -129,7 +134,8 @@ def take_turns(  # noqa: PLR0912, PLR0915 - a turn is one compiled call
                 answer_ns = now_ns
             if forgets and read == came:
                 hash_into(answers_sum, answers, 0, offsets[read])
-                came = read = 0
+                came = 0
+                read = 0
         is_full = came + 1 == len(offsets) or offsets[came] + largest > len(answers)
         if read < came or samples >= MANY_SAMPLES or is_full or numbers[NOTICE]:
             break

@@ -121,11 +121,14 @@ def lay_out(arena: Arena, limit: int, bounded: bool) -> None:
     """Make an empty book: each level a ring without orders, the bits of key `limit` set, no record free yet."""
     records = arena.view(np.uint32)
     state = arena.view(np.int64)
-    state[BEST + ASK] = state[BEST + BID] = state[LIMIT] = limit
+    state[BEST + ASK] = limit
+    state[BEST + BID] = limit
+    state[LIMIT] = limit
     state[BOUNDED] = bounded
     records[FIRST_LEVEL + VOLUME] = ENDLESS
     for level in range(FIRST_LEVEL, FIRST_LEVEL + 2 * LEVEL_WORDS * (limit + 1), LEVEL_WORDS):
-        records[level + NEXT] = records[level + PREVIOUS] = level
+        records[level + NEXT] = level
+        records[level + PREVIOUS] = level
     for side in (ASK, BID):
         arena[BITMAP + 2 * (limit >> 6) + side] |= bit(limit)
         arena[SUMMARY + 2 * (limit >> 12) + side] |= bit(limit >> 6)

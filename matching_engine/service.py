@@ -133,7 +133,8 @@ class EngineService:
         while first < self._orders.count and not self._is_over:
             if self._is_in_session:
                 first = self._match(first, at, byte)
-                at = byte = 0
+                at = 0
+                byte = 0
             else:
                 self._read_foreign(self._orders[first])
                 first += 1

@@ -151,7 +151,14 @@ def take_turns(
     timespec = np.empty(2, np.int64)
     state = as_i64(arena)
     next_sampled = (state[ORDERS] // interval + 1) * interval
-    matched = stored = count = sent = at = byte = noted = heard = 0
+    matched = 0
+    stored = 0
+    count = 0
+    sent = 0
+    at = 0
+    byte = 0
+    noted = 0
+    heard = 0
     is_stuck = False
     while True:
         came = receive(numbers, memory, orders, order_ends, matched, largest_order)
@@ -172,7 +179,8 @@ def take_turns(
                 arena,
                 index,
             )
-            begin, end = order_ends[stored], order_ends[matched]
+            begin = order_ends[stored]
+            end = order_ends[matched]
             if matched > stored and not store(store_numbers, record, orders, begin, end):
                 is_stuck = True
                 break
@@ -183,7 +191,11 @@ def take_turns(
                 break
             hash_into(orders_sum, orders, 0, order_ends[matched])
             hash_into(answers_sum, answers, 0, answer_ends[sent])
-            came = matched = stored = count = sent = 0
+            came = 0
+            matched = 0
+            stored = 0
+            count = 0
+            sent = 0
             if state[ORDERS] >= next_sampled:
                 next_sampled = (state[ORDERS] // interval + 1) * interval
                 samples[noted, 0] = monotonic_ns(timespec)

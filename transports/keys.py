@@ -94,7 +94,7 @@ class Keys:
         """The time at which the certificates expire, in seconds of the epoch."""
         context = self._certificate("ca.pem")
         try:
-            (authority,) = context.get_ca_certs()
+            [authority] = context.get_ca_certs()
             return ssl.cert_time_to_seconds(str(authority["notAfter"]))
         except ValueError as error:
             raise BadAddress(f"{self.folder / 'ca.pem'} is no certificate of an authority: {MAKE}") from error

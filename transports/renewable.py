@@ -20,7 +20,8 @@ class RenewableLink(Link):
     def __init__(self, link: Link, open_link: Callable[[int], Link]) -> None:
         self._link = link
         self._open_link = open_link
-        self._junk_before = self._refused_before = 0
+        self._junk_before = 0
+        self._refused_before = 0
 
     def renew(self) -> None:
         """Close the link and open another one. TransportError if that fails: call `renew` again."""

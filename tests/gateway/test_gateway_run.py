@@ -31,7 +31,8 @@ def test_a_session_consists_of_hello_orders_and_end(session):
     result = session.run()
     first, *between, last = session.engine.messages
     assert isinstance(first, Hello)
-    assert (first.run, first.source) == (RUN, Source.GATEWAY)
+    assert first.run == RUN
+    assert first.source == Source.GATEWAY
     assert b"".join(map(encode, between)) == stream_of(session.settings, 100)
     checksum = xxhash.xxh64_intdigest(stream_of(session.settings, 100))
     assert last == End(sent=100, sent_checksum=checksum, received=0, received_checksum=0)
@@ -182,7 +183,9 @@ def test_the_reporter_gets_hello_records_result_and_end(session):
     checksum = sum(frame_checksum(frame) for frame in session.reporter.sent[1:-1]) % 2**64
     assert last == End(len(between), checksum, 0, 0)
     record = orjson.loads(between[-1].document)
-    assert (record["kind"], record["source"], record["run"]) == ("result", "gateway", f"{RUN:016x}")
+    assert record["kind"] == "result"
+    assert record["source"] == "gateway"
+    assert record["run"] == f"{RUN:016x}"
     assert record["payload"]["orders_answered"] == 100
 
 

@@ -27,13 +27,17 @@ class Client(ABC):
     confirmed (all publishes up to this number are settled), refused (publishes that the broker did not take).
     """
 
-    confirmed = refused = redelivered = 0
+    confirmed = 0
+    refused = 0
+    redelivered = 0
 
     def __init__(self, loop: Loop, route: Route, delivery: Delivery) -> None:
         self._loop = loop
         self._route = route
         self._delivery = delivery
-        self.published = self.taken = self.too_long = 0
+        self.published = 0
+        self.taken = 0
+        self.too_long = 0
 
     @classmethod  # noqa: B027 (most clients have no kernels)
     def warm(cls, route: Route) -> None:

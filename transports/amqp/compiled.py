@@ -87,12 +87,15 @@ _NOT_FOR_US = Stop.FOREIGN.value, Stop.BROKEN.value
 
 @lendable(RECEIVE, scanner, wire)
 def _receive(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count: int, largest: int) -> int:
-    begin, end = numbers[BEGIN], numbers[END]
+    begin = numbers[BEGIN]
+    end = numbers[END]
     if begin == end:
-        begin = end = 0
+        begin = 0
+        end = 0
     elif end == INCOMING_BYTES:
         move_bytes(memory.ctypes, memory[begin:].ctypes, end - begin)
-        begin, end = 0, end - begin
+        end = end - begin
+        begin = 0
     if end < INCOMING_BYTES:
         came = receive_bytes(numbers[_FD], memory[end:].ctypes, INCOMING_BYTES - end, AT_ONCE)
         numbers[NOTICE] |= came == 0  # the broker has closed the connection
@@ -149,7 +152,8 @@ def _send(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, first: i
             numbers[NOTICE] = 1
             return taken
         at += went
-    numbers[FIRST] = numbers[LAST] = 0
+    numbers[FIRST] = 0
+    numbers[LAST] = 0
     return taken
 
 

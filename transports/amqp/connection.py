@@ -112,11 +112,13 @@ class AmqpStream:
     def fill(self) -> int:
         """Read what has come into `incoming`, as far as there is room; returns how many bytes."""
         if self.begin == self.end:
-            self.begin = self.end = 0
+            self.begin = 0
+            self.end = 0
         elif self.end == len(self.incoming):
             left = self.end - self.begin
             self.incoming[:left] = self.incoming[self.begin : self.end].copy()
-            self.begin, self.end = 0, left
+            self.begin = 0
+            self.end = left
         if not self._is_open or self.end == len(self.incoming):
             return 0
         try:
@@ -144,7 +146,8 @@ class AmqpStream:
         if len(unsent) + size > len(self.outgoing):
             self.outgoing = np.zeros(2 * (len(unsent) + size), np.uint8)
         self.outgoing[: len(unsent)] = unsent
-        self._first, self.last = 0, len(unsent)
+        self._first = 0
+        self.last = len(unsent)
 
     def flush(self) -> bool:
         """Give the socket as much as it takes. True if nothing is left."""
@@ -155,7 +158,8 @@ class AmqpStream:
                 return False
             except OSError as error:
                 self._lose(exceptions.StreamLostError(repr(error)))
-        self._first = self.last = 0
+        self._first = 0
+        self.last = 0
         return True
 
     def _lose(self, error: Exception | None) -> None:

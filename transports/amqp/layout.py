@@ -327,7 +327,8 @@ def _lay_out_routed(
         number = int64(buffer[start]) | int64(buffer[start + 1]) << 8
         if number >= len(begins) - 1:
             return message, -1
-        begin, end = begins[number], begins[number + 1]
+        begin = begins[number]
+        end = begins[number + 1]
         if at + end - begin + _body_bytes(length, most_body) > len(out):
             return message, at
         out[at : at + end - begin] = heads[begin:end]

@@ -73,9 +73,12 @@ class AmqpLink(Link):
         self._heartbeat_s = broker.heartbeat_s
         client, loop_of = CLIENTS[broker.client]
         self._session = BrokerSession(broker, loop_of, until_ns, address)
-        self._loop = loop = self._session.loop
+        loop = self._session.loop
+        self._loop = loop
         self._client = client(loop, self._side.route(self._delivery), self._delivery)
-        self._acknowledged = self._acknowledged_ns = self._returned = 0
+        self._acknowledged = 0
+        self._acknowledged_ns = 0
+        self._returned = 0
         self._commit = _Commit()
         self._has_looked = False
         try:
@@ -226,7 +229,7 @@ class AmqpLink(Link):
         if self._queues:
             channel.queue_declare(self._queues[0 if self._consumes else -1], passive=True, callback=done)
         else:
-            (exchange,) = self._side.exchanges
+            [exchange] = self._side.exchanges
             channel.exchange_declare(exchange.name, passive=True, callback=done)
 
     def facts(self) -> dict[str, Any]:

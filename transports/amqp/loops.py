@@ -104,7 +104,8 @@ class OwnLoop:
 
 def _give_pika_everything(stream: AmqpStream) -> None:
     """Give pika the bytes in pieces: after each frame pika copies the rest, which would take quadratic time."""
-    begin, stream.begin = stream.begin, stream.end
+    begin = stream.begin
+    stream.begin = stream.end
     for at in range(begin, stream.end, PIECE_BYTES):
         stream.hand_over(at, min(at + PIECE_BYTES, stream.end))
 

@@ -65,8 +65,10 @@ class BrokerSession:
         self._address = address
         self._where = f"{address.host}:{address.port}"
         self._problem: BaseException | None = None
-        self._closing = self._is_open = False
-        self.blocked_since_ns = self.blocked_ns = 0
+        self._closing = False
+        self._is_open = False
+        self.blocked_since_ns = 0
+        self.blocked_ns = 0
         self.channel: Channel
         try:
             self.loop = loop_of(parameters(address), self, until_ns, buffers)

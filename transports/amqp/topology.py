@@ -260,7 +260,7 @@ def _declare_queue(
 def queue_length(session: BrokerSession, queue: str, until_ns: int) -> int:
     """Messages that lie in a queue. TransportError if there is no such queue; the broker closes the channel then."""
     look = session.channel.queue_declare
-    (declared,) = session.ask(lambda done: look(queue, passive=True, callback=done), until_ns)
+    [declared] = session.ask(lambda done: look(queue, passive=True, callback=done), until_ns)
     return int(declared.method.message_count)
 
 

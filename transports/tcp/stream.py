@@ -226,7 +226,7 @@ class TcpStream:
         """True if a whole frame waits for room in a batch."""
         if self._used < PREFIX:
             return False
-        (length,) = struct.unpack_from("<I", self._inbound.data)
+        [length] = struct.unpack_from("<I", self._inbound.data)
         return bool(self._used >= PREFIX + length)
 
     def _read(self) -> int:

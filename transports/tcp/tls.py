@@ -36,7 +36,8 @@ class TlsStream(TcpStream):
     """A stream under TLS. `problem` has the reason if TLS ended the stream."""
 
     later = LATER
-    is_compiled = writes_compiled = False
+    is_compiled = False
+    writes_compiled = False
 
     def __init__(self, sock: socket.socket, nodelay: bool) -> None:
         super().__init__(sock, nodelay)

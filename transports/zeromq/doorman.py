@@ -173,9 +173,11 @@ class Doorman:
         is_occupied = door._takes_one and door._admitted > 0
         has_credentials = (mechanism, tuple(credentials)) == self._credentials
         if has_credentials and not is_occupied:
-            status, text = b"200", b"OK"
+            status = b"200"
+            text = b"OK"
         else:
-            status, text = b"400", b"unknown run"
+            status = b"400"
+            text = b"unknown run"
         return [version, request_id, status, text, b"", b""]
 
     def _note(self, event: int, descriptor: int) -> None:
