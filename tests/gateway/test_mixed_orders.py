@@ -1,4 +1,4 @@
-"""Mixed streams are a function of seed, mix and number; their shares are those of the mix."""
+"""Mixed streams depend only on seed, mix and number, and have the shares of the mix."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def kind_of(message: object) -> str:
     return {Order: "limit", CancelRequest: "cancel", ReplaceRequest: "replace"}[type(message)]
 
 
-def test_the_first_messages_of_a_seed_are_those_of_the_page():
+def test_the_first_messages_of_a_seed_are_as_documented():
     assert list(decode_all(stream().records(1, 6))) == FIRST_MESSAGES
 
 
@@ -66,7 +66,7 @@ def test_the_sizes_of_the_parts_change_no_byte(seed, counts):
     assert b"".join(parts) == whole
 
 
-def test_each_kind_has_its_share():
+def test_each_kind_of_message_has_its_share_of_the_mix():
     count = 100_000
     kinds = Counter(kind_of(message) for message in decode_all(stream().records(1, count)))
     mix = OrderMix.parse(MARKET_MIX)

@@ -1,4 +1,4 @@
-"""An example for each rule of order types and replaces. The compiled book and the reference book both follow them."""
+"""An example for each rule of order types and replaces, of the compiled book and of the reference book."""
 
 import pytest
 from order_streams import Compiled, Reference, all_answers, last_answers
@@ -25,6 +25,7 @@ from exchange.messages import (
 
 pytestmark = pytest.mark.parametrize("make", [Compiled, Reference])
 
+# The reasons of rejections, as the specification numbers them.
 BAD_PRICE = 2
 BAD_VOLUME = 3
 BOOK_FULL = 4
@@ -56,7 +57,7 @@ def test_a_typed_limit_order_does_what_an_order_does(make):
 
 
 @pytest.mark.parametrize("order_type", [0, 6, 255])
-def test_an_order_of_no_known_type_is_rejected(make, order_type):
+def test_an_order_of_an_unknown_type_is_rejected(make, order_type):
     assert make().handle(buy(order_type, 1, 500)) == [Rejection(1, BAD_TYPE)]
 
 
@@ -72,7 +73,7 @@ class TestMarketOrders:
             Quote(bid=0, ask=999),
         ]
 
-    def test_what_is_left_of_a_market_order_is_cancelled(self, make):
+    def test_the_rest_of_a_market_order_is_cancelled(self, make):
         book = make()
         all_answers(book, [bid(1, 500, 4)])
         assert book.handle(TypedOrder(2, ASK, 0, 10, MARKET)) == [
@@ -83,7 +84,7 @@ class TestMarketOrders:
         ]
         assert book.resting(ASK) == []
 
-    def test_a_market_order_with_nothing_to_trade_with_is_rejected(self, make):
+    def test_a_market_order_without_a_counterpart_is_rejected(self, make):
         assert last_answers(make(), [bid(1, 500), buy(MARKET, 2, 0)]) == [Rejection(2, NOTHING_TO_TRADE_WITH)]
 
     def test_a_market_order_with_a_price_is_rejected(self, make):
@@ -95,7 +96,7 @@ class TestMarketOrders:
 
 
 class TestImmediateOrCancel:
-    def test_what_cannot_trade_at_once_is_cancelled(self, make):
+    def test_the_volume_that_cannot_trade_at_once_is_cancelled(self, make):
         book = make()
         all_answers(book, [ask(1, 500, 4), ask(2, 502)])
         assert book.handle(buy(IMMEDIATE_OR_CANCEL, 3, 501)) == [
@@ -109,13 +110,13 @@ class TestImmediateOrCancel:
     def test_an_order_that_crosses_nothing_is_cancelled_whole(self, make):
         assert last_answers(make(), [ask(1, 500), buy(IMMEDIATE_OR_CANCEL, 2, 499)]) == [Cancelled(2, 10)]
 
-    def test_a_full_book_takes_orders_that_never_rest(self, make):
+    def test_a_full_book_accepts_an_order_that_never_rests(self, make):
         book = make(capacity=1)
         assert last_answers(book, [ask(1, 500), buy(IMMEDIATE_OR_CANCEL, 2, 499)]) == [Cancelled(2, 10)]
 
 
 class TestFillOrKill:
-    def test_an_order_that_can_be_filled_whole_trades(self, make):
+    def test_an_order_that_can_be_filled_completely_trades(self, make):
         book = make()
         all_answers(book, [ask(1, 500, 4), ask(2, 501, 6)])
         assert book.handle(buy(FILL_OR_KILL, 3, 501)) == [
@@ -126,13 +127,13 @@ class TestFillOrKill:
             Quote(bid=0, ask=1000),
         ]
 
-    def test_an_order_that_lacks_one_lot_trades_nothing(self, make):
+    def test_an_order_that_could_be_filled_but_for_one_lot_is_cancelled(self, make):
         book = make()
         all_answers(book, [ask(1, 500, 4), ask(2, 501, 6), ask(3, 502)])
         assert book.handle(buy(FILL_OR_KILL, 4, 501, 11)) == [Cancelled(4, 11)]
         assert book.resting(ASK) == [(1, 500, 4), (2, 501, 6), (3, 502, 10)]
 
-    def test_the_exact_price_policy_counts_its_own_price_only(self, make):
+    def test_the_exact_price_policy_counts_only_the_order_s_price(self, make):
         book = make(policy="exact-price")
         all_answers(book, [ask(1, 500, 4), ask(2, 501, 6)])
         assert book.handle(buy(FILL_OR_KILL, 3, 501, 7)) == [Cancelled(3, 7)]
@@ -149,19 +150,19 @@ class TestPostOnly:
         answers = last_answers(make(), [ask(1, 500), buy(POST_ONLY, 2, 499)])
         assert answers == [Quote(bid=499, ask=500), Confirmation(2)]
 
-    def test_a_full_book_rejects_it(self, make):
+    def test_a_full_book_rejects_a_post_only_order(self, make):
         assert last_answers(make(capacity=1), [ask(1, 500), buy(POST_ONLY, 2, 499)]) == [Rejection(2, BOOK_FULL)]
 
 
 class TestReplaces:
     @pytest.mark.parametrize("volume", [10, 3])
-    def test_an_order_with_no_more_volume_keeps_its_place(self, make, volume):
+    def test_an_order_without_more_volume_keeps_its_place_in_time(self, make, volume):
         book = make(with_ids=True)
         all_answers(book, [ask(1, 500), ask(2, 500)])
         assert book.handle(ReplaceRequest(90, 1, 500, volume)) == [Replaced(90, 500, volume)]
         assert book.resting(ASK) == [(1, 500, volume), (2, 500, 10)]
 
-    def test_an_order_with_more_volume_loses_its_place(self, make):
+    def test_an_order_with_more_volume_loses_its_place_in_time(self, make):
         book = make(with_ids=True)
         all_answers(book, [ask(1, 500), ask(2, 500)])
         assert book.handle(ReplaceRequest(90, 1, 500, 11)) == [Replaced(90, 500, 11)]
@@ -173,11 +174,11 @@ class TestReplaces:
         assert book.handle(ReplaceRequest(90, 1, 496, 5)) == [Quote(bid=496, ask=1000), Replaced(90, 496, 5)]
 
     def test_a_lone_best_order_that_stays_best_sends_no_quote(self, make):
-        """It leaves its price level and comes back to it, and no best price is another than before."""
+        """It leaves its price level and comes back, so the best price is the same as before."""
         book = make(with_ids=True)
         assert last_answers(book, [bid(1, 490), ReplaceRequest(90, 1, 490, 20)]) == [Replaced(90, 490, 20)]
 
-    def test_a_new_price_that_crosses_trades_as_a_new_order_would(self, make):
+    def test_a_new_price_that_crosses_trades_like_a_new_order(self, make):
         book = make(with_ids=True)
         all_answers(book, [ask(1, 500, 4), bid(2, 490)])
         assert book.handle(ReplaceRequest(90, 2, 500, 10)) == [
@@ -187,11 +188,10 @@ class TestReplaces:
             Replaced(90, 500, 6),
         ]
 
-    def test_an_order_that_trades_whole_rests_with_nothing(self, make):
+    def test_an_order_that_trades_completely_is_replaced_with_volume_zero(self, make):
         book = make(with_ids=True)
-        assert last_answers(book, [ask(1, 500), bid(2, 490), ReplaceRequest(90, 2, 500, 10)])[-1] == Replaced(
-            90, 500, 0
-        )
+        answers = last_answers(book, [ask(1, 500), bid(2, 490), ReplaceRequest(90, 2, 500, 10)])
+        assert answers[-1] == Replaced(90, 500, 0)
         assert book.handle(ReplaceRequest(90, 2, 490, 1)) == [Rejection(90, UNKNOWN_ID)]
 
     @pytest.mark.parametrize(
@@ -203,12 +203,12 @@ class TestReplaces:
             (ReplaceRequest(90, 1, 500, 0), BAD_VOLUME),
         ],
     )
-    def test_a_replace_that_cannot_be_changes_nothing(self, make, replace, reason):
+    def test_an_impossible_replace_is_rejected_and_changes_nothing(self, make, replace, reason):
         book = make(with_ids=True)
         assert last_answers(book, [ask(1, 500), replace]) == [Rejection(replace.id, reason)]
         assert book.resting(ASK) == [(1, 500, 10)]
 
-    def test_a_full_book_takes_a_replace(self, make):
+    def test_a_full_book_accepts_a_replace(self, make):
         book = make(with_ids=True, capacity=1)
         assert last_answers(book, [ask(1, 500), ReplaceRequest(90, 1, 510, 20)]) == [
             Quote(bid=0, ask=510),
@@ -220,7 +220,7 @@ class TestReplaces:
 
 
 class TestCancelRequests:
-    def test_the_answer_to_a_request_bears_the_requests_id(self, make):
+    def test_the_answer_to_a_request_has_the_request_s_id(self, make):
         book = make(with_ids=True)
         all_answers(book, [bid(1, 500), bid(2, 300)])
         assert book.handle(CancelRequest(90, 1)) == [Quote(bid=300, ask=1000), Cancelled(90, 10)]

@@ -1,6 +1,8 @@
-"""Guarantees: which one an address has, and what is said of those that differ."""
+"""The guarantee of an address, and the sentence about guarantees that differ."""
 
 from __future__ import annotations
+
+from urllib.parse import parse_qsl
 
 import pytest
 
@@ -12,7 +14,7 @@ from transports.registry import built_in
 ON_DISK = Guarantee(Fate.KEPT, Fate.KEPT, Sync.BEFORE_CONFIRM)
 
 
-def test_the_last_guarantee_whose_options_are_all_given_holds() -> None:
+def test_the_last_guarantee_with_all_its_options_given_applies() -> None:
     guarantees = {"": IN_MEMORY, "a=1": WITHOUT_SERVER, "a=1&b=2": ON_DISK}
     assert guarantee_for(guarantees, {}) is IN_MEMORY
     assert guarantee_for(guarantees, {"a": "1", "c": "3"}) is WITHOUT_SERVER
@@ -33,27 +35,24 @@ def test_the_last_guarantee_whose_options_are_all_given_holds() -> None:
         ("redis://host:1?kind=stream", None, "durable, synced once a second"),
     ],
 )
-def test_the_guarantee_of_a_run_follows_from_its_url_and_its_delivery(
-    transport: str, delivery: str | None, level: str
-) -> None:
+def test_a_run_s_guarantee_follows_from_its_url_and_delivery(transport: str, delivery: str | None, level: str) -> None:
     guarantee = guarantee_of(RunSettings(transport=transport, delivery=delivery))
     assert guarantee is not None
     assert guarantee.level == level
 
 
-def test_a_transport_that_nobody_has_has_no_guarantee() -> None:
+def test_an_unknown_transport_has_no_guarantee() -> None:
     assert guarantee_of(RunSettings(transport="pigeon")) is None
 
 
-def test_every_option_that_a_guarantee_names_is_an_option_with_that_word() -> None:
+def test_guarantees_name_only_options_and_words_of_their_transport() -> None:
     for transport in built_in().values():
-        for query in filter(None, transport.guarantees):
-            for condition in query.split("&"):
-                option, _, word = condition.partition("=")
+        for query in transport.guarantees:
+            for option, word in parse_qsl(query):
                 assert word in transport.words(option)
 
 
-def test_guarantees_that_differ_are_said_with_the_names_of_each() -> None:
+def test_the_sentence_about_differing_guarantees_names_all_transports() -> None:
     alike = {"zeromq": WITHOUT_SERVER, "nats": IN_MEMORY}
     assert unlike_guarantees(alike) == ""
     sentence = unlike_guarantees({**alike, "amqp": ON_DISK, "mine": None})
