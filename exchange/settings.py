@@ -230,7 +230,7 @@ class RunSettings:
         "--cpus",
         RUN,
         "Measuring",
-        "Processor of each component, as gateway=0,engine=1,engine.2=2.",
+        "Processor of each component, and of a broker that is started here, as gateway=0,engine=1,engine.2=2,broker=3.",
     )
     """Processor by role, or by a component's name, as gateway.2."""
     nagle: tuple[str, ...] = setting(
@@ -367,12 +367,12 @@ class RunSettings:
         if not isinstance(self.cpus, Mapping):
             raise BadSetting("cpus", self.cpus, "a processor by role")
         instances_of_roles = {"gateway": self.pairs, "engine": self.pairs, "reporter": self.reporters}
-        names: set[str] = set()
+        names = {"broker"}
         for role, instances in instances_of_roles.items():
             for instance in range(1, instances + 1):
                 names.add(named(role, instance))
         for name, cpu in self.cpus.items():
-            one_of("cpus", name, names, f"one of {', '.join(ROLES)}, or one of several, as gateway.2")
+            one_of("cpus", name, names, f"one of {', '.join(NAGLE_ROLES)}, or one of several, as gateway.2")
             whole("cpus", cpu, 0, 4095)
 
     def _settle_workload(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import importlib.util
 import pkgutil
 from abc import ABC, abstractmethod
@@ -10,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 from transports.base import BASIC_PATTERNS, Address, BadAddress, Link, NotInstalled, Pattern
 from transports.guarantees import Guarantee, guarantee_for
@@ -132,10 +134,18 @@ class Broker(ABC):
     A transport without a Broker takes the address of its broker from the user, and can neither start nor inspect one.
     """
 
+    options: Mapping[str, str] = MappingProxyType({})
+    """The options of the server to start: those of a URL that the transport's `server_options` name."""
     starts: frozenset[str] = frozenset()
     """The schemes for which this host can start a broker; the others need an address."""
     place: str = "host:port"
     """The form of a broker's address, for the user."""
+
+    def with_options(self, options: Mapping[str, str]) -> Self:
+        """The same broker, which starts servers with these options."""
+        other = copy.copy(self)
+        other.options = MappingProxyType(dict(options))
+        return other
 
     def check(self, address: Address) -> None:  # noqa: B027
         """BadAddress if a broker's address, as the user gave it, has a mistake; called before anything is started."""
@@ -231,6 +241,8 @@ class Transport:
     """Options that deserve a contract test of their own, as the query of a URL."""
     options: Mapping[str, tuple[str, ...] | WholeNumberOption] = field(default_factory=dict)
     """The values that each option of an address takes: numbers, words (the default first), or any value: ()."""
+    server_options: frozenset[str] = frozenset()
+    """Those of the options that are switches of a server: only one that is started here takes them."""
     run_settings: Mapping[str, str] = field(default_factory=dict)
     """Settings of a run that this transport knows, each with the option that carries it: {"delivery": "delivery"}."""
     over_tcp: frozenset[str] = frozenset()

@@ -14,7 +14,7 @@ import click
 
 from exchange.allowed import meant
 from exchange.instances import role_of
-from exchange.settings import MAX_RATE_PER_S, NAGLE_ROLES, ROLES
+from exchange.settings import MAX_RATE_PER_S, NAGLE_ROLES
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -115,7 +115,7 @@ class Cpus(SettingType[dict[str, int]]):
 
     name = "role=cpu,.."
 
-    def __init__(self, roles: Collection[str] = ROLES) -> None:
+    def __init__(self, roles: Collection[str] = NAGLE_ROLES) -> None:
         self._roles = roles
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, int]:

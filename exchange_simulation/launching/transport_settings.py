@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 
 from exchange.allowed import BadSetting, one_of
 from exchange.settings import ROLES, TRANSPORT_SETTINGS, RunSettings
@@ -44,6 +44,8 @@ def with_transport_defaults(settings: RunSettings, patterns: Iterable[Pattern] =
         of_transport[name] = value
     if "broker" in settings.nagle and not transport.has_broker(scheme):
         raise BadSetting("nagle", "broker", f"{', '.join(ROLES)}; {settings.transport} has no broker")
+    if "broker" in settings.cpus and not transport.has_broker(scheme):
+        raise BadSetting("cpus", "broker", f"one of {', '.join(ROLES)}; {settings.transport} has no broker")
     whole = replace(settings, **of_transport)
     _check_url(whole, transport, scheme, (Pattern.PAIR, *patterns))
     return whole
@@ -209,6 +211,19 @@ def defaults_of(transport: str) -> dict[str, str]:
     except TransportError:
         return {}
     return {name: declared.words(option)[0] for name, option in declared.run_settings.items()}
+
+
+def split_query(query: str, names: Container[str]) -> tuple[str, dict[str, str]]:
+    """Return a URL's query without the options of these names, and those options with their values."""
+    others: list[str] = []
+    named: dict[str, str] = {}
+    for part in query.split("&"):
+        name, _, value = part.partition("=")
+        if name in names:
+            named[name] = unquote(value)
+        elif part:
+            others.append(part)
+    return "&".join(others), named
 
 
 def guarantee_of(settings: RunSettings) -> Guarantee | None:

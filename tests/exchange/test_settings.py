@@ -53,7 +53,7 @@ IMPOSSIBLE_VALUES = [
     ("window", [0, -1, MAX_ORDERS + 1, 1.5]),
     ("warm_up_s", [-0.1, 10**7 + 1, NAN]),
     ("timeout_s", [0, 0.09, 10**6 + 1, NAN, INFINITE]),
-    ("cpus", [{"broker": 0}, {"gateway": -1}, {"engine": 4_096}, {"reporter": 1.5}]),
+    ("cpus", [{"bank": 0}, {"gateway": -1}, {"engine": 4_096}, {"reporter": 1.5}]),
     ("network", [None, 5]),
     ("pace", ["", "spin", "spin:", "spin:0", "spin:-1", "spin:1.5", "spin:1000001", "sleep:1", None, 5]),
     ("record", [None, "yes", 1]),

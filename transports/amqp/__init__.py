@@ -7,6 +7,7 @@ pairs that share a direct exchange; by `?subscriber=` a durable subscriber of fa
 import time
 
 from transports.amqp.address import CLIENTS, DELIVERIES, QUEUES
+from transports.amqp.switches import ALLOCATORS, BUSY_WAITS, MOST_SCHEDULERS
 from transports.base import Address, Link, Pattern
 from transports.declaration import BUFFERS, Transport, WholeNumberOption, later
 from transports.guarantees import IN_MEMORY, Fate, Guarantee, Sync
@@ -68,11 +69,15 @@ TRANSPORT = Transport(
         "ack_batch": WholeNumberOption("messages", 1, 65_535),
         "confirm_window": WholeNumberOption("messages", 1, 65_535),
         "heartbeat": WholeNumberOption("seconds", 0, 65_535),
+        "schedulers": WholeNumberOption("threads", 1, MOST_SCHEDULERS),
+        "busy_wait": BUSY_WAITS,
+        "allocator": ALLOCATORS,
         "pair": (),
         "subscriber": (),
         "keys": (),
         **BUFFERS,
     },
+    server_options=frozenset({"schedulers", "busy_wait", "allocator"}),
     run_settings={"amqp_client": "client", "delivery": "delivery"},
     over_tcp=frozenset({"amqp", "amqps"}),
     simplex=frozenset({"amqp", "amqps"}),

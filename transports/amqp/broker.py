@@ -37,7 +37,14 @@ class RabbitMq(Broker):
 
     @contextlib.contextmanager
     def start(self, folder: Path, process_group: int | None, nodelay: bool, where: Where) -> Iterator[RunningBroker]:
-        settings = NodeSettings(nodelay=nodelay, keys=str(where.keys) if where.keys else None)
+        options = self.options
+        settings = NodeSettings(
+            nodelay=nodelay,
+            keys=str(where.keys) if where.keys else None,
+            schedulers=int(options["schedulers"]) if "schedulers" in options else None,
+            busy_wait=options.get("busy_wait"),
+            allocator=options.get("allocator"),
+        )
         with private_node(folder, process_group, settings, where) as node:
             server = PrivateRabbitMq(node)
             try:

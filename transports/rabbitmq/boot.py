@@ -118,6 +118,8 @@ class NodeFolder:
     path: Path
     name: str
     password: str
+    flags: str
+    """Flags of the Erlang machine beside ours."""
 
     @classmethod
     def make(cls, path: Path, settings: NodeSettings, host: str, port: int, user: str, outlives_us: bool) -> NodeFolder:
@@ -131,6 +133,7 @@ class NodeFolder:
         files = {
             "name": name,
             "password": password,
+            "flags": settings.erlang_flags,
             "rabbitmq.config": settings.terms(host, port, user, password),
             "enabled_plugins": "[].\n",
             "inetrc": LOOPBACK_NAMES,
@@ -145,13 +148,18 @@ class NodeFolder:
             if not existed:
                 shutil.rmtree(path, ignore_errors=True)
             raise RabbitMqError(f"cannot make RabbitMQ's folder {path}: {error.strerror}") from error
-        return cls(path, name, password)
+        return cls(path, name, password, settings.erlang_flags)
 
     @classmethod
     def left_at(cls, path: Path) -> NodeFolder:
         """The folder that an ended node has left, for a restart. RabbitMqError if it is gone."""
         try:
-            return cls(path, (path / "name").read_text(), (path / "password").read_text())
+            return cls(
+                path,
+                name=(path / "name").read_text(),
+                password=(path / "password").read_text(),
+                flags=(path / "flags").read_text(),
+            )
         except OSError as error:
             raise RabbitMqError(f"cannot use RabbitMQ's folder {path}: {error.strerror}") from error
 
@@ -171,7 +179,9 @@ class NodeFolder:
             "ERL_CRASH_DUMP": os.devnull,
             "RUNNING_UNDER_SYSTEMD": "true",  # the script becomes the node, instead of waiting for it
             "RABBITMQ_NODENAME": self.name,
-            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": ARGUMENTS.format(name=self.name),
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": " ".join(
+                filter(None, [ARGUMENTS.format(name=self.name), self.flags])
+            ),
             "RABBITMQ_CONFIG_FILE": str(folder / "rabbitmq.config"),
             "RABBITMQ_ADVANCED_CONFIG_FILE": nowhere,
             "RABBITMQ_CONFIG_FILES": nowhere,

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from transports.amqp.switches import ALLOCATORS, BUSY_WAITS, MOST_SCHEDULERS
 from transports.base import TransportError
 
 
@@ -35,6 +36,12 @@ class NodeSettings:
     """Publishers pause while less is free on the folder's disk."""
     keys: str | None = None
     """The folder of the keys by which the node and its clients know each other: it then speaks TLS only."""
+    schedulers: int | None = None
+    """Threads of Erlang that run its processes; None leaves it to Erlang: one for each processor."""
+    busy_wait: str | None = None
+    """How long a scheduler without work spins before it sleeps, one of BUSY_WAITS; None leaves it to RabbitMQ."""
+    allocator: str | None = None
+    """The strategy by which Erlang looks for free memory for heaps and binaries, one of ALLOCATORS."""
     extra: Mapping[str, str] = field(default_factory=dict, hash=False)
     """More parameters of the `rabbit` application, as Erlang terms: {"heartbeat": "0"}."""
 
@@ -47,6 +54,12 @@ class NodeSettings:
             raise BadNodeSetting("memory_mark", self.memory_mark, "a share of the memory, 0..1, or bytes")
         if self.disk_limit_bytes < 0:
             raise BadNodeSetting("disk_limit_bytes", self.disk_limit_bytes, "bytes, not negative")
+        if self.schedulers is not None and not 1 <= self.schedulers <= MOST_SCHEDULERS:
+            raise BadNodeSetting("schedulers", self.schedulers, f"a number, 1..{MOST_SCHEDULERS}, or None")
+        for name, words in (("busy_wait", BUSY_WAITS), ("allocator", ALLOCATORS)):
+            value = getattr(self, name)
+            if value is not None and value not in words:
+                raise BadNodeSetting(name, value, f"{', '.join(words)}, or None")
         for name, term in self.extra.items():
             if not re.fullmatch(r"[a-z][A-Za-z0-9_@]*", name) or not term.strip():
                 raise BadNodeSetting("extra", {name: term}, "parameters of RabbitMQ, each with an Erlang term")
@@ -54,6 +67,21 @@ class NodeSettings:
     @property
     def facts(self) -> dict[str, Any]:
         return {**asdict(self), "extra": dict(self.extra)}
+
+    @property
+    def erlang_flags(self) -> str:
+        """The flags of the Erlang machine for these settings; empty if all are left to RabbitMQ.
+
+        Source: the page of `erl` in Erlang's documentation, and erts_alloc.
+        """
+        flags = []
+        if self.schedulers is not None:
+            flags.append(f"+S {self.schedulers}:{self.schedulers}")
+        if self.busy_wait is not None:
+            flags.append(" ".join(f"+{threads} {self.busy_wait}" for threads in ("sbwt", "sbwtdcpu", "sbwtdio")))
+        if self.allocator is not None:
+            flags.append(f"+MBas {self.allocator} +MHas {self.allocator}")
+        return " ".join(flags)
 
     def terms(self, host: str, port: int, user: str, password: str) -> str:
         """The content of a rabbitmq.config that listens on one address with one user."""

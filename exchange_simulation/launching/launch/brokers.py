@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import os
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from exchange.settings import RunSettings
 from exchange_simulation.launching.errors import CannotStart, UserError
@@ -15,7 +17,7 @@ from exchange_simulation.launching.long_waits import said_if_long
 from exchange_simulation.launching.priority import going_first
 from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.launching.record.machine import has_proc
-from exchange_simulation.launching.transport_settings import url_options_of, with_option
+from exchange_simulation.launching.transport_settings import split_query, url_options_of, with_option
 from transports.base import Address, BadAddress, mask
 from transports.declaration import Broker, RunningBroker, Where
 from transports.registry import transport_of
@@ -25,12 +27,23 @@ if TYPE_CHECKING:
     from exchange_simulation.launching.network.network import Network
 
 
+class BrokerKind(NamedTuple):
+    """What two runs must have in common to share a private broker."""
+
+    broker: type[Broker]
+    options: tuple[tuple[str, str], ...]
+    nodelay: bool
+    secure: str | None
+    priority: str
+    cpu: int | None
+
+
 class Brokers:
     """A context with private brokers for one run or several runs.
 
-    A broker is started when the first run needs it, and is shared by all runs with the same kind of broker,
-    TCP_NODELAY, keys and priority. It ends with the context. If this process is killed, a pipe from this process ends,
-    which ends the broker; a watchdog removes its folder.
+    A broker is started when the first run needs it, and is shared by all runs with the same kind of broker, options,
+    TCP_NODELAY, keys, priority and processor. It ends with the context. If this process is killed, a pipe from this
+    process ends, which ends the broker; a watchdog removes its folder.
     """
 
     def __init__(
@@ -46,27 +59,36 @@ class Brokers:
 
     def __enter__(self) -> Brokers:
         self._open = contextlib.ExitStack()
-        self._running: dict[tuple[type[Broker], bool, str | None, str], RunningBroker] = {}
+        self._running: dict[BrokerKind, RunningBroker] = {}
         self._started = 0
         return self
 
-    def get(self, broker: Broker, nodelay: bool, secure: str | None = None, priority: str = "normal") -> RunningBroker:
+    def get(
+        self,
+        broker: Broker,
+        nodelay: bool,
+        secure: str | None = None,
+        priority: str = "normal",
+        cpu: int | None = None,
+    ) -> RunningBroker:
         """Return the shared broker if it is alive, else the user's standing broker if it fits, else a new shared one.
 
-        The standing broker has no keys, and normal priority. CannotStart if a new broker ends while it starts.
+        The standing broker has no options, no keys, normal priority and every processor. UserError if this process may
+        not use the processor `cpu`. CannotStart if a new broker ends while it starts.
         """
-        kind = (type(broker), nodelay, secure, priority)
+        kind = BrokerKind(type(broker), tuple(sorted(broker.options.items())), nodelay, secure, priority, cpu)
         shared = self._running.get(kind)
         if shared is not None and _is_alive(shared):
             return shared
-        fits_standing = self._takes_standing and not secure and priority == "normal"
+        is_plain = not secure and not broker.options and priority == "normal" and cpu is None
+        fits_standing = self._takes_standing and is_plain
         standing = broker.standing(nodelay) if fits_standing else None
         if standing:
             return standing
-        self._running[kind] = self._start(broker, nodelay, secure, priority)
+        self._running[kind] = self._start(broker, kind)
         return self._running[kind]
 
-    def _start(self, broker: Broker, nodelay: bool, secure: str | None, priority: str) -> RunningBroker:
+    def _start(self, broker: Broker, kind: BrokerKind) -> RunningBroker:
         if not has_proc():
             raise UserError(
                 f"{_in_words(broker)} needs /proc, which this machine hides: mount it, or name a broker that runs, as "
@@ -76,8 +98,9 @@ class Brokers:
             self._processes = self._open.enter_context(ProcessGroup())
         self._started += 1
         folder = self._processes.folder / f"broker-{self._started}"
-        with going_first(priority), said_if_long(f"{_in_words(broker)} to start"), interruptible():
-            starting = broker.start(folder, self._processes.id, nodelay, self._where(secure))
+        waiting = said_if_long(f"{_in_words(broker)} to start")
+        with going_first(kind.priority), _on_processor(kind.cpu), waiting, interruptible():
+            starting = broker.start(folder, self._processes.id, kind.nodelay, self._where(kind.secure))
             try:
                 running = self._open.enter_context(starting)
             except ServerDidNotStart as error:
@@ -99,6 +122,22 @@ class Brokers:
 
     def __exit__(self, *_: object) -> None:
         self._open.close()
+
+
+@contextlib.contextmanager
+def _on_processor(cpu: int | None) -> Iterator[None]:
+    """Keep this thread, and the processes that it starts in the context, on one processor; None is no limit."""
+    if cpu is None:
+        yield
+        return
+    allowed = os.sched_getaffinity(0)
+    if cpu not in allowed:
+        raise UserError(f"--cpus is broker={cpu}; the processors here are {', '.join(map(str, sorted(allowed)))}")
+    os.sched_setaffinity(0, {cpu})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
 
 
 def _in_words(broker: Broker) -> str:
@@ -130,6 +169,16 @@ def broker_of_run(settings: RunSettings, brokers: Brokers) -> RunningBroker:
             f"{mask(settings.transport)} is not ours, so its TCP_NODELAY cannot be changed: leave broker out of "
             f"--nagle, or use plain {scheme}"
         )
+    if place and "broker" in settings.cpus:
+        raise BadAddress(
+            f"{mask(settings.transport)} is not ours, so it keeps its processors: leave broker out of --cpus"
+        )
+    query, server_options = split_query(query, transport.server_options)
+    if place and server_options:
+        names = " and ".join(server_options)
+        raise BadAddress(
+            f"{mask(settings.transport)} is not ours, so it keeps its own {names}: leave that out, or name no place"
+        )
     options = "&".join(part for part in (query, url_options_of(settings)) if part)
     if place:
         url = with_option(f"{scheme}://{place}", options)
@@ -138,5 +187,11 @@ def broker_of_run(settings: RunSettings, brokers: Brokers) -> RunningBroker:
         return RunningBroker(url)
     if broker is None or scheme not in broker.starts:
         raise BadAddress(f"{scheme} needs an address: {scheme}://{broker.place if broker else 'host:port'}")
-    running = brokers.get(broker, "broker" not in settings.nagle, settings.secure, settings.priority)
+    running = brokers.get(
+        broker.with_options(server_options),
+        "broker" not in settings.nagle,
+        settings.secure,
+        settings.priority,
+        settings.cpus.get("broker"),
+    )
     return replace(running, url=with_option(running.url, options))

@@ -97,8 +97,14 @@ def test_nagle_at_the_server_is_refused_in_words(tmp_path: Path) -> None:
 
 
 def test_the_record_says_when_streams_are_synced(redis: RunningBroker) -> None:
-    assert redis.server is not None
-    assert redis.server.facts()["sync"] == "everysec"
     probe = Redis().probe(redis.url, [Address.parse(redis.url, "a-run")])
     assert (probe.facts["product"], probe.facts["sync"]) == ("Redis", "everysec")
     probe.close()
+
+
+def test_a_private_server_syncs_as_its_url_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Redis().with_options({"sync": "always"}).start(tmp_path / "server", None, True, Where()) as running:
+        monkeypatch.setenv(PASSWORD, running.environment[PASSWORD])
+        probe = Redis().probe(running.url, [Address.parse(running.url, "a-run")])
+        assert probe.facts["sync"] == "always"
+        probe.close()
