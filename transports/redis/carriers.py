@@ -139,8 +139,8 @@ class Channels(Carrier):
         return {"reached_nobody": int(self._wires.numbers[places.UNHEARD])}
 
 
-class Streams(Carrier):
-    """Streams, each read by one consumer of one group, which acknowledges what it has handed over."""
+class StreamCarrier(Carrier):
+    """Streams. One consumer of one group reads each of them, and acknowledges the messages that it has handed over."""
 
     oldest = (6, 2)
 

@@ -50,7 +50,7 @@ OLDEST: Version = (6, 0)
 
 
 @dataclass(frozen=True)
-class ServerAddress:
+class RedisAddress:
     """A server's host and port, and our user there."""
 
     host: str
@@ -58,7 +58,7 @@ class ServerAddress:
     user: str
 
     @classmethod
-    def of(cls, address: Address) -> ServerAddress:
+    def of(cls, address: Address) -> RedisAddress:
         """The parts of an address. BadAddress if a part is missing or wrong, or if the URL has a password."""
         parts = urlsplit(address.url)
         if parts.password is not None:
@@ -86,11 +86,11 @@ class ServerGone(PeerGone):
     """The server has closed a connection, or cannot be reached any more."""
 
 
-class Connection:
+class RedisConnection:
     """Bytes to and from one server. A connection that breaks raises ServerGone, whose sentence names the server."""
 
     def __init__(
-        self, sock: socket.socket, server: ServerAddress, bounds: Longs, incoming: Bytes, outgoing: Bytes
+        self, sock: socket.socket, server: RedisAddress, bounds: Longs, incoming: Bytes, outgoing: Bytes
     ) -> None:
         self._socket = sock
         self._server = server
@@ -105,13 +105,13 @@ class Connection:
         sock.setblocking(False)
 
     @classmethod
-    def open(cls, address: Address, until_ns: int, arrays: tuple[Longs, Bytes, Bytes] | None = None) -> Connection:
+    def open(cls, address: Address, until_ns: int, arrays: tuple[Longs, Bytes, Bytes] | None = None) -> RedisConnection:
         """Connect, and return once the server has accepted our introduction.
 
         `arrays` are bounds, incoming and outgoing bytes; without them, the connection has small ones of its own.
         BadAddress if the server is no Redis server or refuses us; PeerGone if there is none in time.
         """
-        server = ServerAddress.of(address)
+        server = RedisAddress.of(address)
         bounds, incoming, outgoing = arrays or (
             np.zeros(BOUNDS, np.int64),
             np.zeros(SMALL_BYTES, np.uint8),
@@ -333,7 +333,7 @@ def _text(value: Any) -> Any:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
-def _connected(server: ServerAddress, address: Address, until_ns: int) -> socket.socket:
+def _connected(server: RedisAddress, address: Address, until_ns: int) -> socket.socket:
     """Connect, again and again until there is a server. PeerGone if there is none in time."""
     while True:
         try:

@@ -29,8 +29,8 @@ from transports.base import Address, BadAddress, CannotListen, Link, PeerGone
 from transports.frames import FrameBatch
 from transports.lending import NOTICE, SOCKETS_ARE_COMPILED, Lent
 from transports.redis import places
-from transports.redis.carriers import GROUP, Carrier, Channels, Streams
-from transports.redis.connection import NOTHING, Connection, ServerGone
+from transports.redis.carriers import GROUP, Carrier, Channels, StreamCarrier
+from transports.redis.connection import NOTHING, RedisConnection, ServerGone
 from transports.redis.kinds import KINDS, STREAM
 from transports.redis.protocol import FULL, OTHER
 from transports.redis.resp import Push
@@ -85,7 +85,7 @@ class RedisLink(Link):
     def _reason_of(self, error: ServerGone) -> PeerGone:
         """The same error; if the server lives on, with what it does with a client that reads too slowly."""
         try:
-            beside = Connection.open(self._address, time.monotonic_ns() + AFTER_THE_END_NS)
+            beside = RedisConnection.open(self._address, time.monotonic_ns() + AFTER_THE_END_NS)
         except (PeerGone, BadAddress):
             return error
         with contextlib.closing(beside):
@@ -195,7 +195,7 @@ class RedisLink(Link):
 
     @property
     def _is_stream(self) -> bool:
-        return isinstance(self._carrier, Streams)
+        return isinstance(self._carrier, StreamCarrier)
 
     def _settle(self) -> None:
         """Do what lent calls left to Python; see Lent.settle. The next `receive` raises PeerGone if that is due."""
@@ -317,7 +317,7 @@ def base_of(address: Address) -> str:
 def _carrier_of(address: Address, wires: Wires, group: str = GROUP) -> Carrier:
     """The carrier that the address names. BadAddress if the server is too old for it."""
     is_stream = kind_of(address) == STREAM
-    carrier = Streams(wires, group) if is_stream else Channels(wires)
+    carrier = StreamCarrier(wires, group) if is_stream else Channels(wires)
     wires.commands.require(carrier.oldest, f"{address.scheme}?kind={kind_of(address)}")
     return carrier
 
@@ -379,7 +379,7 @@ def _warm(wires: Wires, carrier: Carrier) -> None:
     if SOCKETS_ARE_COMPILED and HAS_PPOLL:
         from transports.redis.compiled import lent_calls
 
-        lent_calls(wires, isinstance(carrier, Streams), 0, lambda: None)
+        lent_calls(wires, isinstance(carrier, StreamCarrier), 0, lambda: None)
 
 
 def _subscribers(wires: Wires, channel: str) -> int:
@@ -388,7 +388,7 @@ def _subscribers(wires: Wires, channel: str) -> int:
     return int(answer[1])
 
 
-def _limit_of_slow_clients(server: Connection) -> str:
+def _limit_of_slow_clients(server: RedisConnection) -> str:
     """The limit of what the server keeps for a subscriber, as it stands in its configuration."""
     try:
         answer = server.ask("CONFIG", "GET", "client-output-buffer-limit")

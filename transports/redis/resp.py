@@ -42,7 +42,7 @@ class Push:
 
 
 @dataclass(frozen=True)
-class Parsed:
+class ParsedReply:
     """A value, and the place behind it."""
 
     value: Any
@@ -59,7 +59,7 @@ def command(*words: str | bytes) -> bytes:
     return b"".join(parts)
 
 
-def parse(data: bytes, at: int, depth: int = 0) -> Parsed | None:
+def parse(data: bytes, at: int, depth: int = 0) -> ParsedReply | None:
     """Read the value at a place; None if it has not come as a whole. NoResp if there is no value."""
     line_end = data.find(LINE_END, at, at + LONGEST_LINE)
     if line_end < 0:
@@ -72,7 +72,7 @@ def parse(data: bytes, at: int, depth: int = 0) -> Parsed | None:
     line = data[at + 1 : line_end]
     after_line = line_end + len(LINE_END)
     if kind in b"+-:#,(_" and kind:
-        return Parsed(_value_of_line(kind, line), after_line)
+        return ParsedReply(_value_of_line(kind, line), after_line)
     if kind in b"$!=" and kind:
         return _parse_text(data, kind, line, after_line)
     if kind in b"*~>%|" and kind and depth < DEEPEST:
@@ -109,10 +109,10 @@ def _number(line: bytes, most: int) -> int:
     return number
 
 
-def _parse_text(data: bytes, kind: bytes, line: bytes, begin: int) -> Parsed | None:
+def _parse_text(data: bytes, kind: bytes, line: bytes, begin: int) -> ParsedReply | None:
     size = _number(line, LONGEST_TEXT)
     if size < 0:
-        return Parsed(None, begin)
+        return ParsedReply(None, begin)
     end = begin + size
     if len(data) < end + len(LINE_END):
         return None
@@ -120,16 +120,16 @@ def _parse_text(data: bytes, kind: bytes, line: bytes, begin: int) -> Parsed | N
         raise NoResp(repr(data[end : end + 80]))
     text = data[begin:end]
     if kind == b"!":
-        return Parsed(ErrorReply(text.decode("utf-8", "replace")), end + len(LINE_END))
+        return ParsedReply(ErrorReply(text.decode("utf-8", "replace")), end + len(LINE_END))
     if kind == b"=":
-        return Parsed(text[4:], end + len(LINE_END))
-    return Parsed(text, end + len(LINE_END))
+        return ParsedReply(text[4:], end + len(LINE_END))
+    return ParsedReply(text, end + len(LINE_END))
 
 
-def _parse_items(data: bytes, kind: bytes, line: bytes, at: int, depth: int) -> Parsed | None:
+def _parse_items(data: bytes, kind: bytes, line: bytes, at: int, depth: int) -> ParsedReply | None:
     number = _number(line, MOST_ITEMS)
     if number < 0:
-        return Parsed(None, at)
+        return ParsedReply(None, at)
     is_map = kind in b"%|"
     items: list[Any] = []
     for _ in range(2 * number if is_map else number):
@@ -141,10 +141,10 @@ def _parse_items(data: bytes, kind: bytes, line: bytes, at: int, depth: int) -> 
     if kind == b"|":
         return parse(data, at, depth + 1)  # attributes stand before the value that they describe
     if is_map:
-        return Parsed(_map_of(items), at)
+        return ParsedReply(_map_of(items), at)
     if kind == b">":
-        return Parsed(Push(items), at)
-    return Parsed(items, at)
+        return ParsedReply(Push(items), at)
+    return ParsedReply(items, at)
 
 
 def _map_of(items: list[Any]) -> dict[Any, Any]:

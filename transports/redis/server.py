@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from transports.base import Address, BadAddress, TransportError
+from transports.base import Address, BadAddress
 from transports.declaration import Broker, RunningBroker, Where
-from transports.redis.connection import PASSWORD, Connection, ServerAddress
+from transports.redis.connection import PASSWORD, RedisAddress, RedisConnection
 from transports.redis.kinds import SYNCS
 from transports.redis.resp import NoResp, command, parse
+from transports.servers.nagle import NagleNotHonoured
 from transports.servers.private import PrivateServer, ServerCommand
 from transports.servers.programs import find_program
 
@@ -30,15 +31,11 @@ SLOW_CLIENT = "for overcoming of output buffer limits"
 KEYS_A_LOOK = "1000"
 
 
-class NagleNotHonoured(TransportError):
-    """The user asked for Nagle's algorithm, and the server has no switch for it."""
-
-
 class Redis(Broker):
     starts = frozenset({"redis"})
 
     def check(self, address: Address) -> None:
-        ServerAddress.of(address)
+        RedisAddress.of(address)
 
     def installed(self) -> str:
         return f"{PRODUCT}, {find_program(PROGRAM, VARIABLE, HOW_TO_GET_IT)}"
@@ -76,7 +73,7 @@ class RedisProbe:
     """A connection beside the run's, which counts the entries of the run's streams and deletes them."""
 
     def __init__(self, url: str, token: str) -> None:
-        self._connection = Connection.open(Address.parse(url, token), time.monotonic_ns() + PATIENCE_NS)
+        self._connection = RedisConnection.open(Address.parse(url, token), time.monotonic_ns() + PATIENCE_NS)
         self._keys_of_run = f"exchange:{quote(token, safe='')}:*"
 
     @property

@@ -14,7 +14,7 @@ from transports.base import Address, BadAddress
 from transports.blocks import lay_out
 from transports.frames import FrameBatch
 from transports.redis import places
-from transports.redis.connection import BEGIN, BOUNDS, END, NOTHING, UNSENT_END, Connection
+from transports.redis.connection import BEGIN, BOUNDS, END, NOTHING, UNSENT_END, RedisConnection
 from transports.redis.protocol import INCOMPLETE, scan_replies
 from transports.redis.resp import ErrorReply, NoResp, Push, command
 
@@ -27,7 +27,7 @@ class Wires:
         self.numbers = np.zeros(places.PLACES, np.int64)
         self.memory = np.zeros(places.MEMORY_BYTES, np.uint8)
         numbers, memory = self.numbers, self.memory
-        self.commands = Connection.open(
+        self.commands = RedisConnection.open(
             address,
             until_ns,
             (
@@ -37,7 +37,7 @@ class Wires:
             ),
         )
         try:
-            self.messages = Connection.open(
+            self.messages = RedisConnection.open(
                 address,
                 until_ns,
                 (

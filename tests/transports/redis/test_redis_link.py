@@ -16,8 +16,8 @@ from transports.base import Address, BadAddress, Link, Pattern, PeerGone
 from transports.declaration import RunningBroker, Where
 from transports.frames import FrameBatch
 from transports.lending import NOTICE, lent_by
-from transports.redis.carriers import Streams
-from transports.redis.connection import PASSWORD, Connection
+from transports.redis.carriers import StreamCarrier
+from transports.redis.connection import PASSWORD, RedisConnection
 from transports.redis.link import RedisLink
 from transports.redis.server import Redis
 from transports.registry import connect, listen
@@ -38,8 +38,8 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningBrok
 
 
 @contextlib.contextmanager
-def administrator(url: str) -> Iterator[Connection]:
-    connection = Connection.open(Address.parse(url, TOKEN), deadline_ns())
+def administrator(url: str) -> Iterator[RedisConnection]:
+    connection = RedisConnection.open(Address.parse(url, TOKEN), deadline_ns())
     yield connection
     connection.close()
 
@@ -277,4 +277,4 @@ def test_lent_calls_carry_frames_and_leave_the_rest_to_python(url: str) -> None:
                 listener.receive(received)
         assert list(received) == list(sent)
         assert isinstance(listener, RedisLink)
-        assert listener.facts()["kind"] == ("stream" if isinstance(listener._carrier, Streams) else "pubsub")
+        assert listener.facts()["kind"] == ("stream" if isinstance(listener._carrier, StreamCarrier) else "pubsub")
