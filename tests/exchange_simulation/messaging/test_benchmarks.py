@@ -1,4 +1,4 @@
-"""Every benchmark over whatever needs no broker: few messages, the answer right, all that a reader is shown."""
+"""Every benchmark over transports without a broker: few messages, right answers, and the output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.xdist_group("benchmarks")
 
 SHORT = "--repeats 1 --count"
 FLOOD = "--repeats 1 --quick"
-"""As many messages as it takes to be timed."""
+"""As many messages as a measurement needs to be timed."""
 COMMANDS = {
     "de-spsc": f"de-spsc --transport zeromq,tcp,memory --sizes 8,64 {FLOOD}",
     "de-pp": f"de-pp --transport zeromq,tcp,memory --sizes 1,1MiB {SHORT} 20",
@@ -53,26 +53,33 @@ def outcomes(results: Path) -> dict[str, Outcome]:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_its_answer_is_right(name: str, outcomes: dict[str, Outcome]) -> None:
-    assert outcomes[name]["record"], outcomes[name]["err"]
-    assert (outcomes[name]["code"], outcomes[name]["record"]["reasons"]) == (0, []), outcomes[name]["err"]
-    assert outcomes[name]["record"]["status"] == "complete"
+def test_the_answer_of_a_benchmark_is_right(name: str, outcomes: dict[str, Outcome]) -> None:
+    outcome = outcomes[name]
+    assert outcome["record"], outcome["err"]
+    assert outcome["record"]["reasons"] == [], outcome["err"]
+    assert outcome["record"]["status"] == "complete"
+    assert outcome["code"] == 0, outcome["err"]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_cell_was_measured_as_often_as_asked(name: str, outcomes: dict[str, Outcome]) -> None:
+def test_every_cell_has_the_repeats_that_were_asked_for(name: str, outcomes: dict[str, Outcome]) -> None:
+    expected_repeats = [1, 2] if name == "throughput" else [1]
     for row in outcomes[name]["record"]["rows"]:
-        assert [repeat["repeat"] for repeat in row["repeats"]] == ([1, 2] if name == "throughput" else [1])
-        assert all(repeat["noise"]["window_s"] > 0 for repeat in row["repeats"])
-        assert all(told["usage"]["cpu_s"] >= 0 for repeat in row["repeats"] for told in repeat["roles"].values())
+        assert [repeat["repeat"] for repeat in row["repeats"]] == expected_repeats
+        for repeat in row["repeats"]:
+            assert repeat["noise"]["window_s"] > 0
+            for role in repeat["roles"].values():
+                assert role["usage"]["cpu_s"] >= 0
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_its_page_and_table_have_every_cell(name: str, results: Path, outcomes: dict[str, Outcome]) -> None:
-    page, table = (results / str(list(COMMANDS).index(name)) / "bench.html").read_text(), outcomes[name]["out"]
-    assert f"<h2>{outcomes[name]['record']['benchmark']}</h2>" in page
-    for row in outcomes[name]["record"]["rows"]:
-        assert row["transport"] in table
+def test_page_and_table_have_every_cell(name: str, results: Path, outcomes: dict[str, Outcome]) -> None:
+    folder = results / str(list(COMMANDS).index(name))
+    page = (folder / "bench.html").read_text()
+    record = outcomes[name]["record"]
+    assert f"<h2>{record['benchmark']}</h2>" in page
+    for row in record["rows"]:
+        assert row["transport"] in outcomes[name]["out"]
         for value in row["figures"].values():
             assert value["n"] == 1 or 0.999 * value["low"] <= value["median"] <= 1.001 * value["high"]
 
@@ -82,68 +89,73 @@ def test_shared_queues_deliver_exactly_what_was_published(outcomes: dict[str, Ou
     (row,) = outcomes["perftest"]["record"]["rows"]
     assert row["figures"]["transfers"]["median"] == 2 * 2 * 3 * 20_000
     for repeat in row["repeats"]:
-        subscribers = [told for name, told in repeat["roles"].items() if name.startswith("subscriber 1.")]
-        assert sum(told["received"] for told in subscribers) == 3 * 20_000
+        subscribers = [role for name, role in repeat["roles"].items() if name.startswith("subscriber 1.")]
+        assert sum(subscriber["received"] for subscriber in subscribers) == 3 * 20_000
 
 
 @pytest.mark.parametrize(("mode", "npubs", "nsubs"), [("fanout", 3, 2), ("topic", 2, 3)])
-def test_every_subscriber_of_an_exchange_has_all_of_each_publisher_of_its(
+def test_every_subscriber_of_an_exchange_has_all_its_messages(
     mode: str, npubs: int, nsubs: int, outcomes: dict[str, Outcome]
 ) -> None:
-    """19,999 messages stay as many."""
+    """19,999 messages are not rounded up."""
     (row,) = outcomes[f"perftest, {mode}"]["record"]["rows"]
     assert row["point"] == {"size_bytes": 256, "exchanges": 2, "mode": mode}
     assert row["figures"]["transfers"]["median"] == 2 * npubs * 19_999 * (1 + nsubs)
     roles = row["repeats"][0]["roles"]
-    subscribers = [told["received"] for name, told in roles.items() if name.startswith("subscriber")]
-    assert subscribers == [npubs * 19_999] * 2 * nsubs
+    subscribers = [role for name, role in roles.items() if name.startswith("subscriber")]
+    assert len(subscribers) == 2 * nsubs
+    for subscriber in subscribers:
+        assert subscriber["received"] == npubs * 19_999
 
 
-def test_packets_are_counted_where_there_are_any(outcomes: dict[str, Outcome]) -> None:
-    """A message that bounces is a packet each way; acknowledgements alone, and opening the link, are few more."""
-    packets = {
-        row["transport"]: row["figures"].get("packets_per_message") for row in outcomes["latency"]["record"]["rows"]
-    }
-    assert 1 <= packets["tcp"]["median"] < 2
-    assert all(
-        "packets_per_message" not in row["figures"] for row in outcomes["de-pp"]["record"]["rows"][2::3]
-    )  # memory
+def test_a_bounce_over_tcp_takes_one_to_two_packets(outcomes: dict[str, Outcome]) -> None:
+    """A bounce is a packet each way; acknowledgements without data, and opening the link, add a few."""
+    (tcp_row,) = [row for row in outcomes["latency"]["record"]["rows"] if row["transport"] == "tcp"]
+    assert 1 <= tcp_row["figures"]["packets_per_message"]["median"] < 2
 
 
-def test_perftest_s_count_is_rounded_to_the_report_s() -> None:
-    asked = {"mode": "shared", "count": 100_000, "nsubs": 6, "npubs": 6, "queues": 10}
+def test_links_in_memory_have_no_packets(outcomes: dict[str, Outcome]) -> None:
+    memory_rows = [row for row in outcomes["de-pp"]["record"]["rows"] if row["transport"] == "memory"]
+    assert memory_rows
+    for row in memory_rows:
+        assert "packets_per_message" not in row["figures"]
+
+
+def test_perftest_s_count_is_rounded_to_that_of_the_paper() -> None:
+    settings = {"mode": "shared", "count": 100_000, "nsubs": 6, "npubs": 6, "queues": 10}
     from exchange_simulation.messaging.benchmarks.perftest import count_of
 
-    assert count_of(asked) == 100_002
-    assert 2 * asked["npubs"] * asked["queues"] * count_of(asked) == 12_000_240
+    assert count_of(settings) == 100_002
+    assert 2 * settings["npubs"] * settings["queues"] * count_of(settings) == 12_000_240
 
 
-def test_more_at_an_exchange_than_descriptors_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_roles_at_an_exchange_than_descriptors_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     from exchange_simulation.messaging.benchmarks.perftest import points
 
     monkeypatch.setattr("resource.getrlimit", lambda _which: (150, 150))
-    asked = {"size": 64, "queues": 1, "npubs": 50, "nsubs": 1, "mode": "topic", "transport": ("zeromq",)}
+    settings = {"size": 64, "queues": 1, "npubs": 50, "nsubs": 1, "mode": "topic", "transport": ("zeromq",)}
     with pytest.raises(UserError, match="a role that meets 50 others has up to two connections with each"):
-        points(asked)
-    whole = [{"size_bytes": 64, "exchanges": 1, "mode": "topic"}]
-    assert points(asked | {"npubs": 40}) == whole
-    assert points(asked | {"transport": ("amqp",)}) == whole, "at a broker a role has one connection"
+        points(settings)
+    single_point = [{"size_bytes": 64, "exchanges": 1, "mode": "topic"}]
+    assert points(settings | {"npubs": 40}) == single_point
+    assert points(settings | {"transport": ("amqp",)}) == single_point, "at a broker a role has one connection"
 
 
-def test_percentiles_are_there_from_16_bytes_on_and_the_mean_of_every_size(outcomes: dict[str, Outcome]) -> None:
+def test_latency_has_percentiles_from_16_bytes_on_and_always_a_mean(outcomes: dict[str, Outcome]) -> None:
     figures = {row["point"]["size_bytes"]: row["figures"] for row in outcomes["de-spsc"]["record"]["rows"]}
     assert "latency_p99_us" in figures[64]
     assert "latency_p99_us" not in figures[8]
-    assert all(figures[size]["latency_mean_us"]["median"] > 0 for size in (8, 64))
+    assert figures[8]["latency_mean_us"]["median"] > 0
+    assert figures[64]["latency_mean_us"]["median"] > 0
 
 
-def test_a_round_trip_s_percentiles_are_of_all_round_trips(outcomes: dict[str, Outcome]) -> None:
+def test_percentiles_of_round_trips_count_all_of_them(outcomes: dict[str, Outcome]) -> None:
     for row in outcomes["de-pp"]["record"]["rows"]:
         for repeat in row["repeats"]:
             assert repeat["roles"]["publisher"]["latency_us"]["count"] == 20
 
 
-def test_they_are_listed_and_shown_and_compared(results: Path, outcomes: dict[str, Outcome]) -> None:
+def test_benchmarks_are_listed_shown_and_compared(results: Path, outcomes: dict[str, Outcome]) -> None:
     def exchange(*words: str) -> Any:
         return CliRunner().invoke(main, ["results", *words, "--results", str(results)])
 
@@ -154,13 +166,14 @@ def test_they_are_listed_and_shown_and_compared(results: Path, outcomes: dict[st
     assert "B / A" in exchange("diff", "0", "0").output
 
 
-def test_the_list_has_a_line_for_each_with_its_paper() -> None:
-    listed = CliRunner().invoke(main, ["bench"], env={"COLUMNS": "250"}).output.splitlines()
-    assert [line.split()[0] for line in listed] == names()
-    assert all(f"[{benchmark_of(name).paper}]" in line for name, line in zip(names(), listed, strict=True))
+def test_the_list_has_a_line_for_each_benchmark_with_its_paper() -> None:
+    lines = CliRunner().invoke(main, ["bench"], env={"COLUMNS": "250"}).output.splitlines()
+    for name, line in zip(names(), lines, strict=True):
+        assert line.startswith(name)
+        assert f"[{benchmark_of(name).paper}]" in line
 
 
-def test_a_consumer_for_each_pattern_and_one_of_them_gets_everything(outcomes: dict[str, Outcome]) -> None:
+def test_only_the_consumer_of_the_matching_pattern_gets_messages(outcomes: dict[str, Outcome]) -> None:
     (row,) = outcomes["te-spsc, each"]["record"]["rows"]
     (repeat,) = row["repeats"]
     roles = repeat["roles"]
@@ -168,21 +181,41 @@ def test_a_consumer_for_each_pattern_and_one_of_them_gets_everything(outcomes: d
     assert received == {"consumer": roles["publisher"]["sent"], "idle 1": 0, "idle 2": 0, "idle 3": 0}
 
 
-def test_a_record_has_the_sums_of_links_that_differ_in_counts_only() -> None:
-    """A record of many roles consisted mostly of their connections, one by one."""
-    sockets = [
-        {"local": f"here:{port}", "peer": "there:1", "tcp_nodelay": port < 12, "segments_out": port, "segments_in": 1}
-        for port in range(10, 13)
-    ]
-    facts = [{"published": 5, "confirmed": None, "knobs": {"queue": "classic"}}] * 3
-    record = _as_record(RoleResult(sockets=sockets, facts=facts))
+def socket(port: int, tcp_nodelay: bool) -> dict[str, Any]:
+    """A socket that sent `port` segments and received one."""
+    return {
+        "local": f"here:{port}",
+        "peer": "there:1",
+        "tcp_nodelay": tcp_nodelay,
+        "segments_out": port,
+        "segments_in": 1,
+    }
+
+
+SOCKETS = [socket(10, tcp_nodelay=True), socket(11, tcp_nodelay=True), socket(12, tcp_nodelay=False)]
+
+
+def test_sockets_that_differ_in_counts_only_are_summed_up() -> None:
+    record = _as_record(RoleResult(sockets=SOCKETS))
     assert record["sockets"] == [
         {"tcp_nodelay": True, "segments_out": 21, "segments_in": 2, "many": 2},
         {"local": "here:12", "peer": "there:1", "tcp_nodelay": False, "segments_out": 12, "segments_in": 1},
     ]
+
+
+def test_facts_that_differ_in_counts_only_are_summed_up() -> None:
+    facts = [{"published": 5, "confirmed": None, "knobs": {"queue": "classic"}}] * 3
+    record = _as_record(RoleResult(facts=facts))
     assert record["facts"] == [{"published": 15, "confirmed": None, "knobs": {"queue": "classic"}, "many": 3}]
+
+
+def test_an_unknown_count_is_not_added_to_a_known_one() -> None:
     uncounted = RoleResult(sockets=[{"segments_out": None}, {"segments_out": 3}])
     assert _as_record(uncounted)["sockets"] == [{"segments_out": None}, {"segments_out": 3}]
-    for has_broker, packets in ((True, 36), (False, 33)):
-        for own in (sockets, record["sockets"]):
-            assert _packets({"roles": {"client": {"sockets": own}}}, has_broker) == packets
+
+
+@pytest.mark.parametrize(("has_broker", "packets"), [(True, 36), (False, 33)])
+def test_packets_of_sockets_and_of_their_sums_are_equal(has_broker: bool, packets: int) -> None:
+    summed = _as_record(RoleResult(sockets=SOCKETS))["sockets"]
+    assert _packets({"roles": {"client": {"sockets": SOCKETS}}}, has_broker) == packets
+    assert _packets({"roles": {"client": {"sockets": summed}}}, has_broker) == packets
