@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -32,17 +33,25 @@ FAST = (
     "--keep-noisy",
     "--no-spark",
 )
-"""In threads of one process, against itself: what is tested is the comparing."""
+"""Options of a fast comparison: memory against itself, in threads. Only the comparison is tested."""
 
 
 def compare(results: Path, *words: object) -> FinishedCommand:
-    """In this process: its runs are threads of one."""
-    done = CliRunner().invoke(main, list(map(str, ("compare", "--results", results, *words))))
-    return FinishedCommand(done.exit_code, done.stdout, done.stderr)
+    """Run `exchange compare` in this process. Its runs are threads."""
+    finished = CliRunner().invoke(main, list(map(str, ("compare", "--results", results, *words))))
+    return FinishedCommand(finished.exit_code, finished.stdout, finished.stderr)
+
+
+@dataclass(frozen=True)
+class RecordedComparison:
+    """A comparison that was made: its folder, and the finished command."""
+
+    folder: Path
+    finished: FinishedCommand
 
 
 @pytest.fixture(scope="session")
-def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, FinishedCommand]:
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> RecordedComparison:
     results = tmp_path_factory.mktemp("results")
     words = (
         "--transports",
@@ -56,14 +65,16 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, FinishedComma
         "--keep-noisy",
         "--no-spark",
     )
-    return results / "small", compare(results, *words, "--name", "small", "--json")
+    finished = compare(results, *words, "--name", "small", "--json")
+    return RecordedComparison(folder=results / "small", finished=finished)
 
 
-def test_a_comparison_leaves_every_run_its_record_and_its_page(small: tuple[Path, FinishedCommand]) -> None:
-    folder, said = small
-    assert said.code == 0, said.err
-    assert said.out.encode() == (folder / "comparison.json").read_bytes()
-    assert said.record["status"] == "complete"
+def test_a_comparison_leaves_all_runs_a_record_and_a_page(comparison: RecordedComparison) -> None:
+    folder = comparison.folder
+    finished = comparison.finished
+    assert finished.code == 0, finished.err
+    assert finished.out.encode() == (folder / "comparison.json").read_bytes()
+    assert finished.record["status"] == "complete"
     assert len(list(folder.glob("0[12]-*/run.json"))) == 8
     assert len(list(folder.glob("00-*/run.json"))) == 2
     assert {path.name for path in folder.iterdir() if path.is_file()} == {
@@ -76,32 +87,38 @@ def test_a_comparison_leaves_every_run_its_record_and_its_page(small: tuple[Path
 
 @leaves_its_pipe_open
 def test_a_failure_of_spark_changes_no_exit_code_of_a_comparison(
-    small: tuple[Path, FinishedCommand], tmp_path: Path
+    comparison: RecordedComparison, tmp_path: Path
 ) -> None:
-    """Spark follows the whole comparison."""
-    words = ("compare", "--resume", "small", "--results", small[0].parent)
-    said = exchange_in_process(*words, **java_that("echo no memory >&2; exit 1", tmp_path / "java"))
-    assert said.code == 0, said
-    assert "Spark makes the tables of small; Ctrl-C leaves them out" in said.err
-    assert "no tables: Spark's JVM did not start (no memory)" in said.err
-    assert "page: " in said.out
-    assert not exchange_in_process(*words, EXCHANGE_NO_SPARK="1").err.count("tables")
+    """Spark runs once, after the last run of the comparison."""
+    words = ("compare", "--resume", "small", "--results", comparison.folder.parent)
+    finished = exchange_in_process(*words, **java_that("echo no memory >&2; exit 1", tmp_path / "java"))
+    assert finished.code == 0, finished
+    assert "Spark makes the tables of small; Ctrl-C leaves them out" in finished.err
+    assert "no tables: Spark's JVM did not start (no memory)" in finished.err
+    assert "page: " in finished.out
+    without_spark = exchange_in_process(*words, EXCHANGE_NO_SPARK="1")
+    assert "tables" not in without_spark.err
 
 
 @pytest.mark.jvm
-def test_the_tables_of_a_comparison_hold_each_of_its_runs_but_warm_ups(small: tuple[Path, FinishedCommand]) -> None:
-    folder, first = small
-    said = exchange("compare", "--resume", "small", "--results", folder.parent, "--json")
-    assert (said.code, said.out) == (0, first.out), said.err
-    assert f"tables: {folder.parent / 'tables'} (" in said.err
+def test_the_tables_of_a_comparison_have_all_runs_but_warm_ups(comparison: RecordedComparison) -> None:
+    folder = comparison.folder
+    first = comparison.finished
+    finished = exchange("compare", "--resume", "small", "--results", folder.parent, "--json")
+    assert finished.code == 0
+    assert finished.out == first.out, finished.err
+    assert f"tables: {folder.parent / 'tables'} (" in finished.err
     runs = pandas.read_parquet(folder.parent / "tables" / "runs")
     assert set(runs["experiment"]) == {"small"}
-    assert sorted(runs["run"]) == sorted(run["run"] for arm in first.record["arms"] for run in arm["runs"])
+    run_names = []
+    for arm in first.record["arms"]:
+        run_names += [run["run"] for run in arm["runs"]]
+    assert sorted(runs["run"]) == sorted(run_names)
 
 
-def test_every_number_is_that_of_the_run_it_names(small: tuple[Path, FinishedCommand]) -> None:
-    folder, said = small
-    for arm in said.record["arms"]:
+def test_every_figure_is_that_of_the_run_it_names(comparison: RecordedComparison) -> None:
+    folder = comparison.folder
+    for arm in comparison.finished.record["arms"]:
         runs = {run["repeat"]: orjson.loads((folder / run["run"] / "run.json").read_bytes()) for run in arm["runs"]}
         assert sorted(runs) == [1, 2]
         for repeat, run in runs.items():
@@ -113,41 +130,52 @@ def test_every_number_is_that_of_the_run_it_names(small: tuple[Path, FinishedCom
             assert arm["metrics"]["cpu_s_per_million"]["by_repeat"][str(repeat)] == pytest.approx(expected)
 
 
-def test_arms_at_one_rate_have_the_same_orders_in_a_repeat(small: tuple[Path, FinishedCommand]) -> None:
+def test_all_arms_of_a_block_have_the_same_orders_in_a_repeat(comparison: RecordedComparison) -> None:
     """The next repeat has other orders."""
-    folder, said = small
-    for block in said.record["blocks"]:
-        sums: dict[int, set[str]] = {}
-        for run in (run for arm in said.record["arms"] if arm["block"] == block for run in arm["runs"]):
-            made = orjson.loads((folder / run["run"] / "run.json").read_bytes())
-            sums.setdefault(run["repeat"], set()).add(made["checksums"]["orders"])
-        assert [len(each) for each in sums.values()] == [1, 1]
-        assert sums[1] != sums[2]
+    record = comparison.finished.record
+    for block in record["blocks"]:
+        checksums_by_repeat: dict[int, set[str]] = {1: set(), 2: set()}
+        for arm in record["arms"]:
+            if arm["block"] != block:
+                continue
+            for run in arm["runs"]:
+                run_record = orjson.loads((comparison.folder / run["run"] / "run.json").read_bytes())
+                checksums_by_repeat[run["repeat"]].add(run_record["checksums"]["orders"])
+        assert len(checksums_by_repeat[1]) == 1
+        assert len(checksums_by_repeat[2]) == 1
+        assert checksums_by_repeat[1] != checksums_by_repeat[2]
 
 
-def test_a_plan_that_can_reach_no_verdict_says_so_first_and_runs(small: tuple[Path, FinishedCommand]) -> None:
-    _, said = small
-    assert "2 repeats cannot reach a verdict: 6 are needed" in said.err.partition("run 1 of")[0]
-    assert {verdict["outcome"] for verdict in said.record["verdicts"]} <= {"cannot tell", "not compared"}
+def test_a_plan_that_cannot_reach_a_verdict_warns_and_runs(comparison: RecordedComparison) -> None:
+    finished = comparison.finished
+    assert "2 repeats cannot reach a verdict: 6 are needed" in finished.err.partition("run 1 of")[0]
+    assert {verdict["outcome"] for verdict in finished.record["verdicts"]} <= {"cannot tell", "not compared"}
 
 
-def test_the_page_is_one_file_whose_links_lead_to_the_runs(small: tuple[Path, FinishedCommand]) -> None:
-    folder, said = small
+def test_the_page_is_one_file_whose_links_lead_to_the_runs(comparison: RecordedComparison) -> None:
+    folder = comparison.folder
     page = (folder / "comparison.html").read_text()
     links = re.findall(r'href="(?!data:)([^"#]+)"', page)
     assert len(links) == 8
     assert [link for link in links if not (folder / unquote(link)).exists()] == []
     assert "src=" not in page
-    assert page.count("<svg") == 3 + 4  # ours, and the paper's
-    assert [verdict["sentence"] for verdict in said.record["verdicts"] if verdict["sentence"] not in page] == []
+    assert page.count("<svg") == 3 + 4  # three charts of the figures, and four like those of the paper
+    for verdict in comparison.finished.record["verdicts"]:
+        assert verdict["sentence"] in page
 
 
-def test_the_table_fits_80_columns(small: tuple[Path, FinishedCommand]) -> None:
-    folder, _ = small
-    shown = compare(folder.parent, "--resume", "small", "--no-spark")
+def test_the_tables_fit_into_80_columns(comparison: RecordedComparison) -> None:
+    shown = compare(comparison.folder.parent, "--resume", "small", "--no-spark")
     assert shown.code == 0, shown.err
     assert "completion p50 from due time" in shown.out
-    assert max(map(len, shown.out.partition("\n\n")[2].splitlines()[:-1])) <= 80
+    assert max(len(line) for line in lines_of_tables(shown.out)) <= 80
+
+
+def lines_of_tables(output: str) -> list[str]:
+    """The lines between the announcement, which ends with a blank line, and the path of the page, the last line."""
+    _, _, after_announcement = output.partition("\n\n")
+    *lines, _path_of_page = after_announcement.splitlines()
+    return lines
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
@@ -160,32 +188,38 @@ def test_an_interrupted_comparison_says_how_to_go_on_and_does(number: signal.Sig
     assert process.returncode == 128 + number
     assert "exchange compare --resume mine goes on" in err
     assert "Traceback" not in err
-    made = {path for path in tmp_path.glob("mine/0[12]-*/run.json") if b'"partial"' not in path.read_bytes()}
-    assert 1 <= len(made) < 4
-    said = compare(tmp_path, "--resume", "mine", "--json", "--no-spark")
-    assert (said.code, said.record["status"]) == (0, "complete"), said.err
-    done = [run["run"] for arm in said.record["arms"] for run in arm["runs"]]
-    assert {path.parent.name for path in made} <= set(done)
-    assert len(done) == 4
+    finished_runs = set()
+    for path in tmp_path.glob("mine/0[12]-*/run.json"):
+        if orjson.loads(path.read_bytes())["status"] != "partial":
+            finished_runs.add(path.parent.name)
+    assert 1 <= len(finished_runs) < 4
+    finished = compare(tmp_path, "--resume", "mine", "--json", "--no-spark")
+    assert finished.code == 0
+    assert finished.record["status"] == "complete", finished.err
+    all_runs = []
+    for arm in finished.record["arms"]:
+        all_runs += [run["run"] for run in arm["runs"]]
+    assert finished_runs <= set(all_runs)
+    assert len(all_runs) == 4
 
 
-def test_a_rate_without_a_schedule_is_compared_by_what_it_carries(tmp_path: Path) -> None:
-    said = compare(tmp_path, *FAST, "--rates", "max", "--repeats", 1, "--json")
-    assert said.code == 0, said.err
-    assert [verdict["metric"] for verdict in said.record["verdicts"]] == ["orders_per_s", "cpu_s_per_million"]
-    assert "due_p50_us" not in said.record["arms"][0]["metrics"]
+def test_runs_at_rate_max_are_compared_by_throughput_and_cpu(tmp_path: Path) -> None:
+    finished = compare(tmp_path, *FAST, "--rates", "max", "--repeats", 1, "--json")
+    assert finished.code == 0, finished.err
+    assert [verdict["metric"] for verdict in finished.record["verdicts"]] == ["orders_per_s", "cpu_s_per_million"]
+    assert "due_p50_us" not in finished.record["arms"][0]["metrics"]
 
 
-def test_a_dry_run_prints_the_plan_and_its_length_and_leaves_nothing(tmp_path: Path) -> None:
-    said = CliRunner().invoke(main, ["compare", *FAST, "--dry-run", "--results", str(tmp_path)])
-    assert said.output.splitlines()[0] == "memory, memory#2; 1 rate, 2 repeats: 4 runs and 2 warm-ups, about 16 s"
-    assert [line.split()[0] for line in said.output.splitlines()[-6:]] == ["warm-up"] * 2 + ["repeat"] * 4
-    assert max(map(len, said.output.splitlines())) <= 80
+def test_a_dry_run_prints_plan_and_length_and_leaves_nothing(tmp_path: Path) -> None:
+    finished = CliRunner().invoke(main, ["compare", *FAST, "--dry-run", "--results", str(tmp_path)])
+    assert finished.output.splitlines()[0] == "memory, memory#2; 1 rate, 2 repeats: 4 runs and 2 warm-ups, about 16 s"
+    assert [line.split()[0] for line in finished.output.splitlines()[-6:]] == ["warm-up"] * 2 + ["repeat"] * 4
+    assert max(map(len, finished.output.splitlines())) <= 80
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--transports", "zeromq,pigeon"], "known are"),
         (["--transports", "zeromq"], "two or more"),
@@ -205,10 +239,10 @@ def test_a_dry_run_prints_the_plan_and_its_length_and_leaves_nothing(tmp_path: P
         ),
     ],
 )
-def test_a_mistake_is_named_and_leaves_nothing(words: list[str], said: str, tmp_path: Path) -> None:
+def test_a_mistake_is_named_and_leaves_nothing(words: list[str], message: str, tmp_path: Path) -> None:
     refused = CliRunner().invoke(main, ["compare", *words, "--results", str(tmp_path)])
     assert refused.exit_code == 2, refused.output
-    assert said in " ".join(refused.output.split())
+    assert message in " ".join(refused.output.split())
     assert list(tmp_path.iterdir()) == []
 
 

@@ -72,7 +72,7 @@ def test_six_repeats_of_the_paper_s_rates_can_reach_a_verdict() -> None:
 
 
 @pytest.mark.parametrize(
-    ("transports", "roles", "said"),
+    ("transports", "roles", "message"),
     [
         (["zeromq+ipc"], ["all"], "has no TCP sockets"),
         (["tcp", "tcp"], ["all"], "each once"),
@@ -81,8 +81,8 @@ def test_six_repeats_of_the_paper_s_rates_can_reach_a_verdict() -> None:
         (["tcp", "zeromq"], ["broker"], "--roles broker: there is no such role over tcp, zeromq"),
     ],
 )
-def test_a_mistake_is_named(transports: list[str], roles: list[str], said: str) -> None:
-    with pytest.raises(UserError, match=said):
+def test_a_mistake_is_named(transports: list[str], roles: list[str], message: str) -> None:
+    with pytest.raises(UserError, match=message):
         nagle_arms(transports, [1000.0], roles, 1.0, {"seed": 1})
 
 
@@ -92,15 +92,15 @@ def test_a_plan_keeps_its_study(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ratio", "said"),
+    ("ratio", "message"),
     [
         (IntervalEstimate(0.1, 0.09, 0.11), "Nagle on hurts: 10.0 times slower (9.1..11.1), in 7 of 8 repeats"),
         (IntervalEstimate(1.5, 1.4, 1.6), "Nagle on helps: 1.50 times faster (1.40..1.60), in 1 of 8 repeats"),
     ],
 )
-def test_a_verdict_says_whether_it_hurts_or_helps_and_how_often(ratio: IntervalEstimate, said: str) -> None:
+def test_a_verdict_says_whether_it_hurts_or_helps_and_how_often(ratio: IntervalEstimate, message: str) -> None:
     found = Finding(wording="", first="Nagle off", second="Nagle on", ratio=ratio, repeats=8, lower=7, higher=1)
-    assert hurts_or_helps(found) == said
+    assert hurts_or_helps(found) == message
 
 
 def test_all_metrics_of_a_study_are_one_family(tmp_path: Path) -> None:

@@ -22,9 +22,9 @@ SMALL = ("--transports", "tcp", "--rates", "1000", "--seconds", "0.5", "--repeat
 def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The results folder, and what the command printed."""
     folder = tmp_path_factory.mktemp("results")
-    said = exchange_in_process("nagle", *SMALL, "--results", folder, "--name", "small")
-    assert said.code == 0, said.err
-    return folder, said.out
+    finished = exchange_in_process("nagle", *SMALL, "--results", folder, "--name", "small")
+    assert finished.code == 0, finished.err
+    return folder, finished.out
 
 
 @pytest.fixture
@@ -70,9 +70,9 @@ def test_a_comparison_goes_on_with_the_command_that_made_it(results: Path) -> No
 
 
 def test_a_dry_run_says_how_many_runs_there_are(tmp_path: Path) -> None:
-    said = CliRunner().invoke(main, ["nagle", "--dry-run", "--results", str(tmp_path)])
-    assert " ".join(said.output.split()).startswith(
+    finished = CliRunner().invoke(main, ["nagle", "--dry-run", "--results", str(tmp_path)])
+    assert " ".join(finished.output.split()).startswith(
         "Nagle off, Nagle on, Nagle on at broker; 15 blocks, 10 repeats: 300 runs and 6 warm-ups"
     )
-    assert "cannot reach a verdict" not in said.output
+    assert "cannot reach a verdict" not in finished.output
     assert list(tmp_path.iterdir()) == []

@@ -34,7 +34,9 @@ def run(status: str = "complete", p99: float = 500.0, lag: float = 50.0) -> dict
 )
 def test_a_term_is_read_as_clock_figure_and_bound(text: str, clock: str, figure: str, most_us: float) -> None:
     (term,) = objective_of(text).terms
-    assert (term.clock, term.figure, term.most_us) == (clock, figure, pytest.approx(most_us))
+    assert term.clock == clock
+    assert term.figure == figure
+    assert term.most_us == pytest.approx(most_us)
 
 
 @pytest.mark.parametrize(

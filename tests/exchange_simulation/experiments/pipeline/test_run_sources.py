@@ -1,4 +1,4 @@
-"""The runs that are found below a folder, beside records of strangers. No JVM is started."""
+"""Finding the runs below a folder, also beside damaged records. No JVM is started."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ def run_of(results: Path, name: str, **fields: Any) -> Path:
         ({"settings": {"pairs": 10**12}}, "settings.pairs is 1000000000000"),
     ],
 )
-def test_a_strange_record_is_left_out_and_the_run_beside_it_is_found(
+def test_a_damaged_record_is_left_out_and_other_runs_are_found(
     tmp_path: Path, fields: dict[str, Any], named: str
 ) -> None:
     """It was a traceback, and neither went into the tables."""
     good = run_of(tmp_path, "good")
     strange = run_of(tmp_path, "strange", **fields)
-    found = find_runs(tmp_path)
-    assert [source.spool.parent for source in found.sources] == [good]
-    assert list(found.left_out) == [str(strange)]
-    assert f"{strange / 'run.json'} is damaged: {named}" in found.left_out[str(strange)]
+    sources = find_runs(tmp_path)
+    assert [source.spool.parent for source in sources.sources] == [good]
+    assert list(sources.left_out) == [str(strange)]
+    assert f"{strange / 'run.json'} is damaged: {named}" in sources.left_out[str(strange)]
 
 
 def test_a_run_whose_name_is_no_utf8_is_left_out(tmp_path: Path) -> None:
     good = run_of(tmp_path, "good")
     run_of(tmp_path, os.fsdecode(b"bad\xff"))
-    found = find_runs(tmp_path)
-    assert [source.spool.parent for source in found.sources] == [good]
-    assert ["is no UTF-8: rename it" in reason for reason in found.left_out.values()] == [True]
+    sources = find_runs(tmp_path)
+    assert [source.spool.parent for source in sources.sources] == [good]
+    assert ["is no UTF-8: rename it" in reason for reason in sources.left_out.values()] == [True]

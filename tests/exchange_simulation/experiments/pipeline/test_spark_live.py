@@ -1,4 +1,4 @@
-"""`exchange spark live` and `exchange run --live-spark` as a user types them: what they say, and what they leave."""
+"""`exchange spark live` and `exchange run --live-spark` as a user types them: their output, and no leftovers."""
 
 from __future__ import annotations
 
@@ -17,32 +17,38 @@ from tests.machine import PATIENCE_S, until
 from tests.spark.fake_java import JAVA_17, fake_java
 
 
-class Started:
-    """A command under way; what it says on stderr goes into a file, and it has temporary files of its own."""
+class StartedCommand:
+    """A command under way. Its stderr goes into a file, and its temporary files into the folder `scratch`."""
 
     def __init__(self, folder: Path, *words: object) -> None:
-        self._said, self.scratch = folder / "said", folder / "scratch"
+        self._error_file = folder / "stderr"
+        self.scratch = folder / "scratch"
         self.scratch.mkdir()
-        with self._said.open("wb") as said:
+        with self._error_file.open("wb") as error_file:
             self._process = subprocess.Popen(
-                command(*words), stdout=subprocess.DEVNULL, stderr=said, env={**os.environ, "TMPDIR": str(self.scratch)}
+                command(*words),
+                stdout=subprocess.DEVNULL,
+                stderr=error_file,
+                env={**os.environ, "TMPDIR": str(self.scratch)},
             )
 
-    def said(self) -> str:
-        return self._said.read_text()
+    def error_output(self) -> str:
+        return self._error_file.read_text()
 
     def family(self) -> list[psutil.Process]:
+        """All processes below the command's process."""
         return psutil.Process(self._process.pid).children(recursive=True)
 
-    def ended_by(self, number: signal.Signals) -> int:
-        """Its exit code, once nobody of its family is left."""
+    def exit_code_after(self, number: signal.Signals) -> int:
+        """Send a signal, wait until all processes of the command have ended, and return its exit code."""
         family = self.family()
         self._process.send_signal(number)
-        assert psutil.wait_procs(family, PATIENCE_S)[1] == []
+        _, alive = psutil.wait_procs(family, PATIENCE_S)
+        assert alive == []
         return self._process.wait(PATIENCE_S)
 
-    def ended(self) -> int:
-        """Its exit code."""
+    def exit_code(self) -> int:
+        """Wait for the command's end, and return its exit code."""
         return self._process.wait(PATIENCE_S)
 
     def clean_up(self) -> None:
@@ -52,74 +58,77 @@ class Started:
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Callable[..., Started]]:
-    started: list[Started] = []
+def start(tmp_path: Path) -> Iterator[Callable[..., StartedCommand]]:
+    started: list[StartedCommand] = []
 
-    def start(*words: object) -> Started:
-        started.append(Started(tmp_path, *words))
+    def start(*words: object) -> StartedCommand:
+        started.append(StartedCommand(tmp_path, *words))
         return started[-1]
 
     yield start
-    for each in started:
-        each.clean_up()
+    for started_command in started:
+        started_command.clean_up()
 
 
 @pytest.mark.jvm
-def test_runs_are_followed_as_they_come_until_ctrl_c(tmp_path: Path, start: Callable[..., Started]) -> None:
+def test_new_runs_are_followed_until_ctrl_c(tmp_path: Path, start: Callable[..., StartedCommand]) -> None:
     results = tmp_path / "results"
     run_exchange_in_process(results, "--name", "first", "--rate", "2000", "--orders", "1000")
     spool = sorted((results / "first" / "spool").iterdir())
-    said_by_first = b"".join(file.read_bytes() for file in spool).splitlines(keepends=True)
-    looking = start("spark", "live", results)
-    going = results / "going"
-    (going / "spool").mkdir(parents=True)
-    until(lambda: "first: 1 second, " in looking.said(), "the first run's end")
-    with whole_file(going / "spool" / "000001.jsonl") as file:
-        file.write(b"".join(said_by_first[:-1]))
-    until((going / "live" / "notes" / "000000.json").exists, "a batch of the second run")
-    assert looking.ended_by(signal.SIGINT) == 130
-    said = looking.said()
-    assert "first: second 0, sent " in said
-    assert "0 of them late; 0 said twice, 0 lines unread\n" in said
-    assert "going: 1 second" in said
-    assert "the closing record has not come" in said
-    assert "Traceback" not in said
-    assert list(looking.scratch.iterdir()) == []
+    lines_of_first_run = b"".join(file.read_bytes() for file in spool).splitlines(keepends=True)
+    live = start("spark", "live", results)
+    second_run = results / "second_run"
+    (second_run / "spool").mkdir(parents=True)
+    until(lambda: "first: 1 second, " in live.error_output(), "the first run's end")
+    with whole_file(second_run / "spool" / "000001.jsonl") as file:
+        file.write(b"".join(lines_of_first_run[:-1]))
+    until((second_run / "live" / "notes" / "000000.json").exists, "a batch of the second run")
+    assert live.exit_code_after(signal.SIGINT) == 130
+    output = live.error_output()
+    assert "first: second 0, sent " in output
+    assert "0 of them late; 0 error_output twice, 0 lines unread\n" in output
+    assert "second_run: 1 second" in output
+    assert "the closing record has not come" in output
+    assert "Traceback" not in output
+    assert list(live.scratch.iterdir()) == []
 
 
 @pytest.mark.jvm
-def test_a_run_with_a_query_beside_it_is_a_run_and_its_table_is_whole(
-    tmp_path: Path, start: Callable[..., Started]
+def test_a_run_with_a_live_query_is_recorded_and_its_table_is_complete(
+    tmp_path: Path, start: Callable[..., StartedCommand]
 ) -> None:
     words = ("--rate", "1000", "--orders", "2000", "--no-spark", "--no-page", "--name", "run", "--results", tmp_path)
     run = start("run", "--live-spark", "--transport", "memory", *words)
-    assert run.ended() == 0, run.said()
-    is_whole = "the live table is not whole" not in run.said()  # a machine may be too busy for its last rows
-    assert ("run: second 1, sent " in run.said()) >= is_whole
-    assert "0 said twice, 0 lines unread" in run.said()
+    assert run.exit_code() == 0, run.error_output()
+    is_table_complete = "the live table is not whole" not in run.error_output()
+    if is_table_complete:  # on a busy machine the last rows may come too late
+        assert "run: second 1, sent " in run.error_output()
+    assert "0 error_output twice, 0 lines unread" in run.error_output()
     assert list(run.scratch.iterdir()) == []
 
 
 @pytest.mark.jvm
-def test_of_a_run_whose_launcher_is_killed_no_query_is_left(tmp_path: Path, start: Callable[..., Started]) -> None:
+def test_no_query_is_left_if_the_launcher_is_killed(tmp_path: Path, start: Callable[..., StartedCommand]) -> None:
     run = start("run", "--live-spark", "--rate", "1000", "--duration", "60", "--results", tmp_path / "results")
     until(lambda: any("java" in process.name() for process in run.family()), "the JVM")
-    assert run.ended_by(signal.SIGKILL) == -signal.SIGKILL
+    assert run.exit_code_after(signal.SIGKILL) == -signal.SIGKILL
     until(lambda: list(run.scratch.iterdir()) == [], "an empty folder of temporary files")
 
 
-def test_without_spark_the_run_goes_on(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_run_goes_on_if_its_query_does_not_start(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     java = fake_java(tmp_path / "java", JAVA_17)
     java.write_text(f"#!/bin/sh\n[ \"$1\" = -version ] && echo '{JAVA_17}' >&2 && exit\necho no memory >&2\nexit 1\n")
     words = ("--rate", "1000", "--orders", "500", "--no-spark", "--no-page", "--results", tmp_path / "results")
-    said = exchange_in_process("run", "--live-spark", "--transport", "memory", *words, JAVA_HOME=str(tmp_path / "java"))
-    assert said.code == 0, said
+    finished = exchange_in_process(
+        "run", "--live-spark", "--transport", "memory", *words, JAVA_HOME=str(tmp_path / "java")
+    )
+    assert finished.code == 0, finished
     assert "Spark's JVM did not start (no memory)" in capfd.readouterr().err, "the process with the query says so"
-    assert "the run goes on without" in said.err
-    assert "Traceback" not in said.err
+    assert "the run goes on without" in finished.err
+    assert "Traceback" not in finished.err
 
 
-def test_a_folder_without_runs_is_nothing_to_look_at_once(tmp_path: Path) -> None:
-    said = exchange_in_process("spark", "live", tmp_path, "--once")
-    assert said.code == 2
-    assert "holds no run that has begun" in said.err
+def test_a_folder_without_runs_is_refused_with_the_option_once(tmp_path: Path) -> None:
+    finished = exchange_in_process("spark", "live", tmp_path, "--once")
+    assert finished.code == 2
+    assert "holds no run that has begun" in finished.err

@@ -106,8 +106,11 @@ def test_what_was_typed_takes_the_place_of_what_the_file_says(tmp_path: Path) ->
     file = toml(tmp_path, "repeats = 3\n[vary]\nrate = [1000, 2000]\n[run]\norders = 1_000_000\nseed = 7\n")
     plan = plan_of("rate=4000", file=file, duration_s=2.0, repeats=1)
     assert [arm.settings.orders_per_s for arm in plan.arms] == [4000.0]
-    assert (plan.arms[0].settings.orders, plan.arms[0].settings.duration_s) == (None, 2.0)
-    assert (plan.repeats, plan.seed, plan.arms[0].settings.seed) == (1, 7, 7)
+    assert plan.arms[0].settings.orders is None
+    assert plan.arms[0].settings.duration_s == 2.0
+    assert plan.repeats == 1
+    assert plan.seed == 7
+    assert plan.arms[0].settings.seed == 7
 
 
 def test_the_example_is_the_papers_sweep() -> None:
@@ -125,7 +128,7 @@ def test_a_written_plan_is_read_as_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[vary]\npakcing = [1]", "[vary]: 'pakcing' is not known: did you mean packing?"),
         ("[run]\nrecord = true", "[run]: record is for a run by itself"),
@@ -144,15 +147,15 @@ def test_a_written_plan_is_read_as_it_was(tmp_path: Path) -> None:
         ("repeats = ", "is no TOML"),
     ],
 )
-def test_a_files_mistake_is_told_with_its_place(text: str, said: str, tmp_path: Path) -> None:
+def test_a_files_mistake_is_told_with_its_place(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(UserError) as refused:
         plan_of(file=toml(tmp_path, text))
-    assert said in refused.value.message
+    assert message in refused.value.message
     assert "sweep.toml" in refused.value.message
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--vary", "packing"], "give NAME=VALUE,VALUE, as packing=1,10"),
         (["--vary", "packing=1", "--packing", "2"], "packing is given twice"),
@@ -174,10 +177,10 @@ def test_a_files_mistake_is_told_with_its_place(text: str, said: str, tmp_path: 
         (["none.toml"], "cannot read none.toml: No such file"),
     ],
 )
-def test_a_mistake_on_the_command_line_starts_nothing(words: list[str], said: str, tmp_path: Path) -> None:
+def test_a_mistake_on_the_command_line_starts_nothing(words: list[str], message: str, tmp_path: Path) -> None:
     refused = CliRunner().invoke(main, ["sweep", "--results", str(tmp_path / "results"), *words])
     assert refused.exit_code == 2
-    assert said in refused.output
+    assert message in refused.output
     assert not (tmp_path / "results").exists()
 
 

@@ -22,7 +22,7 @@ orders = 300
 
 def test_a_sweep_of_a_file_runs_every_arm_every_repeat_and_leaves_its_page(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(SMALL)
-    said = exchange_in_process(
+    finished = exchange_in_process(
         "sweep",
         tmp_path / "small.toml",
         "--results",
@@ -35,9 +35,9 @@ def test_a_sweep_of_a_file_runs_every_arm_every_repeat_and_leaves_its_page(tmp_p
         "--no-spark",
         "--json",
     )
-    assert said.code == 0, said.err
+    assert finished.code == 0, finished.err
     folder = tmp_path / "small"
-    assert [(row["contender"], row["settings"], row["runs"]) for row in said.record] == [
+    assert [(row["contender"], row["settings"], row["runs"]) for row in finished.record] == [
         ("packing 1", {"packing": 1}, 2),
         ("packing 10", {"packing": 10}, 2),
     ]

@@ -70,7 +70,9 @@ def test_a_noisy_run_is_made_again_at_the_end_of_its_repeat_and_set_aside(tmp_pa
     [arm] = [arm for arm in results(tmp_path, MADE)["arms"] if arm["set_aside"]]
     [aside] = arm["set_aside"]
     assert (tmp_path / aside["run"] / "run.json").exists()
-    assert (aside["repeat"], aside["share_of_all_cpus"], arm["excluded"]) == (1, NOISY, [])
+    assert aside["repeat"] == 1
+    assert aside["share_of_all_cpus"] == NOISY
+    assert arm["excluded"] == []
     assert remaining_steps(tmp_path, MADE) == []
 
 
@@ -83,7 +85,8 @@ def test_spark_counts_the_runs_that_the_trial_counts(tmp_path: Path) -> None:
     [aside] = [run["run"] for arm in results(tmp_path, MADE)["arms"] for run in arm["set_aside"]]
     sources = {source.record.run: source for source in find_runs(tmp_path).sources}
     assert {name for name, source in sources.items() if source.record.status == "complete"} == sources.keys() - {aside}
-    assert (len(sources), sources[aside].record.status) == (5, "set aside")
+    assert len(sources) == 5
+    assert sources[aside].record.status == "set aside"
     (tmp_path / "plan.json").unlink()
     [counted] = [source for source in find_runs(tmp_path).sources if source.record.run == aside]
     assert counted.record.status == "complete"
@@ -120,10 +123,11 @@ def test_a_machine_that_is_never_quiet_ends_at_the_plan_s_cap_and_says_so(tmp_pa
     assert len(names) == 4 + 2
     found = results(tmp_path, MADE)
     assert found["status"] == "complete"
-    assert (found["redo_noisy"]["set_aside"], found["redo_noisy"]["still_noisy"]) == (2, 4)
-    said = " ".join(found["caveats"])
-    assert "2 runs set aside for noise: other work or steal took more than 5% of the processors beside each" in said
-    assert "beside 4 of 4 runs, at most 20%; the plan's 2 extra runs were not enough" in said
+    assert found["redo_noisy"]["set_aside"] == 2
+    assert found["redo_noisy"]["still_noisy"] == 4
+    output = " ".join(found["caveats"])
+    assert "2 runs set aside for noise: other work or steal took more than 5% of the processors beside each" in output
+    assert "beside 4 of 4 runs, at most 20%; the plan's 2 extra runs were not enough" in output
     assert remaining_steps(tmp_path, MADE) == []
 
 
@@ -201,8 +205,8 @@ def test_a_failed_run_is_not_tried_again_for_noise(tmp_path: Path) -> None:
 
 
 def test_the_plan_says_its_rule_and_each_run_that_is_set_aside_is_told(tmp_path: Path) -> None:
-    said = " ".join(" ".join(announcement(MADE, MADE.steps)).split())
-    assert "made again: 3 tries at most, 2 extra runs in all (--keep-noisy: never)" in said
+    output = " ".join(" ".join(announcement(MADE, MADE.steps)).split())
+    assert "made again: 3 tries at most, 2 extra runs in all (--keep-noisy: never)" in output
     console = Console(width=120, file=StringIO(), force_terminal=False)
     steps = remaining_steps(tmp_path, MADE)
     (tmp_path / "trial").mkdir()

@@ -32,9 +32,9 @@ def trial(tmp_path: Path) -> Path:
 
 
 def test_the_page_and_record_are_made_again(trial: Path) -> None:
-    said = report(trial)
-    assert said.exit_code == 0, said.output
-    assert "comparison.html" in said.output
+    finished = report(trial)
+    assert finished.exit_code == 0, finished.output
+    assert "comparison.html" in finished.output
     assert orjson.loads((trial / "comparison.json").read_bytes())["status"] == "complete"
     assert "<svg" in (trial / "comparison.html").read_text()
 
@@ -66,8 +66,8 @@ def test_csv_has_the_same_rows_flat(trial: Path) -> None:
 
 
 def test_every_figure_is_a_file_named_after_it(trial: Path) -> None:
-    said = report(trial, "--figures")
-    assert said.exit_code == 0, said.output
+    finished = report(trial, "--figures")
+    assert finished.exit_code == 0, finished.output
     names = {path.stem for path in (trial / "figures").glob("*.csv")}
     assert {"completion-time-from-due-p50", "completion-time-from-due-p99", "cpu-a", "cpu-b"} <= names
     assert {path.stem for path in (trial / "figures").glob("*.png")} == names
@@ -81,15 +81,15 @@ def test_every_figure_is_a_file_named_after_it(trial: Path) -> None:
 )
 def test_a_damaged_or_newer_plan_is_said_in_a_sentence(trial: Path, plan_json: bytes, sentence: str) -> None:
     (trial / "plan.json").write_bytes(plan_json)
-    said = report(trial)
-    assert said.exit_code == 2
-    assert sentence in " ".join(said.output.split())
+    finished = report(trial)
+    assert finished.exit_code == 2
+    assert sentence in " ".join(finished.output.split())
 
 
 def test_an_hlog_of_many_runs_is_refused(trial: Path) -> None:
-    said = report(trial, "--hlog")
-    assert said.exit_code == 2
-    assert "give the folder of a run in it" in " ".join(said.output.split())
+    finished = report(trial, "--hlog")
+    assert finished.exit_code == 2
+    assert "give the folder of a run in it" in " ".join(finished.output.split())
 
 
 def test_a_run_of_a_newer_schema_is_left_out_and_named(trial: Path) -> None:

@@ -81,7 +81,8 @@ def test_a_product_of_several_settings_has_an_arm_for_each_point() -> None:
         "single, exact fast",
         "packed, exact fast",
     ]
-    assert (made[3].settings.packing, made[3].settings.orders_per_s) == (8, 20.0)
+    assert made[3].settings.packing == 8
+    assert made[3].settings.orders_per_s == 20.0
 
 
 def test_a_run_takes_its_duration_and_something_around_it() -> None:
@@ -147,7 +148,8 @@ def test_a_plan_that_goes_on_doubles_its_repeats_up_to_the_most() -> None:
     assert made.looks == (10, 20, 30)
     second = made.next_look
     assert second is not None
-    assert (second.repeats, second.steps[: len(made.steps)]) == (20, made.steps)
+    assert second.repeats == 20
+    assert second.steps[: len(made.steps)] == made.steps
     assert second.next_look is not None
     assert second.next_look.next_look is None
 

@@ -35,7 +35,9 @@ def caveats(trial: Path, made: TrialPlan) -> str:
 def test_equal_figures_cannot_be_told_apart(tmp_path: Path) -> None:
     put_all(tmp_path, plan(), {"a": STEADY, "b": STEADY})
     verdict = told(tmp_path, plan())
-    assert (verdict["outcome"], verdict["p"], verdict["ratio"]) == ("cannot tell", 1.0, 1.0)
+    assert verdict["outcome"] == "cannot tell"
+    assert verdict["p"] == 1.0
+    assert verdict["ratio"] == 1.0
     assert verdict["sentence"] == "cannot tell: a / b is 1.00 (1.00..1.00), below 1 in 0 of 10 repeats"
 
 
@@ -46,11 +48,10 @@ def test_a_clear_difference_has_factor_and_interval_either_way(tmp_path: Path) -
     put_all(tmp_path / "one", plan(), {"a": STEADY, "b": [3 * us for us in STEADY]})
     put_all(tmp_path / "other", plan(), {"b": STEADY, "a": [3 * us for us in STEADY]})
     one, other = told(tmp_path / "one", plan()), told(tmp_path / "other", plan())
-    assert (one["sentence"], other["sentence"]) == (
-        "a is 3.0 times faster than b (3.0..3.0), in 10 of 10 repeats",
-        "b is 3.0 times faster than a (3.0..3.0), in 10 of 10 repeats",
-    )
-    assert (one["share_of_repeats_first_lower"], other["share_of_repeats_first_lower"]) == (1.0, 0.0)
+    assert one["sentence"] == "a is 3.0 times faster than b (3.0..3.0), in 10 of 10 repeats"
+    assert other["sentence"] == "b is 3.0 times faster than a (3.0..3.0), in 10 of 10 repeats"
+    assert one["share_of_repeats_first_lower"] == 1.0
+    assert other["share_of_repeats_first_lower"] == 0.0
     assert one["ratio"] == pytest.approx(1 / 3)
     cpu = told(tmp_path / "one", plan(), "cpu_s_per_million")
     assert cpu["sentence"] == "b takes 3.0 times the CPU of a (3.0..3.0), in 10 of 10 repeats"
@@ -72,7 +73,9 @@ def test_too_few_repeats_give_an_estimate_and_say_how_many_are_needed(tmp_path: 
         (tmp_path / name).mkdir()
         put_all(tmp_path / name, plan(repeats=repeats), {"a": STEADY, "b": [3 * us for us in STEADY]})
     few = told(tmp_path / "five", plan(repeats=5))
-    assert (few["outcome"], few["low"], few["p"]) == ("cannot tell", None, None)
+    assert few["outcome"] == "cannot tell"
+    assert few["low"] is None
+    assert few["p"] is None
     assert few["sentence"] == "cannot tell from 5 repeats, 6 are needed: a / b is 0.33, below 1 in 5 of 5"
     assert "5 repeats cannot reach a verdict: 6 are needed, since 5 agree by chance in 6.2% of trials" in caveats(
         tmp_path / "five", plan(repeats=5)
@@ -84,15 +87,15 @@ def test_too_few_repeats_give_an_estimate_and_say_how_many_are_needed(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("ratio", "said"),
+    ("ratio", "message"),
     [
         (IntervalEstimate(1.02, 1.003, 1.04), "(1.003..1.04)"),
         (IntervalEstimate(1.02, 1.0, 1.04), "(1.00..1.04)"),
         (IntervalEstimate(0.8, 0.64, 0.9996), "(0.64..0.9996)"),
     ],
 )
-def test_an_end_that_is_not_1_is_not_rounded_to_1(ratio: IntervalEstimate, said: str) -> None:
-    assert interval_in_words(ratio) == said
+def test_an_end_that_is_not_1_is_not_rounded_to_1(ratio: IntervalEstimate, message: str) -> None:
+    assert interval_in_words(ratio) == message
 
 
 def test_an_arm_that_did_not_hold_its_rate_is_not_compared_as_if_it_had(tmp_path: Path) -> None:
@@ -190,7 +193,8 @@ def test_what_a_component_that_was_not_there_used_is_absent(tmp_path: Path) -> N
 
 def test_a_trial_without_a_single_run_has_results(tmp_path: Path) -> None:
     found = results(tmp_path, plan())
-    assert (found["status"], found["verdicts"][0]["sentence"]) == ("partial", "a has no valid run; b has no valid run")
+    assert found["status"] == "partial"
+    assert found["verdicts"][0]["sentence"] == "a has no valid run; b has no valid run"
 
 
 def test_work_beside_the_runs_is_told(tmp_path: Path) -> None:
@@ -206,7 +210,8 @@ def test_runs_that_were_made_again_and_resuming_are_in_the_first_caveat(tmp_path
     put(tmp_path, plan().steps[3], status="partial", reasons=["interrupted"])
     found = results(tmp_path, replace(plan(), resumed=1))
     first = "20 of 20 planned runs are there; 1 run dropped out, 1 made again; the trial was resumed once"
-    assert (found["caveats"][0], found["resumed"]) == (first, 1)
+    assert found["caveats"][0] == first
+    assert found["resumed"] == 1
 
 
 def test_an_arm_without_a_run_neither_held_its_rate_nor_lost_it(tmp_path: Path) -> None:
@@ -229,8 +234,8 @@ def test_a_delay_of_the_gateway_s_own_is_not_the_transport_s_failure(tmp_path: P
         reasons = ["the gateway's p99 lag is 12.0 ms"] if late else []
         put(tmp_path, step, us=STEADY[step.repeat - 1], status="saturated" if late else "complete", reasons=reasons)
     assert told(tmp_path, plan())["outcome"] == "cannot tell"
-    said = "some runs saturated: b at 1,000 orders/s (8 of 10 runs; in 8 only the gateway was late)"
-    assert said in caveats(tmp_path, plan())
+    output = "some runs saturated: b at 1,000 orders/s (8 of 10 runs; in 8 only the gateway was late)"
+    assert output in caveats(tmp_path, plan())
 
 
 def test_a_setting_that_is_newer_than_the_runs_is_no_difference(tmp_path: Path) -> None:

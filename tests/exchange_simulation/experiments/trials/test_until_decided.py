@@ -38,12 +38,15 @@ def made(tmp_path: Path, factor: float) -> tuple[Path, dict[str, Any]]:
 
 def test_decided_rows_end_a_trial_at_its_first_look(tmp_path: Path) -> None:
     folder, record = made(tmp_path, 3.0)
-    assert (record["repeats"], record["undecided"], read_plan(folder).repeats) == (8, 0, 8)
+    assert record["repeats"] == 8
+    assert record["undecided"] == 0
+    assert read_plan(folder).repeats == 8
 
 
 def test_undecided_rows_make_it_go_on_to_the_most_repeats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder, record = made(tmp_path, 1.0)
-    assert (record["repeats"], read_plan(folder).repeats) == (32, 32)
+    assert record["repeats"] == 32
+    assert read_plan(folder).repeats == 32
     assert len(list(folder.glob("32-*/run.json"))) == 2
     assert "3 of 3 rows undecided after 8 repeats; going on to 16" in capsys.readouterr().err
 
@@ -68,7 +71,9 @@ def test_a_trial_interrupted_before_its_second_warm_up_was_resumed(
     assert not trial.new_trial(planned, str(tmp_path), "mine", lambda _: None).is_whole
     trial.resume_trial(str(tmp_path), "mine", as_json=False)
     record = orjson.loads((tmp_path / "mine" / "comparison.json").read_bytes())
-    assert (record["repeats"], record["resumed"], again) == (4, 1, ["interrupted"])
+    assert record["repeats"] == 4
+    assert record["resumed"] == 1
+    assert again == ["interrupted"]
     trial.resume_trial(str(tmp_path), "mine", as_json=False)
     assert read_plan(tmp_path / "mine").resumed == 1, "there was nothing left to do"
 
@@ -77,7 +82,9 @@ def test_looks_share_the_chance_of_a_false_verdict(tmp_path: Path) -> None:
     many = plan(repeats=10).with_looks(40)
     put_all(tmp_path, many, {"a": [100.0] * 10, "b": [300.0] * 10})
     found = results(tmp_path, many)["statistics"]
-    assert (found["looks"], found["alpha_of_a_look"], found["repeats_needed"]) == ([10, 20, 40], 0.05 / 3, 8)
+    assert found["looks"] == [10, 20, 40]
+    assert found["alpha_of_a_look"] == 0.05 / 3
+    assert found["repeats_needed"] == 8
 
 
 @pytest.mark.parametrize(
@@ -91,10 +98,10 @@ def test_a_look_with_too_few_repeats_for_a_verdict_takes_no_share(first: int, mo
 
 def test_a_plan_says_how_far_it_may_go_on() -> None:
     going_on = plan(repeats=10).with_looks(40)
-    said = " ".join(" ".join(trial.announcement(going_on, going_on.steps)).split())
-    assert "10 repeats: 20 runs" in said
-    assert "doubles the repeats, up to 40: in all 80 runs" in said
-    assert "p50 is found if it is at least 23% with 10 repeats, 9% with 40 repeats (if it varies by 16%" in said
+    output = " ".join(" ".join(trial.announcement(going_on, going_on.steps)).split())
+    assert "10 repeats: 20 runs" in output
+    assert "doubles the repeats, up to 40: in all 80 runs" in output
+    assert "p50 is found if it is at least 23% with 10 repeats, 9% with 40 repeats (if it varies by 16%" in output
 
 
 def test_a_plan_says_from_which_difference_on_it_finds_one(tmp_path: Path) -> None:
@@ -111,9 +118,9 @@ def put_earlier_trial(results_folder: Path) -> None:
 
 def test_earlier_trials_tell_how_far_repeats_scatter(tmp_path: Path) -> None:
     put_earlier_trial(tmp_path)
-    said = str(detectable(plan(), tmp_path))
-    assert "as in 1 row of the trials so far" in said
-    assert "at least 2% with" in said
+    output = str(detectable(plan(), tmp_path))
+    assert "as in 1 row of the trials so far" in output
+    assert "at least 2% with" in output
     earlier = tmp_path / "earlier" / "comparison.json"
     earlier.write_bytes(earlier.read_bytes().replace(b'"cannot tell"', b'"not compared"'))
     assert "there is no earlier trial" in str(detectable(plan(), tmp_path)), "a saturated arm scatters more"
