@@ -179,7 +179,7 @@ def lines_of_tables(output: str) -> list[str]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
-def test_an_interrupted_comparison_says_how_to_go_on_and_does(number: signal.Signals, tmp_path: Path) -> None:
+def test_an_interrupted_comparison_can_be_resumed(number: signal.Signals, tmp_path: Path) -> None:
     words = command("compare", *FAST, "--seconds", 0.6, "--results", tmp_path, "--name", "mine")
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     until(lambda: list(tmp_path.glob("mine/01-*/run.json")), "the first run's record")

@@ -26,14 +26,14 @@ def planned(repeats: int = 10, roles: tuple[str, ...] = ("all",), **chosen: list
     return TrialPlan(arms=arms, repeats=repeats, seed=1, study=NAGLE)
 
 
-def test_all_is_whoever_there_is_over_each_transport() -> None:
+def test_the_level_all_is_every_role_of_the_transport() -> None:
     on = {arm.settings.transport: arm.settings.nagle for arm in planned().arms if arm.contender == "Nagle on"}
     three = ("gateway", "engine", "reporter")
     assert on == {"tcp": three, "zeromq": three, "amqp": (*three, "broker")}
     assert {arm.settings.nagle for arm in planned().arms if arm.contender == "Nagle off"} == {()}
 
 
-def test_usual_is_the_broker_alone_where_there_is_one() -> None:
+def test_the_level_usual_is_the_broker_if_there_is_one() -> None:
     arms = [arm for arm in planned(roles=("usual",), rates=[1000.0]).arms if arm.settings.nagle]
     on = {arm.settings.transport: arm.settings.nagle for arm in arms}
     assert on == {
@@ -43,7 +43,7 @@ def test_usual_is_the_broker_alone_where_there_is_one() -> None:
     }
 
 
-def test_a_level_with_a_broker_has_no_arm_where_there_is_none() -> None:
+def test_a_level_with_a_broker_has_no_arm_without_a_broker() -> None:
     arms = planned(roles=("broker", "gateway+engine"), rates=[1000.0]).arms
     levels = {(arm.settings.transport, arm.contender) for arm in arms}
     assert ("amqp", "Nagle on at broker") in levels
@@ -53,7 +53,7 @@ def test_a_level_with_a_broker_has_no_arm_where_there_is_none() -> None:
     assert over == {"amqp"}, "Nagle off over tcp would be compared with nothing"
 
 
-def test_every_level_is_held_against_off_and_against_nothing_else() -> None:
+def test_every_level_is_compared_with_off_only() -> None:
     pairs = planned(roles=("gateway", "engine", "all"), transports=["tcp"], rates=[1000.0]).compared_arms
     assert [first.contender for first, _ in pairs] == ["Nagle off"] * 3
     assert len({second.contender for _, second in pairs}) == 3

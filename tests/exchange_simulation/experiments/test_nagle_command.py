@@ -55,7 +55,7 @@ def test_the_paper_s_rows_stand_beside_its_own_roles_only(
     assert max(map(len, out.partition("\n\n")[2].splitlines()[:-1])) <= 100
 
 
-def test_a_page_of_two_arms_has_a_table_and_no_chart_of_packets(results: Path) -> None:
+def test_a_page_of_two_arms_has_a_table_and_no_chart(results: Path) -> None:
     """A chart would have two dots."""
     page = (results / "small" / "comparison.html").read_text()
     assert "<svg" not in page
@@ -63,7 +63,7 @@ def test_a_page_of_two_arms_has_a_table_and_no_chart_of_packets(results: Path) -
     assert "table 1" in page
 
 
-def test_a_comparison_goes_on_with_the_command_that_made_it(results: Path) -> None:
+def test_a_trial_is_resumed_by_the_command_that_made_it(results: Path) -> None:
     refused = CliRunner().invoke(main, ["compare", "--resume", "small", "--results", str(results)])
     assert refused.exit_code == 2
     assert "exchange nagle --resume small" in " ".join(refused.output.split())

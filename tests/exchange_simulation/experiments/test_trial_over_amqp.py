@@ -90,7 +90,7 @@ def comparison(tmp_path: Path) -> Iterator[Comparison]:
         started.process.kill()
 
 
-def test_one_node_serves_all_runs_of_a_comparison_and_goes_with_it(
+def test_one_node_serves_all_runs_of_a_comparison_and_ends_with_it(
     comparison: Comparison,
 ) -> None:
     """The node is set as the options say, and measured."""
@@ -125,7 +125,7 @@ def test_the_node_of_a_comparison_that_is_killed_ends_by_itself(comparison: Comp
 
 
 @pytest.mark.long
-def test_a_node_that_died_costs_one_run_at_most_and_is_replaced(comparison: Comparison) -> None:
+def test_a_killed_node_is_replaced_and_loses_at_most_one_run(comparison: Comparison) -> None:
     next(process for process in comparison.family() if "beam" in process.name()).kill()
     _, err = comparison.process.communicate(timeout=PATIENCE_S)
     assert "Traceback" not in err
@@ -134,7 +134,7 @@ def test_a_node_that_died_costs_one_run_at_most_and_is_replaced(comparison: Comp
     assert "complete" in [orjson.loads(path.read_bytes())["status"] for path in runs]
 
 
-def test_the_standing_node_serves_who_asks_for_its_nodelay_and_nobody_else(rabbitmq_node: Node) -> None:
+def test_the_standing_node_is_used_only_for_its_own_nodelay(rabbitmq_node: Node) -> None:
     with pytest.MonkeyPatch.context() as patch, Brokers() as brokers:
         patch.setattr("transports.amqp.broker.running_node", lambda: rabbitmq_node)
         assert brokers.get(RabbitMq(), nodelay=True).server is rabbitmq_node
@@ -142,7 +142,7 @@ def test_the_standing_node_serves_who_asks_for_its_nodelay_and_nobody_else(rabbi
 
 
 @pytest.mark.long
-def test_a_node_is_shared_by_all_who_want_it_set_alike() -> None:
+def test_runs_with_the_same_nodelay_share_a_node() -> None:
     with Brokers() as brokers:
         plain, quiet = brokers.get(RabbitMq(), nodelay=True), brokers.get(RabbitMq(), nodelay=False)
         assert brokers.get(RabbitMq(), nodelay=True) is plain

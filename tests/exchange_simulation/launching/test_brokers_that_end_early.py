@@ -41,7 +41,7 @@ def test_a_server_that_is_killed_while_it_starts_is_exit_code_1(
 
 
 @pytest.mark.usefixtures("killed_at_once", "no_standing_broker")
-def test_a_comparison_ends_with_exit_code_1_where_its_broker_is_killed(tmp_path: Path) -> None:
+def test_a_comparison_whose_broker_is_killed_ends_with_exit_code_1(tmp_path: Path) -> None:
     refused = exchange_in_process(*COMPARE, "--results", tmp_path / "results")
     assert refused.code == 1, refused.err
 

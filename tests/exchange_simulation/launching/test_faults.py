@@ -38,42 +38,45 @@ def gone(processes: list[psutil.Process]) -> bool:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, *(pytest.param(n, marks=pytest.mark.long) for n in LIKE_CTRL_C)])
-def test_a_signal_ends_in_band_and_leaves_a_readable_partial_run(number: signal.Signals, running: Start) -> None:
+def test_a_signal_ends_the_run_in_band_with_a_readable_record(number: signal.Signals, running: Start) -> None:
     run = running(*FOREVER).wait_until_under_way()
     family = run.family()
     run.signal(number)
-    said = run.finish()
-    record = said.record
-    assert (said.code, record["status"]) == (128 + number, "partial")
+    finished = run.finish()
+    record = finished.record
+    assert finished.code == 128 + number
+    assert record["status"] == "partial"
     assert record["reasons"] == ["gateway: interrupted"]
     assert record["counts"]["orders_sent"] == record["counts"]["orders_received"] > 0
     assert record["completion_us"]["due"]["count"] > 0
     assert gone(family)
 
 
-def test_a_second_ctrl_c_does_not_wait_and_keeps_what_was_measured(running: Start) -> None:
+def test_a_second_ctrl_c_ends_at_once_and_keeps_the_measurements(running: Start) -> None:
     run = running(*ENDLESS, "--timeout", 100, "--record").wait_until_under_way()
     run.component("engine").suspend()
     run.signal(signal.SIGINT)
     time.sleep(0.5)  # two at once are one
     run.signal(signal.SIGINT)
-    said = run.finish()
-    assert (said.code, said.record["status"]) == (130, "partial"), said.err
-    assert any("interrupted" in reason for reason in said.record["reasons"])
+    finished = run.finish()
+    assert finished.code == 130
+    assert finished.record["status"] == "partial", finished.err
+    assert any("interrupted" in reason for reason in finished.record["reasons"])
     (folder,) = run.results.iterdir()
     assert {"run.json", "spool", "orders.bin", "report.html"} <= {path.name for path in folder.iterdir()}
     assert list(folder.glob("spool/*.jsonl"))
 
 
-def test_ctrl_c_before_the_start_says_so_and_nothing_else(running: Start) -> None:
+def test_ctrl_c_before_the_start_is_reported_in_one_sentence(running: Start) -> None:
     run = running(*FOREVER)
     run.component("reporter")
     run.signal(signal.SIGINT)
-    said = run.finish()
-    assert (said.code, said.record["status"]) == (130, "partial")
-    assert said.record["reasons"][0] == "interrupted before the start"
-    assert "was not ready" not in said.out
-    assert "Traceback" not in said.err
+    finished = run.finish()
+    assert finished.code == 130
+    assert finished.record["status"] == "partial"
+    assert finished.record["reasons"][0] == "interrupted before the start"
+    assert "was not ready" not in finished.out
+    assert "Traceback" not in finished.err
 
 
 @pytest.mark.parametrize("transport", ["zeromq", "tcp"])
@@ -83,10 +86,11 @@ def test_a_killed_component_ends_the_run_as_partial(role: str, transport: str, r
     run = running("--transport", transport, *(ENDLESS if role == "engine" else FOREVER)).wait_until_under_way()
     family = run.family()
     run.component(role).kill()
-    said = run.finish()
-    assert (said.code, said.record["status"]) == (1, "partial")
-    assert any(f"the {role} was killed by SIGKILL" in reason for reason in said.record["reasons"])
-    assert "Traceback" not in said.err
+    finished = run.finish()
+    assert finished.code == 1
+    assert finished.record["status"] == "partial"
+    assert any(f"the {role} was killed by SIGKILL" in reason for reason in finished.record["reasons"])
+    assert "Traceback" not in finished.err
     assert gone(family)
     assert (run.folder / "report.html").exists() == (role == "engine")
 
@@ -96,11 +100,12 @@ def test_a_killed_component_of_a_second_pair_ends_the_run_and_is_named(running: 
     run = running("--pairs", 2, "--reporters", 2, *ENDLESS).wait_until_under_way()
     family = run.family()
     next(child for child in family if "gateway" in child.cmdline() and child.cmdline()[-1] == "2").kill()
-    said = run.finish()
-    assert (said.code, said.record["status"]) == (1, "partial")
-    assert "the gateway.2 was killed by SIGKILL" in said.record["reasons"]
-    assert [pair["status"] for pair in said.record["pairs"]] == ["partial", "partial"]
-    assert said.record["pairs"][0]["counts"]["orders_sent"] > 0
+    finished = run.finish()
+    assert finished.code == 1
+    assert finished.record["status"] == "partial"
+    assert "the gateway.2 was killed by SIGKILL" in finished.record["reasons"]
+    assert [pair["status"] for pair in finished.record["pairs"]] == ["partial", "partial"]
+    assert finished.record["pairs"][0]["counts"]["orders_sent"] > 0
     assert gone(family)
 
 
@@ -108,10 +113,11 @@ def test_an_engine_that_stops_answering_is_noticed(running: Start) -> None:
     run = running(*FOREVER, "--timeout", 4).wait_until_under_way()
     engine = run.component("engine")
     engine.suspend()
-    said = run.finish()
-    assert (said.code, said.record["status"]) == (1, "partial")
-    assert any("the engine said nothing for 4 s" in reason for reason in said.record["reasons"])
-    assert not any("left no result" in reason for reason in said.record["reasons"])
+    finished = run.finish()
+    assert finished.code == 1
+    assert finished.record["status"] == "partial"
+    assert any("the engine said nothing for 4 s" in reason for reason in finished.record["reasons"])
+    assert not any("left no result" in reason for reason in finished.record["reasons"])
 
 
 @pytest.mark.long
@@ -142,6 +148,7 @@ def test_a_full_disk_ends_the_run_with_a_sentence(running: Start, tmp_path: Path
     run = running(*FOREVER).wait_until_under_way()
     spool = next(run.results.glob("*/spool"))
     spool.rename(tmp_path / "moved")  # a write that fails, as on a disk that filled up
-    said = run.finish()
-    assert (said.code, json.loads(said.out)["status"]) == (1, "partial")
-    assert "Traceback" not in said.err
+    finished = run.finish()
+    assert finished.code == 1
+    assert json.loads(finished.out)["status"] == "partial"
+    assert "Traceback" not in finished.err

@@ -47,29 +47,34 @@ def names(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
-def test_a_tape_and_answers_that_do_not_fit_leave_nothing(disk: Path, tmp_path: Path) -> None:
-    said = exchange("tape", "--orders", 50_000, "--output", disk / "tape")
-    assert (said.code, said.err) == (1, f"Error: cannot write {disk / 'tape'}: {FULL}\n")
+def test_a_full_disk_leaves_no_tape_and_no_answers(disk: Path, tmp_path: Path) -> None:
+    finished = exchange("tape", "--orders", 50_000, "--output", disk / "tape")
+    assert finished.code == 1
+    assert finished.err == f"Error: cannot write {disk / 'tape'}: {FULL}\n"
     exchange("tape", "--orders", 50_000, "--output", tmp_path / "tape")
-    said = exchange("match", tmp_path / "tape", "--answers", disk / "answers")
-    assert (said.code, said.err) == (1, f"Error: cannot write {disk / 'answers'}: {FULL}\n")
+    finished = exchange("match", tmp_path / "tape", "--answers", disk / "answers")
+    assert finished.code == 1
+    assert finished.err == f"Error: cannot write {disk / 'answers'}: {FULL}\n"
     assert names(disk) == []
 
 
 @pytest.mark.parametrize("transport", ["memory", pytest.param("zeromq", marks=pytest.mark.long)])
 def test_recorded_streams_that_do_not_fit_make_a_partial_run(transport: str, disk: Path) -> None:
     words = ("--transport", transport, "--rate", "max", "--orders", 75_000, "--record", "--no-spark", "--name", "x")
-    said = (exchange_in_process if transport == "memory" else exchange)("run", *words, "--results", disk)
-    assert said.code == 1
-    assert FULL in said.err + said.out
-    assert "Traceback" not in said.err
+    finished = (exchange_in_process if transport == "memory" else exchange)("run", *words, "--results", disk)
+    assert finished.code == 1
+    assert FULL in finished.err + finished.out
+    assert "Traceback" not in finished.err
     assert [name for name in names(disk / "x") if "part" in name and "spool" not in name] == []
 
 
-def test_orders_that_a_full_journal_refuses_get_no_answer(disk: Path, tmp_path: Path) -> None:
-    said = run_exchange(tmp_path, "--rate", "max", "--orders", 40_000, "--recover", "--journal", disk, "--timeout", 400)
-    record = said.record
-    assert (said.code, record["status"]) == (1, "partial")
+def test_orders_that_do_not_fit_into_the_journal_get_no_answer(disk: Path, tmp_path: Path) -> None:
+    finished = run_exchange(
+        tmp_path, "--rate", "max", "--orders", 40_000, "--recover", "--journal", disk, "--timeout", 400
+    )
+    record = finished.record
+    assert finished.code == 1
+    assert record["status"] == "partial"
     assert any(f"cannot write {disk / 'engine.journal'}: {FULL}; orders behind" in each for each in record["reasons"])
     assert "restarts" not in record.get("recovered", {}), "it was not killed"
     journal = InputJournal(disk / "engine.journal", {}, sync="none")
@@ -78,18 +83,18 @@ def test_orders_that_a_full_journal_refuses_get_no_answer(disk: Path, tmp_path: 
     journal.close()
 
 
-def test_a_record_and_a_page_that_do_not_fit_leave_nothing_half_written(disk: Path) -> None:
+def test_a_full_disk_leaves_no_partial_record_and_no_partial_page(disk: Path) -> None:
     (disk / "spool").mkdir()
     fill(disk)
     before = names(disk)
     for write in (lambda: write_json(disk / "run.json", {"schema": 1}), lambda: write_page(disk)):
-        with pytest.raises(click.ClickException, match=FULL) as said:
+        with pytest.raises(click.ClickException, match=FULL) as output:
             write()
-        assert said.value.exit_code == 1
+        assert output.value.exit_code == 1
     assert names(disk) == before
 
 
-def test_a_run_that_finds_the_disk_full_makes_no_folder(disk: Path) -> None:
+def test_a_run_makes_no_folder_on_a_full_disk(disk: Path) -> None:
     fill(disk)
     with pytest.raises(UserError, match=FULL):
         new_run_folder(disk, "x")
@@ -97,18 +102,18 @@ def test_a_run_that_finds_the_disk_full_makes_no_folder(disk: Path) -> None:
 
 
 @pytest.mark.parametrize("master", ["none", pytest.param("local[2]", marks=pytest.mark.long)])
-def test_a_simulation_s_trades_that_do_not_fit_leave_nothing(master: str, disk: Path) -> None:
+def test_a_full_disk_leaves_no_simulation(master: str, disk: Path) -> None:
     words = ("--instruments", 4, "--orders", 250_000, "--trades", "--master", master, "--name", "x")
-    said = (exchange_in_process if master == "none" else exchange)("simulate", *words, "--results", disk)
-    assert said.code == 1
-    assert FULL in said.err.splitlines()[-1]
-    assert str(disk / "x" / "market") in said.err.splitlines()[-1]
-    assert "Traceback" not in said.err
+    finished = (exchange_in_process if master == "none" else exchange)("simulate", *words, "--results", disk)
+    assert finished.code == 1
+    assert FULL in finished.err.splitlines()[-1]
+    assert str(disk / "x" / "market") in finished.err.splitlines()[-1]
+    assert "Traceback" not in finished.err
     assert names(disk) == []
 
 
 @pytest.mark.skipif(not os.access("/dev/full", os.W_OK), reason="no /dev/full here")
-def test_a_recorded_stream_that_cannot_be_closed_is_an_error_that_names_it(tmp_path: Path) -> None:
+def test_an_error_at_the_close_of_a_recorded_stream_names_the_file(tmp_path: Path) -> None:
     stream = RecordedStream(StreamChecksum(), tmp_path / "orders.bin")
     with open("/dev/full", "wb") as full:
         os.dup2(full.fileno(), stream._file.fileno())
@@ -117,7 +122,7 @@ def test_a_recorded_stream_that_cannot_be_closed_is_an_error_that_names_it(tmp_p
         stream.close()
 
 
-def test_a_kill_costs_a_recorded_stream_its_last_second_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recorded_stream_is_flushed_every_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock_s = [100.0]
     monkeypatch.setattr("exchange_simulation.launching.services.time.monotonic", lambda: clock_s[0])
     stream = RecordedStream(StreamChecksum(), tmp_path / "orders.bin")
@@ -127,14 +132,15 @@ def test_a_kill_costs_a_recorded_stream_its_last_second_only(tmp_path: Path, mon
     stream.close()
 
 
-def test_a_disk_that_is_full_at_the_end_costs_the_file_and_not_the_figures(
+def test_a_disk_full_at_the_end_loses_run_json_but_not_the_figures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(folder: Path, record: dict[str, object]) -> None:
         raise click.ClickException(f"cannot write {folder / 'run.json'}: No space left on device")
 
     monkeypatch.setattr("exchange_simulation.launching.run.write_record", full)
-    said = run_exchange_in_process(tmp_path, "--rate", "max", "--orders", 100, "--name", "here")
-    assert (said.code, said.record["counts"]["orders_answered"]) == (1, 100)
-    assert "No space left on device; make room, then: exchange results repair" in said.err
+    finished = run_exchange_in_process(tmp_path, "--rate", "max", "--orders", 100, "--name", "here")
+    assert finished.code == 1
+    assert finished.record["counts"]["orders_answered"] == 100
+    assert "No space left on device; make room, then: exchange results repair" in finished.err
     assert (tmp_path / "here" / "begun.json").exists()

@@ -56,7 +56,8 @@ def test_damaged_kernels_are_compiled_anew(tape: Path, tmp_path: Path) -> None:
     for number, file in enumerate(files):
         file.write_bytes(damages[number % len(damages)])
     done = matched(tape, NUMBA_CACHE_DIR=str(folder))
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
+    assert done.stderr == ""
     assert not any(map(is_damaged, folder.rglob("*.nb[ci]")))
 
 
@@ -84,7 +85,7 @@ def test_a_read_only_installation_without_a_home_keeps_kernels_among_temporary_f
     assert list(folder.rglob("*.nbc"))
 
 
-def test_a_folder_that_cannot_be_used_is_named_and_another_one_taken(tape: Path) -> None:
+def test_an_unusable_folder_is_named_and_another_folder_is_used(tape: Path) -> None:
     done = matched(tape, NUMBA_CACHE_DIR="/dev/null/kernels")
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith("NUMBA_CACHE_DIR is /dev/null/kernels, which cannot be a folder, since /dev/null is")
@@ -107,7 +108,7 @@ def test_a_home_comes_before_temporary_files(elsewhere: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("make", [lambda folder: folder.mkdir(mode=0o777), lambda folder: folder.symlink_to(".")])
-def test_a_folder_into_which_others_may_write_is_not_taken(make: object, elsewhere: Path) -> None:
+def test_a_folder_that_other_users_can_write_is_not_used(make: object, elsewhere: Path) -> None:
     """Numba executes what it loads."""
     shared = elsewhere / f"exchange-kernels-{os.geteuid()}"
     assert choose_folder().path == shared
@@ -120,6 +121,6 @@ def test_a_folder_into_which_others_may_write_is_not_taken(make: object, elsewhe
 
 
 def test_doctor_says_where_kernels_are_kept() -> None:
-    said = exchange_in_process("doctor", "--seconds", "0.5")
-    [line] = [line for line in said.out.splitlines() if line.startswith("kernels ")]
+    finished = exchange_in_process("doctor", "--seconds", "0.5")
+    [line] = [line for line in finished.out.splitlines() if line.startswith("kernels ")]
     assert "kept in " in line

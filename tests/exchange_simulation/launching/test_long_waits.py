@@ -14,20 +14,20 @@ from tests.machine import PATIENCE_S
 
 def test_a_long_wait_is_explained_once_to_the_listener(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(long_waits, "LONG_WAIT_S", 0.01)
-    said: list[str] = []
+    output: list[str] = []
     was_said = threading.Event()
 
     def listen(sentence: str) -> None:
-        said.append(sentence)
+        output.append(sentence)
         was_said.set()
 
     with heard_by(listen), said_if_long("the broker to start"):
         assert was_said.wait(PATIENCE_S)
-    assert said == ["waiting for the broker to start, for 0.01 s so far"]
+    assert output == ["waiting for the broker to start, for 0.01 s so far"]
 
 
 def test_a_short_wait_is_not_mentioned() -> None:
-    said: list[str] = []
-    with heard_by(said.append), said_if_long("the broker to start"):
+    output: list[str] = []
+    with heard_by(output.append), said_if_long("the broker to start"):
         pass
-    assert said == []
+    assert output == []

@@ -51,9 +51,9 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any
     """Three pairs that report to two reporters: the folder, and its record."""
     results = tmp_path_factory.mktemp("three")
     words = ("--pairs", 3, "--reporters", 2, "--rate", 3000, "--orders", 4000, "--sampling-interval", 500)
-    said = run_exchange_in_process(results, *words, "--name", "run")
-    assert said.code == 0, said.err
-    return results / "run", said.record
+    finished = run_exchange_in_process(results, *words, "--name", "run")
+    assert finished.code == 0, finished.err
+    return results / "run", finished.record
 
 
 def test_totals_are_the_sums_of_the_pairs_each_of_which_has_all_orders(three: tuple[Path, dict[str, Any]]) -> None:
@@ -75,7 +75,8 @@ def test_totals_are_the_sums_of_the_pairs_each_of_which_has_all_orders(three: tu
 
 def test_the_settings_say_each_pair_s_rate_and_the_rates_that_of_all(three: tuple[Path, dict[str, Any]]) -> None:
     _, record = three
-    assert (record["settings"]["orders_per_s"], record["settings"]["orders"]) == (3000, 4000)
+    assert record["settings"]["orders_per_s"] == 3000
+    assert record["settings"]["orders"] == 4000
     assert record["rates"]["offered_orders_per_s"] == 9000
     assert record["rates"]["orders_per_s"] == pytest.approx(12_000 / record["duration_s"])
     assert record["duration_s"] >= max(pair["duration_s"] for pair in record["pairs"])
@@ -118,10 +119,10 @@ def test_page_and_terminal_show_all_pairs_together_and_each_apart(
     three: tuple[Path, dict[str, Any]],
 ) -> None:
     folder, record = three
-    said = CliRunner().invoke(main, ["report", str(folder), "--no-spark"])
-    assert said.exit_code == 0, said.output
-    assert "memory, 3 pairs, each at 3,000 orders/s" in said.output
-    assert "12,000 orders sent and received" in said.output
+    finished = CliRunner().invoke(main, ["report", str(folder), "--no-spark"])
+    assert finished.exit_code == 0, finished.output
+    assert "memory, 3 pairs, each at 3,000 orders/s" in finished.output
+    assert "12,000 orders sent and received" in finished.output
     page = (folder / "report.html").read_text()
     assert "12,000 orders over memory, 3 pairs, each at 3,000 orders/s" in page
     for pair in record["pairs"]:
@@ -133,9 +134,10 @@ def test_page_and_terminal_show_all_pairs_together_and_each_apart(
 def test_pairs_are_processes_of_their_own_whose_recorded_streams_replay(
     tmp_path: Path, match_record: dict[str, object]
 ) -> None:
-    said = run_exchange(tmp_path, *REFERENCE_RUN, "--pairs", 2, "--reporters", 2, "--record", "--name", "taped")
-    record, folder = said.record, tmp_path / "taped"
-    assert (said.code, record["status"]) == (0, "complete"), said.err
+    finished = run_exchange(tmp_path, *REFERENCE_RUN, "--pairs", 2, "--reporters", 2, "--record", "--name", "taped")
+    record, folder = finished.record, tmp_path / "taped"
+    assert finished.code == 0
+    assert record["status"] == "complete", finished.err
     first, second = record["pairs"]
     assert first["checksums"] == match_record["checksums"]
     again = match_in_process(folder / "orders.2.bin", tmp_path / "again.bin")
@@ -149,7 +151,7 @@ def test_pairs_are_processes_of_their_own_whose_recorded_streams_replay(
     assert (folder / "orders.2.bin").read_bytes() == of_its_seed
 
 
-def test_seconds_of_several_gateways_are_told_once_all_have_said_theirs() -> None:
+def test_a_second_is_shown_once_all_gateways_have_reported_it() -> None:
     together = GatewayTotals(2)
     assert together.take("gateway", 10, 9) is None
     assert together.take("gateway.2", 20, 19) == (30, 28)
@@ -162,14 +164,14 @@ def test_a_gateway_that_is_silent_is_not_waited_for() -> None:
     assert together.take("gateway.2", 5, 5) == (25, 23)
 
 
-def test_while_one_of_three_is_silent_seconds_are_told_once_each() -> None:
+def test_while_one_gateway_is_silent_each_second_is_shown_once() -> None:
     together = GatewayTotals(3)
-    told = [together.take(name, 1, 1) is not None for name in ("gateway", "gateway.2") * 4]
-    assert told == [False, False, True, False, True, False, True, False]
+    is_shown = [together.take(name, 1, 1) is not None for name in ("gateway", "gateway.2") * 4]
+    assert is_shown == [False, False, True, False, True, False, True, False]
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("--pairs", 0), "--pairs is 0; allowed is a whole number from 1 to 16"),
         (("--pairs", 17), "--pairs is 17; allowed is a whole number from 1 to 16"),
@@ -179,14 +181,15 @@ def test_while_one_of_three_is_silent_seconds_are_told_once_each() -> None:
         (("--pairs", 2, "--transport", "tcp://127.0.0.1:7000"), "tcp://127.0.0.1:7000 is one place, for one pair"),
     ],
 )
-def test_what_cannot_be_is_told_in_a_sentence(words: tuple[object, ...], told: str, tmp_path: Path) -> None:
-    said = run_exchange_in_process(tmp_path / "results", *words)
-    assert (said.code, told in said.err) == (2, True), said.err
+def test_what_cannot_be_is_told_in_a_sentence(words: tuple[object, ...], message: str, tmp_path: Path) -> None:
+    finished = run_exchange_in_process(tmp_path / "results", *words)
+    assert finished.code == 2
+    assert message in finished.err, finished.err
     assert not (tmp_path / "results").exists() or not list((tmp_path / "results").iterdir())
 
 
 def test_a_tape_is_one_pair_s(tmp_path: Path) -> None:
     (tmp_path / "tape.bin").write_bytes(SeededOrders(1, (450, 549)).records(1, 10))
-    said = run_exchange_in_process(tmp_path / "results", "--tape", tmp_path / "tape.bin", "--pairs", 2)
-    assert said.code == 2
-    assert "--pairs is 2; allowed is 1, where a tape is replayed" in said.err
+    finished = run_exchange_in_process(tmp_path / "results", "--tape", tmp_path / "tape.bin", "--pairs", 2)
+    assert finished.code == 2
+    assert "--pairs is 2; allowed is 1, where a tape is replayed" in finished.err

@@ -110,9 +110,9 @@ def test_a_private_broker_goes_first_and_another_is_left_alone(scheduler: Schedu
 
 
 def test_the_record_has_the_priority_and_threads_of_one_process_get_it(scheduler: Scheduler, tmp_path: Path) -> None:
-    said = run_exchange_in_process(tmp_path, "--orders", "10", "--rate", "max", "--priority", "real-time")
-    assert said.code == 0, said.err
-    assert said.record["settings"]["priority"] == "real-time"
+    finished = run_exchange_in_process(tmp_path, "--orders", "10", "--rate", "max", "--priority", "real-time")
+    assert finished.code == 0, finished.err
+    assert finished.record["settings"]["priority"] == "real-time"
     assert scheduler.asked.count(os.SCHED_RR) == 3, "the command tries it; then a gateway and an engine have it"
     shown = CliRunner().invoke(main, ["report", str(next(tmp_path.iterdir())), "--no-spark"])
     assert "memory in real-time priority as fast as it goes" in shown.output
@@ -122,13 +122,13 @@ def test_the_record_has_the_priority_and_threads_of_one_process_get_it(scheduler
 def test_every_trial_of_rates_takes_it(command: str, scheduler: Scheduler, tmp_path: Path) -> None:
     words = [command, "--transports", "zeromq,tcp", "--rates", "1000", "--dry-run", "--results", str(tmp_path)]
     for priority, is_asked in (("normal", False), ("real-time", True)):
-        said = CliRunner().invoke(main, [*words, "--priority", priority])
-        assert said.exit_code == 0, said.output
+        finished = CliRunner().invoke(main, [*words, "--priority", priority])
+        assert finished.exit_code == 0, finished.output
         assert (os.SCHED_RR in scheduler.asked) == is_asked
 
 
 @pytest.mark.parametrize("number", [errno.EPERM, errno.EINVAL])
-def test_where_it_is_not_permitted_nothing_starts_and_the_way_is_said(
+def test_without_permission_for_real_time_nothing_starts(
     number: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """gVisor answers EINVAL, others EPERM; to yield is a courtesy, which nobody is refused for."""
@@ -138,16 +138,16 @@ def test_where_it_is_not_permitted_nothing_starts_and_the_way_is_said(
 
     monkeypatch.setattr(os, "sched_setscheduler", refuse)
     words = ["run", "--transport", "memory", "--priority", "real-time", "--results", str(tmp_path / "results")]
-    said = CliRunner().invoke(main, words)
-    assert said.exit_code == 2
-    assert "--priority is real-time, which this system does not let you have" in said.output
-    assert "ulimit -r 1" in said.output
+    finished = CliRunner().invoke(main, words)
+    assert finished.exit_code == 2
+    assert "--priority is real-time, which this system does not let you have" in finished.output
+    assert "ulimit -r 1" in finished.output
     assert not (tmp_path / "results").exists()
     with going_first("normal"), yielding():
         pass
 
 
-def test_what_runs_when_the_machine_is_idle_stays_so(scheduler: Scheduler) -> None:
+def test_a_process_with_idle_scheduling_keeps_it(scheduler: Scheduler) -> None:
     scheduler.set(0, os.SCHED_IDLE, os.sched_param(0))
     with yielding():
         assert scheduler.policy == os.SCHED_IDLE

@@ -59,7 +59,7 @@ def test_an_interrupt_while_a_component_is_spawned_leaves_nothing(
     until(lambda: is_gone(InterruptedPopen.made[0]), "the end of the component")
 
 
-def test_what_the_launcher_lost_sight_of_ends_with_the_group() -> None:
+def test_processes_unknown_to_the_launcher_end_with_the_group() -> None:
     with ProcessGroup() as group:
         lost = subprocess.Popen(["sleep", "600"], process_group=group.id)
     assert lost.wait(60) == -signal.SIGKILL
@@ -82,9 +82,9 @@ def test_a_component_that_prints_before_it_speaks_is_quoted(tmp_path: Path, monk
         "import sys\nif 'engine' in sys.argv or 'engine' in sys.orig_argv:\n    print('hello from a stranger')\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    said = exchange("run", "--results", tmp_path / "results", "--orders", 100, "--rate", "max", "--no-spark")
-    assert said.code == 1
-    assert "engine printed 'hello from a stranger' where its launcher reads events" in said.err + said.out
+    finished = exchange("run", "--results", tmp_path / "results", "--orders", 100, "--rate", "max", "--no-spark")
+    assert finished.code == 1
+    assert "engine printed 'hello from a stranger' where its launcher reads events" in finished.err + finished.out
 
 
 @pytest.mark.parametrize("role", ["engine", "gateway", "reporter"])

@@ -10,7 +10,7 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import run_folders, runs_begun, runs_under_way
 
 
-def test_runs_are_found_in_a_folder_in_its_trials_and_by_themselves(tmp_path: Path) -> None:
+def test_runs_are_found_in_a_folder_in_trials_and_as_the_folder(tmp_path: Path) -> None:
     for name in ("one", "trial/two", ".hidden", "trial/.three"):
         (tmp_path / name / "spool").mkdir(parents=True)
         (tmp_path / name / "spool" / "000001.jsonl").touch()
@@ -22,7 +22,7 @@ def test_runs_are_found_in_a_folder_in_its_trials_and_by_themselves(tmp_path: Pa
     assert run_folders(tmp_path / "one") == [tmp_path / "one"]
 
 
-def test_a_run_that_begins_while_others_are_followed_is_among_them(tmp_path: Path) -> None:
+def test_a_run_that_begins_during_the_listing_is_listed(tmp_path: Path) -> None:
     for name in ("first", "going"):
         (tmp_path / name / "spool").mkdir(parents=True)
     (tmp_path / "first" / "spool" / "000001.jsonl").touch()

@@ -31,16 +31,17 @@ KINDS = (*SPEAKING, zmq.PUSH, zmq.SUB)
 
 @dataclass(frozen=True)
 class Visited:
-    """A run that is over, with what strangers met at it."""
+    """A finished run to which strangers connected."""
 
     folder: Path
-    said: FinishedCommand
+    finished: FinishedCommand
     secrets: set[str]
     arguments: str
+    """The command lines of all its processes."""
     verdict: int
-    """Of libzmq, on who knows the run's name."""
-    heard: list[int]
-    """For each stranger that can receive, whether something came."""
+    """libzmq's event for a stranger that knows the run's name."""
+    received: list[int]
+    """For each stranger that can receive: 0 if it received nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -55,9 +56,9 @@ def visited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visited]:
         arguments = " ".join(word for process in run.family() for word in process.cmdline())
         strangers = visit(listening_port(run.component("engine")), context)
         verdict = introduce(listening_port(run.component("reporter")), context, run.folder.name)
-        said = run.finish()
-        heard = [stranger.poll(0, zmq.POLLIN) for stranger in strangers if stranger.type != zmq.PUSH]
-        yield Visited(run.folder, said, secrets, arguments, verdict, heard)
+        finished = run.finish()
+        received = [stranger.poll(0, zmq.POLLIN) for stranger in strangers if stranger.type != zmq.PUSH]
+        yield Visited(run.folder, finished, secrets, arguments, verdict, received)
 
 
 def visit(port: int, context: zmq.Context[zmq.Socket[bytes]]) -> list[zmq.Socket[bytes]]:
@@ -83,12 +84,12 @@ def introduce(port: int, context: zmq.Context[zmq.Socket[bytes]], name: str) -> 
     return int(verdict)
 
 
-def test_strangers_are_refused_and_counted_and_swallow_no_answer(visited: Visited) -> None:
-    record = visited.said.record
+def test_strangers_are_refused_and_counted_and_get_no_answer(visited: Visited) -> None:
+    record = visited.finished.record
     assert record["status"] in VALID_STATUSES, record["reasons"]
     assert record["counts"]["handshakes_refused"] >= 3 + 4 + 1
     assert record["counts"]["junk_frames"] == 0
-    assert visited.heard == [0, 0, 0, 0]
+    assert visited.received == [0, 0, 0, 0]
     assert visited.folder.name in visited.arguments
     assert visited.verdict == zmq.EVENT_HANDSHAKE_FAILED_AUTH
 
@@ -96,12 +97,12 @@ def test_strangers_are_refused_and_counted_and_swallow_no_answer(visited: Visite
 def test_the_secret_is_in_no_argument_output_or_file_of_a_run(visited: Visited) -> None:
     (secret,) = visited.secrets
     assert len(bytes.fromhex(secret)) == 16
-    assert secret not in visited.arguments + visited.said.out + visited.said.err
+    assert secret not in visited.arguments + visited.finished.out + visited.finished.err
     left = [path for path in visited.folder.rglob("*") if path.is_file()]
     assert {"run.json", "orders.bin", "report.html"} <= {path.name for path in left}
     assert [path for path in left if secret.encode() in path.read_bytes()] == []
 
 
-def test_what_a_run_leaves_is_for_its_owner_alone(visited: Visited) -> None:
+def test_only_the_owner_can_read_a_run_s_files(visited: Visited) -> None:
     modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (visited.folder, *visited.folder.rglob("*"))}
     assert [path for path, mode in modes.items() if mode & 0o077] == []

@@ -74,7 +74,7 @@ def assert_nothing_locks(tmp_path: Path, transport: str, *words: object, **env: 
     locked = tmp_path / "locked"
     load = ("--transport", transport, "--rate", 4_000, "--orders", 2_000, *words)
     env |= {"PYTHONPATH": str(tmp_path), "LOCKED": str(locked)}
-    said = exchange("run", "--json", "--no-spark", "--no-page", "--results", tmp_path, *load, **env)
-    assert said.code == 0, said.err
-    assert said.record["status"] in VALID_STATUSES
+    finished = exchange("run", "--json", "--no-spark", "--no-page", "--results", tmp_path, *load, **env)
+    assert finished.code == 0, finished.err
+    assert finished.record["status"] in VALID_STATUSES
     assert not locked.exists(), locked.read_text()

@@ -100,7 +100,7 @@ def test_a_system_that_holds_nothing_is_below_the_lowest_rate() -> None:
     assert min(outcome.rate_per_s for outcome in capacity_search.outcomes) == LEAST_PER_S
 
 
-def test_one_failed_probe_on_the_way_up_does_not_end_the_bracket() -> None:
+def test_one_failed_probe_does_not_end_the_search_for_a_bracket() -> None:
     probed_rates: list[float] = []
 
     def fail_second_probe(rate_per_s: float) -> ProbeOutcome:

@@ -60,7 +60,7 @@ def test_every_combination_is_an_arm_under_every_condition() -> None:
         ),
     ],
 )
-def test_an_arm_over_a_tape_is_called_by_the_rate_that_it_offers(
+def test_an_arm_with_a_tape_is_named_by_the_rate_of_the_tape(
     tmp_path: Path, vary: tuple[str, ...], run: dict[str, Any], offered: dict[str, float]
 ) -> None:
     tape = tmp_path / "t.bin"
@@ -70,7 +70,7 @@ def test_an_arm_over_a_tape_is_called_by_the_rate_that_it_offers(
     assert {arm.label: arm.settings.orders_per_s for arm in plan.arms} == offered
 
 
-def test_arms_are_held_against_those_that_differ_in_one_thing_alone() -> None:
+def test_only_arms_that_differ_in_one_factor_are_compared() -> None:
     plan = plan_of("transport=tcp,zeromq", "packing=1,10")
     pairs = {(first.contender, second.contender) for first, second in plan.compared_arms}
     assert pairs == {
@@ -82,7 +82,7 @@ def test_arms_are_held_against_those_that_differ_in_one_thing_alone() -> None:
     assert len(planned_rows(plan)) == 4 * 3
 
 
-def test_what_only_a_broker_has_makes_no_arms_where_there_is_none() -> None:
+def test_levels_that_need_a_broker_have_no_arms_without_one() -> None:
     plan = plan_of("transport=zeromq,amqp", "delivery=lossy,confirmed", "nagle=none,gateway+broker")
     by_transport = {name: [a for a in plan.arms if a.settings.transport == name] for name in ("zeromq", "amqp")}
     assert [arm.contender for arm in by_transport["zeromq"]] == ["zeromq, nagle none"]
@@ -90,19 +90,19 @@ def test_what_only_a_broker_has_makes_no_arms_where_there_is_none() -> None:
     assert {arm.settings.nagle for arm in by_transport["amqp"]} == {(), ("gateway", "broker")}
 
 
-def test_where_only_a_condition_varies_it_is_what_is_compared() -> None:
+def test_if_only_a_condition_varies_its_values_are_compared() -> None:
     plan = plan_of("prices=1..9,450..549")
     assert plan.contenders == ["prices 1..9", "prices 450..549"]
     assert plan.blocks == ["at 8,000 orders/s"]
 
 
-def test_the_first_second_of_a_long_run_is_left_out_unless_told_otherwise() -> None:
+def test_a_long_run_has_a_warm_up_of_a_second_by_default() -> None:
     plan = plan_of("rate=1000,8000", orders=20_000)
     assert {arm.settings.orders_per_s: arm.settings.warm_up_s for arm in plan.arms} == {1000.0: 1.0, 8000.0: 0.0}
     assert {arm.settings.warm_up_s for arm in plan_of("rate=1000,8000", orders=20_000, warm_up_s=0.5).arms} == {0.5}
 
 
-def test_what_was_typed_takes_the_place_of_what_the_file_says(tmp_path: Path) -> None:
+def test_typed_keys_replace_those_of_the_file(tmp_path: Path) -> None:
     file = toml(tmp_path, "repeats = 3\n[vary]\nrate = [1000, 2000]\n[run]\norders = 1_000_000\nseed = 7\n")
     plan = plan_of("rate=4000", file=file, duration_s=2.0, repeats=1)
     assert [arm.settings.orders_per_s for arm in plan.arms] == [4000.0]

@@ -20,7 +20,7 @@ orders = 300
 """
 
 
-def test_a_sweep_of_a_file_runs_every_arm_every_repeat_and_leaves_its_page(tmp_path: Path) -> None:
+def test_a_sweep_runs_every_arm_in_every_repeat_and_leaves_its_page(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(SMALL)
     finished = exchange_in_process(
         "sweep",

@@ -61,7 +61,7 @@ def put(trial: Path, step: TrialStep, us: float = 100.0, **changed: Any) -> Path
     return folder
 
 
-def put_all(trial: Path, made: TrialPlan, us: dict[str, list[float]]) -> None:
+def put_all(trial: Path, trial_plan: TrialPlan, us: dict[str, list[float]]) -> None:
     """By contender, a completion time for each repeat."""
-    for step in made.steps:
+    for step in trial_plan.steps:
         put(trial, step, us[step.arm.contender][step.repeat - 1])

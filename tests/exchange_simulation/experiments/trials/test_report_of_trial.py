@@ -25,9 +25,9 @@ def report(folder: Path, *words: str) -> Result:
 def trial(tmp_path: Path) -> Path:
     folder = tmp_path / "trial"
     folder.mkdir()
-    made = plan(repeats=3, rates=(1000.0, 2000.0))
-    write_plan(folder, made)
-    put_all(folder, made, US)
+    trial_plan = plan(repeats=3, rates=(1000.0, 2000.0))
+    write_plan(folder, trial_plan)
+    put_all(folder, trial_plan, US)
     return folder
 
 
@@ -39,7 +39,7 @@ def test_the_page_and_record_are_made_again(trial: Path) -> None:
     assert "<svg" in (trial / "comparison.html").read_text()
 
 
-def test_what_is_missing_is_said_and_the_rest_is_shown(trial: Path) -> None:
+def test_the_page_of_an_incomplete_trial_names_the_missing_runs(trial: Path) -> None:
     for run in trial.glob("02-*"):
         (run / "run.json").unlink()
         run.rmdir()

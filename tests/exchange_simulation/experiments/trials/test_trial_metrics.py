@@ -19,7 +19,7 @@ RECORD: dict[str, Any] = {"components": {"engine": USED}, "counts": {"orders_ans
     ("name", "value"),
     [("engine_cpu_s_per_million", 2_000.0), ("engine_peak_mb", 150.0), ("engine_switches_per_order", 1.0)],
 )
-def test_what_a_component_used_is_told_by_order_or_at_its_most(name: str, value: float) -> None:
+def test_usage_metrics_are_per_order_or_peaks(name: str, value: float) -> None:
     assert METRICS[name].read(RECORD) == pytest.approx(value)
     assert METRICS[name.replace("engine", "broker")].read(RECORD) is None
     assert METRICS[name].read({}) is None

@@ -19,7 +19,7 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.repeats.judging import ALPHA
 
 
-def made(tmp_path: Path, factor: float) -> tuple[Path, dict[str, Any]]:
+def finished_trial(tmp_path: Path, factor: float) -> tuple[Path, dict[str, Any]]:
     """A trial of at most 32 repeats, in which b takes `factor` times as long as a, and both scatter by 10 %."""
 
     def measure(folder: Path, settings: RunSettings) -> dict[str, Any]:
@@ -37,14 +37,14 @@ def made(tmp_path: Path, factor: float) -> tuple[Path, dict[str, Any]]:
 
 
 def test_decided_rows_end_a_trial_at_its_first_look(tmp_path: Path) -> None:
-    folder, record = made(tmp_path, 3.0)
+    folder, record = finished_trial(tmp_path, 3.0)
     assert record["repeats"] == 8
     assert record["undecided"] == 0
     assert read_plan(folder).repeats == 8
 
 
-def test_undecided_rows_make_it_go_on_to_the_most_repeats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder, record = made(tmp_path, 1.0)
+def test_a_trial_with_undecided_rows_makes_the_most_repeats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, record = finished_trial(tmp_path, 1.0)
     assert record["repeats"] == 32
     assert read_plan(folder).repeats == 32
     assert len(list(folder.glob("32-*/run.json"))) == 2
@@ -81,22 +81,22 @@ def test_a_trial_interrupted_before_its_second_warm_up_was_resumed(
 def test_looks_share_the_chance_of_a_false_verdict(tmp_path: Path) -> None:
     many = plan(repeats=10).with_looks(40)
     put_all(tmp_path, many, {"a": [100.0] * 10, "b": [300.0] * 10})
-    found = results(tmp_path, many)["statistics"]
-    assert found["looks"] == [10, 20, 40]
-    assert found["alpha_of_a_look"] == 0.05 / 3
-    assert found["repeats_needed"] == 8
+    record = results(tmp_path, many)["statistics"]
+    assert record["looks"] == [10, 20, 40]
+    assert record["alpha_of_a_look"] == 0.05 / 3
+    assert record["repeats_needed"] == 8
 
 
 @pytest.mark.parametrize(
     ("first", "most", "looks"),
     [(10, 40, 3), (5, 20, 2), (2, 20, 3), (7, 28, 3), (5, 5, 1), (6, 6, 1)],
 )
-def test_a_look_with_too_few_repeats_for_a_verdict_takes_no_share(first: int, most: int, looks: int) -> None:
+def test_a_look_with_too_few_repeats_gets_no_share_of_alpha(first: int, most: int, looks: int) -> None:
     """7 repeats are enough for one of two looks, so three share where the looks are 7, 14 and 28."""
     assert alpha_of(plan(repeats=first).with_looks(most)) == ALPHA / looks
 
 
-def test_a_plan_says_how_far_it_may_go_on() -> None:
+def test_the_announcement_has_the_most_repeats() -> None:
     going_on = plan(repeats=10).with_looks(40)
     output = " ".join(" ".join(trial.announcement(going_on, going_on.steps)).split())
     assert "10 repeats: 20 runs" in output
@@ -104,7 +104,7 @@ def test_a_plan_says_how_far_it_may_go_on() -> None:
     assert "p50 is found if it is at least 23% with 10 repeats, 9% with 40 repeats (if it varies by 16%" in output
 
 
-def test_a_plan_says_from_which_difference_on_it_finds_one(tmp_path: Path) -> None:
+def test_the_announcement_has_the_smallest_likely_difference(tmp_path: Path) -> None:
     assert "p50 is found if it is at least 21% with 10 repeats" in str(detectable(plan(), None))
     assert "there is no earlier trial" in str(detectable(plan(), tmp_path))
 
@@ -140,7 +140,7 @@ def test_more_rows_and_fewer_repeats_find_less() -> None:
     )
 
 
-def test_a_trial_is_resumed_by_nobody_while_another_process_makes_its_runs(
+def test_a_trial_cannot_be_resumed_while_another_process_makes_its_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both would make the same runs at the same time, and measure each other."""
@@ -158,9 +158,7 @@ def test_a_trial_is_resumed_by_nobody_while_another_process_makes_its_runs(
     trial.resume_trial(str(tmp_path), "mine", as_json=False)
 
 
-def test_a_trial_that_breaks_in_the_middle_keeps_what_it_measured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_trial_that_fails_in_the_middle_keeps_its_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A full disk at a later run once deleted all runs before it."""
 
     def measure(folder: Path, settings: RunSettings, **_: object) -> dict[str, Any]:

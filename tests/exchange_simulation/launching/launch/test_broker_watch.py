@@ -46,7 +46,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> BrokerWatch:
     return made
 
 
-def test_the_greatest_depth_of_each_queue_is_kept(watch: BrokerWatch) -> None:
+def test_the_greatest_depth_of_each_queue_is_recorded(watch: BrokerWatch) -> None:
     watch._probe = ScriptedProbe([{"order": 3, "trade": 1}, {"order": 2, "trade": 5}])  # type: ignore[assignment]
     watch.look()
     watch.look()
@@ -54,16 +54,17 @@ def test_the_greatest_depth_of_each_queue_is_kept(watch: BrokerWatch) -> None:
 
 
 @pytest.mark.parametrize("failure", [PeerGone("the broker went away"), RuntimeError("pika has no channel")])
-def test_a_failed_look_is_the_last_and_does_not_end_the_run(watch: BrokerWatch, failure: Exception) -> None:
+def test_a_failed_look_ends_the_looks_but_not_the_run(watch: BrokerWatch, failure: Exception) -> None:
     """It says why it failed."""
     watch._probe = probe = ScriptedProbe([{"order": 3}], failure=failure)  # type: ignore[assignment]
     for _ in range(4):
         watch.look()
-    assert (watch.deepest, probe.looks) == ({"order": 3}, 2)
+    assert watch.deepest == {"order": 3}
+    assert probe.looks == 2
     assert str(failure) in str(watch.last_look)
 
 
-def test_a_run_that_never_began_takes_down_no_queue(watch: BrokerWatch) -> None:
+def test_a_run_that_did_not_begin_deletes_no_queue(watch: BrokerWatch) -> None:
     """A second run of the same name is refused, as long as the first one goes on."""
     watch._probe = probe = ScriptedProbe([])  # type: ignore[assignment]
     watch._server, watch._has_begun = None, False
@@ -74,7 +75,7 @@ def test_a_run_that_never_began_takes_down_no_queue(watch: BrokerWatch) -> None:
     assert probe.calls == ["close", "take_down", "close"]
 
 
-def test_queues_that_cannot_be_taken_down_end_no_run(
+def test_queues_that_cannot_be_deleted_do_not_fail_the_run(
     watch: BrokerWatch, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail() -> None:

@@ -56,9 +56,7 @@ def test_a_component_that_fails_ends_the_run_with_its_reason(
     assert (tmp_path / "engine.log").exists() == isinstance(error, ZeroDivisionError)
 
 
-def test_a_gateway_that_gave_up_does_not_leave_the_engine_waiting_for_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_engine_ends_if_its_gateway_gave_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine once made a gateway give up, and the engine then waited for ten minutes to send it answers."""
     take = Intake.take
 

@@ -5,18 +5,18 @@ from exchange_simulation.launching.network.profile import PROFILES, Profile, par
 
 
 @pytest.mark.parametrize("name", PROFILES)
-def test_a_network_s_name_alone_is_the_network(name):
+def test_a_name_without_options_is_the_profile(name):
     assert parse(name) == PROFILES[name]
 
 
-def test_options_change_what_they_name_and_nothing_else():
+def test_an_option_of_a_profile_changes_only_its_field():
     text = "gige?delay_us=80&rate_mbit=500"
     assert parse(text) == Profile(text, rate_bit_per_s=500_000_000, delay_us=80.0)
     assert parse("wan10?delay_us=0.5e4") == Profile("wan10?delay_us=0.5e4", 1_000_000_000, 5_000.0)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("lan", "no network is called 'lan'; there are local, veth, gige, wan1, wan10"),
         ("", "no network is called ''"),
@@ -29,7 +29,7 @@ def test_options_change_what_they_name_and_nothing_else():
         ("gige?rate_mbit=inf", "rate_mbit is 'inf'"),
     ],
 )
-def test_a_mistake_is_named_with_what_is_allowed(text, said):
+def test_a_mistake_is_named_with_what_is_allowed(text, message):
     with pytest.raises(UserError) as caught:
         parse(text)
-    assert said in caught.value.message
+    assert message in caught.value.message

@@ -49,7 +49,7 @@ def carry(source: socket.socket, sink: socket.socket, count: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["veth", pytest.param("gige", marks=pytest.mark.long)])
-def test_whoever_must_meet_can_exchange_tcp_both_ways(name, available):
+def test_roles_with_a_link_exchange_tcp_both_ways(name, available):
     with Network.up(parse(available(name)), WITH_BROKER) as net:
         for pair in ("engine gateway", "broker engine", "broker reporter", "reporter engine"):
             one, other = connected(net, *pair.split())
@@ -62,9 +62,9 @@ def test_whoever_must_meet_can_exchange_tcp_both_ways(name, available):
 def test_a_prefixed_process_is_in_its_role_s_network_as_same_user(available):
     with Network.up(parse(available("veth"))) as net:
         command = [*net.prefix("engine"), "sh", "-c", "ip -brief address; id --user; pwd"]
-        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert net.address["engine"] in said
-    assert said.splitlines()[-2:] == [str(os.geteuid()), str(Path.cwd())]
+        output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert net.address["engine"] in output
+    assert output.splitlines()[-2:] == [str(os.geteuid()), str(Path.cwd())]
 
 
 def test_over_veth_a_round_trip_is_short_and_nothing_is_flagged(available):
@@ -86,7 +86,7 @@ def test_over_wan10_a_round_trip_takes_20_ms_or_is_flagged(available):
         assert net.facts["round_trip_us"][pair]["min"] < 10_000  # the delay is 20,000
 
 
-def test_a_link_carries_no_more_than_its_rate_and_nearly_that(available):
+def test_a_link_carries_nearly_its_rate_and_no_more(available):
     sent = 500_000
     with Network.up(parse(available("gige?rate_mbit=10"))) as net:
         one, other = connected(net, "engine", "gateway")
@@ -102,7 +102,7 @@ def _share_of_the_rate(source: socket.socket, sink: socket.socket, sent: int, ra
     return share
 
 
-def test_the_wire_says_what_it_carried_and_how_late(available):
+def test_the_wire_reports_its_frames_and_their_lateness(available):
     with Network.up(parse(available("wan1"))) as net:
         if net.mechanism != "wire":
             pytest.skip("netem is here, so no wire")
@@ -115,20 +115,20 @@ def test_the_wire_says_what_it_carried_and_how_late(available):
     assert wire["stray"] == 0
 
 
-def test_what_is_off_by_more_than_a_tenth_and_50_us_is_flagged():
+def test_a_round_trip_off_by_more_than_a_tenth_and_50_us_is_flagged():
     assert not is_off({"expected": 100.0, "error": 59.0})
     assert is_off({"expected": 100.0, "error": 61.0})
     assert is_off({"expected": 20_000.0, "error": -2_051.0})
     assert not is_off({"median": 1e6})
 
 
-def test_a_network_that_goes_down_under_a_run_is_flagged(available):
+def test_a_network_that_ends_before_its_run_is_flagged(available):
     with Network.up(parse(available("wan1"))) as net:
         os.kill(holder_of(net), signal.SIGKILL)
     assert "the network went down before the run was over" in net.facts["flags"]
 
 
-def test_after_its_end_no_process_and_no_interface_is_left(available):
+def test_a_network_leaves_no_process_and_no_interface(available):
     before, children = set(psutil.net_if_addrs()), psutil.Process().children()
     with Network.up(parse(available("wan1"))) as net:
         holder, namespaces = holder_of(net), namespaces_of(net)
@@ -167,7 +167,7 @@ def test_an_owner_that_is_killed_leaves_no_process_and_no_interface(name, number
     assert set(psutil.net_if_addrs()) == before
 
 
-def test_what_the_holder_cannot_make_is_said_in_one_sentence(available, monkeypatch):
+def test_a_network_that_the_holder_cannot_make_gets_an_error(available, monkeypatch):
     available("veth")
     monkeypatch.setattr("exchange_simulation.launching.network.network.asdict", lambda plan: {})
     with pytest.raises(click.ClickException, match="the network did not come up: "), Network.up(parse("veth")):

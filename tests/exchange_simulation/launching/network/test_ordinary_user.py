@@ -1,4 +1,4 @@
-"""A network needs no root, where the kernel lets users have namespaces. Tried as another user, if we are root."""
+"""A network needs no root if the kernel permits namespaces to users. As root, the test runs as the user `nobody`."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from exchange_simulation.launching.network.network import Network
 from exchange_simulation.launching.network.profile import parse
 try:
     with Network.up(parse("wan1")) as net:
-        said = subprocess.run([*net.prefix("engine"), "sh", "-c", "id -u; grep CapEff /proc/self/status"],
+        command = [*net.prefix("engine"), "sh", "-c", "id -u; grep CapEff /proc/self/status"]
+        ids_and_capabilities = subprocess.run(command,
                               capture_output=True, text=True).stdout
-    print(json.dumps({"facts": net.facts, "said": said}))
+    print(json.dumps({"facts": net.facts, "ids_and_capabilities": ids_and_capabilities}))
 except UserError as refusal:
     print(json.dumps({"refusal": refusal.message}))
 """
@@ -32,9 +33,9 @@ except UserError as refusal:
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """A folder that is nobody's."""
+    """A folder that the user `nobody` owns."""
     if os.geteuid():
-        pytest.skip("we are an ordinary user: the other tests show it")
+        pytest.skip("this user is not root, so all other tests of networks run as an ordinary user")
     nobody = pwd.getpwnam("nobody")
     with tempfile.TemporaryDirectory() as folder:
         os.chown(folder, nobody.pw_uid, nobody.pw_gid)
@@ -44,14 +45,20 @@ def home() -> Iterator[Path]:
 def as_nobody(home: Path, program: str, script: str) -> subprocess.CompletedProcess[str]:
     nobody = pwd.getpwnam("nobody")
     packages = f"{ROOT}:{sysconfig.get_path('purelib')}"
-    more = {"PYTHONPATH": packages, "NUMBA_CACHE_DIR": str(home), "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
-    more["NUMBA_OPT"] = "0"  # from an empty cache: in half the time
+    environment = {
+        **os.environ,
+        "PYTHONPATH": packages,
+        "NUMBA_CACHE_DIR": str(home),
+        "NUMBA_OPT": "0",  # no optimization: the cache is empty, and this compiles in half the time
+        "HOME": str(home),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     return subprocess.run(
         [program, "-c", script],
         user=nobody.pw_uid,
         group=nobody.pw_gid,
         extra_groups=[],
-        env={**os.environ, **more},
+        env=environment,
         cwd="/",
         capture_output=True,
         text=True,
@@ -60,26 +67,23 @@ def as_nobody(home: Path, program: str, script: str) -> subprocess.CompletedProc
 
 
 def program_for_nobody(home: Path) -> str:
-    """A Python that is readable for everybody."""
+    """A Python that the user `nobody` can run."""
     for program in (sys.executable, f"/usr/bin/python3.{sys.version_info.minor}"):
         try:
             if as_nobody(home, program, "import exchange_simulation.launching.network.network").returncode == 0:
                 return program
-        except PermissionError:
-            continue
-        except FileNotFoundError:
+        except (PermissionError, FileNotFoundError):
             continue
     pytest.skip("no Python that another user can run")
 
 
-def test_an_ordinary_user_has_a_slow_network(home):
-    """The components have no capabilities."""
-    done = as_nobody(home, program_for_nobody(home), SCRIPT)
-    told = json.loads(done.stdout or "null")
-    assert told, done.stderr
-    if "refusal" in told:
-        pytest.skip(told["refusal"])
-    assert told["facts"]["round_trip_us"]["gateway-engine"]["min"] >= 2_000
-    uid, capabilities = told["said"].splitlines()
+def test_an_ordinary_user_has_a_slow_network_without_capabilities(home: Path) -> None:
+    finished = as_nobody(home, program_for_nobody(home), SCRIPT)
+    report = json.loads(finished.stdout or "null")
+    assert report, finished.stderr
+    if "refusal" in report:
+        pytest.skip(report["refusal"])
+    assert report["facts"]["round_trip_us"]["gateway-engine"]["min"] >= 2_000
+    uid, capabilities = report["ids_and_capabilities"].splitlines()
     assert int(uid) == pwd.getpwnam("nobody").pw_uid
     assert int(capabilities.split()[1], 16) == 0

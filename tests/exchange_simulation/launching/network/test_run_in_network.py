@@ -21,21 +21,21 @@ def namespaces(available: Callable[[str], str]) -> None:
 @pytest.mark.parametrize(
     "transport", ["zeromq", *(pytest.param(each, marks=pytest.mark.long) for each in ("amqp", "tcp"))]
 )
-def test_the_same_orders_have_the_same_answers_wherever_the_components_are(transport: str, tmp_path: Path) -> None:
+def test_a_run_in_namespaces_has_the_same_answers(transport: str, tmp_path: Path) -> None:
     if transport == "amqp":
         need_rabbitmq()
-    said = run_exchange(tmp_path, "--transport", transport, "--network", "veth", *SMALL)
-    assert said.code == 0, said.err
+    finished = run_exchange(tmp_path, "--transport", transport, "--network", "veth", *SMALL)
+    assert finished.code == 0, finished.err
     here = run_exchange_in_process(tmp_path, *SMALL)
-    assert said.record["checksums"] == here.record["checksums"]
-    assert said.record["network"]["mechanism"] == "veth"
-    addresses = {end["component"]: end["local"].partition(":")[0] for end in said.record["sockets"]}
+    assert finished.record["checksums"] == here.record["checksums"]
+    assert finished.record["network"]["mechanism"] == "veth"
+    addresses = {end["component"]: end["local"].partition(":")[0] for end in finished.record["sockets"]}
     assert len(set(addresses.values())) == len(addresses), "each component has an address of its own"
-    assert addresses["gateway"] == said.record["network"]["address"]["gateway"] != "127.0.0.1"
+    assert addresses["gateway"] == finished.record["network"]["address"]["gateway"] != "127.0.0.1"
 
 
 @pytest.mark.long
-def test_nagle_is_switched_and_read_back_there_too(tmp_path: Path) -> None:
+def test_nagle_is_switched_and_read_back_in_a_network(tmp_path: Path) -> None:
     record = run_exchange(tmp_path, "--transport", "tcp", "--network", "veth", "--nagle", "all", *SMALL).record
     assert {end["tcp_nodelay"] for end in record["sockets"]} == {False}
     assert record["settings"]["network"] == "veth"

@@ -39,7 +39,7 @@ def test_a_lost_question_is_asked_again_and_not_timed(forgetful):
     server.join()
 
 
-def test_who_never_answers_ends_the_asking(forgetful, monkeypatch):
+def test_a_server_that_never_answers_is_a_timeout(forgetful, monkeypatch):
     monkeypatch.setattr(visitor, "TRIES", 2)
     with pytest.raises(TimeoutError, match="not answered"):
         visitor.ask("127.0.0.1", 1)

@@ -96,7 +96,7 @@ def test_tcpdump_and_the_kernel_count_the_same(pcap, ends):
     assert capture.captured.captured == pytest.approx(sum(row.segments for row in rows), rel=0.002)
 
 
-def test_a_connections_whole_life_is_captured_as_the_kernel_counts_it(pcap):
+def test_a_capture_of_a_whole_connection_has_the_kernel_s_counts(pcap):
     with socket.create_server(("127.0.0.1", 0)) as door:
         port = door.getsockname()[1]
         with (
@@ -178,7 +178,7 @@ def is_gone(tmp_path: Path) -> bool:
     return not psutil.pid_exists(int((tmp_path / "pid").read_text()))
 
 
-def test_who_may_not_capture_is_told_what_would_help(pretend, tmp_path):
+def test_a_user_without_the_right_to_capture_gets_advice(pretend, tmp_path):
     forbidden = "tcpdump: lo: You don't have permission to capture on that device\\n(socket: Operation not permitted)"
     with pytest.raises(
         UserError, match=r"may not capture on lo: run this as root, or .* setcap cap_net_raw=ep .*/tcpd"
@@ -187,14 +187,14 @@ def test_who_may_not_capture_is_told_what_would_help(pretend, tmp_path):
     assert is_gone(tmp_path)
 
 
-def test_where_there_is_no_tcpdump_it_is_said_what_to_type(tmp_path, monkeypatch):
+def test_without_tcpdump_the_error_says_how_to_install_it(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("exchange_simulation.launching.packets.capture.OFTEN_NOT_IN_PATH", str(tmp_path))
     with pytest.raises(UserError, match="not installed: apt-get install tcpdump"):
         Capture([9], tmp_path / "it.pcap", process_group=os.getpgrp()).__enter__()
 
 
-def test_elsewhere_than_on_linux_it_is_refused_with_what_to_type(tmp_path, monkeypatch):
+def test_captures_on_other_systems_are_refused_with_a_command(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
     with pytest.raises(UserError, match=r"on Linux only; .*sudo tcpdump -i lo0"):
         Capture([9], tmp_path / "it.pcap", process_group=os.getpgrp()).__enter__()
@@ -207,7 +207,7 @@ def test_a_place_that_takes_no_file_is_said(pretend, tmp_path):
         capture.__enter__()
 
 
-def test_a_capture_says_what_became_of_a_tcpdump_that_ended_early(pretend, tmp_path):
+def test_a_capture_names_the_problem_of_a_tcpdump_that_ended_early(pretend, tmp_path):
     with pretend(DIES_LATER) as capture:
         pass
     assert "not whole, tcpdump ended: Unable to write output" in capture.problem
@@ -215,7 +215,7 @@ def test_a_capture_says_what_became_of_a_tcpdump_that_ended_early(pretend, tmp_p
     assert is_gone(tmp_path)
 
 
-def test_an_error_that_is_under_way_is_not_hidden_by_tcpdumps(pretend, tmp_path):
+def test_an_error_of_tcpdump_does_not_hide_an_earlier_error(pretend, tmp_path):
     with pytest.raises(KeyboardInterrupt), pretend(DIES_LATER):
         raise KeyboardInterrupt
     assert is_gone(tmp_path)

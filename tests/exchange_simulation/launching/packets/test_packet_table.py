@@ -18,18 +18,34 @@ from tests.exchange_simulation.launching.packets.sample_records import (
 )
 
 
-def test_a_connection_has_a_row_a_direction_counted_by_its_sender():
+def test_each_direction_of_a_connection_is_counted_by_its_sender():
     there, back = packet_rows(duplex())
-    assert (there.sender, there.receiver, there.source, there.destination) == ("gateway", "engine", GATEWAY, ENGINE)
-    assert (there.segments, there.bytes, there.retransmits, there.tcp_nodelay) == (100, 5_000, 0, True)
-    assert (back.sender, back.receiver, back.source, back.destination) == ("engine", "gateway", ENGINE, GATEWAY)
-    assert (back.segments, back.bytes, back.retransmits, back.tcp_nodelay) == (200, 20_000, 3, False)
+    assert there.sender == "gateway"
+    assert there.receiver == "engine"
+    assert there.source == GATEWAY
+    assert there.destination == ENGINE
+    assert there.segments == 100
+    assert there.bytes == 5_000
+    assert there.retransmits == 0
+    assert there.tcp_nodelay
+    assert back.sender == "engine"
+    assert back.receiver == "gateway"
+    assert back.source == ENGINE
+    assert back.destination == GATEWAY
+    assert back.segments == 200
+    assert back.bytes == 20_000
+    assert back.retransmits == 3
+    assert not back.tcp_nodelay
 
 
 def test_means_are_of_payload_time_and_orders():
     there, back = packet_rows(duplex())
-    assert (there.mean_bytes, there.mean_gap_us, there.per_order) == (50.0, 20_000.0, 1.0)
-    assert (back.mean_bytes, back.mean_gap_us, back.per_order) == (100.0, 10_000.0, 2.0)
+    assert there.mean_bytes == 50.0
+    assert there.mean_gap_us == 20_000.0
+    assert there.per_order == 1.0
+    assert back.mean_bytes == 100.0
+    assert back.mean_gap_us == 10_000.0
+    assert back.per_order == 2.0
 
 
 def test_packets_of_the_broker_are_counted_where_they_arrive():
@@ -42,12 +58,13 @@ def test_packets_of_the_broker_are_counted_where_they_arrive():
         ("broker", "engine", 400, 80_000),
     ]
     from_broker = packet_rows(over_a_broker())[1]
-    assert (from_broker.source, from_broker.destination) == (BROKER, GATEWAY)
+    assert from_broker.source == BROKER
+    assert from_broker.destination == GATEWAY
     assert from_broker.retransmits is None
     assert from_broker.tcp_nodelay is None
 
 
-def test_a_brokers_own_ends_are_taken_where_they_were_read():
+def test_a_broker_s_own_counters_are_used_if_they_were_read():
     rows = packet_rows(record(end("gateway", GATEWAY, BROKER), end("broker", BROKER, GATEWAY, tcp_nodelay=False)))
     assert [(row.sender, row.receiver, row.tcp_nodelay) for row in rows] == [
         ("gateway", "broker", True),
@@ -55,7 +72,7 @@ def test_a_brokers_own_ends_are_taken_where_they_were_read():
     ]
 
 
-def test_without_a_broker_an_end_that_nobody_read_is_unknown():
+def test_a_connection_that_no_component_recorded_has_an_unknown_end():
     assert [row.receiver for row in packet_rows(record(end("gateway", GATEWAY, ENGINE)))] == ["unknown", "gateway"]
 
 
@@ -66,7 +83,10 @@ def test_ends_without_counters_have_no_rows():
 
 def test_a_partial_record_has_counts_without_means_over_what_is_unknown():
     row = packet_rows(duplex() | {"duration_s": None, "counts": {}})[0]
-    assert (row.segments, row.mean_bytes, row.mean_gap_us, row.per_order) == (100, 50.0, None, None)
+    assert row.segments == 100
+    assert row.mean_bytes == 50.0
+    assert row.mean_gap_us is None
+    assert row.per_order is None
 
 
 def self_check(row: Packets, duration_s: float) -> float:
@@ -76,15 +96,16 @@ def self_check(row: Packets, duration_s: float) -> float:
     return abs(row.segments * row.mean_gap_us / 1e6 / duration_s - 1)
 
 
-def test_a_direction_without_packets_has_no_mean_and_is_shown(capsys):
+def test_a_direction_without_packets_is_shown_without_a_mean(capsys):
     rows = packet_rows(duplex(segments_out=0, bytes_out=0))
-    assert (rows[0].mean_bytes, rows[0].mean_gap_us) == (None, None)
+    assert rows[0].mean_bytes is None
+    assert rows[0].mean_gap_us is None
     assert self_check(rows[0], 2.0) == 0.0
     show_packets(rows)
     assert "gateway" in capsys.readouterr().out
 
 
-def test_packets_times_gap_is_the_duration_in_every_row_and_in_all():
+def test_packets_times_gap_is_the_duration_in_every_row_and_in_the_sum():
     rows, whole = packet_rows(over_a_broker()), exchange_total(over_a_broker())
     assert whole is not None
     assert all(self_check(each, 2.0) < 1e-9 for each in [*rows, whole])
@@ -94,10 +115,11 @@ def test_another_duration_than_the_rows_fails_the_self_check():
     assert self_check(packet_rows(duplex())[0], 4.0) == pytest.approx(0.5)
 
 
-def test_all_of_them_are_summed_and_their_gap_is_between_any_two():
+def test_the_total_sums_all_packets_and_has_the_gap_between_any_two():
     whole = exchange_total(duplex())
     assert whole is not None
-    assert (whole.segments, whole.bytes) == (300, 25_000)
+    assert whole.segments == 300
+    assert whole.bytes == 25_000
     assert whole.mean_gap_us == pytest.approx(2e6 / 300)
     assert whole.per_order == 3.0
 
@@ -105,7 +127,8 @@ def test_all_of_them_are_summed_and_their_gap_is_between_any_two():
 def test_packets_an_order_are_unknown_where_nobody_counted_the_orders():
     whole = exchange_total(duplex() | {"counts": {}})
     assert whole is not None
-    assert (whole.segments, whole.per_order) == (300, None)
+    assert whole.segments == 300
+    assert whole.per_order is None
 
 
 def test_the_paper_agrees_with_its_own_packets():

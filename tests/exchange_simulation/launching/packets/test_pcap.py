@@ -1,4 +1,4 @@
-"""Packet captures, made by hand byte by byte."""
+"""Packet captures, which the tests make byte by byte."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def tcp(options: int = 12) -> bytes:
     return struct.pack(">HHIIBB6x", 4711, 80, 0, 0, (20 + options) // 4 << 4, 16) + bytes(max(0, options))
 
 
-def ipv4(after: bytes, payload: int, options: int = 0, **told: int) -> bytes:
-    length = told.get("length", 20 + options + len(after) + payload)
-    kind = struct.pack(">HHHBB2x", length, 7, told.get("fragment", 0), 64, told.get("protocol", 6))
+def ipv4(after: bytes, payload: int, options: int = 0, **fields: int) -> bytes:
+    length = fields.get("length", 20 + options + len(after) + payload)
+    kind = struct.pack(">HHHBB2x", length, 7, fields.get("fragment", 0), 64, fields.get("protocol", 6))
     return bytes([0x45 + options // 4, 0]) + kind + b"\x7f\x00\x00\x01" * 2 + bytes(options) + after
 
 
@@ -64,10 +64,12 @@ def test_every_format_and_link_type_is_read(order, unit_ns, link):
     }
 
 
-def test_both_directions_are_told_apart():
+def test_each_direction_has_its_own_counts():
     back = struct.pack(">HH", 80, 4711) + tcp()[4:]
-    found = counts_of_bytes(pcap(ethernet(ipv4(tcp(), 10)), ethernet(ipv4(back, 20))))
-    assert {ends: traffic.payload_bytes for ends, traffic in found.items()} == {(ONE, OTHER): 10, (OTHER, ONE): 20}
+    traffic = counts_of_bytes(pcap(ethernet(ipv4(tcp(), 10)), ethernet(ipv4(back, 20))))
+    assert traffic.keys() == {(ONE, OTHER), (OTHER, ONE)}
+    assert traffic[ONE, OTHER].payload_bytes == 10
+    assert traffic[OTHER, ONE].payload_bytes == 20
 
 
 def test_options_of_ip_and_tcp_are_no_payload_and_neither_is_padding():
@@ -80,9 +82,9 @@ def test_headers_between_ipv6_and_tcp_are_passed(kind):
     assert counts_of_bytes(pcap(ethernet(ipv6(between + tcp(), 9, kind))))["[::1]:4711", "[::1]:80"].payload_bytes == 9
 
 
-def test_a_packet_too_long_for_its_length_field_is_as_long_as_its_frame():
-    found = counts_of_bytes(pcap(ethernet(ipv4(tcp(), 0, length=0)), on_wire=100_000))
-    assert found[ONE, OTHER].payload_bytes == 100_000 - 14 - 52
+def test_a_packet_too_long_for_its_length_field_has_the_length_of_its_frame():
+    traffic = counts_of_bytes(pcap(ethernet(ipv4(tcp(), 0, length=0)), on_wire=100_000))
+    assert traffic[ONE, OTHER].payload_bytes == 100_000 - 14 - 52
 
 
 @pytest.mark.parametrize(
@@ -98,7 +100,7 @@ def test_a_packet_too_long_for_its_length_field_is_as_long_as_its_frame():
         bytes(12) + b"\x08\x00" + bytes(40),
     ],
 )
-def test_what_is_no_tcp_is_passed_over_and_fragments_but_the_first(frame):
+def test_packets_without_tcp_and_later_fragments_are_ignored(frame):
     assert counts_of_bytes(pcap(frame)) == {}
 
 
@@ -116,7 +118,7 @@ def test_the_first_fragment_is_a_segment():
         bytes(12) + b"\x08\x00",
     ],
 )
-def test_frames_that_were_cut_too_short_are_an_error_that_says_what_to_do(frame):
+def test_a_frame_cut_too_short_is_an_error_with_advice(frame):
     with pytest.raises(BadCapture, match="at least 96"):
         counts_of_bytes(pcap(frame))
 

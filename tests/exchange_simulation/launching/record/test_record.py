@@ -30,7 +30,7 @@ def test_the_offered_rate_is_the_mean_over_the_run(tmp_path: Path, settings: Run
     assert make_record(read_spool(tmp_path), known, RunOutcome())["rates"] == {"offered_orders_per_s": offered}
 
 
-def test_the_times_of_a_run_are_those_of_its_pairs_and_of_nobody_else(tmp_path: Path) -> None:
+def test_times_of_pairs_outside_the_lineup_are_ignored(tmp_path: Path) -> None:
     (tmp_path / "spool").mkdir()
     records = [completion(0, "due", 1.0, source=source) for source in ("gateway.2", "gateway.3")]
     lines = (orjson.dumps(each, option=orjson.OPT_SERIALIZE_NUMPY) for each in records)
@@ -41,7 +41,7 @@ def test_the_times_of_a_run_are_those_of_its_pairs_and_of_nobody_else(tmp_path: 
     assert record["completion_us"]["due"]["count"] == 1
 
 
-def test_a_line_that_stands_twice_in_the_spool_counts_once(tmp_path: Path) -> None:
+def test_a_repeated_line_of_the_spool_counts_once(tmp_path: Path) -> None:
     (tmp_path / "spool").mkdir()
     line = orjson.dumps(completion(0, "due", 1.0), option=orjson.OPT_SERIALIZE_NUMPY)
     for number in (1, 2):

@@ -252,7 +252,7 @@ def test_equal_folders_give_equal_pages(tmp_path: Path) -> None:
     assert page_of(one) == page_of(other)
 
 
-def test_a_line_that_stands_twice_in_the_spool_counts_once(tmp_path: Path, complete_run: Path) -> None:
+def test_a_repeated_line_of_the_spool_counts_once(tmp_path: Path, complete_run: Path) -> None:
     folder = SyntheticRun(seconds=5).write(tmp_path / "twice")
     lines = (folder / "spool" / "000001.jsonl").read_bytes()
     (folder / "spool" / "000002.jsonl").write_bytes(lines)
