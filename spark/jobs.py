@@ -17,6 +17,7 @@ from spark.live.query import FollowedRun
 from spark.run_facts import RunFacts, read_run
 from spark.samples import seconds_of_run
 from spark.sessions.java import find_java
+from spark.sessions.scratch_folder import scratch_folder
 from spark.sessions.session import open_session
 from spark.summary import RecordsFile, runs_table, seconds_table, summary_rows
 from spark.tables.files import persisted, spark_path, tables_folder, write_table
@@ -60,7 +61,7 @@ def write_sample_seconds(spark: SparkSession, tables: Path) -> None:
 
 def prepare() -> None:
     """Write the class archive, by summarizing the smallest run; every later session starts faster. SparkError."""
-    with tempfile.TemporaryDirectory(prefix="exchange-prepare-") as folder:
+    with tempfile.TemporaryDirectory(prefix="exchange-prepare-", dir=scratch_folder()) as folder:
         summarize(write_smallest_run(Path(folder)), write_archive=True)
 
 

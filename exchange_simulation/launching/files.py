@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import secrets
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
-from urllib.parse import urlsplit
 
 import orjson
 
@@ -95,14 +95,16 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
     write_whole(path, json_bytes(value) + b"\n")
 
 
+URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+"""The beginning of a URL of a file system, as spark/dataset/folder.py has it: `my:tables` is a path."""
+
+
 def local_path(place: str) -> Path | None:
     """Return the path of a local folder from its path or file: URL; None for a URL of another file system."""
-    scheme = urlsplit(place).scheme
-    if len(scheme) > 1 and scheme != "file":
-        return None
-    if scheme == "file":
-        place = place.removeprefix("file:").removeprefix("//")
-    return Path(place)
+    if URL.match(place) is None:
+        return Path(place)
+    scheme, _, path = place.partition(":")
+    return Path(path.removeprefix("//")) if scheme == "file" else None
 
 
 def run_name(settings: RunSettings) -> str:

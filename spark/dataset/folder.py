@@ -7,7 +7,7 @@ import shutil
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from spark.errors import DatasetUnreadableError, root_cause
 from spark.sessions.connect import ship_package
-from spark.tables.files import PATH, escaped
+from spark.tables.files import PATH, check_text, escaped
 
 
 class TablesFolder(ABC):
@@ -80,6 +80,7 @@ class LocalFolder(DatasetFolder):
 
     def __init__(self, url: str) -> None:
         self.local: Path = Path(_without_scheme(url)).resolve()
+        check_text(self.local)
         super().__init__(url, f"file:{self.local}")
 
     def names(self) -> list[str]:
@@ -254,8 +255,12 @@ class ServedFolder(TablesFolder):
 
 def as_url(location: str) -> str:
     """Turn a path of this machine into a URL; a URL stays as it is."""
-    is_url = len(urlsplit(location).scheme) > 1  # a scheme of one letter is a drive of Windows
-    return location if is_url else f"file://{Path(location).resolve()}"
+    return location if is_url(location) else f"file://{Path(location).resolve()}"
+
+
+def is_url(location: str) -> bool:
+    """Return whether it is a URL of a file system. `my:tables` is a path, as `C:/tables` is on Windows."""
+    return re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", location) is not None
 
 
 def _without_scheme(url: str) -> str:

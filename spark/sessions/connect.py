@@ -18,6 +18,7 @@ from spark.errors import SparkUnavailableError
 from spark.sessions.cluster import ANSWER_PATIENCE_S, CONNECT
 from spark.sessions.jvm import quiet_loggers
 from spark.sessions.package import package_zip
+from spark.sessions.scratch_folder import scratch_folder
 
 MODE = "SPARK_CONNECT_MODE_ENABLED"
 SETTINGS = {"spark.sql.session.timeZone": "UTC"}
@@ -61,7 +62,7 @@ def _functions_of_connect() -> Iterator[None]:
 
 def ship_package(session: SparkSession) -> None:
     """Send our packages to the server, for this session's Python functions."""
-    with tempfile.TemporaryDirectory(prefix="exchange-package-") as folder:
+    with tempfile.TemporaryDirectory(prefix="exchange-package-", dir=scratch_folder()) as folder:
         session.addArtifacts(str(package_zip(Path(folder))), pyfile=True)
 
 

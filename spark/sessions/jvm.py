@@ -30,6 +30,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from spark.errors import SparkUnavailableError
+from spark.sessions.scratch_folder import scratch_folder
 
 EXIT_PATIENCE_S = 300  # the JVM may be writing the class archive
 LOG_NAME = "jvm.log"
@@ -43,7 +44,7 @@ CHATTY_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 @contextmanager
 def session_folder() -> Iterator[Path]:
     """Make a folder for everything that Spark writes on the side, and remove it at the end."""
-    folder = Path(tempfile.mkdtemp(prefix=SESSION_PREFIX))
+    folder = Path(tempfile.mkdtemp(prefix=SESSION_PREFIX, dir=scratch_folder()))
     try:
         yield folder
     finally:

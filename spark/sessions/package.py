@@ -105,12 +105,14 @@ def private_folders() -> Iterator[Path]:
 
     They outlive a session, and we execute or map their files, so nobody else may put files there.
     """
+    from spark.sessions.scratch_folder import is_plain, scratch_folder  # executors import this file before the package
+
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     candidates = [
         Path(cache) / "exchange-simulation",
-        Path(tempfile.gettempdir()) / f"exchange-simulation-{os.getuid()}",
+        scratch_folder() / f"exchange-simulation-{os.getuid()}",
     ]
-    return (folder for folder in candidates if folder.is_absolute() and _is_ours(folder))
+    return (folder for folder in candidates if folder.is_absolute() and is_plain(folder) and _is_ours(folder))
 
 
 def _is_ours(folder: Path) -> bool:

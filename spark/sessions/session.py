@@ -7,6 +7,7 @@ master is this machine, and is gone when closed.
 from __future__ import annotations
 
 import os
+import pwd
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -75,6 +76,7 @@ def open_session(
         with _submitted_session(settings or {}) as submitted:
             yield submitted
         return
+    check_user()
     java = java or find_java()
     archive = session_archive(java)
     address = driver_address(master)
@@ -106,6 +108,7 @@ def open_session(
 
 def submit_job(master: str, options: Sequence[str], job: Sequence[str]) -> int:
     """Run one of our commands through spark-submit, which takes `options`; return its exit code."""
+    check_user()
     java = find_java()
     address = driver_address(master)
     with session_folder() as folder:
@@ -182,6 +185,18 @@ def _java_options(folder: Path, tuning: list[str]) -> list[str]:
         "-Xlog:disable",
         *tuning,
     ]
+
+
+def check_user() -> None:
+    """SparkUnavailableError for a user whose number /etc/passwd lacks, as in some containers: Java needs a name."""
+    number = os.getuid()
+    try:
+        pwd.getpwuid(number)
+    except KeyError:
+        raise SparkUnavailableError(
+            f"Spark needs a user with a name, and {number} has no entry in /etc/passwd: add one, "
+            f"as measurer:x:{number}:{os.getgid()}::/tmp:/bin/sh"
+        ) from None
 
 
 def spark_environment(java: Java, spark_home: Path, address: str | None = LOOPBACK) -> dict[str, str]:

@@ -43,8 +43,18 @@ def persisted(rows: DataFrame) -> Iterator[DataFrame]:
 
 
 def spark_path(path: Path) -> str:
-    """Return a local file or folder as Spark's readers take it."""
-    return escaped(f"file://{path.resolve()}")
+    """Return a local file or folder as Spark's readers take it. DatasetUnreadableError if it is no UTF-8."""
+    resolved = path.resolve()
+    check_text(resolved)
+    return escaped(f"file://{resolved}")
+
+
+def check_text(path: Path) -> None:
+    """DatasetUnreadableError if a path has bytes that are no UTF-8: Java has no such text."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise DatasetUnreadableError(f"Spark takes UTF-8 only, and {path} is none: give another folder") from None
 
 
 def escaped(path: str) -> str:
@@ -67,6 +77,7 @@ def write_table(rows: DataFrame, file: Path) -> None:
 def tables_folder(run_folder: Path) -> Path:
     """Make the folder if it is missing, and prove that it takes files, before Spark starts working for nothing."""
     folder = run_folder / "tables"
+    check_text(folder.absolute())
     try:
         folder.mkdir(exist_ok=True)
         _remove_abandoned(folder)

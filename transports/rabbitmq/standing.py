@@ -38,11 +38,19 @@ def standing_folder() -> Path:
 
 
 def _state_home() -> Path:
-    """XDG_STATE_HOME if it is an absolute path, as the XDG specification asks; else its default."""
+    """XDG_STATE_HOME if it is an absolute path, as the XDG specification asks; else its default.
+
+    RabbitMqError for a user without a home, as containers have for a number that /etc/passwd lacks.
+    """
     given = os.environ.get("XDG_STATE_HOME", "")
     if given.startswith("/"):
         return Path(given)
-    return Path.home() / ".local/state"
+    try:
+        return Path.home() / ".local/state"
+    except RuntimeError as error:
+        raise RabbitMqError(
+            f"this user has no home, which would hold the broker's folder: name a folder with {FOLDER_VARIABLE}"
+        ) from error
 
 
 def running_node() -> NodeAddress | None:
@@ -54,7 +62,7 @@ def running_node() -> NodeAddress | None:
         if is_same_process and is_alive(process):
             return NodeAddress(**state["address"])
         return None
-    except (OSError, ValueError, KeyError, TypeError, psutil.Error):
+    except (OSError, ValueError, KeyError, TypeError, psutil.Error, RabbitMqError):
         return None
 
 

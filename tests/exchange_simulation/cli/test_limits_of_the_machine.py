@@ -180,3 +180,48 @@ def test_without_proc_a_run_under_way_is_not_repaired(tmp_path: Path) -> None:
     note_begun(folder, conditions_here("begun"))
     done = run_in(NO_PROC, "results", "repair", folder)
     assert f"is under way: process {os.getpid()} will write its run.json" in done.err
+
+
+NO_NAME = (
+    "unshare",
+    "--user",
+    "--map-user=54321",
+    "--map-group=54321",
+    "env",
+    "--unset=HOME",
+    "--unset=XDG_STATE_HOME",
+    "--unset=XDG_CACHE_HOME",
+)
+"""Starts a program as a user without an entry in /etc/passwd and without a home."""
+
+
+def need_users() -> None:
+    if shutil.which("unshare") is None or subprocess.run([*NO_NAME, "true"], check=False).returncode:
+        lacks("namespaces of users")
+
+
+def without_broker_folder() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "EXCHANGE_BROKER_DIR"}
+
+
+def test_a_user_without_a_home_runs_over_a_private_broker(tmp_path: Path) -> None:
+    """It was a traceback: `Could not determine home directory`."""
+    need_users()
+    need_rabbitmq()
+    words = (*SMALL_RUN, "--json", "--transport", "amqp", "--results", tmp_path / "results")
+    done = run_in(NO_NAME, *words, env=without_broker_folder())
+    assert done.code == 0, done.err
+    assert done.record["broker"]["is_private"]
+
+
+@pytest.mark.parametrize("command", ["start", "stop"])
+def test_a_user_without_a_home_is_told_to_name_the_broker_s_folder(command: str) -> None:
+    need_users()
+    done = run_in(NO_NAME, "broker", command, env=without_broker_folder())
+    assert_is_one_sentence(done, "this user has no home, which would hold the broker's folder: name a folder with")
+
+
+def test_a_user_without_a_home_has_no_broker_up() -> None:
+    need_users()
+    done = run_in(NO_NAME, "broker", "status", env=without_broker_folder())
+    assert (done.code, done.err.splitlines()) == (1, ["no broker is up; `exchange broker start` starts one"])

@@ -1,0 +1,94 @@
+"""A path is a path, whatever is in its name: Java reads some names as lists, URLs or patterns."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from spark_runs import MadeUpRun
+
+from exchange_simulation.experiments.pipeline.run_sources import find_runs
+from exchange_simulation.launching.files import local_path
+from spark.dataset.folder import LocalFolder, as_url, dataset_folder
+from spark.dataset.ingesting import ingest_runs
+from spark.dataset.runs import read_runs
+from spark.errors import DatasetUnreadableError, SparkUnavailableError
+from spark.sessions import scratch_folder as scratch
+from spark.sessions import session as sessions
+from spark.sessions.jvm import session_folder
+from spark.sessions.scratch_folder import scratch_folder
+from spark.tables.files import spark_path, tables_folder
+
+NASTY_NAMES = ("a,b", "co:lon", "file:x", "per%20cent", "qu?", "ha#h", "quo'te", 'dq"x', "back\\slash", "new\nline")
+NO_UTF8 = "\udcff"
+
+
+@pytest.mark.parametrize("name", [NASTY_NAMES[0], NASTY_NAMES[1], pytest.param("+".join(NASTY_NAMES[2:]), id="others")])
+def test_runs_go_into_tables_at_a_path_of_any_name(name: str, spark: SparkSession, tmp_path: Path) -> None:
+    made_up = MadeUpRun()
+    results = tmp_path / name / "results"
+    made_up.write(results / "run", *map(json.dumps, made_up.records))
+    folder = dataset_folder(spark, str(tmp_path / name / "tables"))
+    ingest_runs(spark, folder, find_runs(results).sources, again=False)
+    assert [ingested.record.run for ingested in read_runs(folder)] == ["run"]
+    assert sorted(path.name for path in (tmp_path / name).iterdir()) == ["results", "tables"]
+
+
+@pytest.mark.parametrize("name", [*NASTY_NAMES, "out:1", "my:tables", "s3:tables"])
+def test_a_path_is_no_url(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`out:1` was a URISyntaxException, since Java took it for a URL with the scheme `out`."""
+    monkeypatch.chdir(tmp_path)
+    assert as_url(name) == f"file://{tmp_path / name}"
+    assert LocalFolder(as_url(name)).local == tmp_path / name
+    assert local_path(name) == Path(name)
+
+
+@pytest.mark.parametrize("url", ["hdfs://host/tables", "s3a://bucket/tables", "hdfs:/tables"])
+def test_a_url_is_no_path(url: str) -> None:
+    assert as_url(url) == url
+    assert local_path(url) is None
+
+
+@pytest.mark.parametrize("name", [*NASTY_NAMES, NO_UTF8], ids=ascii)
+def test_a_session_s_folder_has_a_plain_name(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark parted a name at its comma, and left the second part in the user's folder."""
+    odd = tmp_path / name
+    odd.mkdir()
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(odd))
+    monkeypatch.setattr(scratch, "OTHERS", (str(plain),))
+    with session_folder() as folder:
+        assert folder.parent == plain
+    assert not list(odd.iterdir())
+
+
+def test_a_plain_folder_for_temporary_files_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert scratch_folder() == tmp_path
+
+
+def test_no_plain_folder_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "a,b"))
+    monkeypatch.setattr(scratch, "OTHERS", ("/dev/null",))
+    with pytest.raises(SparkUnavailableError, match=r"Spark cannot work in .*/a,b: name a folder with TMPDIR"):
+        scratch_folder()
+
+
+def test_a_name_that_is_no_utf8_is_a_sentence(tmp_path: Path) -> None:
+    """It was a JVM that died, for want of memory as was said."""
+    folder = tmp_path / NO_UTF8
+    folder.mkdir()
+    for use in (spark_path, tables_folder, lambda path: LocalFolder(as_url(str(path)))):
+        with pytest.raises(DatasetUnreadableError, match=r"Spark takes UTF-8 only, and .* is none"):
+            use(folder)
+
+
+def test_a_user_without_a_name_is_refused_before_the_jvm_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: 54321)
+    with pytest.raises(SparkUnavailableError, match=r"54321 has no entry in /etc/passwd: add one"):
+        sessions.check_user()
