@@ -64,17 +64,17 @@ class Client(ABC):
         """Append the messages that have come, as far as they fit."""
 
     def lend(self, settle: Callable[[], None]) -> Lent | None:  # noqa: ARG002
-        """Compiled calls for what needs no Python; see lent_by. None if this client cannot lend any, or not now."""
+        """Return compiled calls that need no Python; see lent_by. None if this client lends none, or none now."""
         return None
 
     def settle(self) -> None:  # noqa: B027 (most clients lend nothing)
-        """Do what lent calls left to do."""
+        """Do the work that lent calls left to Python."""
 
     def count_lent(self) -> None:  # noqa: B027
         """Count what lent calls published."""
 
     def serve(self) -> None:
-        """Read what has come: messages are set aside, confirms counted."""
+        """Read the bytes that have come: set messages aside, and count confirms."""
         self._loop.serve()
 
     @property
@@ -177,7 +177,7 @@ class OneByOneClient(Client):
         if isinstance(frame.method, spec.Basic.Nack):
             self.refused += max(tag - self.confirmed, 0) if multiple else 1
         if multiple:
-            self._settled_early = {one for one in self._settled_early if one > tag}
+            self._settled_early = {later for later in self._settled_early if later > tag}
             self.confirmed = max(self.confirmed, tag)
         else:
             self._settled_early.add(tag)

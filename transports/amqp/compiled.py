@@ -165,7 +165,7 @@ def _sleep(numbers: Longs, _memory: Bytes, until_ns: int) -> None:
 
 
 class LentCalls:
-    """The lent calls of one stream, whose scanner goes on in the stream's arrays."""
+    """The lent calls of one stream. Its scanner works on the stream's arrays."""
 
     def __init__(self, stream: AmqpStream, scanned: Scanner) -> None:
         self._stream = stream
@@ -205,7 +205,7 @@ AnyLayout = PublishLayout | AnswerLayout | RoutedLayout
 
 
 def layout_of(route: Route, durable: bool, frame_max: int, returns: ReturnAddresses, published: int) -> AnyLayout:
-    """The layout of a route's next messages; `published` is the number of those before them."""
+    """The layout of a route's next messages; `published` is the number of earlier messages."""
     exchange, key, mandatory, asker, reply_to, answers, tries, keys = route
     if answers:
         return AnswerLayout(exchange, key, mandatory, durable, CHANNEL, frame_max, returns)

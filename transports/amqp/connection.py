@@ -110,7 +110,7 @@ class AmqpStream:
         return self._is_open and isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0
 
     def fill(self) -> int:
-        """Read what has come into `incoming`, as far as there is room; returns how many bytes."""
+        """Read bytes into `incoming` as far as there is room; returns their number."""
         if self.begin == self.end:
             self.begin = 0
             self.end = 0
@@ -141,7 +141,7 @@ class AmqpStream:
         self.last += len(data)
 
     def _make_room(self, size: int) -> None:
-        """Move what is unsent to the front, of a longer buffer if that is not enough."""
+        """Move the unsent bytes to the front of the buffer, or into a longer buffer if they need more room."""
         unsent = self.outgoing[self._first : self.last].copy()
         if len(unsent) + size > len(self.outgoing):
             self.outgoing = np.zeros(2 * (len(unsent) + size), np.uint8)
@@ -169,7 +169,7 @@ class AmqpStream:
             self._lost(error)
 
     def abort(self) -> None:
-        """Send what the socket takes at once, then end the connection."""
+        """Send the bytes that the socket takes at once, then end the connection."""
         self.flush()
         self._lose(None)
 

@@ -139,7 +139,7 @@ def _get_big_endian(data: Bytes, at: int, width: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _request_properties(properties: Bytes) -> tuple[int, int, int]:
-    """Find the correlation id and the reply-to, which stand one behind the other; both with their length octets.
+    """Find the correlation id and the reply-to, which follow one another; both with their length octets.
 
     Returns (begin of the correlation id, end of it and begin of the reply-to, end of the reply-to); zeros if the bytes
     are too few. Either is empty if the message lacks it.

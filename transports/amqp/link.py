@@ -47,7 +47,7 @@ def warm(address: Address, listens: bool) -> None:
 
 
 class _Commit(NamedTuple):
-    """How many deliveries may be acknowledged, since all messages sent because of them are confirmed."""
+    """The number of deliveries that may be acknowledged: all messages sent because of them are confirmed."""
 
     taken: int = 0
     """Deliveries that may be acknowledged now."""

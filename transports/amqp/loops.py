@@ -32,7 +32,7 @@ class Loop(Protocol):
         """Handle everything that has come."""
 
     def flush(self) -> bool:
-        """Send what was written. True if all of it has left."""
+        """Send the written bytes. True if all of them have left."""
 
     @property
     def unsent_bytes(self) -> int: ...
@@ -68,7 +68,7 @@ class OwnLoop:
 
     @property
     def _loops(self) -> list[OwnLoop]:
-        """This loop, and the one beside it if there is one."""
+        """This loop, and the loop beside it if there is such a loop."""
         return [self] if self._beside is None else [self, self._beside]
 
     def sleep(self, until_ns: int) -> None:

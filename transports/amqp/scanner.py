@@ -46,7 +46,7 @@ _BODY_NEXT = 2
 
 # Indexes of the scanner's state.
 _CHANNEL = 0
-"""The channel that it follows."""
+"""The channel whose frames are scanned."""
 _FRAME_MAX = 1
 """The most bytes of a frame."""
 _STEP = 2
@@ -115,7 +115,7 @@ def _confirm(state: Longs, waiting: Bytes, tag: int, multiple: bool, nacked: boo
 
 @njit(inline="always")
 def _begin_message(data: Bytes, tag_at: int, state: Longs) -> None:
-    """Note the delivery tag, and the bit behind it, which says whether the message was delivered before."""
+    """Note the delivery tag, and the bit after it, which is set if the message was delivered before."""
     state[_TAG] = _big_endian(data, tag_at, 8)
     state[_REDELIVERED] += data[tag_at + 8] & 1
     state[_STEP] = _HEADER_NEXT
@@ -186,7 +186,7 @@ def scan_frames(  # noqa: PLR0911, PLR0912, PLR0915
             elif size < 13:
                 return _FOREIGN, after, count, at
             elif method == _DELIVER or method == _GET_OK:  # noqa: PLR1714, SIM109
-                tag_at = payload + (5 + data[payload + 4] if method == _DELIVER else 4)  # behind the consumer's tag
+                tag_at = payload + (5 + data[payload + 4] if method == _DELIVER else 4)  # after the consumer's tag
                 if tag_at + 9 > after - 1:
                     return _BROKEN, at, count, at
                 _begin_message(data, tag_at, state)
@@ -245,7 +245,7 @@ def _counter(place: int) -> Any:
 class Scanner:
     """Follows one channel of one connection. At most `window` publishes wait for a confirm.
 
-    `returns` gets the properties of every message, beginning with the flags that say which there are.
+    `returns` gets the properties of every message, beginning with the flags of those that are present.
     """
 
     delivery_tag = _counter(_TAG)

@@ -72,7 +72,7 @@ class ScanningLink(AmqpLink):
         return batch.count - before
 
     def _look(self, batch: FrameBatch, before: int) -> None:
-        """Look at the one message that came: take it if it is ours, else hold it."""
+        """Look at the message that came: take it if it is for this client, else hold it."""
         self._is_getting = False
         self.looked_at += 1
         if batch.count > before and self._is_awaited(self._scanning.returns.take()):
@@ -96,7 +96,7 @@ class ScanningLink(AmqpLink):
     def _give_back(self) -> None:
         """Return other clients' messages to the queue."""
         if self._last_other_tag:
-            others = Basic.Nack(self._last_other_tag, multiple=True)  # each returns to its place in the queue
+            others = Basic.Nack(self._last_other_tag, multiple=True)  # each message returns to its place in the queue
             self._scanning.stream.write(wire.method_frame(CHANNEL, others))
             self._last_other_tag = 0
 

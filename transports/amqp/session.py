@@ -77,7 +77,7 @@ class BrokerSession:
 
     @classmethod
     def beside(cls, address: BrokerAddress, until_ns: int) -> BrokerSession:
-        """A session on a connection of its own, beside those of links. PeerGone or BadAddress if there can be none."""
+        """A session on a new connection, beside those of links. PeerGone or BadAddress if it cannot be opened."""
         session = cls(address, OwnLoop, until_ns)
         try:
             session.open(until_ns)

@@ -39,7 +39,7 @@ from transports.base import (
 SINCE = {"classic": (0,), "quorum": (3, 8), "stream": (3, 9)}
 """The version of RabbitMQ that first had a kind of queue."""
 UNUSED_MS = 600_000
-"""The broker removes a queue that nobody used for this long, such as a killed run's."""
+"""The broker removes a queue that was unused for this time, such as a killed run's."""
 EXCHANGES = ("", ".fanout", ".topic")
 """The endings of a run's exchanges; each begins with the run's name."""
 NAMES = ("order", "trade", "statistics", "work", "requests", "responses", "absent")
@@ -174,7 +174,7 @@ class LinkSide(NamedTuple):
 
     @property
     def deletes(self) -> list[str]:
-        """Named queues that nobody needs once this end has gone."""
+        """Named queues that are of no use once this end has gone."""
         queues = [queue for queue in self.consumes if not queue.shared]
         if self.answers and self.publishes_to is not None:
             queues.append(self.publishes_to)  # a scan's responses
@@ -213,7 +213,7 @@ def queue_arguments(queue: Queue, delivery: Delivery) -> dict[str, object]:
 
 
 def check_kind(kind: str, properties: Mapping[str, Any], broker: BrokerAddress) -> None:
-    """BadAddress if the broker lacks this kind of queue, to judge by the product and version that it reports."""
+    """BadAddress if a broker of the reported product and version lacks this kind of queue."""
     product = properties.get("product", "a broker of unknown make")
     version = str(properties.get("version", ""))
     numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
@@ -258,7 +258,7 @@ def _declare_queue(
 
 
 def queue_length(session: BrokerSession, queue: str, until_ns: int) -> int:
-    """Messages that lie in a queue. TransportError if there is no such queue; the broker closes the channel then."""
+    """The number of messages in a queue. TransportError without such a queue; the broker then closes the channel."""
     look = session.channel.queue_declare
     [declared] = session.ask(lambda done: look(queue, passive=True, callback=done), until_ns)
     return int(declared.method.message_count)

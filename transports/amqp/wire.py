@@ -60,7 +60,7 @@ BODY_LENGTH_AT = HEAD_BYTES + 4
 PROPERTIES_AT = 12
 """The offset of the properties in a header frame's payload: flags, u16, then each property that is present."""
 FIRST_PROPERTY_AT = PROPERTIES_AT + 2
-"""The offset of the first property that is present, behind the flags."""
+"""The offset of the first property, after the flags."""
 
 
 KEY_NUMBER_BYTES = 2

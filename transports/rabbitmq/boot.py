@@ -64,7 +64,7 @@ OTHER_FOLDER = "name another folder with TMPDIR, or with EXCHANGE_BROKER_DIR for
 LOOPBACK_NAMES = '{lookup, [file]}.\n{host, {127,0,0,1}, ["localhost"]}.\n'
 """Makes the helpers for looking up names unnecessary."""
 LEAST_OPEN_FILES = 128
-"""RabbitMQ keeps 100 open files for itself, and a tenth of the others. Without one for a socket it answers nobody."""
+"""RabbitMQ keeps 100 open files for itself, and a tenth of the others. A client needs a free one for its socket."""
 BREAKS_COMMANDS = "'\"`"
 """Characters that RabbitMQ cannot have in a path: it hands paths to a shell, which then waits for the end of a text."""
 LAST_LINES = 12
@@ -174,7 +174,7 @@ class NodeFolder:
             "HOME": str(folder / "home"),
             "ERL_INETRC": str(folder / "inetrc"),
             "ERL_FLAGS": NO_DISTRIBUTION,
-            "ERL_EPMD_PORT": "1",  # nobody's port: whatever else fails, the node reaches no other epmd
+            "ERL_EPMD_PORT": "1",  # an unused port, so that the node never reaches another epmd
             "ERL_EPMD_ADDRESS": "127.0.0.1",
             "ERL_CRASH_DUMP": os.devnull,
             "RUNNING_UNDER_SYSTEMD": "true",  # the script becomes the node, instead of waiting for it
@@ -224,7 +224,7 @@ def _check_text(path: str, purpose: str, advice: str) -> None:
 
 
 def check_open_files() -> None:
-    """RabbitMqError if this process, and so a node of it, may open too few files."""
+    """RabbitMqError if this process, and so a node that it starts, may open too few files."""
     import resource  # some systems on which components run have none
 
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)

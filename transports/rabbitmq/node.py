@@ -71,11 +71,11 @@ class Node(NodeAddress):
     ) -> Node:
         """Start a node and wait until it speaks AMQP. The folder must not exist; `stop` removes it.
 
-        process_group    the group of our session that the node joins; None makes it lead a session of its own
-        outlives_us      the node goes on when we end; otherwise it ends with us, however we end
+        process_group    the group of our session that the node joins; None makes the node lead a new session
+        outlives_us      the node goes on when we end; otherwise it ends with us, also if we are killed
         port             0 takes a free port
         where            on loopback, or in another network namespace
-        RabbitMqMissing, NodePortTaken, NodeDidNotStart: nothing of the node is left then.
+        RabbitMqMissing, NodePortTaken, NodeDidNotStart: after these errors no process and no file of the node is left.
         """
         settings = settings or NodeSettings()
         server = find_server()
@@ -126,7 +126,7 @@ class Node(NodeAddress):
         self.evaluate(f"vm_memory_monitor:set_vm_memory_high_watermark({memory_term(mark)})")
 
     def evaluate(self, expression: str) -> None:
-        """Have the node evaluate an Erlang expression, as `rabbitmqctl eval` does. OSError if the node is gone."""
+        """Let the node evaluate an Erlang expression, as `rabbitmqctl eval` does. OSError if the node is gone."""
         if self.process.stdin is None:
             raise OSError("the node outlives its starter, so it has no pipe for expressions")
         self.process.stdin.write(f"{expression}.\n".encode())

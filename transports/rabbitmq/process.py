@@ -46,7 +46,7 @@ class NodeAddress:
         return cpu_ns_of(self.pid)
 
     def usage(self) -> ProcessUsage:
-        """Read from /proc, without asking the node. OSError if the node is gone."""
+        """The resources that the node has used, read from /proc. OSError if the node is gone."""
         return ProcessUsage.of(self.pid)
 
 

@@ -3,7 +3,8 @@
     FOLDER/state.json   0600: address, password, pid and when that process began; written once the node is ready
     FOLDER/node/        the node's own folder
 
-Starting and stopping take a lock on FOLDER itself. The next command reclaims what a killed command or node has left.
+Starting and stopping take a lock on FOLDER itself. The next command removes the files and processes that a
+killed command or node has left.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def running_node() -> NodeAddress | None:
 
 
 def start_standing_node(settings: NodeSettings | None = None) -> tuple[NodeAddress, bool]:
-    """Start the node, unless it runs; returns (the node, whether it was started). A dead node is cleared away."""
+    """Start the node unless it runs; returns (the node, whether it was started). A dead node's files are removed."""
     with _locked(standing_folder()) as folder:
         running = running_node()
         if running is not None:
