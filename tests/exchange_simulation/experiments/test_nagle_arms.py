@@ -65,7 +65,7 @@ def test_each_level_is_warmed_up_over_each_transport() -> None:
 
 
 def test_six_repeats_of_the_paper_s_rates_can_reach_a_verdict() -> None:
-    """They are over three transports."""
+    """The plan has three transports."""
     assert len(planned_rows(planned())) == 30
     assert unreachable(planned(repeats=6)) is None
     assert "5 repeats cannot reach a verdict: 6 are needed" in str(unreachable(planned(repeats=5)))

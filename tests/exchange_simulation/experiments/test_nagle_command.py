@@ -56,7 +56,6 @@ def test_the_paper_s_rows_stand_beside_its_own_roles_only(
 
 
 def test_a_page_of_two_arms_has_a_table_and_no_chart(results: Path) -> None:
-    """A chart would have two dots."""
     page = (results / "small" / "comparison.html").read_text()
     assert "<svg" not in page
     assert "<details open><summary>Tables: completion time" in page

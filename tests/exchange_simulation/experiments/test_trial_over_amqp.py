@@ -1,4 +1,4 @@
-"""The brokers of a trial: one for all runs that have it set alike, gone with the trial."""
+"""The private brokers of a trial: runs with equal settings share one, and it ends with the trial."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def comparison(tmp_path: Path) -> Iterator[Comparison]:
 def test_one_node_serves_all_runs_of_a_comparison_and_ends_with_it(
     comparison: Comparison,
 ) -> None:
-    """The node is set as the options say, and measured."""
+    """The node has the settings of the options, and is measured."""
     family = comparison.family()
     _, err = comparison.process.communicate(timeout=PATIENCE_S)
     assert comparison.process.returncode == 0, err

@@ -171,7 +171,7 @@ def test_a_gateway_that_falls_silent_ends_engine_and_reporter(
 
 
 def test_a_gateway_without_orders_for_long_is_not_silent(tmp_path: Path) -> None:
-    """It has none for longer than the timeout."""
+    """There is no order for longer than the timeout."""
     finished = run_exchange_in_process(tmp_path, "--rate", 0.15, "--orders", 2, "--timeout", 3)
     assert finished.code == 0
     assert finished.record["status"] in VALID_STATUSES

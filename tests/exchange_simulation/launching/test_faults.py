@@ -1,4 +1,4 @@
-"""What a run survives, and how it ends where it does not: never an orphan, never a lost record."""
+"""Faults during a run: the run goes on, or ends with a record and without orphans."""
 
 from __future__ import annotations
 

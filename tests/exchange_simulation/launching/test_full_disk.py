@@ -1,4 +1,4 @@
-"""A disk that fills up: a sentence, exit code 1, and no half of a file."""
+"""A full disk: an error with exit code 1, and no partial files."""
 
 from __future__ import annotations
 

@@ -47,7 +47,6 @@ def matched(tape: Path, *before: str, **env: str) -> subprocess.CompletedProcess
 
 
 def test_damaged_kernels_are_compiled_anew(tape: Path, tmp_path: Path) -> None:
-    """An emptied index ended each command in `Aborted!`, for ever."""
     folder = tmp_path / "kernels"
     assert matched(tape, NUMBA_CACHE_DIR=str(folder)).returncode == 0
     files = sorted(folder.rglob("*.nb[ci]"))
@@ -72,7 +71,6 @@ def test_whole_kernels_are_left_alone(tape: Path, tmp_path: Path) -> None:
 def test_a_read_only_installation_without_a_home_keeps_kernels_among_temporary_files(
     tape: Path, tmp_path: Path
 ) -> None:
-    """It was a traceback: `no locator available`."""
     if shutil.which("unshare") is None or subprocess.run([*IN_NAMESPACE, READ_ONLY, "true"], check=False).returncode:
         lacks("namespaces of users")
     done = matched(tape, *IN_NAMESPACE, READ_ONLY, HOME=NO_HOME, XDG_CACHE_HOME="", TMPDIR=str(tmp_path))

@@ -1,4 +1,4 @@
-"""--priority real-time: who has it, when, and what is said where the system does not permit it."""
+"""--priority real-time: the threads that have it, and the error without permission."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def slice_ns(thread: str = "thread-self") -> int | None:
 
 @pytest.mark.skipif(slice_ns() is None, reason="this kernel does not say how long a slice is")
 def test_in_normal_priority_order_carriers_have_short_slices() -> None:
-    """They have them until they end."""
+    """Threads have short slices until they end."""
     before, started = slice_ns(), []
     with going_first("normal"):
         thread = threading.Thread(target=lambda: started.append(slice_ns()))
@@ -174,7 +174,7 @@ def test_in_normal_priority_order_carriers_have_short_slices() -> None:
 
 
 def test_only_threads_that_carry_orders_have_short_slices(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The reporter's thread has none."""
+    """The reporter's thread has no real-time priority."""
     asked: list[str] = []
     monkeypatch.setattr(
         "exchange_simulation.launching.priority._ask_for_slices",

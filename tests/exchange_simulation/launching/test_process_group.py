@@ -1,4 +1,4 @@
-"""No process of a group outlives it, whenever a signal comes; none runs a file of the user's folder."""
+"""All processes of a group end with it, and none imports a file of the user's folder."""
 
 from __future__ import annotations
 

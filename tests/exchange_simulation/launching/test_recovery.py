@@ -1,4 +1,4 @@
-"""Engines, gateways and reporters that are killed again and again, and a run that loses nothing."""
+"""Runs with --recover lose no order, although engines, gateways and reporters are killed."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ def test_a_standby_replaces_an_engine_that_died_or_froze(
 def test_an_engine_killed_after_its_last_answer_leaves_a_complete_run(
     transport: str, mode: str, running: Start, request: pytest.FixtureRequest
 ) -> None:
-    """The reporter is frozen, so that the engine still waits for its word."""
+    """The reporter is frozen, so that the engine still waits for the reporter's last message."""
     if transport == "amqp":
         transport = request.getfixturevalue("at_broker")
     orders = 2 * RATE_PER_S

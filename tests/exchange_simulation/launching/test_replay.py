@@ -1,4 +1,4 @@
-"""A tape offered again: what it settles of a run, what is refused, and once from end to end."""
+"""Replays of a tape: the settings that the tape determines, refused settings, and a whole run."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def test_nagle_at_all_roles_does_not_change_the_streams(tmp_path: Path, match_re
 def test_keys_and_simplex_connections_leave_the_streams_the_same(
     transport: str, keys: Path, tmp_path: Path, match_record: dict[str, object]
 ) -> None:
-    """The run says that it had them."""
+    """The record has the settings."""
     finished = run_exchange(
         tmp_path, "--transport", transport, "--secure", keys, "--topology", "simplex", *REFERENCE_RUN
     )
@@ -120,7 +120,6 @@ def test_rate_max_has_no_schedule_and_so_no_lag_and_is_never_saturated(tmp_path:
 
 
 def test_a_rate_too_high_to_keep_is_saturated_with_exit_code_0(tmp_path: Path) -> None:
-    """The reason is printed."""
     finished = run_exchange_in_process(tmp_path, "--rate", 50_000_000, "--orders", 500_000)
     assert finished.code == 0
     assert finished.record["status"] == "saturated"
@@ -171,7 +170,7 @@ def test_one_order_is_a_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("transport", ["zeromq", pytest.param("tcp", marks=pytest.mark.long)])
 def test_a_run_leaves_record_spool_and_page_with_settings_as_given(transport: str, tmp_path: Path) -> None:
-    """Its components are started and set as the options say."""
+    """The options reach all components."""
     words = ("--json", "-v", "--no-spark", "--results", tmp_path, "--name", "here", "--rate", 2000, "--orders", 1000)
     where = ("--cpus", "gateway=0,engine=0,reporter=0")
     finished = exchange("run", *words, "--transport", transport, "--nagle", "engine", *where)
@@ -194,7 +193,7 @@ def test_a_run_leaves_record_spool_and_page_with_settings_as_given(transport: st
 
 
 def test_a_launched_gateway_waits_for_an_engine_slow_to_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """It waits longer than its timeout."""
+    """A gateway waits longer for its engine than its timeout."""
     settings = RunSettings(transport="tcp", timeout_s=0.1)
     connect_socket, refused_until_s = link.connect_socket, time.monotonic() + 0.3
 

@@ -1,4 +1,4 @@
-"""Which folders are those of runs."""
+"""Listing the folders of runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_run_that_begins_during_the_listing_is_listed(tmp_path: Path) -> None:
 
 
 def test_a_run_is_under_way_as_soon_as_its_folder_exists(tmp_path: Path) -> None:
-    """A run that never began has a record."""
+    """A run that did not begin has a record."""
     for name in ("about to begin", "begun", "never began"):
         (tmp_path / name / "spool").mkdir(parents=True)
     (tmp_path / "begun" / "spool" / "000001.jsonl").touch()

@@ -1,4 +1,4 @@
-"""Every run ends with a record, whoever dies: what is known stands in run.json, and nothing is left beside it."""
+"""Every run ends with a run.json, whichever process is killed, and leaves no process and no folder."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def whole_records(answers: bytes) -> bytes:
 
 
 def test_a_repaired_run_counts_what_its_recorded_streams_hold_beyond_its_spool(tmp_path: Path) -> None:
-    """Up to a second of orders was missing, and not said."""
+    """The spool may lack up to a second of orders."""
     folder = left_by_a_dead_launcher(tmp_path / "left")
     orders = b"".join(encode(Order(number, 1, 10, 5)) for number in (1, 2, 3))
     (folder / "orders.bin").write_bytes(orders + orders[:4])  # the fourth was cut off

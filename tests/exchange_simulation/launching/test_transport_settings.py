@@ -1,4 +1,4 @@
-"""What a run's settings ask of its transport."""
+"""The settings of a run that depend on its transport."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_no_kernel_is_loaded_while_the_clocks_run(tmp_path: Path) -> None:
     ids=lambda value: value if isinstance(value, str) else " ".join(map(str, value)) or "defaults",
 )
 def test_nothing_is_compiled_while_the_clocks_run(transport: str, words: tuple[object, ...], tmp_path: Path) -> None:
-    """From an empty cache; compiled without optimization, in half the time and at the same moments."""
+    """The cache is empty. Without optimization, kernels compile in half the time, and at the same moments."""
     assert_nothing_locks(tmp_path, transport, *words, NUMBA_CACHE_DIR=str(tmp_path / "kernels"), NUMBA_OPT="0")
 
 

@@ -31,7 +31,6 @@ def run_of(results: Path, name: str, **fields: Any) -> Path:
 def test_a_damaged_record_is_left_out_and_other_runs_are_found(
     tmp_path: Path, fields: dict[str, Any], named: str
 ) -> None:
-    """It was a traceback, and neither went into the tables."""
     good = run_of(tmp_path, "good")
     strange = run_of(tmp_path, "strange", **fields)
     sources = find_runs(tmp_path)

@@ -1,4 +1,4 @@
-"""A sweep's plan: every combination that makes sense, held against those that differ in one thing."""
+"""A sweep's plan: all possible combinations, of which those are compared that differ in one factor."""
 
 from __future__ import annotations
 

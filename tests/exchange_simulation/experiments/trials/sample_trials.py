@@ -1,4 +1,4 @@
-"""Trials whose runs were never made: plans, and folders with records of chosen figures."""
+"""Plans, and folders of trials with records of chosen figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs beside which others used the machine are made again, by a rule that knows nothing but noise."""
+"""Noisy runs are repeated by a rule that depends on their noise only."""
 
 from __future__ import annotations
 
@@ -77,7 +77,6 @@ def test_a_noisy_run_is_repeated_at_the_end_of_its_repeat(tmp_path: Path) -> Non
 
 
 def test_spark_counts_the_runs_that_the_trial_counts(tmp_path: Path) -> None:
-    """The medians of Spark's arms held runs that the trial had set aside."""
     run_steps(tmp_path, Machine(after_warm_ups(NOISY)))
     write_plan(tmp_path, PLAN)
     for run in tmp_path.glob("*/run.json"):

@@ -1,4 +1,4 @@
-"""Making the planned runs: what fails, what is interrupted, and what is left to do."""
+"""Making the runs of a plan: failures, interruptions, and the remaining steps."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_after_ctrl_c_finished_runs_are_kept_and_the_others_made_later(
 
 
 def test_a_run_that_cannot_start_is_recorded_and_made_later(tmp_path: Path) -> None:
-    """It costs no other run."""
+    """All other runs are made."""
     measure = Scripted(at=4, instead=refuse)
     assert run_steps(tmp_path, measure)
     assert len(measure.names) == 8
@@ -127,7 +127,7 @@ def test_a_warm_up_that_cannot_start_ends_the_trial(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("is_terminal", [True, False])
 def test_a_label_is_shown_as_it_is_written(is_terminal: bool) -> None:
-    """[old] and [/x] are rich's markup: the one was left out, the other ended the trial with a stack trace."""
+    """[old] and [/x] look like markup of rich."""
     out = io.StringIO()
     step = replace(PLAN.steps[0], arm=replace(PLAN.arms[0], contender="tape [old]/[/x]"))
     with Progress([step], Console(file=out, force_terminal=is_terminal, width=100)).shown(step) as show_end:

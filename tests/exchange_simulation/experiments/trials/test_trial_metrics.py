@@ -1,4 +1,4 @@
-"""Numbers that are read out of a run's record."""
+"""Metrics, which are read from a run's record."""
 
 from __future__ import annotations
 

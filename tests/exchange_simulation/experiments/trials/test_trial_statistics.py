@@ -1,4 +1,4 @@
-"""The estimates of ratios, against cases whose answer is known, and against chance."""
+"""Estimates of ratios, for data with a known answer and for random data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A trial's verdicts and caveats, from made-up runs."""
+"""A trial's verdicts and caveats, from runs with chosen figures."""
 
 from __future__ import annotations
 
@@ -58,7 +58,6 @@ def test_a_clear_difference_has_factor_and_interval_either_way(tmp_path: Path) -
 
 
 def test_a_difference_within_the_width_of_a_bucket_is_no_verdict(tmp_path: Path) -> None:
-    """However steady it is."""
     put_all(tmp_path, plan(), {"a": STEADY, "b": [1.005 * us for us in STEADY]})
     verdict = first_verdict(tmp_path, plan())
     assert verdict["p_corrected"] < 0.05
@@ -217,7 +216,6 @@ def test_repeated_runs_and_resumptions_are_in_the_first_caveat(tmp_path: Path) -
 
 
 def test_an_arm_without_a_run_neither_held_its_rate_nor_lost_it(tmp_path: Path) -> None:
-    """It was called held, in the record and in the rows of --json and --csv."""
     assert {row["held"] for row in arm_rows(results(tmp_path, plan()))} == {None}
 
 

@@ -1,4 +1,4 @@
-"""Trials that go on until every row is decided, and what a plan says it can find."""
+"""Trials with --until-decided, and the differences that a plan is likely to find."""
 
 from __future__ import annotations
 
@@ -143,7 +143,6 @@ def test_more_rows_and_fewer_repeats_find_less() -> None:
 def test_a_trial_cannot_be_resumed_while_another_process_makes_its_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both would make the same runs at the same time, and measure each other."""
 
     def measure(folder: Path, settings: RunSettings, **_: object) -> dict[str, Any]:
         with pytest.raises(UserError, match="another process makes the runs of"):
@@ -159,7 +158,6 @@ def test_a_trial_cannot_be_resumed_while_another_process_makes_its_runs(
 
 
 def test_a_trial_that_fails_in_the_middle_keeps_its_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full disk at a later run once deleted all runs before it."""
 
     def measure(folder: Path, settings: RunSettings, **_: object) -> dict[str, Any]:
         record = record_of(folder, settings)

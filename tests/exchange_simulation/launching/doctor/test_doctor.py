@@ -1,4 +1,4 @@
-"""`exchange doctor`: its verdicts on made-up machines, and its page about this one."""
+"""`exchange doctor`: its verdicts on fake machines, and its output on this machine."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_an_item_that_every_purpose_needs_is_a_reason_against_all() -> None:
     assert answer(full).count("little disk") == 1
 
 
-def heard(machine: FakeMachine, others_ticks: int, steal_ticks: int = 0) -> Item:
+def quiet_item(machine: FakeMachine, others_ticks: int, steal_ticks: int = 0) -> Item:
     """The item `quiet` after five seconds in which another process and other guests ran so long."""
     machine.processes({os.getpid(): (1, 0, 0), 4711: (1, 0, 0)})
     start = MachineTimes.now()
@@ -79,14 +79,14 @@ def at(times: MachineTimes, at_s: float) -> MachineTimes:
 def test_the_item_quiet_depends_on_the_share_of_other_processes(
     share: float, verdict: str, machine: FakeMachine
 ) -> None:
-    item = heard(machine, others_ticks=round(share * SECONDS * CORES * 100))
+    item = quiet_item(machine, others_ticks=round(share * SECONDS * CORES * 100))
     assert item.verdict == verdict
     assert f"others take {share:.1%}" in item.found
     assert ("(4711)" in item.advice) == (verdict != "good")
 
 
 def test_steal_gets_other_advice_than_the_user_s_processes(machine: FakeMachine) -> None:
-    item = heard(machine, others_ticks=0, steal_ticks=round(0.2 * SECONDS * CORES * 100))
+    item = quiet_item(machine, others_ticks=0, steal_ticks=round(0.2 * SECONDS * CORES * 100))
     assert item.verdict == "no"
     assert "steal 20.0%" in item.found
     assert item.advice.startswith("other guests of this host take it")
@@ -243,7 +243,6 @@ def test_results_belong_on_a_local_disk(
 
 
 def test_a_results_folder_with_an_impossible_name_is_an_error(tmp_path: Path) -> None:
-    """A name of more than 255 characters, or a folder above that cannot be searched, ended with a stack trace."""
     item = disk(tmp_path / ("x" * 256))
     assert item.verdict == "no"
     assert "File name too long" in item.found
@@ -251,7 +250,6 @@ def test_a_results_folder_with_an_impossible_name_is_an_error(tmp_path: Path) ->
 
 
 def test_a_file_is_no_folder_for_results(tmp_path: Path) -> None:
-    """The free room of the folder around it was said to be good."""
     (tmp_path / "file").write_text("")
     item = disk(tmp_path / "file")
     assert item.verdict == "no"

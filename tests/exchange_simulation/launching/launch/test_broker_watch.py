@@ -1,4 +1,4 @@
-"""What watches the broker never ends the run that it watches."""
+"""The watch over a broker never ends the run."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_greatest_depth_of_each_queue_is_recorded(watch: BrokerWatch) -> Non
 
 @pytest.mark.parametrize("failure", [PeerGone("the broker went away"), RuntimeError("pika has no channel")])
 def test_a_failed_look_ends_the_looks_but_not_the_run(watch: BrokerWatch, failure: Exception) -> None:
-    """It says why it failed."""
+    """`last_look` has the error."""
     watch._probe = probe = ScriptedProbe([{"order": 3}], failure=failure)  # type: ignore[assignment]
     for _ in range(4):
         watch.look()
@@ -101,7 +101,7 @@ def test_only_a_broker_on_this_host_is_found_by_its_port(watch: BrokerWatch) -> 
 
 
 def test_a_broker_in_a_container_of_this_host_is_hidden(watch: BrokerWatch, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its CPU would pass for noise, so what others took is unknown."""
+    """Its CPU time cannot be told from noise, so the share of others is unknown."""
     watch._server = None
     with socket.create_server(("127.0.0.1", 0)) as forwarder:
         watch._url = f"amqp://guest@localhost:{forwarder.getsockname()[1]}/"

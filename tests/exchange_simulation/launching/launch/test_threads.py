@@ -1,4 +1,4 @@
-"""Components in threads of one process: where one fails, the others end, and every link is closed."""
+"""Components in threads of one process: if one fails, the others end, and all links are closed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,6 @@ def test_a_component_that_fails_ends_the_run_with_its_reason(
 
 
 def test_an_engine_ends_if_its_gateway_gave_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine once made a gateway give up, and the engine then waited for ten minutes to send it answers."""
     take = Intake.take
 
     def deaf_once_greeted(intake: Intake) -> int:

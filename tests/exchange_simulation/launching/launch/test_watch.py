@@ -238,7 +238,6 @@ def test_a_stall_of_the_launcher_makes_no_component_late(shells: Shells, monkeyp
 def test_components_that_are_not_ready_soon_are_named(
     shells: Shells, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A wait for kernels, or for a peer that cannot come, looked like a hang for up to three minutes."""
     monkeypatch.setattr(watch, "LONG_WAIT_S", 0.01)
     was_said = tmp_path / "said"
     output: list[str] = []

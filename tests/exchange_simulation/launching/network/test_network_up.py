@@ -1,4 +1,4 @@
-"""A network is as requested: components in different namespaces reach each other at that rate and delay."""
+"""Emulated networks: namespaces reach each other at the requested rate and delay."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_over_veth_a_round_trip_is_short_and_nothing_is_flagged(available):
 
 
 def test_over_wan10_a_round_trip_takes_20_ms_or_is_flagged(available):
-    """The reporter's link is not slowed down."""
+    """The reporter's link has no delay."""
     with Network.up(parse(available("wan10")), WITH_BROKER) as net:
         pass
     measured_us = net.facts["round_trip_us"]["gateway-engine"]["median"]

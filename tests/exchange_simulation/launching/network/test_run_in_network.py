@@ -1,4 +1,4 @@
-"""A run whose components are each in a network namespace of its own."""
+"""Runs whose components are in different network namespaces."""
 
 from __future__ import annotations
 

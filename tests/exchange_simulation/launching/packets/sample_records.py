@@ -1,4 +1,4 @@
-"""Records of runs that were never made: what run.json says of their connections."""
+"""Records with chosen counts of packets, as run.json has them."""
 
 from __future__ import annotations
 

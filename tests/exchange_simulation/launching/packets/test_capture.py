@@ -1,4 +1,4 @@
-"""tcpdump on loopback: a real one against the kernel's counters, and scripts in its name for what can go wrong."""
+"""tcpdump on loopback: its counts against the kernel's, and its failures, which scripts in its place imitate."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_a_capture_of_a_whole_connection_has_the_kernel_s_counts(pcap):
 
 
 def test_segments_sent_in_one_piece_are_captured_as_one(pcap):
-    """It has the payload of all."""
+    """The captured frame has the payload of all segments."""
     block = bytes(1 << 20)
     with socket.create_server(("127.0.0.1", 0)) as door, socket.socket() as one:
         one.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 1460)
@@ -236,7 +236,7 @@ def answering(tmp_path: Path, *told: tuple[int, int]) -> str:
 
 
 def test_leaving_waits_for_packets_that_tcpdump_has_not_taken(pretend, tmp_path):
-    """The 7 that the kernel received before anything was captured never come."""
+    """tcpdump never gets the 7 packets that the kernel received before the start."""
     with pretend(answering(tmp_path, (0, 7), (0, 17), (3, 17), (5, 19))) as capture:
         pass
     assert (tmp_path / "asked").read_text() == "4\n"

@@ -1,4 +1,4 @@
-"""Table 1, from made records."""
+"""Table 1 of the paper, from records with chosen counts."""
 
 from __future__ import annotations
 

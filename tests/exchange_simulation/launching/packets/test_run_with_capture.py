@@ -1,4 +1,4 @@
-"""`exchange run --capture`: the kernel's counters of a run, and what tcpdump saw of it."""
+"""`exchange run --capture`: the kernel's counters of a run, and tcpdump's counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A made-up /proc and /sys, in place of this machine's."""
+"""A fake /proc and /sys."""
 
 from __future__ import annotations
 

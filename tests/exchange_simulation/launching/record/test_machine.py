@@ -1,4 +1,4 @@
-"""What a record says about its machine; what the machine does not tell is absent."""
+"""The facts about a machine in a record; unknown facts are absent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What else the machine did while a run's clock ran."""
+"""Noise: the other work of the machine while a run's clock ran."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_only_processes_outside_the_run_are_noise(machine: FakeMachine) -> None:
 
 
 def test_a_process_that_ended_counts_from_the_first_reading_on(machine: FakeMachine) -> None:
-    """Its parent has its whole time, of which 40 ticks are older."""
+    """The parent gets the whole time of its child, of which 40 ticks are before the first reading."""
     machine.processes({OTHER: (1, 7, 100), CHILD: (OTHER, 30, 10)})
     start = MachineTimes.now()
     machine.processes({OTHER: (1, 7, 165)})
@@ -112,7 +112,7 @@ def test_a_reused_process_number_is_a_new_process(machine: FakeMachine) -> None:
 
 
 def test_the_window_of_processes_is_the_time_between_both_tables(machine: FakeMachine) -> None:
-    """On a busy machine the reading itself has to wait."""
+    """On a busy machine a reading takes long."""
     machine.processes({OTHER: (1, 0, 0)})
     start = MachineTimes.now()
     machine.processes({OTHER: (1, 220, 0)})

@@ -1,4 +1,4 @@
-"""run.json, from what is left of a run."""
+"""run.json, from the results and the spool of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Complete, saturated, invalid or partial: each from what the components say, and nothing else."""
+"""The status of a run follows from the results of its components: complete, saturated, invalid or partial."""
 
 from __future__ import annotations
 
