@@ -98,7 +98,7 @@ def make_or_resume(
 ) -> NoReturn:
     """Show a plan, make its trial, or resume a trial, as the options say; then exit with the trial's code.
 
-    `plan_of` makes a plan from the options that are not in OF_A_TRIAL; `confirm` is called before the first run.
+    `plan_of` makes a plan from the options that are not in TRIAL_OPTIONS; `confirm` is called before the first run.
     UsageError for options that exclude each other.
     """
     from exchange_simulation.experiments.trials.trial import resume_trial, run_trial, show_plan

@@ -52,21 +52,29 @@ ELSEWHERE = {
     "spark submit",
 }
 """On other hosts, of a broker that stays, after a death, or slow to start: other tests run these."""
-PARTED = {"results", "spark"}
-"""Commands with parts, each of which has an example."""
+GROUPS = {"results", "spark"}
+"""Commands with subcommands, each of which has an example."""
 
 
 def examples() -> dict[str, str]:
     """By command, the first line of its help's example."""
     context = click.Context(main)
-    found: dict[str, str] = {}
+    example_of = {}
     for name in main.list_commands(context):
         command = main.get_command(context, name)
-        parts = command.commands.items() if isinstance(command, click.Group) and name in PARTED else []
-        for words, each in [(name, command), *((f"{name} {part}", each) for part, each in parts)]:
-            example = re.search(r"Example: exchange ([^;\n]*)", each.help or "" if each else "")
-            found[words] = example.group(1) if example else ""
-    return found
+        assert command is not None
+        example_of[name] = first_example(command)
+        if name in GROUPS:
+            assert isinstance(command, click.Group)
+            for subcommand_name, subcommand in command.commands.items():
+                example_of[f"{name} {subcommand_name}"] = first_example(subcommand)
+    return example_of
+
+
+def first_example(command: click.Command) -> str:
+    """Empty if its help has none."""
+    example = re.search(r"Example: exchange ([^;\n]*)", command.help or "")
+    return example.group(1) if example else ""
 
 
 def test_every_example_is_run_here_or_elsewhere() -> None:
@@ -76,10 +84,10 @@ def test_every_example_is_run_here_or_elsewhere() -> None:
 
 def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    found = examples()
+    example_of = examples()
     for name, shorter in SHORTER.items():
-        done = CliRunner().invoke(main, [*shlex.split(found[name]), *shlex.split(shorter)])
-        assert done.exit_code == 0, (found[name], done.output)
-        assert done.output.strip(), found[name]
+        outcome = CliRunner().invoke(main, [*shlex.split(example_of[name]), *shlex.split(shorter)])
+        assert outcome.exit_code == 0, (example_of[name], outcome.output)
+        assert outcome.output.strip(), example_of[name]
     assert (tmp_path / "results" / "second" / "run.json").exists()
     assert (tmp_path / "answers.bin").stat().st_size > 5_000

@@ -1,7 +1,8 @@
 """Results of version 0.1.0, recorded before the rooms were rebuilt, are listed, shown, reported and compared alike.
 
 `recorded/results.tar.xz` holds the folders as that version left them, without pages; `recorded/said.json` holds what
-its commands printed. `python -m tests.cli.test_recorded_results EXCHANGE` makes it again with the program EXCHANGE.
+its commands printed. `python -m tests.exchange_simulation.cli.test_recorded_results EXCHANGE` makes it again with the
+program EXCHANGE.
 """
 
 from __future__ import annotations

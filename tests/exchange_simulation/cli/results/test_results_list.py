@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from datetime import datetime
 from pathlib import Path
@@ -19,8 +20,8 @@ LONG = "20261121-144220-zeromq+inproc-16000-dd2dd4"
 
 
 @pytest.fixture(scope="module")
-def there(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One of each."""
+def results_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of each kind: runs, trials, records that cannot be read, and folders that are no run's."""
     folder = tmp_path_factory.mktemp("results")
     put_run(folder, "newest", started_at=f"{DAY}:59+00:00", status="saturated", settings={"transport": "tcp"})
     put_run(folder, LONG, started_at=f"{DAY}:58+00:00", settings={"transport": "zeromq+inproc"})
@@ -45,61 +46,67 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def rows(there: Path, *words: object) -> dict[str, dict[str, object]]:
-    outcome = results(there, "list", "--json", *words)
+def rows(results_folder: Path, *words: object) -> dict[str, dict[str, object]]:
+    """By name, what `results list --json` says of each run and trial."""
+    outcome = results(results_folder, "list", "--json", *words)
     assert outcome.exit_code == 0, outcome.output
     return {row["name"]: row for row in orjson.loads(outcome.stdout)}
 
 
-def test_a_folder_is_one_line_of_80_columns_and_the_newest_is_last(there: Path) -> None:
-    lines = results(there, "list").stdout.splitlines()
+def line_with(characters: str, results_folder: Path) -> str:
+    """The line of `results list` that alone has these characters."""
+    [line] = [line for line in results(results_folder, "list").stdout.splitlines() if characters in line]
+    return line
+
+
+def test_each_folder_is_one_line_and_the_newest_is_last(results_folder: Path) -> None:
+    lines = results(results_folder, "list").stdout.splitlines()
     assert len(lines) == 1 + 10
     assert max(map(len, lines)) <= 80
     started = [line.split()[0] for line in lines if LOCAL in line]
     assert [name[-6:] for name in started] == ["trial", "at-out", LONG[-6:], "newest"]
 
 
-def test_a_row_has_start_transport_rate_and_completion_from_due(there: Path) -> None:
-    told = next(line for line in results(there, "list").stdout.splitlines() if line.startswith("newest"))
-    assert told.split() == ["newest", *LOCAL.split(), "saturated", "run", "tcp", "8,000", "110", "330"]
+def test_a_row_has_start_transport_rate_and_completion_from_due(results_folder: Path) -> None:
+    line = line_with("newest", results_folder)
+    assert line.split() == ["newest", *LOCAL.split(), "saturated", "run", "tcp", "8,000", "110", "330"]
 
 
-def test_a_run_of_another_year_tells_its_year(tmp_path: Path) -> None:
+def test_a_run_of_another_year_is_listed_with_its_year(tmp_path: Path) -> None:
     put_run(tmp_path, "old", started_at="2019-06-15T12:00:00+00:00")
     assert " 2019-06-15 " in results(tmp_path, "list").stdout
 
 
-def test_what_was_not_measured_is_absent_and_never_0(there: Path) -> None:
-    assert (rows(there)["flat-out"]["p50_us"], rows(there)["flat-out"]["orders_per_s"]) == (None, [None])
-    told = next(line for line in results(there, "list").stdout.splitlines() if line.startswith("flat-out"))
-    assert told.split()[-3:] == ["max", "-", "-"]
+def test_figures_that_were_not_measured_are_absent_and_never_0(results_folder: Path) -> None:
+    row = rows(results_folder)["flat-out"]
+    assert row["p50_us"] is None
+    assert row["orders_per_s"] == [None]
+    assert line_with("flat-out", results_folder).split()[-3:] == ["max", "-", "-"]
 
 
-def test_a_name_that_is_too_long_keeps_the_end_by_which_it_is_found(there: Path) -> None:
-    name = next(line.split()[0] for line in results(there, "list").stdout.splitlines() if "inproc" in line)
+def test_a_shortened_name_keeps_the_end_by_which_it_is_found(results_folder: Path) -> None:
+    name = line_with("inproc", results_folder).split()[0]
     assert name.startswith("…")
-    assert orjson.loads(results(there, "show", name[1:], "--json").stdout)["name"] == LONG
+    assert orjson.loads(results(results_folder, "show", name[1:], "--json").stdout)["name"] == LONG
 
 
-def test_a_trial_is_one_line_that_tells_its_command_and_its_repeats(there: Path) -> None:
-    row = rows(there)["trial"]
-    assert (row["what"], row["status"], row["repeats"], row["runs"], row["planned_runs"]) == (
-        "compare",
-        "complete",
-        2,
-        4,
-        4,
-    )
-    told = next(line for line in results(there, "list").stdout.splitlines() if line.startswith("trial"))
-    assert told.endswith("2 repeats, zeromq 1k")
+def test_a_trial_is_listed_with_its_command_and_its_repeats(results_folder: Path) -> None:
+    row = rows(results_folder)["trial"]
+    assert row["what"] == "compare"
+    assert row["status"] == "complete"
+    assert row["repeats"] == 2
+    assert row["runs"] == 4
+    assert row["planned_runs"] == 4
+    [line] = [line for line in results(results_folder, "list").stdout.splitlines() if line.startswith("trial")]
+    assert line.endswith("2 repeats, zeromq 1k")
 
 
-def test_a_trial_without_a_record_tells_how_far_it_came(there: Path) -> None:
-    row = rows(there)["killed-trial"]
-    assert (row["status"], row["runs"], row["planned_runs"]) == ("unfinished", 4, 4)
-    assert "4 of 4 runs, written " in next(
-        line for line in results(there, "list").stdout.splitlines() if "killed-t" in line
-    )
+def test_a_trial_without_a_record_is_listed_with_its_finished_runs(results_folder: Path) -> None:
+    row = rows(results_folder)["killed-trial"]
+    assert row["status"] == "unfinished"
+    assert row["runs"] == 4
+    assert row["planned_runs"] == 4
+    assert "4 of 4 runs, written " in line_with("killed-t", results_folder)
 
 
 @pytest.mark.parametrize(
@@ -113,53 +120,64 @@ def test_a_trial_without_a_record_tells_how_far_it_came(there: Path) -> None:
         ("of-tomorrow", "newer", "has schema 2, and this version of exchange reads 1"),
     ],
 )
-def test_a_record_that_cannot_be_read_is_listed_as_what_it_is(there: Path, name: str, status: str, why: str) -> None:
-    row = rows(there)[name]
+def test_a_record_that_cannot_be_read_is_listed_with_the_reason(
+    results_folder: Path, name: str, status: str, why: str
+) -> None:
+    row = rows(results_folder)[name]
     assert row["status"] == status
     assert why in str(row["reason"])
-    assert f" {status} " in next(line for line in results(there, "list").stdout.splitlines() if name in line)
+    assert f" {status} " in next(line for line in results(results_folder, "list").stdout.splitlines() if name in line)
 
 
-def test_folders_that_no_run_left_are_counted_and_not_listed(there: Path) -> None:
-    outcome = results(there, "list")
+def test_folders_that_no_run_left_are_counted_and_not_listed(results_folder: Path) -> None:
+    outcome = results(results_folder, "list")
     assert "not listed: 1 folder in" in outcome.stderr
     assert "tables" not in outcome.stdout + outcome.stderr, "Spark's own folder is no stranger"
     assert "notes" not in outcome.stdout + outcome.stderr
-    assert {"notes", ".hidden", "run.json"}.isdisjoint(rows(there))
+    assert {"notes", ".hidden", "run.json"}.isdisjoint(rows(results_folder))
 
 
-def test_a_list_is_narrowed_to_a_transport_a_status_and_the_newest(there: Path) -> None:
-    assert list(rows(there, "--transport", "tcp")) == ["newest"]
-    assert list(rows(there, "--status", "unfinished")) == ["killed", "killed-trial"]
-    assert list(rows(there, "--last", 1, "--transport", "zmq", "--status", "complete")) == ["flat-out"]
-    nothing = results(there, "list", "--transport", "pigeon")
-    assert (nothing.exit_code, nothing.stdout) == (0, "")
+def test_a_list_is_narrowed_to_a_transport_a_status_and_the_newest(results_folder: Path) -> None:
+    assert list(rows(results_folder, "--transport", "tcp")) == ["newest"]
+    assert list(rows(results_folder, "--status", "unfinished")) == ["killed", "killed-trial"]
+    assert list(rows(results_folder, "--last", 1, "--transport", "zmq", "--status", "complete")) == ["flat-out"]
+    nothing = results(results_folder, "list", "--transport", "pigeon")
+    assert nothing.exit_code == 0
+    assert nothing.stdout == ""
     assert "none of 10 runs and trials matches" in nothing.stderr
 
 
-def test_an_empty_directory_is_no_mistake_and_a_missing_one_is(tmp_path: Path) -> None:
-    """An empty one is said to be empty."""
+def test_an_empty_directory_is_listed_as_empty(tmp_path: Path) -> None:
     empty = results(tmp_path, "list")
-    assert (empty.exit_code, empty.stdout) == (0, "")
+    assert empty.exit_code == 0
+    assert empty.stdout == ""
     assert "no run and no trial" in empty.stderr
     assert orjson.loads(results(tmp_path, "list", "--json").stdout) == []
+
+
+def test_a_missing_directory_is_refused(tmp_path: Path) -> None:
     missing = results(tmp_path / "missing", "list")
     assert missing.exit_code == 2
     assert "choose another place with --results" in missing.stderr
 
 
-def test_a_run_without_a_record_says_when_something_of_it_was_last_written(tmp_path: Path) -> None:
+def test_a_run_without_a_record_is_listed_with_its_last_writing(tmp_path: Path) -> None:
     (tmp_path / "killed" / "spool").mkdir(parents=True)
     for folder, hours in {"killed/spool": 3, "killed": 5}.items():
-        os.utime(tmp_path / folder, times=(time.time() - hours * 3600,) * 2)
+        written_at = time.time() - hours * 3600
+        os.utime(tmp_path / folder, times=(written_at, written_at))
     assert "written 3 hours ago" in results(tmp_path, "list").stdout
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
-def test_no_figure_is_cut_and_a_name_keeps_its_end_at_any_width(there: Path, columns: int) -> None:
-    put = CliRunner().invoke(main, ["results", "list", "--results", str(there)], env={"COLUMNS": str(columns)})
-    lines = [line for line in put.stdout.splitlines() if (" run " in line and "saturated" in line) or "inproc" in line]
-    assert max(map(len, put.stdout.splitlines())) <= columns or columns == 60
-    assert "p50 us  p99 us" in put.stdout.splitlines()[0] or "p50 us p99 us" in put.stdout.splitlines()[0]
-    assert [line.split()[-2:] for line in lines] == [["110", "330"], ["110", "330"]]
-    assert lines[0].split()[0].endswith("00-dd2dd4")
+def test_no_figure_is_cut_and_a_name_keeps_its_end_at_any_width(results_folder: Path, columns: int) -> None:
+    words = ["results", "list", "--results", str(results_folder)]
+    lines = CliRunner().invoke(main, words, env={"COLUMNS": str(columns)}).stdout.splitlines()
+    [of_long_name] = [line for line in lines if "inproc" in line]
+    [of_saturated_run] = [line for line in lines if "saturated" in line]
+    if columns > 60:
+        assert max(map(len, lines)) <= columns
+    assert re.search("p50 us  ?p99 us", lines[0])
+    assert of_long_name.split()[-2:] == ["110", "330"]
+    assert of_saturated_run.split()[-2:] == ["110", "330"]
+    assert of_long_name.split()[0].endswith("00-dd2dd4")

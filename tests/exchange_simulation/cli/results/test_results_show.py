@@ -15,7 +15,7 @@ from exchange_simulation.reports.run.terminal import show_record
 
 
 @pytest.fixture(scope="module")
-def there(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def results_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
     put_run(folder, "first", settings={"packing": 8})
     put_run(folder, "20261121-tcp-aabb01")
@@ -26,9 +26,9 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_run_is_shown_as_exchange_run_shows_it_with_its_conditions(
-    there: Path, capsys: pytest.CaptureFixture[str]
+    results_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    outcome = results(there, "show", "first")
+    outcome = results(results_folder, "show", "first")
     show_record(record("first", settings={"packing": 8}))
     assert outcome.exit_code == 0
     assert outcome.output.startswith(capsys.readouterr().out)
@@ -38,25 +38,27 @@ def test_a_run_is_shown_as_exchange_run_shows_it_with_its_conditions(
     assert max(map(len, outcome.output.splitlines())) <= 80
 
 
-def test_a_trial_is_shown_as_its_command_shows_it(there: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    as_compare_does(orjson.loads((there / "trial" / "comparison.json").read_bytes()))
-    assert results(there, "show", "trial").output == capsys.readouterr().out
+def test_a_trial_is_shown_as_its_command_shows_it(results_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    as_compare_does(orjson.loads((results_folder / "trial" / "comparison.json").read_bytes()))
+    assert results(results_folder, "show", "trial").output == capsys.readouterr().out
 
 
-def test_a_name_may_be_a_path_or_the_end_of_one_name(there: Path) -> None:
+def test_a_name_may_be_a_path_or_the_end_of_one_name(results_folder: Path) -> None:
     """A run of a trial is named with its trial before it."""
-    inner = next(path for path in (there / "trial").iterdir() if path.is_dir())
+    inner = next(path for path in (results_folder / "trial").iterdir() if path.is_dir())
     for name, found in {
-        str(there / "first"): "first",
+        str(results_folder / "first"): "first",
         f"trial/{inner.name}": inner.name,
         "aabb01": "20261121-tcp-aabb01",
     }.items():
-        assert orjson.loads(results(there, "show", name, "--json").stdout)["name"] == found
+        assert orjson.loads(results(results_folder, "show", name, "--json").stdout)["name"] == found
 
 
-def test_json_is_the_record_s_own_bytes(there: Path) -> None:
+def test_json_is_the_record_s_own_bytes(results_folder: Path) -> None:
     for name, file in {"first": "run.json", "trial": "comparison.json"}.items():
-        assert results(there, "show", name, "--json").stdout_bytes == (there / name / file).read_bytes()
+        assert (
+            results(results_folder, "show", name, "--json").stdout_bytes == (results_folder / name / file).read_bytes()
+        )
 
 
 @pytest.mark.parametrize(
@@ -68,8 +70,8 @@ def test_json_is_the_record_s_own_bytes(there: Path) -> None:
         ("x" * 300, "no run or trial"),
     ],
 )
-def test_a_name_that_means_nothing_or_several_is_a_mistake(there: Path, name: str, message: str) -> None:
-    refused = results(there, "show", name)
+def test_a_name_that_means_nothing_or_several_is_a_mistake(results_folder: Path, name: str, message: str) -> None:
+    refused = results(results_folder, "show", name)
     assert refused.exit_code == 2
     assert message in refused.output
 
