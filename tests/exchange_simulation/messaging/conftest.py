@@ -1,4 +1,4 @@
-"""The places at which links meet, one for each transport and variant, are those of the transports' own tests."""
+"""Fixtures of the transports' tests: `url` is an address for each transport and variant."""
 
 from tests.transports.conftest import broker_place, broker_place_of, url
 

@@ -1,4 +1,4 @@
-"""Roles started by hand, each a process: forks of one that imports only once; what each printed, as JSON."""
+"""Runs roles as if started by hand, each in a fork of one process, which imports only once; returns their outcomes."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ import os
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tests.machine import PATIENCE_S, until
 
 Scenario = list[str]
-"""Words after `exchange bench role`, in the order of their start; {url} is where earlier listeners listen."""
+"""Words after `exchange bench role` of each role, in the order of their start; {url} stands for earlier listeners."""
 
 
 def play(transport: str, *scenarios: Scenario, **env: str) -> list[list[dict[str, Any]]]:
-    """The exit code of each role, and what it printed."""
-    done = subprocess.run(
+    """Run the scenarios; returns for each role its exit code, its standard error, and the JSON that it printed."""
+    child = subprocess.run(
         [sys.executable, "-m", __name__, transport, json.dumps(scenarios)],
         capture_output=True,
         text=True,
@@ -27,27 +28,46 @@ def play(transport: str, *scenarios: Scenario, **env: str) -> list[list[dict[str
         env={**os.environ, **env},
         cwd=Path(__file__).parents[3],
     )
-    return json.loads(done.stdout)
+    return json.loads(child.stdout)
+
+
+@dataclass(frozen=True)
+class StartedRole:
+    pid: int
+    out: Path
+    err: Path
 
 
 def _play(scenario: Scenario, folder: Path) -> list[dict[str, Any]]:
-    urls: list[str] = []
-    started = []
+    """Start the roles of a scenario one after the other; returns their outcomes."""
+    urls_of_listeners: list[str] = []
+    started: list[StartedRole] = []
     for number, command in enumerate(scenario):
-        place = ",".join([*urls[:1], *(url.partition("?")[0].partition("://")[2] for url in urls[1:])])
-        files = [folder / f"{number}.{what}" for what in ("out", "err")]
-        started.append((_start(command.format(url=place), *files), *files))
-        line = _first_line(files[1])
-        urls += [line.rpartition(" ")[2]] if "listens on" in line else []
-    return [_ended(*each) for each in started]
+        out = folder / f"{number}.out"
+        err = folder / f"{number}.err"
+        started.append(_start(command.format(url=_url_of_all(urls_of_listeners)), out, err))
+        line = _first_line(err)
+        if "listens on" in line:
+            urls_of_listeners.append(line.rpartition(" ")[2])
+    return [_outcome(role) for role in started]
 
 
-def _start(command: str, out: Path, err: Path) -> int:
+def _url_of_all(urls: list[str]) -> str:
+    """The first address, with the places of the others behind it.
+
+    For example: zeromq://host:1?back=3,host:2
+    """
+    other_places = [url.partition("?")[0].partition("://")[2] for url in urls[1:]]
+    return ",".join([*urls[:1], *other_places])
+
+
+def _start(command: str, out: Path, err: Path) -> StartedRole:
+    """Fork a process that runs the command, with its output in two files."""
     pid = os.fork()
     if pid:
-        return pid
-    for path, descriptor in ((out, 1), (err, 2)):
-        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), descriptor)
+        return StartedRole(pid, out, err)
+    os.dup2(os.open(out, os.O_WRONLY | os.O_CREAT), 1)
+    os.dup2(os.open(err, os.O_WRONLY | os.O_CREAT), 2)
     from exchange_simulation.cli.main import main
 
     try:
@@ -60,20 +80,24 @@ def _start(command: str, out: Path, err: Path) -> int:
 
 
 def _first_line(path: Path) -> str:
+    """Wait for the first line of a file, and return it."""
     until(lambda: path.exists() and "\n" in path.read_text(), f"a line in {path}", poll_s=0.005)
     return path.read_text().partition("\n")[0]
 
 
-def _ended(pid: int, out: Path, err: Path) -> dict[str, Any]:
-    _, status = os.waitpid(pid, 0)
-    printed = out.read_text()
-    outcome = {"code": os.waitstatus_to_exitcode(status), "err": err.read_text()}
-    return outcome | (json.loads(printed) if printed else {})
+def _outcome(role: StartedRole) -> dict[str, Any]:
+    """Wait for the end of a role, and return its outcome."""
+    _, status = os.waitpid(role.pid, 0)
+    outcome = {"code": os.waitstatus_to_exitcode(status), "err": role.err.read_text()}
+    printed = role.out.read_text()
+    if printed:
+        outcome |= json.loads(printed)
+    return outcome
 
 
 if __name__ == "__main__":
     from exchange_simulation.launching.launch.brokers import Brokers
-    from exchange_simulation.messaging import by_hand  # noqa: F401 - once, for all forks
+    from exchange_simulation.messaging import by_hand  # noqa: F401 - imported once, for all forks
     from exchange_simulation.messaging.setup import Setup
     from transports.base import Pattern
 

@@ -1,12 +1,10 @@
-"""A user's mistakes, and roles that are lost: one sentence, the right exit code, nothing left behind."""
+"""Mistakes of users, and lost roles: one sentence, the right exit code, no folder and no process left."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,13 +15,14 @@ from click.testing import CliRunner
 
 from exchange_simulation.cli.main import main
 from tests.broker import is_gone
+from tests.exchange_command import command
 from tests.machine import PATIENCE_S, until
 
 LONG = ["de-spsc", "--transport", "zeromq", "--sizes", "64", "--count", "1000000000", "--repeats", "1"]
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ("de-spsc --sizes 0", "0 is 0 bytes; a message has 1 to 1,048,576"),
         ("de-spsc --sizes 1MiB..1B", "goes down"),
@@ -84,19 +83,20 @@ LONG = ["de-spsc", "--transport", "zeromq", "--sizes", "64", "--count", "1000000
         ("de-nothing", "No such command"),
     ],
 )
-def test_a_mistake_is_one_sentence_and_leaves_no_folder(words: str, told: str, tmp_path: Path) -> None:
-    done = CliRunner().invoke(main, ["bench", *words.split(), *_results(words, tmp_path)])
-    assert done.exit_code == 2, done.output
-    assert told in " ".join(done.output.split())
+def test_a_mistake_is_one_sentence_and_leaves_no_folder(words: str, message: str, tmp_path: Path) -> None:
+    finished = CliRunner().invoke(main, ["bench", *words.split(), *_results_option(words, tmp_path)])
+    assert finished.exit_code == 2, finished.output
+    assert message in " ".join(finished.output.split())
     assert list(tmp_path.iterdir()) == []
 
 
-def _results(words: str, there: Path) -> list[str]:
-    return [] if words == "de-nothing" else ["--results", str(there)]
+def _results_option(words: str, results: Path) -> list[str]:
+    """The option `--results`; none for a command that does not exist."""
+    return [] if words == "de-nothing" else ["--results", str(results)]
 
 
 @pytest.mark.parametrize(
-    ("words", "allowed", "told"),
+    ("words", "allowed", "message"),
     [
         (
             "de-mpmc --sizes 64 --pairs 1,64",
@@ -108,59 +108,57 @@ def _results(words: str, there: Path) -> list[str]:
     ],
 )
 def test_more_roles_than_descriptors_are_refused_before_anything_starts(
-    words: str, allowed: int, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    words: str, allowed: int, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("resource.getrlimit", lambda _which: (allowed, allowed))
-    done = CliRunner().invoke(main, ["bench", *words.split(), "--transport", "zeromq", "--results", str(tmp_path)])
-    assert done.exit_code == 2
-    assert told in " ".join(done.output.split())
+    words_of_command = ["bench", *words.split(), "--transport", "zeromq", "--results", str(tmp_path)]
+    finished = CliRunner().invoke(main, words_of_command)
+    assert finished.exit_code == 2
+    assert message in " ".join(finished.output.split())
     assert list(tmp_path.iterdir()) == []
 
 
-class Running:
-    """A benchmark that would go on for long."""
+class RunningBenchmark:
+    """A benchmark that runs for a long time; waits until both roles are at work."""
 
     def __init__(self, results: Path) -> None:
-        self.results, self.scratch = results, results.parent / "scratch"
+        self.results = results
+        self.scratch = results.parent / "scratch"
         self.scratch.mkdir()
         self.process = psutil.Popen(
-            [
-                sys.executable,
-                "-m",
-                "exchange_simulation.cli",
-                "bench",
-                *LONG,
-                "--results",
-                str(results),
-                "--name",
-                "first",
-            ],
+            command("bench", *LONG, "--results", results, "--name", "first"),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, "TMPDIR": str(self.scratch)},
         )
         self.roles: list[psutil.Process] = []
-        until(self._is_under_way, "two roles that use the processor")
+        until(self._are_roles_at_work, "two roles that use the processor")
         self.family = self.process.children(recursive=True)
 
-    def _is_under_way(self) -> bool:
-        with contextlib.suppress(psutil.Error):  # a child that has just ended
+    def _are_roles_at_work(self) -> bool:
+        try:
             self.roles = [child for child in self.process.children() if "bench" in child.cmdline()]
-            return len(self.roles) == 2 and all(sum(role.cpu_times()[:2]) > 0.1 for role in self.roles)
-        return False
+            return len(self.roles) == 2 and all(cpu_s(role) > 0.1 for role in self.roles)
+        except psutil.Error:  # a child has just ended
+            return False
+
+
+def cpu_s(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return times.user + times.system
 
 
 @pytest.fixture
-def running(tmp_path: Path) -> Iterator[Running]:
-    run = Running(tmp_path / "results")
+def running(tmp_path: Path) -> Iterator[RunningBenchmark]:
+    run = RunningBenchmark(tmp_path / "results")
     yield run
     if run.process.poll() is None:
         run.process.kill()
     run.process.communicate()
 
 
-def test_a_consumer_that_is_killed_is_named_and_ends_the_run(running: Running) -> None:
+def test_a_consumer_that_is_killed_is_named_and_ends_the_run(running: RunningBenchmark) -> None:
     running.roles[0].kill()
     out, _ = running.process.communicate(timeout=PATIENCE_S)
     assert running.process.returncode == 1
@@ -174,17 +172,7 @@ def test_a_killed_launcher_leaves_its_measurements_and_no_process(tmp_path: Path
     scratch.mkdir()
     words = ["de-spsc", "--transport", "zeromq", "--sizes", "64", "--count", "100k", "--repeats", "10000"]
     with subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "exchange_simulation.cli",
-            "bench",
-            *words,
-            "--results",
-            str(tmp_path),
-            "--name",
-            "first",
-        ],
+        command("bench", *words, "--results", tmp_path, "--name", "first"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -201,14 +189,15 @@ def test_a_killed_launcher_leaves_its_measurements_and_no_process(tmp_path: Path
     until(lambda: all(map(is_gone, family)), "the end of all roles")
     assert list(scratch.iterdir()) == []
     record = orjson.loads((tmp_path / "first" / "bench.json").read_bytes())
-    assert (record["status"], record["reasons"]) == ("partial", ["it goes on, or was killed"])
+    assert record["status"] == "partial"
+    assert record["reasons"] == ["it goes on, or was killed"]
     assert record["rows"][0]["figures"]["messages_per_s"]["n"] >= 1
     assert "partial" in CliRunner().invoke(main, ["results", "list", "--results", str(tmp_path)]).output
     assert CliRunner().invoke(main, ["report", str(tmp_path / "first")]).exit_code == 0
     assert "it goes on, or was killed" in (tmp_path / "first" / "bench.html").read_text()
 
 
-def test_ctrl_c_ends_all_and_keeps_nothing_where_nothing_was_measured(running: Running) -> None:
+def test_ctrl_c_before_a_measurement_leaves_no_process_and_folder(running: RunningBenchmark) -> None:
     assert list(running.results.glob("*/*")) == []
     running.process.send_signal(signal.SIGINT)
     _, err = running.process.communicate(timeout=PATIENCE_S)

@@ -1,4 +1,4 @@
-"""`--network`, `--nagle`, `--cpus`: a benchmark's two hosts, and what cannot be there."""
+"""`--network`, `--nagle`, `--cpus`: a benchmark's two hosts, and the errors for impossible networks."""
 
 from __future__ import annotations
 
@@ -10,33 +10,38 @@ import pytest
 from exchange_simulation.launching.network.probe import probe
 from tests.exchange_command import exchange, exchange_in_process
 
-WORDS = ("--sizes", 64, "--count", 50, "--repeats", 1, "--rate", 500)
-
-
-def test_publisher_and_consumer_have_a_namespace_each(tmp_path: Path) -> None:
-    """One of them has Nagle's algorithm on."""
-    if lacking := [each for each in probe().findings.values() if not each.works and each.name in NEEDED]:
-        pytest.skip(f"no namespaces here: {lacking[0]}")
-    joined = ("--transport", "tcp,memory", "--network", "veth", "--nagle", "publisher", "--results", tmp_path)
-    said = exchange("bench", "de-spsc", *WORDS, *joined, "--json")
-    assert said.code == 0, said.err
-    assert said.record["left_out"] == ["memory: --nagle is publisher, and it has no TCP sockets"]
-    assert said.record["network"]["profile"] == "veth"
-    assert "tcp_nodelay" not in " ".join(said.record["reasons"])
-    (row,) = said.record["rows"]
-    sockets = {name: role["sockets"] for name, role in row["repeats"][0]["roles"].items()}
-    assert {each["tcp_nodelay"] for each in sockets["publisher"]} == {False}
-    assert {each["tcp_nodelay"] for each in sockets["consumer"]} == {True}
-    addresses = {name: each["local"].rpartition(":")[0] for name, (each, *_) in sockets.items()}
-    assert addresses["publisher"] != addresses["consumer"]
-    assert all(address.startswith("10.77.") for address in addresses.values())
+OPTIONS = ("--sizes", 64, "--count", 50, "--repeats", 1, "--rate", 500)
 
 
 NEEDED = {"tools", "namespace", "veth", "bridge"}
+"""Names of the findings of the probe that a network of namespaces needs."""
+
+
+def test_publisher_and_consumer_have_namespaces_and_their_own_nagle(tmp_path: Path) -> None:
+    lacking = [finding for finding in probe().findings.values() if finding.name in NEEDED and not finding.works]
+    if lacking:
+        pytest.skip(f"no namespaces here: {lacking[0]}")
+    network_options = ("--transport", "tcp,memory", "--network", "veth", "--nagle", "publisher", "--results", tmp_path)
+    finished = exchange("bench", "de-spsc", *OPTIONS, *network_options, "--json")
+    assert finished.code == 0, finished.err
+    assert finished.record["left_out"] == ["memory: --nagle is publisher, and it has no TCP sockets"]
+    assert finished.record["network"]["profile"] == "veth"
+    assert "tcp_nodelay" not in " ".join(finished.record["reasons"])
+    (row,) = finished.record["rows"]
+    roles = row["repeats"][0]["roles"]
+    publisher_sockets = roles["publisher"]["sockets"]
+    consumer_sockets = roles["consumer"]["sockets"]
+    assert {socket["tcp_nodelay"] for socket in publisher_sockets} == {False}
+    assert {socket["tcp_nodelay"] for socket in consumer_sockets} == {True}
+    publisher_address, _, _ = publisher_sockets[0]["local"].rpartition(":")
+    consumer_address, _, _ = consumer_sockets[0]["local"].rpartition(":")
+    assert publisher_address != consumer_address
+    assert publisher_address.startswith("10.77.")
+    assert consumer_address.startswith("10.77.")
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("--transport", "memory", "--network", "veth"), "veth, where this transport cannot be measured: use"),
         (("--transport", "tcp", "--nagle", "broker"), "tcp: --nagle broker, and it has no broker"),
@@ -47,10 +52,12 @@ NEEDED = {"tools", "namespace", "veth", "bridge"}
         (("--transport", "tcp", "--cpus", "publisher=4095"), "publisher=4095"),
     ],
 )
-def test_what_cannot_be_there_is_a_sentence_before_the_start(words: tuple[str, ...], told: str, tmp_path: Path) -> None:
+def test_an_impossible_network_is_refused_before_the_start(
+    words: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
     if "publisher=4095" in words and 4095 in os.sched_getaffinity(0):
         pytest.skip("a machine with 4,096 processors")
-    refused = exchange_in_process("bench", "de-spsc", *WORDS, *words, "--results", tmp_path)
+    refused = exchange_in_process("bench", "de-spsc", *OPTIONS, *words, "--results", tmp_path)
     assert refused.code == 2, refused.err
-    assert told in " ".join(refused.err.split())
+    assert message in " ".join(refused.err.split())
     assert list(tmp_path.iterdir()) == []

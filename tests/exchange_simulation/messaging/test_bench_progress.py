@@ -1,4 +1,4 @@
-"""What a benchmark says before it starts, after each cell, and while a cell goes on for minutes."""
+"""The sentences of a benchmark before its start, after each cell, and during a long cell."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.exchange_simulation.messaging.test_plan import settings
 
 
 @pytest.mark.parametrize(
-    ("name", "words", "said"),
+    ("name", "words", "sentence"),
     [
         (
             "request-reply",
@@ -46,22 +46,23 @@ from tests.exchange_simulation.messaging.test_plan import settings
         ),
     ],
 )
-def test_a_benchmark_says_first_how_long_it_takes_at_least(
-    name: str, words: str, said: str, capsys: pytest.CaptureFixture
+def test_a_benchmark_first_says_its_least_duration(
+    name: str, words: str, sentence: str, capsys: pytest.CaptureFixture
 ) -> None:
     benchmark = benchmark_of(name)
-    chosen = settings(benchmark, words)
-    plan = plan_of(benchmark, chosen)
-    _announce(benchmark, plan, check_cells(benchmark, plan.cells), int(str(chosen["repeats"])), None)
-    assert capsys.readouterr().err == f"{name}: {said}\n"
+    settings_of_words = settings(benchmark, words)
+    plan = plan_of(benchmark, settings_of_words)
+    role_counts = check_cells(benchmark, plan.cells)
+
+    _announce(benchmark, plan, role_counts, int(str(settings_of_words["repeats"])), None)
+
+    assert capsys.readouterr().err == f"{name}: {sentence}\n"
 
 
 @pytest.mark.parametrize(
     ("left_s", "ending"), [(59.9, "123 messages/s"), (200.0, "123 messages/s; about 3 min 20 s left")]
 )
-def test_a_cell_says_how_much_time_is_left_if_that_is_a_minute_or_more(
-    left_s: float, ending: str, capsys: pytest.CaptureFixture
-) -> None:
+def test_a_cell_names_the_time_left_from_a_minute_on(left_s: float, ending: str, capsys: pytest.CaptureFixture) -> None:
     benchmark = benchmark_of("de-spsc")
     (cell,) = plan_of(benchmark, settings(benchmark, "--sizes 64 --transport memory")).cells
     record = {"status": COMPLETE, "reasons": [], "figures": {"messages_per_s": 123.0}}
@@ -73,16 +74,25 @@ def role(name: str, shares: Sharing | None) -> Role:
     return Role(name, ConsumeShared(256, 1, 0.0), (), shares=shares)
 
 
-def test_messages_of_all_queues_are_counted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+def test_progress_counts_the_messages_of_all_queues(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
     monkeypatch.setattr(progress, "LINE_EVERY_S", 0)
     monkeypatch.setattr("exchange_simulation.messaging.measuring.COUNT_EVERY_S", 0)
-    queues = [Sharing(f"queue {number}", 600) for number in (1, 2)]
-    with progress_of("perftest", [role(f"subscriber {i}", queues[i % 2]) for i in range(4)]) as on_count:
+    first_queue = Sharing("queue 1", 600)
+    second_queue = Sharing("queue 2", 600)
+    roles = [
+        role("subscriber 1", first_queue),
+        role("subscriber 2", first_queue),
+        role("subscriber 3", second_queue),
+        role("subscriber 4", second_queue),
+    ]
+    with progress_of("perftest", roles) as on_count:
         on_count(5)
     assert capsys.readouterr().err == "perftest: 5 of 1,200 messages delivered\n"
 
 
-def test_nothing_is_said_where_nobody_shares_a_queue(capsys: pytest.CaptureFixture) -> None:
+def test_roles_without_a_shared_queue_show_no_progress(capsys: pytest.CaptureFixture) -> None:
     with progress_of("de-spsc", [role("consumer", None)]) as on_count:
         on_count(5)
     assert capsys.readouterr().err == ""

@@ -1,4 +1,4 @@
-"""Workloads that cannot be: each is refused before the start, with the entry, its value and what it takes."""
+"""Impossible workloads are refused before the start: the error names the entry, its value and what it takes."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from exchange_simulation.cli.main import main
 from exchange_simulation.messaging.supply_chain.topologies import EXAMPLE
 
 
-def refused(*words: str) -> str:
-    done = CliRunner().invoke(main, ["bench", "supply-chain", "--plan", *words])
-    assert done.exit_code == 2, done.output
-    assert done.stdout == ""
-    assert "Traceback" not in done.stderr
-    return " ".join(done.stderr.split())
+def refusal(*words: str) -> str:
+    """The error of a refused workload, in one line."""
+    finished = CliRunner().invoke(main, ["bench", "supply-chain", "--plan", *words])
+    assert finished.exit_code == 2, finished.output
+    assert finished.stdout == ""
+    assert "Traceback" not in finished.stderr
+    return " ".join(finished.stderr.split())
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ("--base 0", "'0': bases are 1 to 1,000"),
         ("--base many", "'many' is no list of bases"),
@@ -32,12 +33,12 @@ def refused(*words: str) -> str:
         ("--duration 20 --restart-after 20", "--restart-after is 20; it takes less than --duration, which is 20"),
     ],
 )
-def test_an_option_that_makes_no_workload_is_refused(words: str, said: str) -> None:
-    assert said in refused(*words.split())
+def test_an_option_that_makes_no_workload_is_refused(words: str, message: str) -> None:
+    assert message in refusal(*words.split())
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("5 = 10.0", "8 = 10.0", "[rates]: '8' is unknown; it takes 1, 2, 3, 4, 5, 6, 7"),
         ("5 = 10.0", "5 = -1", "the rate of interaction 5 is -1; it takes initiations a second, 0 or more"),
@@ -59,44 +60,43 @@ def test_an_option_that_makes_no_workload_is_refused(words: str, said: str) -> N
         ("[rates]", "rates", "is no TOML that can be read"),
     ],
 )
-def test_a_file_that_makes_no_workload_is_refused(old: str, new: str, said: str, tmp_path: Path) -> None:
+def test_a_file_that_makes_no_workload_is_refused(old: str, new: str, message: str, tmp_path: Path) -> None:
     assert old in EXAMPLE
     config = tmp_path / "mine.toml"
     config.write_text(EXAMPLE.replace(old, new))
-    assert said in refused("--topology", "freeform", "--config", str(config))
+    assert message in refusal("--topology", "freeform", "--config", str(config))
 
 
-def test_interactions_that_the_file_does_not_have_leave_nothing_to_do(tmp_path: Path) -> None:
+def test_interactions_that_the_file_turns_off_are_refused(tmp_path: Path) -> None:
     config = tmp_path / "mine.toml"
     config.write_text(EXAMPLE)
-    said = refused("--topology", "freeform", "--config", str(config), "--interactions", "3,4")
-    assert "no interaction is on" in said
+    message = refusal("--topology", "freeform", "--config", str(config), "--interactions", "3,4")
+    assert "no interaction is on" in message
 
 
-def test_a_file_that_is_not_there_is_named() -> None:
-    assert "--config absent.toml cannot be read" in refused("--topology", "freeform", "--config", "absent.toml")
+def test_a_missing_file_is_named() -> None:
+    assert "--config absent.toml cannot be read" in refusal("--topology", "freeform", "--config", "absent.toml")
 
 
 def test_the_example_makes_a_plan(tmp_path: Path) -> None:
     config = tmp_path / "mine.toml"
     config.write_text(EXAMPLE)
     words = ["bench", "supply-chain", "--plan", "--topology", "freeform", "--config", str(config)]
-    done = CliRunner().invoke(main, words)
-    assert (done.exit_code, done.stdout.splitlines()[0]) == (
-        0,
-        "supply chain, freeform: 97 messages/s delivered of 96.5/s sent, 313 kB/s",
-    )
+    finished = CliRunner().invoke(main, words)
+    assert finished.exit_code == 0
+    first_line, *_ = finished.stdout.splitlines()
+    assert first_line == "supply chain, freeform: 97 messages/s delivered of 96.5/s sent, 313 kB/s"
 
 
-def test_more_queues_than_the_broker_may_open_files_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_queues_than_the_broker_has_descriptors_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("resource.getrlimit", lambda _: (800, 800))
-    said = refused("--topology", "horizontal", "--base", "100")
-    assert "the broker needs 881 descriptors for queues and connections, and this shell allows 800" in said
+    message = refusal("--topology", "horizontal", "--base", "100")
+    assert "the broker needs 881 descriptors for queues and connections, and this shell allows 800" in message
     plan = CliRunner().invoke(main, ["bench", "supply-chain", "--plan", "--topology", "horizontal", "--base", "50"])
     assert plan.exit_code == 0
 
 
-def test_seconds_may_bear_their_unit() -> None:
+def test_seconds_may_have_their_unit_and_no_other() -> None:
     words = ["bench", "supply-chain", "--plan", "--duration", "60s"]
     assert CliRunner().invoke(main, words).exit_code == 0
-    assert "'60m' is not a valid float" in refused("--duration", "60m")
+    assert "'60m' is not a valid float" in refusal("--duration", "60m")
