@@ -23,6 +23,7 @@ LENDERS = (
     "zeromq://{port}?topology=simplex",
     "tcp://{port}",
     "tcp://{port}?topology=simplex",
+    "nng://{port}",
     "shm://{path}",
     "shm://{path}?pace=spin",
 )

@@ -27,6 +27,7 @@ OUR_SCHEMES = [
     "amqps",
     "memory",
     "nats",
+    "nng",
     "redis",
     "shm",
     "tcp",
@@ -74,7 +75,8 @@ def test_a_refusal_names_transports_of_other_distributions(tmp_path: Path) -> No
     with installed(tmp_path), pytest.raises(UserError) as refused:
         check_transport(RunSettings(transport="memory", nagle=("gateway",)))
     assert str(refused.value) == (
-        "--nagle is gateway; memory has no TCP sockets: use amqp, amqps, nats, redis, tcp, wire, zeromq or zeromq+tcp"
+        "--nagle is gateway; memory has no TCP sockets: "
+        "use amqp, amqps, nats, nng, redis, tcp, wire, zeromq or zeromq+tcp"
     )
 
 

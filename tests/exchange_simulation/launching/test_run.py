@@ -29,7 +29,7 @@ PLAIN = pytest.param("zeromq?calls=plain", marks=pytest.mark.long)
 TCP = pytest.param("tcp", marks=pytest.mark.long)  # as with Nagle's algorithm, below
 IPC = pytest.param("zeromq+ipc", marks=pytest.mark.long)  # the links of ipc have their own tests
 ZEROMQ = pytest.param("zeromq", marks=pytest.mark.long)  # as two pairs, in test_pairs.py
-TRANSPORTS = [ZEROMQ, IPC, "zeromq+inproc", TCP, "memory", PLAIN]
+TRANSPORTS = [ZEROMQ, IPC, "zeromq+inproc", TCP, "memory", PLAIN, "shm", "nng"]
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)

@@ -1,0 +1,71 @@
+"""Links over NNG: what is left when a socket is closed, and which pipes a listener keeps."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pynng
+import pytest
+
+from tests.transports.conftest import TOKEN, deadline_ns, greet, joined, until
+from transports.base import BadAddress, Pattern
+from transports.frames import FrameBatch
+from transports.nng import link as nng_link
+from transports.registry import connect, listen
+
+URL = "nng://127.0.0.1:0"
+MANY = 3000
+
+
+def test_what_send_took_leaves_before_the_socket_is_closed() -> None:
+    """NNG drops the messages in its queues when a socket is closed."""
+    sent = [number.to_bytes(4, "little") * 100 for number in range(MANY)]
+    received = FrameBatch(MANY, 1 << 21)
+    with joined(URL) as (listener, connector), ThreadPoolExecutor(1) as pool:
+        assert connector.send(FrameBatch.of(*sent), 0) == MANY
+        closing = pool.submit(connector.close, 30.0)
+        until(lambda: listener.receive(received) >= 0 and received.count == MANY, listener)
+        closing.result()
+    assert list(received) == sent
+
+
+def test_a_listener_with_many_peers_loses_no_frame() -> None:
+    """NNG drops a frame for a peer whose queue of two is full."""
+    sent = [number.to_bytes(4, "little") for number in range(100)]
+    batch = FrameBatch.of(*sent)
+    received = FrameBatch()
+    first = 0
+    with joined(URL, pattern=Pattern.FAN_IN) as (listener, connector):
+
+        def all_came() -> bool:
+            nonlocal first
+            first = listener.send(batch, first)
+            connector.receive(received)
+            return received.count == len(sent)
+
+        until(all_came, connector)
+    assert list(received) == sent
+
+
+def test_a_pipe_that_never_shows_the_token_makes_room_for_the_peer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nng_link, "CANDIDATE_NS", 50_000_000)
+    listener = listen(URL, TOKEN)
+    with pynng.Pair0() as stranger:
+        stranger.dial(listener.url.replace("nng", "tcp"), block=True)
+        until(lambda: listener.refused > 0, listener)
+        connector = connect(listener.url, TOKEN, deadline_ns())
+        stranger.close()
+        greet(connector, listener)
+    connector.close()
+    listener.close()
+
+
+def test_another_protocol_of_nng_is_no_peer() -> None:
+    with joined(URL) as (listener, connector), pynng.Push0() as stranger:
+        stranger.dial(listener.url.replace("nng", "tcp"), block=False)
+        greet(connector, listener)
+
+
+def test_a_host_that_nng_cannot_use_is_refused_in_a_sentence() -> None:
+    with pytest.raises(BadAddress, match="NNG cannot use this address"):
+        listen("nng://256.0.0.1:7000", TOKEN)

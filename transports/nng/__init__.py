@@ -1,0 +1,22 @@
+"""NNG, nanomsg's successor, over TCP: no process in between. Its modules load when the first link is made.
+
+`?hwm=` is how many messages a socket holds each way.
+"""
+
+from transports.declaration import Transport, WholeNumberOption, later
+from transports.guarantees import WITHOUT_SERVER
+
+MOST_MESSAGES = 8192
+"""The most messages that NNG holds in a socket each way."""
+
+TRANSPORT = Transport(
+    places={"nng": "port"},
+    listen=later("transports.nng.link:listen"),
+    title="NNG",
+    guarantees={"": WITHOUT_SERVER},
+    connect=later("transports.nng.link:connect"),
+    about={"nng": "libnng over TCP, PAIR0 to PAIR0"},
+    needs={"pynng": "`pip install pynng`"},
+    options={"hwm": WholeNumberOption("messages", 1, MOST_MESSAGES)},
+    over_tcp=frozenset({"nng"}),
+)
