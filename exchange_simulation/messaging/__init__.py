@@ -6,7 +6,7 @@
              ──close───▶ once all have a result
 
 A benchmark is a file of `benchmarks/` with a BENCHMARK (benchmark.py): points to vary, roles for a cell, a judge of the
-answer, figures, columns, plots, and what its paper printed. The rig has for it:
+answer, figures, columns, plots, and the paper's values. These files are for benchmarks:
 
 | file | what |
 |---|---|
@@ -17,10 +17,11 @@ answer, figures, columns, plots, and what its paper printed. The rig has for it:
 | roles.py | Role, RoleResult; Links makes ends of links: `pair(size)`, `many(size, pattern)`; check_descriptors |
 | flow.py, requests.py | tasks of roles: Publish, Consume, ConsumeShared; Ask, Answer, ThreadedClient, RequestServer |
 | streams.py, requests.py | roles, judge, figures: Streams, PingPong; `wrong_with` |
-| session.py | what a task is called with: links, patience, round trips. A benchmark may bring tasks of its own |
-| round_trips.py | the compiled ones, over links that lend their calls |
+| session.py | Session, the argument of a task: links, waiting, round trips. A benchmark may have tasks of its own |
+| round_trips.py | round trips in compiled code, over links that lend their calls |
 | payload.py | MessageSource and Receipt: kernels that number, stamp and check messages |
-| supply_chain/ | one benchmark's tables, plan, agents and judge: the largest of them |
+| peaks.py, request_reply_paper.py | request-reply's peaks and sentences; its paper's values |
+| supply_chain/ | the supply chain's tables, plan, agents and judge |
 
 The rig itself, from the command down:
 
@@ -29,7 +30,7 @@ The rig itself, from the command down:
 | running.py | `exchange bench NAME` and `suite`: measure, judge, write, show |
 | suite.py, benchmark_record.py | the record of all benchmarks, and of one |
 | cell_turns.py | all cells in turns, noisy ones again; the order and the rule are those of trials, in repeats/ |
-| report.py, plots.py | what a reader sees: tables and page; answer and ratios are those of reports/comparison/ |
+| report.py, plots.py | tables and page; answer and ratios are those of reports/comparison/ |
 | verdicts.py | which rows are compared, judged by repeats/ |
 | measurements.py | which repeats count, and their medians |
 | results.py | the folder in which bench.json grows |
