@@ -110,9 +110,11 @@ class BenchmarkLoad:
     def lowest_value(self) -> float:
         """UserError unless there is exactly one cell, which the benchmark takes and the objective can judge."""
         cell = self._cell()
-        if self.objective and cell.size < STAMPED and (why := self.objective.broken_by(RECORD_WITHOUT_STAMPS)):
-            too_small = f"messages of {cell.size} bytes have no room for a time"
-            raise UserError(f"--slo {why}: {too_small}; give --sizes of {STAMPED}B or more")
+        if self.objective and cell.size < STAMPED:
+            problem = self.objective.broken_by(RECORD_WITHOUT_STAMPS)
+            if problem:
+                too_small = f"messages of {cell.size} bytes have no room for a time"
+                raise UserError(f"--slo {problem}: {too_small}; give --sizes of {STAMPED}B or more")
         return max(float(self._lowest), self._needed_messages / LONGEST_S)
 
     @cached_property
