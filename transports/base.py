@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -243,6 +243,15 @@ class Link(ABC):
     @abstractmethod
     def close(self, linger_s: float = 1.0) -> None:
         """Release everything. Frames that `send` took get `linger_s` seconds to leave."""
+
+
+def excuse_of(links: Iterable[Link]) -> str:
+    """The reason for a silence that one of the links knows, as the end of a sentence; empty if none does."""
+    for link in links:
+        excuse = link.excuse()
+        if excuse:
+            return excuse
+    return ""
 
 
 def is_silent(link: Link, take: Callable[[], int]) -> bool:

@@ -42,7 +42,16 @@ from exchange_simulation.messaging.requests import (
 from exchange_simulation.messaging.roles import LINGER_S, LinkEnd, RoleResult, Task, open_links
 from exchange_simulation.messaging.session import OPEN_NS, Session
 from exchange_simulation.messaging.streams import flow_figures
-from transports.base import PUBLISHING_PATTERNS, BadAddress, CannotListen, Link, Pattern, PeerGone, TransportError
+from transports.base import (
+    PUBLISHING_PATTERNS,
+    BadAddress,
+    CannotListen,
+    Link,
+    Pattern,
+    PeerGone,
+    TransportError,
+    excuse_of,
+)
 
 _LISTENER = {
     Pattern.QUEUE: "consume",
@@ -237,13 +246,14 @@ def _play(part: str, end: LinkEnd, number: int, given: Given) -> RoleResult:
         task = TASKS[part, end.pattern](given)
         result = task(_SessionAlone(links, Pipe()[0], given["timeout_s"]))
         result.usage = ResourceUsage.now().since(start)
+        excuse = excuse_of(links)
         for link in links:
             link.drain(time.monotonic_ns() + int(LINGER_S * 1e9))
     if part == "consume" and not result.received:
         waited_s = given["timeout_s"]
         if end.pattern is Pattern.QUEUE:
             waited_s += OPEN_NS / 1e9  # see _SessionAlone
-        result.stopped = result.stopped or f"nothing came for {waited_s:g} s"
+        result.stopped = result.stopped or f"nothing came for {waited_s:g} s{excuse}"
     return result
 
 

@@ -10,7 +10,7 @@ import time
 from multiprocessing.connection import Connection
 from typing import Any, Protocol, runtime_checkable
 
-from transports.base import Link
+from transports.base import Link, excuse_of
 from transports.frames import FrameBatch, Longs
 
 OPEN_NS = 20_000_000_000
@@ -56,7 +56,7 @@ class Session:
         """Wait a moment until a frame can be received, or sent if `writable`. Silence names the `problem`."""
         now_ns = time.monotonic_ns()
         if now_ns > self._give_up_ns and (self.must_stop or not self._until_stopped):
-            raise Silence(f"{problem} for {self._patience_ns / 1e9:g} s")
+            raise Silence(f"{problem} for {self._patience_ns / 1e9:g} s{excuse_of(self.links)}")
         link.wait(now_ns + self._tick_ns, readable=not writable, writable=writable)
 
     def serve(self, link: Link) -> None:

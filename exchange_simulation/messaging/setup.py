@@ -42,7 +42,7 @@ from exchange_simulation.messaging.flow import ceiling_per_s
 from exchange_simulation.messaging.payload import MessageSource, Receipt
 from exchange_simulation.messaging.point import Settings, size_in_words
 from exchange_simulation.messaging.roles import CONSUMER, HOSTS, PUBLISHER, Links, Role, check_descriptors, open_links
-from transports.base import Link, Pattern, PeerGone, TransportError
+from transports.base import Link, Pattern, PeerGone, TransportError, excuse_of
 from transports.declaration import BrokerServer, RunningBroker
 from transports.registry import connect, has_broker, scheme_of, transport_of
 
@@ -367,7 +367,8 @@ def _send_one_message(sender: Link, receiver: Link) -> None:
     source.fill(1, time.monotonic_ns())
     while not receipt.received:
         if time.monotonic() > until_s:
-            raise PeerGone(f"no message came through {receiver.url} within {WARM_S:g} s")
+            excuse = excuse_of((sender, receiver))
+            raise PeerGone(f"no message came through {receiver.url} within {WARM_S:g} s{excuse}")
         if sent < source.batch.count:
             sent = sender.send(source.batch, sent)
         if receiver.receive(batch):

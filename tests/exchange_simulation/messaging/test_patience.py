@@ -37,6 +37,9 @@ class BlockedLink:
 
     def wait(self, *_: Any, **__: Any) -> None: ...
 
+    def excuse(self) -> str:
+        return ""
+
 
 def wait_to_send(session: Session, times: int) -> None:
     for _ in range(times):
