@@ -25,7 +25,7 @@ def refused(*words: object) -> str:
 
 
 @pytest.mark.parametrize("rate", ["0", "-5", "fast", "1e12", "1e999999k", "nan", ""])
-def test_a_rate_that_is_none_is_refused_with_what_is_allowed(rate: str, tmp_path: Path) -> None:
+def test_a_rate_out_of_range_is_refused_with_its_range(rate: str, tmp_path: Path) -> None:
     error = refused("run", f"--rate={rate}", "--results", tmp_path)
     assert "--rate" in error
     assert rate in error
@@ -91,7 +91,7 @@ def test_a_rate_that_is_none_is_refused_with_what_is_allowed(rate: str, tmp_path
         (["--network", "veth", "--transport", "tcp://127.0.0.1:7000"], "by name alone"),
     ],
 )
-def test_a_setting_that_is_nonsense_is_named(words: list[str], field: str, tmp_path: Path) -> None:
+def test_an_impossible_setting_is_refused_by_its_name(words: list[str], field: str, tmp_path: Path) -> None:
     assert field in refused("run", *words, "--no-spark", "--results", tmp_path)
     assert list(tmp_path.iterdir()) == []
 
@@ -127,13 +127,13 @@ def test_an_option_of_a_transport_in_threads_is_named_too(tmp_path: Path) -> Non
         ("compare", "--transports=zeromq,tcp", "--seconds=nan"),
     ],
 )
-def test_what_is_no_number_is_refused_wherever_a_number_is_asked_for(words: tuple[str, ...], tmp_path: Path) -> None:
+def test_nan_is_refused_by_every_option_of_a_number(words: tuple[str, ...], tmp_path: Path) -> None:
     assert "nan is no number: give one from" in refused(*words, "--results", tmp_path)
 
 
 @pytest.mark.parametrize("command", ["compare", "sweep"])
 def test_a_warm_up_as_long_as_the_run_is_refused_at_once(command: str, tmp_path: Path) -> None:
-    """A comparison made all its runs, and measured no times."""
+    """Once a comparison made all its runs, and measured no times."""
     words = ("--transports", "memory,tcp", "--rates", "2000", "--duration", "0.3", "--warm-up", "0.1")
     assert "--warm-up 0.1 leaves nothing of a run of 0.3 s" in refused(command, *words, "--results", tmp_path)
 
@@ -183,17 +183,21 @@ def test_a_damaged_tape_is_refused_with_the_offset(tape: bytes, error: str, tmp_
 
 @pytest.mark.parametrize("words", [("match",), ("run", "--transport", "memory", "--tape")], ids=" ".join)
 def test_a_pipe_in_the_tape_s_place_is_refused(words: tuple[str, ...], tmp_path: Path) -> None:
-    """`match` waited for it, for ever."""
-    os.mkfifo(tmp_path / "tape.bin")
-    said = exchange_in_process(*words, tmp_path / "tape.bin")
-    assert (said.code, said.err) == (2, f"Error: cannot read {tmp_path / 'tape.bin'}: it is no regular file\n")
+    """Once `match` waited for it, for ever."""
+    tape = tmp_path / "tape.bin"
+    os.mkfifo(tape)
+    outcome = exchange_in_process(*words, tape)
+    assert outcome.code == 2
+    assert outcome.err == f"Error: cannot read {tape}: it is no regular file\n"
 
 
 def test_a_pipe_in_the_place_of_due_times_is_refused(tmp_path: Path) -> None:
     exchange_in_process("tape", "--orders", 10, "--output", tmp_path / "tape.bin")
-    os.mkfifo(tmp_path / "tape.due")
-    said = exchange_in_process("run", "--transport", "memory", "--tape", tmp_path / "tape.bin")
-    assert (said.code, said.err) == (2, f"Error: cannot read {tmp_path / 'tape.due'}: it is no regular file\n")
+    due_times = tmp_path / "tape.due"
+    os.mkfifo(due_times)
+    outcome = exchange_in_process("run", "--transport", "memory", "--tape", tmp_path / "tape.bin")
+    assert outcome.code == 2
+    assert outcome.err == f"Error: cannot read {due_times}: it is no regular file\n"
 
 
 def test_a_tape_that_cannot_be_written_is_named() -> None:
@@ -286,7 +290,7 @@ def test_a_damaged_tape_leaves_the_answers_that_were_there(tmp_path: Path) -> No
     assert sorted(path.name for path in tmp_path.iterdir()) == ["answers", "tape"]
 
 
-def test_what_is_no_file_is_written_as_it_is(tmp_path: Path) -> None:
+def test_a_tape_is_written_into_a_device_and_never_replaces_it(tmp_path: Path) -> None:
     outcome = exchange("tape", "--orders", 10, "--output", "/dev/null")
     assert outcome.code == 0, outcome.err
     assert not Path("/dev/null").is_file()
@@ -307,7 +311,7 @@ TOO_LONG = "x" * 256
     ],
 )
 def test_a_folder_whose_name_no_file_system_takes_is_refused(words: list[str], why: str) -> None:
-    """Each ended with a stack trace."""
+    """Each once ended with a stack trace."""
     assert why in refused(*words)
 
 
@@ -321,7 +325,7 @@ def test_answers_into_a_file_that_cannot_be_looked_up_are_refused(tmp_path: Path
 def test_results_that_cannot_be_read_are_refused(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Serve showed an error page, and repair said that no run was left unfinished."""
+    """Once serve showed an error page, and repair said that no run was left unfinished."""
 
     def unreadable(path: Path) -> None:
         raise PermissionError(13, "Permission denied", str(path))

@@ -25,7 +25,7 @@ def results_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_run_is_shown_as_exchange_run_shows_it_with_its_conditions(
+def test_a_run_is_shown_as_by_exchange_run_with_conditions(
     results_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     outcome = results(results_folder, "show", "first")
@@ -46,12 +46,12 @@ def test_a_trial_is_shown_as_its_command_shows_it(results_folder: Path, capsys: 
 def test_a_name_may_be_a_path_or_the_end_of_one_name(results_folder: Path) -> None:
     """A run of a trial is named with its trial before it."""
     inner = next(path for path in (results_folder / "trial").iterdir() if path.is_dir())
-    for name, found in {
+    for name, shown in {
         str(results_folder / "first"): "first",
         f"trial/{inner.name}": inner.name,
         "aabb01": "20261121-tcp-aabb01",
     }.items():
-        assert orjson.loads(results(results_folder, "show", name, "--json").stdout)["name"] == found
+        assert orjson.loads(results(results_folder, "show", name, "--json").stdout)["name"] == shown
 
 
 def test_json_is_the_record_s_own_bytes(results_folder: Path) -> None:
@@ -70,7 +70,7 @@ def test_json_is_the_record_s_own_bytes(results_folder: Path) -> None:
         ("x" * 300, "no run or trial"),
     ],
 )
-def test_a_name_that_means_nothing_or_several_is_a_mistake(results_folder: Path, name: str, message: str) -> None:
+def test_a_name_of_no_run_or_of_several_is_refused(results_folder: Path, name: str, message: str) -> None:
     refused = results(results_folder, "show", name)
     assert refused.exit_code == 2
     assert message in refused.output
@@ -80,15 +80,16 @@ def test_a_newer_record_is_never_interpreted(tmp_path: Path) -> None:
     put_run(tmp_path, "tomorrow", schema=2)
     for words in (["show", "tomorrow"], ["diff", "tomorrow", "tomorrow"], ["rerun", "tomorrow"]):
         outcome = results(tmp_path, *words)
-        assert (outcome.exit_code, outcome.stdout) == (1, "")
+        assert outcome.exit_code == 1
+        assert outcome.stdout == ""
         assert "schema 2, and this version of exchange reads 1" in outcome.stderr
 
 
-def test_a_trial_of_a_command_that_this_version_lacks_is_said_to_be_one(tmp_path: Path) -> None:
+def test_a_trial_of_an_unknown_command_is_refused_by_its_name(tmp_path: Path) -> None:
     trial = put_trial(tmp_path, "trial")
     for name in ("plan.json", "comparison.json"):
-        found = orjson.loads((trial / name).read_bytes())
-        (trial / name).write_bytes(orjson.dumps({**found, "study": "capacity"}))
+        content = orjson.loads((trial / name).read_bytes())
+        (trial / name).write_bytes(orjson.dumps({**content, "study": "capacity"}))
     for word in ("show", "rerun"):
         output = results(tmp_path, word, "trial").stderr
         assert "made by exchange capacity, which this version does not have" in output
@@ -117,18 +118,19 @@ def test_no_damage_to_a_record_leads_to_a_traceback(tmp_path: Path) -> None:
             assert outcome.exception is None or isinstance(outcome.exception, SystemExit), (words, content)
 
 
-@pytest.mark.parametrize(
-    ("share", "line"),
-    [
-        (0.47, "the machine: others took 47% of all processors"),
-        (0.053, "the machine: others took 5.3% of all processors"),
-        (0.03, None),
-        (None, None),
-    ],
-)
-def test_a_noisy_run_says_so_before_its_figures(
-    share: float | None, line: str | None, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("share", "percent"), [(0.47, "47%"), (0.053, "5.3%")])
+def test_noise_of_the_machine_is_printed_before_the_figures(
+    share: float, percent: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     show_record({**record("first"), "noise": {"share_of_all_cpus": share}})
-    before = capsys.readouterr().out.partition("microseconds")[0]
-    assert ("the machine:" in before, (line or "") in before) == (line is not None, True)
+    before_figures = capsys.readouterr().out.partition("microseconds")[0]
+    assert f"the machine: others took {percent} of all processors" in before_figures
+
+
+@pytest.mark.parametrize("share", [0.03, None])
+def test_little_or_unknown_noise_of_the_machine_is_not_printed(
+    share: float | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show_record({**record("first"), "noise": {"share_of_all_cpus": share}})
+    before_figures = capsys.readouterr().out.partition("microseconds")[0]
+    assert "the machine:" not in before_figures

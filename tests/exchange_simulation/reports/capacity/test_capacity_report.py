@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from typing import Any
 
 import pytest
@@ -20,10 +21,15 @@ PROBE = {
     "lag_us": {"p99": 99.0},
 }
 HELD = {**PROBE, "run": "002-30000", "orders_per_s": 30_000.0, "holds": True, "why": None, "log_ratio": -0.5}
-FOUND = {"value": 40_123.0, "low": 35_987.0, "high": 45_111.0}
+ESTIMATE = {"value": 40_123.0, "low": 35_987.0, "high": 45_111.0}
+CURVE = [
+    {"orders_per_s": 30_000.0, "value": 0.9, "low": 0.45, "high": 0.9},
+    {"orders_per_s": 64_000.0, "value": 0.1, "low": 0.05, "high": 0.1},
+]
 
 
-def record(found: Any, highest_held: float | None, lowest_failed: float | None, **changed: Any) -> dict[str, Any]:
+def record(estimate: Any, highest_held: float | None, lowest_failed: float | None, **changed: Any) -> dict[str, Any]:
+    """A capacity's record, whose estimate is None if none was found."""
     return {
         "name": "it",
         "status": "complete",
@@ -33,7 +39,7 @@ def record(found: Any, highest_held: float | None, lowest_failed: float | None, 
         "settings": {"transport": "tcp"},
         "search": {"precision": 0.05},
         "flags": [],
-        "capacity_orders_per_s": found,
+        "capacity_orders_per_s": estimate,
         "probes": [PROBE, HELD],
         "host": {},
         "versions": {},
@@ -44,19 +50,14 @@ def record(found: Any, highest_held: float | None, lowest_failed: float | None, 
             "lowest_failed_orders_per_s": lowest_failed,
         },
         "reach_orders_per_s": {"low": 101.0, "high": 1e6},
-        "curve": [
-            {"orders_per_s": rate, "value": chance, "low": chance / 2, "high": chance}
-            for rate, chance in ((30_000.0, 0.9), (64_000.0, 0.1))
-        ]
-        if found
-        else [],
+        "curve": CURVE if estimate else [],
         **changed,
     }
 
 
-KINDS = [
+RECORDS_AND_SENTENCES = [
     (
-        record(FOUND, 30_000, 64_000),
+        record(ESTIMATE, 30_000, 64_000),
         "tcp holds p99 <= 1ms up to 40,100 orders/s (95% interval 36,000..45,100;",
     ),
     (
@@ -68,7 +69,7 @@ KINDS = [
         "tcp's capacity for p99 <= 1ms is above 30,000 orders/s: the probes ended before 64,000 orders/s was decided",
     ),
     (
-        record({**FOUND, "low": 1_234.0}, 30_000, 64_000),
+        record({**ESTIMATE, "low": 1_234.0}, 30_000, 64_000),
         "tcp's capacity for p99 <= 1ms is somewhere in 1,230..45,100 orders/s (95% interval; 2 probes, too few",
     ),
     (
@@ -87,14 +88,14 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize(("found", "sentence"), KINDS)
-def test_every_kind_of_answer_is_one_sentence(found: dict[str, Any], sentence: str) -> None:
-    assert headline(found).startswith(sentence)
-    assert sentence.replace("<", "&lt;").replace("'", "&#39;") in page_html(found)
+@pytest.mark.parametrize(("of_answer", "sentence"), RECORDS_AND_SENTENCES)
+def test_every_kind_of_answer_is_one_sentence(of_answer: dict[str, Any], sentence: str) -> None:
+    assert headline(of_answer).startswith(sentence)
+    assert html.escape(sentence).replace("&#x27;", "&#39;") in page_html(of_answer)
 
 
-def test_the_answer_comes_first_and_noise_stands_beside_each_rate(capsys: pytest.CaptureFixture[str]) -> None:
-    show(record(FOUND, 30_000, 64_000))
+def test_the_answer_is_printed_first_and_noise_beside_each_rate(capsys: pytest.CaptureFixture[str]) -> None:
+    show(record(ESTIMATE, 30_000, 64_000))
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("tcp holds p99 <= 1ms")
     row = next(line for line in lines if "64,000" in line)
@@ -103,7 +104,7 @@ def test_the_answer_comes_first_and_noise_stands_beside_each_rate(capsys: pytest
 
 def test_the_method_says_who_judges_a_probe_of_a_benchmark() -> None:
     """A probe that the benchmark calls complete fails if it misses the user's objective."""
-    of_user = record(FOUND, 30_000, 64_000, benchmark="round-trip", subject="round-trip over tcp", columns={})
+    of_user = record(ESTIMATE, 30_000, 64_000, benchmark="round-trip", subject="round-trip over tcp", columns={})
     assert "messages, since ten must lie beyond the percentile" in page_html(of_user)
     assert "if the benchmark calls" in page_html(of_user | {"needed_orders": 0})
 
