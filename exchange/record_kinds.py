@@ -7,8 +7,12 @@ from __future__ import annotations
 
 from typing import Any, NotRequired, TypedDict
 
-from exchange.json_records import Record
+from exchange.json_records import DAMAGED, Record, UnusableRecord, decode
+from exchange.words import printable
+from exchange.workload import Arrivals
 
+MOST_RECORD_BYTES = 256 << 20
+"""The longest record that is read: a longer one would keep `results` and `serve` for minutes."""
 Figures = dict[str, float | None]
 """Figures by name; the unit is in the name."""
 
@@ -55,10 +59,18 @@ class RunRecord(TypedDict):
     pairs: NotRequired[list[dict[str, Any]] | None]
 
 
+class ArmSettingsRecord(TypedDict):
+    """The settings of an arm's runs."""
+
+    transport: str
+    orders_per_s: float | None
+    arrivals: NotRequired[str]
+
+
 class ArmRecord(TypedDict):
     contender: str
     block: str
-    settings: Record
+    settings: ArmSettingsRecord
     levels: NotRequired[dict[str, str]]
 
 
@@ -75,6 +87,38 @@ class PlanRecord(TypedDict):
     order: list[str]
 
 
+class EstimateRecord(TypedDict):
+    """A metric of an arm: its median over the repeats, with an interval."""
+
+    median: float
+    low: float | None
+    high: float | None
+    by_repeat: Any
+
+
+class JudgedArmRecord(TypedDict):
+    """What an arm's runs measured."""
+
+    label: str
+    contender: str
+    block: str
+    settings: ArmSettingsRecord
+    runs: list[Record]
+    metrics: dict[str, EstimateRecord]
+    held: bool | None
+
+
+class VerdictRecord(TypedDict):
+    """What is said of two arms."""
+
+    metric: str
+    block: str
+    first: str
+    second: str
+    outcome: str
+    sentence: str
+
+
 class ComparisonRecord(TypedDict):
     """comparison.json: what a trial found."""
 
@@ -87,8 +131,8 @@ class ComparisonRecord(TypedDict):
     repeats: int
     blocks: list[str]
     metrics: dict[str, Record]
-    verdicts: list[Record]
-    arms: list[Record]
+    verdicts: list[VerdictRecord]
+    arms: list[JudgedArmRecord]
     conditions: Record
 
 
@@ -103,6 +147,14 @@ class RecordHead(TypedDict):
     versions: Record
 
 
+class ProbeRecord(TypedDict):
+    """A run at one value of the load. The value's field is named by the record's axis, as orders_per_s."""
+
+    run: str
+    holds: bool
+    why: str | None
+
+
 class CapacityRecord(RecordHead):
     """capacity.json: an objective, and the highest rate that holds it; null before an edge is found."""
 
@@ -111,19 +163,40 @@ class CapacityRecord(RecordHead):
     search: Record
     flags: list[str]
     capacity_orders_per_s: NotRequired[dict[str, float | None] | None]
-    probes: list[Record]
+    probes: list[ProbeRecord]
     searches: NotRequired[list[Any]]
     redo_noisy: NotRequired[Record | None]
     set_aside: NotRequired[list[Record]]
 
 
+class FaultLoadRecord(TypedDict):
+    """The load of each cell of a fault matrix."""
+
+    rate_per_s: float
+    seconds: float
+    further: list[str]
+
+
+class FaultCellRecord(TypedDict):
+    """A cell of a fault matrix. A cell that was not tried says why in `skipped`, and has no orders."""
+
+    fault: str
+    transport: str
+    delivery: str | None
+    over: str
+    run: str
+    skipped: NotRequired[str]
+    said: NotRequired[str | None]
+    orders: NotRequired[dict[str, int | None]]
+
+
 class FaultsRecord(RecordHead):
     """faults.json: a fault matrix, a run for each fault over each transport."""
 
-    settings: Record
+    settings: FaultLoadRecord
     planned_cells: int
     faults: dict[str, str]
-    cells: list[Record]
+    cells: list[FaultCellRecord]
 
 
 class SimulationRecord(RecordHead):
@@ -141,10 +214,55 @@ class SimulationRecord(RecordHead):
     events: NotRequired[Record | None]
 
 
-class BenchRecord(RecordHead):
-    """bench.json: the cells of a messaging benchmark."""
+class BenchCellRecord(TypedDict):
+    """A cell of a messaging benchmark."""
+
+    transport: str
+    point: Record
+    words: str
+    figures: dict[str, Record]
+    repeats: list[Record]
+
+
+class BenchPartRecord(TypedDict):
+    """A benchmark of a suite."""
 
     benchmark: str
     reasons: list[str]
     settings: Record
-    rows: list[Record]
+    rows: list[BenchCellRecord]
+
+
+class BenchRecord(RecordHead):
+    """bench.json: the cells of a messaging benchmark, or the benchmarks of a suite."""
+
+    benchmark: str
+    reasons: list[str]
+    settings: Record
+    rows: list[BenchCellRecord]
+    parts: NotRequired[list[BenchPartRecord]]
+
+
+def decode_record(content: bytes, kind: type) -> Record:
+    """Decode a record of a results folder. UnusableRecord names the field that is wrong.
+
+    Beside the types of `kind`, the arrivals in its settings are checked: they are a text with a form of its own.
+    """
+    record = decode(content, kind)
+    if kind in (RunRecord, CapacityRecord):
+        _check_arrivals(record.get("settings") or {}, "$.settings")
+    if kind in (PlanRecord, ComparisonRecord):
+        for number, arm in enumerate(record["arms"]):
+            _check_arrivals(arm["settings"], f"$.arms[{number}].settings")
+    return record
+
+
+def _check_arrivals(settings: Record, path: str) -> None:
+    """Raise UnusableRecord, naming the field, if the settings have arrivals that this version does not know."""
+    if "arrivals" not in settings:
+        return
+    try:
+        Arrivals.parse(settings["arrivals"])
+    except ValueError as error:
+        arrivals = printable(repr(settings["arrivals"]))
+        raise UnusableRecord(DAMAGED, f"is damaged: {arrivals} are no arrivals - at `{path}.arrivals`") from error

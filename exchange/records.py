@@ -9,8 +9,8 @@ from typing import Annotated, Any, NotRequired, TypedDict
 import orjson
 
 from exchange.instances import INSTANCES, named
-from exchange.json_records import SCHEMA, Record, check, decode, encode_json
-from exchange.measurements import LogBuckets, Source
+from exchange.json_records import DAMAGED, SCHEMA, Record, UnusableRecord, check, decode, encode_json
+from exchange.measurements import BUCKETS, Source
 from exchange.messages import Statistics, encode
 
 SESSION = "session"
@@ -25,6 +25,9 @@ RESULT = "result"
 SOURCES = [named(source.name.lower(), instance) for source in Source for instance in INSTANCES]
 KINDS_OF_SOURCES = (COMPLETION, TRAFFIC, PROCESS, RESULT)
 """Records that a source sends itself; the reporter makes the others."""
+
+MOST = 2**63
+"""Above the largest number of a histogram: sums are kept in 64 bits, signed."""
 
 Int32 = Annotated[int, "32 bits"]
 """A whole number that Spark's tables keep in 32 bits; other whole numbers take 64."""
@@ -141,7 +144,23 @@ def decode_line(line: bytes) -> Record:
     record = decode(line, SpoolRecord)
     if record["kind"] in NEEDED_BY_FIGURES:
         check(record["payload"], NEEDED_BY_FIGURES[record["kind"]])
+    if record["kind"] == COMPLETION:
+        _check_buckets(record["payload"])
     return record
+
+
+def _check_buckets(payload: Record) -> None:
+    """Raise UnusableRecord if a completion's buckets are not as `LogBuckets.sparse` makes them."""
+    buckets = payload["bucket"]
+    counts = payload["bucket_count"]
+    if len(buckets) != len(counts):
+        raise UnusableRecord(DAMAGED, f"is damaged: bucket has {len(buckets)} values, and bucket_count {len(counts)}")
+    if buckets and not (min(buckets) >= 0 and max(buckets) < BUCKETS):
+        strange = min(buckets) if min(buckets) < 0 else max(buckets)
+        raise UnusableRecord(DAMAGED, f"is damaged: bucket holds {strange}, and buckets are 0 to {BUCKETS - 1}")
+    numbers = (payload["count"], payload["sum_ns"], payload["min_ns"], payload["max_ns"], *counts)
+    if min(numbers) < 0 or max(numbers) >= MOST:
+        raise UnusableRecord(DAMAGED, f"is damaged: a number of the histogram is not between 0 and {MOST - 1}")
 
 
 def decode_sent(document: bytes, run: int) -> Record | None:
@@ -151,9 +170,7 @@ def decode_sent(document: bytes, run: int) -> Record | None:
     """
     try:
         record = decode_line(document)
-        if record["kind"] == COMPLETION:
-            LogBuckets.from_sparse(record["payload"])
-    except (ValueError, IndexError, OverflowError):  # an UnusableRecord is a ValueError
+    except UnusableRecord:
         return None
     is_known = record["source"] in SOURCES and record["kind"] in KINDS_OF_SOURCES
     is_of_run = record["schema"] == SCHEMA and record.get("run") == f"{run:016x}"

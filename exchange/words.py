@@ -18,6 +18,15 @@ def printable(text: str) -> str:
     return UNPRINTABLE.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
+def is_utf8(text: str) -> bool:
+    """Return whether the text can be encoded. A folder's name holds surrogates if its bytes are no UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def noun(number: int, plural: str) -> str:
     """Return the noun of this number: without its s if the number is 1. For example: order, orders"""
     return plural.removesuffix("s") if number == 1 else plural

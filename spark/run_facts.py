@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from exchange import record_kinds
-from exchange.json_records import Record, UnusableRecord, decode
-from exchange.words import printable
+from exchange.json_records import Record, UnusableRecord
+from exchange.words import is_utf8, printable
 from exchange.workload import is_steady
 from spark.errors import RunUnfinishedError, RunUnreadableError
+from transports.regular_files import read_unlinked
 
 TRIAL_MARKS = ("plan.json", "capacity.json")
 ALONE = "alone"
@@ -50,13 +51,14 @@ def finished_record(folder: Path) -> Record:
     if not folder.is_dir():
         raise RunUnreadableError(f"{folder} is no folder: give the folder of a run, such as results/NAME")
     try:
-        record = decode((folder / "run.json").read_bytes(), record_kinds.RunRecord)
+        content = read_unlinked(folder / "run.json", record_kinds.MOST_RECORD_BYTES, "a record")
+        record = record_kinds.decode_record(content, record_kinds.RunRecord)
     except FileNotFoundError as missing:
         raise RunUnfinishedError(
             f"{folder} has no run.json, so the run has not finished: wait for its end, or repeat it"
         ) from missing
     except OSError as failure:
-        raise RunUnreadableError(f"cannot read {failure.filename}: {failure.strerror}") from failure
+        raise RunUnreadableError(f"cannot read {folder / 'run.json'}: {failure.strerror}") from failure
     except UnusableRecord as failure:
         raise RunUnreadableError(f"{folder / 'run.json'} {failure}") from failure
     if not (folder / "spool").is_dir():
@@ -79,12 +81,8 @@ def facts_of(folder: Path, record: Record) -> RunFacts:
     gateways = max(len(record.get("pairs") or ()), settings.get("pairs") or 1)
     experiment = experiment_of(folder)
     run = folder.resolve().name
-    if not (_is_utf8(experiment) and _is_utf8(run)):
+    if not (is_utf8(experiment) and is_utf8(run)):
         raise RunUnreadableError(f"{printable(str(folder))} has a name that is no UTF-8: rename it")
-    try:
-        steady = is_steady(arrivals)
-    except ValueError as error:
-        raise _damaged(folder, f"settings.arrivals is {arrivals!r}, and is one of: {error}") from error
     if gateways > MOST_GATEWAYS:
         raise _damaged(folder, f"settings.pairs is {gateways}, and is at most {MOST_GATEWAYS}")
     return RunFacts(
@@ -93,7 +91,7 @@ def facts_of(folder: Path, record: Record) -> RunFacts:
         status="recovered" if record.get("recovered") else record.get("status"),
         transport=settings.get("transport"),
         offered_orders_per_s=offered,
-        is_steady=steady,
+        is_steady=is_steady(arrivals),
         orders_per_s=rates.get("orders_per_s"),
         warm_up_s=settings.get("warm_up_s") or 0.0,
         duration_s=record.get("duration_s"),
@@ -103,12 +101,3 @@ def facts_of(folder: Path, record: Record) -> RunFacts:
 
 def _damaged(folder: Path, why: str) -> RunUnreadableError:
     return RunUnreadableError(printable(f"{folder / 'run.json'} is damaged: {why}"))
-
-
-def _is_utf8(name: str) -> bool:
-    """Whether a folder's name can stand in a table."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

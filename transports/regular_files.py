@@ -28,6 +28,16 @@ def read_regular(path: Path, most_bytes: int, kind: str, flags: int = 0) -> byte
         return file.read(most_bytes)
 
 
+def read_unlinked(path: Path, most_bytes: int, kind: str) -> bytes:
+    """Read a file as `read_regular` does. OSError also for a symbolic link: somebody else may have made it."""
+    try:
+        return read_regular(path, most_bytes, kind, os.O_NOFOLLOW)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, "it is a symbolic link, which is not followed", str(path)) from error
+        raise
+
+
 def check_regular(path: Path) -> None:
     """OSError if the path leads to no regular file, or to none at all."""
     if not stat.S_ISREG(path.stat().st_mode):

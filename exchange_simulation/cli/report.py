@@ -41,8 +41,10 @@ def command(folder: Path, with_spark: bool, figures: bool, hlog: bool, as_json: 
 def report(folder: Path, options: ReportOptions) -> int:
     """Make the report of any kind of folder; return the exit code. UserError if the folder is damaged or not ours."""
     from exchange_simulation.cli.results.kinds import known_kind
+    from exchange_simulation.launching.record.reading import damage_named
 
     kind = known_kind(folder)
     if not kind.reported_by:
         raise UserError(f"{folder} is a {kind.name}, which has no report: exchange results show {folder} prints it")
-    return int(pkgutil.resolve_name(kind.reported_by)(folder, options))
+    with damage_named(folder):
+        return int(pkgutil.resolve_name(kind.reported_by)(folder, options))

@@ -195,7 +195,7 @@ def _make_tables(folder: Path, record: dict[str, Any], quiet: bool) -> None:
     A failure is printed and does not change the exit code.
     """
     if record["status"] == "partial":
-        click.echo(f"no tables of a partial run; make them with: exchange report {folder} --spark", err=True)
+        click.echo(printable(f"no tables of a partial run; make them with: exchange report {folder} --spark"), err=True)
         return
     from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
     from exchange_simulation.reports.run.spark_tables import make_tables
@@ -213,6 +213,6 @@ def _write_events(folder: Path, quiet: bool) -> None:
     from exchange_simulation.experiments.pipeline.events import write_events
 
     try:
-        click.echo(f"events: {write_events(folder)}", err=quiet)
+        click.echo(printable(f"events: {write_events(folder)}"), err=quiet)
     except UserError as error:
         click.echo(f"no events: {error.message}", err=True)

@@ -14,12 +14,13 @@ from typing import Any, BinaryIO
 
 import orjson
 
+from exchange import record_kinds
 from exchange.json_records import encode_json
 from exchange.settings import RunSettings
 from exchange.words import printable
 from exchange_simulation.launching.errors import UserError, writing
 from transports.registry import scheme_of
-from transports.regular_files import read_regular
+from transports.regular_files import read_unlinked
 
 
 @contextlib.contextmanager
@@ -64,18 +65,9 @@ def record_file(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
-MOST_RECORD_BYTES = 256 << 20
-"""The longest record that is read: a longer one would keep `results` and `serve` for minutes."""
-
-
 def read_own_file(path: Path) -> bytes:
     """Return the content of a file of a results folder. OSError for a link, no regular file, or too many bytes."""
-    try:
-        return read_regular(path, MOST_RECORD_BYTES, "a record", os.O_NOFOLLOW)
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise OSError(errno.ELOOP, "it is a symbolic link, which is not followed") from error
-        raise
+    return read_unlinked(path, record_kinds.MOST_RECORD_BYTES, "a record")
 
 
 def write_whole(path: Path, content: bytes) -> Path:

@@ -15,6 +15,7 @@ from exchange.instances import named, role_of
 from exchange.results import ReporterResult
 from exchange.settings import RunSettings
 from exchange.unique import unique
+from exchange.words import printable
 from exchange_simulation.launching.errors import UserError, sentence
 from exchange_simulation.launching.files import is_measured
 from exchange_simulation.launching.lineup import Lineup
@@ -145,8 +146,8 @@ def record_by_hand(
     record = write_record(folder, make_record(read_spool(folder), conditions, outcome))
     note_ended(folder)
     for reason in record["reasons"]:
-        click.echo(f"{name}: {record['status']}: {reason}", err=True)
-    click.echo(f"{name}: {record['status']}, see {folder / 'run.json'}", err=True)
+        click.echo(printable(f"{name}: {record['status']}: {reason}"), err=True)
+    click.echo(printable(f"{name}: {record['status']}, see {folder / 'run.json'}"), err=True)
     return exit_code(record)
 
 

@@ -12,10 +12,12 @@ import click
 
 from exchange.json_records import Record
 from exchange.unique import unique
+from exchange.words import printable
 from exchange_simulation.launching.errors import UserError, left_out, sentence
 from exchange_simulation.launching.files import dated_name
 from exchange_simulation.launching.interrupts import interruption_noted
 from exchange_simulation.launching.launch.brokers import Brokers
+from exchange_simulation.launching.record.reading import damage_named
 from exchange_simulation.launching.transport_settings import check_some_have
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.benchmark_record import FAULTS, INTERRUPTED, OnMeasured, measure_benchmark
@@ -68,12 +70,14 @@ def run_suite(settings: Settings, output: BenchmarkOutput) -> int:
     return _show(_measured(SUITE, partial(measure_suite, jobs, settings), output.results, output.name), output)
 
 
-def run_again(record: Record, output: BenchmarkOutput) -> int:
-    """Repeat the measurements of a record; returns the exit code."""
-    if "parts" in record:
-        return run_suite(settings_again(record, None), output)
-    benchmark = benchmark_of(record["benchmark"])
-    return run_benchmark(benchmark, settings_again(record, benchmark), output)
+def run_again(folder: Path, record: Record, output: BenchmarkOutput) -> int:
+    """Repeat the measurements of a folder's record; returns the exit code. Unusable if its settings are damaged."""
+    benchmark = None if "parts" in record else benchmark_of(record["benchmark"])
+    with damage_named(folder):
+        settings = settings_again(record, benchmark)
+    if benchmark is None:
+        return run_suite(settings, output)
+    return run_benchmark(benchmark, settings, output)
 
 
 def _measured(
@@ -111,8 +115,8 @@ def _show(measured: MeasuredBenchmark, output: BenchmarkOutput) -> int:
     else:
         show(measured.record, whole=False)
         if is_long(measured.record):
-            click.echo(f"all tables: exchange report {measured.folder}")
+            click.echo(printable(f"all tables: exchange report {measured.folder}"))
         page = measured.folder / PAGE
         if page.exists():
-            click.echo(f"page: {page}")
+            click.echo(printable(f"page: {page}"))
     return 0 if measured.record["status"] == COMPLETE else 1

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from exchange.json_records import Record
+from exchange.words import printable
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import write_whole
 from exchange_simulation.launching.interrupts import signals_deferred
@@ -60,9 +61,9 @@ def print_report(
         print_csv(csv_rows)
     else:
         show(record)
-    click.echo(f"page: {write_page(folder, record)}", err=options.quiet)
+    click.echo(printable(f"page: {write_page(folder, record)}"), err=options.quiet)
     if options.figures:
-        click.echo(f"figures: {write_figures()}", err=options.quiet)
+        click.echo(printable(f"figures: {write_figures()}"), err=options.quiet)
     return 0
 
 
@@ -72,4 +73,4 @@ def print_measured(rows: object, as_json: bool, show: Callable[[], None], page: 
         print_json(rows)
     else:
         show()
-        click.echo(f"page: {page}")
+        click.echo(printable(f"page: {page}"))

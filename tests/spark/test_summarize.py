@@ -22,7 +22,7 @@ from spark.errors import (
     typed_errors,
 )
 from spark.jobs import summarize
-from spark.run_facts import read_run
+from spark.run_facts import finished_record, read_run
 from spark.summary import MEASURED
 from spark.tables.files import tables_folder
 from spark.tables.schemas import KEYS
@@ -133,3 +133,18 @@ def test_a_closed_stdout_is_not_taken_for_a_dead_jvm() -> None:
     """Regression: `exchange spark summary results | head -3` printed that the JVM had died."""
     with pytest.raises(BrokenPipeError), typed_errors(Path("results/a-run")):
         raise BrokenPipeError
+
+
+def test_a_record_behind_a_link_or_longer_than_any_of_ours_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere.json").write_text("{}")
+    (tmp_path / "spool").mkdir()
+    (tmp_path / "run.json").symlink_to(tmp_path / "elsewhere.json")
+    with pytest.raises(RunUnreadableError, match="it is a symbolic link, which is not followed"):
+        finished_record(tmp_path)
+    (tmp_path / "run.json").unlink()
+    (tmp_path / "run.json").write_text("{}")
+    monkeypatch.setattr("exchange.record_kinds.MOST_RECORD_BYTES", 1)
+    with pytest.raises(RunUnreadableError, match="a record has at most 1"):
+        finished_record(tmp_path)

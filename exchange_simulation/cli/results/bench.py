@@ -57,7 +57,7 @@ class BenchKind(FolderKind):
 
         record = self.read(folder)
         warn_of_differences(record)
-        return run_again(record, BenchmarkOutput(results, name, as_json))
+        return run_again(folder, record, BenchmarkOutput(results, name, as_json))
 
 
 def _figures(first: Record, second: Record) -> Iterator[Record]:

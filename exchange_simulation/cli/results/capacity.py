@@ -11,7 +11,8 @@ from exchange.record_kinds import CapacityRecord
 from exchange.unique import unique
 from exchange_simulation.cli.results.difference import print_lines, print_rows
 from exchange_simulation.cli.results.kind import FolderKind, ListedFolder
-from exchange_simulation.cli.results.rerun import settings_of_record, warn_of_differences
+from exchange_simulation.cli.results.rerun import refuse_journal_elsewhere, settings_of_record, warn_of_differences
+from exchange_simulation.launching.record.reading import damage_named
 from transports.registry import scheme_of
 
 if TYPE_CHECKING:
@@ -71,9 +72,11 @@ class CapacityKind(FolderKind):
         from exchange_simulation.launching.files import dated_name
 
         record = self.read(folder)
-        search = search_settings_of(record)
+        with damage_named(folder):
+            search = search_settings_of(record)
+            load = self._load(folder, record, search)
         new_folder = Path(results) / (name or dated_name("capacity"))
-        return capacity(self._load(folder, record, search), search, new_folder, as_json)
+        return capacity(load, search, new_folder, as_json)
 
     def _load(self, folder: Path, record: Record, search: SearchSettings) -> SearchedLoad:
         from exchange_simulation.experiments.capacity.exchange_rates import ExchangeRates, objective_of
@@ -84,6 +87,7 @@ class CapacityKind(FolderKind):
             warn_of_differences(record)
             return load_again(record, objective_of)
         settings = settings_of_record(folder / self.file, record["settings"])
+        refuse_journal_elsewhere(folder, settings)
         warn_of_differences(record, settings)
         return ExchangeRates(settings, objective_of(record["objective"]), search)
 

@@ -10,6 +10,8 @@ from exchange.unique import unique
 from exchange_simulation.cli.results.difference import print_rows
 from exchange_simulation.cli.results.kind import FolderKind, ListedFolder
 from exchange_simulation.cli.results.rerun import warn_of_differences
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.record.reading import damage_named
 
 
 class FaultsKind(FolderKind):
@@ -49,8 +51,14 @@ class FaultsKind(FolderKind):
         from exchange_simulation.experiments.faults.matrix import plan_of, run_matrix
 
         record = self.read(folder)
+        with damage_named(folder):
+            plan = plan_of(record)
+        if any(word.partition("=")[0] == "--journal" for word in plan.further):
+            raise UserError(
+                f"{folder} was run with --journal, and a rerun would write there: type its command yourself"
+            )
         warn_of_differences(record)
-        return run_matrix(plan_of(record), results, name, as_json)
+        return run_matrix(plan, results, name, as_json)
 
 
 def _orders_lost(record: Record) -> dict[str, int]:

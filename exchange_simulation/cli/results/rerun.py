@@ -11,6 +11,7 @@ import click
 from exchange.allowed import BadSetting
 from exchange.json_records import Record, section
 from exchange.settings import RunSettings
+from exchange.words import printable
 from exchange_simulation.cli.results.difference import ABSENT, Parts, differing_parts
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.record.begun import repair
@@ -35,6 +36,15 @@ def settings_of_record(path: Path, written: Record) -> RunSettings:
         raise UserError(f"{path} was written by another version of exchange: {error}; use that version") from error
     except (BadSetting, TypeError) as error:
         raise UserError(f"{path} holds settings that nothing can be run with: {error}") from error
+
+
+def refuse_journal_elsewhere(folder: Path, settings: RunSettings) -> None:
+    """UserError if a rerun would write a journal to the recorded path, which somebody else may have chosen."""
+    if settings.journal is not None:
+        raise UserError(
+            f"{folder} was run with --journal {settings.journal}, and a rerun would write there: type its command "
+            "yourself, with the path that you want"
+        )
 
 
 def warn_of_differences(then: Record, settings: RunSettings | None = None) -> None:
@@ -80,7 +90,7 @@ def repair_all(folders: Iterable[Path], err: bool = True) -> bool:
         try:
             repair_and_report(folder, err)
         except click.ClickException as error:
-            click.echo(f"{folder} is left as it is: {error.format_message()}", err=True)
+            click.echo(printable(f"{folder} is left as it is: {error.format_message()}"), err=True)
             all_repaired = False
     return all_repaired
 
@@ -89,4 +99,4 @@ def repair_and_report(folder: Path, err: bool = False) -> None:
     """Write run.json of a run whose launcher died before writing it, and print the run's status."""
     record = repair(folder)
     reasons = "; ".join(record["reasons"])
-    click.echo(f"repaired {folder}: {record['status']}: {reasons}", err=err)
+    click.echo(printable(f"repaired {folder}: {record['status']}: {reasons}"), err=err)

@@ -12,7 +12,7 @@ from exchange.settings import RunSettings
 from exchange.unique import unique
 from exchange_simulation.cli.results.difference import Parts, differing, print_lines, print_rows
 from exchange_simulation.cli.results.kind import FolderKind, ListedFolder
-from exchange_simulation.cli.results.rerun import settings_of_record, warn_of_differences
+from exchange_simulation.cli.results.rerun import refuse_journal_elsewhere, settings_of_record, warn_of_differences
 from exchange_simulation.launching.metrics import COMPARISON_METRICS, NAGLE_METRICS, Metric, number_at, orders_measured
 from exchange_simulation.launching.record.noise import noise_words
 from exchange_simulation.reports.formats.few_orders import has_enough_orders
@@ -111,6 +111,7 @@ class RunKind(FolderKind):
 
         record = self.read(folder)
         settings = settings_of_record(folder / self.file, record.get("settings") or {})
+        refuse_journal_elsewhere(folder, settings)
         warn_of_differences(record, settings)
         return run(settings, results, name, with_spark=with_spark or False, with_page=True, as_json=as_json)
 

@@ -12,9 +12,10 @@ import click
 from exchange.json_records import NEWER, Record
 from exchange.record_kinds import ComparisonRecord, PlanRecord
 from exchange.unique import unique
+from exchange.words import printable
 from exchange_simulation.cli.results.difference import differing, differing_parts, print_lines, print_rows
 from exchange_simulation.cli.results.kind import FolderKind, ListedFolder, unusable_row
-from exchange_simulation.cli.results.rerun import warn_of_differences
+from exchange_simulation.cli.results.rerun import refuse_journal_elsewhere, warn_of_differences
 from exchange_simulation.cli.trial_options import follow_up
 from exchange_simulation.launching.record.reading import UNFINISHED, Unusable, damage_named, read_record
 from exchange_simulation.reports.formats.estimates import with_middle_half
@@ -134,10 +135,12 @@ class TrialKind(FolderKind):
         from exchange_simulation.experiments.trials.trial import run_trial
 
         plan = read_plan(folder)
+        for arm in plan.arms:
+            refuse_journal_elsewhere(folder, arm.settings)
         try:
             warn_of_differences(self.read(folder)["conditions"])
         except Unusable:
-            click.echo(f"{folder} has no record of its host and versions", err=True)
+            click.echo(printable(f"{folder} has no record of its host and versions"), err=True)
         return follow_up(run_trial(plan, results, name, as_json), with_spark is False, as_json)
 
 

@@ -24,6 +24,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 
 from exchange.settings import RunSettings
+from exchange.words import is_utf8, printable
 from exchange_simulation.cli.results.difference import Part, parts_added_to
 from exchange_simulation.cli.results.kind import FolderKind, ListedFolder
 from exchange_simulation.cli.results.kinds import folders, kind_of, known_kind
@@ -87,7 +88,9 @@ class Site:
 
     def _page_of(self, template: str, depth: int, status: HTTPStatus = HTTPStatus.OK, **values: Any) -> Response:
         """Return a page from a template. Its address is `depth` folders below that of the first page."""
-        html = TEMPLATES.get_template(template).render(root="../" * depth or "./", results=str(self._results), **values)
+        html = TEMPLATES.get_template(template).render(
+            root="../" * depth or "./", results=printable(str(self._results)), **values
+        )
         return HTMLResponse(html, status)
 
     def _index(self, _request: Request) -> Response:
@@ -102,7 +105,7 @@ class Site:
                 rows.append(self._row(folder, kind))
         rows.sort(key=moment_of, reverse=True)
         unfinished = [row.name for row in rows if row.status == "unfinished" and row.what == "run"]
-        live = [name for name in unfinished if self._is_under_way(self._results / name)]
+        live = [name for name in unfinished if is_utf8(name) and self._is_under_way(self._results / name)]
         first = [option for option in FORM if option.field in FIRST_FIELDS]
         more = [option for option in FORM if option.field not in FIRST_FIELDS]
         return self._page_of(
@@ -311,7 +314,8 @@ def _cells(row: ListedFolder, is_live: bool) -> dict[str, Any]:
     _, offered, p50, p99 = figures_of(row) if has_figures(row) else ("", "", "", "")
     highest = max((rate for rate in row.orders_per_s if rate is not None), default=None)
     return {
-        "name": row.name,
+        "name": printable(row.name),
+        "has_address": is_utf8(row.name),
         "is_live": is_live,
         "status": "under way" if is_live else row.status,
         "what": row.what,

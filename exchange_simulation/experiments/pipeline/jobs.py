@@ -16,7 +16,7 @@ import click
 from pyspark.sql import SparkSession
 from rich.text import Text
 
-from exchange.words import counted
+from exchange.words import counted, printable
 from exchange_simulation.experiments.pipeline.run_sources import RunSources, find_runs
 from exchange_simulation.launching.errors import UserError, users_mistake
 from exchange_simulation.reports.formats.few_orders import figure_cell
@@ -58,7 +58,7 @@ def ingest(results: Path, tables: str | None, again: bool, events: bool, setting
         for sentence in _not_in_tables(ingested, runs.left_out):
             click.echo(sentence, err=True)
         summary_of_new_runs = f"{counted(ingested.new_runs, 'runs')} went in, {ingested.records:,} records"
-        click.echo(f"{summary_of_new_runs}; {ingested.runs} are there\ntables: {folder.url}")
+        click.echo(printable(f"{summary_of_new_runs}; {ingested.runs} are there\ntables: {folder.url}"))
     if events:
         without_streams = [source for source in runs.sources if not source.has_streams]
         if without_streams:
@@ -177,7 +177,8 @@ def _warn_of_missing(results: Path, runs: Sequence[IngestedRun]) -> None:
         sources = find_runs(results).sources
         missing = [source for source in sources if (source.name, source.fingerprint) not in in_tables]
         if missing:
-            click.echo(f"the tables lack {counted(len(missing), 'runs')}: exchange spark ingest {results}", err=True)
+            advice = f"the tables lack {counted(len(missing), 'runs')}: exchange spark ingest {results}"
+            click.echo(printable(advice), err=True)
 
 
 @contextmanager
@@ -240,7 +241,7 @@ def print_summary(folder: DatasetFolder, runs: int, as_json: bool) -> None:
     if len(rows) > MOST_ROWS:
         click.echo(f"... and {len(rows) - MOST_ROWS} more arms in the table")
     without = f", without {counted(left_out, 'runs')} that do not count" if left_out else ""
-    click.echo(f"medians of {counted(repeats, 'runs')}{without}; tables: {folder.url}")
+    click.echo(printable(f"medians of {counted(repeats, 'runs')}{without}; tables: {folder.url}"))
 
 
 def _table(rows: list[dict[str, Any]]) -> FoldingTable:

@@ -20,6 +20,7 @@ from pathlib import Path
 import click
 
 from exchange.settings import RunSettings
+from exchange.words import printable
 from exchange_simulation.launching.launch.watch import OnSecond
 from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.reports.progress import progress_bar
@@ -44,7 +45,8 @@ def spark_beside(settings: RunSettings, folder: Path) -> Iterator[OnSecond]:
         if _is_ready(child):
             yield lambda _: None
             if not _has_ended_well(child):
-                click.echo(f"the live table is not whole; make it so with: exchange spark live {folder}", err=True)
+                advice = f"the live table is not whole; make it so with: exchange spark live {folder}"
+                click.echo(printable(advice), err=True)
         else:
             click.echo("no live table: Spark did not get ready; the run goes on without", err=True)
             processes.signal(ROLE)

@@ -14,7 +14,7 @@ import click
 
 from exchange.allowed import BadSetting, whole
 from exchange.json_records import SCHEMA
-from exchange.words import counted
+from exchange.words import counted, printable
 from exchange_simulation.experiments.events import TABLES
 from exchange_simulation.experiments.simulate.events import WantedEvents
 from exchange_simulation.experiments.simulate.parts import ROWS_FILE, Matched, MatchPart, OnParts, match_in_this_process
@@ -192,7 +192,7 @@ def _show(record: dict[str, Any], folder: Path, as_json: bool) -> None:
         print_json(record)
         return
     show(record)
-    click.echo(f"instruments: {folder / ROWS_FILE}")
+    click.echo(printable(f"instruments: {folder / ROWS_FILE}"))
     events = record.get("events")
     if events:
         written = ", ".join(f"{events[table]['rows']:,} {table}" for table in TABLES if table in events)

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from exchange.json_records import NEWER, SCHEMA, Record, UnusableRecord, decode
-from exchange.record_kinds import ComparisonRecord, RunRecord
+from exchange.json_records import NEWER, SCHEMA, Record, UnusableRecord
+from exchange.record_kinds import ComparisonRecord, RunRecord, decode_record
 from exchange_simulation.experiments.trials.arms import TrialArm
 from exchange_simulation.experiments.trials.plan import FILE as PLAN
 from exchange_simulation.experiments.trials.plan import WARM_UP, TrialPlan, TrialStep, read_plan
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.files import new_run_folder
+from exchange_simulation.launching.files import new_run_folder, read_own_file
 from exchange_simulation.launching.metrics import Metric
 from exchange_simulation.launching.record.status import is_gateways_own
 from exchange_simulation.repeats.judging import MOST_SATURATED
@@ -88,7 +88,7 @@ def is_delayed(record: Record) -> bool:
 def _record_of(folder: Path) -> Record:
     """Return run.json's content, or the record of a partial run if run.json cannot be used."""
     try:
-        return decode((folder / "run.json").read_bytes(), RunRecord)
+        return decode_record(read_own_file(folder / "run.json"), RunRecord)
     except OSError:
         return unmeasured(folder, UNRECORDED)
     except UnusableRecord as error:
@@ -160,7 +160,7 @@ def set_aside(folder: Path) -> set[str]:
                     names.add(run.record["name"])
         return names
     with contextlib.suppress(OSError, UnusableRecord):
-        record = decode((folder / "comparison.json").read_bytes(), ComparisonRecord)
+        record = decode_record(read_own_file(folder / "comparison.json"), ComparisonRecord)
         names = set()
         for arm in record["arms"]:
             for run in (*arm.get("set_aside", ()), *arm["excluded"]):

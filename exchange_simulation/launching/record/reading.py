@@ -12,8 +12,9 @@ from typing import Any, cast
 import click
 
 from exchange.instances import instance_of
-from exchange.json_records import DAMAGED, Record, UnusableRecord, cleaned, decode
+from exchange.json_records import DAMAGED, Record, UnusableRecord, cleaned
 from exchange.measurements import LogBuckets
+from exchange.record_kinds import decode_record
 from exchange.records import COMPLETION, NEEDED_BY_FIGURES, TRAFFIC, decode_line
 from exchange.second_columns import COUNTS
 from exchange.seconds import Once, added, is_analysed, merged_by
@@ -44,7 +45,7 @@ def read_record(path: Path, kind: type) -> Record:
     if path.exists() and not path.is_file():
         raise Unusable(path, DAMAGED, "is no file")
     try:
-        return cast(Record, cleaned(decode(read_own_file(path), kind)))
+        return cast(Record, cleaned(decode_record(read_own_file(path), kind)))
     except RecursionError as error:
         raise Unusable(path, DAMAGED, "is damaged: it is nested too deeply") from error
     except OSError as error:
@@ -72,12 +73,16 @@ def _with_advice(sentence: str, status: str) -> str:
     return f"{sentence}; restore it, or move it away and make the report of what is left"
 
 
+DAMAGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""Errors that a wrong value in a record causes in code that relies on the value."""
+
+
 @contextlib.contextmanager
 def damage_named(folder: Path, *others: Path) -> Iterator[None]:
     """Turn an exception that a damaged record causes in the context into Unusable, which names the folder."""
     try:
         yield
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+    except DAMAGE as error:
         or_others = "".join(f"or {other} " for other in others)
         raise Unusable(
             folder, DAMAGED, f"{or_others}holds a damaged record: {type(error).__name__}: {error}"

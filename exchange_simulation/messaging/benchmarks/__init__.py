@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from exchange_simulation.launching.errors import UserError
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.streams import with_rates
 
@@ -125,6 +126,9 @@ def names() -> list[str]:
 
 
 def benchmark_of(name: str) -> BenchmarkDefinition:
+    """Return the benchmark. UserError if there is none of this name, which may be from a record."""
+    if name not in names():
+        raise UserError(f"{name!r} is no benchmark; there are {', '.join(names())}")
     declared: BenchmarkDefinition = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").BENCHMARK
     return replace(with_rates(declared) if declared.takes_rate else declared, name=name)
 

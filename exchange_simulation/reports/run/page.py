@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from exchange.words import printable
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import write_whole
 from exchange_simulation.launching.interrupts import signals_deferred
@@ -55,7 +56,7 @@ def report_run(folder: Path, options: ReportOptions) -> int:
     if not options.quiet:
         show_seconds(content)
     for title, path in _write_files(folder, content, options).items():
-        click.echo(f"{title}: {path}", err=options.quiet)
+        click.echo(printable(f"{title}: {path}"), err=options.quiet)
     if not has_record or not options.with_spark:
         return 0
     from exchange_simulation.reports.run.spark_tables import are_made, make_tables
@@ -81,7 +82,8 @@ def _show(folder: Path, record: dict[str, Any], options: ReportOptions) -> None:
     elif record:
         show_record(record)
     else:
-        click.echo(f"{folder} has no run.json: the run was killed, or goes on; the page shows what its spool holds")
+        why = f"{folder} has no run.json: the run was killed, or goes on; the page shows what its spool holds"
+        click.echo(printable(why))
 
 
 def _write_files(folder: Path, content: RunFolder, options: ReportOptions) -> dict[str, Path]:

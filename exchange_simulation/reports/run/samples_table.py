@@ -9,7 +9,7 @@ from typing import Any
 import click
 import pyarrow.parquet
 
-from exchange.words import counted
+from exchange.words import counted, printable
 from exchange_simulation.reports.formats.numbers import ABSENT, number_text
 from exchange_simulation.reports.run.run_folder import is_scheduled
 from exchange_simulation.reports.run.seconds_tables import CLOCK_WORDS, MOST_IN_TERMINAL
@@ -33,7 +33,7 @@ def show_samples(folder: Path, record: Row) -> None:
         click.echo(_advice(whole["samples"], orders))
         seconds = []
     if len({row["source"] for row in seconds}) > 1 or len(seconds) > MOST_IN_TERMINAL:
-        click.echo(f"each second's figures: {folder / 'tables' / 'sample_seconds.parquet'}")
+        click.echo(printable(f"each second's figures: {folder / 'tables' / 'sample_seconds.parquet'}"))
         seconds = []
     exact = _exact_p50(folder, f"{clock}_p50_us")
     terminal().print(_table([*seconds, whole], exact))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import json
+import os
 import signal
 import socket
 import threading
@@ -139,3 +141,16 @@ def test_a_report_that_it_started_ends_with_the_server(tmp_path: Path, monkeypat
 def ask_in_vain(served: Serving, path: str) -> None:
     with contextlib.suppress(OSError, http.client.HTTPException):
         served.request(served.url.path + path)
+
+
+def test_a_folder_whose_name_is_no_utf_8_is_a_row_without_a_link(fresh: Serving) -> None:
+    for name in (os.fsdecode(b"n\xffame"), "other"):
+        folder = fresh.results / name
+        folder.mkdir()
+        record = {"schema": 1, "name": "x", "status": "complete", "reasons": []}
+        (folder / "run.json").write_text(json.dumps(record))
+    answer = fresh.request(fresh.url.path)
+    page = answer.read().decode()
+    assert answer.status == 200
+    assert '<th scope="row">n\\udcffame</th>' in page
+    assert 'href="page/other/"' in page

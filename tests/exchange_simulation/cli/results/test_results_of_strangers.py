@@ -132,7 +132,7 @@ def test_a_page_that_is_a_pipe_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_record_longer_than_any_of_ours_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("exchange_simulation.launching.files.MOST_RECORD_BYTES", 100)
+    monkeypatch.setattr("exchange.record_kinds.MOST_RECORD_BYTES", 100)
     run_in(tmp_path / "long")
     outcome = exchange_in_process("results", "show", "long", "--results", tmp_path)
     assert outcome.code == 1
