@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -95,15 +94,7 @@ class PrivateRabbitMq:
 
     def usage(self) -> ProcessUsage:
         """CPU time of all nodes so far; memory of the newest one."""
-        total = self.node.usage()
-        for ended in self._usage_of_ended_nodes:
-            total = replace(
-                total,
-                cpu_ns=total.cpu_ns + ended.cpu_ns,
-                voluntary=total.voluntary + ended.voluntary,
-                involuntary=total.involuntary + ended.involuntary,
-            )
-        return total
+        return self.node.usage().with_earlier(self._usage_of_ended_nodes)
 
     def cpu_ns(self) -> int:
         return self.node.cpu_ns() + sum(ended.cpu_ns for ended in self._usage_of_ended_nodes)

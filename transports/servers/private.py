@@ -64,6 +64,8 @@ class PrivateServer:
     keeper: subprocess.Popen[bytes] = field(repr=False)
     pid: int
     about: dict[str, Any]
+    ended: list[ProcessUsage] = field(default_factory=list, repr=False)
+    """The use of the processes that `restart` has ended."""
 
     @classmethod
     def start(cls, command: ServerCommand, folder: Path, process_group: int | None, where: Where) -> Self:
@@ -89,6 +91,23 @@ class PrivateServer:
             "ready_after_s": round(time.monotonic() - began_s, 3),
         }
         return server
+
+    def restart(self) -> None:
+        """End the server, and start it again over its own files, at the same address.
+
+        ServerDidNotStart: nothing of the server is left then. OSError if the server had ended already.
+        """
+        self.ended.append(ProcessUsage.of(self.pid))
+        self._end()
+        began_s = time.monotonic()
+        with reserved_port(self.host, self.port, self.where.open_socket):
+            self.keeper, self.pid = _launch(self.command, self.folder, self.port, None, self.where)
+            try:
+                self._wait_until_ready(began_s + READY_S)
+            except BaseException:
+                self.stop()
+                raise
+        self.about["pid"] = self.pid
 
     def _wait_until_ready(self, until_s: float) -> Mapping[str, Any]:
         """Return the server's facts once it answers. ServerDidNotStart if it ends, or does not answer in time."""
@@ -125,11 +144,11 @@ class PrivateServer:
         return "\n".join(self.log().splitlines()[-LAST_LINES:])
 
     def usage(self) -> ProcessUsage:
-        """Counters of the server's process. OSError if it has ended."""
-        return ProcessUsage.of(self.pid)
+        """CPU time of all processes so far; memory of the newest one. OSError if the server has ended."""
+        return ProcessUsage.of(self.pid).with_earlier(self.ended)
 
     def cpu_ns(self) -> int:
-        return cpu_ns_of(self.pid)
+        return cpu_ns_of(self.pid) + sum(earlier.cpu_ns for earlier in self.ended)
 
     def facts(self) -> dict[str, Any]:
         """product, version, pid, port, ready_after_s."""
@@ -140,6 +159,11 @@ class PrivateServer:
 
     def stop(self) -> None:
         """End the server and its keeper, and remove the folder. May be called again."""
+        self._end()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _end(self) -> None:
+        """End the server and its keeper."""
         if self.keeper.stdin and not self.keeper.stdin.closed:
             self.keeper.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -151,7 +175,6 @@ class PrivateServer:
             self.keeper.wait()
         if self.keeper.stdout:
             self.keeper.stdout.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _launch(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,15 @@ class ProcessUsage:
     def of(cls, pid: int) -> ProcessUsage:
         """Read the counters of a process. OSError if there is no such process."""
         return _from_proc(pid) if sys.platform == "linux" else _from_psutil(pid)
+
+    def with_earlier(self, earlier: Sequence[ProcessUsage]) -> ProcessUsage:
+        """This use, with the CPU time and the context switches of the server's earlier processes."""
+        return replace(
+            self,
+            cpu_ns=self.cpu_ns + sum(usage.cpu_ns for usage in earlier),
+            voluntary=self.voluntary + sum(usage.voluntary for usage in earlier),
+            involuntary=self.involuntary + sum(usage.involuntary for usage in earlier),
+        )
 
     def since(self, start: ProcessUsage) -> dict[str, Any]:
         """The use since an earlier reading, under the names of exchange.results."""

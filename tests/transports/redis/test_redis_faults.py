@@ -1,0 +1,88 @@
+"""Faults of a private Redis server: it starts again over its files, blocks publishers, and closes connections."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.broker import is_gone
+from tests.transports.conftest import TOKEN, deadline_ns, joined, until
+from transports.base import PeerGone
+from transports.declaration import BreakableServer, RunningBroker, Where
+from transports.frames import FrameBatch
+from transports.redis.connection import PASSWORD
+from transports.redis.server import PrivateRedis, Redis
+from transports.registry import listen
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningBroker]:
+    """A server of the test's own that syncs before it confirms."""
+    broker = Redis().with_options({"sync": "always"})
+    with broker.start(tmp_path / "server", None, nodelay=True, where=Where()) as running:
+        monkeypatch.setenv(PASSWORD, running.environment[PASSWORD])
+        yield running
+
+
+def server_of(running: RunningBroker) -> PrivateRedis:
+    assert isinstance(running.server, PrivateRedis)
+    assert isinstance(running.server, BreakableServer)
+    return running.server
+
+
+def test_what_a_stream_has_confirmed_survives_the_server_s_restart(own: RunningBroker) -> None:
+    url = f"{own.url}?kind=stream"
+    server = server_of(own)
+    first = psutil.Process(server.pid)
+    cpu_ns = server.cpu_ns()
+    with joined(url) as (listener, connector):
+        frames = FrameBatch.of(b"1", b"2", b"3")
+        assert connector.send(frames, 0) == 3
+        assert connector.drain(deadline_ns())
+        server.restart()
+        for end in (listener, connector):
+            with pytest.raises(PeerGone, match=r"the Redis server at .* went away"):
+                until(lambda end=end: end.wait(time.monotonic_ns()) or end.receive(FrameBatch()) < 0)
+    assert is_gone(first)
+    assert server.facts()["pid"] == server.pid != first.pid
+    assert server.cpu_ns() > cpu_ns
+    assert server.usage().cpu_ns > cpu_ns
+    next_one = listen(url, TOKEN)
+    batch = FrameBatch()
+    until(lambda: next_one.receive(batch) >= 0 and batch.count >= 3, next_one)
+    assert list(batch)[-3:] == [b"1", b"2", b"3"]
+    next_one.close()
+
+
+def test_publishers_wait_while_they_are_blocked(own: RunningBroker) -> None:
+    server = server_of(own)
+    with joined(own.url) as (listener, connector):
+        server.block_publishers()
+        connector.send(FrameBatch.of(b"waits"), 0)
+        assert not connector.drain(time.monotonic_ns() + 50_000_000)
+        batch = FrameBatch()
+        assert listener.receive(batch) == 0
+        server.unblock_publishers()
+        until(lambda: listener.receive(batch) > 0, listener, connector)
+        assert list(batch) == [b"waits"]
+
+
+def test_closed_connections_are_named_at_both_ends(own: RunningBroker) -> None:
+    server = server_of(own)
+    with joined(own.url) as ends:
+        server.close_connections()
+        for end in ends:
+            with pytest.raises(PeerGone, match="it closed the connection"):
+                until(lambda end=end: end.wait(time.monotonic_ns()) or end.receive(FrameBatch()) < 0)
+
+
+def test_a_server_that_is_gone_is_an_oserror(own: RunningBroker) -> None:
+    server = server_of(own)
+    psutil.Process(server.pid).kill()
+    for fault in (server.close_connections, server.block_publishers, server.restart):
+        with pytest.raises(OSError, match=r"refused|reset|process|Invalid"):
+            fault()
