@@ -21,11 +21,11 @@ WORDS: tuple[Any, ...] = ("run", "--transport", "memory", "--orders", 200, "--ra
 def test_a_spool_is_parsed_once_for_record_table_and_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[bytes] = []
 
-    def noted(line: bytes) -> Record:
+    def decode_and_note(line: bytes) -> Record:
         parsed.append(line)
         return decode_line(line)
 
-    monkeypatch.setattr(reading, "decode_line", noted)
+    monkeypatch.setattr(reading, "decode_line", decode_and_note)
     outcome = exchange_in_process(*WORDS, "--results", tmp_path, "--name", "first")
     assert outcome.code == 0, outcome.err
     assert (tmp_path / "first" / "report.html").exists()
@@ -39,12 +39,12 @@ def test_a_transport_is_checked_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     checked: list[RunSettings] = []
     check = transport_settings.check_transport
 
-    def noted(settings: RunSettings) -> None:
+    def check_and_note(settings: RunSettings) -> None:
         checked.append(settings)
         check(settings)
 
-    for module in (transport_settings, launching_run):  # wherever it may be called
-        monkeypatch.setattr(module, "check_transport", noted, raising=False)
+    for each_caller in (transport_settings, launching_run):
+        monkeypatch.setattr(each_caller, "check_transport", check_and_note, raising=False)
     outcome = exchange_in_process(*WORDS, "--results", tmp_path)
     assert outcome.code == 0, outcome.err
     assert len(checked) == 1
