@@ -90,3 +90,25 @@ def test_kernels_that_may_not_be_compiled_are_a_sentence_that_names_the_variable
     )
     assert (done.returncode, len(done.stderr.splitlines())) == (1, 1), done.stderr
     assert done.stderr.startswith("Error: NUMBA_DISABLE_JIT is set")
+
+
+@pytest.mark.parametrize("words", [("run", "--help"), ("spark", "ingest", "--help"), ("results", "show", "--help")])
+def test_a_python_without_docstrings_prints_the_same_help(words: tuple[str, ...]) -> None:
+    """Text and example were gone."""
+    usual = subprocess.run(command(*words), capture_output=True, text=True, timeout=PATIENCE_S, check=True)
+    program, *options = command(*words)
+    surroundings = {name: value for name, value in os.environ.items() if name != "PYTHONOPTIMIZE"}
+    by_variable = subprocess.run(
+        command(*words),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=True,
+        env={**surroundings, "PYTHONOPTIMIZE": "2"},
+    )
+    by_option = subprocess.run(
+        [program, "-OO", *options], capture_output=True, text=True, timeout=PATIENCE_S, check=True, env=surroundings
+    )
+    assert "Example: " in usual.stdout
+    assert by_variable.stdout == usual.stdout
+    assert by_option.stdout == usual.stdout
