@@ -22,7 +22,7 @@ U32 = Annotated[int, "I"]
 U64 = Annotated[int, "Q"]
 Json = Annotated[bytes, "rest of the frame"]
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 ASK = 1
 BID = 2
 

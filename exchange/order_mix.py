@@ -49,3 +49,8 @@ class OrderMix:
         if not any(percent_of.get(kind, 0) for kind in RESTING_KINDS):
             raise BadSetting("mix", text, f"{ALLOWED}; here no order can rest, so none would trade: add limit orders")
         return cls(tuple(percent_of.get(kind, 0.0) for kind in KINDS))
+
+    @property
+    def names_orders(self) -> bool:
+        """Whether some messages are cancels or replaces, which name earlier orders."""
+        return self.percentages[KINDS.index(CANCEL)] + self.percentages[KINDS.index(REPLACE)] > 0

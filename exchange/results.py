@@ -57,6 +57,10 @@ class GatewayResult:
     confirmations: int
     quotes: int
     rejections: int
+    cancelled: int = 0
+    """Answers that an order, or what was left of it, was cancelled."""
+    replaced: int = 0
+    """Answers that an order was replaced."""
     junk_frames: int
     samples: int
     began_wall_ns: int = 0

@@ -26,6 +26,7 @@ from exchange.declared import (
     setting,
 )
 from exchange.instances import MAX_PAIRS, named
+from exchange.order_mix import OrderMix
 from exchange.workload import (
     MAX_PRICE,
     PRICE_MODELS,
@@ -149,6 +150,16 @@ class RunSettings:
         "Load",
         "Uniform, around a mid that moves, uniform over 1..max price, or bids low and asks high.",
     )
+    mix: str | None = setting(
+        None,
+        CheckedLater(),
+        "--mix",
+        TERMS,
+        "Load",
+        "Order types, cancels and replaces among the orders, as limit=60,cancel=30,replace=10.  [default: none]",
+        metavar="KIND=PERCENT,...",
+    )
+    """The percentages of a mix, or its name, as `OrderMix.parse` reads them; None: limit orders alone."""
     tape: str | None = setting(None, CheckedLater(), "--tape", LOAD, "Load", "Replay the orders in this file.")
     """A file of orders to replay; None for the orders of the seed."""
     speed: float | None = setting(
@@ -380,6 +391,10 @@ class RunSettings:
         spin_us(self.pace)
         check_prices(self.prices)
         check_tape(self.tape, self.prices, self.price_model)
+        if self.mix is not None:
+            OrderMix.parse(self.mix)
+            if self.tape is not None:
+                raise BadSetting("mix", self.mix, "none, where a tape is replayed: the orders are the tape's")
         object.__setattr__(self, "prices", settled_prices(self.prices, self.price_model, self.max_price))
         object.__setattr__(self, "speed", settled_speed(self.speed, self.arrivals))
 
@@ -390,6 +405,11 @@ class RunSettings:
         for role in self.nagle:
             one_of("nagle", role, NAGLE_ROLES, f"{', '.join(ROLES)}, and broker where there is one")
         object.__setattr__(self, "nagle", tuple(role for role in NAGLE_ROLES if role in self.nagle))
+
+    @property
+    def names_orders(self) -> bool:
+        """Whether some messages name earlier orders, so that the engine's book must find orders by id."""
+        return self.mix is not None and OrderMix.parse(self.mix).names_orders
 
     @property
     def journals(self) -> bool:

@@ -114,6 +114,7 @@ class RunOptions(TypedDict, total=False):
     seed: int
     prices: str | tuple[int, int]
     price_model: str
+    mix: str
     window: int | str
     tape: str
     speed: float

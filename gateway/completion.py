@@ -19,8 +19,10 @@ from exchange.measurements import BUCKETS, CLOCKS, LogBuckets
 from exchange.messages import (
     ANSWER_TYPES,
     LAYOUTS,
+    Cancelled,
     Confirmation,
     Rejection,
+    Replaced,
     Trade,
     sizes_by_code,
 )
@@ -29,9 +31,11 @@ from transports.frames import Bytes, FrameBatch, Longs, untouched
 
 _SIZE_OF_ANSWER = sizes_by_code(ANSWER_TYPES)
 SHORTEST_ANSWER = int(_SIZE_OF_ANSWER[_SIZE_OF_ANSWER > 0].min())
+ORDER_ANSWERS = (Trade, Confirmation, Rejection, Cancelled, Replaced)
+"""Answers that bear the id of an order or request. The first of them answers it."""
 _ANSWERS_AN_ORDER = np.zeros(256, np.bool_)
-_ANSWERS_AN_ORDER[[LAYOUTS[kind].code for kind in (Trade, Confirmation, Rejection)]] = True
-_order_id = field_reader("id", Trade, Confirmation, Rejection)
+_ANSWERS_AN_ORDER[[LAYOUTS[kind].code for kind in ORDER_ANSWERS]] = True
+_order_id = field_reader("id", *ORDER_ANSWERS)
 # Rows of `Tables.counts` and `Tables.moments`, in the order of CLOCKS.
 _HANDED_OVER = 0
 _DUE = 1

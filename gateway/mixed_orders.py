@@ -33,6 +33,7 @@ from exchange.messages import (
     TypedOrder,
 )
 from exchange.order_mix import CANCEL, KINDS, REPLACE, RESTING_KINDS, OrderMix
+from exchange.settings import RunSettings
 from gateway import seeds
 from gateway.seeded_orders import SeededOrders
 from gateway.seeds import MIX, STEP, mix, purpose_key, stream_key
@@ -97,8 +98,9 @@ def _write_mixed(
     prices: Longs,
     volumes: Longs,
     out: Bytes,
-) -> int:
-    """Write the messages of these plain orders from the start of `out` on. Returns the end of the last one.
+    ends: Longs,
+) -> None:
+    """Write the messages of these plain orders from the start of `out` on, and the end of each.
 
     `order_key`: the key of the plain orders. `mirror`: the sum of the lowest and the highest price.
     """
@@ -120,7 +122,7 @@ def _write_mixed(
             order_type = _ORDER_TYPES[kind]
             price = 0 if order_type == MARKET else prices[i]
             at = _put_typed_order(out, at, (number, sides[i], price, volumes[i], order_type))
-    return at
+        ends[i] = at
 
 
 class MixedOrders:
@@ -134,12 +136,22 @@ class MixedOrders:
         shares = np.cumsum(order_mix.percentages) / 100
         self._limits = np.round(shares * 2**32).astype(np.int64)
 
-    def records(self, first_id: int, count: int) -> bytes:
-        """Return `count` messages from number `first_id` on, one after the other."""
+    @classmethod
+    def of(cls, mix: str, settings: RunSettings) -> MixedOrders:
+        """Return the stream of a mix, with the seed and the prices of these settings. BadSetting if it is no mix."""
+        return cls(OrderMix.parse(mix), settings.seed, settings.prices, settings.price_model)
+
+    def write(self, buffer: Bytes, ends: Longs, first_id: int, count: int) -> None:
+        """Write `count` messages from number `first_id` on, from the buffer's start on; `ends` gets where each ends."""
         plain = np.frombuffer(self._orders.records(first_id, count), ORDER.dtype)
         sides, prices, volumes = (np.ascontiguousarray(plain[name], np.int64) for name in ("side", "price", "volume"))
-        out = np.empty(count * LARGEST_RECORD, np.uint8)
-        end = _write_mixed(
-            self._key, self._limits, self._order_key, self._mirror, first_id, sides, prices, volumes, out
+        _write_mixed(
+            self._key, self._limits, self._order_key, self._mirror, first_id, sides, prices, volumes, buffer, ends
         )
-        return out[:end].tobytes()
+
+    def records(self, first_id: int, count: int) -> bytes:
+        """Return the same messages one after the other, for a tape."""
+        buffer = np.empty(count * LARGEST_RECORD, np.uint8)
+        ends = np.zeros(count, np.int64)
+        self.write(buffer, ends, first_id, count)
+        return buffer[: ends[-1]].tobytes()

@@ -13,6 +13,7 @@ from exchange.results import HashedStream
 from exchange.settings import RunSettings
 from gateway.completion import Completion
 from gateway.due_times import NEVER_NS, NO_DUE_TIMES
+from gateway.mixed_orders import LARGEST_RECORD, MixedOrders
 from gateway.pacer import LOOK_AHEAD, Pacer
 from gateway.seeded_orders import ORDER_BYTES, SeededOrders
 from transports.base import Link
@@ -53,11 +54,12 @@ class Offering:
         self._ahead_orders = AHEAD_ORDERS - AHEAD_ORDERS % self._packing
         self._batch = FrameBatch(BATCH_ORDERS)
         """Orders on their way to the link."""
+        self._orders_in_batch = 0
         self._first_unsent = 0
         """The first frame of `_batch` that the link has not taken."""
         self._prepared = 0
         """Orders that were put into `_batch` so far, or were sent ahead."""
-        self._ahead = FrameBatch(AHEAD_ORDERS, AHEAD_ORDERS * ORDER_BYTES)
+        self._ahead = FrameBatch(AHEAD_ORDERS, AHEAD_ORDERS * LARGEST_RECORD)
         """Orders that are prepared for compiled turns."""
         self._ahead_after = 0
         """The id of the order before the first one in `_ahead`."""
@@ -124,22 +126,32 @@ class Offering:
         count = min(due, self._allowed(), self._batch_orders)
         if count <= 0:
             return 0
-        self._flow.fill(self._batch, self._prepared + 1, count)
+        self._fill_batch(self._prepared + 1, count)
         self._prepared += count
-        self._first_unsent = 0
         return count
+
+    def _fill_batch(self, first_id: int, count: int) -> None:
+        """Put these orders into the batch, none of them sent."""
+        self._flow.fill(self._batch, first_id, count)
+        self._orders_in_batch = count
+        self._first_unsent = 0
+
+    def _orders_in_frames(self, first: int, end: int) -> int:
+        """Return the number of orders in the batch's frames from `first` to `end` - 1."""
+        return min(end * self._packing, self._orders_in_batch) - first * self._packing
 
     def _note(self, first: int, handed_ns: int) -> int:
         """Note that the link took the frames from `first` on: their orders now wait for answers. Returns how many."""
         span = self._batch.span(first, self._first_unsent)
-        count = len(span) // ORDER_BYTES
+        count = self._orders_in_frames(first, self._first_unsent)
         self._completion.handed_over(count, handed_ns, self._pacer.due_times(self.sent + 1, count))
-        self._note_sent(span, handed_ns, handed_ns)
+        self._note_sent(span, count, handed_ns, handed_ns)
         return count
 
-    def _note_sent(self, span: Bytes, first_handed_ns: int, last_handed_ns: int, is_hashed: bool = False) -> None:
-        """Count sent orders, and hash them unless they are hashed already."""
-        count = len(span) // ORDER_BYTES
+    def _note_sent(
+        self, span: Bytes, count: int, first_handed_ns: int, last_handed_ns: int, is_hashed: bool = False
+    ) -> None:
+        """Count `count` sent orders, whose records are in `span`, and hash them unless they are hashed already."""
         if not is_hashed:
             self.stream.update(span)
         self.first_handed_ns = self.first_handed_ns or first_handed_ns
@@ -194,8 +206,10 @@ class Offering:
         if frames:
             first = self._frames_sent_ahead
             span = self._ahead.span(first, first + frames)
-            self._completion.newest += len(span) // ORDER_BYTES
-            self._note_sent(span, first_handed_ns, last_handed_ns, is_hashed=not self.stream.keeps_bytes)
+            orders_ahead = self._ahead_until - self._ahead_after
+            count = min((first + frames) * self._packing, orders_ahead) - first * self._packing
+            self._completion.newest += count
+            self._note_sent(span, count, first_handed_ns, last_handed_ns, is_hashed=not self.stream.keeps_bytes)
         self._prepared = self.sent
         if self._is_stopped:  # during the turns: the limit follows what they sent
             self.stop()
@@ -221,8 +235,10 @@ class OrderFlow:
         self._ends = np.arange(1, LONGEST_BATCH + 1) * (packing * ORDER_BYTES)
 
     @classmethod
-    def of(cls, settings: RunSettings) -> OrderFlow:
-        """Return the flow of a run's orders: those of its tape, or else those of its seed."""
+    def of(cls, settings: RunSettings) -> OrderFlow | MixedOrderFlow:
+        """Return the flow of a run's orders: those of its mix, of its tape, or else of its seed."""
+        if settings.mix is not None:
+            return MixedOrderFlow(MixedOrders.of(settings.mix, settings), settings.packing)
         if settings.tape is None:
             return cls(SeededOrders.of(settings), settings.packing)
         from gateway.tape import TapedOrders
@@ -235,4 +251,23 @@ class OrderFlow:
         frames = math.ceil(count / self._packing)
         batch.offsets[1 : frames + 1] = self._ends[:frames]
         batch.offsets[frames] = count * ORDER_BYTES
+        batch.count = frames
+
+
+class MixedOrderFlow:
+    """Fills batches with the messages of a mix, whose records have several sizes."""
+
+    def __init__(self, orders: MixedOrders, packing: int = 1) -> None:
+        self._orders = orders
+        self._packing = packing
+        self._ends = np.zeros(LONGEST_BATCH, np.int64)
+        """Where the record of each message ends, in the batch that was filled last."""
+
+    def fill(self, batch: FrameBatch, first_id: int, count: int) -> None:
+        """Fill the batch with messages first_id .. first_id + count - 1. The last frame may be shorter."""
+        self._orders.write(batch.buffer, self._ends, first_id, count)
+        frames = math.ceil(count / self._packing)
+        whole_frames = count // self._packing
+        batch.offsets[1 : whole_frames + 1] = self._ends[self._packing - 1 : count : self._packing]
+        batch.offsets[frames] = self._ends[count - 1]
         batch.count = frames

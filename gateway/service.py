@@ -8,7 +8,18 @@ from dataclasses import asdict
 from typing import Any
 
 from exchange.measurements import Source
-from exchange.messages import LAYOUTS, Confirmation, End, Quote, Rejection, Trade, encode
+from exchange.messages import (
+    ANSWER_TYPES,
+    LAYOUTS,
+    Cancelled,
+    Confirmation,
+    End,
+    Quote,
+    Rejection,
+    Replaced,
+    Trade,
+    encode,
+)
 from exchange.results import GatewayResult, HashedStream, StreamCounts
 from exchange.session import Reporting, Terms
 from exchange.settings import RunSettings
@@ -295,7 +306,7 @@ class Gateway:
 
     def _result(self) -> GatewayResult:
         by_type = self._completion.tables.by_type
-        count = {kind: int(by_type[LAYOUTS[kind].code]) for kind in (Trade, Confirmation, Quote, Rejection)}
+        count = {kind: int(by_type[LAYOUTS[kind].code]) for kind in ANSWER_TYPES}
         orders = StreamCounts(messages=self._offering.sent, checksum=self._offering.stream.hex)
         answers = StreamCounts(messages=self._completion.received, checksum=self._intake.stream.hex)
         backlog_growth = 0
@@ -311,6 +322,8 @@ class Gateway:
             confirmations=count[Confirmation],
             quotes=count[Quote],
             rejections=count[Rejection],
+            cancelled=count[Cancelled],
+            replaced=count[Replaced],
             junk_frames=self._intake.junk + self._engine.junk,
             samples=self._meters.samples,
             began_wall_ns=self._offering.first_handed_ns + self._wall_minus_monotonic_ns,

@@ -25,16 +25,16 @@ class EngineMeters:
     def start(self, now_ns: int, start_ns: int, counts: EngineCounts) -> None:
         """Start the clock: usage and rates count from now on, seconds count from `start_ns`."""
         self._reporting.start(now_ns, start_ns)
-        self._orders_received = RateMeter(Meter.ENGINE_ORDERS_RECEIVED, now_ns, counts.orders)
+        self._orders_received = RateMeter(Meter.ENGINE_ORDERS_RECEIVED, now_ns, counts.records)
         self._messages_sent = RateMeter(Meter.ENGINE_MESSAGES_SENT, now_ns, counts.answers)
 
     def start_after(self, counts: EngineCounts) -> None:
         """Report no sampled order among the orders so far: the next sample is one after these counts."""
-        self._sampled = counts.orders // self._interval
+        self._sampled = counts.records // self._interval
 
     def sample(self, counts: EngineCounts) -> None:
         """Report both meters now, if a sampled order came since the last report."""
-        if counts.orders // self._interval > self._sampled:
+        if counts.records // self._interval > self._sampled:
             self._report(counts, time.monotonic_ns())
 
     def report_turns(self, samples: int) -> None:
@@ -44,5 +44,5 @@ class EngineMeters:
 
     def _report(self, counts: EngineCounts, now_ns: int) -> None:
         self.start_after(counts)
-        self._reporting.message(self._orders_received.sample(counts.orders, now_ns))
+        self._reporting.message(self._orders_received.sample(counts.records, now_ns))
         self._reporting.message(self._messages_sent.sample(counts.answers, now_ns))

@@ -15,9 +15,9 @@ from numba import types
 
 from exchange import checksum
 from exchange.checksum import State, StreamChecksum, hash_into
-from exchange.compiled import as_i64, cached_kernel, kernel
+from exchange.compiled import as_i64, cached_kernel, inlined, kernel
 from matching_engine import arena as book_arena
-from matching_engine.arena import COUNTERS, ORDERS
+from matching_engine.arena import CANCELS, COUNTERS, ORDERS, REPLACES
 from matching_engine.engine import MatchingEngine
 from matching_engine.kernels import DONE
 from transports import lending
@@ -116,6 +116,12 @@ class EngineTurnsTaken(NamedTuple):
     """1 if the next turn may be compiled, too; 0 if the loop in Python has to take it."""
 
 
+@inlined
+def messages_in(state: Longs) -> int:
+    """Return the number of orders, cancels and replaces that a book has taken."""
+    return state[ORDERS] + state[CANCELS] + state[REPLACES]
+
+
 @cached_kernel(checksum, book_arena, lending, signature=TURNS)
 def take_turns(
     receive: Any,
@@ -150,7 +156,7 @@ def take_turns(
     """
     timespec = np.empty(2, np.int64)
     state = as_i64(arena)
-    next_sampled = (state[ORDERS] // interval + 1) * interval
+    next_sampled = (messages_in(state) // interval + 1) * interval
     matched = 0
     stored = 0
     count = 0
@@ -196,8 +202,8 @@ def take_turns(
             stored = 0
             count = 0
             sent = 0
-            if state[ORDERS] >= next_sampled:
-                next_sampled = (state[ORDERS] // interval + 1) * interval
+            if messages_in(state) >= next_sampled:
+                next_sampled = (messages_in(state) // interval + 1) * interval
                 samples[noted, 0] = monotonic_ns(timespec)
                 for i in range(COUNTERS):
                     samples[noted, 1 + i] = state[ORDERS + i]

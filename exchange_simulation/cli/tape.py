@@ -22,13 +22,8 @@ from exchange_simulation.launching.typed_settings import run_settings
     type=Rate(),
     help="Orders a second: write also when each is due, in a file beside the tape.",
 )
-@options_for("arrivals")
-@click.option(
-    "--mix",
-    metavar="KIND=PERCENT,...",
-    help="Order types, cancels and replaces among the orders, as limit=60,cancel=30,replace=10; for exchange match.",
-)
-def command(output: Path, mix: str | None, **given: Any) -> None:
+@options_for("arrivals", "mix")
+def command(output: Path, **given: Any) -> None:
     """Write the seeded order stream as wire messages; with --rate, also their due times, in a file beside it.
 
     Example: exchange tape --orders 1000000 --seed 7 --output tape.bin
@@ -38,6 +33,6 @@ def command(output: Path, mix: str | None, **given: Any) -> None:
     """
     from exchange_simulation.launching.tape import write_tape
 
-    if mix is not None and given["orders_per_s"] is not None:
+    if given["mix"] is not None and given["orders_per_s"] is not None:
         raise click.UsageError("--mix makes a tape for exchange match, which has no due times: leave --rate out")
-    write_tape(output, run_settings(**given), mix)
+    write_tape(output, run_settings(**given))

@@ -88,7 +88,8 @@ def open_streams(
         for stream in (orders, answers):
             stack.callback(stream.close)
         yield orders, answers
-        _write_due_times(tape, settings, instance, orders.size // LAYOUTS[Order].size)
+        if settings.mix is None:  # only a tape of plain orders can be offered again
+            _write_due_times(tape, settings, instance, orders.size // LAYOUTS[Order].size)
 
 
 def _write_due_times(tape: Path, settings: RunSettings, instance: int, orders: int) -> None:

@@ -212,7 +212,8 @@ def _engine(settings: RunSettings, capacity: int | None, with_ids: bool) -> Matc
     from matching_engine.engine import MatchingEngine
     from matching_engine.order_book import OrderBook
 
-    return MatchingEngine(OrderBook(settings.max_price, settings.policy, capacity, with_ids), settings.packing)
+    finds_orders = with_ids or settings.names_orders
+    return MatchingEngine(OrderBook(settings.max_price, settings.policy, capacity, finds_orders), settings.packing)
 
 
 def _recovering_engine(

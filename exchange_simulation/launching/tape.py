@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from exchange.allowed import BadSetting
 from exchange.messages import MalformedMessage
-from exchange.order_mix import OrderMix
 from exchange.settings import RunSettings
 from exchange.words import counted
 from exchange.workload import settled_speed
@@ -91,15 +89,15 @@ def _recorded_orders_per_s(due: Path, orders_on_tape: int, orders: int) -> float
     return (orders - 1) * 1e9 / length_ns
 
 
-def write_tape(path: Path, settings: RunSettings, mix: str | None = None) -> None:
-    """Write the seed's orders, and if there is a rate, a file of due times beside them. `mix`: what OrderMix reads.
+def write_tape(path: Path, settings: RunSettings) -> None:
+    """Write the seed's orders, and if there is a rate, a file of due times beside them.
 
-    UserError if a file cannot be written, or the mix is wrong; ClickException if the disk is full.
+    UserError if a file cannot be written, ClickException if the disk is full.
     """
     due = due_path(path)
     count = settings.order_limit
     _remove_old_due_times(path, due, settings)
-    orders = _order_source(settings, mix)
+    orders = _order_source(settings)
     with writing(path):
         _write_orders(path, orders, count)
     click.echo(f"{counted(count, 'orders')} of seed {settings.seed} in {path}", err=True)
@@ -123,17 +121,11 @@ def _remove_old_due_times(tape: Path, due: Path, settings: RunSettings) -> None:
         raise UserError(f"{due} says when the orders of another tape are due: remove it, or give this one a --rate")
 
 
-def _order_source(settings: RunSettings, mix: str | None) -> SeededOrders | MixedOrders:
+def _order_source(settings: RunSettings) -> SeededOrders | MixedOrders:
     from gateway.mixed_orders import MixedOrders
     from gateway.seeded_orders import SeededOrders
 
-    if mix is None:
-        return SeededOrders.of(settings)
-    try:
-        order_mix = OrderMix.parse(mix)
-    except BadSetting as error:
-        raise UserError(f"--{error}") from error
-    return MixedOrders(order_mix, settings.seed, settings.prices, settings.price_model)
+    return SeededOrders.of(settings) if settings.mix is None else MixedOrders.of(settings.mix, settings)
 
 
 def _write_orders(path: Path, orders: SeededOrders | MixedOrders, count: int) -> None:

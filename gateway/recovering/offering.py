@@ -11,7 +11,6 @@ from exchange.settings import RunSettings
 from gateway.offering import Offering, OrdersAhead
 from gateway.pacer import Pacer
 from gateway.recovering.completion import RecoveringCompletion
-from gateway.seeded_orders import ORDER_BYTES
 from transports.base import Link
 
 
@@ -48,7 +47,7 @@ class ResendingOffering(Offering):
         """Prepare to send every order after the first `received` again, before any new order."""
         now_ns = time.monotonic_ns()
         if received > self.sent:  # the link took these orders, but broke before it confirmed them
-            self._flow.fill(self._batch, self.sent + 1, received - self.sent)
+            self._fill_batch(self.sent + 1, received - self.sent)
             self._first_unsent = self._batch.count
             self._note(0, now_ns)
         self._batch.clear()
@@ -72,12 +71,12 @@ class ResendingOffering(Offering):
             is_reported = self.sent < reported
             until = min(reported, orders) if is_reported else orders  # no batch holds orders of both kinds
             count = min(until - self.sent, self._batch_orders)
-            self._flow.fill(self._batch, self.sent + 1, count)
+            self._fill_batch(self.sent + 1, count)
             due = self._pacer.due_times(self.sent + 1, count)
             handed = due if len(due) else np.full(count, since_ns)
             if not is_reported:
                 self._completion.take_over(handed, due)
-            self._note_sent(self._batch.span(0, self._batch.count), int(handed[0]), int(handed[-1]))
+            self._note_sent(self._batch.span(0, self._batch.count), count, int(handed[0]), int(handed[-1]))
 
     def next_due_ns(self) -> int:
         if self._sends_again and not self.pending:
@@ -98,11 +97,10 @@ class ResendingOffering(Offering):
         """Send some orders again. The time of their first hand-over stays."""
         if not self.pending:
             count = min(self._batch_orders, self._last_again - self._next_again + 1)
-            self._flow.fill(self._batch, self._next_again, count)
-            self._first_unsent = 0
+            self._fill_batch(self._next_again, count)
         first = self._first_unsent
         self._first_unsent = self._link.send(self._batch, first)
-        self._next_again += len(self._batch.span(first, self._first_unsent)) // ORDER_BYTES
+        self._next_again += self._orders_in_frames(first, self._first_unsent)
         if not self.pending:
             self._batch.clear()
             self._first_unsent = 0

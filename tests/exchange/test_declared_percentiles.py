@@ -20,7 +20,8 @@ NAMED = re.compile(r"(?<![A-Za-z0-9])p(90|999|99\.9)(?![0-9])")
 FILES_THAT_NAME_THEM = {
     "exchange/percentiles.py": "the declaration",
     "exchange_simulation/messaging/benchmarks/supply_chain.py": "the paper's objective is a p90",
-    "exchange_simulation/messaging/supply_chain/in_words.py": "the same",
+    "exchange_simulation/messaging/supply_chain/paper_figures.py": "the same",
+    "exchange_simulation/messaging/supply_chain/summary.py": "the same",
     "exchange_simulation/messaging/supply_chain/judging.py": "the same",
 }
 

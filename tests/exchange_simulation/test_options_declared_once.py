@@ -9,7 +9,7 @@ import pytest
 
 from exchange.settings import DECLARED, TRANSPORT_SETTINGS, RunSettings
 from exchange_simulation.cli.serve.site import FIRST_FIELDS
-from exchange_simulation.experiments.sweep.keys import HELP_OF_SWEEP, LISTS, OF_A_RUN_ALONE
+from exchange_simulation.experiments.sweep.keys import HELP_OF_SWEEP, LIST_KEYS, SINGLE_RUN_KEYS
 from exchange_simulation.launching.option_table import NOTATIONS
 from exchange_simulation.measuring import RunOptions
 from transports.registry import built_in
@@ -28,14 +28,14 @@ def test_every_setting_has_a_declaration() -> None:
 
 @pytest.mark.parametrize(
     "named",
-    [NOTATIONS, TRANSPORT_SETTINGS, FIRST_FIELDS, OF_A_RUN_ALONE],
+    [NOTATIONS, TRANSPORT_SETTINGS, FIRST_FIELDS, SINGLE_RUN_KEYS],
     ids=["notations", "settings of a transport", "first in the form of serve", "settings no sweep takes"],
 )
 def test_lists_of_special_settings_name_settings_that_exist(named: object) -> None:
     assert set(named) <= set(DECLARED)  # type: ignore[call-overload]
 
 
-@pytest.mark.parametrize("named", [LISTS, HELP_OF_SWEEP], ids=["with commas", "help of sweep"])
+@pytest.mark.parametrize("named", [LIST_KEYS, HELP_OF_SWEEP], ids=["with commas", "help of sweep"])
 def test_lists_of_special_options_name_options_that_exist(named: object) -> None:
     assert set(named) <= OPTION_NAMES  # type: ignore[call-overload]
 

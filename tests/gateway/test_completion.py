@@ -13,6 +13,7 @@ from exchange.messages import (
     Confirmation,
     Quote,
     Rejection,
+    Replaced,
     Trade,
     encode,
 )
@@ -54,16 +55,18 @@ def test_only_the_first_answer_to_an_order_counts():
     assert completion.received == 3
 
 
-@pytest.mark.parametrize("answer", [Trade(1, 500, 1), Confirmation(1), Rejection(1, 2)])
-def test_trade_confirmation_and_rejection_answer_an_order(answer):
+@pytest.mark.parametrize(
+    "answer", [Trade(1, 500, 1), Confirmation(1), Rejection(1, 2), Cancelled(1, 5), Replaced(1, 500, 5)]
+)
+def test_every_answer_that_bears_its_id_answers_an_order(answer):
     completion = Completion(scheduled=False, sampling_interval=1)
     completion.handed_over(1, 1_000)
     take(completion, answer, now_ns=2_000)
     assert completion.answered == 1
 
 
-@pytest.mark.parametrize("message", [Quote(bid=1, ask=0), Cancelled(1, 5), Confirmation(2), Confirmation(0)])
-def test_quotes_cancellations_and_unknown_ids_answer_no_order(message):
+@pytest.mark.parametrize("message", [Quote(bid=1, ask=0), Cancelled(2, 5), Confirmation(2), Confirmation(0)])
+def test_quotes_and_unknown_ids_answer_no_order(message):
     completion = Completion(scheduled=False, sampling_interval=1)
     completion.handed_over(1, 1_000)
     assert take(completion, message, now_ns=2_000) == (1, [])

@@ -17,6 +17,7 @@ from exchange.messages import (
     MalformedMessage,
     Quote,
     Rejection,
+    Replaced,
     Trade,
     decode_all,
     encode,
@@ -24,7 +25,8 @@ from exchange.messages import (
 from gateway.completion import Completion
 from transports.frames import FrameBatch
 
-ANSWERS = (Trade, Confirmation, Quote, Rejection, Cancelled)
+ORDER_ANSWERS = (Trade, Confirmation, Rejection, Cancelled, Replaced)
+ANSWERS = (*ORDER_ANSWERS, Quote)
 
 
 class Model:
@@ -52,7 +54,7 @@ class Model:
                 return index, sampled
             for message in messages:
                 self.by_type[LAYOUTS[type(message)].code] += 1
-                if isinstance(message, Trade | Confirmation | Rejection) and message.id in self.waiting:
+                if isinstance(message, ORDER_ANSWERS) and message.id in self.waiting:
                     handed_ns = self._answer(message.id, now_ns)
                     if message.id % self.interval == 0:
                         received = self.by_type.total()
@@ -106,6 +108,7 @@ ANSWER = st.one_of(
     st.builds(Rejection, IDS, st.integers(1, 6)),
     st.builds(Quote, bid=VALUES, ask=VALUES),
     st.builds(Cancelled, IDS, VALUES),
+    st.builds(Replaced, IDS, VALUES, VALUES),
 )
 FRAME = st.lists(ANSWER, min_size=1, max_size=6).map(lambda pack: b"".join(map(encode, pack)))
 STEP = st.one_of(

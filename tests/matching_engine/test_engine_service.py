@@ -106,12 +106,13 @@ def test_a_gateway_that_arrives_during_a_stall_is_served(monkeypatch: pytest.Mon
     assert result.orders.messages == 6
 
 
-def test_cancels_are_not_counted_for_samples() -> None:
+def test_cancels_are_counted_for_samples_as_orders_are() -> None:
     gateway = BatchedLink([HELLO], [ORDERS[0], Cancel(8), Cancel(9)], [END])
     result, reporter = session(gateway, interval=2, with_ids=True)
     assert result.stopped is None
     assert result.orders.messages == 3
-    assert not any(isinstance(message, Throughput) for message in reporter.sent)
+    readings = [message for message in reporter.sent if isinstance(message, Throughput)]
+    assert [reading.meter for reading in readings] == [Meter.ENGINE_ORDERS_RECEIVED, Meter.ENGINE_MESSAGES_SENT]
 
 
 def test_the_result_counts_itself_among_the_statistics() -> None:

@@ -37,7 +37,7 @@ def test_counts_and_checksums_of_both_sources_agree(session):
 
 def test_hellos_become_session_records(session):
     session.run_to_the_end()
-    terms = {"version": 1, "policy": "price-time", "packing": 1, "max_price": 999}
+    terms = {"version": 2, "policy": "price-time", "packing": 1, "max_price": 999}
     assert session.payloads("session", "gateway") == [terms]
     assert session.payloads("session", "engine") == [terms]
 

@@ -19,6 +19,7 @@ from exchange.messages import LAYOUTS, Confirmation, MalformedMessage, Order, Re
 from exchange.records import SAMPLE
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.record.reading import records
+from exchange_simulation.launching.record.streams import count_orders
 
 Longs = npt.NDArray[np.int64]
 LEAST_SAMPLES = 100
@@ -95,7 +96,7 @@ def counts(
         evident = max(evident, int(samples.ids.max()))
     orders = folder / "orders.bin"
     if orders.exists():
-        evident = max(evident, orders.stat().st_size // LAYOUTS[Order].size)
+        evident = max(evident, count_orders(orders))
     if not record:
         due_before_fault = round((window.began_ns - window.start_ns) * rate_per_s / 1e9)
         evident = max(evident, due_before_fault)
@@ -113,7 +114,7 @@ def counts(
 
 
 def _wrong_answers(folder: Path) -> dict[str, int | None]:
-    """Return the numbers of doubled and reordered orders; None without a recorded stream of answers.
+    """Return the numbers of doubled and reordered orders; None without recorded streams of plain orders.
 
     An order is doubled if it is confirmed twice, or if its trades have more volume than the order. It is reordered if
     its first answer came after the first answer of a later order.
@@ -122,6 +123,8 @@ def _wrong_answers(folder: Path) -> dict[str, int | None]:
     if not answers:
         return {"doubled": None, "reordered": None}
     orders = np.fromfile(folder / "orders.bin", LAYOUTS[Order].dtype)
+    if (orders["type"] != LAYOUTS[Order].code).any():
+        return {"doubled": None, "reordered": None}  # replaces and cancels change how much an order may trade
     offered = dict(zip(orders["id"].tolist(), orders["volume"].tolist(), strict=True))
     confirmed: Counter[int] = Counter()
     traded: Counter[int] = Counter()

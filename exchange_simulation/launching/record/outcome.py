@@ -166,8 +166,11 @@ MESSAGE_BY_COUNT: dict[str, type[Any]] = {
 
 
 def mean_message_size(counts: Mapping[str, int]) -> dict[str, float]:
-    """Return the field `mean_message_bytes`, over all orders and answers; empty if their numbers are unknown."""
-    if not counts.get("orders_sent") or "trades" not in counts:
+    """Return the field `mean_message_bytes`, over all orders and answers; empty if their numbers are unknown.
+
+    Messages of a mix have several sizes, and are not counted by kind.
+    """
+    if not counts.get("orders_sent") or "trades" not in counts or "replaced" in counts:
         return {}
     messages = 0
     size = 0
@@ -187,6 +190,8 @@ def counts(outcome: RunOutcome) -> dict[str, int]:
     for gateway in gateways:
         sums.update(orders_sent=gateway.orders.messages, answers_received=gateway.answers.messages)
         sums.update({name: getattr(gateway, name) for name in COUNTS_OF_GATEWAYS})
+        if gateway.settings.get("mix"):
+            sums.update(cancelled=gateway.cancelled, replaced=gateway.replaced)
     for pair in outcome.pairs_with_lower_bounds:
         sums.update(_last_reported(outcome.reported(pair), outcome.engines.get(pair)))
     for engine in engines:

@@ -12,7 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from exchange.instances import named
-from exchange.messages import LAYOUTS, Confirmation, Order, Rejection, Trade, records_of
+from exchange.messages import (
+    ANSWER_TYPES,
+    ORDER_TYPES,
+    Cancelled,
+    Confirmation,
+    Rejection,
+    Replaced,
+    Trade,
+    records_of,
+    sizes_by_code,
+)
 from exchange_simulation.launching.lineup import Lineup
 
 CHUNK_BYTES = 16 << 20
@@ -29,26 +39,36 @@ def stream_counts(folder: Path, lineup: Lineup) -> dict[int, dict[str, int]]:
 
 def _counts(orders: Path, answers: Path) -> dict[str, int]:
     """Return the counts of one pair. OSError if a stream is missing, a link, or no regular file."""
-    from matching_engine.encoding import ANSWER_SIZES
-    from matching_engine.tape import offsets_of
-
-    sent = sum(len(chunk) for chunk in _chunks(orders)) // LAYOUTS[Order].size
+    sent = count_orders(orders)
     received = 0
     answered = 0
-    incomplete_answer = np.zeros(0, np.uint8)
-    for chunk in _chunks(answers):
-        data = np.concatenate([incomplete_answer, chunk])
-        offsets = offsets_of(data, ANSWER_SIZES)
-        received += len(offsets) - 1
-        answered = max(answered, _highest_id(data, offsets[:-1]))
-        incomplete_answer = data[offsets[-1] :]
+    for data, starts in _records(answers, sizes_by_code(ANSWER_TYPES)):
+        received += len(starts)
+        answered = max(answered, _highest_id(data, starts))
     return {"orders_sent": sent, "orders_answered": answered, "answers_received": received}
+
+
+def count_orders(path: Path) -> int:
+    """Return the number of whole records in a recorded stream of orders. OSError if it is no regular file."""
+    return sum(len(starts) for _, starts in _records(path, sizes_by_code(ORDER_TYPES)))
+
+
+def _records(path: Path, sizes: npt.NDArray[np.int64]) -> Iterator[tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]]:
+    """Yield parts of a stream, each with the starts of its whole records. `sizes` are record sizes by type byte."""
+    from matching_engine.tape import offsets_of
+
+    incomplete = np.zeros(0, np.uint8)
+    for chunk in _chunks(path):
+        data = np.concatenate([incomplete, chunk])
+        offsets = offsets_of(data, sizes)
+        yield data, offsets[:-1]
+        incomplete = data[offsets[-1] :]
 
 
 def _highest_id(data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> int:
     """Return the highest order number in these answers. Orders are numbered 1, 2, 3, ... and answered in this order."""
     highest = 0
-    for kind in (Confirmation, Trade, Rejection):
+    for kind in (Confirmation, Trade, Rejection, Cancelled, Replaced):
         _, rows = records_of(kind, data, starts)
         if len(rows):
             highest = max(highest, int(rows["id"].max()))
