@@ -185,13 +185,16 @@ def record_of(folder: Path) -> dict[str, Any] | None:
 
 
 def check_counts(record: dict[str, Any], streams: dict[str, int]) -> None:
-    """The record's numbers are those of the streams, or its first reason says that they are lower bounds."""
+    """The record's numbers are those of the streams, or its first reason says that they are lower bounds.
+
+    A killed gateway's last orders may be missing from its stream, but not from the engine's result.
+    """
     counts = record["counts"] or {}
     says_at_least = bool(record["reasons"]) and "at least" in record["reasons"][0]
     for name, in_streams in streams.items():
         recorded = counts.get(name) or 0
         if record["status"] == "partial" and says_at_least:
-            assert recorded <= in_streams or in_streams == 0, (name, recorded, in_streams)
+            assert recorded >= in_streams, (name, recorded, in_streams)
         else:
             assert recorded == in_streams, (name, recorded, in_streams, record["reasons"])
 
