@@ -55,6 +55,9 @@ LEAVE_A_RECORD = frozenset((*SECTIONS["Measure"], *SECTIONS["Compare"])) - {"mat
 COMPONENTS = frozenset(("gateway", "engine", "reporter"))
 """Subcommands that handle signals in their loop; before it, SIGINT waits for a moment in which nothing is imported."""
 
+WITHOUT_KERNELS = {"results", "report", "serve", "keys", "broker"}
+"""Subcommands that run no compiled code in their own process."""
+
 OPEN_TO_OTHERS = {"spark", "tape", "match"}
 """Subcommands whose files may be for others too: those of a cluster, and those that a user names."""
 PRIVATE_UMASK = 0o077
@@ -124,9 +127,10 @@ class Subcommands(LoadingGroup):
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        from exchange_simulation.launching.kernel_cache import settle_kernel_cache
+        if name not in WITHOUT_KERNELS:
+            from exchange_simulation.launching.kernel_cache import settle_kernel_cache
 
-        settle_kernel_cache()
+            settle_kernel_cache()
         command: click.Command = importlib.import_module(f"exchange_simulation.cli.{name}").command
         return command
 

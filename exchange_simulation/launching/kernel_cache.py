@@ -47,6 +47,8 @@ class KernelFolder:
     """Why numba's own choice is not taken; empty if it is."""
     is_lasting: bool = True
     """False if the folder ends with this command."""
+    is_usable: bool = True
+    """False if no folder can be written to."""
 
     @property
     def words(self) -> str:
@@ -57,11 +59,16 @@ class KernelFolder:
 def settle_kernel_cache() -> None:
     """Choose the folder for kernels, and remove damaged files from it. Call it before numba is imported.
 
-    UserError if no folder can be written to.
+    The user is told of a folder that is not numba's own choice. UserError if no folder can be written to.
     """
     if SETTLED_VARIABLE in os.environ:
         return
     folder = settled_folder()
+    if not folder.is_usable:
+        raise UserError(f"{folder.reason}: name a folder that can be written to, with {VARIABLE}")
+    if folder.reason:
+        end = "" if folder.is_lasting else ", for this command alone, and compiled anew by the next one"
+        say(f"{folder.reason}: kernels are kept in {folder.words}{end}")
     if folder.path is None:
         os.environ.pop(VARIABLE, None)
     else:
@@ -74,17 +81,9 @@ def settle_kernel_cache() -> None:
 
 @cache
 def settled_folder() -> KernelFolder:
-    """The folder that this process takes, for good: it is chosen at the first call, and the user told of a change.
-
-    UserError if no folder can be written to.
-    """
+    """The folder that this process takes, for good: it is chosen at the first call."""
     folder = choose_folder()
-    if not folder.is_lasting:
-        folder = _folder_of_this_command(folder.reason)
-    if folder.reason:
-        end = "" if folder.is_lasting else ", for this command alone, and compiled anew by the next one"
-        say(f"{folder.reason}: kernels are kept in {folder.words}{end}")
-    return folder
+    return folder if folder.is_lasting else _folder_of_this_command(folder.reason)
 
 
 def choose_folder() -> KernelFolder:
@@ -148,11 +147,16 @@ def _is_private_or_missing(folder: Path) -> bool:
 
 
 def _folder_of_this_command(reason: str) -> KernelFolder:
-    """Make a folder that is removed when this process ends. UserError if there is no place for one."""
+    """Make a folder that is removed when this process ends; an unusable one if there is no place for it."""
     try:
+        place = Path(tempfile.gettempdir())
+        problem = problem_with(place)
+        if problem:
+            return KernelFolder(None, f"{reason}, and {place} {problem}", is_lasting=False, is_usable=False)
         folder = tempfile.mkdtemp(prefix="exchange-kernels-")
     except OSError as error:
-        raise UserError(f"{reason}, and no temporary folder can be made: name a folder with TMPDIR") from error
+        problem = f"{reason}, and no temporary folder can be made ({error.strerror})"
+        return KernelFolder(None, problem, is_lasting=False, is_usable=False)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return KernelFolder(Path(folder), reason, is_lasting=False)
 

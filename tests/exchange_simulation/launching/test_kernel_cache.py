@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from exchange_simulation.launching import kernel_cache
 from exchange_simulation.launching.kernel_cache import ROOT, KernelFolder, choose_folder, is_damaged, problem_with
+from exchange_simulation.launching.notices import heard_by
 from tests.exchange_command import command, exchange_in_process
 from tests.machine import PATIENCE_S, lacks
 
@@ -122,3 +125,41 @@ def test_doctor_says_where_kernels_are_kept() -> None:
     finished = exchange_in_process("doctor", "--seconds", "0.5")
     [line] = [line for line in finished.out.splitlines() if line.startswith("kernels ")]
     assert "kept in " in line
+
+
+@pytest.fixture
+def undecided(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A process that has not chosen a folder yet."""
+    for name in (kernel_cache.SETTLED_VARIABLE, "NUMBA_CACHE_DIR"):
+        monkeypatch.setenv(name, "so that it is gone again after the test")
+        monkeypatch.delenv(name)
+    kernel_cache.settled_folder.cache_clear()
+    yield
+    kernel_cache.settled_folder.cache_clear()
+
+
+@pytest.mark.usefixtures("undecided")
+def test_no_room_anywhere_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_cache, "LEAST_ROOM_BYTES", 1 << 80)
+    refused = exchange_in_process("match", "any.bin")
+    assert refused.code == 2
+    assert "can keep compiled kernels, and " in refused.err
+    assert "is on a full disk: name a folder that can be written to, with NUMBA_CACHE_DIR" in refused.err
+    assert exchange_in_process("results", "--help").code == 0, "it needs no kernels"
+
+
+@pytest.mark.usefixtures("undecided")
+def test_a_folder_for_one_command_is_told_and_removed_at_its_end(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (elsewhere / f"exchange-kernels-{os.geteuid()}").symlink_to("somebody else's")
+    ends: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(kernel_cache.atexit, "register", lambda *call, **_: ends.append(call))
+    monkeypatch.setattr(kernel_cache.tempfile, "tempdir", str(elsewhere))
+    said: list[str] = []
+    with heard_by(said.append):
+        kernel_cache.settle_kernel_cache()
+    folder = Path(os.environ["NUMBA_CACHE_DIR"])
+    assert folder.parent == elsewhere
+    assert said[0].endswith(f"kernels are kept in {folder}, for this command alone, and compiled anew by the next one")
+    assert ends == [(shutil.rmtree, str(folder))]
