@@ -25,7 +25,7 @@ import time
 from typing import Any
 from urllib.parse import quote
 
-from transports.base import Address, CannotListen, Link, PeerGone
+from transports.base import MANY_LISTENER_PATTERNS, Address, CannotListen, Link, PeerGone
 from transports.frames import FrameBatch
 from transports.lending import NOTICE, SOCKETS_ARE_COMPILED, Lent
 from transports.nats.connection import TOO_LONG, Connection, Control
@@ -269,18 +269,23 @@ def _base(address: Address) -> str:
     return f"exchange.{token}.{address.pattern.value}.{pair}"
 
 
-def _subscription(subject: str, number: int) -> bytes:
+def subscription(subject: str, number: int) -> bytes:
+    """The control line of a subscription, which has a number."""
     return f"SUB {subject} {number}\r\n".encode()
 
 
 def listen(address: Address) -> Link:
-    """CannotListen if somebody listens there already."""
+    """CannotListen if somebody listens there already; patterns with many listeners have no such limit."""
     base = _base(address)
+    if address.pattern in MANY_LISTENER_PATTERNS:
+        from transports.nats.patterns import listen_beside_others
+
+        return listen_beside_others(address, base)
     connection = Connection.open(address, time.monotonic_ns())
     try:
         asker = secrets.token_hex(8)
-        connection.ask(_subscription(f"{base}.nobody.{asker}.*", PLACE_SUBSCRIPTION))
-        if not _has_no_listener(connection, base, asker):
+        connection.ask(subscription(f"{base}.nobody.{asker}.*", PLACE_SUBSCRIPTION))
+        if not has_no_listener(connection, base, asker):
             raise CannotListen(
                 f"{address.masked_url} has a listener of this name already: choose another server or name"
             )
@@ -289,7 +294,7 @@ def listen(address: Address) -> Link:
             f"{base}.words": WORD_SUBSCRIPTION,
             f"{base}.in": FRAME_SUBSCRIPTION,
         }
-        connection.write(b"".join(_subscription(subject, number) for subject, number in subjects.items()))
+        connection.write(b"".join(subscription(subject, number) for subject, number in subjects.items()))
     except BaseException:
         connection.close()
         raise
@@ -302,14 +307,14 @@ def connect(address: Address, until_ns: int) -> Link:
     name = secrets.token_hex(8)
     connection = Connection.open(address, until_ns)
     try:
-        connection.ask(_subscription(f"{base}.nobody.{name}.*", NOBODY_SUBSCRIPTION))
-        while _has_no_listener(connection, base, name):
-            if time.monotonic_ns() >= until_ns:
-                raise PeerGone(f"nobody listens at the NATS server {address.masked_url}")
-            Sleeper([]).sleep(time.monotonic_ns() + HELLO_EVERY_NS)
+        if address.pattern in MANY_LISTENER_PATTERNS:
+            from transports.nats.patterns import connect_beside_others
+
+            return connect_beside_others(address, base, connection, name)
+        _await_listener(connection, address, base, name, until_ns)
         frames = f"{base}.out" if address.fan_in else f"{base}.out.{name}"
-        words_line = _subscription(f"{base}.words.{name}", WORD_SUBSCRIPTION)
-        frames_line = _subscription(frames, FRAME_SUBSCRIPTION)
+        words_line = subscription(f"{base}.words.{name}", WORD_SUBSCRIPTION)
+        frames_line = subscription(frames, FRAME_SUBSCRIPTION)
         connection.write(words_line + frames_line)  # before the hello: a listener sends as soon as it has heard that
     except BaseException:
         connection.close()
@@ -317,7 +322,16 @@ def connect(address: Address, until_ns: int) -> Link:
     return NatsConnector(address, base, connection, name)
 
 
-def _has_no_listener(connection: Connection, base: str, name: str) -> bool:
+def _await_listener(connection: Connection, address: Address, base: str, name: str, until_ns: int) -> None:
+    """Return once a listener has subscribed. PeerGone if none has in time."""
+    connection.ask(subscription(f"{base}.nobody.{name}.*", NOBODY_SUBSCRIPTION))
+    while has_no_listener(connection, base, name):
+        if time.monotonic_ns() >= until_ns:
+            raise PeerGone(f"nobody listens at the NATS server {address.masked_url}")
+        Sleeper([]).sleep(time.monotonic_ns() + HELLO_EVERY_NS)
+
+
+def has_no_listener(connection: Connection, base: str, name: str) -> bool:
     """Ask whether a listener is there. True if the server answers that nobody has subscribed."""
     line = f"PUB {base}.words {base}.nobody.{name}.{LISTENER} {len(ARE_YOU_THERE)}\r\n".encode()
     answers = connection.ask(line + ARE_YOU_THERE + b"\r\n")

@@ -5,8 +5,9 @@ Frames become PUB blocks in transports/blocks.py.
     MSG <subject> <subscription> [reply-to] <bytes>\\r\\n<payload>\\r\\n      from the server
     PUB <subject> <bytes>\\r\\n<payload>\\r\\n                               to the server
 
-Only messages of the subscription FRAME_SUBSCRIPTION are frames. Everything else that the server sends (INFO, PING,
-PONG, +OK, -ERR, HMSG, messages of other subscriptions) stops the scan, and Python handles it; see connection.py.
+Only messages of subscriptions whose number begins with the digit of FRAME_SUBSCRIPTION are frames. Everything else that
+the server sends (INFO, PING, PONG, +OK, -ERR, HMSG, messages of other subscriptions) stops the scan, and Python handles
+it; see connection.py.
 Source: the NATS client protocol, docs.nats.io/reference/reference-protocols/nats-protocol.
 """
 
@@ -19,7 +20,7 @@ from transports.frames import Bytes, Longs
 from transports.lending import move_bytes
 
 FRAME_SUBSCRIPTION = 1
-"""The number of the subscription whose messages are frames; it has one digit."""
+"""The number of the subscription whose messages are frames. Further ones have numbers that begin with its digit."""
 
 # Why a scan ended.
 INCOMPLETE = 0
@@ -52,7 +53,7 @@ def end_of_line(stream: Bytes, begin: int, end: int) -> int:
 
 @njit(cache=True, nogil=True)
 def is_frame_line(stream: Bytes, begin: int, newline: int) -> bool:
-    """True if the line announces a message of FRAME_SUBSCRIPTION."""
+    """True if the line announces a message of a subscription whose number begins as FRAME_SUBSCRIPTION."""
     if (
         newline - begin < _SHORTEST_FRAME_LINE
         or stream[begin] != _M
@@ -65,7 +66,7 @@ def is_frame_line(stream: Bytes, begin: int, newline: int) -> bool:
     at = begin + 4
     while at < newline and stream[at] != _SPACE:
         at += 1
-    return at + 2 < newline and stream[at + 1] == _ZERO + FRAME_SUBSCRIPTION and stream[at + 2] == _SPACE
+    return at + 2 < newline and stream[at + 1] == _ZERO + FRAME_SUBSCRIPTION
 
 
 @njit(cache=True, nogil=True)

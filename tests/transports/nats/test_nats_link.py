@@ -143,3 +143,41 @@ def test_no_server_is_an_error_that_names_the_place() -> None:
 def test_a_wrong_address_says_what_is_wrong(url: str, sentence: str) -> None:
     with pytest.raises(BadAddress, match=sentence):
         listen(url, TOKEN)
+
+
+def test_a_subscriber_that_came_before_its_publisher_misses_nothing(nats: RunningBroker) -> None:
+    subscriber = connect(nats.url, TOKEN, deadline_ns(), Pattern.TOPIC, ("news.#",))
+    publisher = listen(nats.url, TOKEN, Pattern.TOPIC, ("news",))
+    received = FrameBatch()
+    until(lambda: len(publisher._subscribers) == 1, subscriber, publisher)  # type: ignore[attr-defined]
+    assert publisher.send(FrameBatch.of(b"first"), 0) == 1
+    until(lambda: subscriber.receive(received) > 0, subscriber, publisher)
+    assert list(received) == [b"first"]
+    subscriber.close()
+    publisher.close()
+
+
+def test_a_publisher_to_a_queue_without_consumers_keeps_its_frames(nats: RunningBroker) -> None:
+    """NATS would drop them."""
+    publisher = connect(nats.url, TOKEN, deadline_ns(), Pattern.QUEUE)
+    frames = FrameBatch.of(b"first")
+    assert publisher.send(frames, 0) == 0
+    assert "nobody consumes" in publisher.excuse()
+    consumer = listen(nats.url, TOKEN, Pattern.QUEUE)
+    received = FrameBatch()
+    sent = 0
+
+    def has_come() -> bool:
+        nonlocal sent
+        if not sent:
+            sent = publisher.send(frames, 0)
+        return consumer.receive(received) > 0
+
+    until(has_come, publisher, consumer)
+    publisher.close()
+    consumer.close()
+
+
+def test_a_wildcard_that_nats_lacks_is_refused(nats: RunningBroker) -> None:
+    with pytest.raises(BadAddress, match="may have a # at its end only"):
+        connect(nats.url, TOKEN, deadline_ns(), Pattern.TOPIC, ("news.#.usa",))

@@ -28,7 +28,7 @@ other_blocks = st.sampled_from(
         b"-ERR 'Slow Consumer'\r\n",
         b'INFO {"version":"2.10.0"}\r\n',
         b"MSG exchange.run.words 2 5\r\nhello\r\n",
-        b"MSG exchange.run.words 12 reply.to 0\r\n\r\n",
+        b"MSG exchange.run.words 21 reply.to 0\r\n\r\n",
         b"HMSG exchange.run.nobody.a.b 3 16 16\r\nNATS/1.0 503\r\n\r\n\r\n",
     ]
 )
