@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from exchange.compiled import kernel
 from spark.dataset.folder import TablesFolder, experiment_of_file
@@ -111,7 +112,7 @@ def create_partial_bars(
     """Make the views that BARS reads. A simulation may lack some of the three tables; their views are empty."""
     for table in STRETCH_RULES:
         if table not in existing_tables:
-            rows = spark.createDataFrame(_schema(table).empty_table())
+            rows = spark.createDataFrame([], from_arrow_schema(_schema(table)))
         elif folder.local is None:
             rows = spark.sql(PARTIAL_BARS[table].format(every_ns=every_ns))
         else:

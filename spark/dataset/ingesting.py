@@ -89,11 +89,11 @@ def ingest_runs(
             tables = _tables(spark, records, runs)
             if events is not None:
                 tables |= _event_tables(spark, events, new, parts)
-            _Replacement(spark, folder, runs).write(tables)
+            _Replacement(spark, folder, runs, earlier).write(tables)
             had_events = {run.name for run in earlier if run.has_events}
             without_events_now = [run for run in runs if run.name in had_events and not run.has_events]
             if without_events_now:
-                _Replacement(spark, folder, without_events_now).remove_from(EVENTS - tables.keys())
+                _Replacement(spark, folder, without_events_now, earlier).remove_from(EVENTS - tables.keys())
     return Ingested(len(all_names), len(new), good_lines, unread)
 
 
@@ -192,10 +192,20 @@ def _tables(spark: SparkSession, records: DataFrame, runs: Sequence[IngestedRun]
 class _Replacement:
     """Stages, for each table, the files that hold `runs`: their rows, and the rows of other runs that share a file."""
 
-    def __init__(self, spark: SparkSession, folder: DatasetFolder, runs: Sequence[IngestedRun]) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        folder: DatasetFolder,
+        runs: Sequence[IngestedRun],
+        earlier: Sequence[IngestedRun],
+    ) -> None:
+        """`earlier` are the runs that the tables hold before."""
         self._spark = spark
         self._folder = folder
         self._parts = {(run.record.experiment, run.part) for run in runs}
+        names = {run.name for run in runs}
+        self._shared_parts = {(run.record.experiment, run.part) for run in earlier if run.name not in names}
+        """Parts with other runs. A file of any other part is made anew, and need not be readable."""
         self._names = spark.createDataFrame([run.name for run in runs], f"{KEYS[0]} string, {KEYS[1]} string")
 
     def remove_from(self, names: Iterable[str]) -> None:
@@ -215,8 +225,9 @@ class _Replacement:
     def _write(self, table: str, new: DataFrame) -> None:
         replaced = [file for file in self._folder.files(table) if experiment_and_part(file) in self._parts]
         rows = new
-        if replaced:
-            rows = new.unionByName(self._rows_of_other_runs(table, new.schema, replaced))
+        shared = [file for file in replaced if experiment_and_part(file) in self._shared_parts]
+        if shared:
+            rows = new.unionByName(self._rows_of_other_runs(table, new.schema, shared))
         order = [name for name in ROW_ORDER if name in rows.columns]
         in_order = rows.repartition(max(LEAST_PARTITIONS, len(self._parts)), "experiment", PART)
         writer = in_order.sortWithinPartitions(*order).write.mode("overwrite").partitionBy("experiment", PART)

@@ -37,9 +37,7 @@ def growing_lines(spark: SparkSession, spool: Path) -> DataFrame:
     path = spark_path(spool)
     # Given a path that looks like a pattern, Spark 4.3 reads each file of a batch as often as the batch has files.
     one_by_one = {"maxFilesPerTrigger": "1"} if "\\" in path else {}
-    lines = spark.readStream.format("text").options(**OPTIONS, **one_by_one).load(path)
-    # Spark would carry bytes that are no text into the table, where other readers stumble over them.
-    return lines.select(fn.make_valid_utf8("value").alias("value"))
+    return spark.readStream.format("text").options(**OPTIONS, **one_by_one).load(path)
 
 
 def identified_records(lines: DataFrame) -> DataFrame:

@@ -137,5 +137,6 @@ def decoded(path: str, content: pa.Buffer, columns: Sequence[str], rows: int = R
                 yield pa.Table.from_batches([part])
     except (pa.ArrowException, OSError) as error:
         raise DatasetUnreadableError(
-            f"{path} is damaged ({' '.join(str(error).split())}): make it anew from its run's spool"
+            f"{path} is damaged ({' '.join(str(error).split())}): "
+            "make it anew with exchange spark ingest RESULTS --again"
         ) from error

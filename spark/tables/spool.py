@@ -49,6 +49,8 @@ def read_records(lines: DataFrame) -> DataFrame:
     `problem` is null if the line is a record; `example` is the beginning of a line that has a problem. A line whose
     column `is_copy` is true has one.
     """
+    # Spark would carry bytes that are no text into the tables, where other readers stumble over them.
+    lines = lines.withColumn("value", fn.make_valid_utf8("value"))
     others = [name for name in lines.columns if name != "value"]
     parsed = lines.select("value", *others, _parsed("value", ENVELOPE).alias("envelope"))
     envelope_columns = []

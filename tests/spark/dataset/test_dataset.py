@@ -26,7 +26,7 @@ from spark.run_facts import read_run
 from spark.tables.files import tables_folder
 from spark.tables.schemas import KINDS, table_schema
 from spark.tables.spool import COPY, NO_RECORD, ingest
-from tests.spark.dataset.conftest import Dataset, RecordedRuns, write_trial
+from tests.spark.dataset.conftest import Dataset, RecordedRuns, SparkCommand, write_trial
 
 pytestmark = pytest.mark.jvm
 ALONE = ("alone", "run [2]")
@@ -269,3 +269,26 @@ def test_the_names_of_files_at_the_root_of_a_bucket_are_whole() -> None:
     folder = HadoopFolder(spark, "s3a://bucket/")
     assert folder.files("runs") == ["runs/part-0.parquet"]
     assert folder.path("runs") == "s3a://bucket/runs"
+
+
+def test_a_damaged_table_is_made_anew_and_never_read(tmp_path: Path, spark_command: SparkCommand) -> None:
+    results = tmp_path / "results"
+    write_trial(results, "first", "second")
+    assert spark_command("ingest", results).exit_code == 0
+    (file,) = (results / "tables" / "traffic").rglob("part-*.parquet")
+    whole = pq.read_table(file).to_pylist()
+    file.write_bytes(file.read_bytes()[:100])
+    again = spark_command("ingest", results, "--again")
+    assert again.exit_code == 0, again.output
+    assert pq.read_table(file).to_pylist() == whole
+
+
+def test_bytes_that_are_no_text_reach_no_table(tmp_path: Path, spark_command: SparkCommand) -> None:
+    results = tmp_path / "results"
+    trial = write_trial(results, "first", "second")
+    with (trial / "first" / "spool" / "000001.jsonl").open("ab") as spool:
+        spool.write(b"no record \xff\xfe\n")
+    assert spark_command("ingest", results).exit_code == 0
+    (file,) = (results / "tables" / "quarantine").rglob("part-*.parquet")
+    (example,) = pq.read_table(file, columns=["example"])["example"].to_pylist()
+    assert example.startswith("no record ")
