@@ -226,15 +226,15 @@ def split_query(query: str, names: Container[str]) -> tuple[str, dict[str, str]]
     return "&".join(others), named
 
 
-def guarantee_of(settings: RunSettings) -> Guarantee | None:
-    """Return the guarantee of a run's transport with its options; None if there is no declared one."""
-    options = dict(parse_qsl(settings.transport.partition("?")[2]))
+def guarantee_of(transport: str, settings: Mapping[str, Any]) -> Guarantee | None:
+    """Return the guarantee of a transport with its options and these settings; None if there is no declared one."""
+    options = dict(parse_qsl(transport.partition("?")[2]))
     try:
-        declared = transport_of(scheme_of(settings.transport))
+        declared = transport_of(scheme_of(transport))
     except TransportError:
         return None
     for name, option in declared.run_settings.items():
-        value = getattr(settings, name)
+        value = settings.get(name)
         if value is not None:
             options[option] = value
     return declared.guarantee(options)

@@ -11,9 +11,11 @@ from typing import Any
 from exchange.estimates import IntervalEstimate, median
 from exchange.json_records import Record
 from exchange_simulation.launching.record.noise import noise_share
+from exchange_simulation.launching.transport_settings import guarantee_of
 from exchange_simulation.messaging.cell import Cell, Figures
 from exchange_simulation.messaging.measuring import COMPLETE, INVALID, PARTIAL
 from exchange_simulation.repeats.noise_rule import RedoRule, noise_caveats, set_aside_words
+from transports.guarantees import unlike_guarantees
 
 UNFINISHED = "it goes on, or was killed"
 """The reason in a record that is written before the benchmark has ended."""
@@ -49,10 +51,23 @@ class Measurements:
         return {
             "status": status,
             "reasons": reasons,
-            "caveats": list(_caveats(rows, self.rule)),
+            "caveats": [*_unlike_guarantees(self.cells), *_caveats(rows, self.rule)],
             "redo_noisy": _use_of(self.rule, rows),
             "rows": rows,
         }
+
+
+def _unlike_guarantees(cells: Sequence[Cell]) -> Iterator[str]:
+    """A sentence if the transports have different guarantees.
+
+    None for a benchmark without the setting `delivery`: its links have several guarantees.
+    """
+    guarantees = {
+        cell.transport: guarantee_of(cell.transport, cell.settings) for cell in cells if "delivery" in cell.settings
+    }
+    sentence = unlike_guarantees(guarantees)
+    if sentence:
+        yield sentence
 
 
 def _wrong_answers(rows: Sequence[Record]) -> Iterator[str]:

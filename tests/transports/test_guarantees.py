@@ -6,7 +6,6 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from exchange.settings import RunSettings
 from exchange_simulation.launching.transport_settings import guarantee_of
 from transports.guarantees import IN_MEMORY, WITHOUT_SERVER, Fate, Guarantee, Sync, guarantee_for, unlike_guarantees
 from transports.registry import built_in
@@ -36,13 +35,13 @@ def test_the_last_guarantee_with_all_its_options_given_applies() -> None:
     ],
 )
 def test_a_run_s_guarantee_follows_from_its_url_and_delivery(transport: str, delivery: str | None, level: str) -> None:
-    guarantee = guarantee_of(RunSettings(transport=transport, delivery=delivery))
+    guarantee = guarantee_of(transport, {"delivery": delivery})
     assert guarantee is not None
     assert guarantee.level == level
 
 
 def test_an_unknown_transport_has_no_guarantee() -> None:
-    assert guarantee_of(RunSettings(transport="pigeon")) is None
+    assert guarantee_of("pigeon", {}) is None
 
 
 def test_guarantees_name_only_options_and_words_of_their_transport() -> None:

@@ -33,7 +33,9 @@ def results(trial: Path, plan: TrialPlan) -> dict[str, Any]:
     too_few_repeats = unreachable(plan)
     if too_few_repeats:
         all_caveats.insert(0, too_few_repeats)
-    unlike = unlike_guarantees({arm.contender: guarantee_of(arm.settings) for arm in plan.arms})
+    unlike = unlike_guarantees(
+        {arm.contender: guarantee_of(arm.settings.transport, arm.settings.as_dict()) for arm in plan.arms}
+    )
     if unlike:
         all_caveats.insert(0, unlike)
     return {
@@ -80,7 +82,7 @@ def _statistics(plan: TrialPlan) -> dict[str, Any]:
 
 def _arm(arm: Observations, plan: TrialPlan) -> dict[str, Any]:
     """Return an arm's entry in the record."""
-    guarantee = guarantee_of(arm.arm.settings)
+    guarantee = guarantee_of(arm.arm.settings.transport, arm.arm.settings.as_dict())
     metrics = {}
     for metric in plan.study.metrics:
         figures = _metric(arm, metric, plan.seed)
