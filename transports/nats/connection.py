@@ -191,15 +191,18 @@ class Connection:
         """
         until_ns = time.monotonic_ns() + int(ANSWER_S * 1e9)
         while True:
+            is_late = time.monotonic_ns() > until_ns  # before the look: we may have been slow ourselves, not the server
             control = self.next_control()
+            if control is None:
+                self.fill()
+                control = self.next_control()
             if control is not None and control.operation == "-ERR":
                 raise BadAddress(f"the NATS server at {self._server.place} refused us: {self.in_words(control)}")
             if control is not None:
                 return control
-            if time.monotonic_ns() > until_ns:
+            if is_late:
                 raise BadAddress(f"{self._server.place} is no NATS server: it sent no {expected} in time")
             self.sleep(time.monotonic_ns() + RETRY_NS, readable=True)
-            self.fill()
 
     def in_words(self, error: Control) -> str:
         """The text of an error that the server reported, with what to do if we know it."""

@@ -187,14 +187,17 @@ class RedisConnection:
         """Wait for the next value. BadAddress if none comes in time."""
         until_ns = time.monotonic_ns() + int(ANSWER_S * 1e9)
         while True:
+            is_late = time.monotonic_ns() > until_ns  # before the look: we may have been slow ourselves, not the server
+            self.flush()
             value = self.next_value()
+            if value is NOTHING:
+                self.fill()
+                value = self.next_value()
             if value is not NOTHING:
                 return value
-            if time.monotonic_ns() > until_ns:
+            if is_late:
                 raise BadAddress(f"{self._server.place} is no Redis server: it sent no answer in time")
             self.sleep(time.monotonic_ns() + RETRY_NS)
-            self.fill()
-            self.flush()
 
     def next_value(self) -> Any:
         """Take the next value that is no frame; NOTHING if it has not come as a whole. NoResp if it is none."""

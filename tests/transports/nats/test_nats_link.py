@@ -181,3 +181,26 @@ def test_a_publisher_to_a_queue_without_consumers_keeps_its_frames(nats: Running
 def test_a_wildcard_that_nats_lacks_is_refused(nats: RunningBroker) -> None:
     with pytest.raises(BadAddress, match="may have a # at its end only"):
         connect(nats.url, TOKEN, deadline_ns(), Pattern.TOPIC, ("news.#.usa",))
+
+
+def test_our_own_slowness_is_not_taken_for_the_server_s_silence(
+    nats: RunningBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first look compiles kernels, which may take longer than a server may take to answer."""
+    monkeypatch.setattr("transports.nats.connection.ANSWER_S", 0.05)
+    look = Connection.next_control
+    looks = 0
+
+    def slow_first_look(connection: Connection) -> object:
+        nonlocal looks
+        looks += 1
+        if looks == 1:
+            end_ns = time.monotonic_ns() + 60_000_000
+            while time.monotonic_ns() < end_ns:
+                pass
+            return None
+        return look(connection)
+
+    monkeypatch.setattr(Connection, "next_control", slow_first_look)
+    with joined(nats.url):
+        assert looks > 1
