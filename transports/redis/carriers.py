@@ -173,6 +173,7 @@ class StreamCarrier(Carrier):
         trim = b"" if self._is_shared else command("XTRIM", key, "MINID", "").removesuffix(b"$0\r\n\r\n")
         wires.put_words(places.TRIM, places.TRIM_BYTES, trim)
         wires.put_words(places.READ, places.READ_BYTES, self._read_command(">", "BLOCK", str(BLOCK_MS)))
+        self._lay_out_acknowledgement()  # there is none yet: this loads the kernel
         self._read_on()
 
     def create(self, key: str) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +23,8 @@ from transports.redis.connection import PASSWORD, RedisConnection
 from transports.redis.link import RedisLink
 from transports.redis.server import Redis
 from transports.registry import connect, listen
+
+LIST_KERNELS = Path(__file__).parents[1] / "list_kernels.py"
 
 
 @pytest.fixture(params=["", "?kind=stream"], ids=["pubsub", "stream"])
@@ -278,3 +282,18 @@ def test_lent_calls_carry_frames_and_leave_the_rest_to_python(url: str) -> None:
         assert list(received) == list(sent)
         assert isinstance(listener, RedisLink)
         assert listener.facts()["kind"] == ("stream" if isinstance(listener._carrier, StreamCarrier) else "pubsub")
+
+
+KERNELS = {
+    "": {"lay_out:1", "scan_messages:1", "scan_replies:1"},
+    "?kind=stream": {"lay_out:1", "lay_out_acknowledgement:1", "lay_out_read:1", "scan_entries:1", "scan_replies:1"},
+}
+"""The kernels that Python calls, by kind, each with the number of its compiled signatures."""
+
+
+@pytest.mark.parametrize("query", KERNELS, ids=["pubsub", "stream"])
+def test_an_open_link_has_its_kernels(redis: RunningBroker, query: str) -> None:
+    """Nothing compiles once frames flow."""
+    command = [sys.executable, str(LIST_KERNELS), f"{redis.url}{query}", "pair"]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert KERNELS[query] <= set(output.split())
