@@ -5,7 +5,7 @@ too slowly; the link says so (PeerGone), since a loss without a word would look 
 `?pair=` names one of several pairs that share a server.
 """
 
-from transports.base import BASIC_PATTERNS, MANY_LISTENER_PATTERNS
+from transports.base import BASIC_PATTERNS, MANY_LISTENER_PATTERNS, Pattern
 from transports.declaration import BUFFERS, Transport, later
 from transports.guarantees import IN_MEMORY
 
@@ -18,6 +18,6 @@ TRANSPORT = Transport(
     about={"nats": "a NATS server between the two, over TCP; messages are in its memory only"},
     options={"pair": (), **BUFFERS},
     over_tcp=frozenset({"nats"}),
-    patterns=BASIC_PATTERNS | MANY_LISTENER_PATTERNS,
+    patterns=BASIC_PATTERNS | MANY_LISTENER_PATTERNS | {Pattern.REQUESTS},
     broker=later("transports.nats.server:Nats"),
 )

@@ -120,8 +120,8 @@ class Connection:
         """The server's facts about itself: server_name, version, max_payload, ..."""
         self.numbers = np.zeros(PLACES, np.int64)
         self.memory = np.zeros(MEMORY_BYTES, np.uint8)
-        self._incoming = self.memory[:INCOMING_BYTES]
-        self._outgoing = self.memory[OUTGOING:HEAD]
+        self.incoming = self.memory[:INCOMING_BYTES]
+        self.outgoing = self.memory[OUTGOING:HEAD]
         self._head = self.memory[HEAD:HEAD]
         self._later: list[bytes] = []
         """Control lines that found no room in the outgoing buffer."""
@@ -216,7 +216,7 @@ class Connection:
     def fill(self) -> None:
         """Take in the bytes that have come, as far as there is room."""
         numbers = self.numbers
-        incoming = self._incoming
+        incoming = self.incoming
         begin, end = int(numbers[BEGIN]), int(numbers[END])
         if begin == end:
             begin = end = 0
@@ -250,7 +250,7 @@ class Connection:
         """Append the frames at the front of what has come; returns why that ended: INCOMPLETE, FULL or OTHER."""
         numbers = self.numbers
         why, at, count, too_long = scan_frames(
-            self._incoming,
+            self.incoming,
             int(numbers[BEGIN]),
             int(numbers[END]),
             batch.largest_frame,
@@ -268,19 +268,19 @@ class Connection:
         """True if a whole frame is at the front of what has come."""
         nowhere = FrameBatch(0, 1, 1)
         begin, end = int(self.numbers[BEGIN]), int(self.numbers[END])
-        why, _, _, _ = scan_frames(self._incoming, begin, end, LONGEST_FRAME, nowhere.buffer, nowhere.offsets, 0)
+        why, _, _, _ = scan_frames(self.incoming, begin, end, LONGEST_FRAME, nowhere.buffer, nowhere.offsets, 0)
         return bool(why == FULL)
 
     def next_control(self) -> Control | None:
         """Take the next block if it is no frame; None if it is a frame, or has not come as a whole."""
         nowhere = FrameBatch(0, 1, 1)
         begin, end = int(self.numbers[BEGIN]), int(self.numbers[END])
-        why, _, _, _ = scan_frames(self._incoming, begin, end, LONGEST_FRAME, nowhere.buffer, nowhere.offsets, 0)
+        why, _, _, _ = scan_frames(self.incoming, begin, end, LONGEST_FRAME, nowhere.buffer, nowhere.offsets, 0)
         if why != OTHER:
-            if why == INCOMPLETE and end - begin == len(self._incoming):
+            if why == INCOMPLETE and end - begin == len(self.incoming):
                 raise PeerGone(f"what came from {self._server.place} is no NATS protocol")
             return None
-        line, newline, _ = self._incoming[begin:end].tobytes().partition(b"\r\n")
+        line, newline, _ = self.incoming[begin:end].tobytes().partition(b"\r\n")
         if not newline:
             raise PeerGone(f"what came from {self._server.place} is no NATS protocol")
         operation, _, rest = line.partition(b" ")
@@ -299,7 +299,7 @@ class Connection:
         if after_line + size + 2 > end:
             return None
         self.numbers[BEGIN] = after_line + size + 2
-        return Control(name, words, self._incoming[after_line : after_line + size].tobytes())
+        return Control(name, words, self.incoming[after_line : after_line + size].tobytes())
 
     def publish_to(self, subject: str) -> None:
         """Send the frames of `send_frames` to this subject from now on."""
@@ -314,7 +314,7 @@ class Connection:
             self.flush()
         numbers = self.numbers
         taken, used = lay_out(
-            batch.buffer, batch.offsets, first, batch.count, self._head, self._outgoing, int(numbers[UNSENT_END])
+            batch.buffer, batch.offsets, first, batch.count, self._head, self.outgoing, int(numbers[UNSENT_END])
         )
         numbers[UNSENT_END] = used
         self.flush()
@@ -334,14 +334,14 @@ class Connection:
                 numbers[UNSENT] = numbers[UNSENT_END] = end = 0
                 if not self._later:
                     return True
-            while self._later and end + len(self._later[0]) <= len(self._outgoing):
+            while self._later and end + len(self._later[0]) <= len(self.outgoing):
                 line = self._later.pop(0)
-                self._outgoing[end : end + len(line)] = np.frombuffer(line, np.uint8)
+                self.outgoing[end : end + len(line)] = np.frombuffer(line, np.uint8)
                 end += len(line)
                 numbers[UNSENT_END] = end
             begin = int(numbers[UNSENT])
             try:
-                numbers[UNSENT] = begin + self._socket.send(self._outgoing.data[begin:end])
+                numbers[UNSENT] = begin + self._socket.send(self.outgoing.data[begin:end])
             except BlockingIOError:
                 return False
             except OSError as error:

@@ -25,7 +25,7 @@ import time
 from typing import Any
 from urllib.parse import quote
 
-from transports.base import MANY_LISTENER_PATTERNS, Address, CannotListen, Link, PeerGone
+from transports.base import MANY_LISTENER_PATTERNS, Address, CannotListen, Link, Pattern, PeerGone
 from transports.frames import FrameBatch
 from transports.lending import NOTICE, SOCKETS_ARE_COMPILED, Lent
 from transports.nats.connection import TOO_LONG, Connection, Control
@@ -49,6 +49,8 @@ WELCOME = b"welcome"
 FULL_ALREADY = b"full"
 ARE_YOU_THERE = b"?"
 """Asked only for the server's answer, in case nobody is there."""
+SHARED_PATTERNS = MANY_LISTENER_PATTERNS | {Pattern.REQUESTS}
+"""Patterns whose links transports/nats/patterns.py and requests.py make."""
 HELLO_EVERY_NS = 20_000_000
 CHECK_EVERY_NS = 1_000_000_000
 NO_RESPONDERS = b"NATS/1.0 503"
@@ -74,12 +76,16 @@ class NatsLink(Link):
         before = batch.count
         self._check_peers()
         self._connection.fill()
-        why = self._connection.take_frames(batch)
+        why = self._take_frames(batch)
         while why == OTHER and self._take_control():
-            why = self._connection.take_frames(batch)
+            why = self._take_frames(batch)
         if batch.count == before and why != FULL:
             self._raise_if_left()
         return batch.count - before
+
+    def _take_frames(self, batch: FrameBatch) -> int:
+        """Append the frames at the front of what has come; returns why that ended: INCOMPLETE, FULL or OTHER."""
+        return self._connection.take_frames(batch)
 
     def _take_control(self) -> bool:
         """Handle one block that is no frame. False if no such block has come as a whole."""
@@ -277,7 +283,7 @@ def subscription(subject: str, number: int) -> bytes:
 def listen(address: Address) -> Link:
     """CannotListen if somebody listens there already; patterns with many listeners have no such limit."""
     base = _base(address)
-    if address.pattern in MANY_LISTENER_PATTERNS:
+    if address.pattern in SHARED_PATTERNS:
         from transports.nats.patterns import listen_beside_others
 
         return listen_beside_others(address, base)
@@ -307,7 +313,7 @@ def connect(address: Address, until_ns: int) -> Link:
     name = secrets.token_hex(8)
     connection = Connection.open(address, until_ns)
     try:
-        if address.pattern in MANY_LISTENER_PATTERNS:
+        if address.pattern in SHARED_PATTERNS:
             from transports.nats.patterns import connect_beside_others
 
             return connect_beside_others(address, base, connection, name)

@@ -39,7 +39,7 @@ NEVER_NS = 1 << 62
 ROLL_CALL = b"who"
 """The word with which a publisher asks for the hello of subscribers that came before it."""
 GROUP = "consumers"
-"""The queue group of a queue's consumers."""
+"""The queue group of a queue's consumers, and of those that answer requests."""
 
 
 class NatsSharedLink(NatsLink):
@@ -80,7 +80,7 @@ class NatsConsumer(NatsSharedLink):
 
 
 class NatsQueuePublisher(NatsSharedLink):
-    """A publisher to a queue. It says hello until a consumer welcomes it, and sends from then on."""
+    """A publisher to a queue, or an asker. It says hello until a consumer welcomes it, and sends from then on."""
 
     def __init__(self, address: Address, base: str, connection: Connection, name: str, has_consumers: bool) -> None:
         super().__init__(address, base, connection, name)
@@ -134,6 +134,11 @@ def listen_beside_others(address: Address, base: str) -> Link:
             frames = f"SUB {base}.queue {GROUP} {FRAME_SUBSCRIPTION}\r\n".encode()
             connection.ask(words + frames)
             return NatsConsumer(address, base, connection, GROUP)
+        if address.pattern is Pattern.REQUESTS:
+            from transports.nats.requests import NatsAnswerer
+
+            connection.ask(words + f"SUB {base}.in {GROUP} {FRAME_SUBSCRIPTION}\r\n".encode())
+            return NatsAnswerer(address, base, connection, GROUP)
         connection.publish_to(_subject_of_key(address, base))
         roll_call = f"PUB {base}.roll {len(ROLL_CALL)}\r\n".encode() + ROLL_CALL + b"\r\n"
         connection.ask(words + subscription(f"{base}.in", FRAME_SUBSCRIPTION) + roll_call)
@@ -144,12 +149,16 @@ def listen_beside_others(address: Address, base: str) -> Link:
 
 
 def connect_beside_others(address: Address, base: str, connection: Connection, name: str) -> Link:
-    """A publisher to a queue, or a subscriber to all publishers. The listeners may come later."""
-    if address.pattern is Pattern.QUEUE:
-        connection.publish_to(f"{base}.queue")
+    """A publisher to a queue, an asker, or a subscriber to all publishers. The listeners may come later."""
+    if address.pattern in (Pattern.QUEUE, Pattern.REQUESTS):
+        if address.pattern is Pattern.REQUESTS:
+            connection.publish_to(f"{base}.in {base}.answers.{name}")
+        else:
+            connection.publish_to(f"{base}.queue")
         connection.ask(subscription(f"{base}.nobody.{name}.*", NOBODY_SUBSCRIPTION))
         has_consumers = not has_no_listener(connection, base, name)
         connection.write(subscription(f"{base}.words.{name}", WORD_SUBSCRIPTION))
+        connection.write(subscription(f"{base}.answers.{name}", FRAME_SUBSCRIPTION))
         return NatsQueuePublisher(address, base, connection, name, has_consumers)
     connection.publish_to(f"{base}.in")
     subjects = _subjects_of_subscriber(address, base)
