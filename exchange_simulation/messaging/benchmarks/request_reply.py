@@ -27,6 +27,7 @@ from exchange_simulation.messaging.request_reply_paper import PLOTS, PRELOADED_P
 from exchange_simulation.messaging.requests import RequestServer, ThreadedClient, reply_figures, wrong_with_replies
 from exchange_simulation.messaging.roles import Links, Role, check_descriptors, of_kind
 from transports.base import Pattern
+from transports.registry import scheme_of, transport_of
 
 PATTERNS = {"indexed": Pattern.REQUESTS, "scan": Pattern.SCAN}
 OPTIONS = (
@@ -97,7 +98,8 @@ def _aheads(settings: Settings) -> list[Point]:
 
 
 def why_unsupported(cell: Cell) -> str | None:
-    if not cell.has_broker and (cell.point["match"] == "scan" or cell.point["preloaded"]):
+    can_scan = Pattern.SCAN in transport_of(scheme_of(cell.transport)).patterns
+    if not can_scan and (cell.point["match"] == "scan" or cell.point["preloaded"]):
         return "no queue that could be scanned or preloaded (--match indexed --preload 0 needs none)"
     if cell.point["match"] == "scan" and cell.point.get("ahead", 1) > 1:
         return "a scan looks for one reply at a time (--match indexed can be ahead)"
