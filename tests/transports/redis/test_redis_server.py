@@ -108,3 +108,12 @@ def test_a_private_server_syncs_as_its_url_says(tmp_path: Path, monkeypatch: pyt
         probe = Redis().probe(running.url, [Address.parse(running.url, "a-run")])
         assert probe.facts["sync"] == "always"
         probe.close()
+
+
+@pytest.mark.parametrize("name", ["plain", "o'brien", 'dq"x', "back\\slash", "new\nline", "\udcff"], ids=ascii)
+def test_a_server_works_in_a_folder_of_any_name(name: str, tmp_path: Path) -> None:
+    """A quote ended redis.conf's text too early, and bytes that are no UTF-8 ended in a traceback."""
+    folder = tmp_path / name / "server"
+    with Redis().start(folder, None, nodelay=True, where=Where()):
+        assert (folder / "appendonlydir").exists() or list(folder.glob("*.aof"))
+    assert not folder.exists()
