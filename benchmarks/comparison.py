@@ -15,7 +15,7 @@ from statistics import median
 from typing import Any, ClassVar
 
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.priority import going_first
+from exchange_simulation.launching.priority import at_priority
 
 EXCHANGE = [sys.executable, "-m", "exchange_simulation.cli"]
 LONGEST_COMMAND_S = 600.0
@@ -122,7 +122,7 @@ def usage_of(record: Record, role: str, name: str) -> float:
 def permitted_priority() -> str:
     """Return "real-time" if the system permits it, since other work then disturbs no figure; else "normal"."""
     try:
-        with going_first():
+        with at_priority("real-time"):
             return "real-time"
     except UserError:
         return "normal"

@@ -24,7 +24,7 @@ import psutil
 
 from benchmarks.comparison import EXCHANGE, BenchmarkRow, Record, in_turns, permitted_priority
 from exchange.settings import RunSettings
-from exchange_simulation.launching.priority import going_first
+from exchange_simulation.launching.priority import at_priority
 from gateway.seeded_orders import SeededOrders
 from matching_engine.engine import MatchingEngine
 from matching_engine.order_book import OrderBook
@@ -45,7 +45,7 @@ LONGEST_RUN_S = 120.0
 
 def rows(repeats: int) -> Iterator[BenchmarkRow]:
     """Measure journals that are matched again, what a journal costs a run, and how long an engine is away."""
-    with tempfile.TemporaryDirectory(prefix="exchange-recovery-") as name, going_first(permitted_priority()):
+    with tempfile.TemporaryDirectory(prefix="exchange-recovery-") as name, at_priority(permitted_priority()):
         folder = Path(name)
         yield matched_again(folder, 1, repeats)
         yield matched_again(folder, 1_000, repeats)

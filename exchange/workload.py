@@ -59,7 +59,7 @@ FORMS = f"{', '.join(_FIRST_USAGES)}, or {_LAST_USAGE}"
 
 
 PRICE_MODELS = {"uniform": False, "normal": False, "wide": True, "two-sided": False}
-"""Whether a price model uses all prices that the book accepts, in place of those within `prices`.
+"""For each price model, whether it uses all prices that the book accepts, in place of those within `prices`.
 
 `uniform` draws prices evenly, `normal` around a mid that moves, `wide` evenly over all prices of the book, and
 `two-sided` evenly too, but bids from the lower 55 % of the prices, asks from the upper 55 %, so that most orders rest.
@@ -90,7 +90,9 @@ class Arrivals:
         return cls(kind, **form.read(*parameters.groups()))
 
     def __post_init__(self) -> None:
-        if not 1 <= self.burst <= MAX_BURST or not all(LEAST_SHARE <= share <= 1 for share in self.shares):
+        is_burst_allowed = 1 <= self.burst <= MAX_BURST
+        are_shares_allowed = all(LEAST_SHARE <= share <= 1 for share in self.shares)
+        if not (is_burst_allowed and are_shares_allowed):
             raise ValueError(FORMS)
 
     @property
@@ -116,13 +118,20 @@ def check_arrivals(arrivals: str, orders_per_s: float | None, tape: str | None) 
         raise BadSetting("arrivals", arrivals, "recorded only where a tape says when its orders are due: name it")
 
 
+def check_pace(pace: object) -> None:
+    """Raise BadSetting for a pace that is none of the allowed words."""
+    spin_us(pace)
+
+
 def spin_us(pace: object) -> int:
     """Return how many microseconds before a due time a gateway spins; 0 for `sleep`. BadSetting for other words."""
-    word, _, number = pace.partition(":") if isinstance(pace, str) else ("", "", "")
     if pace == "sleep":
         return 0
-    if word == "spin" and number.isdecimal() and 1 <= int(number) <= LONGEST_SPIN_US:
-        return int(number)
+    if isinstance(pace, str):
+        word, _, number = pace.partition(":")
+        is_spin = word == "spin" and number.isdecimal()
+        if is_spin and 1 <= int(number) <= LONGEST_SPIN_US:
+            return int(number)
     raise BadSetting("pace", pace, f"sleep, or spin:US with 1..{LONGEST_SPIN_US} microseconds, as spin:100")
 
 
@@ -163,8 +172,15 @@ def check_tape(tape: object, prices: Prices, model: str) -> None:
 def settled_speed(speed: float | None, arrivals: str) -> float | None:
     """Return how many times faster than recorded orders are due, by default 1; None if arrivals are not recorded."""
     if Arrivals.parse(arrivals).kind == "recorded":
-        between("speed", 1.0 if speed is None else speed, 0.001, 1_000_000)
-        return speed or 1.0
+        return recorded_speed(speed)
     if speed is not None:
         raise BadSetting("speed", speed, "none, unless a tape's due times say when orders are due")
     return None
+
+
+def recorded_speed(speed: float | None) -> float:
+    """Return how many times faster than recorded orders are due, by default 1. BadSetting if that is not allowed."""
+    if speed is None:
+        return 1.0
+    between("speed", speed, 0.001, 1_000_000)
+    return speed

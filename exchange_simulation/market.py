@@ -69,7 +69,8 @@ class OrderBook:
     """The book of one instrument, and the engine that matches orders in it.
 
     `policy` is "price-time", or "exact-price" to trade at an order's own price only. `capacity` bounds how many orders
-    may rest; None lets the book grow. `with_ids` refuses the id of a resting order. ValueError names a bad argument.
+    may rest; None lets the book grow. With `with_ids`, an order
+    is refused if an order with its id rests in the book. ValueError names a bad argument.
     """
 
     def __init__(
@@ -78,24 +79,21 @@ class OrderBook:
         self._book = order_book.OrderBook(max_price, policy, capacity, with_ids)
         self._engine = MatchingEngine(self._book)
 
-    def match(self, stream: Records | Bytes) -> Answers:
+    def match(self, stream: Records | Bytes | bytes | bytearray | memoryview) -> Answers:
         """Match the orders one after the other; returns the answers to them.
 
-        `stream`: orders as `orders` returns them; or the bytes of a tape, which may hold order types, cancels and
-        replaces. MalformedMessage if it is neither.
+        `stream`: orders as `orders` returns them; or the content of a tape, as bytes or as an array of uint8. A tape
+        may hold order types, cancels and replaces. MalformedMessage if it is neither.
         """
-        if stream.dtype not in (ORDER, np.uint8):
-            raise MalformedMessage(
-                f"the array's type is {stream.dtype}; orders have the type {ORDER}, tapes have uint8"
-            )
-        if len(stream) == 0:
+        tape = _tape_of(stream)
+        if len(tape) == 0:
             return _by_kind(np.zeros(0, np.uint8))
         buffers: list[Bytes] = []
 
         def keep(answers: Bytes) -> None:
             buffers.append(answers.copy())
 
-        match_tape(self._engine, np.ascontiguousarray(stream).view(np.uint8), keep)
+        match_tape(self._engine, tape, keep)
         return _by_kind(np.concatenate(buffers))
 
     @property
@@ -123,6 +121,17 @@ class OrderBook:
     def asks(self) -> list[RestingOrder]:
         """The resting asks, best price first, oldest first within a price."""
         return self._book.resting(ASK)
+
+
+def _tape_of(stream: Records | Bytes | bytes | bytearray | memoryview) -> Bytes:
+    """Return the content of a tape with these orders. MalformedMessage if they are neither orders nor a tape."""
+    if isinstance(stream, bytes | bytearray | memoryview):
+        return np.frombuffer(stream, np.uint8)
+    if not isinstance(stream, np.ndarray):
+        raise MalformedMessage(f"the stream is of the type {type(stream).__name__}; allowed are arrays and bytes")
+    if stream.dtype not in (ORDER, np.uint8):
+        raise MalformedMessage(f"the array's type is {stream.dtype}; orders have the type {ORDER}, tapes have uint8")
+    return np.ascontiguousarray(stream).view(np.uint8)
 
 
 def _by_kind(answers: Bytes) -> Answers:

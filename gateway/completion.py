@@ -116,8 +116,8 @@ class Rules(NamedTuple):
 
 
 @njit(inline="always")
-def are_free(tables: Tables, first_id: int, count: int) -> bool:
-    """Return whether there is a free slot for each of these orders."""
+def have_free_slots(tables: Tables, first_id: int, count: int) -> bool:
+    """Return whether the table of unanswered orders has a free slot for each of these orders."""
     free = count <= len(tables.handed)
     for order_id in range(first_id, first_id + count):
         free &= tables.handed[order_id & (len(tables.handed) - 1)] == 0
@@ -137,7 +137,7 @@ def await_answers(tables: Tables, first_id: int, count: int, handed_ns: int, due
 @cached_kernel()
 def note_handed_over(tables: Tables, first_id: int, count: int, handed_ns: int, due: Longs) -> bool:
     """Note orders that were handed over. Returns False, and notes nothing, if the tables lack room."""
-    if not are_free(tables, first_id, count):
+    if not have_free_slots(tables, first_id, count):
         return False
     await_answers(tables, first_id, count, handed_ns, due)
     return True
@@ -237,7 +237,7 @@ class Completion:
         due = _doubled(self.tables.due, ids)
         self.tables = self.tables._replace(handed=handed, due=due)
 
-    def expect(self, answer_bytes: int) -> None:
+    def make_room_for_samples(self, answer_bytes: int) -> None:
         """Make room for the samples among so many bytes of answers."""
         if answer_bytes > len(self.tables.sampled) * SHORTEST_ANSWER:
             sampled = np.zeros((answer_bytes // SHORTEST_ANSWER + 1, SAMPLED), np.int64)
@@ -248,7 +248,7 @@ class Completion:
 
         Returns that frame, or the end of the batch, and the rows of the sampled orders that were answered.
         """
-        self.expect(answers.used_bytes)
+        self.make_room_for_samples(answers.used_bytes)
         frame, answered, samples = record_answers(
             answers.buffer,
             answers.offsets,

@@ -246,7 +246,7 @@ class Gateway:
         """Take turns in compiled code, and report in between. Returns False if the link lends nothing now."""
         while taken := self._turns.take(min(self._next_ns, self._received_ns + self._timeout_ns), self._received_ns):
             self._received_ns = taken.heard_ns
-            if taken.sent:
+            if taken.sent_frames:
                 self._note_backlog()
             now_ns = time.monotonic_ns()
             if not self._goes_on(taken, now_ns):

@@ -15,7 +15,7 @@ from exchange import checksum, log_buckets, measurements, messages
 from exchange.checksum import State, hash_into
 from exchange.compiled import cached_kernel, inlined
 from gateway import completion, offering
-from gateway.completion import Completion, Rules, Tables, are_free, await_answers, record_answers
+from gateway.completion import Completion, Rules, Tables, await_answers, have_free_slots, record_answers
 from gateway.intake import Intake
 from gateway.offering import Offering, OrdersAhead
 from transports import lending
@@ -30,21 +30,21 @@ MANY_SAMPLES = 16
 class GatewayTurnsTaken(NamedTuple):
     """Result of a call of `take_turns`."""
 
-    sent: int
-    """Frames that were handed over."""
+    sent_frames: int
+    """Frames of orders that were handed over."""
     first_handed_ns: int
     last_handed_ns: int
-    answered: int
+    answered_orders: int
     """Orders that got their first answer."""
-    came: int
+    received_frames: int
     """Received frames in memory."""
-    read: int
+    recorded_frames: int
     """Received frames that were recorded; the loop in Python reads the others."""
     samples: int
     """Sampled orders among those answered."""
-    came_ns: int
+    received_ns: int
     """Time of the latest frames."""
-    answer_ns: int
+    recorded_ns: int
     """Time of the latest frames that were recorded."""
     heard_ns: int
     """The time from which a silence of the engine counts."""
@@ -53,30 +53,40 @@ class GatewayTurnsTaken(NamedTuple):
 
 
 @inlined
-def orders_through(ahead: OrdersAhead, frame: int) -> int:
-    """Return the number of orders up to the end of this frame."""
-    return min((frame + 1) * ahead.packing, len(ahead.due))
+def orders_in(ahead: OrdersAhead, frames: int) -> int:
+    """Return the number of orders in the first `frames` frames."""
+    return min(frames * ahead.packing, len(ahead.due))
 
 
 @inlined
-def frames_that_may_go(ahead: OrdersAhead, sent: int, unanswered: int, now_ns: int) -> int:
-    """Return the end of the frames from `sent` on that may go: their orders are all due, and fit into the window."""
-    gone = sent * ahead.packing
-    end = sent
+def frames_that_may_go(ahead: OrdersAhead, sent_frames: int, unanswered: int, now_ns: int) -> int:
+    """Return the end of the frames after the sent ones that may go: all their orders are due and fit the window."""
+    sent_orders = orders_in(ahead, sent_frames)
+    end = sent_frames
     while end < ahead.frames:
-        orders = orders_through(ahead, end)
-        if ahead.due[orders - 1] > now_ns or unanswered + orders - gone > ahead.window:
+        orders = orders_in(ahead, end + 1)
+        is_due = ahead.due[orders - 1] <= now_ns
+        fits_window = unanswered + orders - sent_orders <= ahead.window
+        if not (is_due and fits_window):
             break
         end += 1
     return end
 
 
 @inlined
-def next_due_ns(ahead: OrdersAhead, sent: int, unanswered: int, never_ns: int) -> int:
-    """Return when the next frame may go; `never_ns` if all frames have gone, or the window is closed."""
-    if sent == ahead.frames or unanswered + orders_through(ahead, sent) - sent * ahead.packing > ahead.window:
-        return never_ns
-    return ahead.due[orders_through(ahead, sent) - 1]
+def wake_time_ns(ahead: OrdersAhead, sent_frames: int, unanswered: int, spin_ns: int, until_ns: int) -> int:
+    """Return when to wake: `spin_ns` before the next frame is due, or at `until_ns` if that comes first.
+
+    It is `until_ns` also if all frames have gone, or if the window has no room for the next frame.
+    """
+    if sent_frames == ahead.frames:
+        return until_ns
+    orders = orders_in(ahead, sent_frames + 1)
+    orders_of_frame = orders - orders_in(ahead, sent_frames)
+    if unanswered + orders_of_frame > ahead.window:
+        return until_ns
+    due_ns = ahead.due[orders - 1]
+    return min(due_ns - spin_ns, until_ns)
 
 
 @cached_kernel(checksum, completion, offering, log_buckets, measurements, messages, lending)
@@ -84,12 +94,12 @@ def take_turns(  # noqa: PLR0912, PLR0915 - a turn is one compiled call
     receive: Any,
     send: Any,
     sleep: Any,
-    numbers: Longs,
-    memory: Bytes,
+    link_numbers: Longs,
+    link_memory: Bytes,
     ahead: OrdersAhead,
     answers: Bytes,
-    offsets: Longs,
-    largest: int,
+    answer_offsets: Longs,
+    largest_answer: int,
     tables: Tables,
     rules: Rules,
     last_id: int,
@@ -103,74 +113,105 @@ def take_turns(  # noqa: PLR0912, PLR0915 - a turn is one compiled call
 ) -> GatewayTurnsTaken:
     """Take turns until `until_ns`, or until Python is needed.
 
+    The link lends `receive`, `send` and `sleep`, and `link_numbers` and `link_memory`, which these three calls need.
+    Received frames lie in `answers`, frame by frame as `answer_offsets` has it. `tables` and `rules` are those of the
+    gateway's `Completion`; `last_id` is the id of the run's last order, and `unanswered` the orders without an answer.
+
     If it `forgets`, the bytes that were sent and received are hashed here, and overwritten later. If not, they stay in
     memory, and Python hashes them.
     """
     timespec = np.empty(2, np.int64)
-    sent = 0
-    answered = 0
-    read = 0
-    samples = 0
-    first_handed_ns = 0
-    handed_ns = 0
-    answer_ns = 0
-    is_stuck = False
+    sent_frames = 0  # frames of `ahead` that were handed over: the first ones
+    answered_orders = 0  # orders that got their first answer in this call
+    recorded_frames = (
+        0  # frames in `answers` that were recorded: the first ones. A turn begins with all of them recorded
+    )
+    samples = 0  # filled rows of `tables.sampled`
+    first_handed_ns = 0  # when the first frame was handed over; 0 before
+    handed_ns = 0  # when the latest frame was handed over; 0 before
+    recorded_ns = 0  # when the latest recorded frame was received; 0 before
+    is_stuck = False  # whether the tables have no slots for the next orders, or the link no room for the next frames
     while True:
-        came = receive(numbers, memory, answers, offsets, read, largest)
+        # The frames in `answers`, of which those from `recorded_frames` on came just now.
+        received_frames = receive(link_numbers, link_memory, answers, answer_offsets, recorded_frames, largest_answer)
         now_ns = monotonic_ns(timespec)
-        if came > read:
+        has_received = received_frames > recorded_frames
+        if has_received:
             heard_ns = now_ns
-        if now_ns >= until_ns:  # what came now counts in the next second
+        if now_ns >= until_ns:  # the received frames count in the next second
             break
-        if came > read:
-            newest = ahead.first_id - 1 + min(sent * ahead.packing, len(ahead.due))
-            before = read
-            read, fresh, samples = record_answers(
-                answers, offsets, read, came, tables, rules, newest, last_id, now_ns, samples
+        if has_received:
+            newest_id = ahead.first_id - 1 + orders_in(ahead, sent_frames)
+            recorded_before = recorded_frames
+            recorded_frames, newly_answered, samples = record_answers(
+                answers,
+                answer_offsets,
+                recorded_frames,
+                received_frames,
+                tables,
+                rules,
+                newest_id,
+                last_id,
+                now_ns,
+                samples,
             )
-            answered = answered + fresh
-            unanswered = unanswered - fresh
-            if read > before:
-                answer_ns = now_ns
-            if forgets and read == came:
-                hash_into(answers_sum, answers, 0, offsets[read])
-                came = 0
-                read = 0
-        is_full = came + 1 == len(offsets) or offsets[came] + largest > len(answers)
-        if read < came or samples >= MANY_SAMPLES or is_full or numbers[NOTICE]:
+            answered_orders = answered_orders + newly_answered
+            unanswered = unanswered - newly_answered
+            if recorded_frames > recorded_before:
+                recorded_ns = now_ns
+            if forgets and recorded_frames == received_frames:
+                hash_into(answers_sum, answers, 0, answer_offsets[recorded_frames])
+                received_frames = 0
+                recorded_frames = 0
+        has_unrecorded = recorded_frames < received_frames
+        has_no_offset_left = received_frames + 1 == len(answer_offsets)
+        has_no_bytes_left = answer_offsets[received_frames] + largest_answer > len(answers)
+        is_full = has_no_offset_left or has_no_bytes_left
+        if has_unrecorded or is_full or samples >= MANY_SAMPLES or link_numbers[NOTICE]:
             break
 
-        end = frames_that_may_go(ahead, sent, unanswered, now_ns)
-        if end > sent:
-            gone = sent * ahead.packing
-            orders = orders_through(ahead, end - 1)
-            if not are_free(tables, ahead.first_id + gone, orders - gone):
+        end_frame = frames_that_may_go(ahead, sent_frames, unanswered, now_ns)
+        if end_frame > sent_frames:
+            sent_orders = orders_in(ahead, sent_frames)
+            first_id = ahead.first_id + sent_orders
+            if not have_free_slots(tables, first_id, orders_in(ahead, end_frame) - sent_orders):
                 is_stuck = True
                 break
             handed_ns = monotonic_ns(timespec)
-            taken = send(numbers, memory, ahead.buffer, ahead.offsets, sent, end)
-            if taken > sent:
-                orders = orders_through(ahead, taken - 1)
-                await_answers(tables, ahead.first_id + gone, orders - gone, handed_ns, ahead.due[gone:orders])
+            taken_end = send(link_numbers, link_memory, ahead.buffer, ahead.offsets, sent_frames, end_frame)
+            if taken_end > sent_frames:
+                end_order = orders_in(ahead, taken_end)
+                taken_orders = end_order - sent_orders
+                await_answers(tables, first_id, taken_orders, handed_ns, ahead.due[sent_orders:end_order])
                 if first_handed_ns == 0:
                     first_handed_ns = handed_ns
                 if unanswered == 0:  # the engine owed nothing, so its silence counts from here
                     heard_ns = handed_ns
-                unanswered += orders - gone
+                unanswered += taken_orders
                 if forgets:
-                    hash_into(orders_sum, ahead.buffer, ahead.offsets[sent], ahead.offsets[taken])
-                sent = taken
-            if taken < end or sent == ahead.frames:
-                is_stuck = taken < end
+                    hash_into(orders_sum, ahead.buffer, ahead.offsets[sent_frames], ahead.offsets[taken_end])
+                sent_frames = taken_end
+            is_stuck = taken_end < end_frame
+            if is_stuck or sent_frames == ahead.frames:
                 break
             continue  # the send may have consumed the event of an answer, so receive before sleeping
 
-        wake_ns = min(next_due_ns(ahead, sent, unanswered, until_ns + spin_ns) - spin_ns, until_ns)
+        wake_ns = wake_time_ns(ahead, sent_frames, unanswered, spin_ns, until_ns)
         if wake_ns > now_ns:
-            sleep(numbers, memory, wake_ns)
-    goes_on = not is_stuck and numbers[NOTICE] == 0
+            sleep(link_numbers, link_memory, wake_ns)
+    goes_on = not is_stuck and link_numbers[NOTICE] == 0
     return GatewayTurnsTaken(
-        sent, first_handed_ns, handed_ns, answered, came, read, samples, now_ns, answer_ns, heard_ns, goes_on
+        sent_frames,
+        first_handed_ns,
+        handed_ns,
+        answered_orders,
+        received_frames,
+        recorded_frames,
+        samples,
+        now_ns,
+        recorded_ns,
+        heard_ns,
+        goes_on,
     )
 
 
@@ -197,7 +238,7 @@ class GatewayTurns:
         if lent is None or ahead is None:
             return None
         self._intake.batch.clear()
-        self._completion.expect(len(self._intake.batch.buffer))
+        self._completion.make_room_for_samples(answer_bytes=len(self._intake.batch.buffer))
         taken = self._run(lent, ahead, heard_ns, until_ns)
         self._note(taken)
         return taken
@@ -209,7 +250,7 @@ class GatewayTurns:
 
     def _run(self, lent: Lent, ahead: OrdersAhead, heard_ns: int, until_ns: int) -> GatewayTurnsTaken:
         batch = self._intake.batch
-        orders = self._completion
+        completion = self._completion
         return take_turns(
             lent.receive,
             lent.send,
@@ -220,10 +261,10 @@ class GatewayTurns:
             batch.buffer,
             batch.offsets,
             batch.largest_frame,
-            orders.tables,
-            orders.rules,
-            orders.last_id,
-            orders.newest - orders.answered,
+            completion.tables,
+            completion.rules,
+            completion.last_id,
+            completion.newest - completion.answered,
             heard_ns,
             until_ns,
             self._spin_ns,
@@ -234,12 +275,13 @@ class GatewayTurns:
 
     def _note(self, taken: GatewayTurnsTaken) -> None:
         """Hash and report what was sent and received, and read the frames that the kernel could not read."""
-        self._offering.note_sent_ahead(taken.sent, taken.first_handed_ns, taken.last_handed_ns)
-        self._completion.answered += taken.answered
+        self._offering.note_sent_ahead(taken.sent_frames, taken.first_handed_ns, taken.last_handed_ns)
+        self._completion.answered += taken.answered_orders
         batch = self._intake.batch
         intake = self._intake
-        batch.count = taken.came
-        intake.last_answer_ns = taken.answer_ns or intake.last_answer_ns
-        intake.note(0, taken.read, self._completion.tables.sampled[: taken.samples], taken.answer_ns)
-        if taken.read < taken.came:
-            intake.read(taken.read, taken.came_ns)
+        batch.count = taken.received_frames
+        intake.last_answer_ns = taken.recorded_ns or intake.last_answer_ns
+        sampled = self._completion.tables.sampled[: taken.samples]
+        intake.note(0, taken.recorded_frames, sampled, taken.recorded_ns)
+        if taken.recorded_frames < taken.received_frames:
+            intake.read(taken.recorded_frames, taken.received_ns)

@@ -24,7 +24,7 @@ from exchange.results import EngineResult, GatewayResult, ReporterResult
 from exchange.session import Disagreement
 from exchange_simulation.launching.errors import UserError, sentence
 from exchange_simulation.launching.interrupts import ENDING_SIGNALS, interruptible, on_signals, raise_if_interrupted
-from exchange_simulation.launching.priority import going_first, wake_on_time
+from exchange_simulation.launching.priority import at_priority, wake_on_time
 from transports.base import BadAddress, CannotListen, TransportError
 
 STDIN = 0
@@ -167,7 +167,7 @@ def _run(events: Events, open_service: Callable[[], tuple[Service, str]], cpu: i
     if cpu is not None:
         stay_on(cpu)
     with interruptible():
-        with going_first(priority):  # so do the threads that a transport starts
+        with at_priority(priority):  # so do the threads that a transport starts
             service, url = open_service()
         service.warm()
     settle_down()
@@ -175,7 +175,7 @@ def _run(events: Events, open_service: Callable[[], tuple[Service, str]], cpu: i
     events.await_start()
     on_signals(ENDING_SIGNALS, lambda *_: service.stop("interrupted"))
     raise_if_interrupted()
-    with going_first(priority):
+    with at_priority(priority):
         result = service.run()
     service.close()
     return result

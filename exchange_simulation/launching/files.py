@@ -27,7 +27,7 @@ from transports.regular_files import read_unlinked
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """Yield a file to write into. It has a hidden name until the end of the context, and is removed after an error.
 
-    A device or a pipe is written directly. OSError.
+    A device or a pipe is written directly. OSError if the file cannot be written.
     """
     if path.exists() and not path.is_file():
         with path.open("wb") as device:
@@ -46,10 +46,10 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def record_file(path: Path) -> Iterator[BinaryIO]:
-    """Yield a file of a results folder to write into. It has a hidden name until the end of the context. OSError.
+    """Yield a file of a results folder to write into. It has a hidden name until the end of the context.
 
     Links are not followed, since another user may have made the folder and put links to our files into it. If the path
-    is a link, the link is replaced, and its target stays as it is.
+    is a link, the link is replaced, and its target stays as it is. OSError if the file cannot be written.
     """
     if not path.is_symlink() and path.exists() and not path.is_file():
         raise OSError(errno.EEXIST, "it is no regular file: remove it")
@@ -71,7 +71,7 @@ def read_own_file(path: Path) -> bytes:
 
 
 def write_whole(path: Path, content: bytes) -> Path:
-    """Write the content to the path, and return the path. The errors are those of `cannot_write`."""
+    """Write the content to the path, and return the path. ClickException or UserError, as `writing` raises them."""
     with writing(path), record_file(path) as file:
         file.write(content)
     return path
@@ -173,7 +173,7 @@ def runs_begun(results: Path) -> Iterator[Path]:
     return (run for run in run_folders(results) if _has_begun(run))
 
 
-def runs_under_way(results: Path) -> Iterator[Path]:
+def runs_begun_or_beginning(results: Path) -> Iterator[Path]:
     """Yield the runs that have begun, and the runs that are about to begin, which have no spool file and no record."""
     return (run for run in run_folders(results) if _has_begun(run) or not (run / "run.json").exists())
 

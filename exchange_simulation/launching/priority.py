@@ -74,7 +74,7 @@ def yielding() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def going_first(priority: str = "real-time") -> Iterator[None]:
+def at_priority(priority: str = "real-time") -> Iterator[None]:
     """A context in which this thread, and the threads and processes that it starts, have this priority of PRIORITIES.
 
     normal     They get short time slices, which needs no permission. When they wake they preempt threads with longer

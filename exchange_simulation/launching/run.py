@@ -72,9 +72,9 @@ def measured_run(
     settings = with_transport_defaults(settings)
     conditions = replace(conditions_here(folder.name), settings=settings.as_dict())
     note_begun(folder, conditions)
-    with contextlib.ExitStack() as until_recorded:
-        url, outcome = _finished(folder, settings, showing, brokers, until_recorded)
-        if len(outcome.gateways) < len(outcome.lineup.pairs):
+    with contextlib.ExitStack() as held_signals:  # `launch` holds back signals in it from the components' end on
+        url, outcome = _run_components(folder, settings, showing, brokers, held_signals)
+        if outcome.lacks_a_gateway:  # count what its recorded streams hold
             outcome = replace(outcome, streams=stream_counts(folder, outcome.lineup))
         spool = read_spool(folder)
         record = make_record(spool, replace(conditions, url=url), outcome)
@@ -92,12 +92,12 @@ def measured_run(
     return measured
 
 
-def _finished(
+def _run_components(
     folder: Path,
     settings: RunSettings,
     showing: AbstractContextManager[OnSecond],
     brokers: Brokers | None,
-    until_recorded: contextlib.ExitStack,
+    held_signals: contextlib.ExitStack,
 ) -> tuple[str | None, RunOutcome]:
     """Run in threads or processes. Returns the first engine's URL and the outcome. UserError if nothing starts."""
     try:
@@ -108,19 +108,30 @@ def _finished(
                 return run_in_threads(folder, settings, on_second)
             from exchange_simulation.launching.launch.launcher import launch
 
-            return launch(folder, settings, on_second, brokers, until_recorded)
+            return launch(folder, settings, on_second, brokers, held_signals)
     except KeyboardInterrupt:  # before the components were started, or a further Ctrl-C while they were ending
         when = "" if is_measured(folder) else " before the start"
         return None, RunOutcome(lineup=Lineup.of(settings), failures=(f"interrupted{when}",))
-    except (click.ClickException, TransportError, OSError) as error:
+    except click.ClickException as error:
         if is_measured(folder):
-            return None, RunOutcome(lineup=Lineup.of(settings), failures=(sentence(error),))
+            return _failed(settings, error)
         shutil.rmtree(folder, ignore_errors=True)
-        if isinstance(error, click.ClickException):
-            raise
-        if isinstance(error, OSError):
-            raise click.ClickException(sentence(error)) from error
+        raise
+    except TransportError as error:  # such as an address that is in use: a mistake of the user (exit code 2)
+        if is_measured(folder):
+            return _failed(settings, error)
+        shutil.rmtree(folder, ignore_errors=True)
         raise UserError(sentence(error)) from error
+    except OSError as error:  # the system failed (exit code 1)
+        if is_measured(folder):
+            return _failed(settings, error)
+        shutil.rmtree(folder, ignore_errors=True)
+        raise click.ClickException(sentence(error)) from error
+
+
+def _failed(settings: RunSettings, error: Exception) -> tuple[None, RunOutcome]:
+    """Return no URL, and the outcome of a run that measured something before it failed."""
+    return None, RunOutcome(lineup=Lineup.of(settings), failures=(sentence(error),))
 
 
 def conditions_here(name: str) -> Conditions:

@@ -12,7 +12,7 @@ import numpy as np
 from exchange.messages import MalformedMessage
 from exchange.settings import RunSettings
 from exchange.words import counted
-from exchange.workload import settled_speed
+from exchange.workload import recorded_speed
 from exchange_simulation.launching.errors import UserError, reading, writing
 from exchange_simulation.launching.files import whole_file
 from gateway.tape import CHUNK_ORDERS, check_due, check_orders, due_path, map_file
@@ -39,10 +39,11 @@ def settings_of_tape(given: Mapping[str, Any]) -> dict[str, Any]:
         )
     if not _has_recorded_arrivals(given, due):
         return {"orders": orders}
-    speed = settled_speed(given.get("speed"), "recorded") or 1.0
+    speed = recorded_speed(given.get("speed"))
     recorded_per_s = _recorded_orders_per_s(due, orders_on_tape, orders) * speed
-    given_per_s = given.get("orders_per_s", recorded_per_s)
-    if given_per_s != recorded_per_s:
+    # Settings that are settled a second time have the recorded rate already.
+    if "orders_per_s" in given and given["orders_per_s"] != recorded_per_s:
+        given_per_s = given["orders_per_s"]
         rate = "max" if given_per_s is None else f"{given_per_s:.10g}"
         raise UserError(
             f"--rate is {rate}, but {due} says when the orders are due: leave --rate out, or take --arrivals fixed"
@@ -51,13 +52,18 @@ def settings_of_tape(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _has_recorded_arrivals(given: Mapping[str, Any], due: Path) -> bool:
-    """Return True if the user gave recorded arrivals, or gave no arrivals and the tape has due times. UserError."""
+    """Return True if the user gave recorded arrivals, or gave no arrivals and the tape has due times.
+
+    UserError if recorded arrivals or a speed were given, and the tape has no due times.
+    """
     arrivals = given.get("arrivals")
-    if arrivals == "recorded" and not due.exists():
-        raise UserError(f"--arrivals is recorded, but {due} is not there: give the orders a --rate instead")
+    if arrivals == "recorded":
+        if not due.exists():
+            raise UserError(f"--arrivals is recorded, but {due} is not there: give the orders a --rate instead")
+        return True
     has_maximum_rate = "orders_per_s" in given and given["orders_per_s"] is None
     if arrivals is not None or has_maximum_rate:
-        return bool(arrivals == "recorded")
+        return False
     if not due.exists() and given.get("speed") is not None:
         raise UserError(
             f"--speed is {given['speed']:g}, but {due}, which would say when orders are due, is not there: give the "

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from exchange.allowed import BadSetting
 from exchange.settings import DEFAULT_WINDOW, NAGLE_ROLES, ROLES, RunSettings
 from exchange_simulation.launching.option_table import TABLE
-from exchange_simulation.launching.priority import going_first
+from exchange_simulation.launching.priority import at_priority
 
 
 def without_default_rate(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def run_settings(**given: Any) -> RunSettings:
 
 def _check_may_have(priority: str) -> None:
     """Raise UserError if this system does not permit the priority. This is tested by taking it for a moment."""
-    with going_first(priority):
+    with at_priority(priority):
         pass
 
 
@@ -85,10 +85,13 @@ def _option_name(field: str) -> str:
     """Return the name of the field's option as the user typed it, or the field's name if it has no option."""
     name_without_option = field.replace("_", "-")
     names_in_table = {option.field: option.name for option in TABLE}
+    name_in_table = names_in_table.get(field, name_without_option)
     context = click.get_current_context(silent=True)
-    is_call_from_python = context is None or not context.command.params
-    if context is None or is_call_from_python:
-        return names_in_table.get(field, name_without_option)
+    if context is None:
+        return name_in_table
+    is_call_from_python = not context.command.params
+    if is_call_from_python:
+        return name_in_table
     names_in_command = {str(param.name): param.opts[0] for param in context.command.params}
     if field in names_in_table:
         plural = f"{names_in_table[field]}s"  # an option with several values: --rates for --rate

@@ -271,7 +271,7 @@ def measure(benchmark: BenchmarkDefinition, cell: Cell, setup: Setup) -> Record:
         **_judged(benchmark, cell, outcome, broker_sockets, machine),
         "roles": {name: _as_record(result) for name, result in outcome.results.items()},
         "broker": broker_usage,
-        "noise": noise.noise.beside(usage_of_ours) if noise.noise else None,
+        "noise": noise.noise.as_record(usage_of_ours) if noise.noise else None,
     }
 
 

@@ -129,13 +129,13 @@ def numbers(
     noun: str,
     most: int,
     default: str,
-    letter: str,
+    metavar: str,
     help: str,
     least: int = 1,
 ) -> click.Option:
     """An option that takes whole numbers from `least` to `most`; `noun` names them in errors."""
     parsed = Parsed("numbers", lambda text: numbers_of(text, noun, least, most))
-    return click.Option([option], type=parsed, default=default, show_default=True, metavar=f"{letter}[,...]", help=help)
+    return click.Option([option], type=parsed, default=default, show_default=True, metavar=metavar, help=help)
 
 
 def rates_of(text: str) -> tuple[float | None, ...]:

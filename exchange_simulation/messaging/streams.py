@@ -29,11 +29,11 @@ LEAST_SPAN_NS = 10_000_000
 class Streams:
     """Independent streams of a publisher and a consumer each, which share nothing but broker and machine.
 
-    Each publisher sends `count` messages of `size` bytes, and awaits one empty reply once its consumer has them.
+    Each publisher sends `messages` messages of `size` bytes, and awaits one empty reply once its consumer has them.
     """
 
-    count: Callable[[Cell], int]
-    count_key: str = ""
+    messages: Callable[[Cell], int]
+    streams_key: str = ""
     """The point's key for the number of streams; empty if there is one stream."""
     size: Callable[[Cell], int] = lambda cell: cell.size
     median_rate_figure: str = ""
@@ -45,7 +45,7 @@ class Streams:
     def roles(self, cell: Cell, links: Links) -> list[Role]:
         roles: list[Role] = []
         size = self.size(cell)
-        count = self.count(cell)
+        count = self.messages(cell)
         for number in self._numbers(cell):
             listener, connector = links.pair(size, name=number.strip(), one_way=True)
             consume = Consume(size, count, cell.rate_per_s is None)
@@ -55,11 +55,12 @@ class Streams:
         return roles
 
     def _numbers(self, cell: Cell) -> list[str]:
-        return _numbers(cell.point[self.count_key] if self.count_key else 1)
+        streams = cell.point[self.streams_key] if self.streams_key else 1
+        return _numbers(streams)
 
     def judge(self, cell: Cell, results: Results) -> list[str]:
         """Judge stream by stream, so that a message of another stream is noticed."""
-        count = self.count(cell)
+        count = self.messages(cell)
         reasons: list[str] = []
         for number in self._numbers(cell):
             publisher = f"publisher{number}"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from benchmarks.reference_book import ReferenceBook
-from exchange.messages import Order, decode_all
+from exchange.messages import MalformedMessage, Order, decode_all
 from exchange_simulation import OrderBook, orders
 from gateway.seeded_orders import SeededOrders
 
@@ -87,3 +88,17 @@ def test_an_array_of_something_else_is_refused():
 
 def test_a_record_of_an_order_has_the_message_s_fields():
     assert orders(count=1).dtype.names == ("type", *Order._fields)
+
+
+@pytest.mark.parametrize("content", [bytes, bytearray, memoryview])
+def test_the_content_of_a_tape_is_matched_as_its_orders(content: Callable[[bytes], bytes]):
+    stream = orders(count=5000)
+    of_orders = OrderBook().match(stream)
+    of_content = OrderBook().match(content(stream.tobytes()))
+    assert of_content.trades.tolist() == of_orders.trades.tolist()
+    assert of_content.confirmations.tolist() == of_orders.confirmations.tolist()
+
+
+def test_what_is_neither_orders_nor_a_tape_is_refused_with_its_type():
+    with pytest.raises(MalformedMessage, match="the type list; allowed are arrays and bytes"):
+        OrderBook().match([1, 2, 3])

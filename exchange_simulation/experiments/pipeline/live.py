@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from exchange_simulation.launching.component import Events
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.files import runs_begun, runs_under_way
+from exchange_simulation.launching.files import runs_begun, runs_begun_or_beginning
 from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c, on_signals
 from exchange_simulation.reports.live.spark_table import SecondsOnScreen
 from exchange_simulation.reports.progress import screen
@@ -78,7 +78,7 @@ class Following:
 
     def _is_over(self) -> bool:
         """Return True if every run of the folder was followed, also runs that have a folder but have not begun yet."""
-        return bool(self._known) and self._known.issuperset(runs_under_way(self._results))
+        return bool(self._known) and self._known.issuperset(runs_begun_or_beginning(self._results))
 
     def _search(self) -> None:
         """Begin to follow the runs that have begun since the last search."""

@@ -19,7 +19,7 @@ from exchange_simulation.launching.doctor.items import Item
 from exchange_simulation.launching.doctor.quiet import listen
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.kernel_cache import VARIABLE, settled_folder
-from exchange_simulation.launching.priority import going_first, processors_of
+from exchange_simulation.launching.priority import at_priority, processors_of
 from exchange_simulation.launching.record.machine import has_proc, host_facts, text_of
 from transports.base import TransportError
 from transports.registry import built_in
@@ -141,7 +141,7 @@ def clock(host: dict[str, object]) -> Item:
 def priority() -> Item:
     """Return whether `--priority real-time` is permitted."""
     try:
-        with going_first():
+        with at_priority("real-time"):
             permitted = "--priority real-time is permitted: it keeps other work out of a run"
             return Item(name="priority", verdict="good", found=permitted)
     except UserError:

@@ -88,7 +88,7 @@ def quiet(start: MachineTimes | None, end: MachineTimes | None) -> Item:
     if start is None or end is None:
         return Item(name="quiet", verdict="unknown", found="not told here: /proc is hidden")
     noise = noise_between(start, end, {os.getpid()})
-    facts = noise.beside({"this": {"cpu_s": 0.0}})
+    facts = noise.as_record({"this": {"cpu_s": 0.0}})
     share = facts["share_of_all_cpus"]
     if share is None:
         return Item(name="quiet", verdict="unknown", found="this system does not tell what others use", figures=facts)

@@ -14,7 +14,7 @@ from exchange.settings import RunSettings
 from exchange_simulation.launching.errors import CannotStart, UserError
 from exchange_simulation.launching.interrupts import interruptible
 from exchange_simulation.launching.long_waits import said_if_long
-from exchange_simulation.launching.priority import going_first
+from exchange_simulation.launching.priority import at_priority
 from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.launching.record.machine import has_proc
 from exchange_simulation.launching.transport_settings import split_query, url_options_of, with_option
@@ -99,7 +99,7 @@ class Brokers:
         self._started += 1
         folder = self._processes.folder / f"broker-{self._started}"
         waiting = said_if_long(f"{_in_words(broker)} to start")
-        with going_first(kind.priority), _on_processor(kind.cpu), waiting, interruptible():
+        with at_priority(kind.priority), _on_processor(kind.cpu), waiting, interruptible():
             starting = broker.start(folder, self._processes.id, kind.nodelay, self._where(kind.secure))
             try:
                 running = self._open.enter_context(starting)

@@ -22,7 +22,7 @@ from exchange_simulation.launching.interrupts import interruptible
 from exchange_simulation.launching.launch.places import Places, meeting_places
 from exchange_simulation.launching.launch.watch import GatewayTotals, Moment, OnSecond
 from exchange_simulation.launching.lineup import Lineup
-from exchange_simulation.launching.priority import going_first, yielding
+from exchange_simulation.launching.priority import at_priority, yielding
 from exchange_simulation.launching.record.noise import NoiseMeter
 from exchange_simulation.launching.record.outcome import Result, RunOutcome, outcome_of
 from exchange_simulation.launching.recorded_streams import open_streams
@@ -165,7 +165,7 @@ class Stage:
         """Return the context for a component's thread: a reporter yields, all others have the settings' priority."""
         if role_of(name) == "reporter":
             return yielding()
-        return going_first(self._settings.priority)
+        return at_priority(self._settings.priority)
 
     def _log(self, name: str, error: Exception) -> None:
         """Write the traceback to NAME.log, where a component that is a process writes its stderr."""

@@ -225,7 +225,7 @@ class Noise:
     """CPU time of the launcher and its descendants: the components, and also a network's wire, tcpdump and Spark."""
     sees_all_processes: bool = False
 
-    def beside(self, components: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    def as_record(self, components: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         """Return run.json's `noise`. `components` is the use of the machine by the run's components."""
         components_cpu_s = sum(usage["cpu_s"] for usage in components.values())
         remainder_s = self.busy_s - max(self.own_processes_cpu_s, components_cpu_s)

@@ -62,6 +62,11 @@ class RunOutcome:
         )
 
     @property
+    def lacks_a_gateway(self) -> bool:
+        """Whether the gateway of some pair left no result."""
+        return len(self.gateways) < len(self.lineup.pairs)
+
+    @property
     def pairs_with_lower_bounds(self) -> list[int]:
         """The pairs whose gateway left no result. Their counts are lower bounds: those that reached the disk."""
         return [pair for pair in self.lineup.pairs if pair not in self.gateways and self.reported(pair)]

@@ -87,7 +87,7 @@ def make_record(spool: Spool, conditions: Conditions, outcome: RunOutcome) -> di
     if outcome.broker is not None:
         record["broker"] = {**outcome.broker, "links": _links(outcome)}
     if outcome.noise:
-        record["noise"] = outcome.noise.beside(components(outcome))
+        record["noise"] = outcome.noise.as_record(components(outcome))
     if any(outcome.affinity.values()):
         record["affinity"] = outcome.affinity
     if outcome.network:

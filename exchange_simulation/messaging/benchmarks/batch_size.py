@@ -43,7 +43,7 @@ def frames(cell: Cell) -> int:
     return max(2, min(messages // messages_per_frame(cell), messages // 8))
 
 
-STREAM = Streams(frames, size=lambda cell: messages_per_frame(cell) * MESSAGE_BYTES)
+STREAM = Streams(messages=frames, size=lambda cell: messages_per_frame(cell) * MESSAGE_BYTES)
 
 
 def figures(cell: Cell, results: Results) -> Figures:

@@ -19,14 +19,16 @@ from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.streams import Streams
 
 COUNTS = Counts(broker=50_000, brokerless=500_000, total_bytes=1 << 27)
-STREAMS = Streams(lambda cell: cell.count(COUNTS), count_key="pairs", median_rate_figure="pair_messages_per_s")
+STREAMS = Streams(
+    messages=lambda cell: cell.count(COUNTS), streams_key="pairs", median_rate_figure="pair_messages_per_s"
+)
 CPU = {"broker_cores": "broker", "consumer_cores": "consumers", "publisher_cores": "publishers"}
 PAIRS = numbers(
     "--pairs",
     noun="pairs",
     most=256,
     default="1,2,4,8",
-    letter="K",
+    metavar="K[,...]",
     help="How many pairs at the same time.",
 )
 

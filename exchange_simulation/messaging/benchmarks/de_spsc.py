@@ -15,7 +15,7 @@ from exchange_simulation.messaging.paper import Published, emulated_gige_item
 from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.streams import Streams, by_publishers_clock
 
-STREAM = Streams(lambda cell: cell.count(Counts()))
+STREAM = Streams(messages=lambda cell: cell.count(Counts()))
 
 
 def figures(cell: Cell, results: Results) -> Figures:

@@ -27,7 +27,7 @@ CONSUMERS = numbers(
     noun="consumers",
     most=1024,
     default="1,2,4,8,16,32",
-    letter="C",
+    metavar="C[,...]",
     help="How many get each message.",
 )
 

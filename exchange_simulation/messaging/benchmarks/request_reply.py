@@ -31,13 +31,13 @@ from transports.registry import scheme_of, transport_of
 
 PATTERNS = {"indexed": Pattern.REQUESTS, "scan": Pattern.SCAN}
 OPTIONS = (
-    numbers("--clients", noun="clients", most=256, default="1,2,4,8", letter="C", help="Processes that ask."),
+    numbers("--clients", noun="clients", most=256, default="1,2,4,8", metavar="C[,...]", help="Processes that ask."),
     numbers(
         "--threads",
         noun="threads",
         most=256,
         default="1,4,15",
-        letter="T",
+        metavar="T[,...]",
         help="Threads of each, with a link of their own.",
     ),
     sizes("1KiB"),
@@ -46,7 +46,7 @@ OPTIONS = (
         noun="messages",
         most=1_000_000,
         default="0",
-        letter="Q0",
+        metavar="Q0[,...]",
         help="Replies to a client that has gone, with 6 clients, 1 thread, 1 KiB.",
         least=0,
     ),
@@ -55,7 +55,7 @@ OPTIONS = (
         noun="requests",
         most=10_000,
         default="1",
-        letter="N",
+        metavar="N[,...]",
         help="Requests that a thread may send before a reply: 1 waits for each, as the paper does.",
     ),
     click.Option(

@@ -18,17 +18,17 @@ from exchange_simulation.messaging.streams import Streams, with_megabits
 
 COUNTS = Counts(broker=50_000, brokerless=1_000_000, total_bytes=1 << 27)
 RATE_OF_A_STREAM = "stream_messages_per_s"
-STREAMS = Streams(lambda cell: cell.count(COUNTS), count_key="streams", median_rate_figure=RATE_OF_A_STREAM)
+STREAMS = Streams(messages=lambda cell: cell.count(COUNTS), streams_key="streams", median_rate_figure=RATE_OF_A_STREAM)
 NUMBER_OF_STREAMS = numbers(
     "--streams",
     noun="streams",
     most=256,
     default="1,2,4,8",
-    letter="S",
+    metavar="S[,...]",
     help="How many streams at the same time.",
 )
 ALL_STREAMS = Published("small messages, all streams on 8 cores", "about 4 M/s", level=4e6)
-FULL_NETWORK = Published("10 GbE is full (on its slot) from 512 bytes on", "5.6 Gb/s", level=5_600.0)
+FULL_NETWORK = Published("512 bytes and more: the network card's PCI slot is full", "5.6 Gb/s", level=5_600.0)
 
 
 def figures(cell: Cell, results: Results) -> Figures:
@@ -50,7 +50,7 @@ BENCHMARK = BenchmarkDefinition(
         Column("messages_per_s", "messages/s, all", with_interval=True),
         Column("megabits_per_s", "Mb/s, all"),
         Column(RATE_OF_A_STREAM, "of a stream", with_interval=True),
-        Column("stream_between_arrivals_ns", "its ns apart"),
+        Column("stream_between_arrivals_ns", "ns between its messages"),
     ),
     plots=(
         Plot("All streams", "messages_per_s", "messages/s", x="streams", published=(ALL_STREAMS,)),
@@ -61,14 +61,14 @@ BENCHMARK = BenchmarkDefinition(
         ALL_STREAMS,
         FULL_NETWORK,
         Published("64 KiB, one stream and two", "3 and 4.5 Gb/s"),
-        Published("32 bytes, between arrivals of a stream: of one stream and of two", "400 and 600 ns"),
+        Published("32 bytes, time between a stream's arrivals: with one stream, with two", "400 and 600 ns"),
     ),
     reproduces=(
         ReproducedItem(
-            "multiple cores",
-            "messages/s and Mb/s of several streams",
-            "--transport zeromq --streams 1,2,4,8 --sizes 1B..64KiB",
-            "a stream has two processes",
+            item="multiple cores",
+            title="messages/s and Mb/s of several streams",
+            options="--transport zeromq --streams 1,2,4,8 --sizes 1B..64KiB",
+            differences="a stream has two processes",
         ),
     ),
     options=(sizes("32,512,64KiB"), COUNT, NUMBER_OF_STREAMS),

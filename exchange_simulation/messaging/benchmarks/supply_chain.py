@@ -60,7 +60,7 @@ OPTIONS = (
         noun="bases",
         most=MOST_BASE,
         default="10",
-        letter="B",
+        metavar="B[,...]",
         help="The scale: 20 messages delivered a second for each unit.",
     ),
     click.Option(

@@ -45,7 +45,7 @@ PATTERNS = numbers(
     noun="patterns",
     most=8192,
     default="1,4,16,64,256,1024",
-    letter="B",
+    metavar="B[,...]",
     help="How many queues, with a pattern each.",
 )
 BINDING = click.Option(

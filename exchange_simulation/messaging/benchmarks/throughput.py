@@ -14,7 +14,7 @@ from exchange_simulation.messaging.paper import Published, ReproducedItem
 from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.streams import Streams, with_megabits
 
-STREAM = Streams(lambda cell: cell.count(Counts(brokerless=5_000_000, total_bytes=1 << 29)))
+STREAM = Streams(messages=lambda cell: cell.count(Counts(brokerless=5_000_000, total_bytes=1 << 29)))
 SMALL = Published("small messages, one stream", "2.6 M/s", level=2.6e6)
 BANDWIDTH = Published("one stream of any size up to 64 KiB", "under 3 Gb/s", level=3_000.0)
 

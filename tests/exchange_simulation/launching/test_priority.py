@@ -19,7 +19,7 @@ from exchange_simulation.cli.main import main
 from exchange_simulation.launching.component import Events, serve
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.launch.brokers import Brokers
-from exchange_simulation.launching.priority import SLICE_NS, going_first, yielding
+from exchange_simulation.launching.priority import SLICE_NS, at_priority, yielding
 from tests.exchange_command import Running, run_exchange_in_process
 from tests.machine import until
 from transports.declaration import Broker, RunningBroker
@@ -143,7 +143,7 @@ def test_without_permission_for_real_time_nothing_starts(
     assert "--priority is real-time, which this system does not let you have" in finished.output
     assert "ulimit -r 1" in finished.output
     assert not (tmp_path / "results").exists()
-    with going_first("normal"), yielding():
+    with at_priority("normal"), yielding():
         pass
 
 
@@ -164,7 +164,7 @@ def slice_ns(thread: str = "thread-self") -> int | None:
 def test_in_normal_priority_order_carriers_have_short_slices() -> None:
     """Threads have short slices until they end."""
     before, started = slice_ns(), []
-    with going_first("normal"):
+    with at_priority("normal"):
         thread = threading.Thread(target=lambda: started.append(slice_ns()))
         thread.start()
         thread.join()
@@ -193,7 +193,7 @@ def schedulings(process: psutil.Process) -> set[tuple[int, int | None]]:
 
 
 def is_permitted(priority: str) -> bool:
-    with contextlib.suppress(UserError), going_first(priority):
+    with contextlib.suppress(UserError), at_priority(priority):
         return True
     return False
 

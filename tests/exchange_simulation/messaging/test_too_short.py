@@ -117,7 +117,7 @@ def test_a_span_shorter_than_the_least_gives_no_rate() -> None:
 
 def test_the_rate_of_a_stream_is_left_out_unless_all_were_timed() -> None:
     """Regression: the rate was the median of the streams that had run for long enough, which are the slower ones."""
-    streams = Streams(lambda _: 11, count_key="streams", median_rate_figure="rate_of_a_stream")
+    streams = Streams(messages=lambda _: 11, streams_key="streams", median_rate_figure="rate_of_a_stream")
     cell = Cell("memory", {"size_bytes": 8}, {})
     first = RoleResult(received=11, last_ns=LEAST_SPAN_NS)
     second = RoleResult(received=11, last_ns=LEAST_SPAN_NS)

@@ -38,7 +38,7 @@ def at(times: MachineTimes, at_s: float) -> MachineTimes:
 
 
 def test_what_the_run_used_itself_is_nobody_elses() -> None:
-    facts = QUIET.beside({"gateway": {"cpu_s": 0.5}, "engine": {"cpu_s": 0.25}})
+    facts = QUIET.as_record({"gateway": {"cpu_s": 0.5}, "engine": {"cpu_s": 0.25}})
     assert facts["other_cpu_s"] == pytest.approx(0.25)
     assert facts["busy_s"] == 1.0
     assert facts["steal_s"] == 0.1
@@ -50,11 +50,11 @@ def test_noise_is_unknown_if_the_run_used_more_than_the_busy_time(machine: FakeM
     machine.processes({OWN: (SHELL, 0, 0)})
     start = MachineTimes.now()
     machine.ran(busy_ticks=100)
-    facts = between(start, MachineTimes.now()).beside({"gateway": {"cpu_s": 1.01}})
+    facts = between(start, MachineTimes.now()).as_record({"gateway": {"cpu_s": 1.01}})
     assert facts["other_cpu_s"] is None
     assert facts["share_of_all_cpus"] == 0.0, "the processes themselves say that they did nothing"
     machine.whole_machine_is_seen(False)
-    facts = between(start, MachineTimes.now()).beside({"gateway": {"cpu_s": 1.01}})
+    facts = between(start, MachineTimes.now()).as_record({"gateway": {"cpu_s": 1.01}})
     assert facts["other_cpu_s"] is None
     assert facts["share_of_all_cpus"] is None
 
@@ -63,7 +63,7 @@ def test_in_a_container_outside_work_is_seen_only_in_the_busy_time(machine: Fake
     machine.whole_machine_is_seen(False)
     start = MachineTimes.now()
     machine.ran(busy_ticks=100)
-    facts = between(start, MachineTimes.now()).beside({"gateway": {"cpu_s": 0.4}})
+    facts = between(start, MachineTimes.now()).as_record({"gateway": {"cpu_s": 0.4}})
     assert facts["share_of_all_cpus"] == pytest.approx(0.6 / (2 * WINDOW_S) * 2 / (os.cpu_count() or 1))
 
 
@@ -74,7 +74,7 @@ def test_in_a_container_the_runs_own_processes_are_no_noise(machine: FakeMachine
     start = MachineTimes.now()
     machine.processes({OWN: (SHELL, 10, 0), OWN + 1: (OWN, 70, 0)})
     machine.ran(busy_ticks=100)
-    facts = between(start, MachineTimes.now()).beside({"gateway": {"cpu_s": 0.4}})
+    facts = between(start, MachineTimes.now()).as_record({"gateway": {"cpu_s": 0.4}})
     assert facts["other_cpu_s"] == pytest.approx(0.2)
 
 
@@ -128,13 +128,13 @@ def test_steal_and_pressure_are_differences_and_steal_is_noise(machine: FakeMach
     noise = between(start, MachineTimes.now())
     assert noise.steal_s == pytest.approx(0.2)
     assert noise.cpu_pressure_s == pytest.approx(0.25)
-    assert replace(noise, cores=2).beside({})["share_of_all_cpus"] == pytest.approx(0.05)
+    assert replace(noise, cores=2).as_record({})["share_of_all_cpus"] == pytest.approx(0.05)
 
 
 def test_a_kernel_without_pressure_leaves_it_out(machine: FakeMachine) -> None:
     noise = between(MachineTimes.now(), MachineTimes.now())
-    assert "cpu_pressure_s" not in noise.beside({})
-    assert "throttled_periods" not in noise.beside({})
+    assert "cpu_pressure_s" not in noise.as_record({})
+    assert "throttled_periods" not in noise.as_record({})
 
 
 @pytest.mark.parametrize(("unit", "waited"), [("throttled_usec", 250_000), ("throttled_time", 250_000_000)])
@@ -145,13 +145,13 @@ def test_throttling_is_that_of_our_control_group(unit: str, waited: int, machine
     machine.put(stat, f"nr_periods 9\nnr_throttled 2\n{unit} 0")
     start = MachineTimes.now()
     machine.put(stat, f"nr_periods 99\nnr_throttled 5\n{unit} {waited}")
-    facts = between(start, MachineTimes.now()).beside({})
+    facts = between(start, MachineTimes.now()).as_record({})
     assert facts["throttled_periods"] == 3
     assert facts["throttled_s"] == 0.25
 
 
 def test_a_window_of_a_few_ticks_has_no_share() -> None:
-    assert replace(QUIET, window_s=0.1).beside({})["share_of_all_cpus"] is None
+    assert replace(QUIET, window_s=0.1).as_record({})["share_of_all_cpus"] is None
 
 
 @pytest.mark.parametrize(
