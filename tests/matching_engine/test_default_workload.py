@@ -5,6 +5,7 @@ import pytest
 from order_streams import batch_of, uniform_orders
 
 from exchange.messages import LAYOUTS, Confirmation, Quote, Trade
+from matching_engine.encoding import SLACK_FRAMES
 from matching_engine.engine import MatchingEngine
 from matching_engine.order_book import OrderBook
 from tests.matching_engine.invariants import check
@@ -13,6 +14,8 @@ from transports.frames import FrameBatch
 pytestmark = pytest.mark.xdist_group("default workload")
 
 ORDERS = 1_000_000
+ANSWER_BYTES_PER_ORDER = 27
+"""Memory for three answers of 9 bytes, which is more than an order gets on average."""
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +23,7 @@ def million():
     """An engine that has matched a million orders; the orders; their answers."""
     engine = MatchingEngine(OrderBook())
     orders = uniform_orders(ORDERS)
-    answers = FrameBatch(3 * ORDERS, 27 * ORDERS)
+    answers = FrameBatch(3 * ORDERS, ANSWER_BYTES_PER_ORDER * ORDERS)
     assert engine.handle(batch_of(orders), answers).next == ORDERS
     return engine, orders, answers
 
@@ -66,15 +69,19 @@ def test_bought_and_sold_lots_are_equal_and_none_is_lost(million):
 
 def test_every_order_gets_its_own_confirmation_or_trade_at_once(million):
     _, orders, answers = million
-    by_order = FrameBatch(ORDERS + 4, 27 * ORDERS)
-    MatchingEngine(OrderBook(), packing=2).handle(batch_of(orders), by_order)  # packed: a frame of answers an order
+    by_order = FrameBatch(ORDERS + SLACK_FRAMES, ANSWER_BYTES_PER_ORDER * ORDERS)
+    # With a packing above 1, all answers to a frame are one frame; here each order is a frame.
+    MatchingEngine(OrderBook(), packing=2).handle(batch_of(orders), by_order)
     assert (by_order.span(0, ORDERS) == answers.span(0, answers.count)).all()
 
     starts = answers.offsets[: answers.count]
-    last_answers = np.searchsorted(starts, by_order.offsets[1 : ORDERS + 1]) - 1
-    is_quote = answers.buffer[starts[last_answers]] == LAYOUTS[Quote].code
-    answers_of_the_order = last_answers - is_quote  # a quote is the last answer, if there is one
-    first_bytes = starts[answers_of_the_order]
+    ends_of_orders = by_order.offsets[1 : ORDERS + 1]
+    # The last answer to an order is the last one that begins before the end of the order's frame of answers.
+    index_of_last_answer = np.searchsorted(starts, ends_of_orders) - 1
+    is_quote = answers.buffer[starts[index_of_last_answer]] == LAYOUTS[Quote].code
+    # A quote follows the confirmation, or the trades.
+    index_of_order_s_answer = index_of_last_answer - is_quote
+    first_bytes = starts[index_of_order_s_answer]
     assert np.isin(answers.buffer[first_bytes], [LAYOUTS[Confirmation].code, LAYOUTS[Trade].code]).all()
     ids = answers.buffer[first_bytes[:, None] + np.arange(1, 5)].view("<u4")[:, 0]  # the id follows the type byte
     assert (ids == orders["id"]).all()

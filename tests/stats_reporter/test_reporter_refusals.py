@@ -45,13 +45,17 @@ JUNK = [
 ]
 
 
+RESULTS = 2
+"""The messages of a session without any statistics: the results of the gateway and of the engine."""
+
+
 def test_records_of_another_run_are_junk_and_not_written(session):
     stranger = RecordWriter(RUN + 1, "stranger")
     session.engine.link.send(FrameBatch.of(stranger.frame("traffic", {}), stranger.frame("result", {"a": 1})), 0)
     result = session.run_to_the_end()
     assert result.junk_frames == 2
-    assert result.received == 2
-    assert result.announced == 2
+    assert result.received == RESULTS
+    assert result.announced == RESULTS
     assert "traffic" not in {record["kind"] for record in session.records}
     assert set(result.results) == {"gateway", "engine"}
     assert result.checksums_agree
@@ -61,8 +65,8 @@ def test_junk_is_counted_and_not_written(session):
     session.gateway.link.send(FrameBatch.of(*JUNK), 0)
     result = session.run_to_the_end()
     assert result.junk_frames == len(JUNK)
-    assert result.received == 2
-    assert result.announced == 2
+    assert result.received == RESULTS
+    assert result.announced == RESULTS
     assert result.checksums_agree
     assert [record["kind"] for record in session.records] == ["session", "session", "end"]
 
@@ -112,8 +116,8 @@ def test_a_lost_message_shows_in_counts_and_checksums(session):
     session.gateway.outbox.posted += 1
     session.gateway.outbox.checksum += 12_345
     result = session.run_to_the_end()
-    assert result.announced == 3
-    assert result.received == 2
+    assert result.announced == RESULTS + 1
+    assert result.received == RESULTS
     assert not result.checksums_agree
 
 

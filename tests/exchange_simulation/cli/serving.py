@@ -1,4 +1,4 @@
-"""`exchange serve` under way, for tests: over recorded results, and over an empty folder."""
+"""`exchange serve` under way, for tests."""
 
 from __future__ import annotations
 

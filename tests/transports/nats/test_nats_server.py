@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -12,7 +13,7 @@ import pytest
 from tests.broker import is_gone
 from tests.machine import until
 from tests.transports.conftest import joined
-from transports.base import NotInstalled, PeerGone, TransportError
+from transports.base import Link, NotInstalled, PeerGone, TransportError
 from transports.declaration import RunningBroker, Where
 from transports.frames import FrameBatch
 from transports.nats.connection import PASSWORD
@@ -25,7 +26,7 @@ import sys, time
 from pathlib import Path
 from transports.declaration import Where
 from transports.nats.server import Nats
-with Nats().start(Path(sys.argv[1]), None, True, Where()) as running:
+with Nats().start(Path(sys.argv[1]), process_group=None, nodelay=True, where=Where()) as running:
     print(running.server.pid, running.server.keeper.pid, flush=True)
     time.sleep(600)
 """
@@ -42,15 +43,22 @@ def test_a_private_server_is_measured_and_says_its_version(nats: RunningBroker) 
         assert {end["tcp_nodelay"] for end in nats.server.accepted()} == {True}
 
 
+def takes_turn(end: Link) -> bool:
+    """Let the end do its work. Return False: the end of the wait is the error that the link raises."""
+    end.wait(0)
+    end.receive(FrameBatch())
+    return False
+
+
 def test_the_death_of_the_server_is_noticed_at_both_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Nats().start(tmp_path / "server", None, nodelay=True, where=Where()) as running:
+    with Nats().start(tmp_path / "server", process_group=None, nodelay=True, where=Where()) as running:
         monkeypatch.setenv(PASSWORD, running.environment[PASSWORD])
         with joined(running.url) as ends:
             assert isinstance(running.server, PrivateServer)
             psutil.Process(running.server.pid).kill()
             for end in ends:
                 with pytest.raises(PeerGone, match=r"the NATS server at 127\.0\.0\.1:[0-9]+ went away"):
-                    until(lambda: end.wait(0) or end.receive(FrameBatch()), "the server's death", 0.01)  # noqa: B023
+                    until(partial(takes_turn, end), "the server's death", poll_s=0.01)
             with pytest.raises(OSError, match=r"Invalid argument|process"):
                 running.server.usage()
     assert not (tmp_path / "server").exists()
@@ -64,7 +72,7 @@ def test_the_server_ends_with_its_starter_even_if_that_is_killed(tmp_path: Path)
         starter.kill()
     assert len(processes) == 2
     for process in processes:
-        until(lambda: is_gone(process), "the end of the server and its keeper")  # noqa: B023
+        until(partial(is_gone, process), "the end of the server and its keeper")
 
 
 def test_a_program_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +90,7 @@ def test_a_program_that_is_another_is_quoted_and_leaves_nothing(
     monkeypatch.setenv(VARIABLE, str(program))
     with (
         pytest.raises(ServerDidNotStart, match="NATS ended instead of starting; it said last:\nI am somebody else"),
-        Nats().start(tmp_path / "server", None, nodelay=True, where=Where()),
+        Nats().start(tmp_path / "server", process_group=None, nodelay=True, where=Where()),
     ):
         pass
     assert not (tmp_path / "server").exists()
@@ -91,6 +99,6 @@ def test_a_program_that_is_another_is_quoted_and_leaves_nothing(
 def test_nagle_at_the_server_is_refused_in_words(tmp_path: Path) -> None:
     with (
         pytest.raises(TransportError, match="always sets TCP_NODELAY"),
-        Nats().start(tmp_path / "server", None, nodelay=False, where=Where()),
+        Nats().start(tmp_path / "server", process_group=None, nodelay=False, where=Where()),
     ):
         pass

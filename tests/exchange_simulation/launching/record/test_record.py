@@ -13,7 +13,14 @@ from exchange_simulation.launching.lineup import Lineup
 from exchange_simulation.launching.record.outcome import RunOutcome, counts, mean_message_size
 from exchange_simulation.launching.record.reading import read_spool
 from exchange_simulation.launching.record.record import Conditions, make_record
-from tests.exchange_simulation.reports.live.spool_records import completion
+from tests.exchange_simulation.reports.live.spool_records import Record, completion
+
+
+def one_order_of_1_us(source: str) -> Record:
+    """Return the record of one order that a source had answered, in the run's first second, 1 us after it was due."""
+    first_second = 0
+    time_us = 1.0
+    return completion(first_second, "due", time_us, source=source)
 
 
 @pytest.mark.parametrize(
@@ -32,22 +39,22 @@ def test_the_offered_rate_is_the_mean_over_the_run(tmp_path: Path, settings: Run
 
 def test_times_of_pairs_outside_the_lineup_are_ignored(tmp_path: Path) -> None:
     (tmp_path / "spool").mkdir()
-    records = [completion(0, "due", 1.0, source=source) for source in ("gateway.2", "gateway.3")]
+    records = [one_order_of_1_us(source) for source in ("gateway.2", "gateway.3")]
     lines = (orjson.dumps(each, option=orjson.OPT_SERIALIZE_NUMPY) for each in records)
     (tmp_path / "spool" / "000001.jsonl").write_bytes(b"\n".join(lines))
     known = Conditions(name="x", url=None, settings={}, host={}, versions={}, started_at="")
-    record = make_record(read_spool(tmp_path), known, RunOutcome(lineup=Lineup((2,), (1,))))
+    record = make_record(read_spool(tmp_path), known, RunOutcome(lineup=Lineup(pairs=(2,), reporters=(1,))))
     assert record["completion_us"] == record["pairs"][0]["completion_us"]
     assert record["completion_us"]["due"]["count"] == 1
 
 
 def test_a_repeated_line_of_the_spool_counts_once(tmp_path: Path) -> None:
     (tmp_path / "spool").mkdir()
-    line = orjson.dumps(completion(0, "due", 1.0), option=orjson.OPT_SERIALIZE_NUMPY)
+    line = orjson.dumps(one_order_of_1_us("gateway"), option=orjson.OPT_SERIALIZE_NUMPY)
     for number in (1, 2):
         (tmp_path / "spool" / f"{number:06}.jsonl").write_bytes(line + b"\n" + line)
     known = Conditions(name="x", url=None, settings={}, host={}, versions={}, started_at="")
-    record = make_record(read_spool(tmp_path), known, RunOutcome(lineup=Lineup((1,), (1,))))
+    record = make_record(read_spool(tmp_path), known, RunOutcome(lineup=Lineup(pairs=(1,), reporters=(1,))))
     assert record["completion_us"]["due"]["count"] == 1
 
 

@@ -23,9 +23,14 @@ class SyntheticRun:
     seconds: int = 5
     orders_per_s: int = 8_000
     scheduled: bool = True
-    broker: bool = False
+    nagle: tuple[str, ...] = ()
+    """The components that have Nagle's algorithm. A run with the component "broker" went over AMQP."""
     lines: list[dict[str, Any]] = field(default_factory=list)
     totals: dict[str, LogBuckets] = field(default_factory=dict)
+
+    @property
+    def has_broker(self) -> bool:
+        return "broker" in self.nagle
 
     @property
     def orders(self) -> int:
@@ -120,11 +125,13 @@ VERSIONS = {"python": "3.11.9", "exchange": "0.1.0", "libraries": {"pyzmq": "27.
 
 
 def _settings(run: SyntheticRun) -> dict[str, Any]:
-    transport = {"transport": "amqp", "url": "amqp://guest:***@localhost:5672/", "nagle": ["broker"]}
-    if not run.broker:
-        transport = {"transport": "zeromq", "url": "zeromq://127.0.0.1:5601", "nagle": []}
+    if run.has_broker:
+        transport = {"transport": "amqp", "url": "amqp://guest:***@localhost:5672/"}
+    else:
+        transport = {"transport": "zeromq", "url": "zeromq://127.0.0.1:5601"}
     return {
         **transport,
+        "nagle": list(run.nagle),
         "orders_per_s": float(run.orders_per_s) if run.scheduled else None,
         "orders": run.orders,
         "seed": 7,
@@ -164,7 +171,7 @@ def _components(run: SyntheticRun) -> dict[str, dict[str, float]]:
         "gateway": {"cpu_s": 0.41 * run.seconds, "max_rss_bytes": 140_000_000, **switches},
         "engine": {"cpu_s": 0.22 * run.seconds, "max_rss_bytes": 118_000_000, **switches},
         "reporter": {"cpu_s": 0.03 * run.seconds, "max_rss_bytes": 61_000_000},
-        **({"broker": {"cpu_s": 0.71 * run.seconds, "max_rss_bytes": 190_000_000}} if run.broker else {}),
+        **({"broker": {"cpu_s": 0.71 * run.seconds, "max_rss_bytes": 190_000_000}} if run.has_broker else {}),
     }
 
 
