@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -22,31 +23,19 @@ WIRE_MODULE = """
 from transports.declaration import Transport
 TRANSPORT = Transport(places={"wire": "port"}, listen=None, connect=None, over_tcp=frozenset({"wire"}))
 """
-OUR_SCHEMES = [
-    "amqp",
-    "amqps",
-    "memory",
-    "nats",
-    "nng",
-    "redis",
-    "shm",
-    "tcp",
-    "zeromq",
-    "zeromq+inproc",
-    "zeromq+ipc",
-    "zeromq+tcp",
-]
+SOME_SCHEMES = ["amqp", "amqps", "memory", "tcp", "zeromq", "zeromq+ipc"]
+"""A few of this repository's schemes, so that a new transport needs no entry here."""
 
 
 def test_the_schemes_of_this_repository_are_found() -> None:
-    assert set(OUR_SCHEMES) <= set(known_schemes())
-    assert sorted(scheme for transport in built_in().values() for scheme in transport.places) == OUR_SCHEMES
+    assert set(SOME_SCHEMES) <= set(known_schemes())
+    assert {scheme for transport in built_in().values() for scheme in transport.places} <= set(known_schemes())
 
 
 def test_a_distribution_s_transport_without_its_library_harms_no_other(tmp_path: Path) -> None:
     add_distribution(tmp_path, "broken", "exchange_broken", BROKEN_MODULE)
     with installed(tmp_path):
-        assert set(OUR_SCHEMES) <= set(known_schemes())
+        assert set(SOME_SCHEMES) <= set(known_schemes())
         assert "broken" not in known_schemes()
         with pytest.raises(NotInstalled, match=MISSING_MODULE):
             transport_of("broken")
@@ -64,7 +53,7 @@ def test_a_broken_file_of_this_package_harms_no_other(tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(transports, "__path__", [*transports.__path__, str(tmp_path)])
         registry._of_this_package.cache_clear()
-        assert set(OUR_SCHEMES) <= set(known_schemes())
+        assert set(SOME_SCHEMES) <= set(known_schemes())
         with pytest.raises(NotInstalled, match=MISSING_MODULE):
             transport_of("broken")
     registry._of_this_package.cache_clear()
@@ -74,10 +63,11 @@ def test_a_refusal_names_transports_of_other_distributions(tmp_path: Path) -> No
     add_distribution(tmp_path, "wire", "exchange_wire", WIRE_MODULE)
     with installed(tmp_path), pytest.raises(UserError) as refused:
         check_transport(RunSettings(transport="memory", nagle=("gateway",)))
-    assert str(refused.value) == (
-        "--nagle is gateway; memory has no TCP sockets: "
-        "use amqp, amqps, nats, nng, redis, tcp, wire, zeromq or zeromq+tcp"
-    )
+    sentence, _, schemes = str(refused.value).partition(": use ")
+    assert sentence == "--nagle is gateway; memory has no TCP sockets"
+    named = set(re.split(", | or ", schemes))
+    assert {"amqp", "tcp", "wire", "zeromq+tcp"} <= named
+    assert not named & {"memory", "zeromq+ipc"}
 
 
 @pytest.mark.parametrize(
@@ -110,7 +100,7 @@ def test_a_missing_client_library_is_named_with_its_install_command(monkeypatch:
 
 
 def test_only_transports_that_declare_a_broker_have_one() -> None:
-    assert [scheme for scheme in OUR_SCHEMES if has_broker(scheme)] == ["amqp", "amqps", "nats", "redis"]
+    assert [scheme for scheme in SOME_SCHEMES if has_broker(scheme)] == ["amqp", "amqps"]
     assert has_broker("amqp://me@host:1/?delivery=acked")
     assert not has_broker("pigeon")
 
