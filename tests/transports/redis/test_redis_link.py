@@ -155,6 +155,7 @@ def test_a_subscriber_that_reads_too_slowly_is_told_why_the_server_hung_up(own: 
             return bool(own.server.facts()["slow_clients"])
 
         until(has_hung_up, connector)
+        connector.send(FrameBatch.of(b"to nobody"), 0)
         with pytest.raises(PeerGone, match=r"lives on.*reads too slowly.*pubsub allows \(1048576 1048576 1\)"):
             until(lambda: listener.receive(FrameBatch()) < 0, listener)
         with pytest.raises(PeerGone, match="has left the Redis server"):
@@ -169,9 +170,13 @@ def test_a_message_that_the_server_has_no_memory_for_is_an_error_in_words(own: R
         with administrator(url) as admin:
             admin.ask("CONFIG", "SET", "maxmemory", "1mb")
             admin.ask("CONFIG", "SET", "maxmemory-policy", "noeviction")
-        connector.send(FrameBatch.of(b"an order"), 0)
+
+        def is_refused() -> bool:
+            connector.send(FrameBatch.of(b"an order"), 0)
+            return connector.receive(FrameBatch()) > 0
+
         with pytest.raises(PeerGone, match=r"refused a message: OOM .*: its memory is full: raise its maxmemory"):
-            until(lambda: connector.receive(FrameBatch()) > 0, connector)
+            until(is_refused, connector)
 
 
 def test_a_stream_that_somebody_deletes_is_an_error_in_words(redis: RunningBroker) -> None:
