@@ -15,11 +15,11 @@ RUN = frozenset({"run"})
 GATEWAY = frozenset({"gateway"})
 ENGINE = frozenset({"engine"})
 REPORTER = frozenset({"reporter"})
-LOAD = RUN | GATEWAY
+RUN_AND_GATEWAY = RUN | GATEWAY
 """Commands with a setting of the load."""
-TERMS = RUN | GATEWAY | ENGINE
+RUN_GATEWAY_AND_ENGINE = RUN | GATEWAY | ENGINE
 """Commands with a setting on which gateway and engine must agree."""
-COUNTS = RUN | REPORTER
+RUN_AND_REPORTER = RUN | REPORTER
 """Commands with a number of components."""
 
 
@@ -106,7 +106,7 @@ class Setting:
     default: Any
     may_be_none: bool = False
     """Whether None is allowed besides the values that `check` allows. If the default is None, it always is."""
-    is_default_typed: bool = True
+    has_fixed_default: bool = True
     """False if the option has no fixed default, since the default follows from other options; the help says how."""
     metavar: str | None = None
     other_name: str | None = None
@@ -114,15 +114,15 @@ class Setting:
 
 
 def setting(
+    *,
     default: Any,
     check: Check,
     option: str,
     commands: frozenset[str],
     heading: str,
     help: str,
-    *,
     may_be_none: bool = False,
-    is_default_typed: bool = True,
+    has_fixed_default: bool = True,
     metavar: str | None = None,
     other_name: str | None = None,
 ) -> Any:
@@ -135,7 +135,7 @@ def setting(
         check=check,
         default=default,
         may_be_none=may_be_none or default is None,
-        is_default_typed=is_default_typed,
+        has_fixed_default=has_fixed_default,
         metavar=metavar,
         other_name=other_name,
     )

@@ -1,4 +1,4 @@
-"""How many messages of an order stream are of each kind. gateway/mixed_orders.py makes the stream."""
+"""The mix of an order stream: how many of its messages are of each kind. gateway/mixed_orders.py makes the stream."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ PRESETS = {
     "paper": "limit=100",
     "exchange-core": "limit=9,ioc=3,cancel=6,replace=82",
 }
-"""Mixes by name. That project publishes its speed for 9 % good-till-cancel orders, 3 % immediate-or-cancel orders, 6 %
-cancels and 82 % moves."""
+"""Mixes by name.
+
+The project exchange-core publishes its speed for 9 % good-till-cancel orders, 3 % immediate-or-cancel orders, 6 %
+cancels and 82 % moves.
+"""
 ALLOWED = f"percentages that add up to 100, as limit=60,cancel=30,replace=10, or {' or '.join(PRESETS)}"
 ROUNDING = 1e-9
 
@@ -32,7 +35,7 @@ class OrderMix:
 
     @classmethod
     def parse(cls, text: str) -> OrderMix:
-        """Read a preset's name, or KIND=PERCENT,... BadSetting says what is wrong."""
+        """Read the name of a preset, or KIND=PERCENT,... BadSetting if the text is no mix."""
         percent_of: dict[str, float] = {}
         for part in PRESETS.get(text, text).split(","):
             kind, _, percent = (word.strip() for word in part.partition("="))
@@ -54,3 +57,8 @@ class OrderMix:
     def names_orders(self) -> bool:
         """Whether some messages are cancels or replaces, which name earlier orders."""
         return self.percentages[KINDS.index(CANCEL)] + self.percentages[KINDS.index(REPLACE)] > 0
+
+
+def check_mix(text: str) -> None:
+    """Raise BadSetting if the text is no mix."""
+    OrderMix.parse(text)

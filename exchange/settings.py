@@ -9,13 +9,13 @@ from typing import Any
 
 from exchange.allowed import BadSetting, one_of, whole
 from exchange.declared import (
-    COUNTS,
     ENGINE,
     GATEWAY,
-    LOAD,
     REPORTER,
     RUN,
-    TERMS,
+    RUN_AND_GATEWAY,
+    RUN_AND_REPORTER,
+    RUN_GATEWAY_AND_ENGINE,
     CheckedLater,
     NumberBetween,
     OneOfWords,
@@ -26,13 +26,14 @@ from exchange.declared import (
     setting,
 )
 from exchange.instances import MAX_PAIRS, named
-from exchange.order_mix import OrderMix
+from exchange.order_mix import OrderMix, check_mix
 from exchange.workload import (
     MAX_PRICE,
     PRICE_MODELS,
     USUAL_PRICES,
     Arrivals,
     check_arrivals,
+    check_pace,
     check_prices,
     check_tape,
     settled_prices,
@@ -72,291 +73,335 @@ class RunSettings:
     """
 
     transport: str = setting(
-        "zeromq",
-        Text("a scheme, or a URL", least=1),
-        "--transport",
-        RUN,
-        "Transport",
-        "What carries the messages: zeromq, amqp, tcp, memory, ...; ports, and a broker, are found unless told where.",
+        default="zeromq",
+        check=Text("a scheme, or a URL", least=1),
+        option="--transport",
+        commands=RUN,
+        heading="Transport",
+        help="What carries the messages: zeromq, amqp, tcp, memory, ...; ports, and a broker, are found unless told "
+        "where.",
         metavar="SCHEME[://PLACE]",
     )
     amqp_client: str | None = setting(
-        None,
-        Text("a word of the transport's, or None"),
-        "--amqp-client",
-        RUN,
-        "Transport",
-        "Over AMQP: how messages get through pika.  [default: compiled]",
+        default=None,
+        check=Text("a word of the transport's, or None"),
+        option="--amqp-client",
+        commands=RUN,
+        heading="Transport",
+        help="Over AMQP: how messages get through pika.  [default: compiled]",
     )
     """None where the transport has no such setting, or for its default."""
     delivery: str | None = setting(
-        None,
-        Text("a word of the transport's, or None"),
-        "--delivery",
-        RUN,
-        "Transport",
-        "Over AMQP: what a message survives.  [default: lossy]",
+        default=None,
+        check=Text("a word of the transport's, or None"),
+        option="--delivery",
+        commands=RUN,
+        heading="Transport",
+        help="Over AMQP: what a message survives.  [default: lossy]",
     )
     """The losses that a message survives; None where the transport has no such setting, or for its default."""
     orders_per_s: float | None = setting(
-        8000.0,
-        NumberBetween(0.001, MAX_RATE_PER_S),
-        "--rate",
-        LOAD,
-        "Load",
-        "Offered load, orders a second, or max.",
+        default=8000.0,
+        check=NumberBetween(0.001, MAX_RATE_PER_S),
+        option="--rate",
+        commands=RUN_AND_GATEWAY,
+        heading="Load",
+        help="Offered load, orders a second, or max.",
         may_be_none=True,
     )
     """Offered load of each pair; None: as fast as it goes."""
     arrivals: str = setting(
-        "fixed",
-        CheckedLater(),
-        "--arrivals",
-        LOAD,
-        "Load",
-        "When orders arrive: fixed, poisson, bursts:100, ramp:0.1..1.",
+        default="fixed",
+        check=CheckedLater(),
+        option="--arrivals",
+        commands=RUN_AND_GATEWAY,
+        heading="Load",
+        help="When orders arrive: fixed, poisson, bursts:100, ramp:0.1..1.",
         metavar="WORD",
     )
     """The schedule at that rate, as `Arrivals.parse` reads it; without a rate it means nothing."""
     orders: int | None = setting(
-        80_000,
-        WholeNumber(1, MAX_ORDERS),
-        "--orders",
-        LOAD,
-        "Load",
-        "Their number.  [default: a tape's, what --duration allows, 80000]",
+        default=80_000,
+        check=WholeNumber(1, MAX_ORDERS),
+        option="--orders",
+        commands=RUN_AND_GATEWAY,
+        heading="Load",
+        help="Number of orders.  [default: the tape's; else what --duration allows; else 80000]",
         may_be_none=True,
-        is_default_typed=False,
+        has_fixed_default=False,
     )
     """Orders of each pair; None where only `duration_s` ends the run."""
     duration_s: float | None = setting(
-        None,
-        NumberBetween(0.001, 10**7),
-        "--duration",
-        LOAD,
-        "Load",
-        "Stop offering after so many seconds.",
+        default=None,
+        check=NumberBetween(0.001, 10**7),
+        option="--duration",
+        commands=RUN_AND_GATEWAY,
+        heading="Load",
+        help="Stop offering after so many seconds.",
         other_name="--seconds",
     )
-    seed: int = setting(1, WholeNumber(0, 2**64 - 1), "--seed", LOAD, "Load", "The same seed, the same orders.")
+    seed: int = setting(
+        default=1,
+        check=WholeNumber(0, 2**64 - 1),
+        option="--seed",
+        commands=RUN_AND_GATEWAY,
+        heading="Load",
+        help="The same seed, the same orders.",
+    )
     prices: tuple[int, int] = setting(
-        USUAL_PRICES, CheckedLater(), "--prices", LOAD, "Load", "Order prices, lowest and highest, ticks."
+        default=USUAL_PRICES,
+        check=CheckedLater(),
+        option="--prices",
+        commands=RUN_AND_GATEWAY,
+        heading="Load",
+        help="Order prices, lowest and highest, ticks.",
     )
     price_model: str = setting(
-        "uniform",
-        OneOfWords(tuple(PRICE_MODELS)),
-        "--price-model",
-        LOAD,
-        "Load",
-        "Uniform, around a mid that moves, uniform over 1..max price, or bids low and asks high.",
+        default="uniform",
+        check=OneOfWords(tuple(PRICE_MODELS)),
+        option="--price-model",
+        commands=RUN_AND_GATEWAY,
+        heading="Load",
+        help="uniform: evenly; normal: around a mid that moves; wide: evenly over 1..max price; two-sided: bids low, "
+        "asks high.",
     )
     mix: str | None = setting(
-        None,
-        CheckedLater(),
-        "--mix",
-        TERMS,
-        "Load",
-        "Order types, cancels and replaces among the orders, as limit=60,cancel=30,replace=10.  [default: none]",
+        default=None,
+        check=CheckedLater(),
+        option="--mix",
+        commands=RUN_GATEWAY_AND_ENGINE,
+        heading="Load",
+        help="Order types, cancels and replaces among the orders, as limit=60,cancel=30,replace=10.  [default: none]",
         metavar="KIND=PERCENT,...",
     )
     """The percentages of a mix, or its name, as `OrderMix.parse` reads them; None: limit orders alone."""
-    tape: str | None = setting(None, CheckedLater(), "--tape", LOAD, "Load", "Replay the orders in this file.")
+    tape: str | None = setting(
+        default=None,
+        check=CheckedLater(),
+        option="--tape",
+        commands=RUN_AND_GATEWAY,
+        heading="Load",
+        help="Replay the orders in this file.",
+    )
     """A file of orders to replay; None for the orders of the seed."""
     speed: float | None = setting(
-        None,
-        NumberBetween(0.001, 1_000_000),
-        "--speed",
-        LOAD,
-        "Load",
-        "How many times faster than the tape's own due times.  [default: 1]",
+        default=None,
+        check=NumberBetween(0.001, 1_000_000),
+        option="--speed",
+        commands=RUN_AND_GATEWAY,
+        heading="Load",
+        help="How many times faster than the tape's own due times.  [default: 1]",
     )
     """None where arrivals are not recorded."""
     sampling_interval: int = setting(
-        10_000,
-        WholeNumber(1, MAX_ORDERS),
-        "--sampling-interval",
-        TERMS,
-        "Measuring",
-        "Sample every so many orders.",
+        default=10_000,
+        check=WholeNumber(1, MAX_ORDERS),
+        option="--sampling-interval",
+        commands=RUN_GATEWAY_AND_ENGINE,
+        heading="Measuring",
+        help="Sample every so many orders.",
     )
     policy: str = setting(
-        "price-time",
-        OneOfWords(tuple(POLICIES)),
-        "--policy",
-        TERMS,
-        "Engine",
-        "What an incoming order trades with.",
+        default="price-time",
+        check=OneOfWords(tuple(POLICIES)),
+        option="--policy",
+        commands=RUN_GATEWAY_AND_ENGINE,
+        heading="Engine",
+        help="What an incoming order trades with.",
     )
     max_price: int = setting(
-        999,
-        WholeNumber(1, MAX_PRICE),
-        "--max-price",
-        TERMS,
-        "Engine",
-        "Highest price the book accepts, ticks; at most 65534.",
+        default=999,
+        check=WholeNumber(1, MAX_PRICE),
+        option="--max-price",
+        commands=RUN_GATEWAY_AND_ENGINE,
+        heading="Engine",
+        help="Highest price the book accepts, ticks; at most 65534.",
     )
     packing: int = setting(
-        1, WholeNumber(1, MAX_PACKING), "--packing", TERMS, "Transport", "Orders (and answers to them) in one message."
+        default=1,
+        check=WholeNumber(1, MAX_PACKING),
+        option="--packing",
+        commands=RUN_GATEWAY_AND_ENGINE,
+        heading="Transport",
+        help="Orders (and answers to them) in one message.",
     )
     window: int | None = setting(
-        None,
-        WholeNumber(1, MAX_ORDERS),
-        "--window",
-        LOAD,
-        "Load",
-        f"Most unanswered orders in flight.  [default: none; {DEFAULT_WINDOW} at rate max]",
+        default=None,
+        check=WholeNumber(1, MAX_ORDERS),
+        option="--window",
+        commands=RUN_AND_GATEWAY,
+        heading="Load",
+        help=f"Most unanswered orders in flight.  [default: none; {DEFAULT_WINDOW} at rate max]",
     )
     """None where there is no bound."""
     warm_up_s: float = setting(
-        0.0, NumberBetween(0, 10**7), "--warm-up", RUN, "Measuring", "Seconds at the start that no figure counts."
+        default=0.0,
+        check=NumberBetween(0, 10**7),
+        option="--warm-up",
+        commands=RUN,
+        heading="Measuring",
+        help="Seconds at the start that no figure counts.",
     )
-    """Start of the run that only analysis leaves out; counts and buckets have everything."""
+    """The first seconds, which analysis leaves out. They stay in counts and buckets."""
     timeout_s: float = setting(
-        10.0,
-        NumberBetween(0.1, 10**6),
-        "--timeout",
-        TERMS,
-        "Measuring",
-        "Longest wait for a peer or an answer, seconds.",
+        default=10.0,
+        check=NumberBetween(0.1, 10**6),
+        option="--timeout",
+        commands=RUN_GATEWAY_AND_ENGINE,
+        heading="Measuring",
+        help="Longest wait for a peer or an answer, seconds.",
     )
     pairs: int = setting(
-        1,
-        WholeNumber(1, MAX_PAIRS),
-        "--pairs",
-        COUNTS,
-        "Load",
-        "Number of gateways, each with an engine and its own orders; --rate, --orders and --window are each pair's.",
+        default=1,
+        check=WholeNumber(1, MAX_PAIRS),
+        option="--pairs",
+        commands=RUN_AND_REPORTER,
+        heading="Load",
+        help="Number of gateways, each with an engine and its own orders; --rate, --orders and --window are each "
+        "pair's.",
     )
     reporters: int = setting(
-        1,
-        WholeNumber(1, MAX_PAIRS),
-        "--reporters",
-        COUNTS,
-        "Measuring",
-        "Number of stats reporters; pairs go to them in turns.",
+        default=1,
+        check=WholeNumber(1, MAX_PAIRS),
+        option="--reporters",
+        commands=RUN_AND_REPORTER,
+        heading="Measuring",
+        help="Number of stats reporters; pairs go to them in turns.",
     )
     cpus: Mapping[str, int] = setting(
-        {},
-        CheckedLater(),
-        "--cpus",
-        RUN,
-        "Measuring",
-        "Processor of each component, and of a broker that is started here, as gateway=0,engine=1,engine.2=2,broker=3.",
+        default={},
+        check=CheckedLater(),
+        option="--cpus",
+        commands=RUN,
+        heading="Measuring",
+        help="Processor of each component, and of a broker that is started here, as "
+        "gateway=0,engine=1,engine.2=2,broker=3.",
     )
     """Processor by role, or by a component's name, as gateway.2."""
     nagle: tuple[str, ...] = setting(
-        (),
-        CheckedLater(),
-        "--nagle",
-        RUN,
-        "Transport",
-        "Roles with Nagle's algorithm on: gateway, engine, reporter, broker, or all.",
+        default=(),
+        check=CheckedLater(),
+        option="--nagle",
+        commands=RUN,
+        heading="Transport",
+        help="Roles with Nagle's algorithm on: gateway, engine, reporter, broker, or all.",
     )
     """Roles among NAGLE_ROLES."""
     topology: str = setting(
-        "duplex",
-        OneOfWords(TOPOLOGIES),
-        "--topology",
-        RUN,
-        "Transport",
-        "Orders and answers on one TCP connection, or on one each.",
+        default="duplex",
+        check=OneOfWords(TOPOLOGIES),
+        option="--topology",
+        commands=RUN,
+        heading="Transport",
+        help="Orders and answers on one TCP connection, or on one each.",
     )
     network: str = setting(
-        "local",
-        Text("a profile's name"),
-        "--network",
-        RUN,
-        "Transport",
-        "What joins the components: see exchange network list.",
+        default="local",
+        check=Text("a profile's name"),
+        option="--network",
+        commands=RUN,
+        heading="Transport",
+        help="What joins the components: see exchange network list.",
         metavar="PROFILE",
     )
     """The network between the components: loopback, or a profile of docs/network.md."""
     pace: str = setting(
-        "sleep",
-        CheckedLater(),
-        "--pace",
-        LOAD,
-        "Load",
-        "How the gateway waits for a due time: sleep, or spin:US, awake for the last microseconds, as spin:100. It is "
-        "more punctual, and takes more CPU.",
+        default="sleep",
+        check=CheckedLater(),
+        option="--pace",
+        commands=RUN_AND_GATEWAY,
+        heading="Load",
+        help="How the gateway waits for a due time: sleep, or spin:US, awake for the last microseconds, as spin:100. "
+        "It is more punctual, and takes more CPU.",
         metavar="WORD",
     )
     priority: str = setting(
-        "normal",
-        OneOfWords(PRIORITIES),
-        "--priority",
-        TERMS,
-        "Measuring",
-        "How the kernel schedules gateway, engine and a broker of ours: real-time goes before all other work, and "
+        default="normal",
+        check=OneOfWords(PRIORITIES),
+        option="--priority",
+        commands=RUN_GATEWAY_AND_ENGINE,
+        heading="Measuring",
+        help="How the kernel schedules gateway, engine and a broker of ours: real-time goes before all other work, and "
         "needs the right to.",
     )
     record: bool = setting(
-        False, Switch(), "--record", LOAD, "Output", "Keep both streams, orders.bin and answers.bin."
+        default=False,
+        check=Switch(),
+        option="--record",
+        commands=RUN_AND_GATEWAY,
+        heading="Output",
+        help="Keep both streams, orders.bin and answers.bin.",
     )
     """Whether to write both streams to files, which `match` replays."""
     journal: str | None = setting(
-        None,
-        Text("a folder, or None"),
-        "--journal",
-        RUN | ENGINE,
-        "Engine",
-        "Keep every order in DIR before it is answered.  [default: none; the run's own folder with --recover]",
+        default=None,
+        check=Text("a folder, or None"),
+        option="--journal",
+        commands=RUN | ENGINE,
+        heading="Engine",
+        help="Keep every order in DIR before it is answered.  [default: none; the run's own folder with --recover]",
         metavar="DIR",
     )
     """The folder for the engines' input journals; None for the run's own folder where it recovers, else no journal."""
     sync: str = setting(
-        "batch",
-        OneOfWords(SYNCS),
-        "--sync",
-        RUN | ENGINE,
-        "Engine",
-        "When the journal is synced to the disk: within 10 ms, before every answer, or when the system does.",
+        default="batch",
+        check=OneOfWords(SYNCS),
+        option="--sync",
+        commands=RUN | ENGINE,
+        heading="Engine",
+        help="When the journal is synced to the disk: within 10 ms, before every answer, or when the system does.",
     )
     recover: bool = setting(
-        False,
-        Switch(),
-        "--recover",
-        LOAD,
-        "Engine",
-        "Start a killed component again, and go on: no order is lost, and none is answered twice.",
+        default=False,
+        check=Switch(),
+        option="--recover",
+        commands=RUN_AND_GATEWAY,
+        heading="Engine",
+        help="Start a killed component again, and go on: no order is lost, and none is answered twice.",
     )
     standby: bool = setting(
-        False,
-        Switch(),
-        "--standby",
-        RUN | ENGINE,
-        "Engine",
-        "A second engine follows the first one's journal, and takes its place once the first is gone.",
+        default=False,
+        check=Switch(),
+        option="--standby",
+        commands=RUN | ENGINE,
+        heading="Engine",
+        help="A second engine follows the first one's journal, and takes its place once the first is gone.",
     )
     """A run with standbys recovers."""
     secure: str | None = setting(
-        None,
-        Text("a folder of keys, or None"),
-        "--secure",
-        RUN | GATEWAY | ENGINE | REPORTER,
-        "Transport",
-        "Encrypt with the keys in DIR, made by exchange keys, and admit only peers that have them: CURVE, TLS, amqps.  "
-        "[default: none]",
+        default=None,
+        check=Text("a folder of keys, or None"),
+        option="--secure",
+        commands=RUN | GATEWAY | ENGINE | REPORTER,
+        heading="Transport",
+        help="Encrypt with the keys in DIR, made by exchange keys, and admit only peers that have them: CURVE, TLS, "
+        "amqps.  [default: none]",
         metavar="DIR",
     )
     insecure: bool = setting(
-        False,
-        Switch(),
-        "--insecure",
-        RUN | ENGINE | REPORTER,
-        "Transport",
-        "Listen for other hosts although nothing is encrypted.",
+        default=False,
+        check=Switch(),
+        option="--insecure",
+        commands=RUN | ENGINE | REPORTER,
+        heading="Transport",
+        help="Listen for other hosts although nothing is encrypted.",
     )
     capture: bool = setting(
-        False, Switch(), "--capture", RUN, "Measuring", "Check packet counters by tcpdump, which slows the run."
+        default=False,
+        check=Switch(),
+        option="--capture",
+        commands=RUN,
+        heading="Measuring",
+        help="Check packet counters by tcpdump, which slows the run.",
     )
     """Whether to run tcpdump between gateway and engine, or at the broker. Latency figures then mean nothing."""
 
     def __post_init__(self) -> None:
         for name, declared in DECLARED.items():
             value = getattr(self, name)
-            if value is not None or not declared.may_be_none:
-                declared.check.check(name, value)
+            if value is None and declared.may_be_none:
+                continue
+            declared.check.check(name, value)
         self._check_numbers_of_components()
         self._settle_workload()
         self._settle_nagle()
@@ -388,11 +433,11 @@ class RunSettings:
 
     def _settle_workload(self) -> None:
         check_arrivals(self.arrivals, self.orders_per_s, self.tape)
-        spin_us(self.pace)
+        check_pace(self.pace)
         check_prices(self.prices)
         check_tape(self.tape, self.prices, self.price_model)
         if self.mix is not None:
-            OrderMix.parse(self.mix)
+            check_mix(self.mix)
             if self.tape is not None:
                 raise BadSetting("mix", self.mix, "none, where a tape is replayed: the orders are the tape's")
         object.__setattr__(self, "prices", settled_prices(self.prices, self.price_model, self.max_price))
@@ -437,7 +482,8 @@ class RunSettings:
         limit = MAX_ORDERS if self.orders is None else self.orders
         offered = self.offered_orders_per_s
         if self.duration_s is not None and offered is not None:
-            limit = min(limit, max(1, math.ceil(round(self.duration_s * offered, 6))))
+            orders = round(self.duration_s * offered, 6)  # 0.07 s of 100 orders/s are 7.000000000000001 orders
+            limit = min(limit, max(1, math.ceil(orders)))
         return limit
 
     @property

@@ -255,6 +255,11 @@ class Transport:
     broker: Callable[[], Broker] | None = None
     """Makes the object that starts and inspects the transport's broker; its modules are imported at the call only."""
 
+    @property
+    def schemes(self) -> list[str]:
+        """The schemes that the transport serves."""
+        return list(self.places)
+
     def has_broker(self, scheme: str) -> bool:
         """True if a third process is between the two ends.
 

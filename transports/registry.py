@@ -42,7 +42,7 @@ def transport_of(scheme: str) -> Transport:
                 raise NotInstalled(problem) from error
             problems.append(problem)
             continue
-        if transport is not None and scheme in transport.places:
+        if transport is not None and scheme in transport.schemes:
             return transport
     known = known_schemes()
     sentence = f"unknown transport {scheme!r}: known are {', '.join(known)}"
@@ -61,7 +61,7 @@ def known_schemes(fits: Callable[[Transport, str], bool] = lambda _transport, _s
         except Exception:  # noqa: BLE001 (`transport_of` reports it when the transport is asked for by name)
             continue
         if transport is not None:
-            schemes |= {scheme for scheme in transport.places if fits(transport, scheme)}
+            schemes |= {scheme for scheme in transport.schemes if fits(transport, scheme)}
     return sorted(schemes)
 
 

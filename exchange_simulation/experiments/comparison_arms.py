@@ -50,7 +50,8 @@ class ArmSettings:
     def __init__(self, transports: Sequence[str], seconds: float, given: dict[str, Any]) -> None:
         """`seconds` is the length of a run for which neither orders nor a duration is given.
 
-        A setting that some of the transports have goes to their arms only. If none has it, all arms get and refuse it.
+        A setting of a transport is left out of the arms whose transport lacks it. If no transport has the setting, it
+        is kept, so that the check of the settings refuses it.
         """
         self._seconds = seconds
         self._given = given
@@ -65,7 +66,8 @@ class ArmSettings:
         fields |= chosen
         if fields.get("orders") is None and fields.get("duration_s") is None:
             fields |= _length(chosen.get("orders_per_s"), self._seconds)
-        settings = run_settings(**{"orders": None, **fields})
+        fields.setdefault("orders", None)  # a duration alone bounds the run: there is no default number of orders
+        settings = run_settings(**fields)
         check_warm_up(settings)
         check_transport(settings)
         return settings
@@ -121,7 +123,8 @@ def nagle_arms(
 ) -> tuple[TrialArm, ...]:
     """Return arms for each transport at each rate: first with Nagle's algorithm off, then with it on at each level.
 
-    A level is roles joined by +, or all. A level with the broker has no arm over a transport without a broker. A
+    A level is roles joined by +, or all, or usual. Usual is as in Subramoni et al. (docs/nagle.md): the broker alone,
+    or every role where there is no broker. A level with the broker has no arm over a transport without a broker. A
     transport that has none of the levels has no arm at all. UserError if no transport has a level.
     """
     if not transports:
@@ -146,7 +149,8 @@ def _nagle_arms_over(
     for level in levels:
         roles = _roles_of(level, transport)
         if roles is not None:
-            roles_by_level[_level_in_words(level, roles)] = roles
+            words = _level_in_words(level, roles, transport)
+            roles_by_level[words] = roles
     if len(roles_by_level) == 1:
         return ()
     blocks = [Factor("transport", {transport: transport}), rate_factor(rates)]
@@ -155,7 +159,7 @@ def _nagle_arms_over(
 
 def _roles_of(level: str, transport: str) -> tuple[str, ...] | None:
     """Return the roles of a level; None if the transport lacks one of them. UserError if the text is no level."""
-    roles_of_transport = NAGLE_ROLES if has_broker(transport) else ROLES
+    roles_of_transport = _roles_over(transport)
     if level == "all":
         return roles_of_transport
     if level == USUAL:
@@ -168,8 +172,18 @@ def _roles_of(level: str, transport: str) -> tuple[str, ...] | None:
     return roles if set(roles) <= set(roles_of_transport) else None
 
 
-def _level_in_words(level: str, roles: tuple[str, ...]) -> str:
-    """Return the level in words. For example: Nagle on; Nagle on at gateway and engine."""
-    if level == "all" or (level == USUAL and roles == ROLES):
+def _roles_over(transport: str) -> tuple[str, ...]:
+    """Return the roles that may have Nagle's algorithm on over the transport."""
+    return NAGLE_ROLES if has_broker(transport) else ROLES
+
+
+def _level_in_words(level: str, roles: tuple[str, ...], transport: str) -> str:
+    """Return the level in words. For example: Nagle on; Nagle on at gateway and engine.
+
+    Roles that the user listed are named, even if they are all roles.
+    """
+    is_list_of_roles = level not in ("all", USUAL)
+    has_every_role = set(roles) == set(_roles_over(transport))
+    if has_every_role and not is_list_of_roles:
         return "Nagle on"
     return f"Nagle on at {' and '.join(roles)}"

@@ -130,7 +130,7 @@ def _type_of(field: str, declared: Setting) -> Any:
 def _default_of(declared: Setting, option_type: Any) -> Any:
     """Return the default that click shows and uses, as a user would type it; None if the option has no default."""
     is_flag = isinstance(declared.check, Switch)
-    if is_flag or not declared.is_default_typed:
+    if is_flag or not declared.has_fixed_default:
         return None
     if isinstance(option_type, SettingType):
         typed = option_type.write(declared.default)

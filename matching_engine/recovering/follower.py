@@ -106,7 +106,8 @@ class Follower:
     def answers_after(self, gateway_resume: Resume) -> list[RecentAnswers] | None:
         """Return the answers that a gateway with this resume lacks; None if some of them are no longer in memory.
 
-        The first element may begin with answers that the gateway has.
+        The first element begins at or before the gateway's last answer, so it may begin with answers that the gateway
+        has.
         """
         if not self._recent:  # nothing was matched after the snapshot
             has_every_answer = gateway_resume.messages == self.engine.counts.answers

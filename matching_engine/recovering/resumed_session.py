@@ -26,19 +26,25 @@ from transports.frames import Bytes, FrameBatch, Longs
 
 
 @cached_kernel(messages, encoding)
-def _count_answers(buffer: Bytes, offsets: Longs, first: int, count: int, most: int) -> tuple[int, int]:
-    """Count answers in whole frames from `first` on, `most` at most. Returns the end of these frames, and the count."""
+def _count_answers(
+    buffer: Bytes, offsets: Longs, first_frame: int, end_frame: int, most_answers: int
+) -> tuple[int, int]:
+    """Count the answers in whole frames from `first_frame` on, up to `end_frame`, and no more than `most_answers`.
+
+    Returns (the end of the counted frames, the number of answers in them). It stops before a frame with which there
+    would be more than `most_answers`.
+    """
     answers = 0
-    for frame in range(first, count):
+    for frame in range(first_frame, end_frame):
         at = offsets[frame]
         in_frame = 0
         while at < offsets[frame + 1]:
             at += ANSWER_SIZES[buffer[at]]
             in_frame += 1
-        if answers + in_frame > most:
+        if answers + in_frame > most_answers:
             return frame, answers
         answers += in_frame
-    return count, answers
+    return end_frame, answers
 
 
 EVERY_ANSWER = 1 << 62
@@ -158,6 +164,7 @@ class ResumedSession:
         end, skipped = _count_answers(answers.buffer, answers.offsets, first, answers.count, self._to_skip)
         self._checksum.update(answers.span(first, end))
         self._to_skip -= skipped
+        # Some are still to be skipped, but fewer than the next frame holds: `_count_answers` stopped before that frame.
         ends_within_frame = self._to_skip > 0 and end < answers.count
         has_other_answers = self._to_skip == 0 and self._checksum.value != self._theirs.checksum
         if ends_within_frame or has_other_answers:

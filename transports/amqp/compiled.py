@@ -22,7 +22,7 @@ from transports.amqp.client import Client
 from transports.amqp.connection import BEGIN, END, FIRST, INCOMING_BYTES, LAST, OTHERS, OUTGOING_BYTES, AmqpStream
 from transports.amqp.layout import (
     DIGITS,
-    NO_REQUEST_NUMBER,
+    NOWHERE,
     AnswerLayout,
     PublishLayout,
     RoutedLayout,
@@ -277,7 +277,7 @@ class CompiledClient(Client):
         layout = self._layout
         if not self.stream.is_lendable or self.has_more or not isinstance(layout, PublishLayout):
             return None
-        if layout.number_at != NO_REQUEST_NUMBER or len(self.returns) or (self._route.tries and not self.published):
+        if layout.number_at != NOWHERE or len(self.returns) or (self._route.tries and not self.published):
             return None
         self._lent = self._lent or LentCalls(self.stream, self.scanner)
         return self._lent.lend(layout, self._loop.timers.next_due_ns, settle)

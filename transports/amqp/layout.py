@@ -6,12 +6,10 @@ has the correlation id of its request. Its routing key is the request's reply-to
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 
 import numpy as np
 from numba import int64, njit
-from pika.spec import Basic
 
 from transports.amqp import wire
 from transports.amqp.wire import (
@@ -29,8 +27,8 @@ from transports.frames import ANSWERED, NOBODY, Bytes, FrameBatch, Longs, Return
 
 DIGITS = 16
 """The hexadecimal digits of a client id, and of a request number."""
-NO_REQUEST_NUMBER = 0
-"""Stands for the place of a request number if the messages are no requests."""
+NOWHERE = 0
+"""Stands for the place of a request number in messages that have none, since they are no requests."""
 
 # Flags of the properties that a request may have before its correlation id, in the order of the properties.
 _CONTENT_TYPE = 0x8000
@@ -105,7 +103,7 @@ def lay_out(
 ) -> tuple[int, int]:
     """Write messages first..last-1; returns (the first message without room, where the bytes end).
 
-    `number_at` is the place of a request's number in `head`, or NO_REQUEST_NUMBER.
+    `number_at` is the place of a request's number in `head`, or NOWHERE.
     """
     for message in range(first, last):
         start = offsets[message]
@@ -114,7 +112,7 @@ def lay_out(
             return message, at
         out[at : at + len(head)] = head
         _put_big_endian(out, at + length_at, length, 8)
-        if number_at != NO_REQUEST_NUMBER:
+        if number_at != NOWHERE:
             _put_hexadecimal(out, at + number_at, number)
             number += 1
         at = _put_bodies(buffer, start, length, channel, most_body, out, at + len(head))
@@ -170,23 +168,24 @@ def _request_properties(properties: Bytes) -> tuple[int, int, int]:
 
 
 @njit(inline="always")
-def _put_answer_method(out: Bytes, at: int, channel: int, exchange: Bytes, key: Bytes, tail: Bytes) -> int:
+def _put_answer_method(out: Bytes, at: int, channel: int, begin: Bytes, key: Bytes, end: Bytes) -> int:
     """Write the method frame of Basic.Publish; returns where the frame ends.
 
-    `key` is a short string: a length octet, then the text. Without any byte the frame gets the empty short string.
+    `begin` has the method's class, number, ticket and exchange, `end` the bits after the routing key. `key` is a short
+    string: a length octet, then the text. Without any byte the frame gets the empty short string.
     """
     key_bytes = max(len(key), 1)
-    at = _put_frame_head(out, at, METHOD, channel, len(exchange) + key_bytes + len(tail))
-    out[at : at + len(exchange)] = exchange
-    at += len(exchange)
+    at = _put_frame_head(out, at, METHOD, channel, len(begin) + key_bytes + len(end))
+    out[at : at + len(begin)] = begin
+    at += len(begin)
     if len(key):
         out[at : at + len(key)] = key
     else:
         out[at] = 0  # the length octet of the empty short string
     at += key_bytes
-    out[at : at + len(tail)] = tail
-    out[at + len(tail)] = FRAME_END
-    return at + len(tail) + 1
+    out[at : at + len(end)] = end
+    out[at + len(end)] = FRAME_END
+    return at + len(end) + 1
 
 
 @njit(inline="always")
@@ -219,9 +218,9 @@ def _lay_out_answers(
     offsets: Longs,
     first: int,
     last: int,
-    exchange: Bytes,
+    method_begin: Bytes,
     key: Bytes,
-    tail: Bytes,
+    method_end: Bytes,
     mode: Bytes,
     addresses: Bytes,
     address_lengths: Longs,
@@ -235,8 +234,8 @@ def _lay_out_answers(
 
     `addresses`, `address_lengths` and `request_counts` are the ring of ReturnAddresses: the properties of each request.
     """
-    # An upper bound: a method frame and a header frame are each shorter than a slot of ADDRESS_BYTES, since the longest
-    # has two short strings of 256 bytes.
+    # An upper bound: a method frame and a header frame are each shorter than a row of `addresses`, since each of them
+    # has at most two short strings of 256 bytes.
     most_head_bytes = 2 * addresses.shape[1]
     for message in range(first, last):
         start = offsets[message]
@@ -251,7 +250,7 @@ def _lay_out_answers(
         properties = addresses[place, : address_lengths[place]]
         id_begin, id_end, reply_end = _request_properties(properties)
         to = key if len(key) else properties[id_end:reply_end]
-        at = _put_answer_method(out, at, channel, exchange, to, tail)
+        at = _put_answer_method(out, at, channel, method_begin, to, method_end)
         at = _put_answer_header(out, at, channel, length, mode, properties[id_begin:id_end])
         at = _put_bodies(buffer, start, length, channel, most_body, out, at)
         request_counts[ANSWERED] += 1
@@ -277,7 +276,7 @@ class PublishLayout:
         header = wire.content_header(channel, persistent, first_correlation_id, reply_to)
         self.head = np.frombuffer(method + header, np.uint8)
         self.length_at = len(method) + wire.BODY_LENGTH_AT
-        self.number_at = NO_REQUEST_NUMBER
+        self.number_at = NOWHERE
         if asker:
             self.number_at = len(method) + wire.correlation_id_at(persistent) + len(asker)
         self.channel = channel
@@ -333,7 +332,8 @@ def _lay_out_routed(
             return message, at
         out[at : at + end - begin] = heads[begin:end]
         at += end - begin
-        _put_big_endian(out, at - header_bytes + wire.BODY_LENGTH_AT, length, 8)
+        header_at = at - header_bytes
+        _put_big_endian(out, header_at + wire.BODY_LENGTH_AT, length, 8)
         at = _put_bodies(buffer, start, length, channel, most_body, out, at)
     return last, at
 
@@ -385,10 +385,10 @@ class AnswerLayout:
         frame_max: int,
         returns: ReturnAddresses,
     ) -> None:
-        begin = struct.pack(">IH", Basic.Publish.INDEX, 0) + wire.short_string(exchange)
-        self._exchange = np.frombuffer(begin, np.uint8)
+        begin = wire.publish_begin(exchange)
+        self._method_begin = np.frombuffer(begin, np.uint8)
         self._key = np.frombuffer(wire.short_string(key) if key else b"", np.uint8).copy()
-        self._tail = np.frombuffer(bytes([wire.MANDATORY if mandatory else 0]), np.uint8)
+        self._method_end = np.frombuffer(bytes([wire.MANDATORY if mandatory else 0]), np.uint8)
         self._mode = np.frombuffer(bytes([wire.PERSISTENT]) if persistent else b"", np.uint8)
         self._channel = channel
         self._most_body = frame_max - OVERHEAD_BYTES
@@ -402,9 +402,9 @@ class AnswerLayout:
             batch.offsets,
             first,
             last,
-            self._exchange,
+            self._method_begin,
             self._key,
-            self._tail,
+            self._method_end,
             self._mode,
             returns.addresses,
             returns.lengths,

@@ -48,6 +48,13 @@ def publish_method(channel: int, exchange: str, routing_key: str, mandatory: boo
     return method_frame(channel, Basic.Publish(exchange=exchange, routing_key=routing_key, mandatory=mandatory))
 
 
+def publish_begin(exchange: str) -> bytes:
+    """The begin of a Basic.Publish before its routing key: class and method, the reserved ticket, the exchange."""
+    class_and_method = Basic.Publish.INDEX.to_bytes(4, "big")
+    ticket = bytes(2)
+    return class_and_method + ticket + short_string(exchange)
+
+
 def content_header(channel: int, persistent: bool, correlation_id: str = "", reply_to: str = "") -> bytes:
     """The whole header frame of a message; the caller writes the length to bytes 11..18."""
     mode = PERSISTENT if persistent else None

@@ -18,12 +18,20 @@ FIGURES = ("over", "orders/s", "p50 us", "p99 us")
 
 
 def moment_of(row: ListedFolder) -> tuple[float, str]:
-    """Return a key that sorts by start, then by name; without a record, by the last change in the folder."""
+    """Return a key that sorts by start, then by name."""
+    return started_s(row), row.name
+
+
+def started_s(row: ListedFolder) -> float:
+    """Return when the run or trial started, in seconds since 1970.
+
+    Without a record it is the time of the last change in the folder; 0 if that is unknown, too.
+    """
     for moment in (row.started_at, row.last_written_at):
         if isinstance(moment, str):
             with contextlib.suppress(ValueError):
-                return datetime.fromisoformat(moment).timestamp(), row.name
-    return 0.0, row.name
+                return datetime.fromisoformat(moment).timestamp()
+    return 0.0
 
 
 def started_of(row: ListedFolder) -> str:

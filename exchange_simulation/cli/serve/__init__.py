@@ -33,13 +33,14 @@ def command(results: str, port: int) -> None:
     if not os.path.isdir(results):
         raise UserError(f"{results} is no folder: choose another one with --results, or make it with exchange run")
     folder = Path(results)
-    folders(folder)  # an error now is better than a page that says it
+    folders(folder)  # an error now is better than a page with the error
     with (
         ended_as_by_ctrl_c() as interruption,
         ProcessGroup() as group,
-        contextlib.closing(Runs(folder, group)) as runs,
         contextlib.ExitStack() as opened,
     ):
+        runs = Runs(folder, group)
+        opened.callback(runs.stop)
         site = Site(folder, runs, group)
         server = opened.enter_context(Server(site.routes, port, site.on_mistake))
         click.echo(server.address)

@@ -29,7 +29,7 @@ LAST_LINES = 12
 
 
 class Runs:
-    """Starts and ends runs. `close` ends the run under way; if this process is killed, the watchdog ends the run."""
+    """Starts and ends runs. `stop` ends the run under way; if this process is killed, the watchdog ends the run."""
 
     def __init__(self, results: Path, group: ProcessGroup) -> None:
         self._results = results
@@ -42,7 +42,9 @@ class Runs:
 
     def is_under_way(self, name: str | None = None) -> bool:
         """True if the run that was started last goes on, and has this name if one is given."""
-        return self._child is not None and self._child.poll() is None and name in (None, self.name)
+        goes_on = self._child is not None and self._child.poll() is None
+        has_name = name is None or name == self.name
+        return goes_on and has_name
 
     def start(self, asked: Asked) -> str:
         """Start a run; return the name of its folder. UserError or UsageError if it cannot be started."""
@@ -57,7 +59,8 @@ class Runs:
             self._end()
             return self._start(asked)
 
-    def close(self) -> None:
+    def stop(self) -> None:
+        """End the run that is under way, if any. Another run may be started afterwards."""
         with self._lock:
             self._end()
 
@@ -108,7 +111,8 @@ def settings_of(asked: Asked) -> RunSettings:
 
     with command.make_context("run", words_of(asked)) as context:
         fields = {option.field for option in FORM}
-        settings = run_settings(**without_default_rate({name: context.params[name] for name in fields}))
+        given = {name: context.params[name] for name in fields}
+        settings = run_settings(**without_default_rate(given))
         check(settings)
     return settings
 

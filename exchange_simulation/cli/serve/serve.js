@@ -91,15 +91,15 @@ function live(minutes) {
     }
     return rows.get(key);
   }
-  source.addEventListener("minute", event => {
-    const minute = JSON.parse(event.data);
-    second = minute.second;
-    find("headline").textContent = minute.headline;
-    if (minute.second - spoken >= SPEAK_EVERY_S) {
-      spoken = minute.second;
-      find("status").textContent = minute.headline;
+  source.addEventListener("latest", event => {
+    const latest = JSON.parse(event.data);
+    second = latest.second;
+    find("headline").textContent = latest.headline;
+    if (latest.second - spoken >= SPEAK_EVERY_S) {
+      spoken = latest.second;
+      find("status").textContent = latest.headline;
     }
-    for (const { title, rows: figures } of minute.groups) for (const { label, values } of figures) row(title, label).put(values);
+    for (const { title, rows: figures } of latest.groups) for (const { label, values } of figures) row(title, label).put(values);
   });
   source.addEventListener("ended", event => {
     source.close();

@@ -28,7 +28,14 @@ from exchange.words import is_utf8, printable
 from exchange_simulation.cli.results.difference import Part, parts_added_to
 from exchange_simulation.cli.results.kind import FolderKind, ListedFolder
 from exchange_simulation.cli.results.kinds import folders, kind_of, known_kind
-from exchange_simulation.cli.results.row_cells import ABSENT, figures_of, has_figures, moment_of, started_of, words_of
+from exchange_simulation.cli.results.row_cells import (
+    figures_of,
+    has_figures,
+    moment_of,
+    started_of,
+    started_s,
+    words_of,
+)
 from exchange_simulation.cli.serve.runs import FORM, Runs
 from exchange_simulation.launching.command_line import exchange_command
 from exchange_simulation.launching.errors import UserError, reading
@@ -36,21 +43,32 @@ from exchange_simulation.launching.files import read_own_file
 from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.launching.record.begun import settings_under_way
 from exchange_simulation.launching.record.reading import damage_named, settings_as_written
-from exchange_simulation.reports.drawing.templates import SCRIPT_HASH, templates
+from exchange_simulation.reports.drawing.templates import SCRIPT_HASH as REPORT_SCRIPT_HASH
+from exchange_simulation.reports.drawing.templates import templates
+from exchange_simulation.reports.formats.few_orders import has_enough_orders
 from exchange_simulation.reports.live.window import Feed
 
 HERE = Path(__file__).parent
-SCRIPT = (HERE / "serve.js").read_text(encoding="utf-8")
-OWN_HASH = f"sha256-{base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()}"
-POLICY = "; connect-src 'self'; form-action 'self'; base-uri 'none'"
+SERVE_SCRIPT = (HERE / "serve.js").read_text(encoding="utf-8")
+_SERVE_SCRIPT_DIGEST = hashlib.sha256(SERVE_SCRIPT.encode()).digest()
+SERVE_SCRIPT_HASH = f"sha256-{base64.b64encode(_SERVE_SCRIPT_DIGEST).decode()}"
+POLICY_ADDITIONS = "; connect-src 'self'; form-action 'self'; base-uri 'none'"
+"""What the pages of the site add to the policy that stands in the template of every page."""
 SANDBOX = (
-    f"sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src '{SCRIPT_HASH}'"
+    "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+    f"script-src '{REPORT_SCRIPT_HASH}'"
 )
 """The policy of a page from the results directory: such a page cannot call this server, whoever wrote the page."""
 TEMPLATES = templates(HERE)
-TEMPLATES.globals.update(script=Markup(SCRIPT), script_hash=Markup(OWN_HASH), policy=Markup(POLICY))
+TEMPLATES.globals.update(
+    script=Markup(SERVE_SCRIPT),
+    script_hash=Markup(SERVE_SCRIPT_HASH),
+    policy_additions=Markup(POLICY_ADDITIONS),
+)
 FIRST_FIELDS = ("transport", "orders_per_s", "orders", "duration_s")
 """The options of a run that are asked for first."""
+SHOWN = "show"
+"""The address of what `exchange results show` prints of a folder, for the kinds of folders that have no page."""
 POLL_S = 0.5
 """Time between two looks at a spool."""
 KEEP_ALIVE_S = 15.0
@@ -176,21 +194,22 @@ class Site:
             return _redirect(f"../../live/{folder.name}")
         if file == kind.file and (folder / file).exists():
             return Response(_content_of(folder / file), media_type="application/json")
-        page = kind.page or "show"
+        page = kind.page or SHOWN
         if file == "":
             return _redirect(page)
         if file != page:
             _not_found()
-        if not kind.page:
-            text = self._output_of("results", "show", folder)
-            return self._page_of("side.html", len(parts), names=[folder.name], shown=[], text=text)
-        return HTMLResponse(_content_of(self._fresh_page(folder, kind)), headers={"Content-Security-Policy": SANDBOX})
+        if kind.page:
+            content = _content_of(self._fresh_page(folder, kind))
+            return HTMLResponse(content, headers={"Content-Security-Policy": SANDBOX})
+        text = self._output_of("results", "show", folder)
+        return self._page_of("side.html", len(parts), names=[folder.name], shown=[], text=text)
 
     def _fresh_page(self, folder: Path, kind: FolderKind) -> Path:
         page = folder / kind.page
         record = folder / kind.file
         with self._drawing:
-            if not page.exists() or (record.exists() and record.stat().st_mtime_ns > page.stat().st_mtime_ns):
+            if not page.exists() or _is_newer(record, page):
                 self._output_of("report", folder, "--no-spark")
         return page
 
@@ -204,8 +223,9 @@ class Site:
             process_group=self._group.id,
             check=False,
         )
-        if done.returncode:
-            raise UserError(done.stderr.strip().removeprefix("Error: ") or "the page could not be made")
+        if done.returncode != 0:
+            message = done.stderr.strip().removeprefix("Error: ")
+            raise UserError(message or "the page could not be made")
         return done.stdout
 
     def _is_under_way(self, folder: Path) -> bool:
@@ -214,8 +234,8 @@ class Site:
     def _live(self, request: Request) -> Response:
         """Return the live page of a run under way, or of the last run started here; else redirect to the results."""
         name = request.path_params["name"]
-        is_last = self._runs.is_under_way(name) or name == self._runs.name
-        if not is_last and not self._is_under_way(self._folder([name])):
+        is_ours = name == self._runs.name
+        if not is_ours and not self._is_under_way(self._folder([name])):
             return _redirect(f"../page/{name}/")
         return self._live_page(name, depth=1)
 
@@ -246,8 +266,9 @@ class Site:
         while True:
             goes_on = await run_in_threadpool(self._is_under_way, folder)
             has_grown = await run_in_threadpool(feed.has_grown)
-            if has_grown or not sent_s:
-                yield _event("minute", await run_in_threadpool(feed.minute))
+            is_first_event = sent_s == 0.0
+            if has_grown or is_first_event:
+                yield _event("latest", await run_in_threadpool(feed.latest))
                 sent_s = time.monotonic()
             elif time.monotonic() - sent_s > KEEP_ALIVE_S:
                 yield b":\n\n"
@@ -269,7 +290,8 @@ class Site:
 
     async def _start(self, request: Request) -> Response:
         form = await _form_of(request)
-        return await run_in_threadpool(self._start_run, {name: values[0] for name, values in form.items()})
+        asked = {name: values[0] for name, values in form.items()}
+        return await run_in_threadpool(self._start_run, asked)
 
     def _start_run(self, asked: dict[str, str]) -> Response:
         try:
@@ -278,12 +300,13 @@ class Site:
             return self._table(error.format_message(), asked)
 
     def _stop(self, _request: Request) -> Response:
-        self._runs.close()
+        self._runs.stop()
         return _redirect(f"live/{self._runs.name}" if self._runs.name else "./")
 
     async def _rate(self, request: Request) -> Response:
         form = await _form_of(request)
-        return await run_in_threadpool(self._change_rate, form.get("rate", [""])[0])
+        rates = form.get("rate", [""])
+        return await run_in_threadpool(self._change_rate, rates[0])
 
     def _change_rate(self, rate: str) -> Response:
         """Run at another rate. After a mistake in the rate the run goes on, and the same page shows the mistake."""
@@ -294,7 +317,8 @@ class Site:
 
 
 async def _form_of(request: Request) -> dict[str, list[str]]:
-    return parse_qs((await request.body()).decode(errors="replace"))
+    body = await request.body()
+    return parse_qs(body.decode(errors="replace"))
 
 
 def _not_found() -> NoReturn:
@@ -312,7 +336,8 @@ def _event(name: str, value: dict[str, Any]) -> bytes:
 def _cells(row: ListedFolder, is_live: bool) -> dict[str, Any]:
     """Return a row of the table: its texts, and the values by which the table is sorted."""
     _, offered, p50, p99 = figures_of(row) if has_figures(row) else ("", "", "", "")
-    highest = max((rate for rate in row.orders_per_s if rate is not None), default=None)
+    known_rates = [rate for rate in row.orders_per_s if rate is not None]
+    highest = max(known_rates, default=None)
     return {
         "name": printable(row.name),
         "has_address": is_utf8(row.name),
@@ -320,16 +345,21 @@ def _cells(row: ListedFolder, is_live: bool) -> dict[str, Any]:
         "status": "under way" if is_live else row.status,
         "what": row.what,
         "started": started_of(row),
-        "at": moment_of(row)[0],
+        "at": started_s(row),
         "over": ", ".join(row.transports),
         "offered": offered,
         "highest": highest,
         "p50": p50,
         "p50_us": row.p50_us,
         "p99": p99,
-        "p99_us": None if p99 == ABSENT else row.p99_us,
+        "p99_us": row.p99_us if has_enough_orders("p99", row.orders_measured) else None,
         "words": "" if has_figures(row) else words_of(row),
     }
+
+
+def _is_newer(record: Path, page: Path) -> bool:
+    """Return whether the record was written after the page; False without a record."""
+    return record.exists() and record.stat().st_mtime_ns > page.stat().st_mtime_ns
 
 
 def _content_of(path: Path) -> bytes:

@@ -47,11 +47,13 @@ with sampled as (
   select *, row_number() over (partition by experiment, run, clock order by us) as rank,
     count(*) over (partition by experiment, run, clock) as samples
   from sampled
+), bounded as (
+  select *, floor((samples + 1) / 2 - 0.98 * sqrt(samples)) as low_rank from ranked
 ), estimated as (
   select experiment, run, clock, count(*) as samples, median(us) as p50_us, avg(us) as mean_us,
-    max(case when rank = floor((samples + 1) / 2 - 0.98 * sqrt(samples)) then us end) as p50_low_us,
-    max(case when rank = samples + 1 - floor((samples + 1) / 2 - 0.98 * sqrt(samples)) then us end) as p50_high_us
-  from ranked group by 1, 2, 3
+    max(case when rank = low_rank then us end) as p50_low_us,
+    max(case when rank = samples + 1 - low_rank then us end) as p50_high_us
+  from bounded group by 1, 2, 3
 ), exact as (
   select experiment, run, coalesce(due_count, handed_over_count) as orders,
     coalesce(due_p50_us, handed_over_p50_us) as p50_us, coalesce(due_mean_us, handed_over_mean_us) as mean_us
@@ -67,7 +69,9 @@ order by experiment, run, clock
 """
 """The estimates from sampled orders beside the figures of all orders. Spark and DuckDB take it.
 
-The 95 % interval of the median is that of spark/samples.py; it is null for fewer than six samples.
+The 95 % interval of the median is that of spark/samples.py. It runs between the samples of two ranks, each 0.98 sqrt(n)
+from the middle rank: 1.96 standard deviations of sqrt(n) / 2. For fewer than six samples, `low_rank` is below 1: no
+sample has it, so the interval is null.
 """
 
 
@@ -82,18 +86,21 @@ def sql(
 ) -> int:
     """Run one statement, and give its rows to `output`. Returns the exit code.
 
-    With `bars_ns` there is a view of partial bars of this length, which the statement BARS merges. UserError if the
-    statement or the tables are wrong.
+    With `bars_ns` there is a view of partial bars of this length, which BARS of spark/dataset/bars.py merges.
+    UserError if the statement or the tables are wrong.
     """
+    is_served = is_connect(master)
     # Over tables on this machine Python makes the partial bars, which leaves Java little to do.
     python_makes_bars = bars_ns is not None and local_path(tables) is not None
-    is_served = is_connect(master)
-    if not is_served and not python_makes_bars:
+    # A served session has its Java already, so only a session that is started here gets settings for the compiler.
+    starts_busy_java = not (is_served or python_makes_bars)
+    if starts_busy_java:
         settings = with_given(compilers_for(tables), settings)
     with session_for(tables, master, settings) as spark:
         folder = ServedFolder(spark, tables) if is_served else dataset_folder(spark, tables)
         views = create_views(spark, folder)
-        if bars_ns is not None and not STRETCH_RULES.keys().isdisjoint(views):
+        has_table_for_bars = any(table in views for table in STRETCH_RULES)
+        if bars_ns is not None and has_table_for_bars:
             create_partial_bars(spark, folder, views, bars_ns)
         with users_mistake(BadQueryError):
             output(query(spark, statement), master)

@@ -30,7 +30,7 @@ class TrialArm:
     contender: str
     block: str
     settings: RunSettings
-    levels: Mapping[str, str] = field(default_factory=dict)
+    words_by_field: Mapping[str, str] = field(default_factory=dict)
     """The words of each of the contender's factors, by field; empty in plans of older versions."""
 
     def differs_in_one(self, other: TrialArm) -> bool:
@@ -38,10 +38,10 @@ class TrialArm:
 
         Arms without levels can always be compared.
         """
-        if not self.levels or not other.levels:
+        if not self.words_by_field or not other.words_by_field:
             return True
-        shared = self.levels.keys() & other.levels.keys()
-        differing = [name for name in shared if self.levels[name] != other.levels[name]]
+        shared = self.words_by_field.keys() & other.words_by_field.keys()
+        differing = [name for name in shared if self.words_by_field[name] != other.words_by_field[name]]
         return len(differing) == 1
 
     @property
@@ -66,7 +66,7 @@ def arms_of(make: MakeSettings, contenders: Sequence[Factor], blocks: Sequence[F
                 contender=_words(contender),
                 block=_words(block),
                 settings=make(**_values(contender), **_values(block)),
-                levels={level.field: level.words for level in contender},
+                words_by_field={level.field: level.words for level in contender},
             )
             arms.append(arm)
     return tuple(arms)

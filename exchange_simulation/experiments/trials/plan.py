@@ -192,7 +192,7 @@ def _arm_as_dict(arm: TrialArm) -> dict[str, Any]:
     return {
         "contender": arm.contender,
         "block": arm.block,
-        "levels": dict(arm.levels),
+        "levels": dict(arm.words_by_field),
         "settings": arm.settings.as_dict(),
     }
 

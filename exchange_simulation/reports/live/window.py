@@ -108,7 +108,7 @@ class Feed:
         self._figures.take(records)
         return self._figures.newest > newest_before
 
-    def minute(self) -> dict[str, Any]:
+    def latest(self) -> dict[str, Any]:
         """Return the headline, and for each figure its label and last values; None where nothing was measured."""
         newest = self._figures.newest
         if newest < 0:
