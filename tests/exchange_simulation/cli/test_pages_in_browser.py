@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from playwright.sync_api import Browser, Locator
 
 from exchange_simulation.cli.main import main
+from exchange_simulation.reports.drawing.canvas import WIDTH
 from tests.browser import DESK, new_page
 from tests.exchange_simulation.cli.test_recorded_results import unpack
 
@@ -27,9 +28,9 @@ PAGES = {
     "suite": "bench.html",
 }
 TOUCHED = {name: page for name, page in PAGES.items() if name not in {"run-zeromq", "compare", "nagle"}}
-"""Others have too few points for a chart; test_page_in_browser.py touches a longer run's page."""
+"""The other pages have too few points for a chart; test_page_in_browser.py touches a longer run's page."""
 HEIGHTS = {"run-zeromq": 1800, "compare": 2500, "sweep": 2500, "nagle": 3000, "capacity": 2500, "suite": 4000}
-"""The most that a page takes at a desk, in px, with what is folded closed."""
+"""The greatest height of a page on the desk screen, in px, with all details closed."""
 SIZES = {"desk": DESK, "phone": {"width": 390, "height": 844}}
 
 
@@ -64,10 +65,12 @@ def test_the_pointer_shows_on_every_chart_the_numbers_behind_it(
     for details in page.locator("details").all():
         details.evaluate("one => one.open = true")
     charts = page.locator("figure:has(svg[data-values])").all()
-    assert len(charts) == page.locator("figure svg[data-x]").count() > 0
+    assert len(charts) > 0
+    assert len(charts) == page.locator("figure svg[data-x]").count(), "each chart with an axis has its values"
     for chart in charts:
         values = json.loads(chart.locator("svg").get_attribute("data-values") or "{}")
-        series, (place, x, *numbers) = next((name, points[0]) for name, points in values.items())
+        series = next(iter(values))
+        place, x, *numbers = values[series][0]
         point_at(chart, place)
         heading, *lines = chart.locator(".hover").inner_text().splitlines()
         assert number_in(heading) == pytest.approx(x, rel=0.001)
@@ -84,9 +87,10 @@ def test_a_comparison_s_page_shows_the_numbers_of_its_record(browser: Browser, r
     chart = page.locator("figure:has(svg[data-values])", has_text="p50").first
     values = json.loads(chart.locator("svg").get_attribute("data-values") or "{}")
     for arm in record["arms"]:
-        found = arm["metrics"]["due_p50_us"]
-        (point,) = [each for each in values[arm["contender"]] if each[1] == arm["settings"]["orders_per_s"]]
-        assert point[2] == pytest.approx(found["median"], rel=1e-4)
+        rate_per_s = arm["settings"]["orders_per_s"]
+        points = values[arm["contender"]]
+        (p50_us,) = [numbers[0] for _place, x, *numbers in points if x == rate_per_s]
+        assert p50_us == pytest.approx(arm["metrics"]["due_p50_us"]["median"], rel=1e-4)
     page.close()
 
 
@@ -100,11 +104,13 @@ def test_a_series_is_hidden_with_its_whiskers_and_marks(browser: Browser, report
     label.focus()
     page.keyboard.press("Enter")
     assert label.get_attribute("aria-pressed") == "false"
-    assert [part.evaluate("one => one.style.display") for part in parts.all()] == ["none"] * parts.count()
+    for part in parts.all():
+        assert part.evaluate("one => one.style.display") == "none"
     page.close()
 
 
 PRINTED = re.compile(r"(?<![\w.:-])\d+(?:,\d{3})*(?:\.\d+)?(?![\w:-])")
+"""A number that is no part of a version, a time or a name."""
 WORDS_OF_ALL_RUNS = {"50", "90", "99", "99.9", "1", "95", "0"}
 """Names of percentiles, a second's number, and what the explanations of method say."""
 
@@ -122,28 +128,46 @@ def test_every_number_that_a_run_s_page_prints_is_in_its_record(browser: Browser
     text = page.locator("body").inner_text()
     page.close()
     assert tiles >= 6
-    assert {number for number in exact if not any(number == pytest.approx(one, rel=1e-9) for one in known)} == set()
+    unknown = {number for number in exact if not is_known(number, known)}
+    assert unknown == set()
     printed = set(PRINTED.findall(text)) - WORDS_OF_ALL_RUNS
-    in_words = set(PRINTED.findall(re.sub(r"[-T:+/]", " ", " ".join(texts_of(record)))))
     assert len(printed) > 40
-    wrong = {number for number in printed - in_words if not is_rounded(number, known)}
+    wrong = {number for number in printed - numbers_in_texts(record) if not is_rounded(number, known)}
     assert wrong == set()
 
 
+def is_known(number: float, known: set[float]) -> bool:
+    return any(number == pytest.approx(known_number, rel=1e-9) for known_number in known)
+
+
+def numbers_in_texts(record: dict[str, Any]) -> set[str]:
+    """Return the numbers in a record's texts. Moments (2025-11-21T03:05:12+00:00) and addresses are taken apart."""
+    texts = " ".join(texts_of(record))
+    separated = re.sub(r"[-T:+/]", " ", texts)
+    return set(PRINTED.findall(separated))
+
+
 def texts_of(value: Any) -> Iterator[str]:
-    """All texts of a record: versions, the host, times of day."""
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    for part in parts:
-        yield from texts_of(part)
-    if isinstance(value, str):
+    """Yield all texts of a record: versions, the host, times of day."""
+    if isinstance(value, dict):
+        for part in value.values():
+            yield from texts_of(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from texts_of(part)
+    elif isinstance(value, str):
         yield value
 
 
 def is_rounded(printed: str, known: set[float]) -> bool:
     """Whether a number of the record rounds to what is printed; a share is printed in percent, bytes in MB or GB."""
-    decimals, value = len(printed.partition(".")[2]), float(printed.replace(",", ""))
-    scaled = (one * factor for one in known for factor in (1, 100, 1e-6, 1e-9, 2**-20, 2**-30))
-    return any(abs(one - value) <= 0.5 * 10**-decimals + 1e-9 for one in scaled)
+    _, _, decimals = printed.partition(".")
+    value = float(printed.replace(",", ""))
+    greatest_error = 0.5 * 10 ** -len(decimals) + 1e-9
+    for number, factor in product(known, (1, 100, 1e-6, 1e-9, 2**-20, 2**-30)):
+        if abs(number * factor - value) <= greatest_error:
+            return True
+    return False
 
 
 def derived(record: dict[str, Any]) -> Iterator[float]:
@@ -154,17 +178,24 @@ def derived(record: dict[str, Any]) -> Iterator[float]:
 
 
 def numbers_of(value: Any) -> list[float]:
+    """Return all numbers of a record."""
+    numbers: list[float] = []
     if isinstance(value, dict):
-        return [number for each in value.values() for number in numbers_of(each)]
-    if isinstance(value, list):
-        return [number for each in value for number in numbers_of(each)]
-    return [float(value)] if isinstance(value, int | float) else []
+        for part in value.values():
+            numbers += numbers_of(part)
+    elif isinstance(value, list):
+        for part in value:
+            numbers += numbers_of(part)
+    elif isinstance(value, int | float):
+        numbers.append(float(value))
+    return numbers
 
 
 def number_in(text: str) -> float:
-    found = re.search(r"-?[\d,]+(?:\.\d+)?", text)
-    assert found, text
-    return float(found.group().replace(",", ""))
+    """Return the first number in the text."""
+    match = re.search(r"-?[\d,]+(?:\.\d+)?", text)
+    assert match, text
+    return float(match.group().replace(",", ""))
 
 
 def point_at(chart: Locator, place: float) -> None:
@@ -172,5 +203,7 @@ def point_at(chart: Locator, place: float) -> None:
     svg = chart.locator("svg")
     box = svg.bounding_box()
     assert box is not None
-    svg.hover(position={"x": place / 440 * box["width"], "y": 0.5 * box["height"]}, force=True)
+    x = place / WIDTH * box["width"]
+    middle = 0.5 * box["height"]
+    svg.hover(position={"x": x, "y": middle}, force=True)
     chart.locator(".hover").wait_for()

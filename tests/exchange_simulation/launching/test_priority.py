@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "SCHED_RR"), reason="this system
 
 
 class Scheduler:
-    """Stands for the kernel's: it remembers what each thread asked for, and grants everything."""
+    """Stands in for the kernel's scheduler: grants every policy, and remembers what the threads asked for."""
 
     def __init__(self) -> None:
         self._policies: dict[int, int] = {}
@@ -45,17 +46,18 @@ class Scheduler:
 
 @pytest.fixture
 def scheduler(monkeypatch: pytest.MonkeyPatch) -> Scheduler:
-    found = Scheduler()
-    monkeypatch.setattr(os, "sched_setscheduler", found.set)
-    monkeypatch.setattr(os, "sched_getscheduler", lambda _pid: found.policy)
-    return found
+    scheduler = Scheduler()
+    monkeypatch.setattr(os, "sched_setscheduler", scheduler.set)
+    monkeypatch.setattr(os, "sched_getscheduler", lambda _pid: scheduler.policy)
+    return scheduler
 
 
 class Watched:
     """A service that notes the policy under which it is warmed and run."""
 
     def __init__(self, scheduler: Scheduler) -> None:
-        self._scheduler, self.policies = scheduler, {"opened": scheduler.policy}
+        self._scheduler = scheduler
+        self.policies = {"opened": scheduler.policy}
 
     def warm(self) -> None:
         self.policies["warmed"] = self._scheduler.policy
@@ -68,7 +70,7 @@ class Watched:
     def close(self) -> None: ...
 
 
-def test_a_component_opens_links_and_runs_first_but_not_compiles(
+def test_a_component_has_its_priority_while_opening_and_running_and_not_while_compiling(
     scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Compilation has the priority of other processes."""
@@ -78,16 +80,18 @@ def test_a_component_opens_links_and_runs_first_but_not_compiles(
     opened: list[Watched] = []
 
     def open_service() -> tuple[Any, str]:
-        opened.append(Watched(scheduler))
-        return opened[0], "nowhere"
+        service = Watched(scheduler)
+        opened.append(service)
+        return service, "nowhere"
 
     serve(Events("engine", launched=False), open_service, None, priority="real-time")
-    assert opened[0].policies == {"opened": os.SCHED_RR, "warmed": os.SCHED_OTHER, "run": os.SCHED_RR}
+    (service,) = opened
+    assert service.policies == {"opened": os.SCHED_RR, "warmed": os.SCHED_OTHER, "run": os.SCHED_RR}
     assert scheduler.policy == os.SCHED_OTHER
 
 
 class Noting(Broker):
-    """A broker that starts nothing, and says under which policy it was started."""
+    """A broker that starts nothing. Its URL has the policy under which it was started."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
@@ -100,7 +104,7 @@ class Noting(Broker):
         return RunningBroker("noting://standing")
 
 
-def test_a_private_broker_goes_first_and_another_is_left_alone(scheduler: Scheduler) -> None:
+def test_a_private_broker_has_the_priority_and_a_standing_one_is_left_alone(scheduler: Scheduler) -> None:
     with Brokers() as brokers:
         first = brokers.get(Noting(scheduler), nodelay=True, priority="real-time")
         assert first.url == f"noting://{os.SCHED_RR}"
@@ -113,13 +117,14 @@ def test_the_record_has_the_priority_and_threads_of_one_process_get_it(scheduler
     finished = run_exchange_in_process(tmp_path, "--orders", "10", "--rate", "max", "--priority", "real-time")
     assert finished.code == 0, finished.err
     assert finished.record["settings"]["priority"] == "real-time"
-    assert scheduler.asked.count(os.SCHED_RR) == 3, "the command tries it; then a gateway and an engine have it"
+    requests = scheduler.asked.count(os.SCHED_RR)
+    assert requests == 3, "the command tries the priority; then a gateway and an engine have it"
     shown = CliRunner().invoke(main, ["report", str(next(tmp_path.iterdir())), "--no-spark"])
     assert "memory in real-time priority as fast as it goes" in shown.output
 
 
 @pytest.mark.parametrize("command", ["compare", "nagle", "sweep"])
-def test_every_trial_of_rates_takes_it(command: str, scheduler: Scheduler, tmp_path: Path) -> None:
+def test_every_trial_of_rates_takes_the_priority(command: str, scheduler: Scheduler, tmp_path: Path) -> None:
     words = [command, "--transports", "zeromq,tcp", "--rates", "1000", "--dry-run", "--results", str(tmp_path)]
     for priority, is_asked in (("normal", False), ("real-time", True)):
         finished = CliRunner().invoke(main, [*words, "--priority", priority])
@@ -131,7 +136,7 @@ def test_every_trial_of_rates_takes_it(command: str, scheduler: Scheduler, tmp_p
 def test_without_permission_for_real_time_nothing_starts(
     number: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """gVisor answers EINVAL, others EPERM; to yield is a courtesy, which nobody is refused for."""
+    """gVisor answers EINVAL, other kernels EPERM. Without permission, `yielding` does nothing instead of raising."""
 
     def refuse(*_: object) -> None:
         raise OSError(number, os.strerror(number))
@@ -153,24 +158,31 @@ def test_a_process_with_idle_scheduling_keeps_it(scheduler: Scheduler) -> None:
         assert scheduler.policy == os.SCHED_IDLE
 
 
-def slice_ns(thread: str = "thread-self") -> int | None:
-    """The thread's slice, as the kernel has it; None where it does not say."""
-    facts = Path("/proc", thread, "sched")
-    lines = facts.read_text().splitlines() if facts.exists() else []
-    return next((int(line.split(":")[1]) for line in lines if line.startswith("se.slice")), None)
+def slice_ns(proc_path: str = "thread-self") -> int | None:
+    """Return the slice of a thread, given by its path below /proc; None if the kernel does not say how long it is."""
+    facts = Path("/proc", proc_path, "sched")
+    if not facts.exists():
+        return None
+    for line in facts.read_text().splitlines():
+        name, _, value = line.partition(":")
+        if name.startswith("se.slice"):
+            return int(value)
+    return None
 
 
 @pytest.mark.skipif(slice_ns() is None, reason="this kernel does not say how long a slice is")
 def test_in_normal_priority_order_carriers_have_short_slices() -> None:
-    """Threads have short slices until they end."""
-    before, started = slice_ns(), []
+    """The thread itself has them until the end of the context; a thread that it starts there has them too."""
+    before_ns = slice_ns()
+    slices_of_started_thread: list[int | None] = []
     with at_priority("normal"):
-        thread = threading.Thread(target=lambda: started.append(slice_ns()))
+        thread = threading.Thread(target=lambda: slices_of_started_thread.append(slice_ns()))
         thread.start()
         thread.join()
         assert slice_ns() == SLICE_NS
-    assert started == [SLICE_NS]
-    assert slice_ns() == before != SLICE_NS
+    assert slices_of_started_thread == [SLICE_NS]
+    assert slice_ns() == before_ns
+    assert before_ns != SLICE_NS
 
 
 def test_only_threads_that_carry_orders_have_short_slices(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -181,15 +193,19 @@ def test_only_threads_that_carry_orders_have_short_slices(monkeypatch: pytest.Mo
         lambda _: asked.append(threading.current_thread().name),
     )
     assert run_exchange_in_process(tmp_path, "--orders", "10", "--rate", "max").code == 0
-    assert set(asked) == {"MainThread", "gateway", "engine"}, "the command tries it first"
+    assert set(asked) == {"MainThread", "gateway", "engine"}, "the command tries short slices first"
 
 
 def schedulings(process: psutil.Process) -> set[tuple[int, int | None]]:
-    """The policies and slices that a process's threads have; empty if one of them has just ended."""
-    with contextlib.suppress(OSError, psutil.NoSuchProcess):
-        threads = [thread.id for thread in process.threads()]
-        return {(os.sched_getscheduler(thread), slice_ns(f"{process.pid}/task/{thread}")) for thread in threads}
-    return set()
+    """Return the (policy, slice) of each of the process's threads; empty if one of them has just ended."""
+    found: set[tuple[int, int | None]] = set()
+    try:
+        for thread in process.threads():
+            policy = os.sched_getscheduler(thread.id)
+            found.add((policy, slice_ns(f"{process.pid}/task/{thread.id}")))
+    except (OSError, psutil.NoSuchProcess):
+        return set()
+    return found
 
 
 def is_permitted(priority: str) -> bool:
@@ -210,12 +226,22 @@ def test_a_restarted_component_is_scheduled_as_the_first_one_was(
         first = run.component(role)
         wanted = schedulings(first)
         first.kill()
-        until(lambda first=first: not first.is_running() or first.status() == psutil.STATUS_ZOMBIE, "its death")
-        another = until(lambda role=role, first=first: other_than(first, run.component(role)), f"another {role}")
-        until(lambda another=another, wanted=wanted: schedulings(another) == wanted, f"its threads to have {wanted}")
+        until(partial(has_ended, first), f"the first {role}'s death")
+        second = until(partial(component_after, run, role, first), f"another {role}")
+        until(partial(has_schedulings, second, wanted), f"its threads to have {wanted}")
     run.signal(signal.SIGINT)
     run.finish()
 
 
-def other_than(first: psutil.Process, found: psutil.Process) -> psutil.Process | None:
-    return None if found.pid == first.pid else found
+def has_ended(process: psutil.Process) -> bool:
+    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+
+
+def component_after(run: Running, role: str, first: psutil.Process) -> psutil.Process | None:
+    """Return the run's process with this role, if it is another than the first one; else None."""
+    process = run.component(role)
+    return None if process.pid == first.pid else process
+
+
+def has_schedulings(process: psutil.Process, wanted: set[tuple[int, int | None]]) -> bool:
+    return schedulings(process) == wanted
