@@ -21,6 +21,7 @@ from exchange_simulation.launching.component import Events, serve
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.priority import SLICE_NS, at_priority, yielding
+from tests.broker import is_gone
 from tests.exchange_command import Running, run_exchange_in_process
 from tests.machine import until
 from transports.declaration import Broker, RunningBroker
@@ -226,15 +227,11 @@ def test_a_restarted_component_is_scheduled_as_the_first_one_was(
         first = run.component(role)
         wanted = schedulings(first)
         first.kill()
-        until(partial(has_ended, first), f"the first {role}'s death")
+        until(partial(is_gone, first), f"the first {role}'s death")
         second = until(partial(component_after, run, role, first), f"another {role}")
         until(partial(has_schedulings, second, wanted), f"its threads to have {wanted}")
     run.signal(signal.SIGINT)
     run.finish()
-
-
-def has_ended(process: psutil.Process) -> bool:
-    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
 def component_after(run: Running, role: str, first: psutil.Process) -> psutil.Process | None:

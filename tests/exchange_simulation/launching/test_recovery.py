@@ -27,7 +27,7 @@ from matching_engine.recovering.journal_records import snapshot_path
 from matching_engine.recovering.pulse import Pulse
 from matching_engine.recovering.snapshots import EVERY_ORDERS
 from matching_engine.tape import match_tape
-from tests.broker import need_rabbitmq, shares_the_broker
+from tests.broker import is_gone, need_rabbitmq, shares_the_broker
 from tests.exchange_command import VALID_STATUSES, Running
 from tests.machine import PATIENCE_S, until
 
@@ -278,7 +278,7 @@ def test_a_standby_replaces_an_engine_that_died_or_froze(
         until(partial(is_served_by_another, pulse_path, previous_engine), "another engine that serves")
         engine = psutil.Process(Pulse(pulse_path).pid)
         engine.send_signal(number)
-        until(partial(has_ended, engine), "the engine's death")
+        until(partial(is_gone, engine), "the engine's death")
         previous_engine = engine.pid
     recovered = answered_once(run, orders)
     assert recovered["takeovers"] == len(signals)
@@ -289,10 +289,6 @@ def is_served_by_another(pulse_path: Path, previous_engine: int) -> bool:
     """Whether the process of the pulse is another than the previous engine, and serves."""
     pulse = Pulse(pulse_path)
     return pulse.pid != previous_engine and pulse.beats > 0
-
-
-def has_ended(process: psutil.Process) -> bool:
-    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
 @pytest.mark.parametrize(
