@@ -145,6 +145,8 @@ class NngLink(Link):
         added, removed = self._news.take()
         for pipe in added:
             self._pipes[pipe.id] = pipe
+            if not self._listens and self._had_peers:
+                continue  # NNG dials again by itself, and the token went to the first pipe: this link is over
             if not self._listens:
                 self._set_admitted([pipe.id])
             elif pipe.id in self._admitted:

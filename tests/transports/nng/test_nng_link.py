@@ -52,7 +52,7 @@ def test_a_pipe_that_never_shows_the_token_makes_room_for_the_peer(monkeypatch: 
     listener = listen(URL, TOKEN)
     with pynng.Pair0() as stranger:
         stranger.dial(listener.url.replace("nng", "tcp"), block=True)
-        until(lambda: listener.refused > 0, listener)
+        until(lambda: listener._refused > 0, listener)  # type: ignore[attr-defined]
         connector = connect(listener.url, TOKEN, deadline_ns())
         stranger.close()
         greet(connector, listener)
