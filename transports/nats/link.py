@@ -26,6 +26,7 @@ from typing import Any
 from urllib.parse import quote
 
 from transports.base import MANY_LISTENER_PATTERNS, Address, CannotListen, Link, Pattern, PeerGone
+from transports.blocks import lay_out
 from transports.frames import FrameBatch
 from transports.lending import NOTICE, SOCKETS_ARE_COMPILED, Lent
 from transports.nats.connection import TOO_LONG, Connection, Control
@@ -71,6 +72,7 @@ class NatsLink(Link):
         self._problem: str | None = None
         """Why no peer is left; None while there is one, or none has come yet."""
         self._next_check_ns = 0
+        _warm()
 
     def receive(self, batch: FrameBatch) -> int:
         before = batch.count
@@ -342,3 +344,11 @@ def has_no_listener(connection: Connection, base: str, name: str) -> bool:
     line = f"PUB {base}.words {base}.nobody.{name}.{LISTENER} {len(ARE_YOU_THERE)}\r\n".encode()
     answers = connection.ask(line + ARE_YOU_THERE + b"\r\n")
     return any(answer.operation == "HMSG" and answer.payload.startswith(NO_RESPONDERS) for answer in answers)
+
+
+def _warm() -> None:
+    """Compile the kernels, or load them from disk, before frames flow. The hello has used the scanner already."""
+    nothing = FrameBatch(0, 1, 1)
+    lay_out(nothing.buffer, nothing.offsets, 0, 0, nothing.buffer, nothing.buffer, 0)
+    if SOCKETS_ARE_COMPILED and HAS_PPOLL:
+        import transports.nats.compiled  # noqa: F401 (compiles the calls that a link lends)

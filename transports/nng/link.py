@@ -355,6 +355,8 @@ def _warm() -> None:
     messages.receive_frames(numbers, batch.buffer, batch.offsets, 0, 1)
     messages.send_frames(numbers, batch.buffer, batch.offsets, 0, 0)
     messages.send_to_each(numbers, batch.buffer, 0, 0)
+    if HAS_PPOLL:
+        import transports.nng.compiled  # noqa: F401 (compiles the calls that a link lends)
 
 
 def _opened(address: Address, listens: bool) -> NngLink:

@@ -173,7 +173,9 @@ def send_to_each(numbers: Longs, buffer: Bytes, begin: int, size: int) -> None:
             numbers[FRAMES_SENT] += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(
+    (types.int64[::1], types.uint8[::1]), cache=True, nogil=True
+)  # compiled now: it cannot be tried without a message
 def take_message(numbers: Longs, into: Bytes) -> tuple[int, int]:
     """Take the message that waits for judgement: copy its bytes, as many as `into` holds, and forget it.
 

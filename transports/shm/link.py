@@ -183,6 +183,8 @@ def warm() -> None:
     peer.spin(0, True, True)
     peer.close()
     theirs.close()
+    if HAS_PPOLL:
+        import transports.shm.compiled  # noqa: F401 (compiles the calls that a link lends)
 
 
 def _path_of(address: Address) -> str:

@@ -41,6 +41,7 @@ BURSTS = (
     "--sampling-interval",
     9,
 )
+MIX = ("--mix", "limit=60,cancel=30,replace=10", "--packing", 3)
 POISSON = ("--arrivals", "poisson", "--record", "--policy", "exact-price", "--topology", "simplex")
 
 
@@ -61,6 +62,13 @@ def test_no_kernel_is_loaded_while_the_clocks_run(tmp_path: Path) -> None:
         ("zeromq?calls=plain", POISSON[:-2]),
         ("amqp", ()),
         ("tcp", ("--recover",)),
+        ("tcp", MIX),
+        ("nats", ()),
+        ("redis", ()),
+        ("redis?kind=stream", ()),
+        ("nng", ()),
+        ("shm", ()),
+        ("shm", ("--rate", "max")),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(map(str, value)) or "defaults",
 )
