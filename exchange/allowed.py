@@ -25,7 +25,8 @@ def between(name: str, value: object, low: float, high: float) -> None:
 
 def whole(name: str, value: object, low: int, high: int) -> None:
     """Raise BadSetting unless the value is a whole number from low to high."""
-    if not (isinstance(value, int) and not isinstance(value, bool) and low <= value <= high):
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    if not (is_whole and low <= value <= high):  # type: ignore[operator]
         raise BadSetting(name, value, f"a whole number from {low:,} to {high:,}")
 
 

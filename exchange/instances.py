@@ -21,7 +21,9 @@ def tagged(number: int, instance: int) -> int:
 
 def untagged(byte: int) -> tuple[int, int]:
     """Return the number and the instance of a byte."""
-    return byte & (1 << NUMBER_BITS) - 1, 1 + (byte >> NUMBER_BITS)
+    number = byte & (1 << NUMBER_BITS) - 1
+    instance = 1 + (byte >> NUMBER_BITS)
+    return number, instance
 
 
 def named(role: str, instance: int) -> str:
@@ -41,4 +43,5 @@ def role_of(name: str) -> str:
 
 def instance_of(name: str) -> int:
     """Return the instance in a name that `named` made."""
-    return int(name.partition(".")[2] or 1)
+    _role, _, instance = name.partition(".")
+    return int(instance) if instance else 1

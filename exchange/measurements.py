@@ -50,7 +50,8 @@ CLOCKS = ("handed_over", "due", "lag")
 def bucket_of(values_ns: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """Return the bucket of each value; 0 and 1 ns share bucket 0."""
     values = np.maximum(np.asarray(values_ns, np.float64), 1.0)
-    return np.minimum((np.log2(values) * BUCKETS_PER_OCTAVE).astype(np.int64), BUCKETS - 1)
+    buckets = (np.log2(values) * BUCKETS_PER_OCTAVE).astype(np.int64)
+    return np.minimum(buckets, BUCKETS - 1)
 
 
 def bucket_middle_ns(index: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -64,7 +65,8 @@ def rank_of(percent: npt.ArrayLike, count: npt.ArrayLike) -> npt.NDArray[np.int6
 
     The product is rounded, since in binary 99.9 % of 41,000 is above 40,959.
     """
-    return np.maximum(np.ceil(np.round(np.multiply(count, percent) / 100, 6)), 1).astype(np.int64)
+    rank = np.round(np.multiply(count, percent) / 100, 6)
+    return np.maximum(np.ceil(rank), 1).astype(np.int64)
 
 
 @dataclass
@@ -90,14 +92,18 @@ class LogBuckets:
 
     def percentiles_ns(self, percents: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return several percentiles at once, as `percentile_ns` returns one. There must be a value."""
-        index = np.searchsorted(np.cumsum(self.counts), rank_of(percents, self.count))
+        values_up_to_bucket = np.cumsum(self.counts)
+        index = np.searchsorted(values_up_to_bucket, rank_of(percents, self.count))
         return np.clip(bucket_middle_ns(index), self.min_ns, self.max_ns)
 
     def merge(self, other: LogBuckets) -> None:
         """Add another histogram to this one."""
         if not other.count:
             return
-        self.min_ns = min(self.min_ns, other.min_ns) if self.count else other.min_ns
+        if self.count:
+            self.min_ns = min(self.min_ns, other.min_ns)
+        else:
+            self.min_ns = other.min_ns
         self.max_ns = max(self.max_ns, other.max_ns)
         self.counts += other.counts
         self.sum_ns += other.sum_ns
@@ -106,7 +112,7 @@ class LogBuckets:
         """Return the figures of run.json, in microseconds; empty if nothing was measured."""
         if not self.count:
             return {}
-        figures = {name: self.percentile_ns(p) / 1e3 for name, p in PERCENTS.items()}
+        figures = {name: self.percentile_ns(percent) / 1e3 for name, percent in PERCENTS.items()}
         return {"count": self.count, "mean": self.mean_ns / 1e3, **figures, "max": self.max_ns / 1e3}
 
     def sparse(self) -> dict[str, Any]:

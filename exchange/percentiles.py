@@ -35,7 +35,9 @@ class Percentile:
 
 def least_orders(percent: float) -> int:
     """Return the least number of orders of which ORDERS_BEYOND lie beyond this percentile."""
-    return math.ceil(round(ORDERS_BEYOND / (1 - percent / 100), 6))
+    share_beyond = 1 - percent / 100
+    orders = round(ORDERS_BEYOND / share_beyond, 6)  # for 99.9 % the quotient is a little above 10,000
+    return math.ceil(orders)
 
 
 PERCENTILES = (

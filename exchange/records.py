@@ -174,7 +174,8 @@ def decode_sent(document: bytes, run: int) -> Record | None:
         return None
     is_known = record["source"] in SOURCES and record["kind"] in KINDS_OF_SOURCES
     is_of_run = record["schema"] == SCHEMA and record.get("run") == f"{run:016x}"
-    return record if is_known and is_of_run and b"\n" not in document else None
+    is_one_line = b"\n" not in document
+    return record if is_known and is_of_run and is_one_line else None
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,8 @@ class GatewayTraffic:
         second = fact["second"]
         self.history.put(second, Reading(fact["monotonic_ns"]))
         counts = {name: fact[name] for name in COUNTS if fact.get(name) is not None}
-        self._counts[second] = added([self._counts.get(second, {}), counts])
+        counts_before = self._counts.get(second, {})
+        self._counts[second] = added([counts_before, counts])
         return self.history
 
     def row(self, second: int) -> dict[str, Any]:
@@ -41,7 +42,8 @@ class GatewayTraffic:
         grown = self.history.grown(second)
         if grown is None:
             return {}
-        return {**self._counts[second], **rates_of(self._counts[second], grown)}
+        counts = self._counts[second]
+        return {**counts, **rates_of(counts, grown)}
 
     def whole(self) -> dict[str, int]:
         """Return the counts of the run."""
@@ -149,8 +151,9 @@ class PlacedMeters:
         if moved:
             self._start_ns = start_ns
             self._placed.clear()
+        to_place = self._facts if moved else fresh
         if start_ns is not None:
-            for fact in self._facts if moved else fresh:
+            for fact in to_place:
                 self._placed[(fact["wall_ns"] - start_ns) // NS_PER_S].append(fact)
         return moved and bool(self._facts)
 
@@ -158,7 +161,8 @@ class PlacedMeters:
         """Return the second of a reading, at most `last`; -1 while the clock's start is unknown."""
         if self._start_ns is None:
             return -1
-        return min(max((fact["wall_ns"] - self._start_ns) // NS_PER_S, 0), last)
+        second = (fact["wall_ns"] - self._start_ns) // NS_PER_S
+        return min(max(second, 0), last)
 
     def rates(self, second: int, last: int) -> dict[str, float]:
         """Return the sum over sources of the mean of each source's readings, by meter.
@@ -175,8 +179,12 @@ class PlacedMeters:
         """Yield the readings of a second. Those outside the run's seconds count in the first or the last one."""
         if second not in {0, last}:
             return iter(self._placed.get(second, ()))
-        seconds = [placed for placed in self._placed if min(max(placed, 0), last) == second]
-        return (fact for placed in seconds for fact in self._placed[placed])
+        facts: list[Fact] = []
+        for placed, facts_there in self._placed.items():
+            nearest = min(max(placed, 0), last)
+            if nearest == second:
+                facts += facts_there
+        return iter(facts)
 
     def _earliest_start(self) -> int | None:
         """Return the clock's start; None while no gateway has reported."""
@@ -186,7 +194,8 @@ class PlacedMeters:
             last = max(starts)
             whole_seconds += [start_ns for second, start_ns in starts.items() if second < last]
             last_seconds.append(starts[last])
-        return min(whole_seconds or last_seconds, default=None)
+        starts_that_count = whole_seconds or last_seconds
+        return min(starts_that_count, default=None)
 
 
 def _means(facts: Iterable[Fact]) -> dict[str, float]:

@@ -114,7 +114,8 @@ class History:
             insort(self._seconds, second)
             before = reading
         self._readings[second] = Reading(
-            max(before.monotonic_ns, reading.monotonic_ns), max(before.cpu_s, reading.cpu_s)
+            monotonic_ns=max(before.monotonic_ns, reading.monotonic_ns),
+            cpu_s=max(before.cpu_s, reading.cpu_s),
         )
         return self._grown(second)
 
@@ -137,7 +138,8 @@ class History:
         at = bisect_left(self._seconds, second)
         if at == 0:
             return Reading(self._first_ns(second), reading.cpu_s)
-        return reading.since(self._readings[self._seconds[at - 1]])
+        second_before = self._seconds[at - 1]
+        return reading.since(self._readings[second_before])
 
     def whole(self) -> Reading | None:
         """Return the growth from the clock's start to the last reading; None before there is one.
@@ -156,7 +158,8 @@ class History:
         since_ns = (second + 1) * NS_PER_S
         if len(self._seconds) > 1 or self._duration_s is None:
             return since_ns
-        return min(round(self._duration_s * NS_PER_S), since_ns)
+        duration_ns = round(self._duration_s * NS_PER_S)
+        return min(duration_ns, since_ns)
 
 
 def rates_of(counts: Mapping[str, Any], grown: Reading) -> dict[str, float]:

@@ -66,7 +66,8 @@ class Terms:
 
 def source_byte(name: str) -> int:
     """Return the byte on the wire that stands for this component."""
-    return tagged(Source[role_of(name).upper()], instance_of(name))
+    source = Source[role_of(name).upper()]
+    return tagged(source, instance_of(name))
 
 
 def source_of(byte: int) -> str | None:
@@ -88,7 +89,8 @@ def policy_of(number: int) -> str | None:
 def _terms_in(hello: Hello) -> dict[str, int]:
     """Return the terms in a hello, by name."""
     terms = {name: getattr(hello, name) for name in ("version", "run", "policy", "packing", "max_price")}
-    return {**terms, "instance": untagged(hello.source)[1]}
+    _number, instance = untagged(hello.source)
+    return {**terms, "instance": instance}
 
 
 def _option(name: str) -> str:
@@ -100,7 +102,9 @@ def _value(name: str, number: int) -> str:
     """Return the term's value as users see it: a policy by its name, a run in hex, as in the spool."""
     if name == "policy":
         return policy_of(number) or f"unknown ({number})"
-    return f"{number:016x}" if name == "run" else str(number)
+    if name == "run":
+        return f"{number:016x}"
+    return str(number)
 
 
 class ReportSink(Protocol):
@@ -171,7 +175,8 @@ class Reporting:
 
     def message(self, message: Throughput | Timestamp) -> None:
         """Report a reading of one of the component's meters."""
-        self._sink.post(encode(message._replace(meter=tagged(message.meter, self._terms.instance))))
+        meter = tagged(message.meter, self._terms.instance)
+        self._sink.post(encode(message._replace(meter=meter)))
 
     def record(self, kind: str, payload: dict[str, Any]) -> None:
         """Write every record that is still unwritten, then this one."""
@@ -183,7 +188,11 @@ class Reporting:
         read_ns = time.time_ns(), time.monotonic_ns()
         if self._write_ns == _NEVER_NS:
             self._write_ns = 0
-        self._unwritten.append(lambda: self._sink.post(self._records.frame(kind, payload(), read_ns)))
+
+        def write() -> None:
+            self._sink.post(self._records.frame(kind, payload(), read_ns))
+
+        self._unwritten.append(write)
 
     def write_next(self, now_ns: int) -> bool:
         """Write a record if it is time. Returns True while there are more to write, so that sending has to wait."""
@@ -206,4 +215,5 @@ class Reporting:
     def close(self, result: dict[str, Any]) -> None:
         """Send the result as the last record, then the end, whose count and checksum leave out hello and end."""
         self.record(RESULT, result)
-        self._sink.post(encode(End(self._sink.posted, self._sink.checksum, 0, 0)), counted=False)
+        end = End(sent=self._sink.posted, sent_checksum=self._sink.checksum, received=0, received_checksum=0)
+        self._sink.post(encode(end), counted=False)

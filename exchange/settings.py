@@ -449,7 +449,8 @@ class RunSettings:
             raise BadSetting("nagle", self.nagle, f"roles of {', '.join(NAGLE_ROLES)}")
         for role in self.nagle:
             one_of("nagle", role, NAGLE_ROLES, f"{', '.join(ROLES)}, and broker where there is one")
-        object.__setattr__(self, "nagle", tuple(role for role in NAGLE_ROLES if role in self.nagle))
+        roles_in_order = tuple(role for role in NAGLE_ROLES if role in self.nagle)
+        object.__setattr__(self, "nagle", roles_in_order)
 
     @property
     def names_orders(self) -> bool:
@@ -474,7 +475,9 @@ class RunSettings:
     @property
     def offered_orders_per_s(self) -> float | None:
         """Offered load of each pair over the whole run; None: as fast as it goes."""
-        return None if self.orders_per_s is None else self.orders_per_s * self.arriving.mean_share
+        if self.orders_per_s is None:
+            return None
+        return self.orders_per_s * self.arriving.mean_share
 
     @property
     def order_limit(self) -> int:
@@ -490,7 +493,9 @@ class RunSettings:
     def length_s(self) -> float | None:
         """The time that it takes to offer the orders; None if only the run shows this time."""
         offered = self.offered_orders_per_s
-        return self.duration_s if offered is None else self.order_limit / offered
+        if offered is None:
+            return self.duration_s
+        return self.order_limit / offered
 
     def as_dict(self) -> dict[str, Any]:
         """The `settings` of run.json."""

@@ -259,7 +259,7 @@ class Completion:
             self.newest,
             self.last_id,
             now_ns,
-            0,
+            0,  # filled rows of `sampled`
         )
         self.answered += int(answered)
         return int(frame), self.tables.sampled[: int(samples)]

@@ -68,14 +68,16 @@ class Ramp:
     def __init__(self, period_ns: float, shares: tuple[float, float], orders: int) -> None:
         self._first, self._last = shares
         self._orders = orders
-        self._length_ns = orders * period_ns / (sum(shares) / 2)
+        mean_share = sum(shares) / 2
+        self._length_ns = orders * period_ns / mean_share
 
     def write(self, due: Longs, earlier: int) -> None:
         x = np.arange(earlier, earlier + len(due)) / self._orders
         a = self._first
         b = self._last
         under_root = np.maximum(a * a + (b * b - a * a) * x, 0)  # only beyond the run's last order it would be below 0
-        due[:] = whole_ns(self._length_ns * ((a + b) * x / (a + np.sqrt(under_root))))
+        share_of_length = (a + b) * x / (a + np.sqrt(under_root))
+        due[:] = whole_ns(self._length_ns * share_of_length)
 
 
 class Poisson:
@@ -132,7 +134,8 @@ class Recorded:
     def of(cls, tape: Path, orders: int, speed: float) -> Recorded:
         from gateway.tape import due_path, map_file
 
-        return cls(map_file(due_path(tape)).view("<i8")[:orders], speed)
+        times_of_tape = map_file(due_path(tape)).view("<i8")
+        return cls(times_of_tape[:orders], speed)
 
     def write(self, due: Longs, earlier: int) -> None:
         part = self._due_ns[earlier : earlier + len(due)]
@@ -145,7 +148,7 @@ def most_at_once(due: Longs) -> int:
     from gateway.tape import CHUNK_ORDERS
 
     longest = 0
-    start = 0  # of the run of equal times that the parts so far end with
+    start = 0  # the begin of the run of equal times with which the parts so far end
     for first in range(0, len(due), CHUNK_ORDERS):
         part = due[first : first + CHUNK_ORDERS + 1]
         new_starts = first + 1 + np.flatnonzero(part[1:] != part[:-1])
@@ -175,4 +178,6 @@ def due_times_of(settings: RunSettings) -> DueTimes | None:
     """Return a run's due times; None if the run has no rate, so that no order has a due time."""
     if settings.orders_per_s is None:
         return None
-    return GENERATORS[settings.arriving.kind](settings, 1e9 / settings.orders_per_s)
+    generator = GENERATORS[settings.arriving.kind]
+    period_ns = 1e9 / settings.orders_per_s
+    return generator(settings, period_ns)

@@ -95,7 +95,11 @@ class Meters:
         self._reporting.record_later(TRAFFIC, lambda: traffic)
 
     def _counts(self) -> TrafficCounts:
-        return TrafficCounts(self._completion.newest, self._completion.answered, self._completion.received)
+        return TrafficCounts(
+            sent=self._completion.newest,
+            answered=self._completion.answered,
+            received=self._completion.received,
+        )
 
 
 def _completion_payload(fields: dict[str, Any], buckets: LogBuckets) -> dict[str, Any]:

@@ -144,7 +144,9 @@ class MixedOrders:
     def write(self, buffer: Bytes, ends: Longs, first_id: int, count: int) -> None:
         """Write `count` messages from number `first_id` on, from the buffer's start on; `ends` gets where each ends."""
         plain = np.frombuffer(self._orders.records(first_id, count), ORDER.dtype)
-        sides, prices, volumes = (np.ascontiguousarray(plain[name], np.int64) for name in ("side", "price", "volume"))
+        sides = np.ascontiguousarray(plain["side"], np.int64)
+        prices = np.ascontiguousarray(plain["price"], np.int64)
+        volumes = np.ascontiguousarray(plain["volume"], np.int64)
         _write_mixed(
             self._key, self._limits, self._order_key, self._mirror, first_id, sides, prices, volumes, buffer, ends
         )

@@ -115,7 +115,8 @@ class Offering:
         left = self.limit - self._prepared
         if self._window is None:
             return left
-        in_window = self._window - (self._prepared - self._completion.answered)
+        unanswered = self._prepared - self._completion.answered
+        in_window = self._window - unanswered
         if left <= in_window:
             return left
         return in_window - in_window % self._packing
@@ -138,13 +139,15 @@ class Offering:
 
     def _orders_in_frames(self, first: int, end: int) -> int:
         """Return the number of orders in the batch's frames from `first` to `end` - 1."""
-        return min(end * self._packing, self._orders_in_batch) - first * self._packing
+        orders_before_end = min(end * self._packing, self._orders_in_batch)
+        return orders_before_end - first * self._packing
 
     def _note(self, first: int, handed_ns: int) -> int:
         """Note that the link took the frames from `first` on: their orders now wait for answers. Returns how many."""
         span = self._batch.span(first, self._first_unsent)
         count = self._orders_in_frames(first, self._first_unsent)
-        self._completion.handed_over(count, handed_ns, self._pacer.due_times(self.sent + 1, count))
+        due_times = self._pacer.due_times(self.sent + 1, count)
+        self._completion.handed_over(count, handed_ns, due_times)
         self._note_sent(span, count, handed_ns, handed_ns)
         return count
 
@@ -170,14 +173,16 @@ class Offering:
         stop = three_quarters if three_quarters > self.sent else self.limit
         packs = math.ceil((stop - self.sent) / self._packing)
         wanted = min(packs * self._packing, self.limit - self.sent)
-        return self.orders_ahead(min(wanted, self._refill_ahead(wanted)))
+        prepared = self._refill_ahead(wanted)
+        return self.orders_ahead(min(wanted, prepared))
 
     def _refill_ahead(self, wanted: int) -> int:
         """Prepare orders anew once fewer than half of them are left. Returns how many are prepared now."""
         sent_from_ahead = self.sent - self._ahead_after
         left = self._ahead_until - self.sent
         is_within_frame = sent_from_ahead % self._packing > 0
-        if left < min(wanted, self._ahead_orders // 2) or is_within_frame:
+        has_too_few = left < min(wanted, self._ahead_orders // 2)
+        if has_too_few or is_within_frame:
             left = min(self.limit - self.sent, self._ahead_orders)
             self._flow.fill(self._ahead, self.sent + 1, left)
             self._ahead_after = self.sent
@@ -207,7 +212,8 @@ class Offering:
             first = self._frames_sent_ahead
             span = self._ahead.span(first, first + frames)
             orders_ahead = self._ahead_until - self._ahead_after
-            count = min((first + frames) * self._packing, orders_ahead) - first * self._packing
+            orders_before_end = min((first + frames) * self._packing, orders_ahead)
+            count = orders_before_end - first * self._packing
             self._completion.newest += count
             self._note_sent(span, count, first_handed_ns, last_handed_ns, is_hashed=not self.stream.keeps_bytes)
         self._prepared = self.sent

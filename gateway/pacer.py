@@ -88,7 +88,8 @@ class Pacer:
     @classmethod
     def of(cls, settings: RunSettings) -> Pacer:
         due_times = due_times_of(settings)
-        return cls(Schedule(due_times) if due_times else None, settings.packing, settings.order_limit)
+        schedule = Schedule(due_times) if due_times else None
+        return cls(schedule, settings.packing, settings.order_limit)
 
     @property
     def scheduled(self) -> bool:
@@ -130,7 +131,8 @@ class Pacer:
         """Return the time at which the next pack after `sent` orders may go: when its last order is due."""
         if sent >= self._order_limit:
             return NEVER_NS
-        return self.due_ns(min(sent + self._packing, self._order_limit))
+        last_of_pack = min(sent + self._packing, self._order_limit)
+        return self.due_ns(last_of_pack)
 
     def length_s(self, sent: int) -> float | None:
         """Return the time from when the first pack may go to when the last of `sent` orders is due.
@@ -139,4 +141,5 @@ class Pacer:
         """
         if self._schedule is None or not sent:
             return None
-        return max(self.due_ns(sent) - self._first_pack_ns, 0) / 1e9
+        length_ns = self.due_ns(sent) - self._first_pack_ns
+        return max(length_ns, 0) / 1e9

@@ -219,7 +219,8 @@ class Gateway:
 
     def _is_answered_in_time(self) -> bool:
         """Return False, and note why the run ends, if the engine owes an answer and was silent for the timeout."""
-        if not self._awaits_answer or time.monotonic_ns() - self._received_ns < self._timeout_ns:
+        silent_ns = time.monotonic_ns() - self._received_ns
+        if not self._awaits_answer or silent_ns < self._timeout_ns:
             return True
         if not is_silent(self._engine, self._intake.take):
             self._received_ns = time.monotonic_ns()
@@ -230,7 +231,8 @@ class Gateway:
 
     def _wait(self) -> None:
         """Sleep until there is something to do. Over a link that lends its calls, take compiled turns instead."""
-        unsent = self._offering.pending or (self._offering.done and not self._end_sent)
+        awaits_sending_end = self._offering.done and not self._end_sent
+        unsent = self._offering.pending or awaits_sending_end
         if not unsent and self._take_turns():
             return
         until_ns = min(self._next_ns, self._offering.next_due_ns() - self._settings.spin_ns)
@@ -244,7 +246,11 @@ class Gateway:
 
     def _take_turns(self) -> bool:
         """Take turns in compiled code, and report in between. Returns False if the link lends nothing now."""
-        while taken := self._turns.take(min(self._next_ns, self._received_ns + self._timeout_ns), self._received_ns):
+        while True:
+            silence_ends_ns = self._received_ns + self._timeout_ns
+            taken = self._turns.take(min(self._next_ns, silence_ends_ns), self._received_ns)
+            if taken is None:
+                return False
             self._received_ns = taken.heard_ns
             if taken.sent_frames:
                 self._note_backlog()
@@ -253,9 +259,9 @@ class Gateway:
                 break
             self._keep_time(now_ns)
             self._report(now_ns)
-        if taken and self._intake.end is None:
+        if self._intake.end is None:
             self._turns.settle()
-        return taken is not None
+        return True
 
     def _goes_on(self, taken: GatewayTurnsTaken, now_ns: int) -> bool:
         """Return whether compiled code takes the next turn, too. If not, the loop in Python takes it."""
@@ -285,13 +291,19 @@ class Gateway:
 
     def _note_backlog(self) -> None:
         """During the last quarter of the run, note the first and the latest number of unanswered orders."""
-        if 4 * self._offering.sent >= 3 * self._offering.limit:
+        is_last_quarter = 4 * self._offering.sent >= 3 * self._offering.limit
+        if is_last_quarter:
             self._late_backlog.append(self._offering.sent - self._completion.answered)
             del self._late_backlog[1:-1]
 
     @property
     def _end(self) -> End:
-        return End(self._offering.sent, self._offering.stream.value, 0, 0)
+        return End(
+            sent=self._offering.sent,
+            sent_checksum=self._offering.stream.value,
+            received=0,
+            received_checksum=0,
+        )
 
     def _finish(self) -> GatewayResult:
         """Report the last second, and send the result to the reporter, which confirms once it has everything."""
@@ -341,7 +353,7 @@ class Gateway:
 
 
 def _seconds(start_ns: int, end_ns: int) -> float | None:
-    """Seconds between the two times; None if the end never came."""
+    """Return the seconds between the two times; None if the end never came."""
     return (end_ns - start_ns) / 1e9 if end_ns else None
 
 
@@ -350,9 +362,9 @@ def _try_kernels(settings: RunSettings) -> None:
     pacer = Pacer.of(settings)
     pacer.start(1)
     batch = FrameBatch(16)
-    OrderFlow.of(settings).fill(batch, 1, 1)
+    OrderFlow.of(settings).fill(batch, first_id=1, count=1)
     batch.clear()
     batch.append(encode(Confirmation(1)))
-    completion = Completion(pacer.scheduled, 1)
-    completion.handed_over(1, 1, pacer.due_times(1, 1))
-    completion.take(batch, 0, 2)
+    completion = Completion(pacer.scheduled, sampling_interval=1)
+    completion.handed_over(count=1, now_ns=1, due=pacer.due_times(first_id=1, count=1))
+    completion.take(batch, first=0, now_ns=2)

@@ -229,7 +229,7 @@ class GatewayTurns:
 
     def warm(self) -> None:
         """Load the kernel, and take no turn."""
-        self._run(idle_calls(), self._offering.orders_ahead(0), 0, 0)
+        self._run(idle_calls(), self._offering.orders_ahead(0), heard_ns=0, until_ns=0)
 
     def take(self, until_ns: int, heard_ns: int) -> GatewayTurnsTaken | None:
         """Take turns, until `until_ns` at most. Returns None at once if the link lends nothing, or has no room."""

@@ -107,9 +107,10 @@ class MatchingEngine:
 
     def warm(self) -> None:
         """Compile this engine's kernels, or load them from disk, so that nothing compiles later. Changes no state."""
-        book = OrderBook(1, self.book.policy, capacity=1, with_ids=self.book.with_ids)
+        book = OrderBook(max_price=1, policy=self.book.policy, capacity=1, with_ids=self.book.with_ids)
         scratch = MatchingEngine(book, self.packing)
-        scratch.handle(FrameBatch.of(encode(Order(1, ASK, 1, 1))), FrameBatch())
+        order = Order(id=1, side=ASK, price=1, volume=1)
+        scratch.handle(FrameBatch.of(encode(order)), FrameBatch())
 
     def handle(self, orders: FrameBatch, answers: FrameBatch, first: int = 0, at: int = 0, byte: int = 0) -> Handled:
         """Match the order frames from `first` on and append their answers: all answers to a frame, or none.
@@ -141,10 +142,13 @@ class MatchingEngine:
             )
             if why == kernels.GROW:
                 book.grow()
-            elif why == kernels.ROOM and (at > orders.offsets[first] or answers.count == 0):  # within a frame, or empty
+                continue
+            lacks_room = why == kernels.ROOM
+            is_within_frame = at > orders.offsets[first]
+            if lacks_room and (is_within_frame or answers.count == 0):
                 _enlarge(answers, byte)
-            else:
-                return Handled(first, _STOPS[why])
+                continue
+            return Handled(first, _STOPS[why])
 
     @property
     def counts(self) -> EngineCounts:

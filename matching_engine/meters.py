@@ -34,13 +34,16 @@ class EngineMeters:
 
     def sample(self, counts: EngineCounts) -> None:
         """Report both meters now, if a sampled order came since the last report."""
-        if counts.records // self._interval > self._sampled:
+        sampled = counts.records // self._interval
+        if sampled > self._sampled:
             self._report(counts, time.monotonic_ns())
 
     def report_turns(self, samples: int) -> None:
         """Report the samples that compiled turns have noted."""
         for row in self.turn_samples.rows[:samples]:
-            self._report(counts_in(row[1:]), int(row[0]))
+            time_ns = int(row[0])
+            counts = counts_in(row[1:])
+            self._report(counts, time_ns)
 
     def _report(self, counts: EngineCounts, now_ns: int) -> None:
         self.start_after(counts)

@@ -86,7 +86,8 @@ class OrderBook:
 
     def renewed(self) -> OrderBook:
         """Return an empty book with the same rules."""
-        return OrderBook(self.max_price, self.policy, self.capacity if self.bounded else None, self.with_ids)
+        capacity = self.capacity if self.bounded else None
+        return OrderBook(self.max_price, self.policy, capacity, self.with_ids)
 
     def _arena(self) -> layout.Arena:
         """Return memory for a book of this capacity."""
@@ -121,7 +122,9 @@ class OrderBook:
         """Take over the memory of a book with the same rules. ValueError if the arena has another book's size."""
         links_of_records = LINKS_PER_WORD * len(arena) - self.first_order
         capacity, rest = divmod(links_of_records, layout.RECORD)
-        if rest or capacity < 1 or (self.bounded and capacity != self.capacity):
+        is_no_capacity = rest > 0 or capacity < 1
+        is_other_capacity = self.bounded and capacity != self.capacity
+        if is_no_capacity or is_other_capacity:
             raise ValueError(f"an arena of {len(arena)} words is of another book")
         self.arena = arena
         self.capacity = capacity
@@ -181,7 +184,7 @@ class OrderBook:
         records = self.records
         place = int(records[level + layout.NEXT])
         while place != level:
-            order_id, volume, following, _ = records[place : place + layout.RECORD].tolist()
+            order_id, volume, following, _previous = records[place : place + layout.RECORD].tolist()
             yield RestingOrder(order_id, price, volume)
             place = following
 

@@ -105,7 +105,8 @@ class EngineService:
 
     def _step(self) -> None:
         """One turn of the loop."""
-        if not self._receive() and self._is_alone():
+        frames = self._receive()
+        if frames == 0 and self._is_alone():
             self._give_up_waiting()
         self._report()
         if not self._is_over and self._stopped is None:
@@ -153,7 +154,8 @@ class EngineService:
         """
         if not self._started:
             self._start_clock(time.monotonic_ns())
-        if not at:
+        is_at_frame_begin = at == 0
+        if is_at_frame_begin:
             self._answers.clear()
         answered = self._answers.count
         end, stop = self._engine.handle(self._orders, self._answers, first, at, byte)
@@ -228,7 +230,8 @@ class EngineService:
 
     def _is_alone(self) -> bool:
         """Return whether no gateway came in time, or the gateway went silent."""
-        return time.monotonic_ns() > self._patience_ends_ns and is_silent(self._gateway, self._receive)
+        is_late = time.monotonic_ns() > self._patience_ends_ns
+        return is_late and is_silent(self._gateway, self._receive)
 
     @property
     def _patience_ends_ns(self) -> int:
@@ -274,7 +277,8 @@ class EngineService:
         while taken := self._take_some():
             is_over = self._gateway_end is not None or self._stopped is not None
             is_silent_for_too_long = time.monotonic_ns() > self._patience_ends_ns
-            if is_over or is_silent_for_too_long or not taken.goes_on or not self._may_take_turns:
+            needs_python = not taken.goes_on or not self._may_take_turns
+            if is_over or is_silent_for_too_long or needs_python:
                 break
             self._report()
         if taken is None:
@@ -319,12 +323,17 @@ class EngineService:
     def _go_on_after(self, taken: EngineTurnsTaken) -> None:
         """Send the answers that the compiled turns did not send, and take the frames that they did not match."""
         self._sums.orders.update(self._orders.span(0, taken.matched))
-        self._send_answers(0, taken.sent)
-        self._take(taken.matched, taken.at, taken.byte)
+        self._send_answers(first=0, unsent=taken.sent)
+        self._take(first=taken.matched, at=taken.at, byte=taken.byte)
 
     def _end(self) -> End:
         counts = self._engine.counts
-        return End(counts.answers, self._sums.answers.value, counts.records, self._sums.orders.value)
+        return End(
+            sent=counts.answers,
+            sent_checksum=self._sums.answers.value,
+            received=counts.records,
+            received_checksum=self._sums.orders.value,
+        )
 
     def _finish(self) -> EngineResult:
         """Report the last second, and send the result to the reporter, which confirms once it has everything."""

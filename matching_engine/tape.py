@@ -84,7 +84,8 @@ def match_tape(engine: MatchingEngine, tape: Bytes, take: Callable[[Bytes], None
     """
     answers = FrameBatch(ANSWER_BYTES // SMALLEST_ANSWER_BYTES, ANSWER_BYTES)
     elapsed_ns = 0
-    for orders in batches(tape, order_offsets(tape)):
+    offsets = order_offsets(tape)
+    for orders in batches(tape, offsets):
         first = 0
         stop = HandleStop.ROOM
         while stop is not HandleStop.DONE:

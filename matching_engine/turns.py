@@ -94,7 +94,7 @@ class Sums:
 class EngineTurnsTaken(NamedTuple):
     """Result of a call of `take_turns`."""
 
-    came: int
+    received: int
     """Received frames in memory. A frame is forgotten once all its answers were sent."""
     matched: int
     """Received frames that were matched whole. The loop in Python goes on with the next frame."""
@@ -123,12 +123,12 @@ def messages_in(state: Longs) -> int:
 
 
 @cached_kernel(checksum, book_arena, lending, signature=TURNS)
-def take_turns(
+def take_turns(  # noqa: PLR0915 - a turn is one compiled call
     receive: Any,
     send: Any,
     sleep: Any,
-    numbers: Longs,
-    memory: Bytes,
+    link_numbers: Longs,
+    link_memory: Bytes,
     handle: Any,
     packing: int,
     arena: Any,
@@ -150,6 +150,7 @@ def take_turns(
 ) -> tuple[int, int, int, int, int, int, int, int, int, int]:
     """Take turns until `until_ns`, or until Python is needed, which includes 20 ms after a sampled order.
 
+    The link lends `receive`, `send` and `sleep`, and `link_numbers` and `link_memory`, which these three calls need.
     Orders whose answers were all sent are hashed and forgotten, and so are these answers. After a frame with a sampled
     order, `samples` gets a row: the time, then the counts of the book's state. Python reports the sample only later: at
     once, it would keep libzmq's thread, which sends that order's answers, from the processor.
@@ -157,50 +158,52 @@ def take_turns(
     timespec = np.empty(2, np.int64)
     state = as_i64(arena)
     next_sampled = (messages_in(state) // interval + 1) * interval
-    matched = 0
-    stored = 0
-    count = 0
-    sent = 0
-    at = 0
-    byte = 0
-    noted = 0
-    heard = 0
-    is_stuck = False
+    matched = 0  # frames in `orders` that were matched: the first ones. A turn begins with none
+    stored = 0  # frames in `orders` that were stored: the first ones, and no more than `matched`
+    answered = 0  # frames in `answers`, the answers to the matched orders
+    sent = 0  # frames in `answers` that were sent: the first ones, and no more than `answered`
+    at = 0  # the byte to go on at in the frame after the matched ones, if some of its orders are matched already
+    byte = 0  # the end of the answers to these orders
+    noted = 0  # filled rows of `samples`
+    heard = 0  # 1 once any frame was received
+    is_stuck = False  # whether the loop in Python has to go on
     while True:
-        came = receive(numbers, memory, orders, order_ends, matched, largest_order)
-        if came > matched:
+        received = receive(link_numbers, link_memory, orders, order_ends, matched, largest_order)
+        if received > matched:
             heard = 1
-            why, matched, at, count, byte = handle(
+            why, matched, at, answered, byte = handle(
                 orders,
                 order_ends,
                 matched,
-                came,
-                0,
+                received,
+                0,  # the byte to begin at: no order of the first frame is matched yet
                 packing,
                 answers,
                 answer_ends,
-                count,
-                0,
+                answered,
+                0,  # the end of the answers to its matched orders: there are none
                 largest_answer,
                 arena,
                 index,
             )
             begin = order_ends[stored]
             end = order_ends[matched]
-            if matched > stored and not store(store_numbers, record, orders, begin, end):
-                is_stuck = True
-                break
+            if matched > stored:
+                is_stored = store(store_numbers, record, orders, begin, end)
+                if not is_stored:
+                    is_stuck = True
+                    break
             stored = matched
-            sent = send(numbers, memory, answers, answer_ends, sent, count)
-            is_stuck = why != DONE or sent < count
+            sent = send(link_numbers, link_memory, answers, answer_ends, sent, answered)
+            is_stuck = why != DONE or sent < answered
             if is_stuck:
                 break
             hash_into(orders_sum, orders, 0, order_ends[matched])
             hash_into(answers_sum, answers, 0, answer_ends[sent])
-            came = 0
+            received = 0
             matched = 0
             stored = 0
-            count = 0
+            answered = 0
             sent = 0
             if messages_in(state) >= next_sampled:
                 next_sampled = (messages_in(state) // interval + 1) * interval
@@ -212,11 +215,12 @@ def take_turns(
                 if noted == len(samples):
                     break
         else:
-            sleep(numbers, memory, until_ns)
-        if numbers[NOTICE] or monotonic_ns(timespec) >= until_ns:
+            sleep(link_numbers, link_memory, until_ns)
+        is_time_up = monotonic_ns(timespec) >= until_ns
+        if is_time_up or link_numbers[NOTICE]:
             break
-    goes_on = not is_stuck and numbers[NOTICE] == 0
-    return came, matched, at, byte, count, sent, stored, noted, heard, int(goes_on)
+    goes_on = not is_stuck and link_numbers[NOTICE] == 0
+    return received, matched, at, byte, answered, sent, stored, noted, heard, int(goes_on)
 
 
 def take_lent(
@@ -258,11 +262,20 @@ def take_lent(
             sums.answers.state,
         )
     )
-    orders.count = taken.came
+    orders.count = taken.received
     answers.count = taken.answers
     return taken
 
 
 def warm_turns(engine: MatchingEngine) -> None:
     """Load the kernel, and take no turn."""
-    take_lent(idle_calls(), engine, Sums(), NO_STORE, FrameBatch(1), FrameBatch(1), EngineSamples(1), 0)
+    take_lent(
+        idle_calls(),
+        engine,
+        Sums(),
+        NO_STORE,
+        orders=FrameBatch(1),
+        answers=FrameBatch(1),
+        samples=EngineSamples(interval=1),
+        until_ns=0,
+    )

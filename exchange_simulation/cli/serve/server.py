@@ -38,7 +38,7 @@ SILENCE_S = 30.0
 MOST_FORM_BYTES = 64 * 1024
 """The longest form that is read."""
 GRACE_S = 1
-"""At the end, requests that are being answered may take this long."""
+"""How long requests that are being answered may take once the server ends."""
 HEADERS = {
     "Server": "exchange",
     "Cache-Control": "no-store",
@@ -56,7 +56,7 @@ OnMistake = Callable[[Request, click.ClickException], Response]
 class TokenAndOrigin:
     """Middleware that refuses every request that no page of ours has made, without a reason that would help to guess.
 
-    The application behind it has the path that follows the token.
+    The application behind this middleware has the path that follows the token.
     """
 
     def __init__(self, app: ASGIApp, token: str, origin: str) -> None:
@@ -73,7 +73,7 @@ class TokenAndOrigin:
 
     def _refusal(self, scope: Scope) -> HTTPStatus | None:
         """The status with which a request is refused; None if it is to be answered."""
-        token = scope["path"].removeprefix("/").partition("/")[0]
+        token, _, _path = scope["path"].removeprefix("/").partition("/")
         if not hmac.compare_digest(token.encode(), self._token.encode()):
             return HTTPStatus.FORBIDDEN
         if scope["method"] != "POST":
@@ -82,7 +82,8 @@ class TokenAndOrigin:
         if headers.get("Origin") != self._origin:
             return HTTPStatus.FORBIDDEN
         length = headers.get("Content-Length", "")
-        if not length.isdecimal() or int(length) > MOST_FORM_BYTES:
+        is_short = length.isdecimal() and int(length) <= MOST_FORM_BYTES
+        if not is_short:
             return HTTPStatus.REQUEST_ENTITY_TOO_LARGE
         return None
 
@@ -120,7 +121,7 @@ class Server:
     """A server that listens from its start on, and answers while `run` runs. As a context it closes its socket."""
 
     def __init__(self, routes: Sequence[BaseRoute], port: int, on_mistake: OnMistake | None = None) -> None:
-        """Listen on the port, 0 for a free one. UserError if it cannot be had."""
+        """Listen on the port, 0 for a free one. UserError if the port is taken, or not allowed."""
         self._socket = _bound(port)
         self.port: int = self._socket.getsockname()[1]
         token = secrets.token_urlsafe(24)
