@@ -151,7 +151,7 @@ def broker_place(broker_place_of: Callable[[str], str]) -> str:
     return broker_place_of("amqp")
 
 
-def until(condition: Callable[[], bool], *links: Link) -> None:
+def serve_links_until(condition: Callable[[], bool], *links: Link) -> None:
     """Serve the links until the condition holds. AssertionError if it does not hold in time."""
     end_ns = deadline_ns()
     while not condition():
@@ -193,7 +193,7 @@ def connect_while_serving(listener: Link, token: str = TOKEN, pattern: Pattern =
     """Connect in another thread, while this thread serves the listener."""
     with ThreadPoolExecutor(1) as pool:
         connecting = pool.submit(connect, listener.url, token, deadline_ns(), pattern)
-        until(connecting.done, listener)
+        serve_links_until(connecting.done, listener)
         return connecting.result()
 
 
@@ -215,7 +215,7 @@ def carry(source: Link, target: Link, frames: FrameBatch) -> FrameBatch:
         target.receive(received)
         return received.count == frames.count
 
-    until(have_arrived, target, source)
+    serve_links_until(have_arrived, target, source)
     return received
 
 

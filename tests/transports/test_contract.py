@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.transports.conftest import carry, connect_while_serving, deadline_ns, joined, until
+from tests.transports.conftest import carry, connect_while_serving, deadline_ns, joined, serve_links_until
 from tests.transports.contract import A_BROKER_HAS_ROOM, fill, frames, skip_with_broker, with_little_room
 from transports.base import Link, Pattern, PeerGone
 from transports.frames import FrameBatch
@@ -37,7 +37,7 @@ def receive_until(count: int, link: Link, batch: FrameBatch, *others: Link) -> N
         link.receive(batch)
         return batch.count == count
 
-    until(has_enough, link, *others)
+    serve_links_until(has_enough, link, *others)
 
 
 def test_frames_arrive_whole_and_in_order_both_ways(url: str) -> None:
@@ -67,7 +67,7 @@ def test_receive_stops_at_the_batch_s_capacity_and_goes_on_later(url: str) -> No
             received.extend(small)
             return len(received) == 10
 
-        until(have_all, listener, connector)
+        serve_links_until(have_all, listener, connector)
         assert received == frames(10)
 
 
@@ -76,7 +76,7 @@ def test_receive_appends_to_the_frames_in_the_batch(url: str) -> None:
         connector.send(FrameBatch.of(b"new"), 0)
         batch = FrameBatch()
         batch.append(b"old")
-        until(lambda: listener.receive(batch) > 0, listener, connector)
+        serve_links_until(lambda: listener.receive(batch) > 0, listener, connector)
         assert list(batch) == [b"old", b"new"]
 
 
@@ -115,7 +115,7 @@ def test_send_never_blocks_and_loses_nothing_when_the_peer_does_not_read(url: st
                 received += 1
             return received == taken
 
-        until(have_all, listener, connector)
+        serve_links_until(have_all, listener, connector)
 
 
 def test_drain_alone_sends_the_frames_that_the_link_took(url: str) -> None:
@@ -131,7 +131,7 @@ def test_drain_alone_sends_the_frames_that_the_link_took(url: str) -> None:
             connector.drain(time.monotonic_ns() + 1_000_000)
             return received == taken
 
-        until(have_all, listener)
+        serve_links_until(have_all, listener)
         assert connector.drain(deadline_ns())
 
 
@@ -212,7 +212,7 @@ def test_a_frame_longer_than_the_largest_is_never_delivered(url: str) -> None:
             return listener.junk == 1
 
         try:
-            until(is_counted_as_junk, listener, connector)
+            serve_links_until(is_counted_as_junk, listener, connector)
         except PeerGone:  # a TCP stream cannot go on after such a frame
             assert "tcp://" in url
 
@@ -222,9 +222,9 @@ def test_an_overlong_frame_from_one_peer_of_a_fan_in_is_junk_and_the_others_stay
         stranger = connect_while_serving(listener, pattern=Pattern.FAN_IN)
         stranger.send(FrameBatch.of(b"x" * 5000), 0)
         received = FrameBatch(10, 4096, 1000)
-        until(lambda: listener.receive(received) == 0 and listener.junk == 1, listener, stranger)
+        serve_links_until(lambda: listener.receive(received) == 0 and listener.junk == 1, listener, stranger)
         first.send(FrameBatch.of(b"from first"), 0)
-        until(lambda: listener.receive(received) == 1, listener, first)
+        serve_links_until(lambda: listener.receive(received) == 1, listener, first)
         assert list(received) == [b"from first"]
         stranger.close(0)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.transports.conftest import TOKEN, carry, deadline_ns, greet, joined, until
+from tests.transports.conftest import TOKEN, carry, deadline_ns, greet, joined, serve_links_until
 from tests.transports.contract import fill, frames, skip_with_broker, with_little_room
 from transports.base import Address, BadAddress, CannotListen, Link, PeerGone, TransportError
 from transports.frames import FrameBatch
@@ -60,16 +60,16 @@ def test_a_link_notices_that_its_peer_left_although_a_stranger_stays(url: str) -
     batch = FrameBatch()
     with joined(url) as (listener, connector):
         with socket.create_connection(Address.parse(listener.url, TOKEN).host_and_port()):
-            until(lambda: listener.refused > 0, listener)
+            serve_links_until(lambda: listener.refused > 0, listener)
             listener_pairs = {(end["local"], end["peer"]) for end in listener.sockets()}
             connector_pairs = {(end["peer"], end["local"]) for end in connector.sockets()}
             assert listener_pairs == connector_pairs
             assert listener_pairs
             connector.close()
             with pytest.raises(PeerGone):
-                until(lambda: listener.receive(batch) > 0, listener)
+                serve_links_until(lambda: listener.receive(batch) > 0, listener)
         if "zeromq" in url:  # of two connections, the second may close a moment later
-            until(lambda: listener.sockets() == [])
+            serve_links_until(lambda: listener.sockets() == [])
 
 
 @pytest.mark.parametrize("leaver", ["listener", "connector"])
@@ -83,7 +83,7 @@ def test_a_waiting_link_notices_that_its_peer_left(leaver: str, url: str) -> Non
         leaves.close()
         batch = FrameBatch()
         with pytest.raises(PeerGone):
-            until(lambda: stays.receive(batch) > 1, stays)
+            serve_links_until(lambda: stays.receive(batch) > 1, stays)
         assert list(batch) == [b"last"]
 
 
@@ -101,7 +101,7 @@ def test_a_peer_without_the_token_is_refused(url: str, tmp_path: Path) -> None:
             stranger = connect(stranger_url, "another-run", deadline_ns(1))
             stranger.send(FrameBatch.of(b"an order"), 0)
         received = FrameBatch()
-        until(lambda: listener.refused > 0 or listener.receive(received) > 0, listener, connector)
+        serve_links_until(lambda: listener.refused > 0 or listener.receive(received) > 0, listener, connector)
         assert list(carry(listener, connector, FrameBatch.of(*frames(100)))) == frames(100)
         assert listener.receive(received) == 0
         assert received.count == 0, "no frame of the stranger"
@@ -117,7 +117,7 @@ def test_a_second_peer_of_a_pair_is_refused_and_counted(url: str) -> None:
         assert list(carry(listener, connector, FrameBatch.of(*frames(100)))) == frames(100)
         greet(connector, listener)
         if not has_broker(url.partition(":")[0]) and "inproc" not in url:
-            until(lambda: listener.refused > 0, listener)
+            serve_links_until(lambda: listener.refused > 0, listener)
         if second is not None:
             second.close(0)
 

@@ -19,7 +19,7 @@ import zmq
 
 from exchange_simulation.launching.transport_settings import with_keys
 from tests.broker import need_rabbitmq
-from tests.transports.conftest import TOKEN, carry, connect_while_serving, deadline_ns, greet, joined, until
+from tests.transports.conftest import TOKEN, carry, connect_while_serving, deadline_ns, greet, joined, serve_links_until
 from transports import keys as keys_module
 from transports.amqp.address import PASSWORD
 from transports.amqp.broker import PrivateRabbitMq, RabbitMq
@@ -205,9 +205,9 @@ def test_a_stranger_without_the_right_key_is_refused_and_counted(
         stranger = connect(address + options, TOKEN, deadline_ns())
         with contextlib.suppress(PeerGone):
             stranger.send(FrameBatch.of(b"an order"), 0)
-        until(lambda: listener.refused > 0 or refused_at(stranger), listener)
+        serve_links_until(lambda: listener.refused > 0 or refused_at(stranger), listener)
         stranger.close(0)
-        until(lambda: listener.refused > 0, listener)
+        serve_links_until(lambda: listener.refused > 0, listener)
         with closing(connect_while_serving(listener)) as connector:
             greet(connector, listener)
             assert listener.receive(FrameBatch()) == 0, "no frame of the stranger"
@@ -231,7 +231,7 @@ def test_a_connector_is_told_that_the_listener_has_other_keys(keys: Path, tmp_pa
         closing(connect(url, TOKEN, deadline_ns())) as connector,
         pytest.raises(PeerGone, match=r"CERTIFICATE_VERIFY_FAILED.*: has it the same keys\?"),
     ):
-        until(lambda: connector.receive(FrameBatch()) < 0, listener, connector)
+        serve_links_until(lambda: connector.receive(FrameBatch()) < 0, listener, connector)
 
 
 def test_a_zeromq_peer_with_the_token_but_without_keys_is_refused(keys: Path) -> None:
@@ -241,7 +241,7 @@ def test_a_zeromq_peer_with_the_token_but_without_keys_is_refused(keys: Path) ->
         stranger.plain_username = b"exchange"
         stranger.plain_password = TOKEN.encode()
         stranger.connect(listener.url.partition("?")[0].replace("zeromq", "tcp"))
-        until(lambda: listener.refused > 0, listener)
+        serve_links_until(lambda: listener.refused > 0, listener)
 
 
 def test_all_frames_in_openssl_s_buffer_are_received_in_one_turn(keys: Path) -> None:
@@ -250,7 +250,7 @@ def test_all_frames_in_openssl_s_buffer_are_received_in_one_turn(keys: Path) -> 
         frames = FrameBatch.of(*[struct.pack("<I", number) for number in range(1000)])
         received = FrameBatch()
         assert connector.send(frames, 0) == 1000
-        until(lambda: listener.receive(received) >= 0 and received.count == 1000, connector)
+        serve_links_until(lambda: listener.receive(received) >= 0 and received.count == 1000, connector)
         assert list(received) == list(frames)
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.transports.conftest import carry, joined, until
+from tests.transports.conftest import carry, joined, serve_links_until
 from transports.base import Address, BadAddress, Pattern
 from transports.frames import FrameBatch
 from transports.registry import has_broker, known_schemes, listen, transport_of
@@ -83,7 +83,7 @@ def test_a_reconnected_zeromq_link_has_the_requested_nodelay() -> None:
             local_ends = [end["local"] for end in connector.sockets()]
             return local_ends not in ([], [first["local"]])
 
-        until(has_reconnected)
+        serve_links_until(has_reconnected)
         [second] = connector.sockets()
         assert second["tcp_nodelay"] is False
 
@@ -112,7 +112,9 @@ def test_both_ends_count_the_same_bytes_and_segments(scheme: str) -> None:
         listener_before = listener.sockets()
         connector_before = connector.sockets()
         list(carry(connector, listener, ORDERS))
-        until(lambda: connector.sockets()[0]["segments_out"] == listener.sockets()[0]["segments_in"], listener)
+        serve_links_until(
+            lambda: connector.sockets()[0]["segments_out"] == listener.sockets()[0]["segments_in"], listener
+        )
         [listener_counts] = counted_since(listener.sockets(), listener_before)
         [connector_counts] = counted_since(connector.sockets(), connector_before)
         assert connector_counts["bytes_out"] == listener_counts["bytes_in"]
@@ -179,9 +181,9 @@ def delayed_second_messages(quickack: str, tries: int = 40) -> int:
         for _ in range(tries):
             batch = FrameBatch()
             connector.send(FrameBatch.of(b"first", b"second"), 0)
-            until(lambda batch=batch: listener.receive(batch) > 0, listener)
+            serve_links_until(lambda batch=batch: listener.receive(batch) > 0, listener)
             listener.receive(batch)
             if batch.count < 2:
                 delayed += 1
-            until(lambda batch=batch: listener.receive(batch) + batch.count > 1, listener)
+            serve_links_until(lambda batch=batch: listener.receive(batch) + batch.count > 1, listener)
     return delayed

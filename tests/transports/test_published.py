@@ -11,7 +11,7 @@ import pytest
 
 from exchange.unique import unique
 from exchange_simulation.messaging.session import await_subscribers
-from tests.transports.conftest import TOKEN, carry, deadline_ns, placed, publishing, until, urls_with
+from tests.transports.conftest import TOKEN, carry, deadline_ns, placed, publishing, serve_links_until, urls_with
 from transports.base import Address, BadAddress, Link, Pattern, PeerGone, TransportError
 from transports.frames import LONGEST_FRAME, FrameBatch
 from transports.registry import connect, listen
@@ -49,7 +49,7 @@ def spread(publisher: Link, subscribers: list[Link], frames: list[bytes], larges
             link.receive(batch)
         return all(batch.count >= outgoing.count for batch in batches)
 
-    until(have_all, publisher, *subscribers)
+    serve_links_until(have_all, publisher, *subscribers)
     return batches
 
 
@@ -105,7 +105,7 @@ def test_the_publisher_receives_from_every_subscriber(url: str) -> None:
         received = FrameBatch()
         for number, link in enumerate(subscribers):
             assert link.send(FrameBatch.of(b"from %d" % number), 0) == 1
-        until(lambda: publisher.receive(received) >= 0 and received.count == 2, publisher, *subscribers)
+        serve_links_until(lambda: publisher.receive(received) >= 0 and received.count == 2, publisher, *subscribers)
         assert sorted(received) == [b"from 0", b"from 1"]
 
 
@@ -134,7 +134,9 @@ def test_the_longest_frame_arrives_and_one_longer_than_the_batch_does_not(patter
         assert list(batch) == [frame, b"", frame]
         assert publisher.send(FrameBatch.of(bytes(5000)), 0) == 1
         small = FrameBatch(10, 4096, 1000)
-        until(lambda: subscribers[0].receive(small) > 0 or subscribers[0].junk == 1, publisher, *subscribers)
+        serve_links_until(
+            lambda: subscribers[0].receive(small) > 0 or subscribers[0].junk == 1, publisher, *subscribers
+        )
         assert small.count == 0
 
 
@@ -172,7 +174,7 @@ def test_a_slow_subscriber_stops_the_publisher_and_loses_no_message(tmp_path: Pa
             slow.receive(received_by_slow)
             return received_by_quick.count == MANY and received_by_slow.count == MANY
 
-        until(have_all, publisher, quick, slow)
+        serve_links_until(have_all, publisher, quick, slow)
 
 
 def test_other_subscribers_go_on_after_one_has_left(url: str) -> None:
@@ -205,7 +207,7 @@ def test_a_key_without_a_subscriber_is_an_error(client: str, broker_place: str) 
     with publishing(f"amqp://{broker_place}?client={client}", Pattern.TOPIC, (KEY,), ("news.*",)) as (publisher, _):
         assert publisher.send(FrameBatch.of(b"x"), 0) == 1
         with pytest.raises(TransportError, match=r"no queue takes messages of the key 'news\.usa\.sport'"):
-            until(lambda: publisher.receive(FrameBatch()) > 0, publisher)
+            serve_links_until(lambda: publisher.receive(FrameBatch()) > 0, publisher)
 
 
 def test_zeromq_refuses_a_pattern_that_is_no_prefix() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from exchange.unique import unique
-from tests.transports.conftest import TOKEN, deadline_ns, placed, until, urls_with
+from tests.transports.conftest import TOKEN, deadline_ns, placed, serve_links_until, urls_with
 from transports.base import Address, BadAddress, Link, Pattern, TransportError
 from transports.frames import LONGEST_FRAME, FrameBatch
 from transports.registry import connect, has_broker, listen
@@ -76,7 +76,7 @@ def test_each_message_goes_to_one_consumer_in_its_publisher_s_order(url: str) ->
                 link.receive(batch)
             return sum(batch.count for batch in batches) == 2 * MESSAGES
 
-        until(is_delivered, *consumers, *publishers)
+        serve_links_until(is_delivered, *consumers, *publishers)
         assert sorted(chain.from_iterable(batches)) == sorted(numbered(0) + numbered(1))
         for batch in batches:
             assert batch.count > 0, "a consumer got no message"
@@ -95,7 +95,7 @@ def test_other_consumers_go_on_after_one_has_left(url: str) -> None:
             stays.receive(batch)
             return batch.count == 20
 
-        until(have_all, leaves, stays, publisher)
+        serve_links_until(have_all, leaves, stays, publisher)
         leaves.close()
         batch.clear()
 
@@ -104,7 +104,7 @@ def test_other_consumers_go_on_after_one_has_left(url: str) -> None:
             stays.receive(batch)
             return batch.count > 0
 
-        until(has_a_later_message, stays, publisher)
+        serve_links_until(has_a_later_message, stays, publisher)
         assert batch[0] == b"after"
 
 
@@ -122,7 +122,7 @@ def test_a_frame_of_the_greatest_length_arrives(url: str) -> None:
             consumer.receive(batch)
             return batch.count == 3
 
-        until(is_delivered, consumer, publisher)
+        serve_links_until(is_delivered, consumer, publisher)
         assert list(batch) == [frame, b"small", frame]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.transports.conftest import TOKEN, deadline_ns, placed, until, urls_with
+from tests.transports.conftest import TOKEN, deadline_ns, placed, serve_links_until, urls_with
 from transports.amqp.broker import RabbitMqProbe
 from transports.amqp.left_answers import leave_answers
 from transports.base import BadAddress, Link, Pattern
@@ -63,7 +63,7 @@ def serve_until(serve: Callable[[], None], condition: Callable[[], bool], *links
         serve()
         return condition()
 
-    until(serve_and_check, *links)
+    serve_links_until(serve_and_check, *links)
 
 
 def requests_of(asker: int) -> list[bytes]:
@@ -86,7 +86,7 @@ def test_every_client_gets_its_answers_in_order(url: str) -> None:
                 link.receive(batches[number])
             return all(batch.count == REQUESTS for batch in batches)
 
-        until(answered, answering, *askers)
+        serve_links_until(answered, answering, *askers)
         for number, batch in enumerate(batches):
             assert list(batch) == [frame[::-1] for frame in requests_of(number)]
 
@@ -97,7 +97,7 @@ def test_answers_to_a_client_that_left_harm_no_other(url: str) -> None:
         received = FrameBatch()
         for link in (leaves, stays):
             assert link.send(FrameBatch.of(b"a request"), 0) == 1
-        until(lambda: answering.receive(batch) >= 0 and batch.count == 2, answering, leaves, stays)
+        serve_links_until(lambda: answering.receive(batch) >= 0 and batch.count == 2, answering, leaves, stays)
         leaves.close()
         answers = FrameBatch.of(b"one", b"two")
         sent = 0
@@ -108,7 +108,7 @@ def test_answers_to_a_client_that_left_harm_no_other(url: str) -> None:
                 sent = answering.send(answers, sent)
             return stays.receive(received) > 0
 
-        until(has_its_answer, answering, stays)
+        serve_links_until(has_its_answer, answering, stays)
         assert list(received) in ([b"one"], [b"two"])
         assert stays.send(FrameBatch.of(b"another"), 0) == 1
         serve = server(answering, lambda frame: b"to " + frame)
@@ -133,7 +133,7 @@ def test_a_request_that_is_too_long_is_skipped(url: str) -> None:
             other.receive(received_by_other)
             return received_by_one.count == 2 and received_by_other.count == 2
 
-        until(answered, answering, one, other)
+        serve_links_until(answered, answering, one, other)
         assert list(received_by_one) == [b"1", b"2"]
         assert list(received_by_other) == [b"3", b"4"]
         assert answering.junk == 2
@@ -176,7 +176,9 @@ def test_a_scan_leaves_the_answers_of_other_clients_in_the_queue(at_broker: str)
             serve_until(serve, lambda received=received: present.receive(received) > 0, answering, present)
         assert present.facts()["looked_at"] >= 2 * 21, "20 answers of the other client and its own, twice"
         received_by_absent = FrameBatch()
-        until(lambda: absent.receive(received_by_absent) >= 0 and received_by_absent.count == 20, answering, absent)
+        serve_links_until(
+            lambda: absent.receive(received_by_absent) >= 0 and received_by_absent.count == 20, answering, absent
+        )
         assert sorted(received_by_absent) == sorted(requests_of(0)[:20])
 
 
@@ -191,7 +193,7 @@ def test_answers_to_an_absent_client_stay_in_the_queue(pattern: Pattern, at_brok
         assert list(received) == [b"mine"]
         probe = RabbitMqProbe(at_broker, TOKEN)
         name = "responses" if pattern is Pattern.SCAN else "absent"
-        until(lambda: probe.depth()[name] == 30, asker)
+        serve_links_until(lambda: probe.depth()[name] == 30, asker)
         probe.close()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.transports.conftest import TOKEN, deadline_ns, placed, until, urls_with
+from tests.transports.conftest import TOKEN, deadline_ns, placed, serve_links_until, urls_with
 from transports.base import Link, Pattern
 from transports.frames import FrameBatch
 from transports.registry import connect, listen
@@ -54,7 +54,7 @@ def test_each_frame_goes_to_the_destination_of_its_number(url: str) -> None:
                 link.receive(batch)
             return [batch.count for batch in batches] == [40, 20, 20]
 
-        until(is_delivered, *receivers, sender)
+        serve_links_until(is_delivered, *receivers, sender)
         orders_and_bills, prices_north, prices_south = batches
         assert frames_to(0, orders_and_bills) == to_orders
         assert frames_to(2, orders_and_bills) == to_bills
@@ -69,7 +69,7 @@ def test_a_link_may_send_to_itself(url: str) -> None:
     with receivers_of(url, ("<own", "own")) as (link,):
         batch = FrameBatch()
         assert link.send(FrameBatch.of(frame(0, "hello")), 0) == 1
-        until(lambda: link.receive(batch) > 0, link)
+        serve_links_until(lambda: link.receive(batch) > 0, link)
         assert list(batch) == [frame(0, "hello")]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.transports.conftest import TOKEN, connect_while_serving, greet, until
+from tests.transports.conftest import TOKEN, connect_while_serving, greet, serve_links_until
 from transports.base import Link
 from transports.registry import listen
 from transports.tcp import door
@@ -56,7 +56,7 @@ def test_strangers_that_take_every_descriptor_are_refused_and_counted(listener: 
     with strangers(listener, 20) as sockets:
         with descriptors_left(5):
             knock(listener, sockets)
-            until(lambda: listener.refused == 20, listener)
+            serve_links_until(lambda: listener.refused == 20, listener)
         peer = connect_while_serving(listener)
         greet(peer, listener)
         peer.close()
@@ -73,14 +73,14 @@ def test_a_listener_without_descriptors_waits_and_does_not_spin(listener: Link) 
                 listener.wait(end_ns)
                 calls += 1
             assert calls <= 20
-        until(lambda: listener.refused == 1, listener)
+        serve_links_until(lambda: listener.refused == 1, listener)
 
 
 def test_the_door_keeps_only_a_limited_number_of_candidates(listener: Link) -> None:
     open_before = len(os.listdir("/proc/self/fd"))
     with strangers(listener, door.MOST_CANDIDATES + 10) as sockets:
         knock(listener, sockets)
-        until(lambda: listener.refused == len(sockets), listener)
+        serve_links_until(lambda: listener.refused == len(sockets), listener)
         kept_by_the_door = len(os.listdir("/proc/self/fd")) - open_before - len(sockets)
         assert kept_by_the_door == door.MOST_CANDIDATES
 
@@ -98,7 +98,7 @@ def test_a_stranger_without_a_token_in_time_is_refused(listener: Link, monkeypat
             except BlockingIOError:
                 return False
 
-        until(is_disconnected, listener)
+        serve_links_until(is_disconnected, listener)
         assert listener.refused == 1
 
 

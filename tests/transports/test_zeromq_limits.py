@@ -13,7 +13,7 @@ import pytest
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
-from tests.transports.conftest import TOKEN, carry, connect_while_serving, greet, joined, until
+from tests.transports.conftest import TOKEN, carry, connect_while_serving, greet, joined, serve_links_until
 from transports.base import CannotListen, Pattern, PeerGone
 from transports.frames import FrameBatch
 from transports.registry import listen
@@ -36,7 +36,7 @@ def test_a_peer_that_sends_60_mb_is_disconnected_and_others_are_served() -> None
             with greedy.get_monitor_socket(zmq.EVENT_DISCONNECTED) as monitor:
                 greedy.connect(listener.url.replace("zeromq", "tcp"))
                 greedy.send(bytes(60 << 20))
-                until(lambda: bool(monitor.poll(0)), listener)
+                serve_links_until(lambda: bool(monitor.poll(0)), listener)
                 assert recv_monitor_message(monitor)["event"] == zmq.EVENT_DISCONNECTED
         assert listener.receive(FrameBatch()) == 0
         assert list(carry(connector, listener, FrameBatch.of(b"served"))) == [b"served"]
@@ -60,7 +60,7 @@ def test_300_silent_strangers_hold_only_a_limited_number_of_descriptors(pattern:
             held_by_the_listener = open_descriptors() - before - 300
             return listener.refused == 300 and held_by_the_listener <= MOST_STRANGERS
 
-        until(are_limited, listener)
+        serve_links_until(are_limited, listener)
         with closing(connect_while_serving(listener, pattern=pattern)) as connector:
             greet(connector, listener)
 
@@ -74,7 +74,7 @@ def test_a_second_peer_with_the_token_takes_no_frame_of_a_simplex_link(direction
             second.connect(inbound if direction == "inbound" else outbound)
             with contextlib.suppress(zmq.ZMQError):  # it is not connected yet, or is a PULL
                 second.send(b"an order", zmq.DONTWAIT)
-            until(lambda: listener.refused > 0, listener)
+            serve_links_until(lambda: listener.refused > 0, listener)
             frames = [bytes([number]) for number in range(100)]
             assert list(carry(listener, connector, FrameBatch.of(*frames))) == frames
             assert list(carry(connector, listener, FrameBatch.of(*frames))) == frames
@@ -85,7 +85,7 @@ def test_a_peer_that_was_replaced_between_two_waits_has_gone() -> None:
         listener.close(0)
         with closing(listen(listener.url, TOKEN)) as successor:
             # libzmq connects again by itself
-            until(lambda: successor._inbound_doorman._admitted == 1, successor)  # type: ignore[attr-defined]
+            serve_links_until(lambda: successor._inbound_doorman._admitted == 1, successor)  # type: ignore[attr-defined]
             with pytest.raises(PeerGone):
                 connector.wait(time.monotonic_ns() + 10**9)
 
@@ -97,13 +97,13 @@ def test_a_link_notices_that_its_peer_left_before_its_first_frame() -> None:
         with context.socket(zmq.PAIR) as peer:
             show_token(peer)
             peer.connect(listener.url.replace("zeromq", "tcp"))
-            until(lambda: doorman._admitted == 1, listener)
+            serve_links_until(lambda: doorman._admitted == 1, listener)
             host, port = listener.url.removeprefix("zeromq://").split(":")
             silent = socket.create_connection((host, int(port)))
-            until(lambda: doorman._accepted == 2, listener)
+            serve_links_until(lambda: doorman._accepted == 2, listener)
         with silent:
             with pytest.raises(PeerGone):
-                until(lambda: False, listener)
+                serve_links_until(lambda: False, listener)
             assert len(doorman._open) == 1
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.machine import PATIENCE_S
-from tests.transports.conftest import NAMES, deadline_ns, greet, until
+from tests.transports.conftest import NAMES, deadline_ns, greet, serve_links_until
 from transports.amqp.address import PASSWORD
 from transports.amqp.broker import PrivateRabbitMq
 from transports.base import Link, PeerGone
@@ -62,7 +62,7 @@ def publish_until_paused(connector: Link) -> list[bytes]:
         connector.wait(deadline_ns(0.01), readable=False, writable=True)
         return is_blocked(connector)
 
-    until(is_paused)
+    serve_links_until(is_paused)
     return sent
 
 
@@ -82,7 +82,7 @@ def carry_all(source: Link, target: Link, frames: FrameBatch, expected: int) -> 
         target.receive(received)
         return received.count == expected
 
-    until(have_all, target, source)
+    serve_links_until(have_all, target, source)
     return list(received)
 
 
@@ -110,7 +110,7 @@ def test_links_report_the_reason_of_a_closed_connection(node: Node) -> None:
         PrivateRabbitMq(node).close_connections()
         for link in (listener, connector):
             with pytest.raises(PeerGone, match="CONNECTION_FORCED - by the fault matrix"):
-                until(lambda link=link: link.receive(FrameBatch()) < 0, link)
+                serve_links_until(lambda link=link: link.receive(FrameBatch()) < 0, link)
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -135,7 +135,7 @@ def test_a_link_opened_during_an_alarm_waits_from_its_first_message_on(
         listener = listen(node.url, token)
         connector = connect(node.url, token, deadline_ns())
         publish_until_paused(connector)
-        until(lambda: connector.facts()["blocked_s"] > 0.01, connector)
+        serve_links_until(lambda: connector.facts()["blocked_s"] > 0.01, connector)
         assert listener.receive(FrameBatch()) == 0
         for link in (listener, connector):
             link.close(linger_s=0.1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.machine import until as eventually
-from tests.transports.conftest import TOKEN, deadline_ns, until
+from tests.machine import until
+from tests.transports.conftest import TOKEN, deadline_ns, serve_links_until
 from transports.amqp import link as amqp_link
 from transports.amqp.address import PASSWORD
 from transports.base import CannotListen, Link, Pattern
@@ -44,7 +44,7 @@ def worker_with_a_bill_sent(url: str, name: str) -> tuple[Link, FrameBatch]:
     batch = FrameBatch()
     customer = connect(url, f"{TOKEN}-{name}", deadline_ns(), Pattern.ROUTED, ("orders",))
     customer.send(FrameBatch.of(ORDER), 0)
-    until(lambda: worker.receive(batch) >= 0 and batch.count == 1, customer, worker)
+    serve_links_until(lambda: worker.receive(batch) >= 0 and batch.count == 1, customer, worker)
     customer.close()
     assert worker.send(FrameBatch.of(BILL), 0) == 1
     return worker, batch
@@ -54,10 +54,10 @@ def orders_left(worker: Link, url: str, name: str, expected: int) -> list[bytes]
     """Disconnect the worker; return the orders that the next consumer of the queue gets."""
     worker.left(deadline_ns())  # type: ignore[attr-defined]  # its answer shows that the broker has read all before it
     worker._loop.release()  # type: ignore[attr-defined]
-    successor = eventually(lambda: routed_unless_taken(url, name, "<orders"), "the broker frees the queue")
+    successor = until(lambda: routed_unless_taken(url, name, "<orders"), "the broker frees the queue")
     batch = FrameBatch()
     if expected:
-        until(lambda: successor.receive(batch) >= 0 and batch.count >= expected, successor)
+        serve_links_until(lambda: successor.receive(batch) >= 0 and batch.count >= expected, successor)
     assert successor.left(deadline_ns()) == 0, "more orders in the queue"  # type: ignore[attr-defined]
     successor.close()
     return list(batch)
@@ -72,7 +72,7 @@ def test_a_message_is_redelivered_if_its_answer_is_not_confirmed(url: str) -> No
 
 def test_a_message_is_acknowledged_once_its_answer_is_confirmed(url: str) -> None:
     worker, batch = worker_with_a_bill_sent(url, "late")
-    until(lambda: worker.receive(batch) >= 0 and worker.facts()["confirmed"] == 1, worker)
-    until(lambda: worker.receive(batch) >= 0 and worker._acknowledged >= 1, worker)  # type: ignore[attr-defined]
+    serve_links_until(lambda: worker.receive(batch) >= 0 and worker.facts()["confirmed"] == 1, worker)
+    serve_links_until(lambda: worker.receive(batch) >= 0 and worker._acknowledged >= 1, worker)  # type: ignore[attr-defined]
     assert worker.drain(deadline_ns())
     assert orders_left(worker, url, "late", 0) == []

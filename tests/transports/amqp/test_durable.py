@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.broker import need_rabbitmq
-from tests.transports.conftest import deadline_ns, until
+from tests.transports.conftest import deadline_ns, serve_links_until
 from transports.amqp.address import PASSWORD
 from transports.amqp.broker import PrivateRabbitMq
 from transports.base import Link, Pattern, PeerGone
@@ -59,7 +59,7 @@ def messages_left(url: str, expected: int) -> list[bytes]:
     """Return the messages in the queue of RUN, once there are `expected` of them or more."""
     batch = FrameBatch(1 << 16)
     consumer = listen(url, RUN)
-    until(lambda: consumer.receive(batch) >= 0 and batch.count >= expected, consumer)
+    serve_links_until(lambda: consumer.receive(batch) >= 0 and batch.count >= expected, consumer)
     consumer.close()
     return list(batch)
 
@@ -125,7 +125,7 @@ def test_a_named_subscriber_gets_messages_from_before_a_restart(subscription: Su
     url = f"{restarted}&subscriber=shop"
     subscriber = connect(url, subscription.run, deadline_ns(), subscription.pattern, subscription.keys)
     batch = FrameBatch(1 << 16)
-    until(lambda: subscriber.receive(batch) >= 0 and batch.count >= len(NUMBERED), subscriber)
+    serve_links_until(lambda: subscriber.receive(batch) >= 0 and batch.count >= len(NUMBERED), subscriber)
     subscriber.close()
     assert list(batch) == NUMBERED
 
@@ -134,7 +134,7 @@ def test_unanswered_requests_survive_a_restart(restarted: str) -> None:
     """The queue for their answers does not survive."""
     server = listen(restarted, "asked", pattern=Pattern.REQUESTS)
     requests = FrameBatch(1 << 16)
-    until(lambda: server.receive(requests) >= 0 and requests.count >= len(NUMBERED), server)
+    serve_links_until(lambda: server.receive(requests) >= 0 and requests.count >= len(NUMBERED), server)
     assert list(requests) == NUMBERED
     server.send(requests, 0)
     server.drain(deadline_ns(10))
@@ -165,7 +165,7 @@ def test_confirmed_messages_survive_a_kill_of_the_broker_under_load(nodes: list[
         sent = connector.send(frames, sent)
     nodes[0].process.kill()
     with pytest.raises(PeerGone, match="went away"):
-        until(lambda: connector.receive(FrameBatch()) > 0, connector)
+        serve_links_until(lambda: connector.receive(FrameBatch()) > 0, connector)
     confirmed = connector.facts()["confirmed"]
     connector.close()
     nodes.append(nodes[0].restart())

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from tests.transports.conftest import TOKEN, deadline_ns, joined, until
+from tests.transports.conftest import TOKEN, deadline_ns, joined, serve_links_until
 from transports.amqp.address import BrokerAddress
 from transports.amqp.topology import check_kind
 from transports.base import Address, BadAddress, Link, Pattern
@@ -27,10 +27,10 @@ def test_prefetch_limits_the_unacknowledged_messages_of_a_consumer(broker_place:
         assert connector.send(TEN, 0) == 10
         assert connector.drain(deadline_ns())
         batch = FrameBatch(2)
-        until(lambda: listener.receive(batch) >= 0 and batch.count == 2, listener)
+        serve_links_until(lambda: listener.receive(batch) >= 0 and batch.count == 2, listener)
         assert left(listener) == 10 - 3
         batch = FrameBatch(20)
-        until(lambda: listener.receive(batch) >= 0 and batch.count == 8, listener)
+        serve_links_until(lambda: listener.receive(batch) >= 0 and batch.count == 8, listener)
         assert listener.facts()["knobs"] == {
             "queue": "classic",
             "prefetch": 3,
@@ -48,11 +48,11 @@ def test_one_acknowledgement_settles_ack_batch_messages(broker_place: str, monke
         assert connector.send(TEN, 0) == 10
         assert connector.drain(deadline_ns())
         first_three = FrameBatch(3)
-        until(lambda: listener.receive(first_three) >= 0 and first_three.count == 3, listener)
-        until(lambda: listener.receive(first_three) >= 0 and left(listener) == 10 - 6, listener)
+        serve_links_until(lambda: listener.receive(first_three) >= 0 and first_three.count == 3, listener)
+        serve_links_until(lambda: listener.receive(first_three) >= 0 and left(listener) == 10 - 6, listener)
         fourth = FrameBatch(1)
-        until(lambda: listener.receive(fourth) >= 0 and fourth.count == 1, listener)
-        until(lambda: listener.receive(fourth) >= 0 and left(listener) == 0, listener)
+        serve_links_until(lambda: listener.receive(fourth) >= 0 and fourth.count == 1, listener)
+        serve_links_until(lambda: listener.receive(fourth) >= 0 and left(listener) == 0, listener)
 
 
 def left(link: Link) -> int:
@@ -84,7 +84,7 @@ def test_each_subscriber_of_a_fanout_has_a_queue_of_the_given_kind(kind: str, br
 
 def receive_ten(subscriber: Link, publisher: Link) -> list[bytes]:
     batch = FrameBatch(20)
-    until(lambda: subscriber.receive(batch) >= 0 and batch.count == 10, subscriber, publisher)
+    serve_links_until(lambda: subscriber.receive(batch) >= 0 and batch.count == 10, subscriber, publisher)
     return list(batch)
 
 

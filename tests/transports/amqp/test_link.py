@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pika.exceptions import ChannelClosedByBroker
 
-from tests.transports.conftest import TOKEN, carry, deadline_ns, joined, until
+from tests.transports.conftest import TOKEN, carry, deadline_ns, joined, serve_links_until
 from transports.amqp.address import (
     CONFIRM_WINDOW,
     HEARTBEAT_S,
@@ -67,11 +67,13 @@ def test_no_confirmed_message_is_lost_when_its_consumer_is_killed(client: str, d
         while sent < len(NUMBERED) or not connector.drain(deadline_ns(10)):
             sent = connector.send(orders, sent)
         received = FrameBatch(500)
-        until(lambda: listener.receive(received) > 0, listener)
+        serve_links_until(lambda: listener.receive(received) > 0, listener)
         abandon(listener)  # its messages are received and not yet settled
         successor = listen_once_free(url)
         redelivered = FrameBatch(10_000)
-        until(lambda: successor.receive(redelivered) >= 0 and {*received, *redelivered} >= set(NUMBERED), successor)
+        serve_links_until(
+            lambda: successor.receive(redelivered) >= 0 and {*received, *redelivered} >= set(NUMBERED), successor
+        )
         numbered = [frame for frame in redelivered if frame != GREETING]  # the greeting may be unsettled, too
         assert numbered == NUMBERED[-len(numbered) :], "redelivered messages are not in order"
         assert successor.facts()["redelivered"] > 0
@@ -91,7 +93,7 @@ def listen_and_take(url: str) -> list[bytes]:
     """Return the messages that are left in the queue."""
     consumer = listen(url, TOKEN)
     batch = FrameBatch(10_000)
-    until(lambda: consumer.receive(batch) == 0, consumer)
+    serve_links_until(lambda: consumer.receive(batch) == 0, consumer)
     consumer.close()
     return list(batch)
 
@@ -109,7 +111,7 @@ def test_a_publisher_with_a_full_window_goes_on_after_confirms(at_broker: str) -
             listener.receive(batch)
             return batch.count == orders.count
 
-        until(have_all, listener, connector)
+        serve_links_until(have_all, listener, connector)
         assert list(batch) == NUMBERED * 5
         assert connector.drain(deadline_ns(10))
         assert connector.facts()["confirmed"] == connector.facts()["published"]
@@ -128,10 +130,12 @@ def test_two_publishers_that_wait_for_confirms_do_not_deadlock(at_broker: str) -
                 link.wait(deadline_ns(0.001), readable=False, writable=True)
             return sent == [many.count, many.count]
 
-        until(both_sent)
+        serve_links_until(both_sent)
         for link in ends:
             batch = FrameBatch(1 << 15)
-            until(lambda link=link, batch=batch: link.receive(batch) >= 0 and batch.count == many.count, link)
+            serve_links_until(
+                lambda link=link, batch=batch: link.receive(batch) >= 0 and batch.count == many.count, link
+            )
             assert list(batch) == NUMBERED * 9
 
 
@@ -182,7 +186,7 @@ def test_a_broken_connection_to_the_broker_is_peer_gone(at_broker: str) -> None:
     with joined(at_broker) as (listener, _):
         abandon(listener)
         with pytest.raises(PeerGone, match="went away"):
-            until(lambda: listener.receive(FrameBatch()) > 0, listener)
+            serve_links_until(lambda: listener.receive(FrameBatch()) > 0, listener)
 
 
 def test_a_wrong_password_is_an_error_with_its_variable(at_broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -344,4 +348,4 @@ def test_drained_messages_survive_the_death_of_their_publisher(at_broker: str) -
             received += listener.receive(batch)
             return received == sent
 
-        until(have_all, listener)
+        serve_links_until(have_all, listener)

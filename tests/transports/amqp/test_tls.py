@@ -11,9 +11,9 @@ import psutil
 import pytest
 
 from tests.broker import is_listening
-from tests.machine import until as once
+from tests.machine import until
 from tests.transports.amqp.certificates import Certificate, make_authority, make_certificate
-from tests.transports.conftest import TOKEN, carry, deadline_ns, joined, until
+from tests.transports.conftest import TOKEN, carry, deadline_ns, joined, serve_links_until
 from transports.amqp.address import CA_FILE, PASSWORD
 from transports.base import BadAddress, TransportError
 from transports.frames import LARGEST_FRAME, FrameBatch
@@ -58,10 +58,10 @@ def secured(rabbitmq_node: Node, tmp_path_factory: pytest.TempPathFactory) -> It
         holder.bind(("127.0.0.1", 0))
         port = holder.getsockname()[1]
         rabbitmq_node.evaluate(start_tls_listener(port, authority, make_certificate(folder, authority)))
-        once(lambda: is_listening(port), "a TLS listener")
+        until(lambda: is_listening(port), "a TLS listener")
         yield Secured(rabbitmq_node, port, authority)
         rabbitmq_node.evaluate(f"rabbit_networking:stop_tcp_listener({{{{127, 0, 0, 1}}, {port}, inet}})")
-        once(lambda: not is_listening(port), "no TLS listener")
+        until(lambda: not is_listening(port), "no TLS listener")
 
 
 @pytest.fixture(autouse=True)
@@ -133,7 +133,7 @@ def test_the_loop_does_not_sleep_while_openssl_holds_back_bytes(
         assert connector.send(FrameBatch.of(bytes(5000)), 0) == 1
         loop.stream.begin = 0
         loop.stream.end = len(loop.stream.incoming) - 10  # room for ten bytes only
-        until(lambda: loop.stream.fill() == 10, connector)
+        serve_links_until(lambda: loop.stream.fill() == 10, connector)
         assert loop.stream.holds_back
         with monkeypatch.context() as patch:
             patch.setattr(Sleeper, "sleep", lambda *_: pytest.fail("the loop slept"))

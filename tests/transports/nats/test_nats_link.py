@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.transports.conftest import TOKEN, deadline_ns, greet, joined, until
+from tests.transports.conftest import TOKEN, deadline_ns, greet, joined, serve_links_until
 from tests.transports.nats.conftest import server_that_sends
 from transports.base import BadAddress, Pattern, PeerGone
 from transports.declaration import RunningBroker
@@ -26,7 +26,7 @@ def test_a_peer_that_left_is_noticed_after_its_last_frame(nats: RunningBroker, l
         ends[leaver].close()
         batch = FrameBatch()
         with pytest.raises(PeerGone, match="has left the NATS server"):
-            until(lambda: stays.receive(batch) > 1, stays)
+            serve_links_until(lambda: stays.receive(batch) > 1, stays)
         assert list(batch) == [b"last"]
 
 
@@ -34,9 +34,9 @@ def test_a_pair_that_lost_its_peer_is_open_to_the_next_one(nats: RunningBroker) 
     with joined(nats.url) as (listener, connector):
         connector.close()
         with pytest.raises(PeerGone):
-            until(lambda: listener.receive(FrameBatch()) > 0, listener)
+            serve_links_until(lambda: listener.receive(FrameBatch()) > 0, listener)
         successor = connect(nats.url, TOKEN, deadline_ns())
-        until(lambda: lent_by(listener) is not None, listener, successor)
+        serve_links_until(lambda: lent_by(listener) is not None, listener, successor)
         greet(successor, listener)
         successor.close()
 
@@ -67,7 +67,7 @@ def test_a_frame_sent_right_after_the_hello_reaches_the_connector(
             first = listener.send(frames, first)
         return connector.receive(received) > 0
 
-    until(has_come, listener, connector)
+    serve_links_until(has_come, listener, connector)
     assert list(received) == [b"at once"]
     connector.close()
     listener.close()
@@ -77,7 +77,7 @@ def test_a_second_connector_of_a_pair_is_refused_in_words(nats: RunningBroker) -
     with joined(nats.url) as (listener, _):
         second = connect(nats.url, TOKEN, deadline_ns())
         with pytest.raises(PeerGone, match="has its one peer already"):
-            until(lambda: second.receive(FrameBatch()) > 0, second, listener)
+            serve_links_until(lambda: second.receive(FrameBatch()) > 0, second, listener)
         second.close()
         assert listener.refused > 0
 
@@ -122,7 +122,7 @@ def test_a_server_that_hangs_up_on_a_slow_consumer_is_quoted() -> None:
             PeerGone,
             match=r"the NATS server at .* went away: Slow Consumer: it had more for us than it keeps.*max_pending",
         ):
-            until(lambda: link.receive(FrameBatch()) > 0, link)
+            serve_links_until(lambda: link.receive(FrameBatch()) > 0, link)
         link.close()
 
 
@@ -149,9 +149,9 @@ def test_a_subscriber_that_came_before_its_publisher_misses_nothing(nats: Runnin
     subscriber = connect(nats.url, TOKEN, deadline_ns(), Pattern.TOPIC, ("news.#",))
     publisher = listen(nats.url, TOKEN, Pattern.TOPIC, ("news",))
     received = FrameBatch()
-    until(lambda: len(publisher._subscribers) == 1, subscriber, publisher)  # type: ignore[attr-defined]
+    serve_links_until(lambda: len(publisher._subscribers) == 1, subscriber, publisher)  # type: ignore[attr-defined]
     assert publisher.send(FrameBatch.of(b"first"), 0) == 1
-    until(lambda: subscriber.receive(received) > 0, subscriber, publisher)
+    serve_links_until(lambda: subscriber.receive(received) > 0, subscriber, publisher)
     assert list(received) == [b"first"]
     subscriber.close()
     publisher.close()
@@ -173,7 +173,7 @@ def test_a_publisher_to_a_queue_without_consumers_keeps_its_frames(nats: Running
             sent = publisher.send(frames, 0)
         return consumer.receive(received) > 0
 
-    until(has_come, publisher, consumer)
+    serve_links_until(has_come, publisher, consumer)
     publisher.close()
     consumer.close()
 

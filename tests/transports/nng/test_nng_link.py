@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pynng
 import pytest
 
-from tests.transports.conftest import TOKEN, deadline_ns, greet, joined, until
+from tests.transports.conftest import TOKEN, deadline_ns, greet, joined, serve_links_until
 from transports.base import BadAddress, Pattern
 from transports.frames import FrameBatch
 from transports.nng import link as nng_link
@@ -24,7 +24,7 @@ def test_what_send_took_leaves_before_the_socket_is_closed() -> None:
     with joined(URL) as (listener, connector), ThreadPoolExecutor(1) as pool:
         assert connector.send(FrameBatch.of(*sent), 0) == MANY
         closing = pool.submit(connector.close, 30.0)
-        until(lambda: listener.receive(received) >= 0 and received.count == MANY, listener)
+        serve_links_until(lambda: listener.receive(received) >= 0 and received.count == MANY, listener)
         closing.result()
     assert list(received) == sent
 
@@ -43,7 +43,7 @@ def test_a_listener_with_many_peers_loses_no_frame() -> None:
             connector.receive(received)
             return received.count == len(sent)
 
-        until(all_came, connector)
+        serve_links_until(all_came, connector)
     assert list(received) == sent
 
 
@@ -52,7 +52,7 @@ def test_a_pipe_that_never_shows_the_token_makes_room_for_the_peer(monkeypatch: 
     listener = listen(URL, TOKEN)
     with pynng.Pair0() as stranger:
         stranger.dial(listener.url.replace("nng", "tcp"), block=True)
-        until(lambda: listener._refused > 0, listener)  # type: ignore[attr-defined]
+        serve_links_until(lambda: listener._refused > 0, listener)  # type: ignore[attr-defined]
         connector = connect(listener.url, TOKEN, deadline_ns())
         stranger.close()
         greet(connector, listener)

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from tests.broker import is_gone
-from tests.transports.conftest import TOKEN, deadline_ns, joined, until
+from tests.transports.conftest import TOKEN, deadline_ns, joined, serve_links_until
 from transports.base import PeerGone
 from transports.declaration import BreakableServer, RunningBroker, Where
 from transports.frames import FrameBatch
@@ -46,14 +46,14 @@ def test_what_a_stream_has_confirmed_survives_the_server_s_restart(own: RunningB
         server.restart()
         for end in (listener, connector):
             with pytest.raises(PeerGone, match=r"the Redis server at .* went away"):
-                until(lambda end=end: end.wait(time.monotonic_ns()) or end.receive(FrameBatch()) < 0)
+                serve_links_until(lambda end=end: end.wait(time.monotonic_ns()) or end.receive(FrameBatch()) < 0)
     assert is_gone(first)
     assert server.facts()["pid"] == server.pid != first.pid
     assert server.cpu_ns() > cpu_ns
     assert server.usage().cpu_ns > cpu_ns
     next_one = listen(url, TOKEN)
     batch = FrameBatch()
-    until(lambda: next_one.receive(batch) >= 0 and batch.count >= 3, next_one)
+    serve_links_until(lambda: next_one.receive(batch) >= 0 and batch.count >= 3, next_one)
     assert list(batch)[-3:] == [b"1", b"2", b"3"]
     next_one.close()
 
@@ -67,7 +67,7 @@ def test_publishers_wait_while_they_are_blocked(own: RunningBroker) -> None:
         batch = FrameBatch()
         assert listener.receive(batch) == 0
         server.unblock_publishers()
-        until(lambda: listener.receive(batch) > 0, listener, connector)
+        serve_links_until(lambda: listener.receive(batch) > 0, listener, connector)
         assert list(batch) == [b"waits"]
 
 
@@ -77,7 +77,7 @@ def test_closed_connections_are_named_at_both_ends(own: RunningBroker) -> None:
         server.close_connections()
         for end in ends:
             with pytest.raises(PeerGone, match="it closed the connection"):
-                until(lambda end=end: end.wait(time.monotonic_ns()) or end.receive(FrameBatch()) < 0)
+                serve_links_until(lambda end=end: end.wait(time.monotonic_ns()) or end.receive(FrameBatch()) < 0)
 
 
 def test_a_server_that_is_gone_is_an_oserror(own: RunningBroker) -> None:

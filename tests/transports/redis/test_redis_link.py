@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.transports.conftest import TOKEN, carry, deadline_ns, greet, joined, until
+from tests.transports.conftest import TOKEN, carry, deadline_ns, greet, joined, serve_links_until
 from tests.transports.redis.conftest import HELLO, server_that_answers
 from transports.base import Address, BadAddress, Link, Pattern, PeerGone
 from transports.declaration import RunningBroker, Where
@@ -63,7 +63,7 @@ def test_a_peer_that_left_is_noticed_after_its_last_frame(url: str, leaver: int)
         cut_off(ends[leaver])
         batch = FrameBatch()
         with pytest.raises(PeerGone, match="has left the Redis server"):
-            until(lambda: stays.receive(batch) > 1, stays)
+            serve_links_until(lambda: stays.receive(batch) > 1, stays)
         assert list(batch) == [b"last"]
 
 
@@ -71,9 +71,9 @@ def test_a_pair_that_lost_its_peer_is_open_to_the_next_one(url: str) -> None:
     with joined(url) as (listener, connector):
         connector.close()
         with pytest.raises(PeerGone):
-            until(lambda: listener.receive(FrameBatch()) > 0, listener)
+            serve_links_until(lambda: listener.receive(FrameBatch()) > 0, listener)
         successor = connect(url, TOKEN, deadline_ns())
-        until(lambda: lent_by(listener) is not None, listener, successor)
+        serve_links_until(lambda: lent_by(listener) is not None, listener, successor)
         greet(successor, listener)
         successor.close()
 
@@ -82,7 +82,7 @@ def test_a_second_connector_of_a_pair_is_refused_in_words(url: str) -> None:
     with joined(url) as (listener, _):
         second = connect(url, TOKEN, deadline_ns())
         with pytest.raises(PeerGone, match="has its one peer already"):
-            until(lambda: second.receive(FrameBatch()) > 0, second, listener)
+            serve_links_until(lambda: second.receive(FrameBatch()) > 0, second, listener)
         second.close()
         assert listener.refused > 0
 
@@ -105,7 +105,7 @@ def test_what_a_killed_listener_had_not_handed_over_reaches_the_next_one(redis: 
         assert connector.drain(deadline_ns())
         next_one = listen(url, TOKEN)
         batch = FrameBatch()
-        until(lambda: next_one.receive(batch) >= 0 and batch.count >= 3, next_one)
+        serve_links_until(lambda: next_one.receive(batch) >= 0 and batch.count >= 3, next_one)
         assert list(batch)[-3:] == [b"1", b"2", b"3"]
         next_one.close()
         cut_off(connector)
@@ -122,7 +122,7 @@ def test_what_was_handed_over_and_read_on_is_acknowledged_and_cut_off(redis: Run
             listener.receive(FrameBatch())
             return bool(admin.ask("XPENDING", key, "exchange")[0] == 0)
 
-        until(all_acknowledged, listener)
+        serve_links_until(all_acknowledged, listener)
         assert admin.ask("XLEN", key) < 1000
         probe = Redis().probe(url, [Address.parse(url, TOKEN)])
         assert set(probe.depth()) >= {"pair:1:in"}
@@ -154,12 +154,12 @@ def test_a_subscriber_that_reads_too_slowly_is_told_why_the_server_hung_up(own: 
             assert own.server is not None
             return bool(own.server.facts()["slow_clients"])
 
-        until(has_hung_up, connector)
+        serve_links_until(has_hung_up, connector)
         connector.send(FrameBatch.of(b"to nobody"), 0)
         with pytest.raises(PeerGone, match=r"lives on.*reads too slowly.*pubsub allows \(1048576 1048576 1\)"):
-            until(lambda: listener.receive(FrameBatch()) < 0, listener)
+            serve_links_until(lambda: listener.receive(FrameBatch()) < 0, listener)
         with pytest.raises(PeerGone, match="has left the Redis server"):
-            until(lambda: connector.receive(FrameBatch()) > 0, connector)
+            serve_links_until(lambda: connector.receive(FrameBatch()) > 0, connector)
         assert connector.facts()["reached_nobody"] > 0
         assert own.server.facts()["slow_clients"] == 1
 
@@ -176,7 +176,7 @@ def test_a_message_that_the_server_has_no_memory_for_is_an_error_in_words(own: R
             return connector.receive(FrameBatch()) > 0
 
         with pytest.raises(PeerGone, match=r"refused a message: OOM .*: its memory is full: raise its maxmemory"):
-            until(is_refused, connector)
+            serve_links_until(is_refused, connector)
 
 
 def test_a_stream_that_somebody_deletes_is_an_error_in_words(redis: RunningBroker) -> None:
@@ -184,7 +184,7 @@ def test_a_stream_that_somebody_deletes_is_an_error_in_words(redis: RunningBroke
     with joined(url) as (listener, _), administrator(url) as admin:
         admin.ask("DEL", f"exchange:{TOKEN}:pair:1:in")
         with pytest.raises(PeerGone, match=r"refused a message: (UNBLOCKED|NOGROUP)"):
-            until(lambda: listener.receive(FrameBatch()) > 0, listener)
+            serve_links_until(lambda: listener.receive(FrameBatch()) > 0, listener)
 
 
 def test_nobody_who_listens_is_an_error_that_names_the_server(url: str) -> None:
@@ -267,7 +267,7 @@ def test_a_wrong_address_says_what_is_wrong(url: str, sentence: str) -> None:
 
 def test_lent_calls_carry_frames_and_leave_the_rest_to_python(url: str) -> None:
     with joined(url) as (listener, connector):
-        until(lambda: lent_by(listener) is not None and lent_by(connector) is not None, listener, connector)
+        serve_links_until(lambda: lent_by(listener) is not None and lent_by(connector) is not None, listener, connector)
         sender, receiver = lent_by(connector), lent_by(listener)
         assert sender is not None
         assert receiver is not None

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.transports.conftest import TOKEN, deadline_ns, greet, joined, until
+from tests.transports.conftest import TOKEN, deadline_ns, greet, joined, serve_links_until
 from transports.base import Address, BadAddress, CannotListen, Pattern, PeerGone
 from transports.frames import FrameBatch
 from transports.registry import connect, listen
@@ -56,7 +56,7 @@ def test_a_killed_peer_is_noticed_behind_its_last_frame(tmp_path: Path) -> None:
     kill(started(SEND_AND_WAIT, listener.url))
     batch = FrameBatch()
     with pytest.raises(PeerGone, match="closed its end"):
-        until(lambda: listener.receive(batch) > 2, listener)
+        serve_links_until(lambda: listener.receive(batch) > 2, listener)
     assert list(batch) == [b"first", b"last"]
     listener.close()
     assert list(tmp_path.iterdir()) == []
@@ -137,7 +137,7 @@ def test_a_newcomer_without_a_sealed_segment_is_refused(made: Callable[[], list[
             stranger.connect(str(tmp_path / "link"))
             preamble = shm_link._preamble(Address.parse(listener.url, TOKEN))
             socket.send_fds(stranger, [preamble], descriptors)
-            until(lambda: listener.refused == 1, listener)
+            serve_links_until(lambda: listener.refused == 1, listener)
             greet(connector, listener)
         for descriptor in descriptors:
             os.close(descriptor)
@@ -151,7 +151,7 @@ def test_descriptors_of_refused_strangers_are_closed(tmp_path: Path) -> None:
         with socket.socket(socket.AF_UNIX) as stranger:
             stranger.connect(str(tmp_path / "link"))
             socket.send_fds(stranger, [preamble], [descriptor])
-            until(lambda: listener.refused == 1 and stranger_is_closed(stranger), listener)
+            serve_links_until(lambda: listener.refused == 1 and stranger_is_closed(stranger), listener)
         os.close(descriptor)
         assert len(os.listdir("/proc/self/fd")) == before
         greet(connector, listener)
@@ -173,7 +173,7 @@ def test_a_peer_that_writes_nonsense_is_given_up_with_a_sentence(tmp_path: Path)
         peer = connector._peers[0]  # type: ignore[attr-defined]
         peer.memory[segment.CONNECTORS_RING.control + segment.TAIL + 6] = 1
         with pytest.raises(PeerGone, match="wrote into the shared memory what no peer of ours writes"):
-            until(lambda: listener.receive(FrameBatch()) > 0, listener)
+            serve_links_until(lambda: listener.receive(FrameBatch()) > 0, listener)
 
 
 def test_nobody_who_listens_is_waited_for_until_the_deadline(tmp_path: Path) -> None:
