@@ -53,7 +53,7 @@ def test_a_rate_out_of_range_is_refused_with_its_range(rate: str, tmp_path: Path
         (["--policy", "fair"], "price-time"),
         (["--warm-up", "-1"], "warm-up"),
         (["--timeout", "0"], "timeout"),
-        (["--cpus", "broker=1"], "gateway=0"),
+        (["--cpus", "broker=1"], "one of gateway, engine, reporter; zeromq has no broker"),
         (["--cpus", "gateway=x"], "gateway=0"),
         (["--cpus", "gateway=4000"], "processor 4000"),
         (["--transport", "pigeon"], "known are amqp, amqps, memory, nats"),
@@ -172,7 +172,8 @@ def test_a_read_only_results_directory_is_named(tmp_path: Path) -> None:
         (encode(Order(1, 1, 500, 1)) * 2 + b"\x01\x02", "truncated: 2 of 10 bytes at offset 20"),
         (
             encode(Order(1, 1, 500, 1)) + b"\x63" + bytes(9),
-            "type byte 99, where 1 (order) or 10 (cancel) goes at offset 10",
+            "type byte 99, where 1 (order), 10 (cancel), 14 (typed order), 15 (replace request) or "
+            "17 (cancel request) goes at offset 10",
         ),
     ],
 )

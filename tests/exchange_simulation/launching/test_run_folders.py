@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.files import run_folders, runs_begun, runs_under_way
+from exchange_simulation.launching.files import run_folders, runs_begun, runs_begun_or_beginning
 
 
 def test_runs_are_found_in_a_folder_in_trials_and_as_the_folder(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_a_run_is_under_way_as_soon_as_its_folder_exists(tmp_path: Path) -> None
     (tmp_path / "begun" / "spool" / "000001.jsonl").touch()
     (tmp_path / "begun" / "run.json").touch()
     (tmp_path / "never began" / "run.json").touch()
-    assert [run.name for run in runs_under_way(tmp_path)] == ["about to begin", "begun"]
+    assert [run.name for run in runs_begun_or_beginning(tmp_path)] == ["about to begin", "begun"]
 
 
 def test_a_trial_that_is_removed_meanwhile_holds_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

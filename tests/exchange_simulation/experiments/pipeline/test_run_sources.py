@@ -24,7 +24,7 @@ def run_of(results: Path, name: str, **fields: Any) -> Path:
 @pytest.mark.parametrize(
     ("fields", "named"),
     [
-        ({"settings": {"arrivals": "x\x1b"}}, "settings.arrivals is 'x\\x1b', and is one of: fixed, poisson"),
+        ({"settings": {"arrivals": "x\x1b"}}, "'x\\x1b' are no arrivals - at `$.settings.arrivals`"),
         ({"settings": {"pairs": 10**12}}, "settings.pairs is 1000000000000"),
     ],
 )

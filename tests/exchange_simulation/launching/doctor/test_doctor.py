@@ -257,7 +257,7 @@ def test_a_file_is_no_folder_for_results(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def said() -> str:
+def message() -> str:
     done = CliRunner().invoke(main, ["doctor", "--seconds", "0.5"])
     assert done.exit_code == 0, done.output
     return done.stdout
