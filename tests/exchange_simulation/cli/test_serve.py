@@ -1,4 +1,4 @@
-"""`exchange serve`: who is refused, and what becomes of the runs that it starts."""
+"""`exchange serve`: which requests it refuses, and how the runs that it starts end."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import signal
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -27,31 +28,35 @@ from tests.machine import PATIENCE_S, until
 pytestmark = pytest.mark.xdist_group("serve")
 
 
-def test_only_who_has_the_token_is_answered_and_only_on_loopback(recorded: Serving) -> None:
+def test_only_requests_with_the_token_are_answered_and_only_on_loopback(recorded: Serving) -> None:
     assert recorded.url.hostname == "127.0.0.1"
     assert recorded.request(recorded.url.path).status == 200
     for path in ("/", "/table", f"/{'x' * 32}/", recorded.url.path[:-2] + "/"):
         assert recorded.request(path).status == 403
-    listening = [each.laddr.ip for each in psutil.Process(recorded.process.pid).net_connections("tcp")]
-    assert set(listening) == {"127.0.0.1"}
+    connections = psutil.Process(recorded.process.pid).net_connections("tcp")
+    assert {connection.laddr.ip for connection in connections} == {"127.0.0.1"}
 
 
-def test_so_many_connections_are_kept_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_above_the_greatest_number_is_closed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("exchange_simulation.cli.serve.server.MOST_CONNECTIONS", 2)
 
     page = Route("/", lambda _: PlainTextResponse("here"))
     with Server([page], 0) as server, ThreadPoolExecutor(1) as pool:
         serving = pool.submit(server.run)
-        first, second, third = (socket.create_connection(("127.0.0.1", server.port)) for _ in range(3))
+        address = ("127.0.0.1", server.port)
+        first = socket.create_connection(address)
+        second = socket.create_connection(address)
+        third = socket.create_connection(address)
         with first, third:
-            assert third.recv(1) == b"", "closed at once"
+            assert third.recv(1) == b"", "the server closes the third connection"
             second.close()
-            until(lambda: answered(server), "an answer")
+            until(partial(answers, server), "an answer on a connection in place of the second")
         server.stop()
         serving.result()
 
 
-def answered(server: Server) -> bool:
+def answers(server: Server) -> bool:
+    """Whether the server takes one more connection and answers on it."""
     with contextlib.suppress(OSError), urlopen(server.address, timeout=PATIENCE_S) as answer:
         return answer.read() == b"here"
     return False
@@ -63,7 +68,8 @@ def test_a_request_by_another_host_s_name_is_refused(recorded: Serving) -> None:
 
 
 def test_a_form_is_taken_only_from_a_page_of_ours_and_only_if_short(recorded: Serving) -> None:
-    stop, origin = f"{recorded.url.path}stop", f"http://{recorded.url.netloc}"
+    stop = f"{recorded.url.path}stop"
+    origin = f"http://{recorded.url.netloc}"
     assert recorded.request(stop, "POST").status == 403
     assert recorded.request(stop, "POST", Origin="http://attacker.example").status == 403
     assert recorded.request(stop, "POST", Origin=origin).status == 303
@@ -90,11 +96,12 @@ def test_no_path_leads_out_of_the_results_or_to_other_files(recorded: Serving, p
 
 
 @pytest.mark.parametrize(
-    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM, signal.SIGKILL]
+    "signal_to_server", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM, signal.SIGKILL]
 )
-def test_a_second_run_is_refused_while_one_is_under_way(fresh: Serving, number: signal.Signals) -> None:
+def test_a_second_run_is_refused_while_one_is_under_way(fresh: Serving, signal_to_server: signal.Signals) -> None:
     """The run under way ends with the server."""
-    start, origin = f"{fresh.url.path}start", f"http://{fresh.url.netloc}"
+    start = f"{fresh.url.path}start"
+    origin = f"http://{fresh.url.netloc}"
     assert fresh.request(start, "POST", "duration_s=600&orders_per_s=500", Origin=origin).status == 303
     refused = fresh.request(start, "POST", "orders_per_s=500", Origin=origin)
     assert refused.status == 400
@@ -106,36 +113,50 @@ def test_a_second_run_is_refused_while_one_is_under_way(fresh: Serving, number: 
     until(lambda: list(fresh.results.glob("*/spool/*.jsonl")), "a spool file")
     family = fresh.family()
     assert len(family) >= 6  # its watchdog, the run, the run's watchdog and three components
-    fresh.process.send_signal(number)
+    fresh.process.send_signal(signal_to_server)
     fresh.process.wait(PATIENCE_S)
     gone, _ = psutil.wait_procs(family, PATIENCE_S)
     assert len(gone) == len(family)
-    if number != signal.SIGKILL:
-        assert orjson.loads(next(fresh.results.glob("*/run.json")).read_bytes())["status"] == "partial"
+    if signal_to_server != signal.SIGKILL:
+        (record_path,) = fresh.results.glob("*/run.json")
+        record = orjson.loads(record_path.read_bytes())
+        assert record["status"] == "partial"
 
 
-def test_what_it_cannot_do_is_said(recorded: Serving, tmp_path: Path) -> None:
+def test_an_absent_folder_and_a_taken_port_are_refused_with_a_sentence(recorded: Serving, tmp_path: Path) -> None:
     absent = exchange_in_process("serve", "--results", tmp_path / "absent")
-    assert (absent.code, "is no folder" in absent.err) == (2, True)
+    assert absent.code == 2
+    assert "is no folder" in absent.err
     taken = exchange_in_process("serve", "--results", tmp_path, "--port", recorded.url.port)
-    assert (taken.code, "choose another --port" in taken.err) == (2, True)
+    assert taken.code == 2
+    assert "choose another --port" in taken.err
 
 
-def test_a_report_that_it_started_ends_with_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_that_the_server_started_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The report is slow, and the browser waits for the page."""
     (tmp_path / "python").mkdir()
     slow = "import sys, time\nif 'report' in sys.orig_argv: time.sleep(600)\n"
     (tmp_path / "python" / "sitecustomize.py").write_text(slow)
     results = tmp_path / "results"
-    assert run_exchange_in_process(results, "--name", "first", "--orders", 100, "--rate", "max").code == 0
+    run = run_exchange_in_process(results, "--name", "first", "--orders", 100, "--rate", "max")
+    assert run.code == 0
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "python"))
     with serving(results) as served:
         asking = threading.Thread(target=ask_in_vain, args=[served, "page/first/report.html"], daemon=True)
         asking.start()
-        report = until(lambda: [child for child in served.family() if "report" in child.cmdline()], "the report")[0]
+        report = until(partial(report_of, served), "the report")
         served.process.send_signal(signal.SIGTERM)
         served.process.wait(PATIENCE_S)
-        assert psutil.wait_procs([report], PATIENCE_S)[1] == []
+        _ended, alive = psutil.wait_procs([report], PATIENCE_S)
+        assert alive == []
+
+
+def report_of(served: Serving) -> psutil.Process | None:
+    """Return the process that makes a report for the server; None if there is none yet."""
+    for child in served.family():
+        if "report" in child.cmdline():
+            return child
+    return None
 
 
 def ask_in_vain(served: Serving, path: str) -> None:

@@ -1,4 +1,4 @@
-"""`exchange serve`: what somebody sees and does in a real Chromium."""
+"""`exchange serve`: what a user sees and does in a real Chromium."""
 
 from __future__ import annotations
 
@@ -17,24 +17,10 @@ from tests.exchange_command import Running, exchange
 from tests.exchange_simulation.cli.serving import Serving, serving
 from tests.machine import PATIENCE_S
 
-PAGES = {
-    "run-zeromq": "report.html",
-    "run-amqp": "report.html",
-    "compare": "comparison.html",
-    "nagle": "comparison.html",
-    "sweep": "comparison.html",
-    "capacity": "capacity.html",
-    "bench-de-spsc": "bench.html",
-    "suite": "bench.html",
-}
-
-SAME_KINDS = {"run-amqp", "nagle", "sweep"}
-"""Folders of kinds that PAGES has already."""
-
 
 @contextmanager
 def opened(browser: Browser, address: str) -> Iterator[Page]:
-    """A page on which no script fails."""
+    """Yield the page at the address. AssertionError at the end if a script of the page has failed."""
     page = new_page(browser)
     page.set_default_timeout(PATIENCE_S * 1000)
     errors: list[str] = []
@@ -48,22 +34,28 @@ def opened(browser: Browser, address: str) -> Iterator[Page]:
 def test_a_page_of_the_results_cannot_speak_to_the_server(recorded: Serving, browser: Browser) -> None:
     folder = recorded.results / "run-max"
     (folder / "report.html").write_text("<script>document.title = 'ran'</script><p>by whoever</p>")
-    policy = recorded.request(f"{recorded.url.path}page/run-max/report.html").getheader("Content-Security-Policy") or ""
+    answer = recorded.request(f"{recorded.url.path}page/run-max/report.html")
+    policy = answer.getheader("Content-Security-Policy") or ""
     assert policy.startswith("sandbox allow-scripts; default-src 'none'")
     with opened(browser, f"{recorded.address}page/run-max/report.html") as page:
-        assert (page.title(), page.locator("p").inner_text()) == ("", "by whoever")
+        assert page.locator("p").inner_text() == "by whoever"
+        assert page.title() == "", "the script did not run"
 
 
 def test_the_table_has_a_row_for_each_folder_with_its_figures(recorded: Serving, browser: Browser) -> None:
     rows = orjson.loads(exchange("results", "list", "--json", "--results", recorded.results).out)
     with opened(browser, recorded.address) as page:
-        shown = {row.locator("th").inner_text(): row.inner_text() for row in page.locator("#runs tbody tr").all()}
+        text_by_name: dict[str, str] = {}
+        for table_row in page.locator("#runs tbody tr").all():
+            name = table_row.locator("th").inner_text()
+            text_by_name[name] = table_row.inner_text()
         width = page.evaluate("document.documentElement.scrollWidth")
-    assert shown.keys() == {row["name"] for row in rows}
+    assert text_by_name.keys() == {row["name"] for row in rows}
     for row in rows:
-        assert row["status"] in shown[row["name"]]
+        text = text_by_name[row["name"]]
+        assert row["status"] in text
         if row["p99_us"] is not None and row["orders_measured"] >= 1_000:
-            assert f"{row['p99_us']:,.0f}" in shown[row["name"]]
+            assert f"{row['p99_us']:,.0f}" in text
     assert width == 1280
 
 
@@ -93,13 +85,15 @@ def test_two_runs_stand_side_by_side_with_what_differs(recorded: Serving, browse
             page.get_by_label(f"Mark {name}").check()
         page.get_by_role("button", name="Side by side").click()
         rows = page.locator("tbody tr").all_inner_texts()
-        p50 = next(row.split("\t") for row in rows if row.startswith("completion p50 from due"))
-    fields = {row.split("\t")[0] for row in rows}
-    assert {found["field"] for found in difference["conditions"]} <= fields
-    figure = next(found for found in difference["figures"] if found["metric"] == "due_p50_us")
-    assert [float(cell) for cell in p50[1:]] == pytest.approx(
-        [figure["first"], figure["second"], figure["ratio"]], rel=0.006
-    )
+    cells_by_field: dict[str, list[str]] = {}
+    for row in rows:
+        field, *cells = row.split("\t")
+        cells_by_field[field] = cells
+    assert {condition["field"] for condition in difference["conditions"]} <= cells_by_field.keys()
+    (p50_cells,) = [cells for field, cells in cells_by_field.items() if field.startswith("completion p50 from due")]
+    shown = [float(cell) for cell in p50_cells]
+    (p50,) = [figure for figure in difference["figures"] if figure["metric"] == "due_p50_us"]
+    assert shown == pytest.approx([p50["first"], p50["second"], p50["ratio"]], rel=0.006)
 
 
 def test_a_run_and_a_trial_side_by_side_are_a_mistake_that_is_explained(recorded: Serving, browser: Browser) -> None:
@@ -111,7 +105,17 @@ def test_a_run_and_a_trial_side_by_side_are_a_mistake_that_is_explained(recorded
 
 @pytest.mark.parametrize(
     ("name", "file"),
-    [pytest.param(name, file, marks=[pytest.mark.long] if name in SAME_KINDS else []) for name, file in PAGES.items()],
+    [
+        ("run-zeromq", "report.html"),
+        ("compare", "comparison.html"),
+        ("capacity", "capacity.html"),
+        ("bench-de-spsc", "bench.html"),
+        ("suite", "bench.html"),
+        # Folders of kinds that stand above.
+        pytest.param("run-amqp", "report.html", marks=pytest.mark.long),
+        pytest.param("nagle", "comparison.html", marks=pytest.mark.long),
+        pytest.param("sweep", "comparison.html", marks=pytest.mark.long),
+    ],
 )
 def test_each_row_leads_to_its_page_which_is_made_as_report_does(
     recorded: Serving, browser: Browser, name: str, file: str
@@ -124,7 +128,7 @@ def test_each_row_leads_to_its_page_which_is_made_as_report_does(
 
 
 def test_the_browser_starts_watches_changes_and_stops_a_run(fresh: Serving, browser: Browser) -> None:
-    """The change is one of its rate."""
+    """The change is a change of the rate, with which another run begins."""
     with opened(browser, fresh.address) as page:
         page.get_by_text("Start a run").click()
         page.get_by_label("rate", exact=True).fill("many")
@@ -143,14 +147,14 @@ def test_the_browser_starts_watches_changes_and_stops_a_run(fresh: Serving, brow
         page.locator("#page").wait_for()
         assert page.get_by_role("status").inner_text() == "Ended: partial"
     records = [orjson.loads((fresh.results / name / "run.json").read_bytes()) for name in (first, second)]
-    assert [each["settings"]["orders_per_s"] for each in records] == [1000.0, 2000.0]
-    assert [each["settings"]["seed"] for each in records] == [7, 7]
-    assert [each["status"] for each in records] == ["partial", "partial"]
+    assert [record["settings"]["orders_per_s"] for record in records] == [1000.0, 2000.0]
+    assert [record["settings"]["seed"] for record in records] == [7, 7]
+    assert [record["status"] for record in records] == ["partial", "partial"]
     assert fresh.interrupt() == 0
 
 
 def shown_live(page: Page) -> str:
-    """The name of the run whose graphs the page shows, once they have moved."""
+    """Wait until the graphs of the page's run have moved; return the run's name."""
     graph = page.get_by_role("img", name="orders and answers a second: sent").locator("polyline")
     graph.wait_for()
     drawn = graph.get_attribute("points")
