@@ -27,7 +27,7 @@ NASTY_NAMES = ("a,b", "co:lon", "file:x", "per%20cent", "qu?", "ha#h", "quo'te",
 NO_UTF8 = "\udcff"
 
 
-@pytest.mark.parametrize("name", [NASTY_NAMES[0], NASTY_NAMES[1], pytest.param("+".join(NASTY_NAMES[2:]), id="others")])
+@pytest.mark.parametrize("name", [*NASTY_NAMES[:3], pytest.param("+".join(NASTY_NAMES[3:]), id="others")])
 def test_runs_go_into_tables_at_a_path_of_any_name(name: str, spark: SparkSession, tmp_path: Path) -> None:
     made_up = MadeUpRun()
     results = tmp_path / name / "results"

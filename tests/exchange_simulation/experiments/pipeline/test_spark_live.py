@@ -86,7 +86,7 @@ def test_new_runs_are_followed_until_ctrl_c(tmp_path: Path, start: Callable[...,
     assert live.exit_code_after(signal.SIGINT) == 130
     output = live.error_output()
     assert "first: second 0, sent " in output
-    assert "0 of them late; 0 error_output twice, 0 lines unread\n" in output
+    assert "0 of them late; 0 said twice, 0 lines unread\n" in output
     assert "second_run: 1 second" in output
     assert "the closing record has not come" in output
     assert "Traceback" not in output
@@ -103,7 +103,7 @@ def test_a_run_with_a_live_query_is_recorded_and_its_table_is_complete(
     is_table_complete = "the live table is not whole" not in run.error_output()
     if is_table_complete:  # on a busy machine the last rows may come too late
         assert "run: second 1, sent " in run.error_output()
-    assert "0 error_output twice, 0 lines unread" in run.error_output()
+    assert "0 said twice, 0 lines unread" in run.error_output()
     assert list(run.scratch.iterdir()) == []
 
 
