@@ -29,6 +29,7 @@ def test_what_send_took_leaves_before_the_socket_is_closed() -> None:
     assert list(received) == sent
 
 
+@pytest.mark.long  # it needs a quiet machine: tests/second-tries.md
 def test_a_listener_with_many_peers_loses_no_frame() -> None:
     """NNG drops a frame for a peer whose queue of two is full."""
     sent = [number.to_bytes(4, "little") for number in range(100)]
