@@ -84,7 +84,7 @@ def test_percentiles_of_few_values_agree_with_numpy(values, probability):
 
 @pytest.mark.parametrize("thousands", [41, 82, 164])
 def test_the_rank_of_a_percentile_is_not_rounded_up_by_mistake(thousands):
-    """Of so many thousand values, 99.9 % are fast: the p99.9 is the last fast value."""
+    """The p99.9 is the last fast value where exactly 99.9 % of the values are fast."""
     fast_values = 999 * thousands
     slow_values = thousands
     buckets = LogBuckets.of(np.repeat([1_000, 1_000_000], [fast_values, slow_values]))

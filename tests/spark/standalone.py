@@ -8,12 +8,14 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
+from threading import Thread, Timer
 from typing import IO
 
 from spark.sessions.cluster import home_of
 from spark.sessions.java import find_java
 from spark.sessions.session import LOGGING, spark_environment
+
+PATIENCE_S = 120.0
 
 DEPLOY = "org.apache.spark.deploy"
 CONNECT_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
@@ -72,9 +74,12 @@ def _word_from_log(process: subprocess.Popen[str], pattern: str) -> str:
     A thread reads the later lines, since a full pipe would stop the daemon.
     """
     stream: IO[str] = process.stderr  # type: ignore[assignment]
+    patience = Timer(PATIENCE_S, process.terminate)  # its log ends then, and this wait, too
+    patience.start()
     for line in stream:
         match = re.search(pattern, line)
         if match:
+            patience.cancel()
             Thread(target=_read_to_end, args=[stream]).start()
             return match[1]
     raise AssertionError(f"the daemon ended, and its log has no line with {pattern}")

@@ -100,11 +100,14 @@ def _big_endian(data: Bytes, at: int, width: int) -> int:
 def _confirm(state: Longs, waiting: Bytes, tag: int, multiple: bool, nacked: bool) -> None:
     """Settle every publish up to the tag, or that one alone, and move the mark below which all are settled."""
     mask = len(waiting) - 1
-    if nacked:
-        state[_NACKED] += max(tag - state[_CONFIRMED], 0) if multiple else 1
+    if nacked and not multiple:
+        state[_NACKED] += 1
     if multiple:
-        for one in range(state[_CONFIRMED] + 1, tag + 1):
-            waiting[one & mask] = 0
+        for number in range(state[_CONFIRMED] + 1, tag + 1):
+            was_settled_alone = waiting[number & mask] != 0
+            if nacked and not was_settled_alone:
+                state[_NACKED] += 1
+            waiting[number & mask] = 0
         state[_CONFIRMED] = max(state[_CONFIRMED], tag)
     elif tag > state[_CONFIRMED]:
         waiting[tag & mask] = 1

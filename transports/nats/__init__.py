@@ -11,9 +11,9 @@ from transports.guarantees import IN_MEMORY
 
 TRANSPORT = Transport(
     places={"nats": "broker"},
-    listen=later("transports.nats.link:listen"),
+    listen=later("transports.nats.opening:listen"),
     title="NATS",
-    connect=later("transports.nats.link:connect"),
+    connect=later("transports.nats.opening:connect"),
     guarantees={"": IN_MEMORY},
     about={"nats": "a NATS server between the two, over TCP; messages are in its memory only"},
     options={"pair": (), **BUFFERS},

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from transports import blocks
+from transports import blocks, server_stream
 from transports.blocks import lay_out
 from transports.frames import Bytes, Longs
 from transports.lending import (
@@ -46,7 +46,7 @@ from transports.nats.connection import (
 from transports.nats.protocol import OTHER, scan_frames
 
 
-@lendable(RECEIVE, protocol, connection)
+@lendable(RECEIVE, protocol, connection, server_stream)
 def _receive(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count: int, largest: int) -> int:
     begin, end = numbers[BEGIN], numbers[END]
     if begin == end:
@@ -65,7 +65,7 @@ def _receive(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count
     return count
 
 
-@lendable(SEND, blocks, connection)
+@lendable(SEND, blocks, connection, server_stream)
 def _send(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, first: int, end: int) -> int:
     head = memory[HEAD : HEAD + numbers[HEAD_BYTES]]
     outgoing = memory[OUTGOING:HEAD]

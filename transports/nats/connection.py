@@ -11,37 +11,33 @@ import json
 import os
 import socket
 import time
-from dataclasses import dataclass
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
+from transports import server_stream
 from transports.base import Address, BadAddress, PeerGone
 from transports.blocks import lay_out
 from transports.frames import LONGEST_FRAME, FrameBatch
 from transports.nats.protocol import FULL, INCOMPLETE, LONGEST_LINE, OTHER, scan_frames
-from transports.sockets import connect_socket, set_nodelay
-from transports.waiting import READABLE, WRITABLE, Sleeper
+from transports.server_address import RETRY_NS, ServerAddress
+from transports.server_stream import ServerStream
+from transports.sockets import set_nodelay
 
 PORT = 4222
 PASSWORD = "EXCHANGE_NATS_PASSWORD"
 """The variable with the password of the address's user, or without a user the server's token."""
 ANSWER_S = 10.0
 """How long a server may take to greet us, and to answer the first PING."""
-RETRY_NS = 10_000_000
 INCOMING_BYTES = LONGEST_FRAME + (1 << 18)
 OUTGOING_BYTES = LONGEST_FRAME + (1 << 18)
 
-# Places in `numbers`. The first is transports.lending.NOTICE.
-BEGIN = 1
-"""The begin, in the incoming bytes, of those that are not taken."""
-END = 2
-"""The end of those bytes."""
-UNSENT = 3
-"""The begin, in the outgoing bytes, of those that are not sent."""
-UNSENT_END = 4
-"""The end of those bytes."""
+# Places in `numbers`. The first is transports.lending.NOTICE; the next ones are the bounds of transports.server_stream.
+BOUNDS_AT = 1
+BEGIN = BOUNDS_AT + server_stream.BEGIN
+END = BOUNDS_AT + server_stream.END
+UNSENT = BOUNDS_AT + server_stream.UNSENT
+UNSENT_END = BOUNDS_AT + server_stream.UNSENT_END
 DESCRIPTOR = 5
 """The socket's descriptor."""
 HEAD_BYTES = 6
@@ -65,40 +61,6 @@ HEAD = INCOMING_BYTES + OUTGOING_BYTES
 MEMORY_BYTES = HEAD + LONGEST_LINE
 
 
-@dataclass(frozen=True)
-class ServerAddress:
-    """A server's host and port, and our user there."""
-
-    shown: str
-    host: str
-    port: int
-    user: str
-
-    @classmethod
-    def of(cls, address: Address) -> ServerAddress:
-        """The parts of an address. BadAddress if a part is missing or wrong, or if the URL has a password."""
-        parts = urlsplit(address.url)
-        if parts.password is not None:
-            raise BadAddress(f"{address.masked_url}: a URL takes no password: set {PASSWORD}")
-        try:
-            port = parts.port
-        except ValueError:
-            port = 0
-        if port == 0:
-            raise BadAddress(f"{address.masked_url}: the port is to be 1..65535")
-        if not parts.hostname:
-            raise BadAddress(f"{address.masked_url!r} lacks a host: it takes the form nats://host:port")
-        if parts.path not in ("", "/"):
-            raise BadAddress(
-                f"{address.masked_url}: {parts.path!r} means nothing to NATS: it takes the form nats://host:port"
-            )
-        return cls(address.masked_url, parts.hostname, port or PORT, unquote(parts.username or ""))
-
-    @property
-    def place(self) -> str:
-        return f"{self.host}:{self.port}"
-
-
 class Control(NamedTuple):
     """A block from the server that is no frame."""
 
@@ -109,23 +71,23 @@ class Control(NamedTuple):
     payload: bytes = b""
 
 
-class Connection:
+def server_address(address: Address) -> ServerAddress:
+    """Return the server's place. BadAddress, as ServerAddress.of has it."""
+    return ServerAddress.of(address, PORT, PASSWORD)
+
+
+class Connection(ServerStream):
     """Bytes to and from one server. A connection that breaks raises PeerGone, whose sentence names the server."""
 
     def __init__(self, sock: socket.socket, server: ServerAddress, nodelay: bool) -> None:
-        self._socket = sock
-        self._server = server
-        self.fd = sock.fileno()
-        self.info: dict[str, Any] = {}
-        """The server's facts about itself: server_name, version, max_payload, ..."""
         self.numbers = np.zeros(PLACES, np.int64)
         self.memory = np.zeros(MEMORY_BYTES, np.uint8)
-        self.incoming = self.memory[:INCOMING_BYTES]
-        self.outgoing = self.memory[OUTGOING:HEAD]
+        bounds = self.numbers[BOUNDS_AT : BOUNDS_AT + server_stream.BOUNDS]
+        super().__init__(sock, bounds, self.memory[:INCOMING_BYTES], self.memory[OUTGOING:HEAD])
+        self._server = server
+        self.info: dict[str, Any] = {}
+        """The server's facts about itself: server_name, version, max_payload, ..."""
         self._head = self.memory[HEAD:HEAD]
-        self._later: list[bytes] = []
-        """Control lines that found no room in the outgoing buffer."""
-        sock.setblocking(False)
         set_nodelay(self.fd, nodelay)
 
     @classmethod
@@ -134,8 +96,8 @@ class Connection:
 
         BadAddress if the server is no NATS server or refuses us; PeerGone if there is none in time.
         """
-        server = ServerAddress.of(address)
-        connection = cls(_connected(server, address, until_ns), server, address.nodelay)
+        server = server_address(address)
+        connection = cls(server.connected(address, until_ns, "NATS"), server, address.nodelay)
         try:
             connection._greet()
             connection.ask(b"")
@@ -213,30 +175,7 @@ class Connection:
             return f"{text}: it had more for us than it keeps for a client (its option max_pending), and hung up"
         return text
 
-    def fill(self) -> None:
-        """Take in the bytes that have come, as far as there is room."""
-        numbers = self.numbers
-        incoming = self.incoming
-        begin, end = int(numbers[BEGIN]), int(numbers[END])
-        if begin == end:
-            begin = end = 0
-        elif end == len(incoming):
-            incoming[: end - begin] = incoming[begin:end].copy()
-            begin, end = 0, end - begin
-        numbers[BEGIN], numbers[END] = begin, end
-        if end == len(incoming):
-            return
-        try:
-            came = self._socket.recv_into(incoming.data[end:])
-        except BlockingIOError:
-            return
-        except OSError as error:
-            raise self.peer_gone(error.strerror or str(error)) from error
-        if came == 0:
-            raise self.peer_gone("it closed the connection")
-        numbers[END] = end + came
-
-    def peer_gone(self, why: str) -> PeerGone:
+    def gone(self, why: str) -> PeerGone:
         """The error of a connection that ended. An error that the server reported before its end replaces `why`."""
         with contextlib.suppress(PeerGone):
             control = self.next_control()
@@ -319,54 +258,3 @@ class Connection:
         numbers[UNSENT_END] = used
         self.flush()
         return int(taken)
-
-    def write(self, line: bytes) -> None:
-        """Send control bytes behind everything that was taken before."""
-        self._later.append(line)
-        self.flush()
-
-    def flush(self) -> bool:
-        """Write what was taken. True if all of it has gone."""
-        numbers = self.numbers
-        while True:
-            begin, end = int(numbers[UNSENT]), int(numbers[UNSENT_END])
-            if begin == end:
-                numbers[UNSENT] = numbers[UNSENT_END] = end = 0
-                if not self._later:
-                    return True
-            while self._later and end + len(self._later[0]) <= len(self.outgoing):
-                line = self._later.pop(0)
-                self.outgoing[end : end + len(line)] = np.frombuffer(line, np.uint8)
-                end += len(line)
-                numbers[UNSENT_END] = end
-            begin = int(numbers[UNSENT])
-            try:
-                numbers[UNSENT] = begin + self._socket.send(self.outgoing.data[begin:end])
-            except BlockingIOError:
-                return False
-            except OSError as error:
-                raise self.peer_gone(error.strerror or str(error)) from error
-
-    @property
-    def has_unsent(self) -> bool:
-        return bool(self.numbers[UNSENT] < self.numbers[UNSENT_END] or self._later)
-
-    def sleep(self, until_ns: int, readable: bool) -> None:
-        """Sleep until bytes have come (`readable`), unsent bytes can go, a signal, or `until_ns`."""
-        events = (READABLE if readable else 0) | (WRITABLE if self.has_unsent else 0)
-        Sleeper([(self.fd, events)]).sleep(until_ns)
-
-    def close(self) -> None:
-        self._socket.close()
-
-
-def _connected(server: ServerAddress, address: Address, until_ns: int) -> socket.socket:
-    """Connect, again and again until there is a server. PeerGone if there is none in time."""
-    while True:
-        try:
-            return connect_socket(server.host, server.port, max((until_ns - time.monotonic_ns()) / 1e9, 0.01), address)
-        except OSError as error:
-            if time.monotonic_ns() >= until_ns:
-                why = error.strerror or str(error)
-                raise PeerGone(f"no NATS server answers at {server.place} ({why})") from error
-            Sleeper([]).sleep(time.monotonic_ns() + RETRY_NS)

@@ -20,27 +20,23 @@ listener finds that its place is taken, and each end finds that the other has le
 
 from __future__ import annotations
 
-import secrets
 import time
 from typing import Any
-from urllib.parse import quote
 
-from transports.base import MANY_LISTENER_PATTERNS, Address, CannotListen, Link, Pattern, PeerGone
+from transports.base import Address, Link, PeerGone
 from transports.blocks import lay_out
 from transports.frames import FrameBatch
 from transports.lending import NOTICE, SOCKETS_ARE_COMPILED, Lent
 from transports.nats.connection import TOO_LONG, Connection, Control
-from transports.nats.protocol import FRAME_SUBSCRIPTION, FULL, OTHER
+from transports.nats.protocol import FULL, OTHER
 from transports.sockets import read_back
-from transports.waiting import HAS_PPOLL, Sleeper
+from transports.waiting import HAS_PPOLL
 
 # The numbers of an end's subscriptions beside FRAME_SUBSCRIPTION.
 WORD_SUBSCRIPTION = 2
 """The other end's words."""
 NOBODY_SUBSCRIPTION = 3
 """The server's answers that the other end has no subscription."""
-PLACE_SUBSCRIPTION = 4
-"""The server's answer to a new listener: whether another listener has its place."""
 LISTENER = "listener"
 """The name of the end that is there first."""
 
@@ -50,8 +46,6 @@ WELCOME = b"welcome"
 FULL_ALREADY = b"full"
 ARE_YOU_THERE = b"?"
 """Asked only for the server's answer, in case nobody is there."""
-SHARED_PATTERNS = MANY_LISTENER_PATTERNS | {Pattern.REQUESTS}
-"""Patterns whose links transports/nats/patterns.py and requests.py make."""
 HELLO_EVERY_NS = 20_000_000
 CHECK_EVERY_NS = 1_000_000_000
 NO_RESPONDERS = b"NATS/1.0 503"
@@ -97,7 +91,7 @@ class NatsLink(Link):
         if control.operation == "PING":
             self._connection.write(b"PONG\r\n")
         elif control.operation == "-ERR":
-            raise self._connection.peer_gone(self._connection.in_words(control))
+            raise self._connection.gone(self._connection.in_words(control))
         elif control.operation in ("MSG", "HMSG"):
             self._handle_message(control)
         return True
@@ -268,82 +262,6 @@ class NatsConnector(NatsLink):
 
     def excuse(self) -> str:
         return "" if self._peers else f" (nobody listens at the NATS server {self._address.masked_url})"
-
-
-def _base(address: Address) -> str:
-    """The first words of a conversation's subjects; two conversations never share them."""
-    token = quote(address.token, safe="").replace(".", "%2E")
-    pair = quote(address.options.get("pair", "1"), safe="").replace(".", "%2E")
-    return f"exchange.{token}.{address.pattern.value}.{pair}"
-
-
-def subscription(subject: str, number: int) -> bytes:
-    """The control line of a subscription, which has a number."""
-    return f"SUB {subject} {number}\r\n".encode()
-
-
-def listen(address: Address) -> Link:
-    """CannotListen if somebody listens there already; patterns with many listeners have no such limit."""
-    base = _base(address)
-    if address.pattern in SHARED_PATTERNS:
-        from transports.nats.patterns import listen_beside_others
-
-        return listen_beside_others(address, base)
-    connection = Connection.open(address, time.monotonic_ns())
-    try:
-        asker = secrets.token_hex(8)
-        connection.ask(subscription(f"{base}.nobody.{asker}.*", PLACE_SUBSCRIPTION))
-        if not has_no_listener(connection, base, asker):
-            raise CannotListen(
-                f"{address.masked_url} has a listener of this name already: choose another server or name"
-            )
-        subjects = {
-            f"{base}.nobody.{LISTENER}.*": NOBODY_SUBSCRIPTION,
-            f"{base}.words": WORD_SUBSCRIPTION,
-            f"{base}.in": FRAME_SUBSCRIPTION,
-        }
-        connection.write(b"".join(subscription(subject, number) for subject, number in subjects.items()))
-    except BaseException:
-        connection.close()
-        raise
-    return NatsListener(address, base, connection)
-
-
-def connect(address: Address, until_ns: int) -> Link:
-    """Return once a listener has subscribed; it need not be served yet. PeerGone if none comes in time."""
-    base = _base(address)
-    name = secrets.token_hex(8)
-    connection = Connection.open(address, until_ns)
-    try:
-        if address.pattern in SHARED_PATTERNS:
-            from transports.nats.patterns import connect_beside_others
-
-            return connect_beside_others(address, base, connection, name)
-        _await_listener(connection, address, base, name, until_ns)
-        frames = f"{base}.out" if address.fan_in else f"{base}.out.{name}"
-        words_line = subscription(f"{base}.words.{name}", WORD_SUBSCRIPTION)
-        frames_line = subscription(frames, FRAME_SUBSCRIPTION)
-        connection.write(words_line + frames_line)  # before the hello: a listener sends as soon as it has heard that
-    except BaseException:
-        connection.close()
-        raise
-    return NatsConnector(address, base, connection, name)
-
-
-def _await_listener(connection: Connection, address: Address, base: str, name: str, until_ns: int) -> None:
-    """Return once a listener has subscribed. PeerGone if none has in time."""
-    connection.ask(subscription(f"{base}.nobody.{name}.*", NOBODY_SUBSCRIPTION))
-    while has_no_listener(connection, base, name):
-        if time.monotonic_ns() >= until_ns:
-            raise PeerGone(f"nobody listens at the NATS server {address.masked_url}")
-        Sleeper([]).sleep(time.monotonic_ns() + HELLO_EVERY_NS)
-
-
-def has_no_listener(connection: Connection, base: str, name: str) -> bool:
-    """Ask whether a listener is there. True if the server answers that nobody has subscribed."""
-    line = f"PUB {base}.words {base}.nobody.{name}.{LISTENER} {len(ARE_YOU_THERE)}\r\n".encode()
-    answers = connection.ask(line + ARE_YOU_THERE + b"\r\n")
-    return any(answer.operation == "HMSG" and answer.payload.startswith(NO_RESPONDERS) for answer in answers)
 
 
 def _warm() -> None:

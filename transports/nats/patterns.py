@@ -16,23 +16,16 @@ has welcomed it.
 from __future__ import annotations
 
 import time
-from urllib.parse import quote
 
-from transports.base import Address, BadAddress, Link, Pattern, PeerGone, TransportError
+from transports.base import Address, PeerGone, TransportError
 from transports.frames import FrameBatch
 from transports.nats.connection import Connection
 from transports.nats.link import (
     HELLO,
     HELLO_EVERY_NS,
-    NOBODY_SUBSCRIPTION,
     WELCOME,
-    WORD_SUBSCRIPTION,
     NatsLink,
-    has_no_listener,
-    subscription,
 )
-from transports.nats.protocol import FRAME_SUBSCRIPTION
-from transports.topics import check_key
 
 NEVER_NS = 1 << 62
 """A time that does not come."""
@@ -123,87 +116,3 @@ class NatsPublisher(NatsSharedLink):
             if time.monotonic_ns() >= until_ns:
                 raise PeerGone(f"{len(self._subscribers)} of {count} subscribers came to {self.url} in time")
             self.wait(until_ns)
-
-
-def listen_beside_others(address: Address, base: str) -> Link:
-    """A consumer of a queue, or a publisher."""
-    connection = Connection.open(address, time.monotonic_ns())
-    try:
-        words = subscription(f"{base}.words", WORD_SUBSCRIPTION)
-        if address.pattern is Pattern.QUEUE:
-            frames = f"SUB {base}.queue {GROUP} {FRAME_SUBSCRIPTION}\r\n".encode()
-            connection.ask(words + frames)
-            return NatsConsumer(address, base, connection, GROUP)
-        if address.pattern is Pattern.REQUESTS:
-            from transports.nats.requests import NatsAnswerer
-
-            connection.ask(words + f"SUB {base}.in {GROUP} {FRAME_SUBSCRIPTION}\r\n".encode())
-            return NatsAnswerer(address, base, connection, GROUP)
-        connection.publish_to(_subject_of_key(address, base))
-        roll_call = f"PUB {base}.roll {len(ROLL_CALL)}\r\n".encode() + ROLL_CALL + b"\r\n"
-        connection.ask(words + subscription(f"{base}.in", FRAME_SUBSCRIPTION) + roll_call)
-        return NatsPublisher(address, base, connection, "publisher")
-    except BaseException:
-        connection.close()
-        raise
-
-
-def connect_beside_others(address: Address, base: str, connection: Connection, name: str) -> Link:
-    """A publisher to a queue, an asker, or a subscriber to all publishers. The listeners may come later."""
-    if address.pattern in (Pattern.QUEUE, Pattern.REQUESTS):
-        if address.pattern is Pattern.REQUESTS:
-            connection.publish_to(f"{base}.in {base}.answers.{name}")
-        else:
-            connection.publish_to(f"{base}.queue")
-        connection.ask(subscription(f"{base}.nobody.{name}.*", NOBODY_SUBSCRIPTION))
-        has_consumers = not has_no_listener(connection, base, name)
-        connection.write(subscription(f"{base}.words.{name}", WORD_SUBSCRIPTION))
-        connection.write(subscription(f"{base}.answers.{name}", FRAME_SUBSCRIPTION))
-        return NatsQueuePublisher(address, base, connection, name, has_consumers)
-    connection.publish_to(f"{base}.in")
-    subjects = _subjects_of_subscriber(address, base)
-    lines = [subscription(subject, _frame_number(place)) for place, subject in enumerate(subjects)]
-    connection.write(b"".join(lines) + subscription(f"{base}.roll", WORD_SUBSCRIPTION))
-    subscriber = NatsSharedLink(address, base, connection, name)
-    subscriber.say_hello()
-    return subscriber
-
-
-def _frame_number(place: int) -> int:
-    """The number of the subscription at a place; all of them begin with the digit of FRAME_SUBSCRIPTION."""
-    return FRAME_SUBSCRIPTION if place == 0 else int(f"{FRAME_SUBSCRIPTION}{place}")
-
-
-def _subject_of_key(address: Address, base: str) -> str:
-    """The subject to which a publisher publishes. BadAddress for a bad key."""
-    if address.pattern is not Pattern.TOPIC:
-        return f"{base}.out"
-    words = check_key(address.keys[0]).split(".")
-    return ".".join([f"{base}.out", *map(_quoted, words)])
-
-
-def _subjects_of_subscriber(address: Address, base: str) -> list[str]:
-    """The subjects of a subscriber, each once. BadAddress for a pattern that NATS cannot express."""
-    if address.pattern is not Pattern.TOPIC:
-        return [f"{base}.out"]
-    subjects: list[str] = []
-    for pattern in address.keys:
-        words = check_key(pattern).split(".")
-        if "#" in words[:-1]:
-            raise BadAddress(f"NATS has > at the end of a pattern only, so {pattern!r} may have a # at its end only")
-        if words[-1] == "#":  # of AMQP, which stands for no word, too
-            stem = _subject(base, words[:-1])
-            subjects += [stem, f"{stem}.>"]
-        else:
-            subjects.append(_subject(base, words))
-    return list(dict.fromkeys(subjects))
-
-
-def _subject(base: str, words: list[str]) -> str:
-    """The subject of a pattern's words, each quoted but for the wildcard `*`: NATS forbids some characters."""
-    return ".".join([f"{base}.out", *(word if word == "*" else _quoted(word) for word in words)])
-
-
-def _quoted(word: str) -> str:
-    """A word of a key as NATS takes it; an empty one becomes a lone %."""
-    return quote(word, safe="") or "%"

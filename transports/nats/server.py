@@ -14,7 +14,7 @@ from typing import Any
 
 from transports.base import Address
 from transports.declaration import Broker, RunningBroker, Where
-from transports.nats.connection import PASSWORD, Connection, ServerAddress
+from transports.nats.connection import PASSWORD, Connection, server_address
 from transports.servers.nagle import NagleNotHonoured
 from transports.servers.private import PrivateServer, ServerCommand
 from transports.servers.programs import find_program
@@ -32,7 +32,7 @@ class Nats(Broker):
     starts = frozenset({"nats"})
 
     def check(self, address: Address) -> None:
-        ServerAddress.of(address)
+        server_address(address)
 
     def installed(self) -> str:
         return f"{PRODUCT}, {find_program(PROGRAM, VARIABLE, HOW_TO_GET_IT)}"

@@ -324,11 +324,8 @@ class NngLink(Link):
     def refused(self) -> int:  # type: ignore[override]
         if not self._is_open or not self._listens:
             return self._refused
-        batch = FrameBatch(0, 1, 1)
-        self._receive(batch)
-        while self.numbers[messages.MESSAGE]:
+        if self.numbers[messages.MESSAGE]:
             self._judge()
-            self._receive(batch)
         self._take_news()
         ours = self._address.place
         strangers = [connection for connection in self._connections() if connection["local"] == ours]

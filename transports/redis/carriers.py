@@ -8,7 +8,7 @@ from typing import Any
 
 from transports.frames import LONGEST_FRAME, FrameBatch
 from transports.redis import places
-from transports.redis.connection import BEGIN, END, UNSENT_END, Version
+from transports.redis.connection import Version
 from transports.redis.protocol import (
     ENTRIES,
     FULL,
@@ -22,6 +22,7 @@ from transports.redis.protocol import (
 )
 from transports.redis.resp import command
 from transports.redis.wires import Wires
+from transports.server_stream import BEGIN, END, UNSENT_END
 
 BLOCK_MS = 250
 """How long a read of a stream waits at the server before it answers that there is nothing."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from numba import njit
 
-from transports import blocks
+from transports import blocks, server_stream
 from transports.blocks import lay_out
 from transports.frames import Bytes, Longs
 from transports.lending import (
@@ -30,7 +30,6 @@ from transports.lending import (
     send_bytes,
 )
 from transports.redis import places, protocol
-from transports.redis.connection import BEGIN, END, UNSENT, UNSENT_END
 from transports.redis.places import (
     ACKNOWLEDGE,
     ACKNOWLEDGE_BYTES,
@@ -72,6 +71,7 @@ from transports.redis.protocol import (
     scan_replies,
 )
 from transports.redis.wires import Wires
+from transports.server_stream import BEGIN, END, UNSENT, UNSENT_END
 
 
 @njit(inline="always")
@@ -117,7 +117,7 @@ def _take_replies(numbers: Longs, memory: Bytes) -> None:
     numbers[NOTICE] |= why == OTHER
 
 
-@lendable(RECEIVE, protocol, places)
+@lendable(RECEIVE, protocol, places, server_stream)
 def _receive_messages(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count: int, largest: int) -> int:
     incoming = memory[MESSAGES_IN:COMMANDS_OUT]
     _fill(numbers, MESSAGES, numbers[MESSAGES_FD], incoming)
@@ -131,7 +131,7 @@ def _receive_messages(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Lon
     return count
 
 
-@lendable(RECEIVE, protocol, places)
+@lendable(RECEIVE, protocol, places, server_stream)
 def _receive_entries(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count: int, largest: int) -> int:
     incoming = memory[MESSAGES_IN:COMMANDS_OUT]
     _fill(numbers, MESSAGES, numbers[MESSAGES_FD], incoming)
@@ -162,7 +162,7 @@ def _receive_entries(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Long
     return count
 
 
-@lendable(SEND, blocks, places)
+@lendable(SEND, blocks, places, server_stream)
 def _send(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, first: int, end: int) -> int:
     head = memory[HEAD : HEAD + numbers[HEAD_BYTES]]
     outgoing = memory[COMMANDS_OUT:COMMANDS_IN]

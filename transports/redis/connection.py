@@ -10,99 +10,51 @@ import contextlib
 import os
 import socket
 import time
-from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
 from transports.base import Address, BadAddress, PeerGone
 from transports.frames import LONGEST_FRAME, Bytes, Longs
 from transports.redis.resp import ErrorReply, NoResp, command, parse
-from transports.sockets import connect_socket, set_nodelay
-from transports.waiting import READABLE, WRITABLE, Sleeper
+from transports.server_address import RETRY_NS, ServerAddress
+from transports.server_stream import BEGIN, BOUNDS, END, ServerStream
+from transports.sockets import set_nodelay
+from transports.waiting import Sleeper
 
 PORT = 6379
 PASSWORD = "EXCHANGE_REDIS_PASSWORD"
 """The variable with the password of the address's user, or without a user the server's password."""
 ANSWER_S = 10.0
 """How long a server may take to answer a command before the first frame."""
-RETRY_NS = 10_000_000
 INCOMING_BYTES = LONGEST_FRAME + (1 << 18)
 SMALL_BYTES = 1 << 17
 """The buffers of a connection that carries no frames."""
-
-# Places in a connection's `bounds`.
-BEGIN = 0
-"""The begin, in the incoming bytes, of those that are not taken."""
-END = 1
-"""The end of those bytes."""
-UNSENT = 2
-"""The begin, in the outgoing bytes, of those that are not sent."""
-UNSENT_END = 3
-"""The end of those bytes."""
-BOUNDS = 4
-"""The length of `bounds`."""
 
 Version = tuple[int, ...]
 OLDEST: Version = (6, 0)
 """The first Redis with RESP3, in which one connection has messages of channels beside replies."""
 
 
-@dataclass(frozen=True)
-class RedisAddress:
-    """A server's host and port, and our user there."""
-
-    host: str
-    port: int
-    user: str
-
-    @classmethod
-    def of(cls, address: Address) -> RedisAddress:
-        """The parts of an address. BadAddress if a part is missing or wrong, or if the URL has a password."""
-        parts = urlsplit(address.url)
-        if parts.password is not None:
-            raise BadAddress(f"{address.masked_url}: a URL takes no password: set {PASSWORD}")
-        try:
-            port = parts.port
-        except ValueError:
-            port = 0
-        if port == 0:
-            raise BadAddress(f"{address.masked_url}: the port is to be 1..65535")
-        if not parts.hostname:
-            raise BadAddress(f"{address.masked_url!r} lacks a host: it takes the form redis://host:port")
-        if parts.path not in ("", "/"):
-            raise BadAddress(
-                f"{address.masked_url}: {parts.path!r} means nothing here: it takes the form redis://host:port"
-            )
-        return cls(parts.hostname, port or PORT, unquote(parts.username or ""))
-
-    @property
-    def place(self) -> str:
-        return f"{self.host}:{self.port}"
-
-
 class ServerGone(PeerGone):
     """The server has closed a connection, or cannot be reached any more."""
 
 
-class RedisConnection:
+def server_address(address: Address) -> ServerAddress:
+    """Return the server's place. BadAddress, as ServerAddress.of has it."""
+    return ServerAddress.of(address, PORT, PASSWORD)
+
+
+class RedisConnection(ServerStream):
     """Bytes to and from one server. A connection that breaks raises ServerGone, whose sentence names the server."""
 
     def __init__(
-        self, sock: socket.socket, server: RedisAddress, bounds: Longs, incoming: Bytes, outgoing: Bytes
+        self, sock: socket.socket, server: ServerAddress, bounds: Longs, incoming: Bytes, outgoing: Bytes
     ) -> None:
-        self._socket = sock
+        super().__init__(sock, bounds, incoming, outgoing)
         self._server = server
-        self.fd = sock.fileno()
         self.facts: dict[str, Any] = {}
         """The server's answer to HELLO: server, version, mode, role."""
-        self.bounds = bounds
-        self.incoming = incoming
-        self.outgoing = outgoing
-        self._later: list[bytes] = []
-        """Commands that found no room in the outgoing buffer."""
-        sock.setblocking(False)
 
     @classmethod
     def open(cls, address: Address, until_ns: int, arrays: tuple[Longs, Bytes, Bytes] | None = None) -> RedisConnection:
@@ -111,14 +63,14 @@ class RedisConnection:
         `arrays` are bounds, incoming and outgoing bytes; without them, the connection has small ones of its own.
         BadAddress if the server is no Redis server or refuses us; PeerGone if there is none in time.
         """
-        server = RedisAddress.of(address)
+        server = server_address(address)
         bounds, incoming, outgoing = arrays or (
             np.zeros(BOUNDS, np.int64),
             np.zeros(SMALL_BYTES, np.uint8),
             np.zeros(SMALL_BYTES, np.uint8),
         )
         while True:
-            connection = cls(_connected(server, address, until_ns), server, bounds, incoming, outgoing)
+            connection = cls(server.connected(address, until_ns, "Redis"), server, bounds, incoming, outgoing)
             set_nodelay(connection.fd, address.nodelay)
             try:
                 answer = connection._introduce()
@@ -212,29 +164,6 @@ class RedisConnection:
         self.bounds[BEGIN] = begin + parsed.end
         return parsed.value
 
-    def fill(self) -> None:
-        """Take in the bytes that have come, as far as there is room."""
-        bounds = self.bounds
-        incoming = self.incoming
-        begin, end = int(bounds[BEGIN]), int(bounds[END])
-        if begin == end:
-            begin = end = 0
-        elif end == len(incoming):
-            incoming[: end - begin] = incoming[begin:end].copy()
-            begin, end = 0, end - begin
-        bounds[BEGIN], bounds[END] = begin, end
-        if end == len(incoming):
-            return
-        try:
-            came = self._socket.recv_into(incoming.data[end:])
-        except BlockingIOError:
-            return
-        except OSError as error:
-            raise self.gone(error.strerror or str(error)) from error
-        if came == 0:
-            raise self.gone("it closed the connection")
-        bounds[END] = end + came
-
     def gone(self, why: str) -> ServerGone:
         """The error of a connection that ended. An error that the server reported before its end replaces `why`."""
         with contextlib.suppress(NoResp):
@@ -251,51 +180,6 @@ class RedisConnection:
 
     def no_redis(self, error: NoResp) -> PeerGone:
         return PeerGone(f"what came from {self._server.place} is no Redis protocol: {error}")
-
-    def write(self, words: bytes) -> None:
-        """Send a command behind everything that was taken before."""
-        self._later.append(words)
-        self.flush()
-
-    def flush(self) -> bool:
-        """Write what was taken. True if all of it has gone."""
-        bounds = self.bounds
-        while True:
-            begin, end = int(bounds[UNSENT]), int(bounds[UNSENT_END])
-            if begin == end:
-                bounds[UNSENT] = bounds[UNSENT_END] = begin = end = 0
-                if not self._later:
-                    return True
-            while self._later and end + len(self._later[0]) <= len(self.outgoing):
-                words = self._later.pop(0)
-                self.outgoing[end : end + len(words)] = np.frombuffer(words, np.uint8)
-                end += len(words)
-                bounds[UNSENT_END] = end
-            try:
-                bounds[UNSENT] = begin + self._socket.send(self.outgoing.data[begin:end])
-            except BlockingIOError:
-                return False
-            except OSError as error:
-                raise self.gone(error.strerror or str(error)) from error
-
-    @property
-    def has_unsent(self) -> bool:
-        return bool(self.bounds[UNSENT] < self.bounds[UNSENT_END] or self._later)
-
-    @property
-    def has_later(self) -> bool:
-        """True if a command waits for room in the outgoing buffer."""
-        return bool(self._later)
-
-    def events(self, readable: bool) -> tuple[int, int]:
-        """What to sleep on: until bytes have come (`readable`), and until unsent bytes can go."""
-        return self.fd, (READABLE if readable else 0) | (WRITABLE if self.has_unsent else 0)
-
-    def sleep(self, until_ns: int, readable: bool = True) -> None:
-        Sleeper([self.events(readable)]).sleep(until_ns)
-
-    def close(self) -> None:
-        self._socket.close()
 
 
 class _Nothing:
@@ -334,15 +218,3 @@ ADVICE = {
 
 def _text(value: Any) -> Any:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-
-
-def _connected(server: RedisAddress, address: Address, until_ns: int) -> socket.socket:
-    """Connect, again and again until there is a server. PeerGone if there is none in time."""
-    while True:
-        try:
-            return connect_socket(server.host, server.port, max((until_ns - time.monotonic_ns()) / 1e9, 0.01), address)
-        except OSError as error:
-            if time.monotonic_ns() >= until_ns:
-                why = error.strerror or str(error)
-                raise PeerGone(f"no Redis server answers at {server.place} ({why})") from error
-            Sleeper([]).sleep(time.monotonic_ns() + RETRY_NS)

@@ -4,8 +4,9 @@
 commands and their replies, one for messages; then the words that the compiled calls put into commands.
 """
 
-from transports.redis.connection import BOUNDS, INCOMING_BYTES, SMALL_BYTES
+from transports.redis.connection import INCOMING_BYTES, SMALL_BYTES
 from transports.redis.protocol import IDS_BYTES, READING_PLACES
+from transports.server_stream import BOUNDS
 
 # Places in `numbers`.
 COMMANDS = 1

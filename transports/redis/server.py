@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from transports.base import Address, BadAddress
 from transports.declaration import Broker, RunningBroker, Where
-from transports.redis.connection import PASSWORD, RedisAddress, RedisConnection
+from transports.redis.connection import PASSWORD, RedisConnection, server_address
 from transports.redis.kinds import SYNCS
 from transports.redis.resp import NoResp, command, parse
 from transports.servers.nagle import NagleNotHonoured
@@ -41,7 +41,7 @@ class Redis(Broker):
     starts = frozenset({"redis"})
 
     def check(self, address: Address) -> None:
-        RedisAddress.of(address)
+        server_address(address)
 
     def installed(self) -> str:
         return f"{PRODUCT}, {find_program(PROGRAM, VARIABLE, HOW_TO_GET_IT)}"

@@ -14,9 +14,10 @@ from transports.base import Address, BadAddress
 from transports.blocks import lay_out
 from transports.frames import FrameBatch
 from transports.redis import places
-from transports.redis.connection import BEGIN, BOUNDS, END, NOTHING, UNSENT_END, RedisConnection
+from transports.redis.connection import NOTHING, RedisConnection
 from transports.redis.protocol import INCOMPLETE, scan_replies
 from transports.redis.resp import ErrorReply, NoResp, Push, command
+from transports.server_stream import BEGIN, BOUNDS, END, UNSENT_END
 
 
 class Wires:

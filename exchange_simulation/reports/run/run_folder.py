@@ -81,7 +81,7 @@ def seconds_begun(spool: Spool) -> int:
 
 
 def seconds_per_point(spool: Spool, most_points: int = MOST_POINTS) -> int:
-    """Return how many seconds a point of a line stands for: 1, or more if the run has more than `most_points`."""
+    """Return how many seconds a point of a line stands for, so that the line has at most `most_points` points."""
     return 1 + seconds_begun(spool) // most_points
 
 

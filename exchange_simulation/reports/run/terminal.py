@@ -123,6 +123,9 @@ def _traffic(record: dict[str, Any]) -> Iterator[str]:
     if "orders_sent" in counts:
         yield f"{_both_ends(counts, 'orders')}, {_answered(rates)}"
         yield f"{_both_ends(counts, 'answers')}, {_rate(rates, 'answers_per_s')}"
+        mix = record["settings"].get("mix")
+        if mix:
+            yield f"mix {mix}: {_outcomes_of_mix(counts)}"
         summed = "sum of " if len(record.get("pairs", ())) > 1 else ""
         if "orders" in sums:
             yield f"{summed}{sums['hash']}: orders {sums['orders']}, answers {sums['answers']}"
@@ -132,6 +135,14 @@ def _traffic(record: dict[str, Any]) -> Iterator[str]:
     junk = counts.get("junk_frames") or 0
     if refused or junk:
         yield f"turned away: {counted(refused, 'handshakes')}, {counted(junk, 'junk frames')}"
+
+
+def _outcomes_of_mix(counts: dict[str, int]) -> str:
+    """Return what became of cancels, replaces and orders that cannot rest; a rejected one came too late, mostly."""
+    cancelled = counts.get("cancelled", 0)
+    replaced = counts.get("replaced", 0)
+    rejected = counts.get("rejections", 0)
+    return f"{cancelled:,} cancelled, {replaced:,} replaced, {rejected:,} rejected"
 
 
 def _both_ends(counts: dict[str, int], kind: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import orjson
 import pytest
 
 from tests.exchange_command import exchange_in_process, run_exchange, run_exchange_in_process
@@ -32,6 +33,30 @@ def test_a_run_answers_a_mix_as_the_engine_alone_does(tmp_path: Path, transport:
     matched = exchange_in_process("match", tape, "--ids", "--answers", answers, "--json")
     assert matched.record["checksums"] == record["checksums"]
     assert answers.read_bytes() == (streams / "answers.bin").read_bytes()
+
+
+def test_the_outcome_says_what_became_of_the_requests(tmp_path: Path) -> None:
+    words = (
+        "run",
+        "--transport",
+        "memory",
+        *LOAD,
+        "--rate",
+        "max",
+        "--no-page",
+        "--results",
+        tmp_path,
+        "--name",
+        "mixed",
+    )
+    outcome = exchange_in_process(*words)
+    assert outcome.code == 0, outcome.err
+    counts = orjson.loads((tmp_path / "mixed" / "run.json").read_bytes())["counts"]
+    printed = " ".join(outcome.out.split())
+    assert (
+        f"{counts['cancelled']:,} cancelled, {counts['replaced']:,} replaced, {counts['rejections']:,} rejected"
+        in printed
+    )
 
 
 def test_a_mix_as_fast_as_it_goes_is_complete(tmp_path: Path) -> None:

@@ -199,6 +199,14 @@ def test_a_nack_settles_and_is_counted_as_refused() -> None:
     assert reader.scanner.refused == 3
 
 
+def test_a_nack_of_several_leaves_out_what_was_confirmed_alone() -> None:
+    reader = Reader()
+    reader.feed(frame.Method(CHANNEL, spec.Basic.Ack(3, False)).marshal())
+    reader.feed(frame.Method(CHANNEL, spec.Basic.Nack(5, True)).marshal())
+    assert reader.scanner.confirmed == 5
+    assert reader.scanner.refused == 4
+
+
 @pytest.mark.parametrize(
     "broken",
     [

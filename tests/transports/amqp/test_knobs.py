@@ -21,7 +21,7 @@ def broker_at(options: str, pattern: Pattern = Pattern.PAIR) -> BrokerAddress:
 
 
 def test_prefetch_limits_the_unacknowledged_messages_of_a_consumer(broker_place: str) -> None:
-    """Of ten messages three are delivered, and two more once two are acknowledged."""
+    """A consumer gets three of ten messages, and two more once it has acknowledged two."""
     url = f"amqp://{broker_place}?delivery=confirmed&prefetch=3&ack_batch=2"
     with closing(connect(url, TOKEN, deadline_ns())) as connector, closing(listen(url, TOKEN)) as listener:
         assert connector.send(TEN, 0) == 10

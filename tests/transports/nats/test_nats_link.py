@@ -136,7 +136,7 @@ def test_no_server_is_an_error_that_names_the_place() -> None:
     [
         ("nats://me:secret@127.0.0.1:4222", f"a URL takes no password: set {PASSWORD}"),
         ("nats://127.0.0.1:99999", "the port is to be 1..65535"),
-        ("nats://127.0.0.1:4222/vhost", "'/vhost' means nothing to NATS"),
+        ("nats://127.0.0.1:4222/vhost", "'/vhost' means nothing here"),
         ("nats://:4222", "lacks a host"),
     ],
 )

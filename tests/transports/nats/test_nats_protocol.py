@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from transports.base import PeerGone
 from transports.blocks import lay_out
 from transports.frames import FrameBatch
-from transports.nats.connection import BEGIN, END, Connection, ServerAddress
+from transports.nats.connection import BEGIN, END, Connection
 from transports.nats.protocol import FULL, INCOMPLETE, OTHER, scan_frames
+from transports.server_address import ServerAddress
 
 HEAD = b"PUB exchange.run.in "
-SERVER = ServerAddress("nats://127.0.0.1:4222", "127.0.0.1", 4222, "")
+SERVER = ServerAddress("127.0.0.1", 4222, "")
 
 frames = st.lists(st.binary(max_size=300), max_size=8)
 other_blocks = st.sampled_from(

@@ -23,7 +23,7 @@ from exchange_simulation.reports.run.completion import (
 )
 from exchange_simulation.reports.run.heat import heat
 from exchange_simulation.reports.run.load import cpu, line_of, meter_dots, rates
-from exchange_simulation.reports.run.run_folder import Record, RunFolder, read_run_folder
+from exchange_simulation.reports.run.run_folder import Record, RunFolder, read_run_folder, seconds_per_point
 from exchange_simulation.reports.run.seconds import RunSeconds
 
 
@@ -245,3 +245,11 @@ def test_a_run_is_drawn_in_its_transport_s_colour(transport: str, complete_run: 
     assert colour in {line.get_color() for line in curve.axes.lines}
     assert colour in {line.get_color() for line in lines.axes.lines}
     assert cells.tint == colour
+
+
+@pytest.mark.parametrize(("seconds", "seconds_a_point"), [(0, 1), (1, 1), (9, 1), (10, 2), (19, 2), (20, 3)])
+def test_a_line_has_at_most_its_points(seconds: int, seconds_a_point: int) -> None:
+    spool = {"completion": [], "traffic": [], "process": []}
+    if seconds:
+        spool["traffic"] = [traffic(seconds - 1, 1, at_s=0.0)]
+    assert seconds_per_point(spool, most_points=10) == seconds_a_point  # type: ignore[arg-type]

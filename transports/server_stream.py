@@ -1,0 +1,123 @@
+"""A connection to a server as two buffers of bytes, with four bounds.
+
+Buffers and bounds are arrays, in which the compiled calls that a link lends go on where Python stopped. The protocol is
+the business of the classes that build on this one.
+"""
+
+from __future__ import annotations
+
+import socket
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from transports.base import PeerGone
+from transports.frames import Bytes, Longs
+from transports.waiting import READABLE, WRITABLE, Sleeper
+
+# Places in `bounds`.
+BEGIN = 0
+"""The begin, in the incoming bytes, of those that are not taken."""
+END = 1
+"""The end of those bytes."""
+UNSENT = 2
+"""The begin, in the outgoing bytes, of those that are not sent."""
+UNSENT_END = 3
+"""The end of those bytes."""
+BOUNDS = 4
+"""The length of `bounds`."""
+
+
+class ServerStream(ABC):
+    """The bytes to and from one server."""
+
+    def __init__(self, sock: socket.socket, bounds: Longs, incoming: Bytes, outgoing: Bytes) -> None:
+        self._socket = sock
+        self.fd = sock.fileno()
+        self.bounds = bounds
+        self.incoming = incoming
+        self.outgoing = outgoing
+        self._later: list[bytes] = []
+        """Commands that found no room in the outgoing buffer."""
+        sock.setblocking(False)
+
+    @abstractmethod
+    def gone(self, why: str) -> PeerGone:
+        """Return the error of a connection that ended. An error that the server reported before replaces `why`."""
+
+    def fill(self) -> None:
+        """Take in the bytes that have come, as far as there is room."""
+        bounds = self.bounds
+        incoming = self.incoming
+        begin = int(bounds[BEGIN])
+        end = int(bounds[END])
+        if begin == end:
+            begin = 0
+            end = 0
+        elif end == len(incoming):
+            incoming[: end - begin] = incoming[begin:end].copy()
+            end -= begin
+            begin = 0
+        bounds[BEGIN] = begin
+        bounds[END] = end
+        if end == len(incoming):
+            return
+        try:
+            received = self._socket.recv_into(incoming.data[end:])
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise self.gone(error.strerror or str(error)) from error
+        if received == 0:
+            raise self.gone("it closed the connection")
+        bounds[END] = end + received
+
+    def write(self, command: bytes) -> None:
+        """Send a command after everything that was taken before."""
+        self._later.append(command)
+        self.flush()
+
+    def flush(self) -> bool:
+        """Write what was taken. True if all of it has gone."""
+        bounds = self.bounds
+        while True:
+            begin = int(bounds[UNSENT])
+            end = int(bounds[UNSENT_END])
+            if begin == end:
+                begin = 0
+                end = 0
+                bounds[UNSENT] = begin
+                bounds[UNSENT_END] = end
+                if not self._later:
+                    return True
+            while self._later and end + len(self._later[0]) <= len(self.outgoing):
+                command = self._later.pop(0)
+                self.outgoing[end : end + len(command)] = np.frombuffer(command, np.uint8)
+                end += len(command)
+                bounds[UNSENT_END] = end
+            try:
+                bounds[UNSENT] = begin + self._socket.send(self.outgoing.data[begin:end])
+            except BlockingIOError:
+                return False
+            except OSError as error:
+                raise self.gone(error.strerror or str(error)) from error
+
+    @property
+    def has_unsent(self) -> bool:
+        return bool(self.bounds[UNSENT] < self.bounds[UNSENT_END] or self._later)
+
+    @property
+    def has_later(self) -> bool:
+        """True if a command waits for room in the outgoing buffer."""
+        return bool(self._later)
+
+    def events(self, readable: bool) -> tuple[int, int]:
+        """Return what to sleep on: until bytes have come (`readable`), and until unsent bytes can go."""
+        return self.fd, (READABLE if readable else 0) | (WRITABLE if self.has_unsent else 0)
+
+    def sleep(self, until_ns: int, readable: bool = True) -> None:
+        """Sleep until bytes have come (`readable`), unsent bytes can go, a signal, or `until_ns`."""
+        Sleeper([self.events(readable)]).sleep(until_ns)
+
+    def close(self) -> None:
+        self._socket.close()
