@@ -6,7 +6,7 @@ import http.client
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -27,15 +27,23 @@ class Serving:
         assert self.process.stdout is not None
         self.address = self.process.stdout.readline().strip()
         self.url = urlsplit(self.address)
+        self._answers = ExitStack()
+        """Closes every answer: one that nobody reads to its end keeps its socket."""
 
     def request(self, path: str, method: str = "GET", body: str = "", **headers: str) -> http.client.HTTPResponse:
         """Send one request; return its answer. `headers` may replace the right Host header."""
         connection = http.client.HTTPConnection(self.url.netloc, timeout=PATIENCE_S)
         connection.request(method, path, body, {"Connection": "close", **headers})
-        return connection.getresponse()
+        return self._answers.enter_context(connection.getresponse())
 
     def family(self) -> list[psutil.Process]:
         return psutil.Process(self.process.pid).children(recursive=True)
+
+    def close(self) -> None:
+        """End the site, and close the answers that it gave."""
+        self._answers.close()
+        self.process.kill()
+        self.process.communicate()
 
     def interrupt(self) -> int:
         self.process.send_signal(signal.SIGINT)
@@ -49,5 +57,4 @@ def serving(results: Path) -> Iterator[Serving]:
     try:
         yield served
     finally:
-        served.process.kill()
-        served.process.communicate()
+        served.close()
