@@ -8,6 +8,7 @@ the other. Only a statistics record has no fixed size: it fills its frame.
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -255,6 +256,11 @@ def _layout(code: int, message: type[Message]) -> MessageLayout:
 
 
 LAYOUTS: dict[type[Message], MessageLayout] = {m: _layout(code, m) for code, m in TYPES.items()}
+
+
+def noun_of(message: type[Message]) -> str:
+    """Return the words of a message's name. For example: typed order"""
+    return re.sub(r"(?<!^)(?=[A-Z])", " ", message.__name__).lower()
 
 
 def sizes_by_code(messages: tuple[type[Message], ...]) -> npt.NDArray[np.int64]:

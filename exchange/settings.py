@@ -174,7 +174,10 @@ class RunSettings:
         help="Order types, cancels and replaces among the orders, as limit=60,cancel=30,replace=10.  [default: none]",
         metavar="KIND=PERCENT,...",
     )
-    """The percentages of a mix, or its name, as `OrderMix.parse` reads them; None: limit orders alone."""
+    """The percentages of a mix, or its name, as `OrderMix.parse` reads them; None: limit orders alone.
+
+    With a tape, these are the tape's own.
+    """
     tape: str | None = setting(
         default=None,
         check=CheckedLater(),
@@ -438,8 +441,6 @@ class RunSettings:
         check_tape(self.tape, self.prices, self.price_model)
         if self.mix is not None:
             check_mix(self.mix)
-            if self.tape is not None:
-                raise BadSetting("mix", self.mix, "none, where a tape is replayed: the orders are the tape's")
         object.__setattr__(self, "prices", settled_prices(self.prices, self.price_model, self.max_price))
         object.__setattr__(self, "speed", settled_speed(self.speed, self.arrivals))
 

@@ -232,6 +232,13 @@ class Orders(Protocol):
         """Write the records of `count` orders from `first_id` on, from the buffer's start on."""
 
 
+class MixedMessages(Protocol):
+    """A source of messages whose records have several sizes."""
+
+    def write(self, buffer: Bytes, ends: Longs, first_id: int, count: int) -> None:
+        """Write `count` messages from `first_id` on, from the buffer's start on; `ends` gets where each ends."""
+
+
 class OrderFlow:
     """Fills batches with orders. The orders are the same bytes, however they are divided into batches."""
 
@@ -242,14 +249,21 @@ class OrderFlow:
 
     @classmethod
     def of(cls, settings: RunSettings) -> OrderFlow | MixedOrderFlow:
-        """Return the flow of a run's orders: those of its mix, of its tape, or else of its seed."""
+        """Return the flow of a run's orders: those of its tape, of its mix, or else of its seed."""
+        if settings.tape is not None:
+            return cls._of_tape(Path(settings.tape), settings)
         if settings.mix is not None:
             return MixedOrderFlow(MixedOrders.of(settings.mix, settings), settings.packing)
-        if settings.tape is None:
-            return cls(SeededOrders.of(settings), settings.packing)
-        from gateway.tape import TapedOrders
+        return cls(SeededOrders.of(settings), settings.packing)
 
-        return cls(TapedOrders(Path(settings.tape)), settings.packing)
+    @classmethod
+    def _of_tape(cls, tape: Path, settings: RunSettings) -> OrderFlow | MixedOrderFlow:
+        """Return the flow of a tape's messages. The settings have a mix if these are not only plain orders."""
+        from gateway.tape import TapedMessages, TapedOrders
+
+        if settings.mix is None:
+            return cls(TapedOrders(tape), settings.packing)
+        return MixedOrderFlow(TapedMessages(tape), settings.packing)
 
     def fill(self, batch: FrameBatch, first_id: int, count: int) -> None:
         """Fill the batch with orders first_id .. first_id + count - 1. The last frame may be shorter."""
@@ -263,7 +277,7 @@ class OrderFlow:
 class MixedOrderFlow:
     """Fills batches with the messages of a mix, whose records have several sizes."""
 
-    def __init__(self, orders: MixedOrders, packing: int = 1) -> None:
+    def __init__(self, orders: MixedMessages, packing: int = 1) -> None:
         self._orders = orders
         self._packing = packing
         self._ends = np.zeros(LONGEST_BATCH, np.int64)

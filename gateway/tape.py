@@ -1,4 +1,4 @@
-"""Tapes: order records one after the other in a file, and beside it their due times, u64 ns, little-endian.
+"""Tapes: messages one after the other in a file, and beside it their due times, u64 ns, little-endian.
 
 Both files are mapped, not read: a tape may be larger than the memory. Before a run, a check reads the whole file once;
 the run then trusts the file.
@@ -9,22 +9,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-from exchange.messages import LAYOUTS, Cancel, CancelRequest, MalformedMessage, Order, ReplaceRequest, TypedOrder
+from exchange import messages
+from exchange.compiled import cached_kernel
+from exchange.messages import LAYOUTS, Cancel, MalformedMessage, Order, noun_of
 from exchange.workload import LATEST_NS
-from transports.frames import Bytes
+from gateway.tape_records import REPLAYED, SIZES, STRIDE, TapeRecords, id_at, read_records
+from transports.frames import Bytes, Longs
 
 ORDER = LAYOUTS[Order]
-ENGINE_ONLY = {
-    LAYOUTS[Cancel].code: "cancel",
-    LAYOUTS[CancelRequest].code: "cancel",
-    LAYOUTS[ReplaceRequest].code: "replace",
-    LAYOUTS[TypedOrder].code: "typed order",
-}
-"""The nouns of records, by type byte, that an engine takes and a gateway does not send."""
 DUE_BYTES = 8
 CHUNK_ORDERS = 1 << 20
+FIRST_ID = 1
 
 
 def due_path(tape: Path) -> Path:
@@ -32,46 +28,33 @@ def due_path(tape: Path) -> Path:
     return tape.with_suffix(".due")
 
 
-def check_orders(path: Path) -> int:
-    """Check a tape, and count its orders. MalformedMessage, with the offset, if a gateway cannot replay the tape."""
+def replayable_records(path: Path) -> TapeRecords:
+    """Check a tape, and return its records. MalformedMessage, with the offset, if a gateway cannot replay the tape."""
     tape = map_file(path)
-    whole = len(tape) // ORDER.size
-    table = tape[: whole * ORDER.size].view(ORDER.dtype)
-    for first in range(0, whole, CHUNK_ORDERS):
-        _check_part(table[first : first + CHUNK_ORDERS], first)
-    end = whole * ORDER.size
-    if end < len(tape):
-        _check_type(int(tape[end]), end)
-        raise MalformedMessage(f"truncated: {len(tape) - end} of {ORDER.size} bytes", end)
-    if whole == 0:
+    records = read_records(tape, FIRST_ID)
+    if records.end < len(tape):
+        raise _objection(tape, records)
+    if records.records == 0:
         raise MalformedMessage("the tape is empty")
-    return whole
+    return records
 
 
-def _check_part(part: npt.NDArray[np.void], before: int) -> None:
-    """Check the orders of a part of the tape, which has `before` orders before it. MalformedMessage for a wrong one."""
-    ids = np.arange(before + 1, before + 1 + len(part))
-    wrong = (part["type"] != ORDER.code) | (part["id"] != ids)
-    if not wrong.any():
-        return
-    index = int(wrong.argmax())
-    offset = (before + index) * ORDER.size
-    _check_type(int(part["type"][index]), offset)
-    order_id = int(part["id"][index])
-    place = before + index + 1
-    reason = "answers are paired with orders by id, so ids count 1, 2, 3, ...: number the orders anew"
-    raise MalformedMessage(f"{reason}; id {order_id} stands where {place} goes,", offset)
-
-
-def _check_type(code: int, offset: int) -> None:
-    """Raise MalformedMessage unless this is the type byte of an order."""
-    if code in ENGINE_ONLY:
-        reason = (
-            f"a gateway sends plain orders only: replay the tape with exchange match; the first {ENGINE_ONLY[code]} is"
-        )
-        raise MalformedMessage(reason, offset)
-    if code != ORDER.code:
-        raise MalformedMessage(f"type byte {code}, where {ORDER.code} (order) goes", offset)
+def _objection(tape: Bytes, records: TapeRecords) -> MalformedMessage:
+    """Return the error about the first record that a gateway cannot replay."""
+    end = records.end
+    code = int(tape[end])
+    if code == LAYOUTS[Cancel].code:
+        reason = "a cancel without an id of its own has no answer by which it could be timed"
+        return MalformedMessage(f"{reason}: replay the tape with exchange match; the first such cancel is", end)
+    size = int(SIZES[code])
+    if size == 0:
+        allowed = ", ".join(f"{LAYOUTS[message].code} ({noun_of(message)})" for message in REPLAYED)
+        return MalformedMessage(f"type byte {code}, where one of {allowed} goes", end)
+    if end + size > len(tape):
+        return MalformedMessage(f"truncated: {len(tape) - end} of {size} bytes", end)
+    place = records.records + 1
+    reason = "answers are paired with messages by id, so ids count 1, 2, 3, ...: number the messages anew"
+    return MalformedMessage(f"{reason}; id {id_at(tape, end)} stands where {place} goes,", end)
 
 
 def check_due(path: Path, orders: int) -> None:
@@ -98,7 +81,7 @@ def map_file(path: Path) -> Bytes:
 
 
 class TapedOrders:
-    """The orders of a tape, unchanged. An order's id is its place on the tape."""
+    """The plain orders of a tape, unchanged. An order's id is its place on the tape."""
 
     def __init__(self, tape: Path) -> None:
         self._records = map_file(tape)
@@ -107,3 +90,33 @@ class TapedOrders:
         """Write the records of `count` orders from `first_id` on, from the buffer's start on."""
         start = (first_id - 1) * ORDER.size
         buffer[: count * ORDER.size] = self._records[start : start + count * ORDER.size]
+
+
+@cached_kernel(messages)
+def _write_ends(tape: Bytes, at: int, skipped: int, count: int, sizes: Longs, ends: Longs) -> int:
+    """Skip some records from offset `at` on, and write where each of the next `count` ends, from the first one's start.
+
+    Returns the offset at which the first one starts.
+    """
+    for _ in range(skipped):
+        at += sizes[tape[at]]
+    start = at
+    for i in range(count):
+        at += sizes[tape[at]]
+        ends[i] = at - start
+    return start
+
+
+class TapedMessages:
+    """The messages of a tape of any kinds, unchanged. A message's id is its place on the tape."""
+
+    def __init__(self, tape: Path) -> None:
+        self._tape = map_file(tape)
+        self._starts = read_records(self._tape, FIRST_ID).starts
+
+    def write(self, buffer: Bytes, ends: Longs, first_id: int, count: int) -> None:
+        """Write `count` messages from `first_id` on, from the buffer's start on; `ends` gets where each ends."""
+        stride, skipped = divmod(first_id - 1, STRIDE)
+        start = _write_ends(self._tape, self._starts[stride], skipped, count, SIZES, ends)
+        size = int(ends[count - 1])
+        buffer[:size] = self._tape[start : start + size]

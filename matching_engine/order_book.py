@@ -150,6 +150,13 @@ class OrderBook:
         """The lowest ask; max price + 1 if there is none. O(1)."""
         return int(self.state[layout.BEST + layout.ASK])
 
+    @property
+    def occupied_levels(self) -> int:
+        """How many price levels hold orders, of both sides together. O(prices / 64)."""
+        words = self.arena[layout.BITMAP : layout.SUMMARY]
+        ends_of_search = 2  # on each side, the bit of key `limit` is always set
+        return int(np.bitwise_count(words).sum()) - ends_of_search
+
     def resting(self, side: int) -> list[RestingOrder]:
         """Return the orders of a side (ASK or BID): best price first, then oldest first. O(levels + orders)."""
         book_side = side - 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterator
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from exchange import messages
 from exchange.compiled import cached_kernel
-from exchange.messages import ANSWER_TYPES, LAYOUTS, ORDER_TYPES, MalformedMessage, Message, sizes_by_code
+from exchange.messages import ANSWER_TYPES, LAYOUTS, ORDER_TYPES, MalformedMessage, noun_of, sizes_by_code
 from matching_engine.engine import HandleStop, MatchingEngine
 from transports.frames import LARGEST_FRAME, Bytes, FrameBatch, Longs
 
@@ -59,15 +58,10 @@ def order_offsets(tape: Bytes) -> Longs:
         size = _SIZE_OF_ORDER[kind]
         if size > 0:
             raise MalformedMessage(f"truncated: {len(tape) - end} of {size} bytes", end)
-        *first, last = (f"{LAYOUTS[message].code} ({_noun_of(message)})" for message in ORDER_TYPES)
+        *first, last = (f"{LAYOUTS[message].code} ({noun_of(message)})" for message in ORDER_TYPES)
         allowed = f"{', '.join(first)} or {last}"
         raise MalformedMessage(f"type byte {kind}, where {allowed} goes", end)
     return offsets
-
-
-def _noun_of(message: type[Message]) -> str:
-    """Return the words of a message's name. For example: typed order"""
-    return re.sub(r"(?<!^)(?=[A-Z])", " ", message.__name__).lower()
 
 
 def batches(tape: Bytes, offsets: Longs) -> Iterator[FrameBatch]:

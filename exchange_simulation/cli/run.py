@@ -15,7 +15,7 @@ from exchange.words import printable
 from exchange_simulation.cli.command import Command
 from exchange_simulation.launching.errors import UserError, left_out
 from exchange_simulation.launching.options import json_option, options_of, spark_option
-from exchange_simulation.launching.typed_settings import run_settings, without_default_rate
+from exchange_simulation.launching.typed_settings import run_settings, was_typed, without_default_rate
 
 if TYPE_CHECKING:
     from exchange_simulation.launching.launch.watch import OnSecond
@@ -56,6 +56,7 @@ def command(
     """
     _refuse_two_views(live, live_spark, as_json)
     settings = run_settings(**without_default_rate(given))
+    _refuse_idle_seed(settings)
     if events and not settings.record:
         raise click.UsageError("--events needs the streams of orders and answers: give --record too")
     exit_code = run(
@@ -70,6 +71,15 @@ def command(
         live_spark=live_spark,
     )
     raise SystemExit(exit_code)
+
+
+def _refuse_idle_seed(settings: RunSettings) -> None:
+    """UsageError for a seed that changes nothing: a tape has its own orders, and only Poisson arrivals are random."""
+    if settings.tape is not None and was_typed("seed") and settings.arriving.kind != "poisson":
+        raise click.UsageError(
+            f"--seed is {settings.seed}, but it changes nothing: the orders are those of {settings.tape}, and no "
+            f"arrivals are random; leave --seed out, or take --arrivals poisson with a --rate"
+        )
 
 
 def _refuse_two_views(live: bool, live_spark: bool, as_json: bool) -> None:

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from exchange.instances import named
-from exchange.messages import LAYOUTS, Order
 from exchange.results import HashedStream
 from exchange.settings import RunSettings
 from exchange_simulation.launching.errors import UserError
@@ -88,17 +87,18 @@ def open_streams(
         for stream in (orders, answers):
             stack.callback(stream.close)
         yield orders, answers
-        if settings.mix is None:  # only a tape of plain orders can be offered again
-            _write_due_times(tape, settings, instance, orders.size // LAYOUTS[Order].size)
+    _write_due_times(tape, settings, instance)
 
 
-def _write_due_times(tape: Path, settings: RunSettings, instance: int, orders: int) -> None:
+def _write_due_times(tape: Path, settings: RunSettings, instance: int) -> None:
     """Write the planned due times. A replay then offers the same load, which the times of sending would not."""
     from exchange_simulation.launching.tape import write_due
     from gateway.seeds import settings_of_pair
-    from gateway.tape import due_path
+    from gateway.tape import due_path, map_file
+    from gateway.tape_records import read_records
 
     path = due_path(tape)
+    orders = read_records(map_file(tape)).records
     try:
         write_due(path, settings_of_pair(settings, instance), orders)
     except OSError as error:

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
+from exchange.allowed import BadSetting
 from exchange.messages import MalformedMessage
 from exchange.settings import RunSettings
 from exchange.words import counted
 from exchange.workload import recorded_speed
 from exchange_simulation.launching.errors import UserError, reading, writing
 from exchange_simulation.launching.files import whole_file
-from gateway.tape import CHUNK_ORDERS, check_due, check_orders, due_path, map_file
+from gateway.tape import CHUNK_ORDERS, check_due, due_path, map_file, replayable_records
+from gateway.tape_records import TapeRecords, mix_of, read_records
 from transports.regular_files import check_regular
 
 if TYPE_CHECKING:
@@ -24,21 +26,26 @@ if TYPE_CHECKING:
 
 
 def settings_of_tape(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the number of orders, their arrivals and their rate, from the tape and its due times.
+    """Return the number of orders, their mix, their arrivals and their rate, from the tape and its due times.
 
     `given` has the tape, and the settings that the user gave. UserError if the tape or its due times are damaged, or
     contradict these settings.
     """
     tape = Path(given["tape"])
     due = due_path(tape)
-    orders_on_tape = _checked_orders(tape)
+    records = _checked_records(tape)
+    orders_on_tape = records.records
     orders = orders_on_tape if given.get("orders") is None else given["orders"]
     if not 1 <= orders <= orders_on_tape:
         raise UserError(
             f"--orders is {orders}; {tape} holds {counted(orders_on_tape, 'orders')}: ask for 1 to {orders_on_tape}"
         )
+    settings: dict[str, Any] = {"orders": orders}
+    mix = _mix_of_tape(tape, records, given.get("mix"))
+    if mix is not None:
+        settings["mix"] = mix
     if not _has_recorded_arrivals(given, due):
-        return {"orders": orders}
+        return settings
     speed = recorded_speed(given.get("speed"))
     recorded_per_s = _recorded_orders_per_s(due, orders_on_tape, orders) * speed
     # Settings that are settled a second time have the recorded rate already.
@@ -48,7 +55,37 @@ def settings_of_tape(given: Mapping[str, Any]) -> dict[str, Any]:
         raise UserError(
             f"--rate is {rate}, but {due} says when the orders are due: leave --rate out, or take --arrivals fixed"
         )
-    return {"orders": orders, "arrivals": "recorded", "orders_per_s": recorded_per_s}
+    return {**settings, "arrivals": "recorded", "orders_per_s": recorded_per_s}
+
+
+def _mix_of_tape(tape: Path, records: TapeRecords, given: str | None) -> str | None:
+    """Return the mix of a tape's messages; None if all are plain orders.
+
+    UserError if another mix was given, or if no order of the tape can rest.
+    """
+    mix = None if records.has_plain_orders_only else _mix_of(tape, records)
+    # Settings that are settled a second time have the tape's mix already.
+    if given is not None and given != mix:
+        raise UserError(f"--mix is {given}, but the orders are those of {tape}: leave --mix out")
+    return mix
+
+
+def mix_of_file(tape: Path) -> str:
+    """Return the mix of a tape's messages, whatever their ids, as `--mix` takes it. UserError if it is no tape."""
+    with reading(tape, MalformedMessage):
+        check_regular(tape)
+        content = map_file(tape)
+        records = read_records(content)
+        if records.end < len(content) or records.records == 0:
+            raise MalformedMessage("no tape: an order, cancel or replace is missing or damaged", records.end)
+    return _mix_of(tape, records)
+
+
+def _mix_of(tape: Path, records: TapeRecords) -> str:
+    try:
+        return mix_of(records.kinds)
+    except BadSetting as error:
+        raise UserError(f"{tape}: no limit or post-only order is on the tape, so no order would trade") from error
 
 
 def _has_recorded_arrivals(given: Mapping[str, Any], due: Path) -> bool:
@@ -72,13 +109,13 @@ def _has_recorded_arrivals(given: Mapping[str, Any], due: Path) -> bool:
     return due.exists()
 
 
-def _checked_orders(tape: Path) -> int:
-    """Return the number of orders on the tape. UserError if it is no tape, or damaged."""
+def _checked_records(tape: Path) -> TapeRecords:
+    """Return the records on the tape. UserError if it is no tape, or damaged."""
     if tape.suffix == ".due":
         raise UserError(f"--tape {tape} is a name for due times: name the tape that they stand beside")
     with reading(tape, MalformedMessage):
         check_regular(tape)
-        return check_orders(tape)
+        return replayable_records(tape)
 
 
 def _recorded_orders_per_s(due: Path, orders_on_tape: int, orders: int) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,6 +14,9 @@ from exchange.allowed import BadSetting
 from exchange.settings import DEFAULT_WINDOW, NAGLE_ROLES, ROLES, RunSettings
 from exchange_simulation.launching.option_table import TABLE
 from exchange_simulation.launching.priority import at_priority
+
+MIX_OF_TAPE = "from:"
+"""The beginning of a mix that is a tape's: from:tape.bin"""
 
 
 def without_default_rate(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,6 +62,11 @@ def naming_options() -> Iterator[None]:
 def _completed(given: dict[str, Any]) -> dict[str, Any]:
     """Return the fields, with those added that the user left out and that other options determine."""
     fields = dict(given)
+    mix = fields.get("mix")
+    if isinstance(mix, str) and mix.startswith(MIX_OF_TAPE):
+        from exchange_simulation.launching.tape import mix_of_file
+
+        fields["mix"] = mix_of_file(Path(mix.removeprefix(MIX_OF_TAPE)))
     if fields.get("tape"):
         from exchange_simulation.launching.tape import settings_of_tape
 

@@ -35,7 +35,7 @@ from exchange_simulation.experiments.sweep.planning import read_description
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.record.reading import Unusable, read_record, records
 from exchange_simulation.messaging.supply_chain.topologies import EXAMPLE, freeform
-from gateway.tape import check_due, check_orders
+from gateway.tape import check_due, replayable_records
 from matching_engine.recovering.journal import InputJournal, JournalRefused
 from matching_engine.tape import order_offsets
 from tests.decoders.damage import FRAMES, LINES, ORDERS, damaged
@@ -99,7 +99,7 @@ DECODERS: dict[str, Decoder] = {
     "simulation.json": record_decoder(SimulationRecord),
     "bench.json": record_decoder(BenchRecord),
     "spool": Decoder(decode_spool, UserError, (b"\n".join(LINES), *LINES)),
-    "tape": Decoder(check_orders, MalformedMessage, (ORDERS,)),
+    "tape": Decoder(replayable_records, MalformedMessage, (ORDERS,)),
     "tape of match": Decoder(lambda path: order_offsets(np.fromfile(path, np.uint8)), MalformedMessage, (ORDERS,)),
     "due times": Decoder(lambda path: check_due(path, 3), ValueError, (struct.pack("<3Q", 1, 2, 3), bytes(24))),
     "sweep.toml": Decoder(read_description, UserError, (TOML,)),

@@ -9,11 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exchange.messages import Cancel, MalformedMessage, Order, encode
+from exchange.messages import MARKET, Cancel, CancelRequest, MalformedMessage, Order, ReplaceRequest, TypedOrder, encode
+from exchange.order_mix import KINDS, OrderMix
 from gateway import tape
 from gateway.due_times import NEVER_NS, Recorded, most_at_once
+from gateway.mixed_orders import LARGEST_RECORD, MixedOrders
 from gateway.seeded_orders import ORDER_BYTES, SeededOrders
-from gateway.tape import TapedOrders, check_due, check_orders, due_path
+from gateway.tape import TapedMessages, TapedOrders, check_due, due_path, replayable_records
+from gateway.tape_records import STRIDE, mix_of, read_records
 
 RECORDS = SeededOrders(7, (450, 549)).records(1, 500)
 
@@ -35,24 +38,23 @@ def tape_with(order_id: int, replacement: bytes) -> bytes:
     return RECORDS[:start] + replacement + RECORDS[start + len(replacement) :]
 
 
-@pytest.mark.usefixtures("chunk")
 def test_a_tape_of_seeded_orders_is_accepted(path: Path) -> None:
     path.write_bytes(RECORDS)
-    assert check_orders(path) == 500
+    records = replayable_records(path)
+    assert (records.records, records.has_plain_orders_only) == (500, True)
 
 
-@pytest.mark.usefixtures("chunk")
 @pytest.mark.parametrize(
     ("content", "message", "offset"),
     [
         (b"", "the tape is empty", 0),
         (RECORDS[:-1], "truncated: 9 of 10 bytes", 4990),
         (RECORDS[:3], "truncated: 3 of 10 bytes", 0),
-        (RECORDS + b"\x07", "type byte 7, where 1 (order) goes", 5000),
-        (tape_with(8, b"\x02"), "type byte 2, where 1 (order) goes", 70),
+        (RECORDS + b"\x07", "type byte 7, where one of 1 (order), 14 (typed order)", 5000),
+        (tape_with(8, b"\x02"), "type byte 2, where one of 1 (order)", 70),
         (tape_with(400, b"\x02") + b"\x01", "type byte 2", 3990),
-        (RECORDS[:30] + encode(Cancel(2)) + RECORDS[30:], "a gateway sends plain orders only", 30),
-        (RECORDS + encode(Cancel(2)), "a gateway sends plain orders only", 5000),
+        (RECORDS[:30] + encode(Cancel(2)) + RECORDS[30:], "a cancel without an id of its own", 30),
+        (RECORDS + encode(Cancel(2)), "replay the tape with exchange match", 5000),
         (tape_with(15, encode(Order(14, 1, 500, 1))), "id 14 stands where 15 goes", 140),
         (RECORDS[ORDER_BYTES:], "id 2 stands where 1 goes", 0),
     ],
@@ -62,7 +64,7 @@ def test_a_tape_that_cannot_be_replayed_is_refused_with_an_offset(
 ) -> None:
     path.write_bytes(content)
     with pytest.raises(MalformedMessage) as refused:
-        check_orders(path)
+        replayable_records(path)
     assert message in str(refused.value)
     assert refused.value.offset == offset
 
@@ -141,3 +143,65 @@ def test_the_most_orders_due_at_once_are_the_longest_run_of_equal_times(runs: li
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("gateway.tape.CHUNK_ORDERS", size)
         assert most_at_once(due) == max(runs)
+
+
+MIX = "limit=50,post=10,market=5,ioc=3,fok=2,cancel=20,replace=10"
+MESSAGES = 3 * STRIDE + 7
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("mixed") / "tape.bin"
+    path.write_bytes(MixedOrders(OrderMix.parse(MIX), 7, (450, 549), "two-sided").records(1, MESSAGES))
+    return path
+
+
+def test_a_mixed_tape_is_accepted_with_the_shares_of_its_mix(mixed: Path) -> None:
+    records = replayable_records(mixed)
+    assert (records.records, records.end, records.has_plain_orders_only) == (MESSAGES, mixed.stat().st_size, False)
+    for part in mix_of(records.kinds).split(","):
+        kind, _, percent = part.partition("=")
+        assert float(percent) == pytest.approx(100 * records.kinds[kind] / MESSAGES, abs=1e-5)
+
+
+@given(data=st.data())
+def test_parts_of_a_mixed_tape_are_the_bytes_of_the_tape(mixed: Path, data: st.DataObject) -> None:
+    messages = TapedMessages(mixed)
+    first_id = data.draw(st.integers(1, MESSAGES))
+    count = data.draw(st.integers(1, MESSAGES + 1 - first_id))
+    buffer = np.zeros(count * LARGEST_RECORD, np.uint8)
+    ends = np.zeros(count, np.int64)
+    messages.write(buffer, ends, first_id, count)
+    part = buffer[: ends[-1]].tobytes()
+    assert part == MixedOrders(OrderMix.parse(MIX), 7, (450, 549), "two-sided").records(first_id, count)
+
+
+def test_a_tape_with_any_ids_has_kinds_too() -> None:
+    tape = b"".join(
+        encode(message)
+        for message in (
+            Order(9, 1, 500, 1),
+            Cancel(9),
+            TypedOrder(9, 1, 500, 1, MARKET),
+            ReplaceRequest(4, 9, 501, 2),
+            CancelRequest(5, 9),
+        )
+    )
+    kinds = read_records(np.frombuffer(tape, np.uint8)).kinds
+    assert {kind: count for kind, count in kinds.items() if count} == {
+        "limit": 1,
+        "market": 1,
+        "cancel": 2,
+        "replace": 1,
+    }
+
+
+@given(
+    st.dictionaries(st.sampled_from(KINDS), st.integers(0, 10**9)).filter(
+        lambda kinds: kinds.get("limit", 0) + kinds.get("post", 0) > 0
+    )
+)
+def test_the_mix_of_a_tape_is_a_mix_and_leaves_out_no_kind(kinds: dict[str, int]) -> None:
+    percentages = dict(zip(KINDS, OrderMix.parse(mix_of(kinds)).percentages, strict=True))
+    for kind in KINDS:
+        assert (percentages[kind] > 0) == (kinds.get(kind, 0) > 0)

@@ -25,7 +25,7 @@ from exchange_simulation.experiments.events import TABLES, Bytes, Longs, Market,
 from exchange_simulation.launching.errors import users_mistake, writing
 from exchange_simulation.launching.files import whole_file
 from exchange_simulation.launching.record.reading import read_record
-from gateway.tape import check_due, check_orders, due_path, map_file
+from gateway.tape import check_due, due_path, map_file, replayable_records
 from matching_engine.encoding import SMALLEST_ANSWER
 from matching_engine.engine import HandleStop, MatchingEngine
 from matching_engine.order_book import OrderBook
@@ -84,12 +84,16 @@ class RecordedRun:
         answers_file = self.folder / f"{named('answers', pair)}.bin"
         due_file = due_path(orders_file)
         try:
-            count = check_orders(orders_file)
+            records = replayable_records(orders_file)
+            if not records.has_plain_orders_only:
+                raise ValueError(
+                    f"{orders_file} has more kinds of messages than plain orders, for which there are no tables"
+                )
             orders = map_file(orders_file)
             answers = map_file(answers_file)
             due_ns = None
             if due_file.exists():
-                check_due(due_file, count)
+                check_due(due_file, records.records)
                 due_ns = map_file(due_file).view("<u8").astype(np.int64)
             ends = self._ends(orders, answers)
         except (MalformedMessage, ValueError, OSError) as error:

@@ -15,6 +15,7 @@ from exchange_simulation.cli.main import main
 SHORTER = {
     "run": "--transport memory --orders 200 --no-spark --name first",
     "tape": "--orders 1000",
+    "tape stats": "",
     "match": "",
     "keys": "",
     "simulate": "--orders 1e4 --master none",
@@ -52,7 +53,7 @@ ELSEWHERE = {
     "spark submit",
 }
 """On other hosts, of a broker that stays, after a death, or slow to start: other tests run these."""
-GROUPS = {"results", "spark"}
+GROUPS = {"results", "spark", "tape"}
 """Commands with subcommands, each of which has an example."""
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import orjson
 import pytest
 
+from exchange.messages import CancelRequest, encode
+from exchange.order_mix import OrderMix
 from tests.exchange_command import exchange_in_process, run_exchange, run_exchange_in_process
 
 MIX = "limit=60,cancel=30,replace=5,market=3,ioc=1,fok=1"
@@ -97,4 +100,52 @@ def test_a_tape_and_a_mix_are_two_sources_of_orders(tmp_path: Path) -> None:
     assert exchange_in_process("tape", "--orders", 100, "--output", tape).code == 0
     outcome = exchange_in_process("run", "--tape", tape, "--mix", "paper", "--rate", "max", "--results", tmp_path)
     assert outcome.code == 2
-    assert "allowed is none, where a tape is replayed" in outcome.err
+    assert "--mix is paper, but the orders are those of" in outcome.err
+
+
+def test_a_mixed_tape_is_replayed_by_its_own_times_with_the_answers_of_the_engine_alone(tmp_path: Path) -> None:
+    tape = tmp_path / "tape.bin"
+    written = exchange_in_process("tape", *LOAD, "--rate", 2_000, "--arrivals", "poisson", "--output", tape)
+    assert written.code == 0, written.err
+    words = ("--tape", tape, "--speed", 2, "--record", "--name", "first")
+    first = run_exchange(tmp_path, "--transport", "zeromq", *words).record
+    assert first["status"] in ("complete", "saturated")
+    again = run_exchange_in_process(
+        tmp_path, "--tape", tmp_path / "first" / "orders.bin", "--packing", 5, "--name", "again"
+    ).record
+    matched = exchange_in_process("match", tape, "--ids", "--json").record
+    assert first["checksums"] == again["checksums"] == matched["checksums"]
+    due_ns = [np.fromfile(path, "<u8") for path in (tape.with_suffix(".due"), tmp_path / "first" / "orders.due")]
+    assert (due_ns[0] // 2 == due_ns[1]).all()
+    assert OrderMix.parse(first["settings"]["mix"]).names_orders
+
+
+def test_the_mix_of_a_tape_can_be_that_of_a_seed(tmp_path: Path) -> None:
+    tape = tmp_path / "tape.bin"
+    assert exchange_in_process("tape", *LOAD, "--output", tape).code == 0
+    statistics = exchange_in_process("tape", "stats", tape, "--json").record
+    words = ("--mix", f"from:{tape}", "--price-model", "two-sided", "--orders", 500, "--rate", "max")
+    record = run_exchange_in_process(tmp_path, *words).record
+    assert record["settings"]["mix"] == statistics["mix"]
+
+
+def test_a_seed_beside_a_tape_is_refused_unless_arrivals_are_random(tmp_path: Path) -> None:
+    tape = tmp_path / "tape.bin"
+    assert exchange_in_process("tape", "--orders", 100, "--output", tape).code == 0
+    words = ("--tape", tape, "--seed", 3, "--rate", 10_000)
+    refused = run_exchange_in_process(tmp_path, *words)
+    assert refused.code == 2
+    assert "--seed is 3, but it changes nothing" in refused.err
+    assert run_exchange_in_process(tmp_path, *words, "--arrivals", "poisson").code == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"no tape", "no tape"), (encode(CancelRequest(1, 1)), "no limit or post-only order is on the tape")],
+)
+def test_a_mix_of_a_file_that_is_no_tape_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    tape = tmp_path / "tape.bin"
+    tape.write_bytes(content)
+    outcome = exchange_in_process("run", "--mix", f"from:{tape}", "--results", tmp_path / "results")
+    assert outcome.code == 2
+    assert message in outcome.err

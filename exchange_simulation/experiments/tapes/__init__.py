@@ -1,0 +1,1 @@
+"""Tapes from elsewhere, and the statistics of a tape."""

@@ -1,0 +1,148 @@
+"""The records of a tape: how many there are of each kind, where they start, and whether a gateway can replay them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from exchange import messages
+from exchange.compiled import cached_kernel, field_reader
+from exchange.messages import (
+    FILL_OR_KILL,
+    IMMEDIATE_OR_CANCEL,
+    LAYOUTS,
+    MARKET,
+    ORDER_TYPES,
+    POST_ONLY,
+    Cancel,
+    CancelRequest,
+    Order,
+    ReplaceRequest,
+    TypedOrder,
+    sizes_by_code,
+)
+from exchange.order_mix import CANCEL, KINDS, LIMIT, REPLACE, OrderMix
+from transports.frames import Bytes, Longs
+
+STRIDE = 1 << 10
+"""Records from one noted start to the next."""
+ANY_ID = -1
+"""Stands for a tape whose ids need not count 1, 2, 3, ..."""
+
+SIZES = sizes_by_code(ORDER_TYPES)
+SMALLEST_RECORD = int(SIZES[SIZES > 0].min())
+_ORDER_TYPE_OFFSET = LAYOUTS[TypedOrder].offset("order_type")
+_TYPED_ORDER = LAYOUTS[TypedOrder].code
+_CANCEL_WITHOUT_ID = LAYOUTS[Cancel].code
+REPLAYED = (Order, TypedOrder, ReplaceRequest, CancelRequest)
+"""Messages that a gateway can replay: each has an id of its own, which its answers bear."""
+_record_id = field_reader("id", *REPLAYED)
+
+
+def _kinds_by_byte(kind_of: dict[int, str]) -> Longs:
+    """Return the index of a kind in KINDS by a byte of a record. A byte that is not in the table is a limit order's."""
+    kinds = np.full(256, KINDS.index(LIMIT), np.int64)
+    for byte, kind in kind_of.items():
+        kinds[byte] = KINDS.index(kind)
+    return kinds
+
+
+KIND_OF_RECORD = _kinds_by_byte(
+    {
+        LAYOUTS[Order].code: LIMIT,
+        LAYOUTS[Cancel].code: CANCEL,
+        LAYOUTS[CancelRequest].code: CANCEL,
+        LAYOUTS[ReplaceRequest].code: REPLACE,
+    }
+)
+"""The kind of a record, by its type byte. A typed order's kind is that of its order type."""
+KIND_OF_ORDER_TYPE = _kinds_by_byte(
+    {MARKET: "market", IMMEDIATE_OR_CANCEL: "ioc", FILL_OR_KILL: "fok", POST_ONLY: "post"}
+)
+
+
+class TapeRecords(NamedTuple):
+    """The records from a tape's start up to its end, or to the first one that does not belong there."""
+
+    records: int
+    end: int
+    """The offset at which they end."""
+    kinds: dict[str, int]
+    """The number of records of each kind, for all of KINDS."""
+    starts: Longs
+    """The offsets of records 1, 1 + STRIDE, 1 + 2 * STRIDE, ..."""
+    has_plain_orders_only: bool
+
+
+@cached_kernel(messages)
+def _read_records(
+    tape: Bytes, first_id: int, sizes: Longs, kinds: Longs, order_types: Longs, counts: Longs, starts: Longs
+) -> tuple[int, int]:
+    """Count the records of each kind. Returns how many there are, and where they end.
+
+    The records end at a record that is not whole, or of no such type. If `first_id` is not ANY_ID, they also end at an
+    id that does not follow, and at a cancel without an id of its own.
+    """
+    at = 0
+    records = 0
+    while at < len(tape):
+        code = tape[at]
+        size = sizes[code]
+        if size == 0 or at + size > len(tape):
+            break
+        if first_id != ANY_ID and (code == _CANCEL_WITHOUT_ID or _record_id(tape, at) != first_id + records):
+            break
+        kind = order_types[tape[at + _ORDER_TYPE_OFFSET]] if code == _TYPED_ORDER else kinds[code]
+        counts[kind] += 1
+        if records % STRIDE == 0:
+            starts[records // STRIDE] = at
+        at += size
+        records += 1
+    return records, at
+
+
+def id_at(tape: Bytes, offset: int) -> int:
+    """Return the id of the record, one of REPLAYED, that starts at the offset."""
+    layout = LAYOUTS[Order]
+    start = offset + layout.offset("id")
+    return int.from_bytes(tape[start : start + layout.width("id")].tobytes(), "little")
+
+
+def read_records(tape: Bytes, first_id: int = ANY_ID) -> TapeRecords:
+    """Read the tape up to its end, or to the first record that does not belong there.
+
+    `first_id`: the id of the first record, from which ids count up; ANY_ID for a tape with any ids.
+    """
+    counts = np.zeros(len(KINDS), np.int64)
+    starts = np.zeros(len(tape) // SMALLEST_RECORD // STRIDE + 1, np.int64)
+    records, end = _read_records(tape, first_id, SIZES, KIND_OF_RECORD, KIND_OF_ORDER_TYPE, counts, starts)
+    noted = -(-records // STRIDE)
+    kinds = dict(zip(KINDS, counts.tolist(), strict=True))
+    has_plain_orders_only = kinds[LIMIT] == records and end == records * LAYOUTS[Order].size
+    return TapeRecords(records, end, kinds, starts[:noted], has_plain_orders_only)
+
+
+PARTS = 10**8
+"""A percentage of a mix is a whole number of these parts of all records: it has six digits."""
+
+
+def mix_of(kinds: dict[str, int]) -> str:
+    """Return the mix with these shares, as `--mix` takes it. BadSetting if no order of these can rest.
+
+    Every kind that occurs has at least the smallest percentage. The largest percentage is such that all add up to 100.
+    """
+    records = sum(kinds.values())
+    parts: dict[str, int] = {}
+    for kind, count in kinds.items():
+        if count > 0:
+            parts[kind] = max(1, round(PARTS * count / records))
+    largest = max(parts, key=lambda kind: parts[kind])
+    parts[largest] += PARTS - sum(parts.values())
+    words: list[str] = []
+    for kind, part in parts.items():
+        percentage = f"{100 * part / PARTS:.6f}".rstrip("0").rstrip(".")
+        words.append(f"{kind}={percentage}")
+    mix = ",".join(words)
+    OrderMix.parse(mix)
+    return mix
