@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from sortedcontainers import SortedDict
 
+from exchange.market_ids import gateway_of
 from exchange.messages import (
     ASK,
     BID,
@@ -44,15 +45,21 @@ class ReferenceOrder:
 
 
 class ReferenceBook:
-    """Takes the settings of an `OrderBook`, and gives the same answers."""
+    """Takes the settings of an `OrderBook`, and gives the same answers; with `is_shared`, those of a shared engine."""
 
     def __init__(
-        self, max_price: int = 999, policy: str = "price-time", capacity: int | None = None, with_ids: bool = False
+        self,
+        max_price: int = 999,
+        policy: str = "price-time",
+        capacity: int | None = None,
+        with_ids: bool = False,
+        is_shared: bool = False,
     ) -> None:
         self.max_price = max_price
         self.policy = policy
         self.capacity = capacity
         self.with_ids = with_ids
+        self.is_shared = is_shared
         self.levels: dict[int, SortedDict] = {ASK: SortedDict(), BID: SortedDict()}
         self.by_id: dict[int, ReferenceOrder] = {}
         self.resting_count = 0
@@ -209,7 +216,13 @@ class ReferenceBook:
         self.resting_count -= 1
         self.by_id.pop(resting.id, None)
 
+    def _is_anothers(self, request_id: int, order_id: int) -> bool:
+        """Whether a request names an order of another gateway than its own."""
+        return self.is_shared and gateway_of(request_id) != gateway_of(order_id)
+
     def _cancel(self, order_id: int, answer_id: int) -> list[Message]:
+        if self._is_anothers(answer_id, order_id):
+            return [Rejection(answer_id, 10)]
         resting = self.by_id.get(order_id)
         if resting is None:
             return [Rejection(answer_id, 6)]
@@ -222,6 +235,8 @@ class ReferenceBook:
         return answers
 
     def _replace(self, replace: ReplaceRequest) -> list[Message]:
+        if self._is_anothers(replace.id, replace.order_id):
+            return [Rejection(replace.id, 10)]
         resting = self.by_id.get(replace.order_id)
         if resting is None:
             return [Rejection(replace.id, 6)]

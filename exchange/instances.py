@@ -12,6 +12,8 @@ INSTANCES = range(1, 1 + (1 << 8 - NUMBER_BITS))
 """The instances whose numbers fit in a byte."""
 MAX_PAIRS = 16
 """The most pairs of a run, each a gateway and its engine."""
+MAX_GATEWAYS = 16
+"""The most gateways that share one engine."""
 
 
 def tagged(number: int, instance: int) -> int:

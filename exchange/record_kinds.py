@@ -34,6 +34,7 @@ class RunSettingsRecord(TypedDict):
     arrivals: NotRequired[str]
     warm_up_s: NotRequired[float | None]
     pairs: NotRequired[int]
+    gateways: NotRequired[int]
 
 
 class RunRecord(TypedDict):
@@ -57,6 +58,7 @@ class RunRecord(TypedDict):
     network: NotRequired[dict[str, Any] | None]
     recovered: NotRequired[dict[str, Any] | None]
     pairs: NotRequired[list[dict[str, Any]] | None]
+    gateways: NotRequired[list[dict[str, Any]] | None]
 
 
 class ArmSettingsRecord(TypedDict):

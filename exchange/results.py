@@ -91,6 +91,33 @@ class GatewayResult:
 
 
 @dataclass(kw_only=True)
+class SessionResult:
+    """A gateway's session at an engine that several gateways share."""
+
+    gateway: int
+    """The gateway's number."""
+    orders: StreamCounts
+    answers: StreamCounts
+    """Answers that the link took."""
+    gateway_said: dict[str, Any] | None
+    """The gateway's end."""
+    undelivered: int = 0
+    """Answers that came up for the gateway after it was dropped, or that waited then."""
+    dropped: str | None = None
+    """Why the engine ended the session before the gateway's end, as a sentence."""
+
+
+@dataclass(kw_only=True)
+class MarketResult:
+    """What an engine that several gateways share took and answered, in its own order and with market ids."""
+
+    orders: StreamCounts
+    answers: StreamCounts
+    """Each answer once, also a quote, which goes to all gateways."""
+    quotes: int
+
+
+@dataclass(kw_only=True)
 class EngineResult:
     orders: StreamCounts
     answers: StreamCounts
@@ -102,6 +129,10 @@ class EngineResult:
     link: dict[str, Any] = field(default_factory=dict)
     journal: dict[str, Any] | None = None
     """Its input journal: orders, bytes, syncs, and what was matched again; None without one."""
+    sessions: list[SessionResult] = field(default_factory=list)
+    """The sessions of several gateways, of which `orders` and `answers` are the sums; empty for one gateway."""
+    market: MarketResult | None = None
+    """None for one gateway."""
     statistics_sent: int = 0
     stopped: str | None = None
 

@@ -25,7 +25,8 @@ from exchange.declared import (
     declared_settings,
     setting,
 )
-from exchange.instances import MAX_PAIRS, named
+from exchange.instances import MAX_GATEWAYS, MAX_PAIRS, named
+from exchange.market_ids import HIGHEST_NUMBER
 from exchange.order_mix import OrderMix, check_mix
 from exchange.workload import (
     MAX_PRICE,
@@ -263,6 +264,14 @@ class RunSettings:
         help="Number of gateways, each with an engine and its own orders; --rate, --orders and --window are each "
         "pair's.",
     )
+    gateways: int = setting(
+        default=1,
+        check=WholeNumber(1, MAX_GATEWAYS),
+        option="--gateways",
+        commands=RUN_GATEWAY_AND_ENGINE | REPORTER,
+        heading="Load",
+        help="Number of gateways at one engine; they share --rate, --orders and --window.",
+    )
     reporters: int = setting(
         default=1,
         check=WholeNumber(1, MAX_PAIRS),
@@ -415,6 +424,7 @@ class RunSettings:
             raise BadSetting("orders", None, "a number of orders, or a duration")
         if self.window is not None and self.window < self.packing:
             raise BadSetting("window", self.window, f"at least the packing, {self.packing}")
+        self._check_gateways()
         self._check_cpus()
 
     def _check_numbers_of_components(self) -> None:
@@ -422,10 +432,32 @@ class RunSettings:
             raise BadSetting("pairs", self.pairs, "1, where a tape is replayed: its orders are one pair's")
         whole("reporters", self.reporters, 1, self.pairs)
 
+    def _check_gateways(self) -> None:
+        """BadSetting if several gateways share an engine, and another setting does not go together with that."""
+        if self.gateways == 1:
+            return
+        reasons = {
+            "--pairs": self.pairs > 1 and "each pair has one gateway",
+            "--tape": self.tape is not None and "its orders are one gateway's",
+            "--packing": self.packing > 1 and "the answers to a pack go to several gateways",
+            "--standby": self.standby and "a standby follows a journal, and a journal has one gateway's orders",
+            "--recover": self.recover and "a session of several gateways cannot be resumed yet",
+            "--journal": self.journal is not None and "a journal has one gateway's orders",
+        }
+        for option, reason in reasons.items():
+            if reason:
+                raise BadSetting("gateways", self.gateways, f"1 with {option}: {reason}")
+        if self.orders is not None and self.orders < self.gateways:
+            raise BadSetting("orders", self.orders, f"at least one for each gateway, {self.gateways}")
+        most_orders = self.gateways * HIGHEST_NUMBER
+        if self.orders is not None and self.orders > most_orders:
+            raise BadSetting("orders", self.orders, f"at most {most_orders} with {self.gateways} gateways")
+
     def _check_cpus(self) -> None:
         if not isinstance(self.cpus, Mapping):
             raise BadSetting("cpus", self.cpus, "a processor by role")
-        instances_of_roles = {"gateway": self.pairs, "engine": self.pairs, "reporter": self.reporters}
+        gateways = max(self.pairs, self.gateways)
+        instances_of_roles = {"gateway": gateways, "engine": self.pairs, "reporter": self.reporters}
         names = {"broker"}
         for role, instances in instances_of_roles.items():
             for instance in range(1, instances + 1):

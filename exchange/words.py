@@ -37,6 +37,11 @@ def counted(number: int, plural: str) -> str:
     return f"{number:,} {noun(number, plural)}"
 
 
-def pairs_clause(pairs: int) -> str:
-    """Return the clause that precedes the load of each pair; empty for one pair. For example: , 3 pairs, each"""
+def participants_clause(pairs: int, gateways: int) -> str:
+    """Return the clause that precedes the load; empty for one pair with one gateway.
+
+    For example: ", 3 pairs, each", whose load is each pair's; ", 4 gateways,", whose load is that of all.
+    """
+    if gateways > 1:
+        return f", {gateways} gateways,"
     return f", {pairs} pairs, each" if pairs > 1 else ""

@@ -121,6 +121,7 @@ class RunOptions(TypedDict, total=False):
     pace: str
     priority: str
     record: bool
+    gateways: int
     recover: bool
     standby: bool
     journal: str

@@ -21,6 +21,7 @@ from dataclasses import replace
 
 from numba import njit, uint64
 
+from exchange.market_ids import HIGHEST_NUMBER
 from exchange.settings import RunSettings
 
 STEP = uint64(0x9E3779B97F4A7C15)
@@ -72,6 +73,21 @@ def settings_of_pair(settings: RunSettings, pair: int) -> RunSettings:
     if pair == 1:
         return settings
     return replace(settings, seed=instrument_seed(settings.seed, pair))
+
+
+def settings_of_gateway(settings: RunSettings, gateway: int) -> RunSettings:
+    """Return the settings of one gateway of a run: its pair's; of several gateways at one engine, its share of them.
+
+    Shares of orders and window are whole numbers, and those of all gateways add up to the run's orders and window.
+    """
+    own = settings_of_pair(settings, gateway)
+    gateways = settings.gateways
+    if gateways == 1:
+        return own
+    orders_per_s = None if own.orders_per_s is None else own.orders_per_s / gateways
+    orders = HIGHEST_NUMBER if own.orders is None else instrument_orders(own.orders, gateways, gateway)
+    window = None if own.window is None else max(instrument_orders(own.window, gateways, gateway), 1)
+    return replace(own, gateways=1, orders_per_s=orders_per_s, orders=orders, window=window)
 
 
 def instrument_orders(orders: int, instruments: int, instrument: int) -> int:

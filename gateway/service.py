@@ -29,7 +29,7 @@ from gateway.intake import Intake
 from gateway.meters import Meters
 from gateway.offering import Offering, OrderFlow
 from gateway.pacer import Pacer
-from gateway.seeds import settings_of_pair
+from gateway.seeds import settings_of_gateway
 from gateway.turns import GatewayTurns, GatewayTurnsTaken
 from transports.base import Link, PeerGone, is_silent
 from transports.frames import FrameBatch
@@ -68,7 +68,7 @@ class Gateway:
         `reports_thread_usage`: report the resources that this thread uses, not those of the process.
         """
         self._run_settings = settings
-        settings = settings_of_pair(settings, instance)
+        settings = settings_of_gateway(settings, instance)
         self._settings = settings
         self._terms = Terms(run, settings.policy, settings.packing, settings.max_price, instance)
         self._engine = engine

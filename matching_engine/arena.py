@@ -77,6 +77,7 @@ class EngineKind(NamedTuple):
     exact: bool
     keeps_ids: bool
     packed: bool
+    shared: bool  # whether ids say whose an order is: those of exchange/market_ids.py
     sources: int  # checksum of the compiled files, since numba's cache looks at the date of one file only
 
 
@@ -90,12 +91,15 @@ class Book(NamedTuple):
     limit: int
     exact: bool
     keeps_ids: bool
+    shared: bool
 
 
 @inlined
 def book_in(arena: Arena, index: Words, kind: EngineKind) -> Book:
     state = as_i64(arena)
-    return Book(as_u32(arena), as_u64(arena), state, as_u32(index), state[LIMIT], kind.exact, kind.keeps_ids)
+    return Book(
+        as_u32(arena), as_u64(arena), state, as_u32(index), state[LIMIT], kind.exact, kind.keeps_ids, kind.shared
+    )
 
 
 @inlined

@@ -95,20 +95,24 @@ def counts_in(counters: npt.NDArray[np.int64]) -> EngineCounts:
 class MatchingEngine:
     """Matches frames of up to `packing` records each; with packing, all answers to a frame make one frame."""
 
-    def __init__(self, book: OrderBook, packing: int = 1) -> None:
+    def __init__(self, book: OrderBook, packing: int = 1, is_shared: bool = False) -> None:
+        """`is_shared`: several gateways share the engine; ids are those of exchange/market_ids.py."""
         whole("packing", packing, 1, HIGHEST_PACKING)
         self.book = book
         self.packing = packing
-        self.kernel = kernels.handler(exact=IS_EXACT[book.policy], keeps_ids=book.with_ids, packed=packing > 1)
+        self.is_shared = is_shared
+        self.kernel = kernels.handler(
+            exact=IS_EXACT[book.policy], keeps_ids=book.with_ids, packed=packing > 1, shared=is_shared
+        )
 
     def renewed(self) -> MatchingEngine:
         """Return an engine with the same rules and an empty book."""
-        return MatchingEngine(self.book.renewed(), self.packing)
+        return MatchingEngine(self.book.renewed(), self.packing, self.is_shared)
 
     def warm(self) -> None:
         """Compile this engine's kernels, or load them from disk, so that nothing compiles later. Changes no state."""
         book = OrderBook(max_price=1, policy=self.book.policy, capacity=1, with_ids=self.book.with_ids)
-        scratch = MatchingEngine(book, self.packing)
+        scratch = MatchingEngine(book, self.packing, self.is_shared)
         order = Order(id=1, side=ASK, price=1, volume=1)
         scratch.handle(FrameBatch.of(encode(order)), FrameBatch())
 

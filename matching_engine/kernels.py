@@ -10,8 +10,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from exchange import compiled, messages
+from exchange import compiled, market_ids, messages
 from exchange.compiled import as_i64, as_u8, called, field_reader, fingerprint, inlined, kernel, signed, unsigned
+from exchange.market_ids import NUMBER_BITS
 from exchange.messages import (
     LAYOUTS,
     LIMIT,
@@ -76,8 +77,9 @@ UNKNOWN_ID = 6
 BAD_TYPE = 7
 WOULD_TRADE = 8
 NOTHING_TO_TRADE_WITH = 9
+ANOTHERS_ORDER = 10
 
-SOURCES = fingerprint(compiled, arena, levels, encoding, rule, messages)
+SOURCES = fingerprint(compiled, arena, levels, encoding, rule, market_ids, messages)
 _order_id, _side, _price, _volume = (field_reader(name, Order) for name in ("id", "side", "price", "volume"))
 _typed_id, _typed_side, _typed_price, _typed_volume, _typed_order_type = (
     field_reader(name, TypedOrder) for name in ("id", "side", "price", "volume", "order_type")
@@ -172,6 +174,12 @@ def is_full_for(book: Book, side: int, price: int) -> bool:
 
 
 @inlined
+def is_anothers(book: Book, request_id: int, order_id: int) -> bool:
+    """Return whether a request names an order of another gateway than its own."""
+    return book.shared and (request_id >> NUMBER_BITS) != (order_id >> NUMBER_BITS)
+
+
+@inlined
 def enter_cancel(book: Book, answers: AnswerMemory, end: AnswersEnd, source: Any, at: int) -> tuple[int, AnswersEnd]:
     """Cancel the order that the cancel at byte `at` names, or reject the cancel. Returns DONE, or ROOM."""
     order_id = signed(_cancel_id(source, at))
@@ -196,6 +204,8 @@ def cancel_order(
     if not has_room(answers, end, 0):
         return ROOM, end
     book.state[CANCELS] += 1
+    if is_anothers(book, answer_id, order_id):
+        return DONE, write_rejection(book, answers, end, answer_id, ANOTHERS_ORDER)
     order = signed(find(book, order_id)) if book.keeps_ids else NOTHING
     if order == NOTHING:
         return DONE, write_rejection(book, answers, end, answer_id, UNKNOWN_ID)
@@ -273,6 +283,8 @@ def enter_replace_request(
     book.state[REPLACES] += 1
     request_id = signed(_replace_request_id(source, at))
     order_id = signed(_replaced_order(source, at))
+    if is_anothers(book, request_id, order_id):
+        return DONE, write_rejection(book, answers, end, request_id, ANOTHERS_ORDER)
     order = signed(find(book, order_id)) if book.keeps_ids else NOTHING
     if order == NOTHING:
         return DONE, write_rejection(book, answers, end, request_id, UNKNOWN_ID)
@@ -397,9 +409,11 @@ def close_frame(answers: AnswerMemory, end: AnswersEnd, largest_frame: int) -> A
 
 
 @cache
-def handler(*, exact: bool, keeps_ids: bool, packed: bool) -> Callable[..., tuple[int, int, int, int, int]]:
+def handler(
+    *, exact: bool, keeps_ids: bool, packed: bool, shared: bool = False
+) -> Callable[..., tuple[int, int, int, int, int]]:
     """Return the kernel for one kind of engine."""
-    kind = EngineKind(exact, keeps_ids, packed, SOURCES)
+    kind = EngineKind(exact, keeps_ids, packed, shared, SOURCES)
 
     def handle(
         orders: Bytes,
@@ -448,7 +462,7 @@ def handler(*, exact: bool, keeps_ids: bool, packed: bool) -> Callable[..., tupl
         return why, frame, at, end.frame, end.byte
 
     # Each kind has its own cache file, since two processes that write one file could load each other's code.
-    traits = {"_exact": exact, "_ids": keeps_ids, "_packed": packed}
+    traits = {"_exact": exact, "_ids": keeps_ids, "_packed": packed, "_shared": shared}
     handle.__qualname__ = "handle" + "".join(trait for trait, is_set in traits.items() if is_set)
     return kernel(handle)
 
@@ -456,7 +470,7 @@ def handler(*, exact: bool, keeps_ids: bool, packed: bool) -> Callable[..., tupl
 @cache
 def indexer() -> Callable[[Arena, Words], None]:
     """Return the kernel that enters every resting order into an empty index."""
-    kind = EngineKind(exact=False, keeps_ids=True, packed=False, sources=SOURCES)
+    kind = EngineKind(exact=False, keeps_ids=True, packed=False, shared=False, sources=SOURCES)
 
     @kernel
     def fill_index(arena: Arena, index: Words) -> None:

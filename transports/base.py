@@ -221,6 +221,14 @@ class Link(ABC):
         A caller that does not receive in between waits with `readable=False`, and gets PeerGone if the peer has left.
         """
 
+    def watched(self) -> list[tuple[int, int]]:
+        """Return (descriptor, events to poll for), for a thread that waits for several links: see together.py.
+
+        One of them is ready once there is work for this end: a frame, a newcomer, an end, room for unsent bytes. Empty
+        if this end cannot say, and has to be looked at now and then.
+        """
+        return []
+
     def sockets(self) -> list[dict[str, Any]]:
         """Describe this end's TCP sockets as the kernel knows them now (see transports/sockets.py); may be empty."""
         return []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -23,6 +25,7 @@ def command(
     reporter_url: str,
     name: str,
     capacity: int | None,
+    input_path: str | None,
     with_ids: bool,
     instance: int,
     cpu: int | None,
@@ -32,22 +35,28 @@ def command(
     insecure: bool,
     **given: Any,
 ) -> None:
-    """The matching engine: answers one gateway's orders.
+    """The matching engine: answers the orders of one gateway, or with --gateways of several.
 
     Example: exchange engine --listen tcp://0.0.0.0:7000 --reporter tcp://hostc:7001 --run first --secure DIR
     """
     from exchange_simulation.launching.component import Events, Service, serve
     from exchange_simulation.launching.lineup import READY_S
-    from exchange_simulation.launching.services import open_engine, open_standby
+    from exchange_simulation.launching.recorded_streams import open_input
+    from exchange_simulation.launching.services import open_engine, open_shared_engine, open_standby
     from exchange_simulation.launching.transport_settings import check_exposure, with_keys
 
-    url = with_keys(url, secure)
+    urls = [with_keys(address, secure) for address in url.split()]
+    url = " ".join(urls)
     reporter_url = with_keys(reporter_url, secure)
     if not launched:
-        check_exposure(url, insecure)
+        for address in urls:
+            check_exposure(address, insecure)
     events = Events(named("engine", instance), launched)
     settings = run_settings(**given)
+    opened = contextlib.ExitStack()
     common: dict[str, Any] = {"capacity": capacity, "with_ids": with_ids, "instance": instance}
+    if settings.gateways == 1 and input_path is not None:
+        raise click.UsageError("--input keeps the orders of several gateways; of one gateway, its --record keeps them")
 
     def took_over(service: RecoveringEngine) -> None:
         _heed_launcher(service, events)
@@ -57,12 +66,18 @@ def command(
         if settings.standby:
             return open_standby(name, url, reporter_url, settings, took_over, **common), url
         patience_s = READY_S if launched else None
+        if settings.gateways > 1:
+            stream = opened.enter_context(open_input(Path(input_path) if input_path else None))
+            shared, links = open_shared_engine(
+                name, urls, reporter_url, settings, stream, capacity=capacity, with_ids=with_ids, patience_s=patience_s
+            )
+            return shared, " ".join(link.url for link in links)
         service, link = open_engine(name, url, reporter_url, settings, salvage=salvage, patience_s=patience_s, **common)
         if settings.journal:
             _heed_launcher(cast("RecoveringEngine", service), events)
         return service, link.url
 
-    result = serve(events, open_service, cpu, priority=settings.priority)
+    result = serve(events, open_service, cpu, opened, settings.priority)
     raise SystemExit(1 if result and result.stopped else 0)
 
 

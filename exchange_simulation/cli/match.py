@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from exchange.instances import MAX_GATEWAYS
 from exchange_simulation.launching.errors import UserError, cannot_write, reading
 from exchange_simulation.launching.options import json_option, options_for
 
@@ -38,26 +39,41 @@ KINDS = (
 @click.command()
 @click.argument("tape", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--answers", type=click.Path(dir_okay=False, path_type=Path), help="Write the answers to this file.")
+@click.option(
+    "--gateways",
+    type=click.IntRange(1, MAX_GATEWAYS),
+    default=1,
+    help="The tape is what an engine took from so many gateways, input.bin of a run: --answers gets a file for each.",
+)
 @options_for("capacity", "with_ids", "policy", "max_price")
 @json_option
 def command(
-    tape: Path, answers: Path | None, capacity: int | None, with_ids: bool, policy: str, max_price: int, as_json: bool
+    tape: Path,
+    answers: Path | None,
+    gateways: int,
+    capacity: int | None,
+    with_ids: bool,
+    policy: str,
+    max_price: int,
+    as_json: bool,
 ) -> None:
     """Match a tape of orders and count the answers.
 
     Example: exchange match tape.bin --answers answers.bin --json
     """
-    figures = _match(tape, answers, max_price=max_price, policy=policy, capacity=capacity, with_ids=with_ids)
+    book = {"max_price": max_price, "policy": policy, "capacity": capacity, "with_ids": with_ids}
+    figures = _match(tape, answers, gateways, **book)
     _show(figures, as_json)
     requests = figures["cancels"] + figures["replaces"]
     if requests and not with_ids:
         click.echo(f"{requests:,} cancels and replaces were rejected: only a book with --ids finds orders", err=True)
 
 
-def _match(tape: Path, answers: Path | None, **book: Any) -> dict[str, Any]:
+def _match(tape: Path, answers: Path | None, gateways: int, **book: Any) -> dict[str, Any]:
     """Match the tape; return counts, checksums, speed. UserError if tape, output or a book setting is wrong."""
     from exchange.checksum import StreamChecksum
     from exchange.messages import MalformedMessage
+    from exchange_simulation.launching.answers_of_gateways import AnswersOfGateways, check_gateways_on
     from exchange_simulation.launching.files import whole_file
     from matching_engine.engine import MatchingEngine
     from matching_engine.order_book import OrderBook
@@ -67,14 +83,22 @@ def _match(tape: Path, answers: Path | None, **book: Any) -> dict[str, Any]:
         raise UserError(f"--answers {answers} is the tape itself: choose another file")
     orders = _read(tape)
     checksum = StreamChecksum()
+    by_gateway = None
     try:
-        engine = MatchingEngine(OrderBook(**book))
+        engine = MatchingEngine(OrderBook(**book), is_shared=gateways > 1)
         engine.warm()
         with contextlib.ExitStack() as files:
-            file = files.enter_context(whole_file(answers)) if answers else None
+            file = None
+            if gateways > 1:
+                check_gateways_on(tape, orders, gateways)
+                by_gateway = AnswersOfGateways(gateways, answers, files)
+            elif answers:
+                file = files.enter_context(whole_file(answers))
 
             def take(span: Bytes) -> None:
                 checksum.update(span)
+                if by_gateway:
+                    by_gateway.take(span)
                 if file:
                     file.write(span.data)
 
@@ -85,7 +109,10 @@ def _match(tape: Path, answers: Path | None, **book: Any) -> dict[str, Any]:
         raise cannot_write(answers or tape, error) from error
     except (ValueError, MemoryError) as error:
         raise UserError(str(error)) from error
-    return _figures(engine, orders, checksum.hex, seconds)
+    figures = _figures(engine, orders, checksum.hex, seconds)
+    if by_gateway:
+        figures["gateways"] = by_gateway.figures
+    return figures
 
 
 def _read(tape: Path) -> Bytes:
@@ -128,3 +155,5 @@ def _show(figures: dict[str, Any], as_json: bool) -> None:
     click.echo(f"{figures['orders_per_s']:>14,.0f} orders/s, matching, decoding and encoding")
     sums = figures["checksums"]
     click.echo(f"{sums['hash']:>14} orders {sums['orders']}, answers {sums['answers']}")
+    for entry in figures.get("gateways", ()):
+        click.echo(f"{entry['answers']:>14,} answers to gateway {entry['gateway']}, {sums['hash']} {entry['checksum']}")

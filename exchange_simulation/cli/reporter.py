@@ -23,6 +23,7 @@ def command(
     results: str,
     timeout_s: float,
     pairs: int,
+    gateways: int,
     reporters: int,
     instance: int,
     cpu: int | None,
@@ -40,7 +41,7 @@ def command(
     from exchange_simulation.launching.transport_settings import check_exposure, with_keys
 
     url = with_keys(url, secure)
-    settings = run_settings(timeout_s=timeout_s, pairs=pairs, reporters=reporters, recover=recover)
+    settings = run_settings(timeout_s=timeout_s, pairs=pairs, gateways=gateways, reporters=reporters, recover=recover)
     if instance > reporters:
         raise click.UsageError(
             f"--instance is {instance}; allowed is 1 to {reporters}, since --reporters is {reporters}"
@@ -66,7 +67,9 @@ def command(
 
     def begin() -> Path:
         folder = new_run_folder(Path(results), name)
-        note_begun(folder, replace(before, settings={"pairs": pairs, "reporters": reporters}), instance)
+        note_begun(
+            folder, replace(before, settings={"pairs": pairs, "gateways": gateways, "reporters": reporters}), instance
+        )
         return folder
 
     result = serve(events, lambda: open_in(begin), cpu)

@@ -1,4 +1,7 @@
-"""The components of a run: pairs of a gateway and an engine, and reporters, to which the pairs are assigned in turn."""
+"""The components of a run: pairs of a gateway and an engine, and reporters, to which the pairs are assigned in turn.
+
+A run of several gateways at one engine has one pair, whose engine serves all of them.
+"""
 
 from __future__ import annotations
 
@@ -33,13 +36,31 @@ class Lineup:
     pairs: tuple[int, ...] = (1,)
     reporters: tuple[int, ...] = (1,)
     has_standbys: bool = False
+    sharing: int = 1
+    """The number of gateways that share the engine; 1 if each pair has a gateway and an engine."""
 
     @classmethod
     def of(cls, settings: RunSettings) -> Lineup:
         """Return the lineup of a run with these settings."""
         pairs = range(1, settings.pairs + 1)
         reporters = range(1, settings.reporters + 1)
-        return cls(tuple(pairs), tuple(reporters), settings.standby)
+        return cls(tuple(pairs), tuple(reporters), settings.standby, settings.gateways)
+
+    @property
+    def shares_engine(self) -> bool:
+        """Whether several gateways share one engine."""
+        return self.sharing > 1
+
+    @property
+    def gateway_numbers(self) -> tuple[int, ...]:
+        """The gateways' numbers: those of their pairs, or 1, 2, ... if they share one engine."""
+        if self.shares_engine:
+            return tuple(range(1, self.sharing + 1))
+        return self.pairs
+
+    def engine_of(self, gateway: int) -> int:
+        """Return the number of the engine that serves a gateway."""
+        return self.pairs[0] if self.shares_engine else gateway
 
     def reporter_of(self, pair: int) -> int:
         """Return the reporter to which a pair reports."""
@@ -48,7 +69,7 @@ class Lineup:
     def part_of(self, reporter: int) -> Lineup:
         """Return the lineup of one reporter with the pairs that report to it."""
         pairs = tuple(pair for pair in self.pairs if self.reporter_of(pair) == reporter)
-        return Lineup(pairs, (reporter,), self.has_standbys)
+        return Lineup(pairs, (reporter,), self.has_standbys, self.sharing)
 
     def group_of(self, name: str) -> int:
         """Return the number of the reporter that a process is, or reports to."""
@@ -64,7 +85,7 @@ class Lineup:
 
     @property
     def gateways(self) -> list[str]:
-        return [named("gateway", pair) for pair in self.pairs]
+        return [named("gateway", number) for number in self.gateway_numbers]
 
     @property
     def engines(self) -> list[str]:

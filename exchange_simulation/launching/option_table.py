@@ -156,7 +156,14 @@ def _option_of(field: str, declared: Setting) -> Option:
 
 
 TABLE = (
-    Option("--listen", "url", ENGINE, "Where the gateway connects to.", metavar="URL", required=True),
+    Option(
+        "--listen",
+        "url",
+        ENGINE,
+        "Where the gateway connects to; with --gateways an address for each, in quotes, with a space between.",
+        metavar="URL",
+        required=True,
+    ),
     Option("--listen", "url", REPORTER, "Where gateway and engine report to.", metavar="URL", required=True),
     Option("--engine", "engine_url", GATEWAY, "Where the matching engine listens.", metavar="URL", required=True),
     Option(
@@ -185,6 +192,14 @@ TABLE = (
         "Most resting orders.  [default: the book grows]",
         click.IntRange(1, MAX_CAPACITY),
     ),
+    Option(
+        "--input",
+        "input_path",
+        ENGINE,
+        "With --gateways: keep the orders of all gateways in this file, in the engine's order, for exchange match.",
+        click.Path(dir_okay=False),
+        metavar="FILE",
+    ),
     Option("--ids", "with_ids", ENGINE, "Keep an index of ids, to take cancels and refuse duplicates.", is_flag=True),
     *(_option_of(field, declared) for field, declared in DECLARED.items()),
     Option(
@@ -197,7 +212,14 @@ TABLE = (
     ),
     Option("--salvage", "salvage", ENGINE, "Go on with the orders before the damage in a journal.", is_flag=True),
     Option("--results", "results", RUN, "Where the run's folder is made.", default="results", metavar="DIR"),
-    Option("--instance", "instance", GATEWAY | ENGINE, "The number of its pair.", click.IntRange(1, MAX_PAIRS), 1),
+    Option(
+        "--instance",
+        "instance",
+        GATEWAY | ENGINE,
+        "The number of its pair, or of its gateway.",
+        click.IntRange(1, MAX_PAIRS),
+        1,
+    ),
     Option("--instance", "instance", REPORTER, "The number of this reporter.", click.IntRange(1, MAX_PAIRS), 1),
     Option("--cpu", "cpu", COMPONENTS, "Stay on this processor.", click.IntRange(0, 4095)),
     Option("--launched", "launched", COMPONENTS, "Speak to a launcher, in events.", is_flag=True, hidden=True),

@@ -16,6 +16,8 @@ from exchange.settings import RunSettings
 from exchange_simulation.launching.errors import UserError
 
 FLUSH_EVERY_S = 1.0
+INPUT = "input.bin"
+"""The file with the orders of all gateways at one engine, in the engine's order."""
 
 
 class RecordedStream:
@@ -90,16 +92,35 @@ def open_streams(
     _write_due_times(tape, settings, instance)
 
 
+@contextlib.contextmanager
+def open_input(path: Path | None) -> Iterator[HashedStream | None]:
+    """Yield the stream of the orders of all gateways at one engine, a file; None without a path."""
+    if path is None:
+        yield None
+        return
+    from exchange.checksum import StreamChecksum
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        stream = RecordedStream(StreamChecksum(), path)
+    except FileExistsError as error:
+        raise UserError(f"{path} exists already: choose another name with --input") from error
+    try:
+        yield stream
+    finally:
+        stream.close()
+
+
 def _write_due_times(tape: Path, settings: RunSettings, instance: int) -> None:
     """Write the planned due times. A replay then offers the same load, which the times of sending would not."""
     from exchange_simulation.launching.tape import write_due
-    from gateway.seeds import settings_of_pair
+    from gateway.seeds import settings_of_gateway
     from gateway.tape import due_path, map_file
     from gateway.tape_records import read_records
 
     path = due_path(tape)
     orders = read_records(map_file(tape)).records
     try:
-        write_due(path, settings_of_pair(settings, instance), orders)
+        write_due(path, settings_of_gateway(settings, instance), orders)
     except OSError as error:
         raise _with_path(error, path) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -16,6 +16,7 @@ from exchange.messages import PROTOCOL_VERSION
 from exchange.results import HashedStream
 from exchange.session import Terms
 from exchange.settings import RunSettings
+from exchange.words import counted
 from exchange_simulation.launching.errors import DISK_ERRORS, UserError
 from exchange_simulation.launching.lineup import Lineup
 from exchange_simulation.launching.notices import say
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from matching_engine.recovering.resumed_session import ResumedSession
     from matching_engine.recovering.standby import Standby
     from matching_engine.service import EngineService
+    from matching_engine.sessions.service import SharedEngineService
     from stats_reporter.recovering.source_link import SourceLink
     from stats_reporter.service import Reporter
 
@@ -138,6 +140,52 @@ def open_engine(
     return service, gateway
 
 
+def open_shared_engine(
+    name: str,
+    urls: Sequence[str],
+    reporter_url: str,
+    settings: RunSettings,
+    input_stream: HashedStream | None = None,
+    reports_thread_usage: bool = False,
+    capacity: int | None = None,
+    with_ids: bool = False,
+    patience_s: float | None = None,
+) -> tuple[SharedEngineService, list[Link]]:
+    """Return the service of an engine that several gateways share, and the links on which it waits for them.
+
+    `urls` are the addresses for gateways 1, 2, ... `input_stream` and `patience_s`: see SharedEngineService and
+    `open_engine`.
+    """
+    if len(urls) != settings.gateways:
+        raise UserError(
+            f"--listen has {counted(len(urls), 'addresses')}, and --gateways is {settings.gateways}: give an address "
+            f"for each gateway, in quotes, with a space between"
+        )
+    from matching_engine.sessions.service import SharedEngineService
+
+    links: list[Link] = []
+    try:
+        for url in urls:
+            links.append(listen(url, link_token(name, url)))
+        until_ns = _deadline_ns(patience_s or settings.timeout_s)
+        reporter = _to_reporter(name, named("engine", 1), reporter_url, settings, until_ns)
+    except BaseException:
+        for link in links:
+            link.close(0)
+        raise
+    service = SharedEngineService(
+        _engine(settings, capacity, with_ids),
+        _terms(name, settings, instance=1),
+        links,
+        reporter,
+        settings.sampling_interval,
+        settings.timeout_s,
+        reports_thread_usage,
+        input_stream,
+    )
+    return service, links
+
+
 def _terms(name: str, settings: RunSettings, instance: int) -> Terms:
     """Return the terms of a session, on which gateway and engine must agree."""
     return Terms(run_id(name), settings.policy, settings.packing, settings.max_price, instance)
@@ -213,7 +261,8 @@ def _engine(settings: RunSettings, capacity: int | None, with_ids: bool) -> Matc
     from matching_engine.order_book import OrderBook
 
     finds_orders = with_ids or settings.names_orders
-    return MatchingEngine(OrderBook(settings.max_price, settings.policy, capacity, finds_orders), settings.packing)
+    book = OrderBook(settings.max_price, settings.policy, capacity, finds_orders)
+    return MatchingEngine(book, settings.packing, is_shared=settings.gateways > 1)
 
 
 def _recovering_engine(

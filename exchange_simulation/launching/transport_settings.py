@@ -135,6 +135,8 @@ def check_transport(settings: RunSettings) -> None:
     has_several = settings.pairs > 1 or settings.reporters > 1
     if has_several and transport.has_broker(scheme) and "pair" not in transport.options:
         raise UserError(f"--pairs is {settings.pairs}; {scheme} has queues for one pair only")
+    if settings.gateways > 1 and transport.has_broker(scheme) and "pair" not in transport.options:
+        raise UserError(f"--gateways is {settings.gateways}; {scheme} has queues for one gateway only")
     if settings.network != "local" and not network_fits(settings.network, transport, settings.transport):
         fitting = schemes_that_fit(partial(network_fits, settings.network))
         raise UserError(

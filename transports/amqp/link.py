@@ -184,6 +184,9 @@ class AmqpLink(Link):
         self._acknowledge()
         self._loop.sleep(until_ns)
 
+    def watched(self) -> list[tuple[int, int]]:
+        return self._loop.watched
+
     def serve(self) -> None:
         """Read the bytes that came and send those that were written, without waiting; the other connection waits."""
         self._client.serve()
@@ -314,6 +317,9 @@ class TwoConnections(Link):
         self._outbound.serve()
         if not (writable and self._outbound.free_places > 0):
             self._inbound.wait(until_ns, readable)
+
+    def watched(self) -> list[tuple[int, int]]:
+        return self._inbound.watched() + self._outbound.watched()
 
     def sockets(self) -> list[dict[str, Any]]:
         return self._inbound.sockets() + self._outbound.sockets()

@@ -40,6 +40,10 @@ class Loop(Protocol):
     @property
     def descriptor(self) -> int: ...
 
+    @property
+    def watched(self) -> list[tuple[int, int]]:
+        """What to poll for, as Link.watched has it; empty if this loop only sleeps by itself."""
+
     def release(self) -> None: ...
 
 
@@ -61,6 +65,10 @@ class OwnLoop:
     @property
     def descriptor(self) -> int:
         return self.stream.fd
+
+    @property
+    def watched(self) -> list[tuple[int, int]]:
+        return [(self.stream.fd, READABLE | WRITABLE if self.stream.unsent else READABLE)]
 
     def sleep_beside(self, other: OwnLoop) -> None:
         self._beside = other
@@ -143,6 +151,10 @@ class PikaLoop:
     @property
     def descriptor(self) -> int:
         return self._ioloop.newest
+
+    @property
+    def watched(self) -> list[tuple[int, int]]:
+        return []
 
     def sleep_beside(self, other: PikaLoop) -> None:
         """End each sleep also when bytes come on another connection; sleep briefly while that connection must send."""

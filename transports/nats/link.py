@@ -157,6 +157,9 @@ class NatsLink(Link):
             return
         connection.sleep(min(until_ns, self._next_check_ns), readable=readable or not holds_frames)
 
+    def watched(self) -> list[tuple[int, int]]:
+        return [self._connection.events(readable=True)]
+
     def lend(self) -> Lent | None:
         """The compiled calls; None without a peer, or while bytes are unsent, which only Python sends. See lent_by."""
         if not SOCKETS_ARE_COMPILED or not HAS_PPOLL:

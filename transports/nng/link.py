@@ -268,6 +268,9 @@ class NngLink(Link):
         if not readable and self._have_left:
             raise PeerGone(f"the peer at {self.url} closed the connection")
 
+    def watched(self) -> list[tuple[int, int]]:
+        return [(self._news.fd, READABLE), (self._nng.recv_fd, READABLE)]
+
     def lend(self) -> Lent | None:
         """The compiled calls of a pair that has its peer."""
         if self._address.fan_in or not HAS_PPOLL or not self._had_peers:

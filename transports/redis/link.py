@@ -183,6 +183,9 @@ class RedisLink(Link):
         watched = [wires.messages.events(readable or not holds_frames), wires.commands.events(readable=True)]
         Sleeper(watched).sleep(min(until_ns, self._next_check_ns))
 
+    def watched(self) -> list[tuple[int, int]]:
+        return [self._wires.messages.events(readable=True), self._wires.commands.events(readable=True)]
+
     def lend(self) -> Lent | None:
         """The compiled calls; None without a peer, or while bytes are unsent, which only Python sends. See lent_by."""
         if not SOCKETS_ARE_COMPILED or not HAS_PPOLL:

@@ -97,6 +97,14 @@ class ShmLink(Link):
         for peer in self._peers:
             peer.get_up()
 
+    def watched(self) -> list[tuple[int, int]]:
+        """Ask the peers to wake this end, until the next `wait`; return their descriptors, and those of newcomers."""
+        lying = [peer.lie_down(readable=True, writable=False) for peer in self._peers]
+        if not all(lying):
+            return []
+        watched = [*(peer.fd for peer in self._peers), *self._newcomers]
+        return [(descriptor, READABLE) for descriptor in watched]
+
     @property
     def _newcomers(self) -> list[int]:
         """The descriptors that show newcomers."""

@@ -118,13 +118,20 @@ class TcpLink(Link):
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
         if readable and any(stream.holds_a_frame for stream in self._streams):
             until_ns = 0  # do not sleep: the frame has been read already, so no descriptor becomes ready for it
-        fds = [(stream.fd, self._events(stream, readable, writable)) for stream in self._streams]
-        newcomers = [(sock.fileno(), READABLE) for sock in self._door.sockets] if self._door else []
-        woken = Sleeper(fds + newcomers).sleep(until_ns)
+        woken = Sleeper(self._descriptors(readable, writable)).sleep(until_ns)
         for stream in self._streams:
             stream.go_on()
         if self._door and (woken or self._door.candidates):
             self._admit(self._door)
+
+    def watched(self) -> list[tuple[int, int]]:
+        return self._descriptors(readable=True, writable=False)
+
+    def _descriptors(self, readable: bool, writable: bool) -> list[tuple[int, int]]:
+        """The descriptors of streams and newcomers, each with the events to wait for."""
+        fds = [(stream.fd, self._events(stream, readable, writable)) for stream in self._streams]
+        newcomers = [(sock.fileno(), READABLE) for sock in self._door.sockets] if self._door else []
+        return fds + newcomers
 
     def _events(self, stream: TcpStream, readable: bool, writable: bool) -> int:
         """The events to wait for; a stream on which this end does not send always has room."""

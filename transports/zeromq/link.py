@@ -12,7 +12,7 @@ import zmq
 from transports.base import Address, Link, Pattern, PeerGone
 from transports.frames import FrameBatch
 from transports.sockets import read_back
-from transports.waiting import HAS_PPOLL
+from transports.waiting import HAS_PPOLL, READABLE
 from transports.zeromq.calls import FanInCalls, FirstCalls, PlainAnswerCalls, PlainCalls, PlainTopicCalls, Socket
 from transports.zeromq.doorman import DOOR, SECOND_DOOR, Audience, Context, Credentials, Doorman
 
@@ -133,6 +133,12 @@ class ZeroMqLink(Link):
         if self._calls.sleep(wanted, until_ns):
             self._serve()
         self._check_peer(wanted)
+
+    def watched(self) -> list[tuple[int, int]]:
+        descriptors = [int(socket.get(zmq.FD)) for socket in self._sockets]
+        for doorman in self._doormen:
+            descriptors += doorman.descriptors
+        return [(descriptor, READABLE) for descriptor in descriptors]
 
     def _check_peer(self, wanted: int) -> None:
         """PeerGone if the peer has left, but only once every frame that it sent before its end has been read."""

@@ -23,6 +23,7 @@ from exchange_simulation.launching.option_table import arguments
 from exchange_simulation.launching.priority import yielding
 from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.launching.record.outcome import RunOutcome
+from exchange_simulation.launching.recorded_streams import INPUT
 from exchange_simulation.launching.services import TOKEN
 from transports.base import mask
 from transports.registry import has_broker
@@ -173,16 +174,19 @@ def _values_of_component(name: str, folder: Path, settings: RunSettings, places:
     """Return a component's parameters beside the settings: run, folder, addresses, number, processor, journal."""
     role = role_of(name)
     instance = instance_of(name)
-    engine = places.engines[instance]
+    engines = [places.engines[instance]]
+    if role == "engine" and settings.gateways > 1:
+        engines = list(places.engines.values())
     reporter = places.reporters[Lineup.of(settings).group_of(name)]
     return {
         "name": folder.name,
         "results": folder.parent,
-        "url": of_role(reporter if role == "reporter" else engine, role, settings),
-        "engine_url": of_role(as_seen_by_peers(engine), role, settings),
+        "url": " ".join(of_role(url, role, settings) for url in ([reporter] if role == "reporter" else engines)),
+        "engine_url": of_role(as_seen_by_peers(engines[0]), role, settings),
         "reporter_url": as_seen_by_peers(reporter),
         "instance": instance,
         "cpu": settings.cpus.get(name, settings.cpus.get(role)),
         "journal": settings.journal or (folder / "journal" if settings.recover else None),
         "recover": settings.journals,
+        "input_path": folder / INPUT if settings.record and settings.gateways > 1 else None,
     }

@@ -30,7 +30,7 @@ class Places:
     """The URLs of a run's links."""
 
     engines: Mapping[int, str]
-    """By pair, the URL on which its engine listens, or the broker's URL."""
+    """By gateway, the URL on which its engine listens for it, or the broker's URL."""
     reporters: Mapping[int, str]
     """By reporter, the URL on which it listens, or the broker's URL."""
     broker: RunningBroker | None = None
@@ -64,8 +64,11 @@ def meeting_places(
     if kind == "port" and place.endswith(":0"):
         raise BadAddress(f"{settings.transport} is no port that peers can find: say {scheme} alone to have one found")
     lineup = Lineup.of(settings)
-    if len(lineup.pairs) > 1 and "://" in place and not transport.has_broker(scheme):
-        raise BadAddress(f"{settings.transport} is one place, for one pair: say {scheme} alone, or leave out --pairs")
+    if len(lineup.gateways) > 1 and "://" in place and not transport.has_broker(scheme):
+        option = "--gateways" if lineup.shares_engine else "--pairs"
+        raise BadAddress(
+            f"{settings.transport} is one place, for one gateway: say {scheme} alone, or leave out {option}"
+        )
     with contextlib.ExitStack() as reserved:
         if brokers is not None:
             yield _at_broker(settings, brokers, network, reserved)
@@ -81,9 +84,9 @@ def meeting_places(
             reporters[instance] = with_option(url, options_of_settings)
         given_place = place.partition("://")[2]
         engines = {}
-        for pair in lineup.pairs:
-            url = f"{scheme}://{given_place or free('engine', pair)}{question_mark}{options}"
-            engines[pair] = _with_topology(with_option(url, options_of_settings), settings, reserved, network)
+        for gateway in lineup.gateway_numbers:
+            url = f"{scheme}://{given_place or free('engine', gateway)}{question_mark}{options}"
+            engines[gateway] = _with_topology(with_option(url, options_of_settings), settings, reserved, network)
         yield Places(engines, reporters)
 
 
@@ -96,8 +99,8 @@ def _at_broker(
     broker = broker_of_run(settings, brokers)
     lineup = Lineup.of(settings)
     engines = {}
-    for pair in lineup.pairs:
-        engines[pair] = _with_topology(_of_instance(broker.url, pair), settings, reserved, network)
+    for gateway in lineup.gateway_numbers:
+        engines[gateway] = _with_topology(_of_instance(broker.url, gateway), settings, reserved, network)
     reporters = {instance: _of_instance(broker.url, instance) for instance in lineup.reporters}
     return Places(engines, reporters, broker, broker.environment)
 

@@ -25,8 +25,8 @@ from exchange_simulation.launching.lineup import Lineup
 from exchange_simulation.launching.priority import at_priority, yielding
 from exchange_simulation.launching.record.noise import NoiseMeter
 from exchange_simulation.launching.record.outcome import Result, RunOutcome, outcome_of
-from exchange_simulation.launching.recorded_streams import open_streams
-from exchange_simulation.launching.services import open_engine, open_gateway, open_reporter
+from exchange_simulation.launching.recorded_streams import INPUT, open_input, open_streams
+from exchange_simulation.launching.services import open_engine, open_gateway, open_reporter, open_shared_engine
 from transports.base import TransportError
 
 SWITCH_INTERVAL_S = 0.0001
@@ -91,14 +91,22 @@ class Stage:
                 name, url, lambda: folder, settings, reports_thread_usage=True, instance=instance
             )
             self._add(stack, named("reporter", instance), reporter)
-        for pair, url in places.engines.items():
-            reports_to = places.reporters[self._lineup.reporter_of(pair)]
-            engine, _ = open_engine(name, url, reports_to, settings, reports_thread_usage=True, instance=pair)
-            self._add(stack, named("engine", pair), engine)
-            streams = stack.enter_context(open_streams(folder, settings, pair))
-            gateway = open_gateway(name, url, reports_to, settings, streams, reports_thread_usage=True, instance=pair)
-            gateway.on_second = partial(self._put_second, named("gateway", pair))
-            self._add(stack, named("gateway", pair), gateway)
+        if self._lineup.shares_engine:
+            input_stream = stack.enter_context(open_input(folder / INPUT if settings.record else None))
+            urls = list(places.engines.values())
+            shared, _ = open_shared_engine(
+                name, urls, places.reporters[1], settings, input_stream, reports_thread_usage=True
+            )
+            self._add(stack, named("engine", 1), shared)
+        for number, url in places.engines.items():
+            reports_to = places.reporters[self._lineup.reporter_of(number)]
+            if not self._lineup.shares_engine:
+                engine, _ = open_engine(name, url, reports_to, settings, reports_thread_usage=True, instance=number)
+                self._add(stack, named("engine", number), engine)
+            streams = stack.enter_context(open_streams(folder, settings, number))
+            gateway = open_gateway(name, url, reports_to, settings, streams, reports_thread_usage=True, instance=number)
+            gateway.on_second = partial(self._put_second, named("gateway", number))
+            self._add(stack, named("gateway", number), gateway)
         for service in self._services.values():
             service.warm()
 

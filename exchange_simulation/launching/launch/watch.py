@@ -241,8 +241,9 @@ class Watch:
         self._results[component] = result
         if self._results.keys() >= set(self._lineup.gateways):
             self._clock_stops()
-        until_s = time.monotonic() + self._timeout_s + PATIENCE_S
-        self._deadlines_s.setdefault(self._lineup.group_of(component), until_s)
+        if not self._may_end_alone(component):
+            until_s = time.monotonic() + self._timeout_s + PATIENCE_S
+            self._deadlines_s.setdefault(self._lineup.group_of(component), until_s)
         if self._lineup.has_standbys and role_of(component) == "engine":
             self._signal(component)
         for recorded in result.get("results", {}):  # a reporter's
@@ -273,12 +274,19 @@ class Watch:
         result.
         """
         role = role_of(name)
-        if role == "reporter":
+        if role == "reporter" or self._may_end_alone(name):
             return
-        partner = named("gateway" if role == "engine" else "engine", instance_of(name))
+        partners = [named("gateway" if role == "engine" else "engine", instance_of(name))]
+        if self._lineup.shares_engine:
+            partners = self._lineup.gateways
         ended_early = bool(result.get("stopped")) and not result.get("engine_said")
-        if ended_early and partner not in self._results:
-            self._signal(partner)
+        for partner in partners:
+            if ended_early and partner not in self._results:
+                self._signal(partner)
+
+    def _may_end_alone(self, component: str) -> bool:
+        """True for a gateway of several at one engine: the engine drops it, and goes on with the others."""
+        return self._lineup.shares_engine and role_of(component) == "gateway"
 
     def _is_recorded(self, component: str) -> bool:
         """True if the component's result has come to its reporter, and the reporter lacks nothing."""
@@ -326,11 +334,16 @@ class Watch:
         """Handle the end of a process's events. A process without a result is restarted if that is possible."""
         component = component_of(name)
         has_result = component in self._results or self._is_recorded(component)
-        if not has_result and self._failures and role_of(name) == "gateway":
+        if not has_result and self._failures and role_of(name) == "gateway" and not self._may_end_alone(name):
             self._signal(named("engine", instance_of(name)))
-        if has_result or self._failures or name in self._unneeded:
+        if has_result or name in self._unneeded:
+            return
+        if self._failures and not (self._has_started and self._may_end_alone(name)):
             return
         code = self._processes.children[name].wait()
+        if self._has_started and self._may_end_alone(name):
+            self._failures.append(f"the {name} {self._description_of_end(name, code)}")
+            return
         if self._may_go_on(name) and self._supervisor.restarted(name, code):
             self._incomplete_line[name] = b""
             self._listen_to(name)
@@ -358,9 +371,14 @@ class Watch:
         self._end_soon(*(name for name in self._lineup.names if not self._ends_with_its_gateway(name)))
 
     def _ends_with_its_gateway(self, name: str) -> bool:
-        """True for an engine whose gateway still runs: it answers the gateway's orders, and ends after the gateway."""
-        gateway = self._processes.children.get(named("gateway", instance_of(name)))
-        return self._has_started and role_of(name) == "engine" and gateway is not None and gateway.poll() is None
+        """True for an engine with a gateway that still runs: it answers its orders, and ends after it."""
+        if not self._has_started or role_of(name) != "engine":
+            return False
+        gateways = [named("gateway", instance_of(name))]
+        if self._lineup.shares_engine:
+            gateways = self._lineup.gateways
+        children = [self._processes.children.get(gateway) for gateway in gateways]
+        return any(child is not None and child.poll() is None for child in children)
 
     def _end_soon(self, *names: str) -> None:
         """Ask components to end in band, and set the deadline for all."""

@@ -149,7 +149,8 @@ def _outcome(folder: Path, begun: dict[str, Any]) -> RunOutcome:
     """Return an outcome without results. Its failure is the end of the process that should have written run.json."""
     settings = begun["settings"]
     try:
-        lineup = Lineup.of(RunSettings(pairs=settings.get("pairs", 1), reporters=settings.get("reporters", 1)))
+        numbers = {name: settings.get(name, 1) for name in ("pairs", "gateways", "reporters")}
+        lineup = Lineup.of(RunSettings(**numbers))
     except (BadSetting, TypeError) as error:
         raise UserError(f"{folder / FILE} is damaged: {error}") from error
     number = begun.get("reporter")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from exchange.instances import instance_of, named, role_of
@@ -51,7 +51,15 @@ class RunOutcome:
     """The broker's ends of its connections to the components, as far as the system shows them."""
 
     def of_pair(self, pair: int) -> RunOutcome:
-        """Return the part of the outcome that belongs to one pair."""
+        """Return the part of the outcome that belongs to one pair; several gateways at one engine are one pair."""
+        if self.lineup.shares_engine:
+            return RunOutcome(
+                lineup=replace(self.lineup, reporters=()),
+                gateways=self.gateways,
+                engines=self.engines,
+                traffic=self.traffic,
+                streams=self.streams,
+            )
         return RunOutcome(
             lineup=Lineup((pair,), ()),
             gateways={pair: self.gateways[pair]} if pair in self.gateways else {},
@@ -61,15 +69,46 @@ class RunOutcome:
             timed=self.timed,
         )
 
+    def engine_of(self, gateway: int) -> EngineResult:
+        """Return the result of a gateway's engine: of several gateways' engine, that of the gateway's session alone.
+
+        KeyError if the engine left no result.
+        """
+        engine = self.engines[self.lineup.engine_of(gateway)]
+        for session in engine.sessions:
+            if session.gateway == gateway:
+                return replace(
+                    engine,
+                    orders=session.orders,
+                    answers=session.answers,
+                    gateway_said=session.gateway_said,
+                    sessions=[session],
+                    market=None,
+                )
+        return engine
+
+    def of_gateway(self, gateway: int) -> RunOutcome:
+        """Return the part of the outcome that belongs to one of several gateways at one engine."""
+        engine = self.lineup.engine_of(gateway)
+        return RunOutcome(
+            lineup=Lineup((gateway,), ()),
+            gateways={gateway: self.gateways[gateway]} if gateway in self.gateways else {},
+            engines={gateway: self.engine_of(gateway)} if engine in self.engines else {},
+            traffic=self.traffic,
+            streams=self.streams,
+        )
+
     @property
     def lacks_a_gateway(self) -> bool:
-        """Whether the gateway of some pair left no result."""
-        return len(self.gateways) < len(self.lineup.pairs)
+        """Whether some gateway left no result."""
+        return len(self.gateways) < len(self.lineup.gateways)
 
     @property
     def pairs_with_lower_bounds(self) -> list[int]:
-        """The pairs whose gateway left no result. Their counts are lower bounds: those that reached the disk."""
-        return [pair for pair in self.lineup.pairs if pair not in self.gateways and self.reported(pair)]
+        """The gateways that left no result. Their counts are lower bounds: those that reached the disk."""
+        return [
+            number for number in self.lineup.gateway_numbers if number not in self.gateways and self.reported(number)
+        ]
 
     def reported(self, pair: int) -> dict[str, int]:
         """Return a pair's counts: the larger of those in its traffic records and in its recorded streams."""
@@ -109,8 +148,11 @@ class RunOutcome:
     @property
     def _components(self) -> list[str]:
         names = []
-        for pair in self.lineup.pairs:
-            names += [named("gateway", pair), named("engine", pair)]
+        if self.lineup.shares_engine:
+            names += [*self.lineup.gateways, *self.lineup.engines]
+        else:
+            for pair in self.lineup.pairs:
+                names += [named("gateway", pair), named("engine", pair)]
         names += [named("reporter", instance) for instance in self.lineup.reporters]
         return names
 
@@ -197,8 +239,10 @@ def counts(outcome: RunOutcome) -> dict[str, int]:
         sums.update({name: getattr(gateway, name) for name in COUNTS_OF_GATEWAYS})
         if gateway.settings.get("mix"):
             sums.update(cancelled=gateway.cancelled, replaced=gateway.replaced)
-    for pair in outcome.pairs_with_lower_bounds:
-        sums.update(_last_reported(outcome.reported(pair), outcome.engines.get(pair)))
+    for number in outcome.pairs_with_lower_bounds:
+        has_engine = outcome.lineup.engine_of(number) in outcome.engines
+        engine_of_gateway = outcome.engine_of(number) if has_engine else None
+        sums.update(_last_reported(outcome.reported(number), engine_of_gateway))
     for engine in engines:
         sums.update(orders_received=engine.orders.messages, answers_sent=engine.answers.messages)
     for reporter in reporters:
@@ -280,16 +324,16 @@ def duration_s(outcome: RunOutcome) -> float | None:
 def rates(outcome: RunOutcome, offered_orders_per_s: float | None) -> dict[str, float | None]:
     """Return the rates of all pairs together, over `duration_s`.
 
-    `offered_orders_per_s` is the rate that each pair was offered, None without a schedule.
+    `offered_orders_per_s` is the rate that each gateway was offered, None without a schedule.
     """
-    pairs = len(outcome.lineup.pairs)
-    offered_together = None if offered_orders_per_s is None else offered_orders_per_s * pairs
+    gateways = len(outcome.lineup.gateways)
+    offered_together = None if offered_orders_per_s is None else offered_orders_per_s * gateways
     by_name = {"offered_orders_per_s": offered_together}
     length_s = duration_s(outcome)
     if length_s:
-        gateways = outcome.gateways.values()
-        by_name["orders_per_s"] = sum(gateway.orders_answered for gateway in gateways) / length_s
-        by_name["answers_per_s"] = sum(gateway.answers.messages for gateway in gateways) / length_s
+        results = outcome.gateways.values()
+        by_name["orders_per_s"] = sum(gateway.orders_answered for gateway in results) / length_s
+        by_name["answers_per_s"] = sum(gateway.answers.messages for gateway in results) / length_s
     return by_name
 
 

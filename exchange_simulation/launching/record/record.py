@@ -11,6 +11,7 @@ from exchange.measurements import LogBuckets
 from exchange.results import ReporterResult
 from exchange.workload import Arrivals
 from exchange_simulation.launching.files import write_json
+from exchange_simulation.launching.record.gateways import gateways_of
 from exchange_simulation.launching.record.outcome import (
     RunOutcome,
     checksums,
@@ -57,14 +58,14 @@ def exit_code(record: dict[str, Any]) -> int:
 def make_record(spool: Spool, conditions: Conditions, outcome: RunOutcome) -> dict[str, Any]:
     """Return run.json's content: sums over all pairs, and the figures of each pair. `spool` has the run's records."""
     settings = conditions.settings
-    if len(outcome.gateways) < len(outcome.lineup.pairs):
+    if outcome.lacks_a_gateway:
         outcome = replace(outcome, traffic=traffic_by_pair(spool))
     if outcome.restarts:
         outcome = replace(outcome, timed=timed_orders_by_pair(spool))
     warm_up_s = settings.get("warm_up_s")
     offered_orders_per_s = _offered_orders_per_s(settings)
     by_pair = completion_by_pair(spool, warm_up_s or 0.0)
-    times = {pair: by_pair.get(pair, {}) for pair in outcome.lineup.pairs}
+    times = {number: by_pair.get(number, {}) for number in outcome.lineup.gateway_numbers}
     lag_p99_us = {}
     for pair, buckets in times.items():
         if "lag" in buckets:
@@ -75,10 +76,14 @@ def make_record(spool: Spool, conditions: Conditions, outcome: RunOutcome) -> di
     if recovered:
         record["recovered"] = recovered
     record["settings"] = {**settings, "url": conditions.url}
-    record |= _measured(outcome, offered_orders_per_s, merged_by_clock(times.values()))
-    record["pairs"] = [
-        _pair(outcome, pair, offered_orders_per_s, times[pair], lag_p99_us) for pair in outcome.lineup.pairs
-    ]
+    record_times = merged_by_clock(times.values())
+    record |= _measured(outcome, offered_orders_per_s, record_times)
+    record["pairs"] = []
+    for pair in outcome.lineup.pairs:
+        times_of_pair = record_times if outcome.lineup.shares_engine else times[pair]
+        record["pairs"].append(_pair(outcome, pair, offered_orders_per_s, times_of_pair, lag_p99_us))
+    if outcome.lineup.shares_engine:
+        record["gateways"] = gateways_of(outcome, times, offered_orders_per_s, lag_p99_us)
     left_out = "the warm-up's seconds, and the last order of each pair"
     record["analysis"] = {"warm_up_s": warm_up_s, "left_out": left_out}
     record["sockets"] = []
@@ -99,11 +104,11 @@ def make_record(spool: Spool, conditions: Conditions, outcome: RunOutcome) -> di
 
 
 def _offered_orders_per_s(settings: dict[str, Any]) -> float | None:
-    """Return the mean rate that each pair is offered; None without a schedule, or if the settings are unknown."""
+    """Return the mean rate that each gateway is offered; None without a schedule, or if the settings are unknown."""
     orders_per_s = settings.get("orders_per_s")
     if orders_per_s is None:
         return None
-    return float(orders_per_s * Arrivals.parse(settings["arrivals"]).mean_share)
+    return float(orders_per_s * Arrivals.parse(settings["arrivals"]).mean_share / settings.get("gateways", 1))
 
 
 def _measured(outcome: RunOutcome, offered_orders_per_s: float | None, times: dict[str, LogBuckets]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from exchange_simulation.launching.record.outcome import RunOutcome, counts, unt
 
 LEAST_SHARE_OF_OFFERED = 0.99
 MOST_LAG_P99_US = 10_000.0
-LAG_REASON = re.compile(r"(pair \d+: )?the \w+'s p99 lag is ")
+LAG_REASON = re.compile(r"(pair \d+: |gateway(\.\d+)?: )?the \w+'s p99 lag is ")
 MAY_DIFFER = {"transport", "cpus", "timeout_s", "record"}
 """Settings in which the gateways of one run may differ."""
 JITTER_S = 0.001
@@ -68,19 +68,42 @@ def _reasons_for_partial(outcome: RunOutcome) -> Iterator[str]:
     for name, result in outcome.results.items():
         if result.stopped:
             yield f"{name}: {result.stopped}"
+        if isinstance(result, EngineResult):
+            for session in result.sessions:
+                if session.dropped:
+                    yield f"the engine dropped {named('gateway', session.gateway)}: {session.dropped}"
 
 
 def _reasons_for_invalid(outcome: RunOutcome) -> Iterator[str]:
     """Yield the contradictions between components, settings and sockets; none if a component left no result."""
     if outcome.missing:
         return
-    for pair in outcome.lineup.pairs:
-        yield from _with_pair_number(outcome, pair, _stream_differences(outcome.gateways[pair], outcome.engines[pair]))
-        yield from _with_pair_number(outcome, pair, _untimed_reasons(untimed_orders(outcome).get(pair, 0)))
+    for number in outcome.lineup.gateway_numbers:
+        differences = _stream_differences(outcome.gateways[number], outcome.engine_of(number))
+        yield from _with_pair_number(outcome, number, differences)
+        yield from _with_pair_number(outcome, number, _untimed_reasons(untimed_orders(outcome).get(number, 0)))
+    yield from _market_differences(outcome)
     for reporter in outcome.lineup.reporters:
         yield from _statistics_differences(outcome, reporter)
     yield from _setting_differences(outcome)
     yield from sockets_differ(outcome.sockets)
+
+
+def _market_differences(outcome: RunOutcome) -> Iterator[str]:
+    """Yield the differences between what an engine of several gateways matched, and what it took and gave them all."""
+    for engine in outcome.engines.values():
+        market = engine.market
+        if market is None:
+            continue
+        if market.orders.messages != engine.orders.messages:
+            yield f"the engine took {engine.orders.messages} orders, and matched {market.orders.messages}"
+        quotes_for_others = market.quotes * (len(engine.sessions) - 1)
+        given = engine.answers.messages + sum(session.undelivered for session in engine.sessions)
+        if market.answers.messages + quotes_for_others != given:
+            yield (
+                f"the engine's {market.answers.messages} answers, with {quotes_for_others} more for quotes that go to "
+                f"all, are not the {given} that it gave its gateways"
+            )
 
 
 def _setting_differences(outcome: RunOutcome) -> Iterator[str]:
@@ -97,8 +120,10 @@ def _setting_differences(outcome: RunOutcome) -> Iterator[str]:
 
 
 def _with_pair_number(outcome: RunOutcome, pair: int, reasons: Iterator[str]) -> Iterator[str]:
-    """Name the pair in each reason, if there are several."""
+    """Name the pair, or the gateway, in each reason, if there are several."""
     prefix = f"pair {pair}: " if len(outcome.lineup.pairs) > 1 else ""
+    if outcome.lineup.shares_engine:
+        prefix = f"{named('gateway', pair)}: "
     return (prefix + reason for reason in reasons)
 
 
@@ -124,14 +149,15 @@ def _untimed_reasons(orders: int) -> Iterator[str]:
 def _statistics_differences(outcome: RunOutcome, instance: int) -> Iterator[str]:
     """Yield a reason for each kind of message that a reporter's sources sent and the reporter did not receive."""
     reporter = outcome.reporters[instance]
-    pairs = outcome.lineup.part_of(instance).pairs
+    lineup = outcome.lineup.part_of(instance)
     prefix = "" if len(outcome.lineup.reporters) == 1 else f"{named('reporter', instance)}: "
-    sent = sum(outcome.gateways[pair].statistics_sent + outcome.engines[pair].statistics_sent for pair in pairs)
+    sent = sum(outcome.gateways[number].statistics_sent for number in lineup.gateway_numbers)
+    sent += sum(outcome.engines[pair].statistics_sent for pair in lineup.pairs)
     if sent != reporter.announced:
         yield f"{prefix}statistics differ: {sent} messages sent, {reporter.announced} announced"
     if reporter.received != reporter.announced or not reporter.checksums_agree:
         yield f"{prefix}statistics differ: {reporter.announced} messages sent, {reporter.received} received"
-    sampled = sum(outcome.gateways[pair].samples for pair in pairs)
+    sampled = sum(outcome.gateways[number].samples for number in lineup.gateway_numbers)
     if reporter.samples != sampled:
         yield f"{prefix}{sampled} orders were sampled, {reporter.samples} pairs arrived"
 

@@ -31,7 +31,7 @@ CHUNK_BYTES = 16 << 20
 def stream_counts(folder: Path, lineup: Lineup) -> dict[int, dict[str, int]]:
     """Return orders sent, orders answered and answers received, by pair; a pair without recorded streams is absent."""
     by_pair = {}
-    for pair in lineup.pairs:
+    for pair in lineup.gateway_numbers:
         with suppress(OSError):
             by_pair[pair] = _counts(folder / f"{named('orders', pair)}.bin", folder / f"{named('answers', pair)}.bin")
     return by_pair

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from exchange.second_columns import COLUMNS, Unit
 from exchange.settings import RunSettings
-from exchange.words import pairs_clause
+from exchange.words import participants_clause
 from exchange_simulation.reports.formats.numbers import ABSENT, rate_text
 from exchange_simulation.reports.formats.times import duration_in_words
 from exchange_simulation.reports.live.figures import SECONDS, Figures
@@ -63,7 +63,9 @@ class Headline:
         else:
             self._of_total = f" of {settings.pairs * orders_a_pair:,} orders"
         offered = "as fast as it goes" if per_s is None else f"at {rate_text(per_s)} orders/s"
-        self._load = f"{scheme_of(settings.transport)}{pairs_clause(settings.pairs)} {offered}"
+        self._load = (
+            f"{scheme_of(settings.transport)}{participants_clause(settings.pairs, settings.gateways)} {offered}"
+        )
 
     @property
     def before_start(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from exchange.json_records import Record, section
-from exchange.words import counted, pairs_clause
+from exchange.words import counted, participants_clause
 from exchange_simulation.launching.record.noise import MOST_SHARE, noise_words
 from exchange_simulation.reports.formats.few_orders import has_enough_orders
 from exchange_simulation.reports.formats.numbers import is_number, rate_text, three_digits
@@ -106,10 +106,11 @@ def title(run: Record) -> str:
     """
     settings = section(run, "settings")
     pairs = settings.get("pairs") or 1
+    gateways = settings.get("gateways") or 1
     orders_of_pair = settings.get("orders")
     orders = pairs * orders_of_pair if orders_of_pair else section(run, "counts").get("orders_sent")
     amount = counted(int(orders), "orders") if is_number(orders) else "Orders"
-    return f"{amount} over {_transport(settings)}{pairs_clause(pairs)}{_speed(settings)}"
+    return f"{amount} over {_transport(settings)}{participants_clause(pairs, gateways)}{_speed(settings)}"
 
 
 def _scheme(settings: Record) -> str:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exchange.percentiles import LABELS
-from exchange.words import counted, pairs_clause
+from exchange.words import counted, participants_clause
 from exchange_simulation.launching.record.noise import MOST_SHARE, noise_words
+from exchange_simulation.reports.formats.fairness import fairness_rows
 from exchange_simulation.reports.formats.few_orders import has_enough_orders, max_of
 from exchange_simulation.reports.formats.numbers import ABSENT, number_text, rate_text, whole_number
 from exchange_simulation.reports.tables import FoldingTable, indented, key, plain_table, terminal
@@ -34,6 +35,8 @@ def show_record(record: dict[str, Any]) -> None:
         console.print(_completion_table(record))
     if len(record.get("pairs", ())) > 1:
         console.print(_pairs_table(record["pairs"]))
+    if record.get("gateways"):
+        console.print(gateways_table(record["gateways"]))
     if record.get("components"):
         console.print(_usage(record["components"]), markup=False)
     if record.get("capture"):
@@ -58,7 +61,7 @@ def _headline(record: dict[str, Any]) -> str:
     settings = record.get("settings", {})
     if "orders_per_s" not in settings:
         return f"{record['status']}: {record['name']}, settings unknown"
-    words = settings["transport"] + pairs_clause(settings.get("pairs", 1))
+    words = settings["transport"] + participants_clause(settings.get("pairs", 1), settings.get("gateways", 1))
     if settings.get("secure"):
         words += " encrypted"
     if settings.get("priority") == "real-time":
@@ -203,6 +206,16 @@ def _pairs_table(pairs: list[dict[str, Any]]) -> FoldingTable:
         if times:
             figures = [_figure(times, name) for name in ("p50", "p99", "max")]
         table.add_row(str(pair["pair"]), pair["status"], whole_number(pair["rates"].get("orders_per_s")), *figures)
+    return table
+
+
+def gateways_table(gateways: list[dict[str, Any]]) -> FoldingTable:
+    """Return a table with a row for each gateway at one engine, or of many for the best, the median and the worst."""
+    table = plain_table(key("gateway"), key("status"), "orders", "share", "p50", "p99", "max")
+    for row in fairness_rows(gateways):
+        figures = [_figure(row.times, name) if row.times else ABSENT for name in ("p50", "p99", "max")]
+        share = ABSENT if row.share is None else f"{row.share:.2%}"
+        table.add_row(row.title, row.status, whole_number(row.orders), share, *figures)
     return table
 
 

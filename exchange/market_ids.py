@@ -1,0 +1,31 @@
+"""Ids of a market: of several gateways at one engine, each numbers its own orders, and the engine adds whose they are.
+
+A gateway's order n has the id n on its own link, with one gateway as with many. Within the engine, and in its recorded
+input, the order has a market id:
+
+    market id = gateway << 27 | n
+
+So one number names an order of any gateway, and says to whom its answers go. A record's own id is always a gateway's
+own number. A request may name an order by its market id too, but only orders of its own gateway.
+"""
+
+from __future__ import annotations
+
+NUMBER_BITS = 27
+HIGHEST_NUMBER = (1 << NUMBER_BITS) - 1
+"""The highest number of a gateway's order, and so the most orders of each of several gateways."""
+
+
+def market_id(gateway: int, number: int) -> int:
+    """Return the id that a gateway's order has in the market."""
+    return gateway << NUMBER_BITS | number
+
+
+def gateway_of(order_id: int) -> int:
+    """Return the gateway whose order has this market id; 0 for a gateway's own number."""
+    return order_id >> NUMBER_BITS
+
+
+def number_of(order_id: int) -> int:
+    """Return the number that the order of this market id has at its gateway."""
+    return order_id & HIGHEST_NUMBER

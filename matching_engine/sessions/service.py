@@ -1,0 +1,348 @@
+"""The loop of an engine that several gateways share: it takes orders in turns, and each answer goes to its gateway.
+
+All gateways are greeted together, and their sessions end together. So what a gateway gets depends only on the order in
+which the engine took the orders. A gateway that breaks off is dropped, and the others go on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from exchange.measurements import Source
+from exchange.results import EngineResult, HashedStream, MarketResult, StreamCounts
+from exchange.session import Reporting, Terms
+from matching_engine.engine import HandleStop, MatchingEngine
+from matching_engine.meters import EngineMeters
+from matching_engine.service import ANSWER_BYTES, BETWEEN_FRAMES_S
+from matching_engine.sessions.routing import OVERRUN, route, stamp
+from matching_engine.sessions.session import WAITING_ANSWERS, AnswerQueues, GatewaySession
+from matching_engine.turns import Sums
+from transports.base import LAST_LOOK_NS, Link, PeerGone
+from transports.frames import FrameBatch
+from transports.outbox import Outbox
+from transports.sockets import counted_since
+from transports.together import SleepTogether
+
+CROWDED_SLEEP_NS = 1_000_000
+"""The longest sleep while answers wait for room on a link."""
+STILL_HERE_NS = 1_000_000_000
+"""The time between two empty frames to gateways that wait for the others' ends."""
+
+
+class SharedEngineService:
+    """Serves several gateways, each over a link of its own, and reports to the stats reporter over another link.
+
+    `run` takes turns until every gateway has sent its end or was dropped, and returns the result.
+    """
+
+    def __init__(
+        self,
+        engine: MatchingEngine,
+        terms: Terms,
+        gateways: Sequence[Link],
+        reporter: Link,
+        sampling_interval: int,
+        timeout_s: float,
+        reports_thread_usage: bool = False,
+        input_stream: HashedStream | None = None,
+    ) -> None:
+        """`gateways` are the links of gateways 1, 2, ...
+
+        `input_stream` takes the orders of all gateways in the engine's order, with market ids; without it they are
+        only hashed. `reports_thread_usage`: report the resources that this thread uses, not those of the process.
+        """
+        self._engine = engine
+        self._links = gateways
+        self._reporter = reporter
+        self._timeout_s = timeout_s
+        self._timeout_ns = int(timeout_s * 1e9)
+        self._outbox = Outbox(reporter)
+        self._reporting = Reporting(self._outbox, terms, Source.ENGINE, reports_thread_usage)
+        self._meters = EngineMeters(self._reporting, sampling_interval)
+        self._queues = AnswerQueues(len(gateways))
+        self._sessions = [
+            GatewaySession(number, link, replace(terms, instance=number), self._queues)
+            for number, link in enumerate(gateways, start=1)
+        ]
+        self._together = SleepTogether()
+        self._answers = FrameBatch(ANSWER_BYTES // 5, ANSWER_BYTES)
+        """The answers to a gateway's orders, for whichever gateways."""
+        self._market = Sums()
+        self._input = input_stream or self._market.orders
+        self._stopped: str | None = None
+        """Why the run ends early."""
+        self._stop_asked = False
+        self._turn_ns = 0
+        """When the latest turn began."""
+        self._is_attended = False
+        """Whether each link did its own work since the last frame moved, so that the engine may sleep."""
+        self._still_here_ns = 0
+        """When to show ended gateways next that the engine is there."""
+        self._sockets_before: list[list[dict[str, Any]]] = [[] for _ in gateways]
+
+    def stop(self, reason: str) -> None:
+        """End all sessions early. What was measured until now still goes to the reporter."""
+        self._stopped = self._stopped or reason
+        self._stop_asked = True
+
+    def warm(self) -> None:
+        """Run every kernel once, so that nothing compiles once the clock runs."""
+        self._engine.warm()
+        nothing = FrameBatch(1)
+        queues = AnswerQueues(1)
+        stamp(nothing.buffer, nothing.offsets, 0, 0, 1, Sums().orders.state)
+        self._route(nothing, queues)
+
+    def close(self) -> None:
+        """Release all links."""
+        for link in self._links:
+            link.close(0 if self._stopped else 1.0)
+        self._reporter.close()
+
+    def run(self) -> EngineResult:
+        """Serve all gateways, from their hellos to the reporter's confirmation."""
+        self._greet_all()
+        if any(session.is_open for session in self._sessions):
+            self._trade()
+            self._part()
+        return self._finish()
+
+    def _greet_all(self) -> None:
+        """Wait for all hellos, then answer them together. A gateway that does not come in time is dropped."""
+        first_ns = time.monotonic_ns()
+        deadline_ns = first_ns + self._timeout_ns
+        while self._stopped is None:
+            awaited = [session for session in self._sessions if session.hello is None and session.dropped is None]
+            have_any = len(awaited) < len(self._sessions)
+            if have_any:
+                # The gateways that came wait for the timeout, too: leave them some of it.
+                deadline_ns = min(deadline_ns, time.monotonic_ns() + self._timeout_ns // 2)
+            if not awaited:
+                break
+            for session in awaited:
+                session.attend()
+                session.greet()
+            is_late = time.monotonic_ns() > deadline_ns
+            for session in awaited:
+                if is_late and session.hello is None:
+                    session.drop(f"no {session.name} came to {session.link.url} in time" + session.link.excuse())
+            self._report()
+            if not is_late:
+                self._together.sleep([], min(deadline_ns, time.monotonic_ns() + CROWDED_SLEEP_NS))
+        for session, link in zip(self._sessions, self._links, strict=True):
+            if session.is_open:
+                self._sockets_before[session.number - 1] = link.sockets()
+                session.begin()
+        if not any(session.is_open for session in self._sessions):
+            self._stopped = self._stopped or "no gateway came, or stayed"
+        now_ns = time.monotonic_ns()
+        self._turn_ns = now_ns
+        self._still_here_ns = now_ns + STILL_HERE_NS
+        self._meters.start(now_ns, now_ns, self._engine.counts)
+
+    def _trade(self) -> None:
+        """Take turns until every gateway has ended or was dropped."""
+        while self._stopped is None and any(session.trades for session in self._sessions):
+            self._step()
+
+    def _step(self) -> None:
+        """One turn of the loop: some orders of each gateway, one gateway after the other."""
+        moved = 0
+        for session in self._sessions:
+            if session.has_room and session.receive():
+                moved += session.orders.count
+                self._take_from(session)
+                moved += self._send_answers()
+        moved += self._send_answers()
+        self._drop_lost_gateways()
+        self._report()
+        if moved:
+            self._is_attended = False
+        elif self._is_attended:
+            self._sleep()
+        else:
+            self._attend()
+
+    def _take_from(self, session: GatewaySession) -> None:
+        """Match the orders that came from a gateway, and read its other frames."""
+        orders = session.orders
+        received = orders.count
+        first = 0
+        while first < received and session.is_open:
+            end = int(stamp(orders.buffer, orders.offsets, first, received, session.number, session.sums.orders.state))
+            session.orders_taken += end - first
+            orders.count = end
+            self._match(orders, first)
+            orders.count = received
+            if end < received:
+                session.read_foreign(orders[end])
+                end += 1
+            first = end
+        self._meters.sample(self._engine.counts)
+
+    def _match(self, orders: FrameBatch, first: int) -> None:
+        """Match the orders from `first` on, and put each answer into its gateway's queue."""
+        if first == orders.count:
+            return
+        self._input.update(orders.span(first, orders.count))
+        stop = HandleStop.ROOM
+        while stop is not HandleStop.DONE:
+            self._answers.clear()
+            first, stop = self._engine.handle(orders, self._answers, first)
+            self._market.answers.update(self._answers.span(0, self._answers.count))
+            self._route(self._answers, self._queues)
+
+    @staticmethod
+    def _route(answers: FrameBatch, queues: AnswerQueues) -> None:
+        route(
+            answers.buffer,
+            answers.offsets,
+            0,
+            answers.count,
+            queues.buffers,
+            queues.ends,
+            queues.counts,
+            queues.states,
+            queues.undelivered,
+        )
+
+    def _send_answers(self) -> int:
+        """Send the answers that wait, to each gateway what its link takes. Returns how many were sent."""
+        sent = 0
+        for number in self._queues.counts.nonzero()[0]:
+            sent += self._sessions[number - 1].send_answers()
+        return sent
+
+    def _drop_lost_gateways(self) -> None:
+        """Drop the gateways that take no answers, or that have fallen silent."""
+        now_ns = time.monotonic_ns()
+        stalled_ns = now_ns - self._turn_ns
+        self._turn_ns = now_ns
+        for session in self._sessions:
+            if not session.is_open:
+                continue
+            if stalled_ns > LAST_LOOK_NS:  # frames may have come while this process itself was stalled
+                session.progress.heard_ns += stalled_ns
+                session.progress.taken_ns += stalled_ns
+            if not session.waiting:
+                session.progress.taken_ns = now_ns
+            self._drop_if_lost(session, now_ns)
+
+    def _drop_if_lost(self, session: GatewaySession, now_ns: int) -> None:
+        patience_s = self._timeout_s + BETWEEN_FRAMES_S
+        if self._queues.states[session.number] == OVERRUN:
+            session.drop(f"{session.name} did not read: {WAITING_ANSWERS:,} answers waited for it")
+        elif now_ns - session.progress.taken_ns > self._timeout_ns:
+            session.drop(f"{session.name} took no answer for {self._timeout_s:g} s")
+        elif session.trades and now_ns - session.progress.heard_ns > patience_s * 1e9:
+            session.drop(f"{session.name} said nothing for {patience_s:g} s" + session.link.excuse())
+
+    def _part(self) -> None:
+        """Send each gateway the answers that wait and the engine's end, and let the links send the rest."""
+        until_ns = time.monotonic_ns() + self._timeout_ns
+        unparted = [session for session in self._sessions if session.is_open]
+        while unparted and self._stopped is None:
+            self._send_answers()
+            self._drop_lost_gateways()
+            unparted = [session for session in unparted if session.is_open and not self._has_parted(session)]
+            if unparted:
+                self._attend()
+                self._together.sleep([], time.monotonic_ns() + CROWDED_SLEEP_NS)
+        for session in self._sessions:
+            if session.is_open:
+                _drain(session.link, until_ns)
+
+    @staticmethod
+    def _has_parted(session: GatewaySession) -> bool:
+        """Send the engine's end once no answers wait. Returns whether it was sent."""
+        return not session.waiting and session.send_message(session.engine_end)
+
+    def _report(self) -> None:
+        """Close the second if it is over. Then write one record, or send the written records."""
+        now_ns = time.monotonic_ns()
+        if self._turn_ns and now_ns >= self._reporting.next_second_ns:
+            self._reporting.next_second(now_ns)
+        if not self._reporting.write_next(now_ns):
+            self._outbox.flush()
+
+    def _attend(self) -> None:
+        """Let each link do its own work, and show ended gateways now and then that the engine is there."""
+        now_ns = time.monotonic_ns()
+        if now_ns >= self._still_here_ns:
+            self._still_here_ns = now_ns + STILL_HERE_NS
+            for session in self._sessions:
+                session.show_life()
+        for session in self._sessions:
+            if session.is_open:
+                session.attend()
+        self._is_attended = True
+
+    def _sleep(self) -> None:
+        """Sleep until a frame comes, or there is other work."""
+        until_ns = min(self._reporting.next_ns, self._still_here_ns)
+        if any(session.waiting for session in self._sessions):
+            until_ns = min(until_ns, time.monotonic_ns() + CROWDED_SLEEP_NS)
+        self._together.sleep([session.link for session in self._sessions if session.has_room], until_ns)
+        self._is_attended = False
+
+    def _finish(self) -> EngineResult:
+        """Report the last second, and send the result to the reporter, which confirms once it has everything."""
+        self._reporting.stop()
+        result = self._result()
+        result.statistics_sent = self._outbox.posted + 1  # the result itself
+        self._reporting.close(asdict(result))
+        if self._outbox.settle(self._timeout_ns, lambda: self._stop_asked) is None:
+            result.stopped = self._stopped or "the reporter did not confirm the statistics"
+        return result
+
+    def _result(self) -> EngineResult:
+        counts = self._engine.counts
+        sockets = []
+        for link, before in zip(self._links, self._sockets_before, strict=True):
+            sockets += counted_since(link.sockets(), before)
+        return EngineResult(
+            orders=self._sum(lambda session: session.result().orders),
+            answers=self._sum(lambda session: session.result().answers),
+            junk_frames=sum(session.junk + session.link.junk for session in self._sessions),
+            handshakes_refused=sum(session.refused + session.link.refused for session in self._sessions),
+            usage=self._reporting.usage(),
+            sockets=sockets,
+            link=_added_facts([link.facts() for link in self._links]),
+            gateway_said=None,
+            sessions=[session.result() for session in self._sessions],
+            market=MarketResult(
+                orders=StreamCounts(messages=counts.records, checksum=self._input.hex),
+                answers=StreamCounts(messages=counts.answers, checksum=self._market.answers.hex),
+                quotes=counts.quotes,
+            ),
+            stopped=self._stopped,
+        )
+
+    def _sum(self, of_session: Callable[[GatewaySession], StreamCounts]) -> StreamCounts:
+        """Return the sum of the sessions' counts, and of their checksums modulo 2^64."""
+        parts = [of_session(session) for session in self._sessions]
+        checksum = sum(int(part.checksum, 16) for part in parts) % 2**64
+        return StreamCounts(messages=sum(part.messages for part in parts), checksum=f"{checksum:016x}")
+
+
+def _drain(link: Link, until_ns: int) -> None:
+    """Let a link send the rest; a gateway that has left does not matter any more."""
+    try:
+        link.drain(until_ns)
+    except PeerGone:
+        return
+
+
+def _added_facts(facts_of_links: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the links' facts together: numbers added up, other facts as the first link has them."""
+    together: dict[str, Any] = {}
+    for facts in facts_of_links:
+        for name, value in facts.items():
+            if isinstance(value, int | float) and not isinstance(value, bool) and name in together:
+                together[name] += value
+            else:
+                together.setdefault(name, value)
+    return together

@@ -1,0 +1,157 @@
+"""Runs of several gateways at one engine: what each sends and gets, and what the engine's kept input reproduces."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.reference_book import ReferenceBook
+from exchange.market_ids import gateway_of, number_of
+from exchange.messages import Message, Quote, decode_all, encode
+from exchange.settings import RunSettings
+from gateway.seeded_orders import SeededOrders
+from gateway.seeds import instrument_seed
+from tests.exchange_command import VALID_STATUSES, exchange, run_exchange, run_exchange_in_process
+
+pytestmark = pytest.mark.xdist_group("gateways")
+
+MIX = ("--mix", "limit=50,cancel=30,replace=10,market=5,ioc=5", "--price-model", "two-sided")
+
+
+def answers_path(folder: Path, gateway: int, stem: str = "answers") -> Path:
+    return folder / (f"{stem}.bin" if gateway == 1 else f"{stem}.{gateway}.bin")
+
+
+def answers_by_the_reference_book(orders: bytes, gateways: int, with_ids: bool) -> list[bytes]:
+    """Match the input plainly, and give each answer to the gateway whose order it names, a quote to all."""
+    book = ReferenceBook(with_ids=with_ids, is_shared=True)
+    streams = [b""] * gateways
+    for order in decode_all(orders):
+        for answer in book.handle(order):
+            if isinstance(answer, Quote):
+                streams = [stream + encode(answer) for stream in streams]
+                continue
+            own: Message = answer._replace(id=number_of(answer.id))
+            streams[gateway_of(answer.id) - 1] += encode(own)
+    return streams
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """Three gateways over memory: the folder of the run, and its record."""
+    results = tmp_path_factory.mktemp("three")
+    words = ("--gateways", 3, "--rate", 6000, "--orders", 4000, "--seed", 7, "--record", "--name", "run")
+    finished = run_exchange_in_process(results, *words)
+    assert finished.code == 0, finished.err
+    return results / "run", finished.record
+
+
+def test_gateways_share_the_orders_and_the_rate_of_the_market(three: tuple[Path, dict[str, Any]]) -> None:
+    _, record = three
+    assert record["status"] in VALID_STATUSES, record["reasons"]
+    assert [entry["orders"]["messages"] for entry in record["gateways"]] == [1334, 1333, 1333]
+    assert record["counts"]["orders_sent"] == 4000
+    assert record["rates"]["offered_orders_per_s"] == 6000
+    assert sum(entry["share"] for entry in record["gateways"]) == pytest.approx(1)
+
+
+def test_every_stream_is_conserved_for_each_gateway_and_in_all(three: tuple[Path, dict[str, Any]]) -> None:
+    _, record = three
+    for entry in record["gateways"]:
+        assert entry["status"] in VALID_STATUSES
+        assert entry["engine"]["orders"] == entry["orders"]
+        assert entry["engine"]["answers"] == entry["answers"]
+        assert entry["orders_answered"] == entry["orders"]["messages"]
+        assert entry["completion_us"]["due"]["count"] == entry["orders"]["messages"] - 1
+    assert record["counts"]["answers_sent"] == record["counts"]["answers_received"]
+    total = sum(int(entry["answers"]["checksum"], 16) for entry in record["gateways"]) % 2**64
+    assert int(record["checksums"]["answers"], 16) == total
+
+
+def test_a_gateway_s_orders_are_a_function_of_seed_and_number(three: tuple[Path, dict[str, Any]]) -> None:
+    folder, record = three
+    seeds = [7, instrument_seed(7, 2), instrument_seed(7, 3)]
+    assert [entry["seed"] for entry in record["gateways"]] == seeds
+    for gateway, seed in enumerate(seeds, start=1):
+        orders = answers_path(folder, gateway, "orders").read_bytes()
+        expected = SeededOrders.of(RunSettings(seed=seed)).records(1, 1334 if gateway == 1 else 1333)
+        assert orders == expected
+
+
+@pytest.mark.parametrize("seed", [1, 2])  # the threads interleave otherwise each time
+@pytest.mark.parametrize("mix", [(), MIX], ids=["plain", "mix"])
+def test_the_kept_input_reproduces_every_gateway_s_answers(tmp_path: Path, seed: int, mix: tuple[str, ...]) -> None:
+    words = ("--gateways", 3, "--rate", "max", "--orders", 3000, "--seed", seed, "--record", "--name", "run")
+    finished = run_exchange_in_process(tmp_path, *words, *mix)
+    assert finished.code == 0, finished.err
+    folder = tmp_path / "run"
+    received = [answers_path(folder, gateway).read_bytes() for gateway in (1, 2, 3)]
+
+    kept = (folder / "input.bin").read_bytes()
+    by_reference = answers_by_the_reference_book(kept, 3, with_ids=bool(mix))
+    assert by_reference == received
+
+    matched = tmp_path / "matched.bin"
+    with_ids = ("--ids",) if mix else ()
+    words = ("match", folder / "input.bin", "--gateways", 3, "--answers", matched, "--json", *with_ids)
+    record = exchange(*words).record
+    by_match = [answers_path(tmp_path, gateway, "matched").read_bytes() for gateway in (1, 2, 3)]
+    assert by_match == received
+    checksums = [entry["answers"]["checksum"] for entry in finished.record["gateways"]]
+    assert [entry["checksum"] for entry in record["gateways"]] == checksums
+
+
+def test_the_input_has_each_gateway_s_orders_in_its_own_order(three: tuple[Path, dict[str, Any]]) -> None:
+    folder, _ = three
+    by_gateway: dict[int, list[int]] = {1: [], 2: [], 3: []}
+    for order in decode_all((folder / "input.bin").read_bytes()):
+        by_gateway[gateway_of(order.id)].append(number_of(order.id))
+    assert by_gateway == {1: [*range(1, 1335)], 2: [*range(1, 1334)], 3: [*range(1, 1334)]}
+
+
+def test_one_gateway_has_the_same_bytes_as_ever(tmp_path: Path) -> None:
+    words = ("--rate", "max", "--orders", 2000, "--record")
+    plain = run_exchange_in_process(tmp_path, *words, "--name", "plain")
+    one = run_exchange_in_process(tmp_path, *words, "--gateways", 1, "--name", "one")
+    assert one.record["checksums"] == plain.record["checksums"]
+    assert "gateways" not in one.record
+    assert not (tmp_path / "one" / "input.bin").exists()
+
+
+TRANSPORTS = ("zeromq", "zeromq+ipc", "tcp", "shm")
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_gateways_as_processes_are_conserved(tmp_path: Path, transport: str) -> None:
+    words = ("--transport", transport, "--gateways", 2, "--rate", 4000, "--orders", 2000, "--timeout", 20)
+    finished = run_exchange(tmp_path, *words)
+    assert finished.code == 0, finished.err
+    assert finished.record["status"] in VALID_STATUSES, finished.record["reasons"]
+    for entry in finished.record["gateways"]:
+        assert entry["engine"]["answers"] == entry["answers"]
+
+
+REFUSED = [
+    (("--gateways", 0), "--gateways is 0"),
+    (("--gateways", 17), "--gateways is 17"),
+    (("--gateways", 2, "--pairs", 2), "--gateways is 2; allowed is 1 with --pairs: each pair has one gateway"),
+    (("--gateways", 2, "--recover"), "--gateways is 2; allowed is 1 with --recover"),
+    (("--gateways", 2, "--standby"), "--gateways is 2; allowed is 1 with --standby"),
+    (("--gateways", 2, "--journal", "kept"), "--gateways is 2; allowed is 1 with --journal"),
+    (("--gateways", 2, "--packing", 10), "--gateways is 2; allowed is 1 with --packing"),
+    (("--gateways", 2, "--orders", 1), "--orders is 1; allowed is at least one for each gateway, 2"),
+    (("--gateways", 2, "--transport", "tcp://127.0.0.1:7000"), "leave out --gateways"),
+]
+
+
+@pytest.mark.parametrize(("words", "sentence"), REFUSED)
+def test_what_does_not_go_with_gateways_is_refused_by_a_sentence(
+    tmp_path: Path, words: tuple[object, ...], sentence: str
+) -> None:
+    finished = run_exchange_in_process(tmp_path, "--transport", "memory", *words)
+    assert finished.code == 2
+    assert sentence in " ".join(finished.err.split())
+    assert not list(itertools.chain(tmp_path.iterdir()))

@@ -1,0 +1,37 @@
+"""Waiting for several links of one thread at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from transports.base import Link
+from transports.waiting import Sleeper
+
+BLIND_SLEEP_NS = 200_000
+"""The longest sleep if a link does not say which descriptors show its news."""
+
+
+class SleepTogether:
+    """Sleeps until one of several links has news."""
+
+    def __init__(self) -> None:
+        self._watched: list[tuple[int, int]] = []
+        self._sleeper = Sleeper([])
+
+    def sleep(self, links: Iterable[Link], until_ns: int) -> None:
+        """Sleep until a link has news, a signal, or `until_ns` of the monotonic clock.
+
+        Call this only after each link's `wait(0)` and then its `receive` have found nothing, and nothing was sent
+        since: a link may hold frames that no descriptor shows.
+        """
+        watched: list[tuple[int, int]] = []
+        for link in links:
+            of_link = link.watched()
+            if not of_link:
+                until_ns = min(until_ns, time.monotonic_ns() + BLIND_SLEEP_NS)
+            watched += of_link
+        if watched != self._watched:
+            self._watched = watched
+            self._sleeper = Sleeper(watched)
+        self._sleeper.sleep(until_ns)
