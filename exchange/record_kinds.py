@@ -245,6 +245,43 @@ class BenchRecord(RecordHead):
     parts: NotRequired[list[BenchPartRecord]]
 
 
+class PaperPartRecord(TypedDict):
+    """A part of a paper: the command that measured it."""
+
+    part: str
+    command: str
+    items: list[str]
+    status: str
+    reasons: list[str]
+
+
+class PaperClaimRecord(TypedDict):
+    """A sentence of a paper, with what was seen."""
+
+    place: str
+    sentence: str
+    statistic: str
+    expected: str
+    of_hardware: bool
+    outcome: str
+    why: str
+    ratio: float | None
+    low: float | None
+    high: float | None
+    repeats: int
+
+
+class PaperRecord(RecordHead):
+    """paper.json: a paper's parts, and its claims."""
+
+    paper: str
+    title: str
+    quick: bool
+    parts: list[PaperPartRecord]
+    claims: list[PaperClaimRecord]
+    caveats: list[str]
+
+
 def decode_record(content: bytes, kind: type) -> Record:
     """Decode a record of a results folder. UnusableRecord names the field that is wrong.
 

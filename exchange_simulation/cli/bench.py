@@ -96,6 +96,6 @@ def coverage_command() -> None:
 
     Example: exchange bench coverage
     """
-    from exchange_simulation.messaging.report import show_coverage
+    from exchange_simulation.papers.listing import show_coverage
 
     show_coverage()

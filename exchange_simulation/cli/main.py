@@ -19,6 +19,7 @@ SECTIONS = {
     "Measure": {
         "run": "One run of the exchange: completion times, counts, a page.",
         "bench": "The papers' messaging benchmarks, by name; suite runs all.",
+        "paper": "One of the five papers: all of its figures, its claims tested.",
         "simulate": "The engine over a whole market of instruments, without a broker.",
         "match": "The engine alone, over a tape of orders.",
     },

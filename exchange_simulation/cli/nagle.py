@@ -6,10 +6,12 @@ from typing import Any
 
 import click
 
+from exchange.settings import MAX_ORDERS
 from exchange_simulation.cli.command import Command
 from exchange_simulation.cli.trial_options import folder_options, make_or_resume, rate_trial_options
-from exchange_simulation.launching.option_types import USUAL, Listed, Rate, Scheme
+from exchange_simulation.launching.option_types import USUAL, Count, Listed, Rate, Scheme
 from exchange_simulation.launching.options import json_option, network_option, session_options, topology_option
+from exchange_simulation.launching.typed_settings import was_typed
 
 
 @click.command(cls=Command)
@@ -38,6 +40,9 @@ from exchange_simulation.launching.options import json_option, network_option, s
     help="Where Nagle's algorithm is on, each against off: roles joined by +, all, or usual: the "
     "broker alone, as in the paper, and all where there is none.",
 )
+@click.option(
+    "--orders", type=Count(1, MAX_ORDERS), metavar="NUMBER", help="Orders of each run, in place of --seconds."
+)
 @rate_trial_options
 @topology_option
 @network_option
@@ -60,6 +65,8 @@ def command(ctx: click.Context, /, **_: Any) -> None:
         repeats = given.pop("repeats")
         seconds = given.pop("seconds")
         roles = given.pop("roles")
+        if given["orders"] is not None and was_typed("seconds"):
+            raise click.UsageError("--orders and --seconds both bound the runs: give one")
         arms = nagle_arms(transports, rates, roles, seconds, given)
         return TrialPlan(arms=arms, repeats=repeats, seed=given["seed"], study=NAGLE)
 

@@ -178,6 +178,12 @@ def _resources(component: str) -> tuple[Metric, ...]:
 
 PAPER_METRICS = (
     Metric(name="answers_per_s", title="answers", unit="answers/s", read=number_at("rates", "answers_per_s")),
+    Metric(
+        name="mean_message_bytes",
+        title="mean size of orders and answers",
+        unit="bytes",
+        read=number_at("mean_message_bytes"),
+    ),
     *(
         Metric(
             name=f"{name}_cpu_percent",
@@ -188,7 +194,7 @@ PAPER_METRICS = (
         for name in ("gateway", "engine", "broker")
     ),
 )
-"""Metrics of the paper's figures 8 (a) and 9."""
+"""Metrics of the paper's section 5.2, and of its figures 8 (a) and 9."""
 
 
 def _completions(*judged: str) -> tuple[Metric, ...]:

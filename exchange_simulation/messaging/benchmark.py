@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from exchange_simulation.messaging.cell import Cell, Figures, Results
-from exchange_simulation.messaging.paper import Published, ReproducedItem
+from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.point import Point, Settings, by_size
 from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.roles import Links, Role
@@ -69,7 +69,6 @@ class BenchmarkDefinition:
     These figures are sampled only for a benchmark with such plots.
     """
     published: Sequence[Published] = ()
-    reproduces: Sequence[ReproducedItem] = ()
     options: Sequence[click.Option] = ()
     transports: str = "amqp,zeromq"
     """The default of `--transport`."""

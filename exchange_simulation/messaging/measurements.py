@@ -108,7 +108,7 @@ def _row(cell: Cell, tries: Sequence[Record], rule: RedoRule | None) -> Record:
     """A cell's row; its figures are medians over the repeats whose answers were right."""
     chosen = _choose(tries, rule)
     figures_of_repeats = [
-        _with_usage(repeat, cell.has_broker) for repeat in chosen.repeats if repeat["status"] == COMPLETE
+        figures_with_usage(repeat, cell.has_broker) for repeat in chosen.repeats if repeat["status"] == COMPLETE
     ]
     values_by_figure: dict[str, list[float]] = {}
     for figures in figures_of_repeats:
@@ -172,7 +172,7 @@ def lacks_intervals(record: Record) -> bool:
     return any(figure["n"] > 1 and figure["low"] is None for figure in figures)
 
 
-def _with_usage(repeat: Record, has_broker: bool) -> Figures:
+def figures_with_usage(repeat: Record, has_broker: bool) -> Figures:
     """A repeat's figures, and cores in use and context switches a message of the broker and of each kind of role.
 
     The figures also have all TCP packets a message: acknowledgements and the opening of links count, too.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from exchange.json_records import Record
 from exchange.unique import unique
 from exchange.words import counted
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.messaging.benchmarks import benchmark_of, coverage
+from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.point import size_in_words
 from exchange_simulation.messaging.presentation import Column
@@ -138,22 +137,6 @@ def _ends(record: Mapping[str, Any], transport: str) -> str:
         for row in (ascending[0], ascending[-1])
     ]
     return f"{transport}, {column.title}: {', to '.join(unique(ends))}"
-
-
-def show_coverage() -> None:
-    """Print every figure, table and experiment of the papers with its command, or the reason why there is none."""
-    console = terminal()
-    rows = coverage()
-    rows_with_command = sum(bool(row.command) for row in rows)
-    console.print(f"{rows_with_command} of {len(rows)} rows have a command; each other says why not")
-    for paper, rows_of_paper in itertools.groupby(rows, lambda row: row.paper):
-        console.print(f"\n[bold]{paper}[/bold]")
-        for row in rows_of_paper:
-            console.print(f"{row.item}: {row.title}", style=None if row.command else "dim", highlight=False)
-            if row.command:
-                console.print(f"    {row.command}", highlight=False, soft_wrap=True)
-            if row.note:
-                console.print(Padding(row.note, (0, 0, 0, 4), expand=False), highlight=False)
 
 
 def _show_summary(record: Mapping[str, Any]) -> None:
@@ -434,7 +417,6 @@ def _part(record: Mapping[str, Any], comparison: Record) -> dict[str, Any]:
     main_drawings = [drawing for drawing in drawings if drawing.title.startswith(main_titles)]
     first_drawing = next(iter([*main_drawings, *drawings]), None)
     transports = sorted({row["transport"] for row in rows})
-    rows_for_published = [*rows, *benchmark.derived_rows(rows)]
     return {
         "record": record,
         "benchmark": benchmark,
@@ -449,8 +431,15 @@ def _part(record: Mapping[str, Any], comparison: Record) -> dict[str, Any]:
         "cpu": _usage_columns(rows),
         "titles": _titles(rows),
         "values": [_values(row["point"]) for row in rows],
-        "published": [(value, our_range(value, rows_for_published)) for value in benchmark.published],
+        "published": published_beside_ours(record),
     }
+
+
+def published_beside_ours(record: Mapping[str, Any]) -> list[tuple[Published, str]]:
+    """The values that the benchmark's paper prints, each with our figure of the same thing, as text."""
+    benchmark = benchmark_of(record["benchmark"])
+    rows = [*record["rows"], *benchmark.derived_rows(record["rows"])]
+    return [(value, our_range(value, rows)) for value in benchmark.published]
 
 
 def our_range(published: Published, rows: Rows) -> str:

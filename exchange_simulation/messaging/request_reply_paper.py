@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from exchange_simulation.messaging.paper import Published, ReproducedItem
+from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.peaks import OF_ALL_CLIENTS, OF_ONE_CLIENT, PEAK, REPLIES_PER_S
 from exchange_simulation.messaging.presentation import Plot
 
@@ -127,26 +127,5 @@ PLOTS = (
         linear=True,
         log_y=True,
         published=PUBLISHED_BY_PRELOADED,
-    ),
-)
-REPRODUCED_ITEMS = (
-    ReproducedItem(
-        "figures 2, 3", "replies/s by threads, 1 to 8 clients, 1 KiB", "--clients 1..8 --threads 1..15 --sizes 1KiB"
-    ),
-    ReproducedItem("figures 4, 5", "the same, 64 KiB", "--clients 1..8 --threads 1..15 --sizes 64KiB"),
-    ReproducedItem(
-        "figure 6, tables 2, 3",
-        "replies/s by what lies preloaded",
-        "--clients 6 --threads 1 --preload 0,50,100,150,200,300,500,1000 --match indexed,scan",
-    ),
-    ReproducedItem(
-        "figures 7, 8, tables 1, 4, 5",
-        "peaks of one client and of all, by size",
-        "--transport amqp --clients 1..8 --threads 1..15 --sizes 100,512,1024,5120,10240,20480,30720,40960,65536"
-        " --warm-up 0.2 --sample 0.5 --repeats 1",
-        "half a second for each of 1,080 cells, where the paper took five minutes; raise both as you like",
-    ),
-    ReproducedItem(
-        "counter-test", "requests that do not wait for their replies", "--clients 1..8 --threads 1 --ahead 1,1000"
     ),
 )

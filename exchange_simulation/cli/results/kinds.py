@@ -14,12 +14,21 @@ from exchange_simulation.cli.results.bench import BenchKind
 from exchange_simulation.cli.results.capacity import CapacityKind
 from exchange_simulation.cli.results.faults import FaultsKind
 from exchange_simulation.cli.results.kind import FolderKind
+from exchange_simulation.cli.results.paper import PaperKind
 from exchange_simulation.cli.results.run import RunKind
 from exchange_simulation.cli.results.simulation import SimulationKind
 from exchange_simulation.cli.results.trial import TrialKind
 from exchange_simulation.launching.errors import UserError
 
-KINDS: tuple[FolderKind, ...] = (TrialKind(), CapacityKind(), FaultsKind(), SimulationKind(), BenchKind(), RunKind())
+KINDS: tuple[FolderKind, ...] = (
+    TrialKind(),
+    CapacityKind(),
+    FaultsKind(),
+    SimulationKind(),
+    PaperKind(),
+    BenchKind(),
+    RunKind(),
+)
 """The kinds in the order in which they claim a folder: the first kind with a mark file in the folder has it."""
 MOST_NAMED = 5
 

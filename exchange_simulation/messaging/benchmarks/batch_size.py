@@ -11,7 +11,7 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Cell, Counts, Figures, Results
 from exchange_simulation.messaging.options import COUNT, sizes
-from exchange_simulation.messaging.paper import Published, ReproducedItem
+from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.point import Point, Settings
 from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.streams import Streams
@@ -76,14 +76,6 @@ BENCHMARK = BenchmarkDefinition(
         ),
     ),
     published=(Published("messages/s as its own buffer grows from 8 bytes to 8 kB", "rises, flat above 2 kB"),),
-    reproduces=(
-        ReproducedItem(
-            "buffer size",
-            "messages/s of 6 bytes by batch",
-            "--transport zeromq --sizes 8B..8KiB",
-            "the application packs; today's libzmq has no such option",
-        ),
-    ),
     options=(sizes("8B..8KiB"), COUNT),
     transports="zeromq",
     quick_values={"sizes": (8, 128, 2048, 8192)},

@@ -13,7 +13,6 @@ from __future__ import annotations
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Counts
 from exchange_simulation.messaging.options import COUNT, numbers, sizes
-from exchange_simulation.messaging.paper import ReproducedItem, emulated_gige_item
 from exchange_simulation.messaging.point import by_size_and
 from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.streams import Streams
@@ -50,12 +49,6 @@ BENCHMARK = BenchmarkDefinition(
         Plot("Bandwidth of all pairs (figure 4a)", "megabytes_per_s", "MB/s", x="pairs"),
         Plot("Message rate of all pairs", "messages_per_s", "messages/s", x="pairs"),
         Plot("CPU (figure 4b)", "cores", "cores", x="pairs", linear=True, series=CPU),
-    ),
-    reproduces=(
-        emulated_gige_item("figure 4a", "bandwidth of 1 to 8 pairs", "--pairs 1,2,4,8 --sizes 1B..1MiB"),
-        ReproducedItem(
-            "figure 4b", "CPU of broker, publishers and consumers by pairs", "--transport amqp --pairs 1,2,4,8"
-        ),
     ),
     options=(sizes("64,16KiB"), COUNT, PAIRS),
     quick_values={"sizes": (64,), "pairs": (1, 2, 8)},

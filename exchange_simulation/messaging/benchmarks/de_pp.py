@@ -11,7 +11,6 @@ from __future__ import annotations
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Counts
 from exchange_simulation.messaging.options import COUNT, SIZES
-from exchange_simulation.messaging.paper import emulated_gige_item
 from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.requests import PingPong
 
@@ -34,7 +33,6 @@ BENCHMARK = BenchmarkDefinition(
         Plot("Round trip, p50", "round_trip_p50_us", "µs"),
         Plot("Round trip, p99", "round_trip_p99_us", "µs"),
     ),
-    reproduces=(emulated_gige_item("figures 4c, 4d", "latency of small and of large messages", "--sizes 1B..1MiB"),),
     options=(SIZES, COUNT),
     quick_values={"sizes": (1, 256, 4096, 65536, 1 << 20)},
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Cell, Counts, Figures, Results
 from exchange_simulation.messaging.options import COUNT, SIZES
-from exchange_simulation.messaging.paper import Published, emulated_gige_item
+from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.streams import Streams, by_publishers_clock
 
@@ -52,7 +52,6 @@ BENCHMARK = BenchmarkDefinition(
         Published("bandwidth of its network alone, both ways through one host, IPoIB", "550 MB/s"),
         Published("the same, SDP", "650 MB/s"),
     ),
-    reproduces=(emulated_gige_item("figures 3a to 3c", "speed and messages/s by size", "--sizes 1B..1MiB"),),
     options=(SIZES, COUNT),
     quick_values={"sizes": (8, 256, 4096, 65536, 1 << 20)},
 )

@@ -14,7 +14,7 @@ from exchange_simulation.messaging.benchmarks import throughput
 from exchange_simulation.messaging.benchmarks.throughput import STREAM
 from exchange_simulation.messaging.cell import Cell, Figures, Results
 from exchange_simulation.messaging.options import COUNT, sizes
-from exchange_simulation.messaging.paper import Published, ReproducedItem
+from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.presentation import Column, Plot
 
 SMALL = Published("small messages", "about 300 ns", level=300.0)
@@ -40,7 +40,6 @@ BENCHMARK = BenchmarkDefinition(
     ),
     plots=(Plot("Density", "between_arrivals_ns", "ns", published=(SMALL,), caption="Less is denser."),),
     published=(SMALL,),
-    reproduces=(ReproducedItem("density", "ns between two messages by size", "--transport zeromq --sizes 1B..64KiB"),),
     options=(sizes("1B..64KiB"), COUNT),
     quick_values={"sizes": (8, 1024)},
 )

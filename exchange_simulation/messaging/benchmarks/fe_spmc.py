@@ -13,7 +13,6 @@ from __future__ import annotations
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Cell, Counts, Figures, Results
 from exchange_simulation.messaging.options import COUNT, numbers, sizes
-from exchange_simulation.messaging.paper import emulated_gige_item
 from exchange_simulation.messaging.point import Point, Settings, by_size_and
 from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.roles import Links, Role, check_descriptors
@@ -89,12 +88,6 @@ BENCHMARK = BenchmarkDefinition(
         Plot("Bandwidth to all consumers", "megabytes_per_s", "MB/s", x="consumers"),
         Plot("Bandwidth by size, 32 consumers (figure 5a)", "megabytes_per_s", "MB/s", where={"consumers": 32}),
         Plot("CPU of the broker", "broker_cores", "cores", x="consumers", linear=True),
-    ),
-    reproduces=(
-        emulated_gige_item("figure 5a", "bandwidth by size, 32 consumers", "--consumers 32 --sizes 1B..1MiB"),
-        emulated_gige_item(
-            "figures 5b to 5d", "messages/s by number of consumers", "--consumers 1,2,4,8,16,32 --sizes 1B..1MiB"
-        ),
     ),
     options=(sizes("64,16KiB"), COUNT, CONSUMERS),
     patterns=lambda _cell: (Pattern.FANOUT,),

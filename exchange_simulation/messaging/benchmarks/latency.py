@@ -11,7 +11,7 @@ from __future__ import annotations
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Counts
 from exchange_simulation.messaging.options import COUNT, sizes
-from exchange_simulation.messaging.paper import Published, ReproducedItem
+from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.requests import PingPong
 
@@ -39,10 +39,6 @@ BENCHMARK = BenchmarkDefinition(
         Published("one way, small messages, 10 GbE with I/OAT", "about 25 us"),
         Published("one way, under 4 KiB", "under 50 us"),
         Published("one way, 64 KiB", "0.3 ms"),
-    ),
-    reproduces=(
-        ReproducedItem("latency", "one way by size, both axes", "--transport zeromq --sizes 1B..64KiB"),
-        ReproducedItem("latency, TCP", "the same over plain sockets", "--transport zeromq,tcp --sizes 1B..64KiB"),
     ),
     options=(sizes("1B..64KiB"), COUNT),
     transports="zeromq,tcp",

@@ -27,7 +27,7 @@ from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Cell, Figures, Results
 from exchange_simulation.messaging.flow import ConsumeShared, Publish, rest_s
 from exchange_simulation.messaging.options import SIZE
-from exchange_simulation.messaging.paper import Published, ReproducedItem
+from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.point import Point, Settings
 from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.roles import LinkEnd, Links, Role, Sharing, check_descriptors, of_kind
@@ -317,30 +317,6 @@ BENCHMARK = BenchmarkDefinition(
         Published("transfers/s, 2 x 4 cores at 3.2 GHz, as released", "509,000 (printed as 505K)"),
         Published("transfers/s, 2 x 4 cores at 3.0 GHz, best and as released", "558,000 and 344,000"),
         Published("into the broker: half of the transfers", "380,000 messages/s", figure="publishes_per_s"),
-    ),
-    reproduces=(
-        ReproducedItem(
-            "figures 8, 9",
-            "12,000,240 transfers, 256 bytes, 10 shared queues, 60 clients",
-            "--transport amqp --clients 60 --delivery confirmed",
-        ),
-        ReproducedItem(
-            "5.2, OPRA",
-            "16 messages in a frame of 256 bytes",
-            "--transport amqp --clients 60 --packing 16 --delivery confirmed",
-            "frames are numbered and checked, not the messages in them",
-        ),
-        ReproducedItem(
-            "5.2, 1:4",
-            "the rate with a fan-out to four subscribers",
-            "--transport amqp --mode fanout --npubs 1 --nsubs 4 --packing 16 --delivery confirmed",
-        ),
-        ReproducedItem(
-            "figures 10 to 19",
-            "CPU, context switches, memory, packets over time",
-            "--transport amqp --clients 60 --delivery confirmed",
-            "of one host, on which broker and clients are",
-        ),
     ),
     options=OPTIONS,
     patterns=lambda cell: (MODES[cell.settings["mode"]],),

@@ -23,7 +23,7 @@ from exchange_simulation.messaging.options import SAMPLE_SECONDS, EachOnce, numb
 from exchange_simulation.messaging.peaks import peaks_by_size, summary_sentences
 from exchange_simulation.messaging.point import Point, Settings
 from exchange_simulation.messaging.presentation import Column
-from exchange_simulation.messaging.request_reply_paper import PLOTS, PRELOADED_POINT, PUBLISHED, REPRODUCED_ITEMS
+from exchange_simulation.messaging.request_reply_paper import PLOTS, PRELOADED_POINT, PUBLISHED
 from exchange_simulation.messaging.requests import RequestServer, ThreadedClient, reply_figures, wrong_with_replies
 from exchange_simulation.messaging.roles import Links, Role, check_descriptors, of_kind
 from transports.base import Pattern
@@ -156,7 +156,6 @@ BENCHMARK = BenchmarkDefinition(
     plots=PLOTS,
     derived_rows=peaks_by_size,
     published=PUBLISHED,
-    reproduces=REPRODUCED_ITEMS,
     options=OPTIONS,
     summary_sentences=summary_sentences,
     why_unsupported=why_unsupported,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Cell, Counts, Figures, Results
 from exchange_simulation.messaging.options import COUNT, numbers, sizes
-from exchange_simulation.messaging.paper import Published, ReproducedItem
+from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.point import by_size_and
 from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.streams import Streams, with_megabits
@@ -62,14 +62,6 @@ BENCHMARK = BenchmarkDefinition(
         FULL_NETWORK,
         Published("64 KiB, one stream and two", "3 and 4.5 Gb/s"),
         Published("32 bytes, time between a stream's arrivals: with one stream, with two", "400 and 600 ns"),
-    ),
-    reproduces=(
-        ReproducedItem(
-            item="multiple cores",
-            title="messages/s and Mb/s of several streams",
-            options="--transport zeromq --streams 1,2,4,8 --sizes 1B..64KiB",
-            differences="a stream has two processes",
-        ),
     ),
     options=(sizes("32,512,64KiB"), COUNT, NUMBER_OF_STREAMS),
     transports="zeromq",

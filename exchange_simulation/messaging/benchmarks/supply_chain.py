@@ -37,7 +37,7 @@ from exchange_simulation.messaging.supply_chain.judging import (
     wrong_with_restarted,
 )
 from exchange_simulation.messaging.supply_chain.messages import INTERACTIONS, Group
-from exchange_simulation.messaging.supply_chain.paper_figures import PLOTS, PUBLISHED, REPRODUCED_ITEMS
+from exchange_simulation.messaging.supply_chain.paper_figures import PLOTS, PUBLISHED
 from exchange_simulation.messaging.supply_chain.plan import SupplyChainPlan
 from exchange_simulation.messaging.supply_chain.plan_tables import print_plan
 from exchange_simulation.messaging.supply_chain.summary import summary_sentences
@@ -212,7 +212,6 @@ BENCHMARK = BenchmarkDefinition(
     ),
     plots=PLOTS,
     published=PUBLISHED,
-    reproduces=REPRODUCED_ITEMS,
     options=OPTIONS,
     transports="amqp",
     summary_sentences=lambda rows: list(summary_sentences(rows)),

@@ -19,7 +19,6 @@ from exchange_simulation.launching.option_types import OneOf
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Cell, Counts
 from exchange_simulation.messaging.options import COUNT, numbers, sizes
-from exchange_simulation.messaging.paper import emulated_gige_item
 from exchange_simulation.messaging.point import Point, Settings, by_size_and
 from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.roles import Links, Role, check_descriptors
@@ -135,16 +134,6 @@ BENCHMARK = BenchmarkDefinition(
         Plot("Message rate (figures 6b to 6d)", "messages_per_s", "messages/s", x="patterns"),
         Plot("Bandwidth", "megabytes_per_s", "MB/s", x="patterns"),
         Plot("Bandwidth by size, 1,024 patterns (figure 6a)", "megabytes_per_s", "MB/s", where={"patterns": 1024}),
-    ),
-    reproduces=(
-        emulated_gige_item(
-            "figure 6a", "bandwidth by size, 1,024 patterns", "--consumers each --patterns 1024 --sizes 1B..1MiB"
-        ),
-        emulated_gige_item(
-            "figures 6b to 6d",
-            "messages/s by number of patterns",
-            "--consumers each --patterns 1,4,16,64,256,1024 --sizes 1B..1MiB",
-        ),
     ),
     options=(sizes("64,16KiB"), COUNT, PATTERNS, CONSUMERS, BINDING, KEY),
     patterns=lambda _cell: (Pattern.TOPIC,),

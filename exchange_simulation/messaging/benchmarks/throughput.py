@@ -10,7 +10,7 @@ from __future__ import annotations
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Cell, Counts, Figures, Results
 from exchange_simulation.messaging.options import COUNT, sizes
-from exchange_simulation.messaging.paper import Published, ReproducedItem
+from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.streams import Streams, with_megabits
 
@@ -40,12 +40,6 @@ BENCHMARK = BenchmarkDefinition(
         Plot("Throughput in megabits", "megabits_per_s", "Mb/s", published=(BANDWIDTH,)),
     ),
     published=(SMALL, BANDWIDTH, Published("its AMQP engine, 6 bytes", "about 700,000/s")),
-    reproduces=(
-        ReproducedItem("throughput", "messages/s and Mb/s by size", "--transport zeromq --sizes 1B..64KiB"),
-        ReproducedItem(
-            "AMQP engine", "messages/s of 6 bytes", "--transport amqp --sizes 6", "RabbitMQ stands for its engine"
-        ),
-    ),
     options=(sizes("1B..64KiB"), COUNT),
     quick_values={"sizes": (8, 64, 1024, 65536)},
 )

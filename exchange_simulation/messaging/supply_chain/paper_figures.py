@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from exchange_simulation.messaging.paper import Published, ReproducedItem
+from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.presentation import Plot
 from exchange_simulation.messaging.supply_chain.messages import AgentKind, Group
 from exchange_simulation.messaging.supply_chain.topologies import HORIZONTAL, VERTICAL
@@ -130,10 +130,3 @@ def _published_sizes() -> Iterator[Published]:
 
 
 PUBLISHED = (*_published_mix(), *_published_sizes())
-REPRODUCED_ITEMS = (
-    ReproducedItem("tables 1 to 3", "messages, sizes, interactions", "--plan"),
-    ReproducedItem("table 4", "average sizes", "--topology vertical,horizontal"),
-    ReproducedItem(
-        "table 5, figures 3 to 9", "mix, messages and traffic by BASE", "--topology vertical,horizontal --base 10,20,50"
-    ),
-)

@@ -31,6 +31,7 @@ SHORTER = {
     "sweep": "--dry-run",
     "faults": "--list",
     "bench": "--transport memory --sizes 64 --repeats 1",
+    "paper": "--dry-run",
     "capacity": "--transport memory --slo 'max <= 9s' --from 300000 --seconds 0.1 --probes 4 --pause 0",
 }
 """By command, in an order in which each finds what it needs."""

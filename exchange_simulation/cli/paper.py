@@ -1,0 +1,134 @@
+"""`exchange paper NAME`: everything that one paper measures, by its rules and in its order, with its claims tested."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from exchange.words import printable
+from exchange_simulation.cli.command import Command
+from exchange_simulation.cli.main import LoadingGroup
+from exchange_simulation.launching.options import json_option, results_option
+
+if TYPE_CHECKING:
+    from exchange_simulation.papers.measuring import MeasuredPaper
+    from exchange_simulation.papers.paper import Paper
+
+
+class Papers(LoadingGroup):
+    """Builds the command `exchange paper NAME` for each paper of papers/catalogue.py."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        from exchange_simulation.papers.catalogue import PAPERS
+
+        return [*PAPERS, "list"]
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
+        from exchange_simulation.papers.catalogue import PAPERS
+
+        if name == "list":
+            return list_command
+        if name not in PAPERS:
+            return None
+        return command_of(PAPERS[name])
+
+
+class PaperCommand(Command):
+    """A paper's command. It takes no defaults from exchange.toml: a paper is measured by its own rules."""
+
+    table = "paper"
+
+
+@click.group(cls=Papers)
+def command() -> None:
+    """The five papers: each by one command, by its own rules, its sentences put to the test.
+
+    Example: exchange paper amqp --quick
+    """
+
+
+@click.command("list", short_help="the papers, with the number of claims of each")
+def list_command() -> None:
+    """Print the papers. Their figures and tables, with the commands that make them: exchange bench coverage.
+
+    Example: exchange paper list
+    """
+    from exchange_simulation.papers.listing import show_papers
+
+    show_papers()
+
+
+def command_of(paper: Paper) -> click.Command:
+    """Return the command `exchange paper NAME`."""
+
+    @click.option("--quick/--full", default=False, help="A few minutes; or the paper's own extent.  [default: full]")
+    @results_option
+    @click.option("--name", help="The folder in DIR.  [default: time and paper]")
+    @click.option("--resume", metavar="NAME", help="Go on with one that was interrupted.")
+    @click.option("--dry-run", is_flag=True, help="Print the commands; run nothing.")
+    @click.option(
+        "--export",
+        "export_to",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="FOLDER",
+        help="Write commands, claims, values, pictures and raw figures there, too.",
+    )
+    @json_option
+    @click.pass_context
+    def run(ctx: click.Context, /, **_: Any) -> None:
+        raise SystemExit(_measure(ctx, paper))
+
+    help_text = (
+        f"{paper.title}: everything that it measures, by its own rules.\n\nExample: exchange paper {paper.name} --quick"
+    )
+    return click.command(paper.name, cls=PaperCommand, short_help=paper.title, help=help_text)(run)
+
+
+def _measure(ctx: click.Context, paper: Paper) -> int:
+    """Measure, or go on measuring, as the options say; show and export the outcome. Returns the exit code."""
+    from exchange_simulation.papers.measuring import measure_paper, resume_paper
+
+    given = ctx.params
+    if given["dry_run"]:
+        for part in paper.parts:
+            click.echo(part.command(quick=given["quick"]))
+        return 0
+    if given["resume"] is None:
+        measured = measure_paper(paper, quick=given["quick"], results=given["results"], name=given["name"])
+    else:
+        _refuse_beside_resume(ctx)
+        measured = resume_paper(paper, given["results"], given["resume"])
+    _show(measured, as_json=given["as_json"])
+    if given["export_to"] is not None:
+        from exchange_simulation.papers.exporting import export_paper
+
+        target = export_paper(measured.folder, measured.record, given["export_to"])
+        click.echo(printable(f"exported: {target}"), err=given["as_json"])
+    return measured.exit_code
+
+
+def _refuse_beside_resume(ctx: click.Context) -> None:
+    """UsageError for options that would change a measurement that goes on."""
+    for name, option in (("quick", "--quick and --full"), ("name", "--name")):
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--resume goes on as it was begun: leave out {option}")
+
+
+def _show(measured: MeasuredPaper, *, as_json: bool) -> None:
+    from exchange_simulation.papers.page import PAGE
+    from exchange_simulation.papers.terminal import show
+    from exchange_simulation.reports.exports import print_json
+
+    if as_json:
+        print_json(measured.record)
+        return
+    show(measured.record)
+    page = measured.folder / PAGE
+    if page.exists():
+        click.echo(printable(f"page: {page}"))
+    if any(part["reasons"] == ["interrupted"] for part in measured.record["parts"]):
+        resume = f"exchange paper {measured.record['paper']} --resume {measured.folder.name}"
+        click.echo(printable(f"interrupted; what was measured is kept: {resume} goes on"), err=True)

@@ -1,0 +1,12 @@
+"""The five papers: what measures each, its figures and tables, and its sentences as claims that a measurement tests.
+
+| file | what it is |
+|---|---|
+| paper.py | Paper, and the parts that measure it |
+| claims.py | Claim, and the test of all claims of a paper together |
+| statistics.py | what a claim is about: ratios of measured figures, by repeat |
+| amqp.py, mrg.py, zeromq.py, request_reply.py, supply_chain.py | one paper each |
+| catalogue.py | the papers by name, and the list of all their figures and tables |
+| measuring.py | `exchange paper NAME`: measures the parts, tests the claims, writes the record and the page |
+| page.py, terminal.py, exporting.py | what people look at, and what an artefact review asks for |
+"""

@@ -1,0 +1,162 @@
+"""A paper's sentences as claims: each can come out as holding here, as not holding, or as untold.
+
+A claim is about a statistic, which is a ratio above zero, measured once in each repeat: for example, the rate with
+1,024 patterns over the rate with one. The paper's sentence says where that ratio lies: here, below 1. All claims of a
+paper are one family, tested by the sign flips of repeats/sign_flips.py. A claim holds if the whole interval of its
+ratio lies where the sentence says; it does not hold if no part of the interval does; otherwise nothing can be told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, log, nan
+
+from exchange.json_records import Record
+from exchange_simulation.repeats.judging import ALPHA
+from exchange_simulation.repeats.sign_flips import estimate_together, repeats_needed
+from exchange_simulation.reports.formats.numbers import number_text
+
+HOLDS = "holds"
+DOES_NOT_HOLD = "does not hold"
+CANNOT_TELL = "cannot tell"
+OUTCOMES = (DOES_NOT_HOLD, HOLDS, CANNOT_TELL)
+"""In the order in which a reader wants them: what contradicts the paper comes first."""
+SEED = 1
+LEAST_BEND = 0.67
+MOST_BEND = 1.5
+"""A curve is straight if its upper half is not more than half steeper than its lower half, or the other way round."""
+
+ByRepeat = Mapping[int, float]
+"""A figure's value in each repeat that measured it."""
+PartRecords = Mapping[str, Record]
+"""The records of a paper's parts, by part; a part that was not measured is missing."""
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A ratio above zero that a measurement gives once in each repeat."""
+
+    words: str
+    """What is divided by what. For example: messages/s with 1,024 patterns over that with 1."""
+    values: Callable[[PartRecords], ByRepeat]
+    """Reads the ratio from the parts' records; empty if a part or a cell was not measured."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of a paper, in our words, with the ratios that it allows."""
+
+    place: str
+    """Where the paper says it: a section, figure or table."""
+    sentence: str
+    statistic: Statistic
+    at_least: float | None = None
+    at_most: float | None = None
+    of_hardware: bool = False
+    """The sentence is about the paper's hardware: where it does not hold, it says nothing against the paper."""
+
+    @property
+    def expectation(self) -> str:
+        """What would be seen. For example: at most 1; 0.8 to 1.25."""
+        if self.at_least is None:
+            return f"at most {number_text(self.at_most or 0.0)}"
+        if self.at_most is None:
+            return f"at least {number_text(self.at_least)}"
+        return f"{number_text(self.at_least)} to {number_text(self.at_most)}"
+
+
+@dataclass(frozen=True)
+class TestedClaim:
+    """A claim with what was seen."""
+
+    claim: Claim
+    outcome: str
+    """One of OUTCOMES."""
+    why: str = ""
+    """Why nothing can be told; empty otherwise."""
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    repeats: int = 0
+
+
+def judge_claims(claims: Sequence[Claim], records: PartRecords) -> list[TestedClaim]:
+    """Test all claims of a paper together: the chance of any false outcome among them is at most ALPHA."""
+    values = [claim.statistic.values(records) for claim in claims]
+    needed = repeats_needed(ALPHA)
+    places = [place for place, by_repeat in enumerate(values) if len(by_repeat) >= needed]
+    intervals = dict(zip(places, _intervals([claims[place] for place in places], values, places), strict=True))
+    tested: list[TestedClaim] = []
+    for place, claim in enumerate(claims):
+        by_repeat = values[place]
+        if place in intervals:
+            ratio, low, high = intervals[place]
+            outcome = _outcome(claim, low, high)
+            tested.append(TestedClaim(claim, outcome, _why(outcome), ratio, low, high, len(by_repeat)))
+        elif by_repeat:
+            why = f"{len(by_repeat)} repeats, and a verdict needs {needed}"
+            tested.append(TestedClaim(claim, CANNOT_TELL, why, _middle(by_repeat), repeats=len(by_repeat)))
+        else:
+            tested.append(TestedClaim(claim, CANNOT_TELL, "not measured"))
+    return tested
+
+
+def _intervals(
+    claims: Sequence[Claim], values: Sequence[ByRepeat], places: Sequence[int]
+) -> list[tuple[float, float, float]]:
+    """Return (ratio, low, high) of each claim at `places`."""
+    if not places:
+        return []
+    repeats = sorted({repeat for place in places for repeat in values[place]})
+    rows = []
+    for place in places:
+        by_repeat = values[place]
+        rows.append([log(by_repeat[repeat]) if repeat in by_repeat else nan for repeat in repeats])
+    estimates = estimate_together(rows, [claim.statistic.words for claim in claims], ALPHA, SEED)
+    return [
+        (
+            exp(found.estimate),
+            exp(found.estimate - found.half_width),
+            exp(found.estimate + found.half_width),
+        )
+        for found in estimates
+    ]
+
+
+def _outcome(claim: Claim, low: float, high: float) -> str:
+    least = 0.0 if claim.at_least is None else claim.at_least
+    most = float("inf") if claim.at_most is None else claim.at_most
+    if least <= low and high <= most:
+        return HOLDS
+    if high < least or most < low:
+        return DOES_NOT_HOLD
+    return CANNOT_TELL
+
+
+def _why(outcome: str) -> str:
+    return "the interval reaches over the bound" if outcome == CANNOT_TELL else ""
+
+
+def _middle(by_repeat: ByRepeat) -> float:
+    """The median over too few repeats for an interval."""
+    ascending = sorted(by_repeat.values())
+    return ascending[len(ascending) // 2]
+
+
+def claim_as_dict(tested: TestedClaim) -> Record:
+    """A claim's entry in the record of a paper."""
+    claim = tested.claim
+    return {
+        "place": claim.place,
+        "sentence": claim.sentence,
+        "statistic": claim.statistic.words,
+        "expected": claim.expectation,
+        "of_hardware": claim.of_hardware,
+        "outcome": tested.outcome,
+        "why": tested.why,
+        "ratio": tested.ratio,
+        "low": tested.low,
+        "high": tested.high,
+        "repeats": tested.repeats,
+    }

@@ -1,0 +1,137 @@
+"""Red Hat MRG Messaging: many clients that publish and subscribe at one broker."""
+
+from __future__ import annotations
+
+from exchange_simulation.papers.claims import Claim
+from exchange_simulation.papers.paper import Absent, BenchPart, Paper, PaperItem
+from exchange_simulation.papers.statistics import constant, figure_at, ratio, scaled
+
+OTHER_ALLOCATOR = "amqp?allocator=aobf"
+"""Another strategy of Erlang's allocator: address order, best fit."""
+FANOUT = "--transport amqp --mode fanout --npubs 1 --nsubs 4 --packing 16 --delivery confirmed"
+PARTS = (
+    BenchPart(
+        name="perftest",
+        benchmark="perftest",
+        items=(
+            PaperItem("figures 8, 9", "12,000,240 transfers, 256 bytes, 10 shared queues, 60 clients"),
+            PaperItem(
+                "5.2, OPRA",
+                "16 messages in a frame of 256 bytes",
+                "frames are numbered and checked, not what is in them",
+            ),
+            PaperItem(
+                "figures 10 to 19", "CPU, context switches, memory, packets over time", "of one host, with all clients"
+            ),
+        ),
+        full="--transport amqp --clients 60 --packing 16 --delivery confirmed",
+        quick="--transport amqp --clients 6 --qt 2 --count 6000 --packing 16 --delivery confirmed",
+    ),
+    BenchPart(
+        name="fanout",
+        benchmark="perftest",
+        items=(PaperItem("5.2, 1:4", "the rate with a fan-out to four subscribers"),),
+        full=FANOUT,
+        quick=f"{FANOUT} --qt 2 --count 6000",
+    ),
+    BenchPart(
+        name="allocator",
+        benchmark="perftest",
+        items=(
+            PaperItem(
+                "5.1",
+                "another memory allocator",
+                "another strategy of Erlang's allocator (aobf: address order best fit) in place of another malloc",
+            ),
+        ),
+        full="--transport 'amqp,amqp?allocator=aobf' --clients 60 --delivery confirmed",
+        quick="--transport 'amqp,amqp?allocator=aobf' --clients 6 --qt 2 --count 6000 --delivery confirmed",
+    ),
+)
+CLAIMS = (
+    Claim(
+        "5.2",
+        "If each message goes to one subscriber, as many leave the broker as enter it.",
+        ratio(
+            "messages/s into the broker over those out of it",
+            "perftest",
+            figure_at("publishes_per_s"),
+            figure_at("deliveries_per_s"),
+        ),
+        at_least=0.95,
+        at_most=1.05,
+    ),
+    Claim(
+        "5.2",
+        "The broker takes 380,000 messages of 256 bytes a second.",
+        ratio("messages/s into the broker over 380,000", "perftest", figure_at("publishes_per_s"), constant(380_000.0)),
+        at_least=1.0,
+        of_hardware=True,
+    ),
+    Claim(
+        "5.2",
+        "With a fan-out to four the broker takes a fifth of all its transfers.",
+        ratio(
+            "messages/s into the broker at 1:4 over a fifth of the transfers/s at 1:1",
+            "fanout",
+            figure_at("publishes_per_s"),
+            scaled(figure_at("transfers_per_s"), 1 / 5),
+            part_below="perftest",
+        ),
+        at_least=0.8,
+        at_most=1.25,
+    ),
+    Claim(
+        "5.1",
+        "Another memory allocator raises the throughput by half.",
+        ratio(
+            "transfers/s with Erlang's aobf over its own choice",
+            "allocator",
+            figure_at("transfers_per_s", transport=OTHER_ALLOCATOR),
+            figure_at("transfers_per_s", transport="amqp"),
+        ),
+        at_least=1.25,
+    ),
+    Claim(
+        "8.1, figures 10, 15",
+        "At its peak the broker's host spends several times as long in user code as in the kernel.",
+        ratio("user % over system %", "perftest", figure_at("user_percent"), figure_at("system_percent")),
+        at_least=2.0,
+    ),
+)
+
+PAPER = Paper(
+    name="mrg",
+    title="Intel and Red Hat: MRG Messaging on Xeon, throughput of many clients",
+    citation=(
+        "Intel and Red Hat: a white paper on the performance of Red Hat Enterprise MRG Messaging V1.0 on Intel Xeon "
+        "systems."
+    ),
+    contents=(
+        *PARTS,
+        Absent(
+            PaperItem("figures 1 to 7", "drawings of brokers, exchanges, queues and hosts"),
+            "nothing is measured in them",
+        ),
+        Absent(PaperItem("5.1, processors", "two generations of Xeon, beside each other"), "they take that hardware"),
+        Absent(
+            PaperItem("1.2, MSI-X", "interrupts by message or by line"),
+            "a setting of network cards; all runs on loopback",
+        ),
+        Absent(PaperItem("3.2, IOAT", "acceleration in the network card and the chipset"), "it takes such a card"),
+        Absent(
+            PaperItem("3.2, worker threads", "--worker-threads 8 of its broker"),
+            "RabbitMQ has schedulers: amqp?schedulers=8",
+        ),
+        Absent(
+            PaperItem("3.4, sockets and interfaces", "the number of sockets, and traffic by interface"),
+            "one host, loopback",
+        ),
+    ),
+    claims=CLAIMS,
+    open_questions=(
+        "The executive summary has 558 messages/s where 558K is meant, and 505K where its own percentages give 509K.",
+        "The options list says 6 publishers and subscribers a client; only 6 a queue give its 12,000,240 transfers.",
+        "OPRA's 6,080,000 messages/s are computed there, 16 times 380,000, and not measured.",
+    ),
+)

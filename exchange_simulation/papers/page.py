@@ -1,0 +1,76 @@
+"""A paper's page, `paper.html`: its claims with what was seen, then its figures and tables in its own order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from exchange.json_records import Record
+from exchange_simulation.papers.measuring import paper_in, read_part
+from exchange_simulation.papers.paper import Absent, BesideOurs, Paper, PaperItem, PaperPart
+from exchange_simulation.papers.sentences import contradictions, headline, in_readers_order, problems, seen
+from exchange_simulation.reports.drawing.figures import Drawing
+from exchange_simulation.reports.drawing.templates import templates
+from exchange_simulation.reports.report import write_html
+
+TEMPLATES = templates(Path(__file__).parent, seen=seen)
+PAGE = "paper.html"
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the paper on the page: its items, our command, our figures, and the paper's values beside ours."""
+
+    name: str
+    items: Sequence[PaperItem]
+    command: str = ""
+    page: str = ""
+    """The address of the part's own page, from the paper's page; empty if there is none."""
+    drawings: Sequence[Drawing] = ()
+    values: Sequence[BesideOurs] = ()
+    missing: str = ""
+    """Why the section shows nothing; empty if it does."""
+
+
+def page_html(folder: Path, record: Record) -> str:
+    """Return the page. Equal folders give equal pages."""
+    paper = paper_in(record)
+    return TEMPLATES.get_template(PAGE).render(
+        record=record,
+        paper=paper,
+        title=headline(record),
+        contradictions=list(contradictions(record)),
+        problems=list(problems(record)),
+        claims=in_readers_order(record),
+        sections=list(_sections(folder, record, paper)),
+    )
+
+
+def write_page(folder: Path, record: Record) -> Path:
+    """Write the page into the paper's folder, and return the page's path."""
+    return write_html(folder / PAGE, page_html(folder, record))
+
+
+def _sections(folder: Path, record: Record, paper: Paper) -> Iterator[Section]:
+    part_records = {part["part"]: part for part in record["parts"]}
+    for content in paper.contents:
+        if isinstance(content, Absent):
+            yield Section(content.item.name, [content.item], missing=f"{content.reason}.")
+        else:
+            yield _section(folder, content, part_records[content.name])
+
+
+def _section(folder: Path, part: PaperPart, in_paper: Record) -> Section:
+    record = read_part(folder, part)
+    if record is None:
+        reasons = "; ".join(in_paper["reasons"]) or "it has not been measured yet"
+        return Section(part.name, part.items, in_paper["command"], missing=f"Nothing is here: {reasons}.")
+    return Section(
+        name=part.name,
+        items=part.items,
+        command=in_paper["command"],
+        page=f"{part.name}/{part.page}",
+        drawings=part.drawings(record),
+        values=part.values(record),
+    )

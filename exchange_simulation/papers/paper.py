@@ -1,0 +1,221 @@
+"""A paper: the parts that measure it, in its own order, and its claims. A part is a command that a user could type."""
+
+from __future__ import annotations
+
+import shlex
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from exchange.json_records import Record
+from exchange.record_kinds import ComparisonRecord
+from exchange_simulation.experiments.comparison_arms import nagle_arms
+from exchange_simulation.experiments.trials.plan import TrialPlan
+from exchange_simulation.experiments.trials.results import FILE as COMPARISON_FILE
+from exchange_simulation.experiments.trials.study import NAGLE
+from exchange_simulation.experiments.trials.trial import new_trial
+from exchange_simulation.launching.notices import say
+from exchange_simulation.launching.record.reading import read_record
+from exchange_simulation.messaging.benchmarks import benchmark_of
+from exchange_simulation.messaging.options import settings_in_words
+from exchange_simulation.messaging.plots import figures_of
+from exchange_simulation.messaging.report import PAGE as BENCH_PAGE
+from exchange_simulation.messaging.report import published_beside_ours
+from exchange_simulation.messaging.results import read as read_benchmark
+from exchange_simulation.messaging.running import measured_benchmark
+from exchange_simulation.papers.claims import Claim
+from exchange_simulation.reports.comparison.paper_figures import paper_figures, published
+from exchange_simulation.reports.drawing.figures import Drawing, drawings, write_figures
+from exchange_simulation.reports.formats.estimates import median_text
+
+
+@dataclass(frozen=True)
+class PaperItem:
+    """A figure, table or experiment of a paper."""
+
+    name: str
+    """The paper's name for it, as "figure 4a"."""
+    title: str
+    differences: str = ""
+    """How our measurement differs from the paper's."""
+
+
+@dataclass(frozen=True)
+class Absent:
+    """An item that nothing here measures."""
+
+    item: PaperItem
+    reason: str
+
+
+@dataclass(frozen=True)
+class BesideOurs:
+    """A value that the paper prints, and ours of the same thing; empty if we have none."""
+
+    title: str
+    paper: str
+    ours: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperPart(ABC):
+    """A command that makes some items of a paper."""
+
+    name: str
+    """The folder of its results."""
+    items: Sequence[PaperItem]
+    repeats: int = 6
+    """With fewer than six, no claim can be told."""
+
+    @abstractmethod
+    def command(self, *, quick: bool) -> str:
+        """Return the command that a user would type."""
+
+    @abstractmethod
+    def measure(self, parent: Path, *, quick: bool) -> Record:
+        """Measure in a new folder of `parent`. ClickException if nothing could be measured."""
+
+    @abstractmethod
+    def read(self, folder: Path) -> Record:
+        """Read the part's record. Unusable if there is none."""
+
+    @property
+    @abstractmethod
+    def page(self) -> str:
+        """The file of the part's own page."""
+
+    @abstractmethod
+    def drawings(self, record: Record) -> list[Drawing]:
+        """Draw the paper's figures from the part's record."""
+
+    @abstractmethod
+    def write_figures(self, folder: Path, record: Record) -> None:
+        """Write all figures of the part into `folder`, as SVG, PNG and CSV."""
+
+    @abstractmethod
+    def values(self, record: Record) -> list[BesideOurs]:
+        """Return what the paper prints, beside ours."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchPart(PaperPart):
+    """A messaging benchmark."""
+
+    benchmark: str
+    full: str
+    """The options of the paper's own extent."""
+    quick: str
+    """The options of `--quick`."""
+
+    def command(self, *, quick: bool) -> str:
+        return f"exchange bench {self.benchmark} {self._options(quick)}"
+
+    def _options(self, quick: bool) -> str:
+        options = self.quick if quick else self.full
+        return f"{options} --repeats {self.repeats}"
+
+    def measure(self, parent: Path, *, quick: bool) -> Record:
+        benchmark = benchmark_of(self.benchmark)
+        settings, _ = settings_in_words(benchmark, shlex.split(self._options(quick)))
+        return measured_benchmark(benchmark, settings, str(parent), self.name).record
+
+    def read(self, folder: Path) -> Record:
+        return read_benchmark(folder)
+
+    @property
+    def page(self) -> str:
+        return BENCH_PAGE
+
+    def drawings(self, record: Record) -> list[Drawing]:
+        named_by_paper = [figure for figure in drawings(figures_of(record)) if "figure" in figure.title]
+        return named_by_paper or drawings(figures_of(record))
+
+    def write_figures(self, folder: Path, record: Record) -> None:
+        write_figures(folder, figures_of(record))
+
+    def values(self, record: Record) -> list[BesideOurs]:
+        rows = published_beside_ours(record)
+        return [BesideOurs(value.title, value.value, ours) for value, ours in rows]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExchangePart(PaperPart):
+    """The stock exchange over the broker, with Nagle's algorithm off and on at the broker, by the paper's rule."""
+
+    orders_per_s: Sequence[float]
+    full_orders: int
+    """Orders at each rate, as the paper has them."""
+    full_sampling_interval: int
+    quick_seconds: float
+    quick_sampling_interval: int
+    policy: str = "exact-price"
+
+    def command(self, *, quick: bool) -> str:
+        rates = ",".join(f"{rate:g}" for rate in self.orders_per_s)
+        if quick:
+            extent = f"--seconds {self.quick_seconds:g} --sampling-interval {self.quick_sampling_interval}"
+        else:
+            extent = f"--orders {self.full_orders} --sampling-interval {self.full_sampling_interval}"
+        return (
+            f"exchange nagle --transports amqp --roles broker --rates {rates} --policy {self.policy} {extent} "
+            f"--repeats {self.repeats}"
+        )
+
+    def plan(self, *, quick: bool) -> TrialPlan:
+        """The trial of `command`."""
+        given: dict[str, Any] = {"policy": self.policy}
+        if quick:
+            given["sampling_interval"] = self.quick_sampling_interval
+        else:
+            given["sampling_interval"] = self.full_sampling_interval
+            given["orders"] = self.full_orders
+        arms = nagle_arms(["amqp"], list(self.orders_per_s), ["broker"], self.quick_seconds, given)
+        return TrialPlan(arms=arms, repeats=self.repeats, seed=1, study=NAGLE).with_redo(True)
+
+    def measure(self, parent: Path, *, quick: bool) -> Record:
+        return new_trial(self.plan(quick=quick), str(parent), self.name, _say_on_one_line).record
+
+    def read(self, folder: Path) -> Record:
+        return read_record(folder / COMPARISON_FILE, ComparisonRecord)
+
+    @property
+    def page(self) -> str:
+        return "comparison.html"
+
+    def drawings(self, record: Record) -> list[Drawing]:
+        return drawings(paper_figures(record))
+
+    def write_figures(self, folder: Path, record: Record) -> None:
+        write_figures(folder, paper_figures(record))
+
+    def values(self, record: Record) -> list[BesideOurs]:
+        rows = []
+        for row in published(record):
+            ours = "; ".join(median_text(value) for value in row.ours if value)
+            rows.append(BesideOurs(row.title, row.paper, ours))
+        return rows
+
+
+def _say_on_one_line(sentences: Iterable[str]) -> None:
+    for sentence in sentences:
+        say(" ".join(sentence.split()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paper:
+    name: str
+    """The word after `exchange paper`."""
+    title: str
+    """The authors and what they measured, in the words of a list."""
+    citation: str
+    contents: Sequence[PaperPart | Absent]
+    """Everything that the paper shows, in its order."""
+    claims: Sequence[Claim]
+    open_questions: Sequence[str] = ()
+    """What the paper leaves open, and what we chose; misprints."""
+
+    @property
+    def parts(self) -> list[PaperPart]:
+        return [content for content in self.contents if isinstance(content, PaperPart)]

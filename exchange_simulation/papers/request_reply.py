@@ -1,0 +1,200 @@
+"""IBM's comparison of MQSeries and MSMQ: request and reply over shared queues."""
+
+from __future__ import annotations
+
+from exchange_simulation.papers.claims import Claim, Statistic
+from exchange_simulation.papers.paper import Absent, BenchPart, Paper, PaperItem
+from exchange_simulation.papers.statistics import Read, figure_at, largest, ratio
+
+REPLIES = "replies_per_s"
+INDEXED = "indexed"
+SCAN = "scan"
+SIZES = "100,512,1024,5120,10240,20480,30720,40960,65536"
+OVER_AMQP = "--transport amqp --match indexed,scan"
+QUICK_TIMES = "--warm-up 0.1 --sample 0.3"
+
+PARTS = (
+    BenchPart(
+        name="by-threads",
+        benchmark="request-reply",
+        items=(PaperItem("figures 2, 3", "replies/s by threads, 1 to 8 clients, 1 KiB"),),
+        full=f"{OVER_AMQP} --clients 1..8 --threads 1..15 --sizes 1KiB",
+        quick=f"{OVER_AMQP} --clients 1,4,6 --threads 1,8,15 --sizes 1KiB {QUICK_TIMES}",
+    ),
+    BenchPart(
+        name="by-threads-64k",
+        benchmark="request-reply",
+        items=(PaperItem("figures 4, 5", "the same, 64 KiB"),),
+        full=f"{OVER_AMQP} --clients 1..8 --threads 1..15 --sizes 64KiB",
+        quick=f"{OVER_AMQP} --clients 1,4 --threads 1,8 --sizes 64KiB {QUICK_TIMES}",
+    ),
+    BenchPart(
+        name="preload",
+        benchmark="request-reply",
+        items=(PaperItem("figure 6, tables 2, 3", "replies/s by what lies preloaded"),),
+        full=f"{OVER_AMQP} --clients 6 --threads 1 --preload 0,50,100,150,200,300,500,1000",
+        quick=f"{OVER_AMQP} --clients 6 --threads 1 --preload 0,100,1000 {QUICK_TIMES}",
+    ),
+    BenchPart(
+        name="peaks",
+        benchmark="request-reply",
+        items=(
+            PaperItem(
+                "figures 7, 8, tables 1, 4, 5",
+                "peaks of one client and of all, by size",
+                "half a second for each cell, where the paper took five minutes; raise both as you like",
+            ),
+        ),
+        full=f"{OVER_AMQP} --clients 1..8 --threads 1..15 --sizes {SIZES} --warm-up 0.2 --sample 0.5",
+        quick=f"--transport amqp --match indexed --clients 1,4 --threads 1,8 --sizes 100,1024,65536 {QUICK_TIMES}",
+        repeats=6,
+    ),
+    BenchPart(
+        name="counter-test",
+        benchmark="request-reply",
+        items=(PaperItem("counter-test", "requests that do not wait for their replies"),),
+        full="--transport amqp --clients 1..8 --threads 1 --ahead 1,1000",
+        quick=f"--transport amqp --clients 4 --threads 1 --ahead 1,1000 {QUICK_TIMES}",
+    ),
+)
+
+
+def _replies(match: str, clients: int, threads: int) -> Read:
+    return figure_at(REPLIES, match=match, clients=clients, threads=threads, preloaded=0)
+
+
+def _by_threads(words: str, above: Read, below: Read) -> Statistic:
+    return ratio(words, "by-threads", above, below)
+
+
+def _preloaded(match: str, messages: int) -> Read:
+    return figure_at(REPLIES, match=match, preloaded=messages)
+
+
+CLAIMS = (
+    Claim(
+        "figure 2",
+        "One client with one thread drives a server that indexes at its peak.",
+        _by_threads(
+            "replies/s of 1 client, 1 thread over the peak, indexed",
+            _replies(INDEXED, 1, 1),
+            largest(REPLIES, match=INDEXED),
+        ),
+        at_least=0.9,
+    ),
+    Claim(
+        "figure 2",
+        "Further clients bring such a server no more.",
+        _by_threads(
+            "replies/s of 4 clients over 1, 1 thread, indexed", _replies(INDEXED, 4, 1), _replies(INDEXED, 1, 1)
+        ),
+        at_most=1.1,
+    ),
+    Claim(
+        "figure 2",
+        "Nor do further threads of a client.",
+        _by_threads(
+            "replies/s of 8 threads over 1, 1 client, indexed", _replies(INDEXED, 1, 8), _replies(INDEXED, 1, 1)
+        ),
+        at_most=1.1,
+    ),
+    Claim(
+        "figure 2",
+        "A server that is searched serves more with each client, up to about four.",
+        _by_threads("replies/s of 4 clients over 1, 1 thread, scan", _replies(SCAN, 4, 1), _replies(SCAN, 1, 1)),
+        at_least=2.0,
+    ),
+    Claim(
+        "figure 3",
+        "Searched, six clients with 15 threads each are served at about a third of the rate with one thread each.",
+        _by_threads("replies/s of 15 threads over 1, 6 clients, scan", _replies(SCAN, 6, 15), _replies(SCAN, 6, 1)),
+        at_most=0.5,
+    ),
+    Claim(
+        "figure 3",
+        "Indexed, they keep most of it.",
+        _by_threads(
+            "replies/s of 15 threads over 1, 6 clients, indexed", _replies(INDEXED, 6, 15), _replies(INDEXED, 6, 1)
+        ),
+        at_least=0.6,
+    ),
+    Claim(
+        "figures 2, 3",
+        "At its peak the search is served at less than half of the index's rate.",
+        _by_threads("peak replies/s, scan over indexed", largest(REPLIES, match=SCAN), largest(REPLIES, match=INDEXED)),
+        at_most=0.5,
+    ),
+    Claim(
+        "figure 6, table 3",
+        "A thousand preloaded replies bring the search down to a tenth.",
+        ratio("replies/s with 1,000 preloaded over none, scan", "preload", _preloaded(SCAN, 1000), _preloaded(SCAN, 0)),
+        at_most=0.2,
+    ),
+    Claim(
+        "figure 6, table 3",
+        "Even a hundred take more than half.",
+        ratio("replies/s with 100 preloaded over none, scan", "preload", _preloaded(SCAN, 100), _preloaded(SCAN, 0)),
+        at_most=0.5,
+    ),
+    Claim(
+        "figure 6, table 2",
+        "The index keeps three quarters of its rate with a thousand.",
+        ratio(
+            "replies/s with 1,000 preloaded over none, indexed",
+            "preload",
+            _preloaded(INDEXED, 1000),
+            _preloaded(INDEXED, 0),
+        ),
+        at_least=0.7,
+    ),
+    Claim(
+        "figure 8, table 5",
+        "The peak in kB/s rises with the size of the message.",
+        ratio(
+            "peak kB/s of 64 KiB over 100 B",
+            "peaks",
+            largest("kilobytes_per_s", size_bytes=65536),
+            largest("kilobytes_per_s", size_bytes=100),
+        ),
+        at_least=1.0,
+    ),
+    Claim(
+        "figures 2 to 5",
+        "The rate in messages falls with the size.",
+        ratio(
+            "peak replies/s of 64 KiB over 100 B",
+            "peaks",
+            largest(REPLIES, size_bytes=65536),
+            largest(REPLIES, size_bytes=100),
+        ),
+        at_most=1.0,
+    ),
+    Claim(
+        "previously published results",
+        "Clients that do not wait for their replies make the figures larger.",
+        ratio(
+            "replies/s with 1,000 requests ahead over 1",
+            "counter-test",
+            figure_at(REPLIES, clients=4, ahead=1000),
+            figure_at(REPLIES, clients=4, ahead=1),
+        ),
+        at_least=1.0,
+    ),
+)
+PAPER = Paper(
+    name="request-reply",
+    title="IBM: MQSeries 5.1 and Microsoft Message Queue 2.0, request and reply on shared queues",
+    citation="IBM: a performance comparison of IBM MQSeries 5.1 and Microsoft Message Queue 2.0 on Windows 2000. 2000.",
+    contents=(
+        *PARTS,
+        Absent(PaperItem("figure 1", "a drawing of the hosts"), "nothing is measured in it"),
+        Absent(
+            PaperItem("MQSeries, MSMQ", "the two products"), "RabbitMQ stands for both: by an index, and by a search"
+        ),
+    ),
+    claims=CLAIMS,
+    open_questions=(
+        "MQSeries indexes a shared queue by correlation id; AMQP 0-9-1 cannot, so each thread has its own queue.",
+        "Two captions say that messages were preloaded into the request queue; the text says the response queue.",
+    ),
+)

@@ -1,0 +1,60 @@
+"""What a paper's measurement says, in sentences: first how many claims hold, then those that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from exchange.json_records import Record
+from exchange_simulation.papers.claims import CANNOT_TELL, DOES_NOT_HOLD, HOLDS, OUTCOMES
+from exchange_simulation.reports.formats.numbers import number_text
+
+
+def headline(record: Record) -> str:
+    """How many claims hold. For example: 17 of 21 claims hold here, 2 do not, 2 cannot be told."""
+    claims = record["claims"]
+    holding = _count(record, HOLDS)
+    contradicted = _count(record, DOES_NOT_HOLD)
+    untold = _count(record, CANNOT_TELL)
+    return f"{holding} of {len(claims)} claims hold here, {contradicted} do not, {untold} cannot be told"
+
+
+def _count(record: Record, outcome: str) -> int:
+    return sum(claim["outcome"] == outcome for claim in record["claims"])
+
+
+def contradictions(record: Record) -> Iterator[str]:
+    """A sentence for each claim that does not hold.
+
+    For example: Not so here: with eight pairs the bandwidth drops below that of four (figure 4a). MB/s in all of 8
+    pairs over 4: 1.2 (1.1 to 1.3), where at most 1 was expected.
+    """
+    for claim in record["claims"]:
+        if claim["outcome"] == DOES_NOT_HOLD:
+            hardware = " This claim is about the paper's hardware." if claim["of_hardware"] else ""
+            yield (
+                f"{claim['sentence'].removesuffix('.')} ({claim['place']}): not so here. {claim['statistic']}: "
+                f"{seen(claim)}, where {claim['expected']} was expected.{hardware}"
+            )
+
+
+def seen(claim: Record) -> str:
+    """The ratio with its interval; why nothing can be told if there is no interval. For example: 1.2 (1.1 to 1.3)."""
+    if claim["ratio"] is None:
+        return str(claim["why"])
+    ratio = number_text(claim["ratio"])
+    if claim["low"] is None:
+        return f"{ratio} ({claim['why']})"
+    return f"{ratio} ({number_text(claim['low'])} to {number_text(claim['high'])})"
+
+
+def in_readers_order(record: Record) -> list[Record]:
+    """The claims: first those that do not hold, then those that do, then the others; each in the paper's order."""
+    return sorted(record["claims"], key=lambda claim: OUTCOMES.index(claim["outcome"]))
+
+
+def problems(record: Record) -> Iterator[str]:
+    """A sentence for each part that is not complete."""
+    for part in record["parts"]:
+        if part["status"] != "complete":
+            reason = f": {part['reasons'][0]}" if part["reasons"] else ""
+            yield f"{part['part']}, {part['status']}{reason}"

@@ -1,0 +1,159 @@
+"""The statistics of claims: ratios of figures that benchmarks and trials measured in the same repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from exchange.json_records import Record
+from exchange_simulation.messaging.measurements import figures_with_usage
+from exchange_simulation.messaging.measuring import COMPLETE
+from exchange_simulation.papers.claims import ByRepeat, PartRecords, Statistic
+from transports.registry import has_broker
+
+LEAST_RISE = 0.001
+Point = dict[str, Any]
+"""Values of a cell's point; `transport` is its transport as it was typed."""
+Read = Callable[[Record], ByRepeat]
+"""Reads a figure's value by repeat from the record of one part."""
+
+
+def figure_at(figure: str, **point: Any) -> Read:
+    """Read a benchmark's figure at the one cell with these values."""
+
+    def read(record: Record) -> ByRepeat:
+        rows = list(_rows(record, point))
+        return _values(rows[0], figure) if rows else {}
+
+    return read
+
+
+def largest(figure: str, **point: Any) -> Read:
+    """Read the largest value of a benchmark's figure over all cells with these values, as a peak is read."""
+    return _over_cells(figure, point, max)
+
+
+def smallest(figure: str, **point: Any) -> Read:
+    """Read the smallest value of a benchmark's figure over all cells with these values."""
+    return _over_cells(figure, point, min)
+
+
+def _over_cells(figure: str, point: Point, choose: Callable[[list[float]], float]) -> Read:
+    def read(record: Record) -> ByRepeat:
+        values_by_cell = [_values(row, figure) for row in _rows(record, point)]
+        if not values_by_cell:
+            return {}
+        measured_everywhere = set.intersection(*(set(values) for values in values_by_cell))
+        return {repeat: choose([values[repeat] for values in values_by_cell]) for repeat in measured_everywhere}
+
+    return read
+
+
+def _rows(record: Record, point: Point) -> Iterator[Record]:
+    """Yield the rows of the cells with these values."""
+    for row in record["rows"]:
+        values = {**row["point"], "transport": row["transport"]}
+        if all(values.get(name) == value for name, value in point.items()):
+            yield row
+
+
+def _values(row: Record, figure: str) -> ByRepeat:
+    values: dict[int, float] = {}
+    for repeat in row["repeats"]:
+        if repeat["status"] != COMPLETE:
+            continue
+        figures = figures_with_usage(repeat, has_broker(row["transport"]))
+        if figures.get(figure):
+            values[repeat["repeat"]] = float(figures[figure])
+    return values
+
+
+def scaled(read: Read, factor: float) -> Read:
+    """Read the same figure, times `factor`."""
+
+    def scaled_values(record: Record) -> ByRepeat:
+        return {repeat: factor * value for repeat, value in read(record).items()}
+
+    return scaled_values
+
+
+def metric_of(metric: str, orders_per_s: float, *, nagle: bool) -> Read:
+    """Read a metric of the exchange's trial at a rate, with Nagle's algorithm off or on at the broker."""
+
+    def read(record: Record) -> ByRepeat:
+        for arm in record["arms"]:
+            has_nagle = bool(arm["settings"]["nagle"])
+            if arm["settings"]["orders_per_s"] == orders_per_s and has_nagle == nagle and metric in arm["metrics"]:
+                by_repeat = arm["metrics"][metric]["by_repeat"]
+                return {int(repeat): float(value) for repeat, value in by_repeat.items() if value}
+        return {}
+
+    return read
+
+
+def constant(value: float) -> Read:
+    """Read a number that the paper prints, in every repeat."""
+
+    def read(record: Record) -> ByRepeat:
+        repeats = range(1, int(_repeats_of(record)) + 1)
+        return dict.fromkeys(repeats, value)
+
+    return read
+
+
+def _repeats_of(record: Record) -> int:
+    if "arms" in record:
+        return int(record["repeats"])
+    return int(record["settings"]["repeats"])
+
+
+def ratio(words: str, part: str, above: Read, below: Read, *, part_below: str = "") -> Statistic:
+    """A statistic: `above` over `below`, both of `part`, or the lower of `part_below`."""
+
+    def values(records: PartRecords) -> ByRepeat:
+        lower_part = part_below or part
+        if part not in records or lower_part not in records:
+            return {}
+        numerators = above(records[part])
+        denominators = below(records[lower_part])
+        shared = sorted(numerators.keys() & denominators.keys())
+        return {repeat: numerators[repeat] / denominators[repeat] for repeat in shared if denominators[repeat] > 0}
+
+    return Statistic(words, values)
+
+
+def bend(words: str, part: str, figure: str, x: str, at: tuple[float, float, float], **point: Any) -> Statistic:
+    """A statistic: how much steeper a figure rises over the upper half of `at` than over the lower half.
+
+    1 for a straight line. `x` is the point's value along which the figure rises. A half without any rise counts as
+    one with LEAST_RISE of the whole rise, so that the ratio stays above zero.
+    """
+    low, middle, high = at
+
+    def values(records: PartRecords) -> ByRepeat:
+        if part not in records:
+            return {}
+        lows, middles, highs = (figure_at(figure, **{x: place}, **point)(records[part]) for place in at)
+        bends: dict[int, float] = {}
+        for repeat in sorted(lows.keys() & middles.keys() & highs.keys()):
+            rise = highs[repeat] - lows[repeat]
+            least = LEAST_RISE * abs(rise)
+            lower_rise = max(middles[repeat] - lows[repeat], least)
+            upper_rise = max(highs[repeat] - middles[repeat], least)
+            if rise:
+                bends[repeat] = upper_rise / (high - middle) / (lower_rise / (middle - low))
+        return bends
+
+    return Statistic(words, values)
+
+
+def slope(figure: str, x: str, low: float, high: float, **point: Any) -> Read:
+    """Read by how much a figure rises for each unit of `x`, from `low` to `high`."""
+
+    def read(record: Record) -> ByRepeat:
+        lows = figure_at(figure, **{x: low}, **point)(record)
+        highs = figure_at(figure, **{x: high}, **point)(record)
+        slopes = {repeat: (highs[repeat] - lows[repeat]) / (high - low) for repeat in lows.keys() & highs.keys()}
+        return {repeat: value for repeat, value in slopes.items() if value > 0}
+
+    return read

@@ -1,0 +1,146 @@
+"""The workload characterization of a supermarket company's supply chain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from exchange_simulation.messaging.supply_chain.paper_figures import PAPERS_MIX, TABLE_4
+from exchange_simulation.messaging.supply_chain.topologies import HORIZONTAL, VERTICAL
+from exchange_simulation.papers.claims import Claim
+from exchange_simulation.papers.paper import Absent, BenchPart, Paper, PaperItem
+from exchange_simulation.papers.statistics import constant, figure_at, ratio, scaled
+
+CHAIN = "chain"
+LOW_BASE = 10
+HIGH_BASE = 20
+WITHIN = 0.05
+"""Shares and counts are the paper's if they are within this part of them."""
+SIZES_WITHIN = 0.1
+"""The same of bytes, of which a few large messages decide."""
+
+PARTS = (
+    BenchPart(
+        name=CHAIN,
+        benchmark="supply-chain",
+        items=(
+            PaperItem("tables 1 to 3", "messages, sizes, interactions", "--plan prints them"),
+            PaperItem("table 4", "average sizes"),
+            PaperItem("table 5, figures 3 to 9", "mix, messages and traffic by BASE"),
+        ),
+        full="--transport amqp --topology vertical,horizontal --base 10,20,50 --duration 300",
+        quick="--transport amqp --topology vertical,horizontal --base 10,20 --warm-up 1 --duration 4 --drain 5",
+    ),
+)
+
+
+def _share_claims(topology: str) -> Iterator[Claim]:
+    """Table 5: each group's share of messages, and that this share does not change with BASE."""
+    for group, share in PAPERS_MIX[topology].items():
+        figure = f"{group}_percent"
+        here = figure_at(figure, topology=topology, base=LOW_BASE)
+        yield Claim(
+            "table 5",
+            f"Group {group} has {share.messages:.2f} % of the messages in the {topology} topology.",
+            ratio(
+                f"% of messages of group {group}, {topology}, over the paper's", CHAIN, here, constant(share.messages)
+            ),
+            at_least=1 - WITHIN,
+            at_most=1 + WITHIN,
+        )
+        yield Claim(
+            "figure 4" if topology == HORIZONTAL else "figure 7",
+            f"The share of group {group} does not change with BASE in the {topology} topology.",
+            ratio(
+                f"% of messages of group {group}, {topology}, BASE {HIGH_BASE} over {LOW_BASE}",
+                CHAIN,
+                figure_at(figure, topology=topology, base=HIGH_BASE),
+                here,
+            ),
+            at_least=1 - WITHIN,
+            at_most=1 + WITHIN,
+        )
+
+
+def _growth_claims() -> Iterator[Claim]:
+    """Messages and traffic grow with BASE, in both topologies."""
+    for topology, figure in ((HORIZONTAL, "figure 5"), (VERTICAL, "figure 8")):
+        yield Claim(
+            figure,
+            f"Twice the BASE doubles the messages in the {topology} topology.",
+            ratio(
+                f"messages/s, {topology}, BASE {HIGH_BASE} over twice those of {LOW_BASE}",
+                CHAIN,
+                figure_at("delivered_per_s", topology=topology, base=HIGH_BASE),
+                scaled(figure_at("delivered_per_s", topology=topology, base=LOW_BASE), 2.0),
+            ),
+            at_least=1 - WITHIN,
+            at_most=1 + WITHIN,
+        )
+    yield Claim(
+        "3.2",
+        "In the horizontal topology the traffic of a location stays the same.",
+        ratio(
+            f"messages/s of a supermarket, BASE {HIGH_BASE} over {LOW_BASE}",
+            CHAIN,
+            figure_at("SM_messages_per_s", topology=HORIZONTAL, base=HIGH_BASE),
+            figure_at("SM_messages_per_s", topology=HORIZONTAL, base=LOW_BASE),
+        ),
+        at_least=1 - WITHIN,
+        at_most=1 + WITHIN,
+    )
+
+
+def _traffic_claims() -> Iterator[Claim]:
+    """Table 5: statistics of sales, group c, use about half of the bandwidth and more in the vertical topology."""
+    for topology in (HORIZONTAL, VERTICAL):
+        share = PAPERS_MIX[topology]["c"].kilobytes
+        yield Claim(
+            "table 5",
+            f"Group c uses {share:.2f} % of the bandwidth in the {topology} topology.",
+            ratio(
+                f"% of kB of group c, {topology}, over the paper's",
+                CHAIN,
+                figure_at("c_kb_percent", topology=topology, base=HIGH_BASE),
+                constant(share),
+            ),
+            at_least=1 - SIZES_WITHIN,
+            at_most=1 + SIZES_WITHIN,
+        )
+    size = TABLE_4["statInfoSM"]
+    yield Claim(
+        "table 4",
+        f"A message of sales statistics has {size:.2f} kB on average.",
+        ratio(
+            "kB of statInfoSM over the paper's",
+            CHAIN,
+            figure_at("statInfoSM_kb", topology=VERTICAL, base=HIGH_BASE),
+            constant(size),
+        ),
+        at_least=1 - SIZES_WITHIN,
+        at_most=1 + SIZES_WITHIN,
+    )
+
+
+PAPER = Paper(
+    name="supply-chain",
+    title="Sachs, Kounev, Bacon and Buchmann: the workload of a supermarket company's supply chain",
+    citation=(
+        "Kai Sachs, Samuel Kounev, Jean Bacon, Alejandro Buchmann: Workload Characterization of the SPECjms2007 "
+        "Benchmark. European Performance Engineering Workshop, 2007."
+    ),
+    contents=(
+        *PARTS,
+        Absent(PaperItem("figures 1, 2", "drawings of interactions 1 and 2"), "docs/supply-chain.md draws them"),
+        Absent(
+            PaperItem("complete hot list", "a hot list of all cards once an hour"), "runs here are shorter than an hour"
+        ),
+    ),
+    claims=(*_share_claims(HORIZONTAL), *_share_claims(VERTICAL), *_growth_claims(), *_traffic_claims()),
+    open_questions=(
+        "The default rates are not printed: ours are recovered from tables 4 and 5.",
+        "The values of x, five cash desks and the chances of 95, 4 and 1 % are ours, where table 2 leaves them open.",
+        "Equation 3.1a has interaction 5 in group d; the paper's text and tables 1 and 5 have it in group c, as here.",
+        "Table 5 counts receipts: a message to four subscribers counts four times.",
+        "This is a workload after the paper's description: no figure of it is a result of that standard.",
+    ),
+)

@@ -1,0 +1,278 @@
+"""ZeroMQ 0.2 in Intel's Low Latency Lab."""
+
+from __future__ import annotations
+
+from exchange_simulation.papers.claims import LEAST_BEND, MOST_BEND, Claim
+from exchange_simulation.papers.paper import Absent, BenchPart, Paper, PaperItem
+from exchange_simulation.papers.statistics import bend, constant, figure_at, largest, ratio, slope
+
+MEDIUM = 8 << 10
+LARGE = 64 << 10
+SMALL = 32
+
+PARTS = (
+    BenchPart(
+        name="latency",
+        benchmark="latency",
+        items=(
+            PaperItem("latency", "one way by size, both axes"),
+            PaperItem("latency, TCP", "the same over plain sockets"),
+        ),
+        full="--transport zeromq,tcp --sizes 1B..64KiB",
+        quick="--transport zeromq,tcp --sizes 64,4KiB,8KiB,32KiB,64KiB",
+    ),
+    BenchPart(
+        name="throughput",
+        benchmark="throughput",
+        items=(PaperItem("throughput", "messages/s and Mb/s by size"),),
+        full="--transport zeromq --sizes 1B..64KiB",
+        quick="--transport zeromq --sizes 1,8,64,1KiB,64KiB",
+    ),
+    BenchPart(
+        name="density",
+        benchmark="density",
+        items=(PaperItem("density", "ns between two messages by size"),),
+        full="--transport zeromq --sizes 1B..64KiB",
+        quick="--transport zeromq --sizes 8,1KiB",
+    ),
+    BenchPart(
+        name="streams",
+        benchmark="streams",
+        items=(PaperItem("multiple cores", "messages/s and Mb/s of several streams", "a stream has two processes"),),
+        full="--transport zeromq --streams 1,2,4,8 --sizes 1B..64KiB",
+        quick="--transport zeromq --streams 1,2,4 --sizes 32,64KiB",
+    ),
+    BenchPart(
+        name="batch-size",
+        benchmark="batch-size",
+        items=(
+            PaperItem(
+                "buffer size",
+                "messages/s of 6 bytes by batch",
+                "the application packs; today's libzmq has no such option",
+            ),
+        ),
+        full="--transport zeromq --sizes 8B..8KiB",
+        quick="--transport zeromq --sizes 8,128,2KiB,8KiB",
+    ),
+    BenchPart(
+        name="amqp-engine",
+        benchmark="throughput",
+        items=(PaperItem("AMQP engine", "messages/s of 6 bytes", "RabbitMQ stands for its engine"),),
+        full="--transport zeromq,amqp --sizes 6",
+        quick="--transport zeromq,amqp --sizes 6",
+    ),
+)
+CLAIMS = (
+    Claim(
+        "latency",
+        "Small messages take about 25 us one way.",
+        ratio(
+            "one way of 64 B over 25 us",
+            "latency",
+            figure_at("one_way_mean_us", transport="zeromq", size_bytes=64),
+            constant(25.0),
+        ),
+        at_most=1.2,
+        of_hardware=True,
+    ),
+    Claim(
+        "latency",
+        "Messages of up to 4 kB take less than 50 us one way.",
+        ratio(
+            "one way of 4 KiB over 50 us",
+            "latency",
+            figure_at("one_way_mean_us", transport="zeromq", size_bytes=4096),
+            constant(50.0),
+        ),
+        at_most=1.0,
+        of_hardware=True,
+    ),
+    Claim(
+        "latency",
+        "Messages of 64 kB take at most 0.3 ms one way.",
+        ratio(
+            "one way of 64 KiB over 300 us",
+            "latency",
+            figure_at("one_way_mean_us", transport="zeromq", size_bytes=LARGE),
+            constant(300.0),
+        ),
+        at_most=1.0,
+        of_hardware=True,
+    ),
+    Claim(
+        "latency",
+        "Latency is linear in the size of the message.",
+        bend(
+            "rise of one way from 32 to 64 KiB over that from 8 to 32 KiB, for each byte",
+            "latency",
+            "one_way_mean_us",
+            "size_bytes",
+            (MEDIUM, 32 << 10, LARGE),
+            transport="zeromq",
+        ),
+        at_least=LEAST_BEND,
+        at_most=MOST_BEND,
+    ),
+    Claim(
+        "latency, TCP",
+        "So is that of plain TCP.",
+        bend(
+            "the same over tcp", "latency", "one_way_mean_us", "size_bytes", (MEDIUM, 32 << 10, LARGE), transport="tcp"
+        ),
+        at_least=LEAST_BEND,
+        at_most=MOST_BEND,
+    ),
+    Claim(
+        "latency, TCP",
+        "The overhead of ZeroMQ over TCP grows with the size.",
+        ratio(
+            "rise of one way from 8 to 64 KiB over zeromq over that over tcp",
+            "latency",
+            slope("one_way_mean_us", "size_bytes", MEDIUM, LARGE, transport="zeromq"),
+            slope("one_way_mean_us", "size_bytes", MEDIUM, LARGE, transport="tcp"),
+        ),
+        at_least=1.0,
+    ),
+    Claim(
+        "throughput",
+        "One stream carries about 2.6 million small messages a second.",
+        ratio(
+            "messages/s of 8 B over 2.6 million",
+            "throughput",
+            figure_at("messages_per_s", size_bytes=8),
+            constant(2.6e6),
+        ),
+        at_least=0.9,
+        of_hardware=True,
+    ),
+    Claim(
+        "throughput",
+        "Messages of 1 byte are slower than those of 8 bytes.",
+        ratio(
+            "messages/s of 1 B over 8 B",
+            "throughput",
+            figure_at("messages_per_s", size_bytes=1),
+            figure_at("messages_per_s", size_bytes=8),
+        ),
+        at_most=1.0,
+    ),
+    Claim(
+        "throughput",
+        "One stream uses no more than 3 Gb/s, up to 64 kB.",
+        ratio("the most Mb/s at any size over 3,000", "throughput", largest("megabits_per_s"), constant(3000.0)),
+        at_most=1.0,
+        of_hardware=True,
+    ),
+    Claim(
+        "density",
+        "Small messages arrive about every 300 ns.",
+        ratio(
+            "ns between messages of 8 B over 300",
+            "density",
+            figure_at("between_arrivals_ns", size_bytes=8),
+            constant(300.0),
+        ),
+        at_most=1.2,
+        of_hardware=True,
+    ),
+    Claim(
+        "multiple cores",
+        "Two streams of small messages carry less than twice what one does.",
+        ratio(
+            "messages/s in all of 2 streams over 1, 32 B",
+            "streams",
+            figure_at("messages_per_s", streams=2, size_bytes=SMALL),
+            figure_at("messages_per_s", streams=1, size_bytes=SMALL),
+        ),
+        at_most=1.9,
+    ),
+    Claim(
+        "multiple cores",
+        "So do two streams of large messages.",
+        ratio(
+            "messages/s in all of 2 streams over 1, 64 KiB",
+            "streams",
+            figure_at("messages_per_s", streams=2, size_bytes=LARGE),
+            figure_at("messages_per_s", streams=1, size_bytes=LARGE),
+        ),
+        at_most=1.9,
+    ),
+    Claim(
+        "multiple cores",
+        "The more streams there are, the longer is the time between the messages of one.",
+        ratio(
+            "ns between messages of a stream, 2 streams over 1, 32 B",
+            "streams",
+            figure_at("stream_between_arrivals_ns", streams=2, size_bytes=SMALL),
+            figure_at("stream_between_arrivals_ns", streams=1, size_bytes=SMALL),
+        ),
+        at_least=1.0,
+    ),
+    Claim(
+        "buffer size",
+        "Very small batches cost much of the throughput.",
+        ratio(
+            "messages/s in batches of 2 KiB over 8 B",
+            "batch-size",
+            figure_at("messages_per_s", batch_bytes=2048),
+            figure_at("messages_per_s", batch_bytes=8),
+        ),
+        at_least=2.0,
+    ),
+    Claim(
+        "buffer size",
+        "Batches of more than 2 kB bring no more.",
+        ratio(
+            "messages/s in batches of 8 KiB over 2 KiB",
+            "batch-size",
+            figure_at("messages_per_s", batch_bytes=8192),
+            figure_at("messages_per_s", batch_bytes=2048),
+        ),
+        at_most=1.1,
+    ),
+    Claim(
+        "AMQP engine",
+        "Its AMQP engine carries fewer messages of 6 bytes than its own protocol.",
+        ratio(
+            "messages/s over amqp over zeromq, 6 B",
+            "amqp-engine",
+            figure_at("messages_per_s", transport="amqp"),
+            figure_at("messages_per_s", transport="zeromq"),
+        ),
+        at_most=1.0,
+    ),
+    Claim(
+        "AMQP engine",
+        "The AMQP engine carries about 700,000 messages of 6 bytes a second.",
+        ratio(
+            "messages/s over amqp over 700,000",
+            "amqp-engine",
+            figure_at("messages_per_s", transport="amqp"),
+            constant(700_000.0),
+        ),
+        at_least=0.9,
+        of_hardware=True,
+    ),
+)
+PAPER = Paper(
+    name="zeromq",
+    title="ØMQ (version 0.2) tests, made in Intel's Low Latency Lab",
+    citation="iMatix: ØMQ (version 0.2) tests. http://www.zeromq.org/area:results",
+    contents=(
+        *PARTS,
+        Absent(
+            PaperItem("0.1", "version 0.1 beside 0.2"),
+            "neither builds against today's libraries; libzmq 4 stands for both",
+        ),
+        Absent(
+            PaperItem("10 GbE", "a network that messages of 512 bytes fill"),
+            "one host, or an emulated network of 1 Gb/s",
+        ),
+    ),
+    claims=CLAIMS,
+    open_questions=(
+        "The text has 300 ns between messages where its own 2.6 million messages/s give 385 ns.",
+        "Its buffer size is a setting of the library; here the application packs messages into a frame.",
+    ),
+)

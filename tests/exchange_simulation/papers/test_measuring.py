@@ -1,0 +1,153 @@
+"""`exchange paper` measures part by part: one that fails loses itself alone, and an interrupted paper goes on."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from exchange_simulation.cli.main import main
+from exchange_simulation.papers import catalogue
+from exchange_simulation.papers.claims import CANNOT_TELL, Claim
+from exchange_simulation.papers.paper import Absent, BenchPart, Paper, PaperItem
+from exchange_simulation.papers.statistics import constant, figure_at, ratio
+
+OVER_TCP = "--transport tcp --sizes 64 --count 40000"
+SMALL = BenchPart(
+    name="small",
+    benchmark="throughput",
+    items=(PaperItem("figure 1", "rate"),),
+    full=OVER_TCP,
+    quick=OVER_TCP,
+    repeats=2,
+)
+BROKEN = BenchPart(
+    name="broken",
+    benchmark="throughput",
+    items=(PaperItem("figure 2", "rate over a network that is not there"),),
+    full=f"{OVER_TCP} --cpus publisher=4095",
+    quick=f"{OVER_TCP} --cpus publisher=4095",
+)
+PAPER = Paper(
+    name="tiny",
+    title="A tiny paper",
+    citation="Nobody: A tiny paper.",
+    contents=(BROKEN, SMALL, Absent(PaperItem("figure 3", "InfiniBand"), "it takes InfiniBand")),
+    claims=(
+        Claim(
+            "figure 1",
+            "Messages flow.",
+            ratio("messages/s over 1", "small", figure_at("messages_per_s", size_bytes=64), constant(1.0)),
+            at_least=1.0,
+        ),
+    ),
+)
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(catalogue.PAPERS, "tiny", PAPER)
+
+
+def measure(results: Path, *further: str) -> tuple[int, str, str]:
+    """Run `exchange paper tiny`; returns the exit code, and what was printed on stdout and on stderr."""
+    finished = CliRunner().invoke(
+        main, ["paper", "tiny", "--quick", "--results", str(results), "--name", "p", *further]
+    )
+    return finished.exit_code, finished.stdout, finished.stderr
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_part_that_fails_loses_itself_alone(tmp_path: Path) -> None:
+    code, output, errors = measure(tmp_path)
+
+    record = json.loads((tmp_path / "p" / "paper.json").read_text())
+    page = (tmp_path / "p" / "paper.html").read_text()
+    assert code == 1
+    assert [part["status"] for part in record["parts"]] == ["failed", "complete"]
+    assert "broken failed, the others go on" in errors
+    assert "broken, failed" in output
+    assert record["claims"][0]["outcome"] == CANNOT_TELL
+    assert record["claims"][0]["why"] == "2 repeats, and a verdict needs 6"
+    assert "it takes InfiniBand" in page
+    assert "small/bench.html" in page
+    assert "Nothing is here" in page
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_paper_goes_on_with_the_parts_that_it_lacks(tmp_path: Path) -> None:
+    measure(tmp_path)
+    measured = (tmp_path / "p" / "small" / "bench.json").stat().st_mtime_ns
+
+    finished = CliRunner().invoke(main, ["paper", "tiny", "--results", str(tmp_path), "--resume", "p"])
+
+    assert finished.exit_code == 1
+    assert "2 of 2, small: measured already" in finished.stderr
+    assert (tmp_path / "p" / "small" / "bench.json").stat().st_mtime_ns == measured
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_part_that_was_interrupted_is_measured_anew_and_kept_beside(tmp_path: Path) -> None:
+    measure(tmp_path)
+    bench = tmp_path / "p" / "small" / "bench.json"
+    record = json.loads(bench.read_text())
+    bench.write_text(json.dumps({**record, "status": "partial"}))
+
+    CliRunner().invoke(main, ["paper", "tiny", "--results", str(tmp_path), "--resume", "p"])
+
+    assert json.loads(bench.read_text())["status"] == "complete"
+    assert json.loads((tmp_path / "p" / "small.interrupted-1" / "bench.json").read_text())["status"] == "partial"
+
+
+@pytest.mark.usefixtures("tiny")
+def test_options_that_would_change_a_resumed_paper_are_refused(tmp_path: Path) -> None:
+    measure(tmp_path)
+
+    finished = CliRunner().invoke(main, ["paper", "tiny", "--quick", "--results", str(tmp_path), "--resume", "p"])
+
+    assert finished.exit_code == 2
+    assert "--resume goes on as it was begun: leave out --quick and --full" in finished.stderr
+
+
+@pytest.mark.usefixtures("tiny")
+def test_another_papers_folder_cannot_be_resumed(tmp_path: Path) -> None:
+    measure(tmp_path)
+
+    finished = CliRunner().invoke(main, ["paper", "amqp", "--results", str(tmp_path), "--resume", "p"])
+
+    assert finished.exit_code == 2
+    assert "was made by exchange paper tiny" in finished.stderr
+
+
+@pytest.mark.usefixtures("tiny")
+def test_an_export_has_plan_claims_values_figures_and_citation(tmp_path: Path) -> None:
+    target = tmp_path / "artefact"
+
+    measure(tmp_path / "results", "--export", str(target))
+
+    commands = (target / "commands.txt").read_text().splitlines()
+    (claim,) = csv.DictReader((target / "claims.csv").read_text().splitlines())
+    assert commands[1] == f"exchange bench throughput {OVER_TCP} --repeats 2"
+    assert claim["sentence"] == "Messages flow."
+    assert claim["outcome"] == CANNOT_TELL
+    assert r"\begin{tabular}" in (target / "claims.tex").read_text()
+    assert (target / "citation.txt").read_text() == "Nobody: A tiny paper.\n"
+    assert json.loads((target / "machine.json").read_text())["versions"]
+    assert json.loads((target / "small" / "record.json").read_text())["rows"]
+
+
+@pytest.mark.usefixtures("tiny")
+def test_results_list_show_and_report_know_a_paper(tmp_path: Path) -> None:
+    measure(tmp_path)
+
+    listed = CliRunner().invoke(main, ["results", "list", "--results", str(tmp_path)])
+    shown = CliRunner().invoke(main, ["results", "show", "p", "--results", str(tmp_path)])
+    reported = CliRunner().invoke(main, ["report", str(tmp_path / "p")])
+
+    assert "paper tiny" in listed.stdout
+    assert "0 of 1 claims hold here" in " ".join(shown.stdout.split())
+    assert reported.exit_code == 0
+    assert "page: " in reported.stdout

@@ -1,0 +1,75 @@
+"""A part's command is what a user can type, and the part measures what the command measures."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from exchange_simulation.cli.main import main
+from exchange_simulation.experiments.trials.plan import plan_as_dict
+from exchange_simulation.papers.catalogue import PAPERS, coverage
+from exchange_simulation.papers.paper import ExchangePart, Paper, PaperPart
+
+COVERAGE_PAGE = Path(__file__).parents[3] / "docs" / "bench-coverage.md"
+PARTS = [part for paper in PAPERS.values() for part in paper.parts]
+EXCHANGE_PARTS = [part for part in PARTS if isinstance(part, ExchangePart)]
+
+
+@pytest.mark.parametrize("quick", [True, False], ids=["quick", "full"])
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
+def test_click_accepts_the_command_of_a_part(part: PaperPart, quick: bool) -> None:
+    """Click parses the command's words; nothing is measured."""
+    _, *words = shlex.split(part.command(quick=quick))
+    command: click.Command = main
+    context = click.Context(main)
+    while isinstance(command, click.Group):
+        name, subcommand, words = command.resolve_command(context, words)
+        assert name
+        assert subcommand
+        command = subcommand
+        context = click.Context(command, info_name=name, parent=context)
+    command.make_context(context.info_name, words)
+
+
+@pytest.mark.parametrize("quick", [True, False], ids=["quick", "full"])
+@pytest.mark.parametrize("part", EXCHANGE_PARTS, ids=lambda part: part.name)
+def test_the_exchange_is_measured_as_its_command_says(part: ExchangePart, quick: bool) -> None:
+    """`--dry-run --json` of the command prints the plan that the part makes by itself."""
+    _, *words = shlex.split(part.command(quick=quick))
+
+    finished = CliRunner().invoke(main, [*words, "--dry-run", "--json"])
+
+    assert finished.exit_code == 0, finished.output
+    assert json.loads(finished.stdout) == json.loads(json.dumps(plan_as_dict(part.plan(quick=quick))))
+
+
+def test_the_docs_have_the_same_list() -> None:
+    page = COVERAGE_PAGE.read_text()
+
+    for paper in PAPERS.values():
+        assert as_markdown(paper) in page
+
+
+def as_markdown(paper: Paper) -> str:
+    """The paper's section in the docs."""
+    lines = [f"## {paper.name}", "", f"{paper.title}.", ""]
+    for command, items in coverage(paper):
+        lines.append(f"- `{command}`" if command else "- Not measured here:")
+        lines += [f"    - {item}" for item in items]
+    return "\n".join(lines)
+
+
+def test_the_command_prints_every_item() -> None:
+    finished = CliRunner().invoke(main, ["bench", "coverage"])
+
+    assert finished.exit_code == 0
+    output = " ".join(finished.stdout.split())
+    for paper in PAPERS.values():
+        for command, items in coverage(paper):
+            assert command in output
+            assert all(item in output for item in items)
