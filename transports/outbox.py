@@ -73,7 +73,7 @@ class Outbox:
                         until_ns = time.monotonic_ns() + patience_ns
                 elif time.monotonic_ns() < until_ns:
                     self._link.wait(until_ns, writable=not sent)
-                elif is_stopping or is_silent(self._link, self._take):
+                elif is_stopping or is_silent(self._link, self._take):  # the second receives once more
                     break
         return self._closing
 

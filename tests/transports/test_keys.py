@@ -23,7 +23,7 @@ from tests.transports.conftest import TOKEN, carry, connect_while_serving, deadl
 from transports import keys as keys_module
 from transports.amqp.address import PASSWORD
 from transports.amqp.broker import PrivateRabbitMq, RabbitMq
-from transports.base import BadAddress, PeerGone
+from transports.base import BadAddress, Link, PeerGone
 from transports.declaration import RunningBroker, Where
 from transports.frames import FrameBatch
 from transports.keys import CONNECTOR, FILES, LISTENER, SECRETS, Keys, make_keys
@@ -93,10 +93,11 @@ def make_keys_with_an_expired_certificate(end: str, folder: Path, monkeypatch: p
     scratch = folder.with_name("scratch")
 
     def call_with_other_days(*words: object) -> None:
-        call_openssl(*("-1" if is_for_end(words, index) else word for index, word in enumerate(words)))
-
-    def is_for_end(words: tuple[object, ...], index: int) -> bool:
-        return scratch / "keys" / f"{end}.pem" in words and words[index - 1] == "-days"
+        changed_words = list(words)
+        is_for_end = scratch / "keys" / f"{end}.pem" in words
+        if is_for_end and "-days" in words:
+            changed_words[words.index("-days") + 1] = "-1"
+        call_openssl(*changed_words)
 
     monkeypatch.setattr(keys_module, "_openssl", call_with_other_days)
     scratch.mkdir()
@@ -205,7 +206,11 @@ def test_a_stranger_without_the_right_key_is_refused_and_counted(
         stranger = connect(address + options, TOKEN, deadline_ns())
         with contextlib.suppress(PeerGone):
             stranger.send(FrameBatch.of(b"an order"), 0)
-        serve_links_until(lambda: listener.refused > 0 or refused_at(stranger), listener)
+
+        def is_refused() -> bool:
+            return listener.refused > 0 or let_go_on(stranger)
+
+        serve_links_until(is_refused, listener)
         stranger.close(0)
         serve_links_until(lambda: listener.refused > 0, listener)
         with closing(connect_while_serving(listener)) as connector:
@@ -213,11 +218,11 @@ def test_a_stranger_without_the_right_key_is_refused_and_counted(
             assert listener.receive(FrameBatch()) == 0, "no frame of the stranger"
 
 
-def refused_at(stranger: object) -> bool:
+def let_go_on(stranger: Link) -> bool:
     """Let the stranger go on with its handshake. Returns whether it has noticed that it is refused."""
     with contextlib.suppress(PeerGone):
-        stranger.receive(FrameBatch())  # type: ignore[attr-defined]
-        stranger.wait(0)  # type: ignore[attr-defined]
+        stranger.receive(FrameBatch())
+        stranger.wait(0)
         return False
     return True
 
@@ -226,12 +231,15 @@ def test_a_connector_is_told_that_the_listener_has_other_keys(keys: Path, tmp_pa
     others = make_keys(tmp_path / "others", 1).folder
     listener = listen(f"tcp://127.0.0.1:0?keys={keys}", TOKEN)
     url = f"{listener.url.partition('?')[0]}?keys={others}"
-    with (
-        closing(listener),
-        closing(connect(url, TOKEN, deadline_ns())) as connector,
-        pytest.raises(PeerGone, match=r"CERTIFICATE_VERIFY_FAILED.*: has it the same keys\?"),
-    ):
-        serve_links_until(lambda: connector.receive(FrameBatch()) < 0, listener, connector)
+    with closing(listener), closing(connect(url, TOKEN, deadline_ns())) as connector:
+
+        def receive() -> bool:
+            """Receive once. Returns False, so that the links are served until PeerGone."""
+            connector.receive(FrameBatch())
+            return False
+
+        with pytest.raises(PeerGone, match=r"CERTIFICATE_VERIFY_FAILED.*: has it the same keys\?"):
+            serve_links_until(receive, listener, connector)
 
 
 def test_a_zeromq_peer_with_the_token_but_without_keys_is_refused(keys: Path) -> None:
@@ -250,7 +258,12 @@ def test_all_frames_in_openssl_s_buffer_are_received_in_one_turn(keys: Path) -> 
         frames = FrameBatch.of(*[struct.pack("<I", number) for number in range(1000)])
         received = FrameBatch()
         assert connector.send(frames, 0) == 1000
-        serve_links_until(lambda: listener.receive(received) >= 0 and received.count == 1000, connector)
+
+        def have_all_come() -> bool:
+            listener.receive(received)
+            return received.count == 1000
+
+        serve_links_until(have_all_come, connector)
         assert list(received) == list(frames)
 
 

@@ -97,6 +97,7 @@ class OneByOneClient(Client):
         self._requests: deque[pika.BasicProperties] = deque()
         """The properties of requests without an answer, oldest first."""
         self._settled_early: set[int] = set()
+        """The numbers of publishes that the broker settled before some that were published earlier."""
 
     def opened(self, channel: Channel) -> None:
         self._channel = channel
@@ -117,14 +118,13 @@ class OneByOneClient(Client):
         mode = self._mode
         if self._route.answers:
             request = self._requests.popleft()
-            return key or request.reply_to or "", pika.BasicProperties(
-                delivery_mode=mode, correlation_id=request.correlation_id
-            )
+            key_of_answer = key or request.reply_to or ""
+            properties = pika.BasicProperties(delivery_mode=mode, correlation_id=request.correlation_id)
+            return key_of_answer, properties
         if self._route.asker:
-            number = f"{self._route.asker}{self.published + 1:016x}"
-            return key, pika.BasicProperties(
-                delivery_mode=mode, correlation_id=number, reply_to=self._route.reply_to or None
-            )
+            request_id = f"{self._route.asker}{self.published + 1:016x}"
+            reply_to = self._route.reply_to or None
+            return key, pika.BasicProperties(delivery_mode=mode, correlation_id=request_id, reply_to=reply_to)
         return key, self._properties
 
     def _key_of(self, body: bytes) -> str:
@@ -174,8 +174,14 @@ class OneByOneClient(Client):
     def note_confirm(self, frame: Any) -> None:
         tag = frame.method.delivery_tag
         multiple = frame.method.multiple
-        if isinstance(frame.method, spec.Basic.Nack):
-            self.refused += max(tag - self.confirmed, 0) if multiple else 1
+        if not isinstance(frame.method, spec.Basic.Nack):
+            refused = 0
+        elif multiple:
+            settled_before = sum(1 for early in self._settled_early if early <= tag)
+            refused = max(tag - self.confirmed, 0) - settled_before
+        else:
+            refused = 1
+        self.refused += refused
         if multiple:
             self._settled_early = {later for later in self._settled_early if later > tag}
             self.confirmed = max(self.confirmed, tag)

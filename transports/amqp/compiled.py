@@ -82,7 +82,8 @@ _PIECES = INCOMING_BYTES + OUTGOING_BYTES
 """Room to put together a message of several frames."""
 _HEAD = _PIECES + LONGEST_FRAME
 """The frames that precede a message's body."""
-_NOT_FOR_US = Stop.FOREIGN.value, Stop.BROKEN.value
+_FOR_PYTHON = (Stop.FOREIGN.value, Stop.BROKEN.value)
+"""The ends of a scan at a frame that compiled code leaves to Python."""
 
 
 @lendable(RECEIVE, scanner, wire)
@@ -101,25 +102,30 @@ def _receive(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count
         numbers[NOTICE] |= came == 0  # the broker has closed the connection
         end += max(came, 0)
     state = numbers[_STATE : _STATE + STATE_NUMBERS]
-    too_long = state[scanner.TOO_LONG]
-    why, at, count, frame = scan_frames(
+    too_long_before = state[scanner.TOO_LONG]
+    pieces = memory[_PIECES:_HEAD]
+    no_confirms = memory[:0]
+    no_addresses = memory[:0].reshape(0, 1)
+    no_address_lengths = numbers[:0]
+    request_counts = numbers[_REQUEST_COUNTS:_STATE]
+    why, at, count, last_frame = scan_frames(
         memory[:INCOMING_BYTES],
         begin,
         end,
         largest,
         state,
-        memory[:0],
-        memory[_PIECES:_HEAD],
+        no_confirms,
+        pieces,
         buffer,
         offsets,
         count,
-        memory[:0].reshape(0, 1),
-        numbers[:0],
-        numbers[_REQUEST_COUNTS:_STATE],
+        no_addresses,
+        no_address_lengths,
+        request_counts,
     )
-    if why in _NOT_FOR_US:
-        at = frame
-    numbers[NOTICE] |= why in _NOT_FOR_US or state[scanner.TOO_LONG] > too_long
+    if why in _FOR_PYTHON:
+        at = last_frame  # it stays in its place
+    numbers[NOTICE] |= why in _FOR_PYTHON or state[scanner.TOO_LONG] > too_long_before
     numbers[_SCANNED] += at - begin
     numbers[BEGIN] = at
     numbers[END] = end
@@ -128,30 +134,33 @@ def _receive(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count
 
 @lendable(SEND, layout, wire)
 def _send(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, first: int, end: int) -> int:
+    head = memory[_HEAD : _HEAD + numbers[_HEAD_BYTES]]
+    no_number = 0
+    outgoing = memory[_OUTGOING:_PIECES]
     taken, last = lay_out(
         buffer,
         offsets,
         first,
         end,
-        memory[_HEAD : _HEAD + numbers[_HEAD_BYTES]],
+        head,
         numbers[_LENGTH_AT],
-        0,
-        0,
+        NOWHERE,
+        no_number,
         numbers[_CHANNEL],
         numbers[_MOST_BODY],
-        memory[_OUTGOING:_PIECES],
+        outgoing,
         numbers[LAST],
     )
     numbers[_PUBLISHED] += taken - first
     at = numbers[FIRST]
     while at < last:
-        went = send_bytes(numbers[_FD], memory[_OUTGOING + at :].ctypes, last - at, AT_ONCE)
-        if went <= 0:
+        sent_bytes = send_bytes(numbers[_FD], memory[_OUTGOING + at :].ctypes, last - at, AT_ONCE)
+        if sent_bytes <= 0:
             numbers[FIRST] = at
             numbers[LAST] = last
             numbers[NOTICE] = 1
             return taken
-        at += went
+        at += sent_bytes
     numbers[FIRST] = 0
     numbers[LAST] = 0
     return taken
@@ -200,30 +209,33 @@ class LentCalls:
 
 
 CHANNEL = 1
+"""The number of a connection's one channel."""
 
 AnyLayout = PublishLayout | AnswerLayout | RoutedLayout
 
 
 def layout_of(route: Route, durable: bool, frame_max: int, returns: ReturnAddresses, published: int) -> AnyLayout:
     """The layout of a route's next messages; `published` is the number of earlier messages."""
-    exchange, key, mandatory, asker, reply_to, answers, tries, keys = route
-    if answers:
-        return AnswerLayout(exchange, key, mandatory, durable, CHANNEL, frame_max, returns)
-    if keys:
-        return RoutedLayout(exchange, keys, mandatory, durable, CHANNEL, frame_max)
-    method = wire.publish_method(CHANNEL, exchange, key, mandatory or (tries and not published))
-    return PublishLayout(method, CHANNEL, frame_max, durable, asker, reply_to)
+    if route.answers:
+        return AnswerLayout(route.exchange, route.key, route.mandatory, durable, CHANNEL, frame_max, returns)
+    if route.keys:
+        return RoutedLayout(route.exchange, route.keys, route.mandatory, durable, CHANNEL, frame_max)
+    is_mandatory = route.mandatory or (route.tries and published == 0)
+    method = wire.publish_method(CHANNEL, route.exchange, route.key, is_mandatory)
+    return PublishLayout(method, CHANNEL, frame_max, durable, route.asker, route.reply_to)
 
 
-def _scanned(count: str) -> Any:
-    """A count of the client's that its scanner makes."""
-    return property(attrgetter(f"scanner.{count}"))
+def _count_of_scanner(name: str) -> Any:
+    """An attribute of the client: a count that its scanner has under the same name."""
+    return property(attrgetter(f"scanner.{name}"))
 
 
 class CompiledClient(Client):
     _loop: OwnLoop
     _layout: AnyLayout
-    confirmed, refused, redelivered = map(_scanned, ("confirmed", "refused", "redelivered"))
+    confirmed = _count_of_scanner("confirmed")
+    refused = _count_of_scanner("refused")
+    redelivered = _count_of_scanner("redelivered")
 
     @classmethod
     def warm(cls, route: Route) -> None:
@@ -262,14 +274,15 @@ class CompiledClient(Client):
 
     def publish(self, batch: FrameBatch, first: int, last: int) -> int:
         stream = self.stream
-        if self._route.tries and not self.published:
+        is_trial = self._route.tries and self.published == 0
+        if is_trial:
             last = min(last, first + 1)
         message, stream.last = self._layout.write(batch, first, last, stream.outgoing, stream.last)
         if message == first and not stream.unsent:
             raise ValueError(f"a message of {len(batch[first])} bytes is too long for the buffer")
         self.published += message - first
-        if self._route.tries and 0 < self.published == message - first:
-            self._lay_out_next()
+        if is_trial and self.published > 0:
+            self._lay_out_next()  # later messages are not mandatory
         return message
 
     def lend(self, settle: Callable[[], None]) -> Lent | None:
@@ -277,7 +290,9 @@ class CompiledClient(Client):
         layout = self._layout
         if not self.stream.is_lendable or self.has_more or not isinstance(layout, PublishLayout):
             return None
-        if layout.number_at != NOWHERE or len(self.returns) or (self._route.tries and not self.published):
+        has_requests = layout.number_at != NOWHERE or len(self.returns) > 0
+        must_try_first = self._route.tries and self.published == 0
+        if has_requests or must_try_first:
             return None
         self._lent = self._lent or LentCalls(self.stream, self.scanner)
         return self._lent.lend(layout, self._loop.timers.next_due_ns, settle)
@@ -298,7 +313,8 @@ class CompiledClient(Client):
         if self._aside.count:
             self._give_aside(batch)
         if not self._aside.count:
-            if self.stream.begin == self.stream.end or not self._stopped_full:
+            has_whole_messages = self._stopped_full and self.stream.begin < self.stream.end
+            if not has_whole_messages:
                 self.stream.fill()
             self._scan(self.stream, batch)
         self.taken += batch.count - before
@@ -308,9 +324,10 @@ class CompiledClient(Client):
     def _check_answers(self, count: int) -> None:
         """PeerGone if one of the newest answers is to no request of this client."""
         for _ in range(count):
-            request = correlation_id(self.returns.take())
-            if not request.startswith(self._route.asker) or not 0 < int(request[DIGITS:], 16) <= self.published:
-                raise PeerGone(f"an answer came to no request of this client: {request!r}")
+            request_id = correlation_id(self.returns.take())
+            is_ours = request_id.startswith(self._route.asker)
+            if not is_ours or not 0 < int(request_id[DIGITS:], 16) <= self.published:
+                raise PeerGone(f"an answer came to no request of this client: {request_id!r}")
 
     def _give_aside(self, batch: FrameBatch) -> None:
         """Append the messages that were set aside, in order; those that do not fit stay."""
@@ -330,10 +347,10 @@ class CompiledClient(Client):
         why = Stop.FOREIGN
         while why is Stop.FOREIGN and stream.begin < stream.end:
             begin = stream.begin
-            why, stream.begin, frame = self.scanner.scan(stream.incoming, begin, stream.end, batch)
+            why, stream.begin, last_frame = self.scanner.scan(stream.incoming, begin, stream.end, batch)
             self._loop.connection.bytes_received += stream.begin - begin
             if why is Stop.FOREIGN:
-                stream.hand_over(frame, stream.begin)
+                stream.hand_over(last_frame, stream.begin)
             elif why is Stop.BROKEN:
                 raise PeerGone("the broker's bytes are no AMQP 0-9-1, or out of order")
         self._stopped_full = why is Stop.FULL

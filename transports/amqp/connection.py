@@ -41,7 +41,8 @@ NUMBERS = 32
 """How many numbers a stream has."""
 OTHER_BYTES = LONGEST_FRAME + (1 << 14)
 """Bytes of a stream's memory that are for compiled code."""
-_LATER = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+_NOT_NOW = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+"""Errors that mean: there are no bytes, or there is no room, at the moment."""
 
 
 class Callbacks(Protocol):
@@ -70,7 +71,6 @@ class AmqpStream:
     """A connected socket and its buffers; no call blocks. pika writes here too, so all frames keep their order.
 
     incoming[begin:end] has come and is not consumed; outgoing[_first:last] is written and has not left.
-    `receive` takes bytes for pika. `lost` is called once, at the connection's end: with the reason, None if we end it.
     """
 
     begin = _number(BEGIN)
@@ -81,6 +81,9 @@ class AmqpStream:
     def __init__(
         self, sock: socket.socket, receive: Callable[[bytes], None], lost: Callable[[Exception | None], None]
     ) -> None:
+        """`receive` takes bytes for pika. `lost` is called once, at the connection's end, with the reason: an error, or
+        None if this end closed.
+        """
         self._socket = sock
         self._receive = receive
         self._lost = lost
@@ -95,9 +98,10 @@ class AmqpStream:
 
     @property
     def is_lendable(self) -> bool:
-        """True if compiled code can read and write the socket: not through TLS, nor while bytes wait for it."""
+        """True if compiled code can read and write the socket: there is no TLS, and no byte that has not left."""
         is_plain = self._is_open and not isinstance(self._socket, ssl.SSLSocket)
-        return is_plain and not self.unsent and self.outgoing.base is self.memory
+        has_own_outgoing = self.outgoing.base is self.memory  # else it was replaced by a longer buffer
+        return is_plain and not self.unsent and has_own_outgoing
 
     @property
     def unsent(self) -> int:
@@ -105,8 +109,8 @@ class AmqpStream:
         return self.last - self._first
 
     @property
-    def holds_back(self) -> bool:
-        """True if TLS has decrypted bytes that the descriptor does not report as readable."""
+    def has_decrypted(self) -> bool:
+        """True if TLS has decrypted bytes: the descriptor does not report them as readable."""
         return self._is_open and isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0
 
     def fill(self) -> int:
@@ -115,15 +119,15 @@ class AmqpStream:
             self.begin = 0
             self.end = 0
         elif self.end == len(self.incoming):
-            left = self.end - self.begin
-            self.incoming[:left] = self.incoming[self.begin : self.end].copy()
+            unconsumed = self.incoming[self.begin : self.end].copy()
+            self.incoming[: len(unconsumed)] = unconsumed
             self.begin = 0
-            self.end = left
+            self.end = len(unconsumed)
         if not self._is_open or self.end == len(self.incoming):
             return 0
         try:
             came = self._socket.recv_into(self.incoming[self.end :].data)
-        except _LATER:
+        except _NOT_NOW:
             return 0
         except OSError as error:
             self._lose(exceptions.StreamLostError(repr(error)))
@@ -154,7 +158,7 @@ class AmqpStream:
         while self._first < self.last and self._is_open:
             try:
                 self._first += self._socket.send(self.outgoing[self._first : self.last].data)
-            except _LATER:
+            except _NOT_NOW:
                 return False
             except OSError as error:
                 self._lose(exceptions.StreamLostError(repr(error)))

@@ -136,11 +136,9 @@ class AmqpLink(Link):
         if taken == self._acknowledged:
             return
         now_ns = time.monotonic_ns()
-        if (
-            at_once
-            or taken - self._acknowledged >= self._delivery.ack_batch
-            or now_ns - self._acknowledged_ns > ACK_AFTER_NS
-        ):
+        are_many = taken - self._acknowledged >= self._delivery.ack_batch
+        are_old = now_ns - self._acknowledged_ns > ACK_AFTER_NS
+        if at_once or are_many or are_old:
             self._client.acknowledge(taken)
             self._acknowledged = taken
             self._acknowledged_ns = now_ns
@@ -206,7 +204,8 @@ class AmqpLink(Link):
             return 0
         if not self._delivery.confirms:
             return ANY_NUMBER
-        return self._delivery.confirm_window - self._client.published + self._client.confirmed
+        unconfirmed = self._client.published - self._client.confirmed
+        return self._delivery.confirm_window - unconfirmed
 
     def left(self, until_ns: int) -> int:
         """The number of messages in the queues that this end consumes."""
@@ -230,7 +229,8 @@ class AmqpLink(Link):
     def _ask_anything(self, channel: Channel, done: Callable[..., None]) -> None:
         """Send a request that always succeeds; its answer comes after everything before it was read."""
         if self._queues:
-            channel.queue_declare(self._queues[0 if self._consumes else -1], passive=True, callback=done)
+            queue = self._queues[0] if self._consumes else self._queues[-1]
+            channel.queue_declare(queue, passive=True, callback=done)
         else:
             [exchange] = self._side.exchanges
             channel.exchange_declare(exchange.name, passive=True, callback=done)

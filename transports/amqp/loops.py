@@ -16,7 +16,9 @@ from transports.base import Address
 from transports.waiting import READABLE, WRITABLE, Sleeper
 
 PIECE_BYTES = 4_096
+"""The most bytes that pika gets at once."""
 UNSENT_NS = 1_000_000
+"""The longest sleep while another connection has unsent bytes."""
 
 
 class Loop(Protocol):
@@ -26,7 +28,7 @@ class Loop(Protocol):
         """Sleep until bytes have come, unsent bytes can go, or a time of the monotonic clock; pika's timers run."""
 
     def sleep_beside(self, other: Any) -> None:
-        """Make each sleep also end when another loop of the same kind has something to do."""
+        """Make each sleep also end when another loop, of the same class, has something to do."""
 
     def serve(self) -> None:
         """Handle everything that has come."""
@@ -55,8 +57,10 @@ class OwnLoop:
         self.stream = self.connection.stream
         self.timers = self.connection.timers
         self._sleepers: dict[tuple[bool, ...], Sleeper] = {}
+        """The sleepers made so far, by whether each stream has unsent bytes."""
         self._beside: OwnLoop | None = None
         self.consume: Callable[[AmqpStream], None] = _give_pika_everything
+        """Called after bytes have come; a client may replace it."""
 
     @property
     def unsent_bytes(self) -> int:
@@ -80,21 +84,22 @@ class OwnLoop:
         return [self] if self._beside is None else [self, self._beside]
 
     def sleep(self, until_ns: int) -> None:
-        unsent = [not loop.flush() for loop in self._loops]
+        have_unsent = [not loop.flush() for loop in self._loops]
         streams = [loop.stream for loop in self._loops]
         wake_ns = min(until_ns, *(loop.timers.next_due_ns for loop in self._loops))
-        if not any(stream.holds_back for stream in streams):
-            self._sleeper(streams, unsent).sleep(wake_ns)
+        if not any(stream.has_decrypted for stream in streams):
+            self._sleeper(streams, have_unsent).sleep(wake_ns)
         for loop in self._loops:
             loop.timers.run_due()
 
-    def _sleeper(self, streams: list[AmqpStream], unsent: list[bool]) -> Sleeper:
+    def _sleeper(self, streams: list[AmqpStream], have_unsent: list[bool]) -> Sleeper:
         """The sleeper for these streams, which also waits for room on those that have unsent bytes."""
-        case = tuple(unsent)
+        case = tuple(have_unsent)
         if case not in self._sleepers:
             watched = []
-            for stream, has_unsent in zip(streams, unsent, strict=True):
-                watched.append((stream.fd, READABLE | WRITABLE if has_unsent else READABLE))
+            for stream, has_unsent in zip(streams, have_unsent, strict=True):
+                events = READABLE | WRITABLE if has_unsent else READABLE
+                watched.append((stream.fd, events))
             self._sleepers[case] = Sleeper(watched)
         return self._sleepers[case]
 
@@ -111,7 +116,9 @@ class OwnLoop:
 
 
 def _give_pika_everything(stream: AmqpStream) -> None:
-    """Give pika the bytes in pieces: after each frame pika copies the rest, which would take quadratic time."""
+    """Give pika the bytes in pieces. After each frame pika copies the rest: with all bytes at once that would take
+    quadratic time.
+    """
     begin = stream.begin
     stream.begin = stream.end
     for at in range(begin, stream.end, PIECE_BYTES):
@@ -121,10 +128,10 @@ def _give_pika_everything(stream: AmqpStream) -> None:
 class _RecordingLoop(IOLoop):
     """pika's own loop, which also records the connection's descriptor; -1 before there is one."""
 
-    newest = -1
+    descriptor = -1
 
     def add_handler(self, fd: int, handler: Callable[[int, int], None], events: int) -> None:
-        self.newest = fd
+        self.descriptor = fd
         super().add_handler(fd, handler, events)
 
 
@@ -150,7 +157,7 @@ class PikaLoop:
 
     @property
     def descriptor(self) -> int:
-        return self._ioloop.newest
+        return self._ioloop.descriptor
 
     @property
     def watched(self) -> list[tuple[int, int]]:

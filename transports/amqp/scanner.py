@@ -15,14 +15,19 @@ from numba import int64, njit
 from pika.spec import Basic
 
 from transports.amqp.wire import (
+    BITS_BYTES,
     BODY,
     BODY_LENGTH_AT,
+    BODY_LENGTH_BYTES,
+    FLAGS_BYTES,
     FRAME_END,
     HEAD_BYTES,
     HEADER,
     METHOD,
+    METHOD_BYTES,
     OVERHEAD_BYTES,
     PROPERTIES_AT,
+    TAG_BYTES,
 )
 from transports.frames import ANSWERED, LONGEST_FRAME, RECEIVED, Bytes, FrameBatch, Longs, ReturnAddresses, untouched
 
@@ -97,30 +102,33 @@ def _big_endian(data: Bytes, at: int, width: int) -> int:
 
 
 @njit(inline="always")
-def _confirm(state: Longs, waiting: Bytes, tag: int, multiple: bool, nacked: bool) -> None:
-    """Settle every publish up to the tag, or that one alone, and move the mark below which all are settled."""
-    mask = len(waiting) - 1
+def _confirm(state: Longs, settled_early: Bytes, tag: int, multiple: bool, nacked: bool) -> None:
+    """Settle every publish up to the tag, or that one alone, and move the mark up to which all are settled.
+
+    `settled_early` has a byte for each publish beyond the mark: 1 if it is settled before those ahead of it.
+    """
+    mask = len(settled_early) - 1
     if nacked and not multiple:
         state[_NACKED] += 1
     if multiple:
         for number in range(state[_CONFIRMED] + 1, tag + 1):
-            was_settled_alone = waiting[number & mask] != 0
-            if nacked and not was_settled_alone:
+            was_settled_early = settled_early[number & mask] != 0
+            if nacked and not was_settled_early:
                 state[_NACKED] += 1
-            waiting[number & mask] = 0
+            settled_early[number & mask] = 0
         state[_CONFIRMED] = max(state[_CONFIRMED], tag)
     elif tag > state[_CONFIRMED]:
-        waiting[tag & mask] = 1
-    while waiting[(state[_CONFIRMED] + 1) & mask]:
+        settled_early[tag & mask] = 1
+    while settled_early[(state[_CONFIRMED] + 1) & mask]:
         state[_CONFIRMED] += 1
-        waiting[state[_CONFIRMED] & mask] = 0
+        settled_early[state[_CONFIRMED] & mask] = 0
 
 
 @njit(inline="always")
 def _begin_message(data: Bytes, tag_at: int, state: Longs) -> None:
     """Note the delivery tag, and the bit after it, which is set if the message was delivered before."""
-    state[_TAG] = _big_endian(data, tag_at, 8)
-    state[_REDELIVERED] += data[tag_at + 8] & 1
+    state[_TAG] = _big_endian(data, tag_at, TAG_BYTES)
+    state[_REDELIVERED] += data[tag_at + TAG_BYTES] & 1
     state[_STEP] = _HEADER_NEXT
 
 
@@ -155,7 +163,7 @@ def scan_frames(  # noqa: PLR0911, PLR0912, PLR0915
     end: int,
     largest: int,
     state: Longs,
-    waiting: Bytes,
+    settled_early: Bytes,
     aside: Bytes,
     buffer: Bytes,
     offsets: Longs,
@@ -183,28 +191,34 @@ def scan_frames(  # noqa: PLR0911, PLR0912, PLR0915
         if _big_endian(data, at + 1, 2) != state[_CHANNEL]:
             return _FOREIGN, after, count, at
         if state[_STEP] == _METHOD_NEXT:
-            method = _big_endian(data, payload, 4) if kind == METHOD and size >= 5 else 0
+            method = _big_endian(data, payload, METHOD_BYTES) if kind == METHOD and size > METHOD_BYTES else 0
             if method == _GET_EMPTY:
                 state[_EMPTY] += 1
-            elif size < 13:
+            elif size < METHOD_BYTES + TAG_BYTES + BITS_BYTES:
                 return _FOREIGN, after, count, at
             elif method == _DELIVER or method == _GET_OK:  # noqa: PLR1714, SIM109
-                tag_at = payload + (5 + data[payload + 4] if method == _DELIVER else 4)  # after the consumer's tag
-                if tag_at + 9 > after - 1:
+                tag_at = payload + METHOD_BYTES
+                if method == _DELIVER:  # the consumer's tag comes first: a short string
+                    tag_at += 1 + data[tag_at]
+                if tag_at + TAG_BYTES + BITS_BYTES > payload + size:
                     return _BROKEN, at, count, at
                 _begin_message(data, tag_at, state)
             elif method in (_ACK, _NACK):
-                tag = _big_endian(data, payload + 4, 8)
-                if not 0 < tag < state[_CONFIRMED] + len(waiting):
+                tag = _big_endian(data, payload + METHOD_BYTES, TAG_BYTES)
+                if not 0 < tag < state[_CONFIRMED] + len(settled_early):
                     return _BROKEN, at, count, at
-                _confirm(state, waiting, tag, data[payload + 12] & 1 == 1, method == _NACK)
+                bits = data[payload + METHOD_BYTES + TAG_BYTES]
+                is_multiple = bits & 1 != 0
+                _confirm(state, settled_early, tag, is_multiple, method == _NACK)
             else:
                 return _FOREIGN, after, count, at
         elif state[_STEP] == _HEADER_NEXT:
-            length = _big_endian(data, at + BODY_LENGTH_AT, 8) if kind == HEADER and size >= 14 else -1
-            if length < 0:
+            if kind != HEADER or size < PROPERTIES_AT + FLAGS_BYTES:
                 return _BROKEN, at, count, at
-            if length == 0 and count + 1 >= len(offsets):
+            length = _big_endian(data, at + BODY_LENGTH_AT, BODY_LENGTH_BYTES)
+            if length < 0:  # a number of 2^63 or more
+                return _BROKEN, at, count, at
+            if length == 0 and count + 1 >= len(offsets):  # no body frame follows, at which room is looked for
                 return _FULL, at, count, at
             if len(address_lengths):
                 if request_counts[RECEIVED] - request_counts[ANSWERED] >= len(address_lengths):
@@ -218,7 +232,8 @@ def scan_frames(  # noqa: PLR0911, PLR0912, PLR0915
             have = state[_HAVE]
             into = offsets[count]
             is_last = size == state[_LEFT]
-            if is_last and state[_KEEP] and have + size > largest:  # an earlier batch took longer messages
+            if is_last and state[_KEEP] and have + size > largest:
+                # The header was scanned for another batch, whose largest frame is longer than this batch's.
                 state[_KEEP] = 0
                 state[TOO_LONG] += 1
             if state[_KEEP] and is_last:
@@ -269,7 +284,10 @@ class Scanner:
         self._state: Longs = np.zeros(STATE_NUMBERS, np.int64)
         self._state[_CHANNEL] = channel
         self._state[_FRAME_MAX] = frame_max
-        self._waiting: Bytes = np.zeros(1 << (window + 1).bit_length(), np.uint8)
+        length = (
+            1 << (window + 1).bit_length()
+        )  # a power of two above the window, so that a mask gives a publish's byte
+        self._settled_early: Bytes = np.zeros(length, np.uint8)
         self._aside: Bytes = untouched(LONGEST_FRAME)
 
     def scan(self, data: Bytes, begin: int, end: int, batch: FrameBatch) -> tuple[Stop, int, int]:
@@ -280,7 +298,7 @@ class Scanner:
             end,
             batch.largest_frame,
             self._state,
-            self._waiting,
+            self._settled_early,
             self._aside,
             batch.buffer,
             batch.offsets,

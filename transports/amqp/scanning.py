@@ -32,12 +32,13 @@ class ScanningLink(AmqpLink):
         if not isinstance(self._client, CompiledClient):
             self.close(0)
             raise BadAddress(f"{address.url}: a queue is scanned with client=compiled only")
-        self._scanning = self._client
+        self._compiled_client = self._client
         self._asker = self._side.asker
+        """The digits with which the correlation ids of this client's requests begin."""
         self._awaited: set[int] = set()
-        self._numbered = 0
-        """The number of requests sent."""
-        self._empty = 0
+        """The numbers of requests whose answers have not come."""
+        self._requests_sent = 0
+        self._empty_handled = 0
         """How often the queue was empty, as far as `receive` has handled that."""
         self._is_getting = False
         self._again_ns = 0
@@ -52,19 +53,21 @@ class ScanningLink(AmqpLink):
         """A scan settles each message by itself, whatever the delivery guarantee."""
 
     def send(self, batch: FrameBatch, first: int) -> int:
-        taken = super().send(batch, first)
-        self._awaited.update(range(self._numbered + 1, self._numbered + 1 + taken - first))
-        self._numbered += taken - first
-        return taken
+        end = super().send(batch, first)
+        first_number = self._requests_sent + 1
+        self._requests_sent += end - first
+        self._awaited.update(range(first_number, self._requests_sent + 1))
+        return end
 
     def receive(self, batch: FrameBatch) -> int:
+        client = self._compiled_client
         before = batch.count
-        taken_before = self._scanning.taken + self._scanning.too_long
+        came_before = client.taken + client.too_long
         super().receive(batch)
-        if self._scanning.taken + self._scanning.too_long > taken_before:
+        if client.taken + client.too_long > came_before:
             self._look(batch, before)
-        elif self._scanning.scanner.empty > self._empty:
-            self._empty = self._scanning.scanner.empty
+        elif client.scanner.empty > self._empty_handled:
+            self._empty_handled = client.scanner.empty
             self._is_getting = False
             self._again_ns = time.monotonic_ns() + random.randrange(LONGEST_PAUSE_NS)
             self._give_back()
@@ -73,21 +76,24 @@ class ScanningLink(AmqpLink):
 
     def _look(self, batch: FrameBatch, before: int) -> None:
         """Look at the message that came: take it if it is for this client, else hold it."""
+        client = self._compiled_client
+        tag = client.scanner.delivery_tag
         self._is_getting = False
         self.looked_at += 1
-        if batch.count > before and self._is_awaited(self._scanning.returns.take()):
-            self._scanning.stream.write(wire.method_frame(CHANNEL, Basic.Ack(self._scanning.scanner.delivery_tag)))
+        is_in_batch = batch.count > before  # it is not if it is too long
+        if is_in_batch and self._is_awaited(client.returns.take()):
+            client.stream.write(wire.method_frame(CHANNEL, Basic.Ack(tag)))
             self._give_back()
         else:
             batch.count = before
-            self._last_other_tag = self._scanning.scanner.delivery_tag
+            self._last_other_tag = tag
 
     def _is_awaited(self, properties: bytes) -> bool:
         """True, once, for the answer to a request of this link."""
-        request = correlation_id(properties)
-        if not request.startswith(self._asker):
+        request_id = correlation_id(properties)
+        if not request_id.startswith(self._asker):
             return False
-        number = int(request[DIGITS:], 16)
+        number = int(request_id[DIGITS:], 16)
         if number not in self._awaited:
             return False
         self._awaited.discard(number)
@@ -97,13 +103,13 @@ class ScanningLink(AmqpLink):
         """Return other clients' messages to the queue."""
         if self._last_other_tag:
             others = Basic.Nack(self._last_other_tag, multiple=True)  # each message returns to its place in the queue
-            self._scanning.stream.write(wire.method_frame(CHANNEL, others))
+            self._compiled_client.stream.write(wire.method_frame(CHANNEL, others))
             self._last_other_tag = 0
 
     def _get(self) -> None:
         """Ask for the next message, unless one is under way, no answer is awaited, or the pause is not over."""
         if self._awaited and not self._is_getting and time.monotonic_ns() >= self._again_ns:
-            self._scanning.stream.write(wire.method_frame(CHANNEL, Basic.Get(queue=self._queues[0])))
+            self._compiled_client.stream.write(wire.method_frame(CHANNEL, Basic.Get(queue=self._queues[0])))
             self._is_getting = True
         self._loop.flush()
 

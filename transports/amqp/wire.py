@@ -17,7 +17,15 @@ HEADER = 2
 BODY = 3
 FRAME_END = 0xCE
 HEAD_BYTES = 7
+"""Bytes of a frame before its payload."""
 OVERHEAD_BYTES = HEAD_BYTES + 1
+"""Bytes of a frame besides its payload: the head, and FRAME_END."""
+METHOD_BYTES = 4
+"""Bytes of a method's number, class and method in one, with which a method frame's payload begins."""
+TAG_BYTES = 8
+"""Bytes of a delivery tag."""
+BITS_BYTES = 1
+"""Bytes of the bits after a delivery tag."""
 BASIC = 60
 MANDATORY = 1
 PERSISTENT = 2
@@ -63,10 +71,12 @@ def content_header(channel: int, persistent: bool, correlation_id: str = "", rep
 
 
 BODY_LENGTH_AT = HEAD_BYTES + 4
-"""The offset of the message's length, u64, in a header frame."""
+"""The offset of the message's length in a header frame."""
+BODY_LENGTH_BYTES = 8
 PROPERTIES_AT = 12
-"""The offset of the properties in a header frame's payload: flags, u16, then each property that is present."""
-FIRST_PROPERTY_AT = PROPERTIES_AT + 2
+"""The offset of the properties in a header frame's payload: flags, then each property that is present."""
+FLAGS_BYTES = 2
+FIRST_PROPERTY_AT = PROPERTIES_AT + FLAGS_BYTES
 """The offset of the first property, after the flags."""
 
 

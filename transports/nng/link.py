@@ -110,7 +110,7 @@ class NngLink(Link):
         self._is_open = True
         self.numbers = np.zeros(messages.PLACES, np.int64)
         self.numbers[messages.SOCKET] = nng.socket.id
-        self.numbers[messages.POLLFDS : messages.TIMESPEC] = [pollfd(nng.recv_fd), pollfd(self._news.fd)]
+        self.numbers[messages.POLLFDS : messages.POLLFDS + 2] = [pollfd(nng.recv_fd), pollfd(self._news.fd)]
         nng.add_post_pipe_connect_cb(self._news.add)
         nng.add_post_pipe_remove_cb(self._news.remove)
         _warm()
@@ -179,10 +179,15 @@ class NngLink(Link):
         text = np.zeros(len(self._greeting), np.uint8)
         size, number = messages.take_message(self.numbers, text)
         self._take_news()
-        if number in self._gone or (not self._listens and self._had_peers):
-            return
+        if number in self._gone:
+            return  # the last message of a peer that was admitted and has left
+        if not self._listens and self._had_peers:
+            return  # a connector has one peer; this came over a later pipe, and the link is over
         is_token = size == len(text) and text.tobytes() == self._greeting
-        has_room = len(self._admitted) < messages.MOST_PIPES if self._address.fan_in else not self._had_peers
+        if self._address.fan_in:
+            has_room = len(self._admitted) < messages.MOST_PIPES
+        else:
+            has_room = not self._had_peers
         if self._listens and is_token and has_room:
             self._candidates.pop(int(number), None)
             self._set_admitted([*self._admitted, int(number)])
@@ -222,7 +227,7 @@ class NngLink(Link):
             self._gone.clear()
             return
         before = batch.count
-        self._receive(batch)
+        self._receive(batch)  # NNG may have frames of the last peer still
         if batch.count == before:
             raise PeerGone(f"the peer at {self.url} closed the connection")
 
@@ -258,11 +263,11 @@ class NngLink(Link):
         if readable:
             watched.append((self._nng.recv_fd, READABLE))
         if writable and (self._had_peers or not self._listens):
-            watched.append((self._nng.send_fd, READABLE))
+            watched.append((self._nng.send_fd, READABLE))  # NNG makes it readable when there is room to send
         self._take_news()
         if not readable and self._have_left:
             raise PeerGone(f"the peer at {self.url} closed the connection")
-        if not self._gone:
+        if not self._gone:  # else `receive` has to drop those that have left, at once
             Sleeper(watched).sleep(until_ns)
         self._take_news()
         if not readable and self._have_left:
@@ -331,8 +336,10 @@ class NngLink(Link):
             self._judge()
         self._take_news()
         ours = self._address.place
-        strangers = [connection for connection in self._connections() if connection["local"] == ours]
-        return self._refused + max(len(strangers) - len(self._pipes), 0) + len(self._candidates)
+        connections = [connection for connection in self._connections() if connection["local"] == ours]
+        without_handshake = max(len(connections) - len(self._pipes), 0)  # NNG makes no pipe of them
+        without_token = len(self._candidates)  # so far
+        return self._refused + without_handshake + without_token
 
     def close(self, linger_s: float = 1.0) -> None:
         if not self._is_open:
@@ -351,7 +358,7 @@ def _ends(connection: dict[str, Any]) -> tuple[str, str]:
 def _warm() -> None:
     """Compile the kernels, or load them from disk, before frames flow."""
     numbers = np.zeros(messages.PLACES, np.int64)
-    batch = FrameBatch(0, 1, 1)
+    batch = FrameBatch(0, 1, 1)  # without room, so that nothing is received
     messages.receive_frames(numbers, batch.buffer, batch.offsets, 0, 1)
     messages.send_frames(numbers, batch.buffer, batch.offsets, 0, 0)
     messages.send_to_each(numbers, batch.buffer, 0, 0)

@@ -29,7 +29,8 @@ class PlainCalls:
         self._socket = socket
         self._watched = range(1, len(watched) + 1)
         """The places of the further descriptors in the sleeper, after libzmq's own."""
-        self._sleeper = Sleeper([(descriptor, READABLE) for descriptor in (int(socket.get(zmq.FD)), *watched)])
+        descriptors = [int(socket.get(zmq.FD)), *watched]
+        self._sleeper = Sleeper([(descriptor, READABLE) for descriptor in descriptors])
 
     def send(self, batch: FrameBatch, first: int) -> int:
         """Send frames from `first` on; returns the first one that the socket did not take."""
@@ -87,7 +88,9 @@ class PlainTopicCalls(PlainCalls):
         super()._send_frame(self._prefix + frame)
 
     def _receive_frame(self, largest: int) -> bytes:
-        return super()._receive_frame(largest).partition(self._prefix[-1:])[2]
+        end_of_key = self._prefix[-1:]
+        _key, _end, frame = super()._receive_frame(largest).partition(end_of_key)
+        return frame
 
 
 class PlainAnswerCalls(PlainCalls):

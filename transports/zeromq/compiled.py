@@ -45,7 +45,10 @@ def _external(library: ctypes.CDLL, name: str) -> Any:
 
 _library = ctypes.CDLL(inspect.getfile(zmq.backend.Socket))
 """The extension module in which pyzmq's own socket lives: libzmq is a part of it, or is linked to it."""
-_send, _recv, _errno, _getsockopt = (_external(_library, name) for name in _SIGNATURES)
+_send = _external(_library, "zmq_send")
+_recv = _external(_library, "zmq_recv")
+_errno = _external(_library, "zmq_errno")
+_getsockopt = _external(_library, "zmq_getsockopt")
 DONTWAIT = int(zmq.DONTWAIT)
 _EVENTS = int(zmq.EVENTS)
 _EAGAIN = errno.EAGAIN
@@ -61,8 +64,10 @@ def send_part(handle: int, at: int, length: int, flags: int) -> tuple[bool, int]
     """Send the bytes at an address; returns (whether the socket took them, errno or 0 if it only has no room)."""
     while _send(handle, at, length, flags) < 0:
         error = _errno()
+        if error == _EAGAIN:
+            return False, 0
         if error != _EINTR:
-            return False, 0 if error == _EAGAIN else error
+            return False, error
     return True, 0
 
 
@@ -74,8 +79,10 @@ def receive_part(handle: int, at: int, most: int, flags: int = DONTWAIT) -> tupl
         if length >= 0:
             return length, 0
         error = _errno()
+        if error == _EAGAIN:
+            return -1, 0
         if error != _EINTR:
-            return -1, 0 if error == _EAGAIN else error
+            return -1, error
 
 
 @njit(cache=True, nogil=True)
@@ -83,7 +90,8 @@ def _send_frames(handle: int, buffer: Bytes, offsets: Longs, first: int, count: 
     """Send frames first..count-1; returns (the first frame not taken, errno or 0)."""
     start = buffer.ctypes.data
     for i in range(first, count):
-        taken, error = send_part(handle, start + offsets[i], offsets[i + 1] - offsets[i], DONTWAIT)
+        length = offsets[i + 1] - offsets[i]
+        taken, error = send_part(handle, start + offsets[i], length, DONTWAIT)
         if not taken:
             return i, error
     return count, 0
@@ -112,6 +120,7 @@ def _receive_frames(
 
 @njit(cache=True, nogil=True)
 def _events(handle: int, value: npt.NDArray[np.int32], size: npt.NDArray[np.uint64]) -> int:
+    """Return the socket's events. libzmq writes them to `value`, and their length to `size`."""
     size[0] = 4
     _getsockopt(handle, _EVENTS, value.ctypes, size.ctypes)
     return value[0]
@@ -128,7 +137,10 @@ def _sleep(
     timespec: Longs,
 ) -> bool:
     """Sleep, unless an event in `wanted` is there; True if there is news of a descriptor after the first."""
-    return _events(handle, value, size) & wanted == 0 and poll(pollfds, timespec, until_ns) == OTHERS
+    is_there = _events(handle, value, size) & wanted != 0
+    if is_there:
+        return False
+    return poll(pollfds, timespec, until_ns) == OTHERS
 
 
 # Indexes of the numbers of lent calls; index 0 has their notice.
@@ -210,9 +222,11 @@ class CompiledCalls(PlainCalls):
         self.handle = int(socket.underlying)
         """libzmq's handle of the socket."""
         socket.rcvtimeo = _MOMENT_MS
+        # Memory for zmq_getsockopt's answer.
         self._value = np.zeros(1, np.int32)
         self._size = np.zeros(1, np.uint64)
-        self._pollfds = np.array([pollfd(descriptor) for descriptor in (int(socket.get(zmq.FD)), *watched)], np.int64)
+        descriptors = [int(socket.get(zmq.FD)), *watched]
+        self._pollfds = np.array([pollfd(descriptor) for descriptor in descriptors], np.int64)
         self._timespec = np.zeros(2, np.int64)
         self._warm()
 
@@ -230,15 +244,15 @@ class CompiledCalls(PlainCalls):
             raise zmq.ZMQError(error)
 
     def send(self, batch: FrameBatch, first: int) -> int:
-        send, _, more, _ = self._kernels
-        taken, error = send(self.handle, batch.buffer, batch.offsets, first, batch.count, *more)
+        kernels = self._kernels
+        taken, error = kernels.send(self.handle, batch.buffer, batch.offsets, first, batch.count, *kernels.more_to_send)
         self.check(error)
         return int(taken)
 
     def receive(self, batch: FrameBatch) -> int:
-        _, receive, _, more = self._kernels
-        count, dropped, error = receive(
-            self.handle, batch.buffer, batch.offsets, batch.count, batch.largest_frame, *more
+        kernels = self._kernels
+        count, dropped, error = kernels.receive(
+            self.handle, batch.buffer, batch.offsets, batch.count, batch.largest_frame, *kernels.more_to_receive
         )
         batch.count = int(count)
         self.check(error)
@@ -253,15 +267,15 @@ class CompiledCalls(PlainCalls):
         return bool(_sleep(self.handle, wanted, until_ns, self._value, self._size, self._pollfds, self._timespec))
 
     def lend(self, outbound: CompiledCalls, settle: Callable[[], None]) -> Lent:
-        """The calls to lend, which send through `outbound`; `left_by` says what they leave for Python."""
+        """The calls to lend, which send through `outbound`; `take_work_left_by` says what they leave for Python."""
         numbers = np.concatenate([np.zeros(_DESCRIPTORS, np.int64), self._pollfds])
         numbers[_IN] = self.handle
         numbers[_OUT] = outbound.handle
         return Lent(_lent_receive, _lent_send, _lent_sleep, numbers, NO_MEMORY, settle, _lent_receive_one)
 
 
-def left_by(lent: Lent) -> tuple[int, bool]:
-    """The work that lent calls left for Python: frames dropped, and whether a watched descriptor woke them.
+def take_work_left_by(lent: Lent) -> tuple[int, bool]:
+    """Return what lent calls left for Python, and reset it: (frames dropped, whether a watched descriptor woke them).
 
     ZMQError if a call failed.
     """

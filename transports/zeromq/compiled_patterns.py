@@ -39,7 +39,7 @@ def _receive_keyed(
         length, error = receive_part(handle, scratch.ctypes.data, len(scratch))
         if length < 0:
             return count, dropped, error
-        begin = 1
+        begin = 1  # of the frame, after the zero byte that ends the key
         while begin <= length and scratch[begin - 1] != 0:
             begin += 1
         if length > len(scratch) or not 0 <= length - begin <= largest:
@@ -56,7 +56,13 @@ def topic_calls(socket: Socket, watched: list[int], prefix: bytes) -> CompiledCa
     """Calls for frames that each follow the `prefix`, which is a key and its end."""
     scratch = np.zeros(LONGEST_FRAME + MOST_KEY_BYTES + 1, np.uint8)
     scratch[: len(prefix)] = np.frombuffer(prefix, np.uint8)
-    return CompiledCalls(socket, watched, Kernels(_send_keyed, _receive_keyed, (scratch, len(prefix)), (scratch,)))
+    kernels = Kernels(
+        send=_send_keyed,
+        receive=_receive_keyed,
+        more_to_send=(scratch, len(prefix)),
+        more_to_receive=(scratch,),
+    )
+    return CompiledCalls(socket, watched, kernels)
 
 
 @njit(cache=True, nogil=True)
@@ -69,7 +75,8 @@ def _send_answers(
         place = counts[ANSWERED] % len(lengths)
         taken, error = send_part(handle, addresses[place].ctypes.data, lengths[place], DONTWAIT | _SNDMORE)
         if taken:
-            taken, error = send_part(handle, start + offsets[i], offsets[i + 1] - offsets[i], DONTWAIT)
+            length = offsets[i + 1] - offsets[i]
+            taken, error = send_part(handle, start + offsets[i], length, DONTWAIT)
         if not taken and error != _GONE:
             return i, error
         counts[ANSWERED] += 1
@@ -99,8 +106,8 @@ def _receive_requests(
         and counts[RECEIVED] - counts[ANSWERED] < len(lengths)
     ):
         place = counts[RECEIVED] % len(lengths)
-        identity, error = receive_part(handle, addresses[place].ctypes.data, addresses.shape[1])
-        if identity < 0:
+        identity_bytes, error = receive_part(handle, addresses[place].ctypes.data, addresses.shape[1])
+        if identity_bytes < 0:
             return count, dropped, error
         length, error = receive_part(handle, start + offsets[count], largest)
         if length < 0:
@@ -108,7 +115,7 @@ def _receive_requests(
         if length > largest:
             dropped += 1
             continue
-        lengths[place] = identity
+        lengths[place] = identity_bytes
         counts[RECEIVED] += 1
         offsets[count + 1] = offsets[count] + length
         count += 1
@@ -119,4 +126,5 @@ def answer_calls(socket: Socket, watched: list[int]) -> CompiledCalls:
     """A ROUTER's calls: each answer goes to the sender of its request."""
     returns = ReturnAddresses()
     senders = (returns.addresses, returns.lengths, returns.counts)
-    return CompiledCalls(socket, watched, Kernels(_send_answers, _receive_requests, senders, senders))
+    kernels = Kernels(send=_send_answers, receive=_receive_requests, more_to_send=senders, more_to_receive=senders)
+    return CompiledCalls(socket, watched, kernels)

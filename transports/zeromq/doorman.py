@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 Context = zmq.Context[Socket]
 
 
-# The ZAP domains of a listener's sockets.
 DOOR = b"in"
+"""The ZAP domain of a listener's first socket."""
 SECOND_DOOR = b"out"
+"""The ZAP domain of a listener's second socket, by which it sends."""
 ZAP_ENDPOINT = "inproc://zeromq.zap.01"
 JOINED = b"\0joined"
 """The last subscription of every subscriber: it shows that the publisher has the earlier ones."""
@@ -60,7 +61,7 @@ class Doorman:
 
     def __init__(self, context: Context, socket: Socket, address: Address, credentials: Credentials | None) -> None:
         """`credentials`: those that peers have to show; None if another doorman of the context checks them for both."""
-        self._has_crowd = address.pattern not in BASIC_PATTERNS
+        self._has_many_peers = address.pattern not in BASIC_PATTERNS
         """True for several peers, whose connections cannot be distinguished."""
         self._credentials = credentials
         self._nodelay = address.nodelay
@@ -71,12 +72,13 @@ class Doorman:
         self._met = 0
         """How many connections were noted as peers'."""
         self._takes_one = address.pattern is Pattern.PAIR
+        """True if a second peer is refused."""
         self.doors = {DOOR: self}
         """The doormen of the context by the ZAP domain of their sockets."""
         self._open: dict[int, str | None] = {}
         """The peer's address of each open connection, oldest first."""
         self._may_be_admitted: set[int] = set()
-        """Open connections that may belong to an admitted peer. Later ones than the peer's of a pair do not."""
+        """Open connections that may belong to an admitted peer. One that opened after a pair has its peer does not."""
         self._heard: set[int] = set()
         """Connections through which a frame came."""
         self._peers: set[int] = set()
@@ -85,8 +87,8 @@ class Doorman:
         self._connected: int | None = None
         """The descriptor of a connector's newest connection."""
         self._socket = socket
-        self._no_frame_tells = self._has_crowd or socket.type == zmq.PUSH
-        """True if no frame tells which connections are peers'."""
+        self._cannot_tell_peers = self._has_many_peers or socket.type == zmq.PUSH
+        """True if no frame shows which connections are peers': there are many peers, or this socket only sends."""
         self._monitor = socket.get_monitor_socket(WATCHED)
         self._zap = self._open_zap(context) if credentials is not None else None
         watched = [self._monitor] if self._zap is None else [self._monitor, self._zap]
@@ -111,9 +113,9 @@ class Doorman:
     @property
     def connections(self) -> list[int]:
         """Descriptors of the open connections to peers; of all connections if no frame can tell which are peers'."""
-        if self._peers and not self._has_crowd:
+        if self._peers and not self._has_many_peers:
             return sorted(self._peers)
-        if self._no_frame_tells:
+        if self._cannot_tell_peers:
             return sorted(self._open)
         return []
 
@@ -124,7 +126,7 @@ class Doorman:
         A pair's peer, and a listener, has left for good once its connection broke: libzmq connects again by itself,
         perhaps to a successor, and what was under way is lost.
         """
-        if self._has_crowd:
+        if self._has_many_peers:
             return self._admitted > 0 and not self._open
         if self._has_left:
             return True
@@ -160,7 +162,7 @@ class Doorman:
 
         A peer that is among them connects again; a pair's peer is refused then, and gets PeerGone.
         """
-        if self._no_frame_tells or len(self._open) - len(self._peers) <= MOST_STRANGERS:
+        if self._cannot_tell_peers or len(self._open) - len(self._peers) <= MOST_STRANGERS:
             return
         strangers = [descriptor for descriptor in self._open if descriptor not in self._peers]
         for descriptor in strangers[:-MOST_STRANGERS]:
@@ -169,8 +171,8 @@ class Doorman:
     def _verdict(self, request: Sequence[bytes]) -> list[bytes]:
         """ZAP's reply: version, request id, status, text, user id, metadata. A pair's door takes no second peer."""
         version, request_id, domain, _address, _identity, mechanism, *credentials = request
-        door = self.doors[domain]
-        is_occupied = door._takes_one and door._admitted > 0
+        doorman = self.doors[domain]
+        is_occupied = doorman._takes_one and doorman._admitted > 0
         has_credentials = (mechanism, tuple(credentials)) == self._credentials
         if has_credentials and not is_occupied:
             status = b"200"
@@ -195,7 +197,8 @@ class Doorman:
             case zmq.EVENT_DISCONNECTED:
                 self._open.pop(descriptor, None)
                 self._may_be_admitted.discard(descriptor)
-                has_one_peer = self._takes_one or (self._connected is not None and not self._has_crowd)
+                is_connector_of_one = self._connected is not None and not self._has_many_peers
+                has_one_peer = self._takes_one or is_connector_of_one
                 if has_one_peer and descriptor in self._peers:
                     self._has_left = True
                 self._peers.discard(descriptor)
@@ -204,7 +207,8 @@ class Doorman:
         """Note a connection, and set its TCP_NODELAY: libzmq always sets it, and has no option for it."""
         set_nodelay(descriptor, self._nodelay)
         self._open[descriptor] = peer_of(descriptor)
-        if not (self._takes_one and self._admitted):
+        is_too_late = self._takes_one and self._admitted > 0
+        if not is_too_late:
             self._may_be_admitted.add(descriptor)
         self._heard.discard(descriptor)
 
@@ -226,5 +230,9 @@ class Audience:
         """Count subscribers that came and left."""
         while int(self._xpub.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
             subscription = self._xpub.recv(zmq.DONTWAIT)
-            if subscription[1:] == JOINED:
-                self.count += 1 if subscription[:1] == SUBSCRIBED else -1
+            if subscription[1:] != JOINED:
+                continue
+            if subscription[:1] == SUBSCRIBED:
+                self.count += 1
+            else:
+                self.count -= 1

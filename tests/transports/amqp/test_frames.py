@@ -11,8 +11,11 @@ from pika import frame, spec
 
 from tests.machine import EXAMPLES
 from transports.amqp import wire
+from transports.amqp.address import DELIVERIES
+from transports.amqp.client import OneByOneClient
 from transports.amqp.layout import PublishLayout
 from transports.amqp.scanner import Scanner, Stop
+from transports.amqp.topology import Route
 from transports.frames import FrameBatch
 
 CHANNEL = 7
@@ -205,6 +208,16 @@ def test_a_nack_of_several_leaves_out_what_was_confirmed_alone() -> None:
     reader.feed(frame.Method(CHANNEL, spec.Basic.Nack(5, True)).marshal())
     assert reader.scanner.confirmed == 5
     assert reader.scanner.refused == 4
+
+
+def test_the_client_pika_leaves_them_out_too() -> None:
+    route = Route(exchange="run", key="order", mandatory=True)
+    client = OneByOneClient(None, route, DELIVERIES["confirmed"])  # type: ignore[arg-type]
+    client.note_confirm(frame.Method(CHANNEL, spec.Basic.Ack(3, False)))
+    client.note_confirm(frame.Method(CHANNEL, spec.Basic.Nack(5, True)))
+    client.note_confirm(frame.Method(CHANNEL, spec.Basic.Nack(5, True)))
+    assert client.confirmed == 5
+    assert client.refused == 4
 
 
 @pytest.mark.parametrize(

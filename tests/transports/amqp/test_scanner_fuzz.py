@@ -90,7 +90,7 @@ class Surrounded:
         for cut in [*cuts, len(self._data)]:
             until = min(until + cut, self._end)
             at = self._scan_all(at, until)
-        return self.result._replace(state=self._scanner._state.tolist(), settled=self._scanner._waiting.tobytes())
+        return self.result._replace(state=self._scanner._state.tolist(), settled=self._scanner._settled_early.tobytes())
 
     def _scan_all(self, at: int, until: int) -> int:
         """Scan the bytes up to `until`, as a link does. Each call consumes bytes or stops for good."""

@@ -125,7 +125,7 @@ def test_an_amqp_address_of_a_tls_port_is_an_error(client: str, secured: Secured
         listen(secured.url(client, scheme="amqp"), TOKEN)
 
 
-def test_the_loop_does_not_sleep_while_openssl_holds_back_bytes(
+def test_the_loop_does_not_sleep_while_openssl_has_decrypted_bytes(
     secured: Secured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with joined(secured.url()) as (listener, connector):
@@ -134,13 +134,13 @@ def test_the_loop_does_not_sleep_while_openssl_holds_back_bytes(
         loop.stream.begin = 0
         loop.stream.end = len(loop.stream.incoming) - 10  # room for ten bytes only
         serve_links_until(lambda: loop.stream.fill() == 10, connector)
-        assert loop.stream.holds_back
+        assert loop.stream.has_decrypted
         with monkeypatch.context() as patch:
             patch.setattr(Sleeper, "sleep", lambda *_: pytest.fail("the loop slept"))
             loop.sleep(deadline_ns())
         loop.stream.begin = loop.stream.end
         assert loop.stream.fill() > 0
-        assert not loop.stream.holds_back
+        assert not loop.stream.has_decrypted
 
 
 def test_an_unusable_ca_file_is_named(secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
