@@ -82,7 +82,8 @@ def figures_of(row: BenchmarkRow) -> list[str]:
     number = str(len(row.ours)) if len(row.ours) > 1 else ""
     ours = f"{three_digits(median(row.ours))} {row.unit}"
     if not row.reference:
-        return [number, ours, "not built" if row.against else "", "", ""]
+        is_reference_missing = bool(row.against)  # a reference that is named, but could not be built, has no figures
+        return [number, ours, "not built" if is_reference_missing else "", "", ""]
     ratio = f"{median(row.ratios):.2f}"
     range_of_ratios = f"{min(row.ratios):.2f}..{max(row.ratios):.2f}"
     return [number, ours, three_digits(median(row.reference)), ratio, range_of_ratios]

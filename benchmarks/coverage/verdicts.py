@@ -22,16 +22,18 @@ from exchange_simulation.experiments.trials.verdicts import POWER, smallest_rati
 from exchange_simulation.repeats.judging import ALPHA
 from exchange_simulation.repeats.sign_flips import LogRatio, estimate_together
 
-DEVIATIONS = np.array([0.13, 0.4, 0.05])
+P50_DEVIATION = 0.13
+"""Standard deviation of a run's log p50."""
+DEVIATIONS = np.array([P50_DEVIATION, 0.4, 0.05])
 """Standard deviations of a run's log p50, p99 and CPU."""
 DRIFT = 0.62
 """The part of a deviation that is drift."""
 RUN_PART = sqrt(1 - DRIFT**2)
 """The part of a deviation that belongs to the run alone."""
-DEVIATION_OF_RATIO = 0.145
-"""Standard deviation of the log ratio of p50 of two runs next to each other."""
 DRIFT_KEPT = 0.95
 """The share of the drift that is left at the next run."""
+DEVIATION_OF_RATIO = P50_DEVIATION * sqrt(2 * (1 - DRIFT**2 * DRIFT_KEPT))
+"""Standard deviation of the log ratio of p50 of two runs next to each other, whose drift is nearly the same."""
 RATES = 5
 METRICS = 3
 REPEATS = 10
@@ -61,7 +63,9 @@ class SimulatedNoise:
     saturated: float = 0.0
     """The share of saturated runs."""
     uneven: float = 1.0
-    """The factor by which one rate's noise typically differs from another's."""
+    """The noise of a run alone is larger at one rate than at another. The factor of a rate is log-normal: this number
+    to the power of a normal value.
+    """
 
     def log_ratios(self, random: np.random.Generator, repeats: int = REPEATS) -> tuple[Floats, Floats]:
         """Simulate a trial with equal arms.
@@ -73,12 +77,16 @@ class SimulatedNoise:
         drift = ar1(random, repeats * RATES * 2).reshape(*pairs, 1)
         common = self._drawn(random, (*pairs, 1))
         of_metric = self._drawn(random, (*pairs, METRICS))
-        width = np.exp(log(self.uneven) * random.normal(size=(1, RATES, 1, 1)))
-        logs = DEVIATIONS * (DRIFT * drift + RUN_PART * width * (common + of_metric) / sqrt(2))
-        logs = logs + SATURATED * (random.random((*pairs, 1)) < self.saturated)
-        sides = random.choice([-1.0, 1.0], pairs[:2])
-        ratios = (logs[:, :, 0] - logs[:, :, 1]) * sides[..., None]
-        rows = ratios.transpose(2, 1, 0).reshape(METRICS * RATES, repeats)
+        factor_of_rate = self.uneven ** random.normal(size=(1, RATES, 1, 1))
+        noise_of_run = factor_of_rate * (common + of_metric) / sqrt(2)
+        logs = DEVIATIONS * (DRIFT * drift + RUN_PART * noise_of_run)
+        is_saturated = random.random((*pairs, 1)) < self.saturated
+        logs = logs + SATURATED * is_saturated
+        sides = random.choice([-1.0, 1.0], (repeats, RATES))
+        first_run = logs[:, :, 0]
+        second_run = logs[:, :, 1]
+        first_arm_to_second = (first_run - second_run) * sides[..., None]
+        rows = first_arm_to_second.transpose(2, 1, 0).reshape(METRICS * RATES, repeats)
         return np.asarray(rows, np.float64), sides.T
 
     def _drawn(self, random: np.random.Generator, shape: tuple[int, ...]) -> Floats:
@@ -132,23 +140,24 @@ def wilcoxon_and_holm(rows: Floats, _sides: Floats) -> Mask:
 def mixed(rows: Floats, sides: Floats) -> Mask:
     """A mixed model: an effect a rate, a random effect a pair of runs, drift as covariate; Bonferroni's correction.
 
-    The effect of a pair cancels in its log ratio. The drift from the first run of a pair to the second has the sign of
-    their order.
+    The effect of a pair cancels in its log ratio. The drift between its two runs adds to the ratio if the first arm ran
+    first, and else subtracts: it enters the ratio with the sign `sides`.
     """
     from scipy import stats
 
     deviations = rows - rows.mean(axis=1, keepdims=True)
-    order = np.tile(sides - sides.mean(axis=1, keepdims=True), (METRICS, 1))
-    by_metric = METRICS, RATES * REPEATS
-    slopes = (deviations * order).reshape(by_metric).sum(axis=1) / (order**2).reshape(by_metric).sum(axis=1)
-    drift = slopes.repeat(RATES)[:, None]
-    residuals = deviations - drift * order
+    centred_sides = np.tile(sides - sides.mean(axis=1, keepdims=True), (METRICS, 1))
+    shape_by_metric = (METRICS, RATES * REPEATS)
+    covariance = (deviations * centred_sides).reshape(shape_by_metric).sum(axis=1)
+    spread = (centred_sides**2).reshape(shape_by_metric).sum(axis=1)
+    drift = (covariance / spread).repeat(RATES)
+    residuals = deviations - drift[:, None] * centred_sides
     degrees = RATES * (REPEATS - 1) - 1
-    pooled = ((residuals**2).reshape(by_metric).sum(axis=1) / degrees).repeat(RATES)
-    spread = (order**2).reshape(by_metric).sum(axis=1).repeat(RATES)
-    order_mean = np.tile(sides.mean(axis=1), METRICS)
-    effect = rows.mean(axis=1) - drift[:, 0] * order_mean
-    t = np.abs(effect) / np.sqrt(pooled * (1 / REPEATS + order_mean**2 / spread))
+    variance = (residuals**2).reshape(shape_by_metric).sum(axis=1) / degrees
+    mean_side = np.tile(sides.mean(axis=1), METRICS)
+    effect = rows.mean(axis=1) - drift * mean_side
+    variance_of_effect = variance.repeat(RATES) * (1 / REPEATS + mean_side**2 / spread.repeat(RATES))
+    t = np.abs(effect) / np.sqrt(variance_of_effect)
     return np.asarray(2 * stats.t.sf(t, degrees) < ALPHA / len(rows))
 
 
@@ -188,31 +197,36 @@ class Share(BenchmarkRow):
 def rows(repeats: int) -> Iterator[BenchmarkRow]:
     """Measure false verdicts, found differences, and intervals that contain the true ratio."""
     families = FAMILIES * repeats
-    error = 2 * 100 * sqrt(0.05 * 0.95 / families)  # two standard errors, in percent
     for noise in NOISES:
-        yield from rows_of_noise(noise, families, error)
-    yield announced_difference(families, error)
-    yield until_decided(families, error)
+        yield from rows_of_noise(noise, families)
+    yield announced_difference(families)
+    yield until_decided(families // 4)
     hits = [_interval_contains_median(seed) for seed in range(families)]
     yield _share("drift: bootstrap interval of a median holds it, 95 nominal", "", hits)
 
 
-def rows_of_noise(noise: SimulatedNoise, families: int, error: float) -> Iterator[BenchmarkRow]:
+def standard_error(share: float, trials: int) -> float:
+    """Return the standard error, in percentage points, of a share that was counted in so many trials."""
+    return 100 * sqrt(share * (1 - share) / trials)
+
+
+def rows_of_noise(noise: SimulatedNoise, families: int) -> Iterator[BenchmarkRow]:
     """Measure every method under one noise; only our own test has bounds."""
+    margin = 2 * standard_error(0.05, families)
     trials = [noise.log_ratios(np.random.default_rng(seed)) for seed in range(families)]
     truth = _one_effect(EFFECT)
     for method, judge in METHODS.items():
-        limit = 5.0 + error if judge is sign_flips else None
+        limit = 5.0 + margin if judge is sign_flips else None
         false_verdicts = [bool(judge(rows, sides).any()) for rows, sides in trials]
         yield _share(f"{noise.name}: A/A families with any verdict, at most 5", method, false_verdicts, at_most=limit)
         least = 60.0 if judge is sign_flips and noise is NOISES[0] else None
         right_verdicts = [bool(judge(rows + truth[:, None], sides)[0]) for rows, sides in trials]
         yield _share(f"{noise.name}: one 20 % row of 15 found, reach 60", method, right_verdicts, at_least=least)
     hits = [_intervals_contain(rows + truth[:, None], truth) for rows, _ in trials]
-    yield _share(f"{noise.name}: all 15 intervals hold the truth", OUR_METHOD, hits, at_least=95.0 - error)
+    yield _share(f"{noise.name}: all 15 intervals hold the truth", OUR_METHOD, hits, at_least=95.0 - margin)
 
 
-def announced_difference(families: int, error: float) -> BenchmarkRow:
+def announced_difference(families: int) -> BenchmarkRow:
     """Measure how often the difference is found that a plan announces as the smallest that it can find."""
     smallest = smallest_ratio(REPEATS, len(GROUPS), DEVIATION_OF_RATIO, ALPHA)
     truth = _one_effect(log(smallest))
@@ -221,17 +235,17 @@ def announced_difference(families: int, error: float) -> BenchmarkRow:
         rows, _ = NOISES[0].log_ratios(np.random.default_rng(seed))
         right_verdicts.append(estimated(rows + truth[:, None])[0].differs)
     title = f"normal: the {smallest - 1:.0%} that a plan says is found in {POWER:.0%} of trials"
-    return _share(title, OUR_METHOD, right_verdicts, at_least=100 * POWER - 2 * error)
+    return _share(title, OUR_METHOD, right_verdicts, at_least=100 * POWER - 2 * standard_error(POWER, families))
 
 
-def until_decided(families: int, error: float) -> BenchmarkRow:
+def until_decided(families: int) -> BenchmarkRow:
     """Measure false verdicts of trials that test their rows several times."""
     false_verdicts = []
-    for seed in range(families // 4):
+    for seed in range(families):
         rows, _ = NOISES[0].log_ratios(np.random.default_rng(seed), LOOKS[-1])
         false_verdicts.append(_any_look_differs(rows))
     title = "normal, --until-decided, looks after 10, 20 and 40 repeats: A/A families with any verdict, at most 5"
-    return _share(title, OUR_METHOD, false_verdicts, at_most=5.0 + 3 * error)
+    return _share(title, OUR_METHOD, false_verdicts, at_most=5.0 + 3 * standard_error(0.05, families))
 
 
 def _one_effect(effect: float) -> Floats:
@@ -264,7 +278,8 @@ def _any_look_differs(rows: Floats) -> bool:
 
 
 def _interval_contains_median(seed: int) -> bool:
-    """Whether the interval of an arm contains the median of all hours, which is 1, though the machine drifts."""
-    values = np.exp(0.13 * ar1(np.random.default_rng(seed), REPEATS * ARMS)[::ARMS])
+    """Whether the interval of an arm's median contains the true median, 1, though the machine drifts."""
+    drift = ar1(np.random.default_rng(seed), REPEATS * ARMS)
+    values = np.exp(P50_DEVIATION * drift[::ARMS])
     estimate = median(values.tolist(), seed)
     return (estimate.low or 0.0) <= 1.0 <= (estimate.high or 0.0)

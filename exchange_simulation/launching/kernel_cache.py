@@ -100,11 +100,11 @@ def choose_folder() -> KernelFolder:
     of_user = _cache_of_user()
     if of_user is not None and not problem_with(of_user):
         return KernelFolder(of_user, reason)
-    reason = reason or f"neither {ROOT} nor the user's cache folder can keep compiled kernels"
+    reason_for_temporary = reason or f"neither {ROOT} nor the user's cache folder can keep compiled kernels"
     shared = _folder_in_temporary()
     if shared is not None and not problem_with(shared) and _is_private_or_missing(shared):
-        return KernelFolder(shared, reason)
-    return KernelFolder(None, reason, is_lasting=False)
+        return KernelFolder(shared, reason_for_temporary)
+    return KernelFolder(None, reason_for_temporary, is_lasting=False)
 
 
 def problem_with(folder: Path) -> str:
@@ -143,7 +143,9 @@ def _is_private_or_missing(folder: Path) -> bool:
         about = os.lstat(folder)
     except FileNotFoundError:
         return True
-    return stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid() and not stat.S_IMODE(about.st_mode) & 0o077
+    is_own_folder = stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid()
+    modes_of_others = stat.S_IMODE(about.st_mode) & 0o077
+    return is_own_folder and modes_of_others == 0
 
 
 def _folder_of_this_command(reason: str) -> KernelFolder:

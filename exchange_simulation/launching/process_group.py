@@ -46,11 +46,12 @@ class ProcessGroup:
         self._scheduled = scheduled_as_now()
         self.children: dict[str, subprocess.Popen[bytes]] = {}
         self._logs: dict[str, Path | None] = {}
-        with contextlib.ExitStack() as undone:
+        with contextlib.ExitStack() as ended_on_error:
             with signals_deferred():
                 self._begin()
-                undone.push(self)
-            undone.pop_all()
+                ended_on_error.push(self)
+                # A signal that was held back raises KeyboardInterrupt here, and the stack then calls our __exit__.
+            ended_on_error.pop_all()
         return self
 
     def _begin(self) -> None:
@@ -118,7 +119,10 @@ class ProcessGroup:
         return ""
 
     def tell(self, *names: str, known: Mapping[str, Any] | None = None) -> None:
-        """Send components a line. The first line starts them; `known` are facts about the process they replace."""
+        """Send components a line. The first line starts them.
+
+        `known` are facts for a component about the killed process in whose place it was started.
+        """
         for name in names:
             _send(self.children[name], orjson.dumps(known or {}))
 
@@ -142,9 +146,9 @@ class ProcessGroup:
 
 @contextlib.contextmanager
 def _sigint_blocked() -> Iterator[None]:
-    """Let a process that is started inside begin with SIGINT blocked: it waits until the process can handle it.
+    """Let a process that is started inside begin with SIGINT blocked: a SIGINT waits until the process can handle it.
 
-    cli/start.py unblocks it. Otherwise Python would print a traceback of the module that it imports.
+    cli/start.py unblocks SIGINT. Otherwise Python would print a traceback of the module that it imports.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
@@ -196,6 +200,7 @@ class Supervisor:
         """Restart a process that ended with this exit code, if it was killed. Returns whether it was restarted."""
         if self._start is None or code >= 0 or self._restarts[name] == MOST_RESTARTS:
             return False
+        # The time runs from the first kill since the process was ready: a second kill does not extend it.
         until_s = self._until_s.setdefault(name, time.monotonic() + self._timeout_s)
         if time.monotonic() > until_s:
             return False

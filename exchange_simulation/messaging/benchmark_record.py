@@ -25,7 +25,7 @@ from exchange_simulation.reports.formats.times import duration_in_words
 from transports.base import TransportError
 
 INTERRUPTED = "interrupted"
-FAULTS = (click.ClickException, TransportError, OSError, BadSetting)
+ERRORS_OF_A_BENCHMARK = (click.ClickException, TransportError, OSError, BadSetting)
 """Errors that end a benchmark with a sentence."""
 ROLE_START_S = 0.01
 """Seconds that it takes to start and end one of many roles without a broker."""
@@ -92,7 +92,7 @@ def measure_benchmark(
         with setup:
             stopped = measure_in_turns(benchmark, repeats, setup, measurements, lambda: on_measured(record))
             measurements.stopped = stopped
-    except (KeyboardInterrupt, *FAULTS) as error:
+    except (KeyboardInterrupt, *ERRORS_OF_A_BENCHMARK) as error:
         measurements.stopped = why_it_ended(error)
         if not any(measurements.tries):
             raise

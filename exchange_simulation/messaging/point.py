@@ -8,7 +8,7 @@ from typing import Any
 from exchange.words import counted
 
 RATE = "rate_per_s"
-"""A point's key for its rate; points lack this key if no rate was given, or `--rate max` alone."""
+"""A point's key for its rate; points lack this key with `--rate max` alone, which is the default."""
 MAX = "max"
 """The value of RATE for publishers that send as fast as they can."""
 

@@ -20,7 +20,12 @@ from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.record.reading import damage_named
 from exchange_simulation.launching.transport_settings import check_some_have
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
-from exchange_simulation.messaging.benchmark_record import FAULTS, INTERRUPTED, OnMeasured, measure_benchmark
+from exchange_simulation.messaging.benchmark_record import (
+    ERRORS_OF_A_BENCHMARK,
+    INTERRUPTED,
+    OnMeasured,
+    measure_benchmark,
+)
 from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.measurements import lacks_intervals
 from exchange_simulation.messaging.measuring import COMPLETE
@@ -94,7 +99,7 @@ def _measured(
             raise click.ClickException(INTERRUPTED) from None
         except click.ClickException:
             raise
-        except FAULTS as error:
+        except ERRORS_OF_A_BENCHMARK as error:
             if isinstance(error, OSError):
                 raise click.ClickException(sentence(error)) from error
             raise UserError(sentence(error)) from error

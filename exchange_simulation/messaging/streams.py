@@ -22,7 +22,9 @@ from exchange_simulation.messaging.roles import LinkEnd, Links, Role, RoleResult
 from exchange_simulation.reports.formats.few_orders import has_enough_orders
 
 LEAST_SPAN_NS = 10_000_000
-"""The shortest span of a receiver's clock for which a rate is computed: a full buffer drains faster than it fills."""
+"""The shortest span of a receiver's clock for which a rate is computed. A shorter span may show only how fast a full
+buffer empties.
+"""
 
 
 @dataclass(frozen=True)
@@ -46,25 +48,26 @@ class Streams:
         roles: list[Role] = []
         size = self.size(cell)
         count = self.messages(cell)
-        for number in self._numbers(cell):
-            listener, connector = links.pair(size, name=number.strip(), one_way=True)
-            consume = Consume(size, count, cell.rate_per_s is None)
+        for suffix in self._suffixes(cell):
+            listener, connector = links.pair(size, name=suffix.strip(), one_way=True)
+            consume = Consume(size, count, is_flood=cell.rate_per_s is None)
             publish = Publish(size, count, rate_per_s=cell.rate_per_s)
-            roles.append(Role(f"consumer{number}", consume, (listener,)))
-            roles.append(Role(f"publisher{number}", publish, (connector,), begins=True))
+            roles.append(Role(f"consumer{suffix}", consume, (listener,)))
+            roles.append(Role(f"publisher{suffix}", publish, (connector,), begins=True))
         return roles
 
-    def _numbers(self, cell: Cell) -> list[str]:
+    def _suffixes(self, cell: Cell) -> list[str]:
+        """The end of the names of each stream's roles; see _suffixes_of."""
         streams = cell.point[self.streams_key] if self.streams_key else 1
-        return _numbers(streams)
+        return _suffixes_of(streams)
 
     def judge(self, cell: Cell, results: Results) -> list[str]:
         """Judge stream by stream, so that a message of another stream is noticed."""
         count = self.messages(cell)
         reasons: list[str] = []
-        for number in self._numbers(cell):
-            publisher = f"publisher{number}"
-            consumer = f"consumer{number}"
+        for suffix in self._suffixes(cell):
+            publisher = f"publisher{suffix}"
+            consumer = f"consumer{suffix}"
             reasons += wrong_with({publisher: results[publisher]}, {consumer: results[consumer]}, count)
         return reasons
 
@@ -89,8 +92,9 @@ def published_roles(
 
     A role at an `idle` end subscribes too, and must receive no message.
     """
-    idle_task = ConsumeShared(cell.size, 1, rest_s(len(idle)))
-    consume = Consume(cell.size, count, cell.rate_per_s is None)
+    # An idle role cannot wait for a number of messages, since none comes: it receives until the launcher says stop.
+    receive_until_stopped = ConsumeShared(cell.size, publishers=1, rest_s=rest_s(len(idle)))
+    consume = Consume(cell.size, count, is_flood=cell.rate_per_s is None)
     publish = Publish(
         cell.size,
         count,
@@ -100,8 +104,8 @@ def published_roles(
     )
     roles: list[Role] = []
     for number, end in enumerate(idle, 1):
-        roles.append(Role(f"idle {number}", idle_task, (end,), idles=True))
-    for suffix, end in zip(_numbers(len(subscribers)), subscribers, strict=True):
+        roles.append(Role(f"idle {number}", receive_until_stopped, (end,), idles=True))
+    for suffix, end in zip(_suffixes_of(len(subscribers)), subscribers, strict=True):
         roles.append(Role(f"consumer{suffix}", consume, (end,)))
     roles.append(Role("publisher", publish, (publisher,), begins=True))
     return roles
@@ -116,7 +120,7 @@ def wrong_with_published(results: Results, count: int) -> list[str]:
     return reasons
 
 
-def _numbers(roles: int) -> list[str]:
+def _suffixes_of(roles: int) -> list[str]:
     """The ends of the names of several roles: " 1", " 2", ...; a single role has no number."""
     return [""] if roles == 1 else [f" {number}" for number in range(1, roles + 1)]
 
@@ -196,12 +200,12 @@ def published_figures(size: int, results: Results) -> Figures:
     """
     publishers = list(of_kind(results, "publisher").values())
     consumers = list(of_kind(results, "consumer").values())
-    mean_us = (_mean_ns(consumers) - _mean_ns(publishers)) / 1e3
+    mean_us = (_mean_time_ns(consumers) - _mean_time_ns(publishers)) / 1e3
     return {**flow_figures(size, consumers), "latency_mean_us": mean_us}
 
 
-def _mean_ns(roles: Sequence[RoleResult]) -> int:
-    """The mean over the messages of all roles; each role has the same number of messages."""
+def _mean_time_ns(roles: Sequence[RoleResult]) -> int:
+    """The mean of the clock times of all roles' messages; each role has the same number of messages."""
     return sum(role.mean_ns for role in roles) // len(roles)
 
 
@@ -271,22 +275,30 @@ def with_rates(declared: BenchmarkDefinition) -> BenchmarkDefinition:
 
 
 def _at_rates(points: Sequence[Point], settings: Settings) -> Sequence[Point]:
-    """Each point at each rate. UserError if the time between two messages is longer than a consumer waits."""
-    rates = settings.get("rates") or (None,)
-    slowest = min((rate for rate in rates if rate), default=math.inf)
-    timeout_s = settings.get("timeout_s", math.inf)
-    if 1 / slowest >= timeout_s:
-        raise UserError(
-            f"--rate {slowest:g} is a message every {1 / slowest:g} s, and a consumer gives up after {timeout_s:g} s "
-            f"without one: raise --rate, or --timeout"
-        )
-    if rates == (None,):
+    """Each point at each rate. A point has no rate if all its messages are sent as fast as possible.
+
+    UserError if the time between two messages is longer than a consumer waits.
+    """
+    rates: tuple[float | None, ...] = settings.get("rates") or (None,)  # None: as fast as possible
+    numbers = [rate for rate in rates if rate is not None]
+    if not numbers:
         return points
+    _check_slowest(min(numbers), settings.get("timeout_s", math.inf))
     points_at_rates: list[Point] = []
     for point in points:
         for rate in rates:
             points_at_rates.append({**point, RATE: _as_typed(rate)})
     return points_at_rates
+
+
+def _check_slowest(rate_per_s: float, timeout_s: float) -> None:
+    """UserError if the time between two messages is longer than a consumer waits."""
+    interval_s = 1 / rate_per_s
+    if interval_s >= timeout_s:
+        raise UserError(
+            f"--rate {rate_per_s:g} is a message every {interval_s:g} s, and a consumer gives up after {timeout_s:g} s "
+            f"without one: raise --rate, or --timeout"
+        )
 
 
 def _as_typed(rate: float | None) -> float | str:

@@ -11,7 +11,7 @@ from exchange_simulation.launching.errors import users_mistake
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.benchmark_record import (
-    FAULTS,
+    ERRORS_OF_A_BENCHMARK,
     INTERRUPTED,
     OnMeasured,
     RecordSoFar,
@@ -112,12 +112,17 @@ def measure_suite(
         }
 
     def on_part_measured(part_so_far: RecordSoFar) -> None:
-        on_measured(lambda: record(part_so_far()))
+        """Hand on a function that makes the suite's record with the growing part in it. It is called now or later."""
+
+        def suite_so_far() -> Record:
+            return record(part_so_far())
+
+        on_measured(suite_so_far)
 
     for job in jobs:
         try:
             parts.append(measure_benchmark(job.benchmark, job.settings, name, brokers, on_part_measured))
-        except (KeyboardInterrupt, *FAULTS) as error:
+        except (KeyboardInterrupt, *ERRORS_OF_A_BENCHMARK) as error:
             last_error = error
             failures.append(f"{job.benchmark.name}: {why_it_ended(error)}")
             if isinstance(error, KeyboardInterrupt):

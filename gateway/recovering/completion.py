@@ -17,9 +17,11 @@ class RecoveringCompletion(Completion):
 
     def take_over(self, handed: Longs, due: Longs) -> None:
         """Note when the killed gateway handed over each of the next orders, and when they were due."""
-        self.handed_over(len(handed), 0, due)
-        slots = np.arange(self.newest - len(handed), self.newest) + 1
-        self.tables.handed[slots & (len(self.tables.handed) - 1)] = handed
+        first_id = self.newest + 1
+        self.handed_over(len(handed), 0, due)  # the zeros are replaced by each order's time below
+        ids = np.arange(first_id, self.newest + 1)
+        slots = ids & (len(self.tables.handed) - 1)
+        self.tables.handed[slots] = handed
 
     def skip(self, answered: int) -> None:
         """Leave out the first orders, whose completion times the killed gateway has reported."""

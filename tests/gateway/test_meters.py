@@ -19,17 +19,18 @@ from transports.outbox import Outbox
 
 
 class ReportedMessages(ScriptedLink):
-    """The messages that the reporter would get."""
+    """A gateway's reports, and the messages that the reporter would get of them."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.outbox = Outbox(self)
-        self.write_all = lambda: None
+        self._outbox = Outbox(self)
+        terms = Terms(run=1, policy="price-time", packing=1, max_price=999)
+        self.reporting = Reporting(self._outbox, terms, Source.GATEWAY)
 
     def messages_of(self, kind: type) -> list:
         """Return the messages of this type so far."""
-        self.write_all()
-        self.outbox.flush()
+        self.reporting.write_all()
+        self._outbox.flush()
         messages = [decode(frame) for frame in self.sent]
         return [message for message in messages if isinstance(message, kind)]
 
@@ -52,9 +53,7 @@ class MeteredGateway:
 
     def __init__(self, sampling_interval: int = 10, orders_per_s: float | None = 1_000.0) -> None:
         self.reporter = ReportedMessages()
-        terms = Terms(run=1, policy="price-time", packing=1, max_price=999)
-        self.reporting = Reporting(self.reporter.outbox, terms, Source.GATEWAY)
-        self.reporter.write_all = self.reporting.write_all
+        self.reporting = self.reporter.reporting
         self.pacer = Pacer.of(RunSettings(orders_per_s=orders_per_s, orders=10_000))
         self.pacer.start(START_NS)
         self.completion = Completion(self.pacer.scheduled, sampling_interval)
@@ -91,7 +90,7 @@ def test_samples_are_the_ids_that_are_multiples_of_the_interval(gateway):
 def test_nothing_is_reported_between_hand_over_and_answer(gateway):
     """A report at that moment would delay the reading of the sampled order's answer."""
     gateway.send(20, START_NS)
-    gateway.reporter.write_all()
+    gateway.reporting.write_all()
     assert gateway.reporter.stamps(Meter.ORDER_HANDED_OVER) == []
     assert gateway.reporter.messages_of(Throughput) == []
 
@@ -188,11 +187,11 @@ def test_the_last_order_has_a_separate_completion_record(gateway):
 
 def test_the_seconds_add_up_to_the_run_s_counts(gateway):
     generator = np.random.default_rng(4)
-    gateway.completion.last_id = 10**6
+    gateway.completion.last_id = 10**6  # so that no order is the run's last, which has a separate record
     for second in range(5):
         gateway.send(int(generator.integers(1, 50)), START_NS + second * SECOND)
-        waiting = range(gateway.completion.answered + 1, gateway.completion.newest)
-        gateway.answer(*map(Confirmation, waiting), now_ns=START_NS + second * SECOND + MS)
+        answered_now = range(gateway.completion.answered + 1, gateway.completion.newest)  # not the newest order
+        gateway.answer(*map(Confirmation, answered_now), now_ns=START_NS + second * SECOND + MS)
         gateway.meters.close_second()
         gateway.reporting.next_second(START_NS + (second + 1) * SECOND)
     traffic = gateway.reporter.payloads("traffic")

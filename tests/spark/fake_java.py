@@ -6,12 +6,19 @@ from pathlib import Path
 
 import pytest
 
+FAILS = None
+"""The output of a fake Java that fails when it is started."""
 
-def fake_java(home: Path, version: str | None, release: str | None = None) -> Path:
-    """Make a bin/java that prints `version` on stderr, or fails for None; and a release file if `release` is given."""
+
+def fake_java(home: Path, output: str | None, release: str | None = None) -> Path:
+    """Make a bin/java that prints `output` on stderr, or FAILS; and a release file if `release` is given."""
     executable = home / "bin" / "java"
     executable.parent.mkdir(parents=True)
-    executable.write_text("#!/bin/sh\nexit 1\n" if version is None else f"#!/bin/sh\necho '{version}' >&2\n")
+    if output is FAILS:
+        script = "exit 1"
+    else:
+        script = f"echo '{output}' >&2"
+    executable.write_text(f"#!/bin/sh\n{script}\n")
     executable.chmod(0o755)
     if release is not None:
         (home / "release").write_text(f'IMPLEMENTOR="Nobody"\nJAVA_VERSION="{release}"\n')

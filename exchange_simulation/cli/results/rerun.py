@@ -42,8 +42,8 @@ def refuse_journal_elsewhere(folder: Path, settings: RunSettings) -> None:
     """UserError if a rerun would write a journal to the recorded path, which somebody else may have chosen."""
     if settings.journal is not None:
         raise UserError(
-            f"{folder} was run with --journal {settings.journal}, and a rerun would write there: type its command "
-            "yourself, with the path that you want"
+            f"{folder} was run with --journal {settings.journal}, and a rerun would write into that file: type its "
+            "command yourself, with the path that you want"
         )
 
 

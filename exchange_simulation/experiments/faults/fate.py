@@ -55,7 +55,9 @@ def orders_in_spool(folder: Path) -> AnsweredSamples | None:
     try:
         samples = sorted(_samples(folder), key=lambda sample: sample[3])  # by answered_ns
         columns = np.array(samples, np.int64).T
-    except (UserError, TypeError):
+    except UserError:
+        return None
+    except TypeError:  # a time of a sample is None: it has not come yet
         return None
     if not samples:
         return None
@@ -100,14 +102,15 @@ def counts(
     if not record:
         due_before_fault = round((window.began_ns - window.start_ns) * rate_per_s / 1e9)
         evident = max(evident, due_before_fault)
-    unreported = max(0, evident - sent)
+    all_sent = max(sent, evident)
+    lost = all_sent - answered
     shows_loss = record is not None and record.get("status") in {"partial", "invalid"}
-    if not shows_loss:
-        unreported += sent - answered
+    # A record that shows its loss shows only that of the orders that it counts as sent.
+    unreported = all_sent - sent if shows_loss else lost
     return {
-        "sent": max(sent, evident),
+        "sent": all_sent,
         "answered": answered,
-        "lost": max(sent, evident) - answered,
+        "lost": lost,
         **_wrong_answers(folder),
         "unreported": unreported,
     }
@@ -158,7 +161,7 @@ def _answers(path: Path) -> list[Confirmation | Trade | Rejection]:
 
 
 def service(samples: AnsweredSamples | None, window: FaultWindow) -> dict[str, Any]:
-    """Return the entry's fields about the service after the fault.
+    """Return the fields about the service after the fault, for the cell's entry in faults.json.
 
     without_service_s  the longest time, from the fault on, in which no sampled order was answered
     came_back          whether the exchange answered after that time
@@ -172,18 +175,18 @@ def service(samples: AnsweredSamples | None, window: FaultWindow) -> dict[str, A
     last_gap_end_ns = max(end_ns, int(gap_starts_ns[-1]))
     gaps_ns = np.diff(np.append(gap_starts_ns, last_gap_end_ns))
     longest = int(gaps_ns.argmax())
-    came_back = longest < len(gaps_ns) - 1
+    came_back = longest < len(gaps_ns) - 1  # the last gap ends with the run, and not with an answer
     if window.lifted_ns:
-        over_ns = window.lifted_ns
+        fault_end_ns = window.lifted_ns
     elif came_back:
-        over_ns = int(gap_starts_ns[longest + 1])
+        fault_end_ns = int(gap_starts_ns[longest + 1])
     else:
-        over_ns = end_ns
+        fault_end_ns = end_ns
     completion_us = (samples.answered_ns - samples.due_ns) / 1e3
     phases = {
         "before": samples.due_ns < window.began_ns,
-        "during": (samples.due_ns >= window.began_ns) & (samples.due_ns < over_ns),
-        "after": samples.due_ns >= over_ns,
+        "during": (samples.due_ns >= window.began_ns) & (samples.due_ns < fault_end_ns),
+        "after": samples.due_ns >= fault_end_ns,
     }
     p99_us = {phase: _p99(completion_us[is_in_phase]) for phase, is_in_phase in phases.items()}
     return {"without_service_s": int(gaps_ns[longest]) / 1e9, "came_back": came_back, "p99_us": p99_us}

@@ -39,12 +39,12 @@ class FaultLoad:
         """The number of orders from one sample to the next: 200 samples a second resolve 5 ms."""
         return max(1, round(self.rate_per_s / 200))
 
-    def with_words(self, words: Sequence[str]) -> FaultLoad:
-        """Return the load, changed by the options of `exchange run` in `words`.
+    def overridden_by(self, run_options: Sequence[str]) -> FaultLoad:
+        """Return the load, changed by those options of `exchange run` that set it.
 
         UserError if the run may end before its fault, or has no rate.
         """
-        typed = _typed_load(words)
+        typed = _typed_load(run_options)
         fault_time = f"the fault comes after {self.fault_s:g} s"
         if "orders" in typed:
             raise UserError(f"{fault_time}, and a run of --orders may end before that: give --duration in its place")
@@ -57,10 +57,12 @@ class FaultLoad:
         return replace(self, **changes)
 
 
-def _typed_load(words: Sequence[str]) -> dict[str, Any]:
-    """Return the values of those options of `exchange run` in `words` that set the load, by the settings' field."""
-    rows = [row for row in TABLE if "run" in row.commands and row.field in {*LOAD_FIELDS, "orders"}]
-    ignore_other_words = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
-    command = click.Command("run", params=[row.parameter for row in rows], context_settings=ignore_other_words)
-    with command.make_context("run", list(words)) as context:
+def _typed_load(run_options: Sequence[str]) -> dict[str, Any]:
+    """Return the values of those options of `exchange run` that set the load, by the settings' field."""
+    fields = {*LOAD_FIELDS, "orders"}
+    rows = [row for row in TABLE if "run" in row.commands and row.field in fields]
+    parameters: list[click.Parameter] = [row.parameter for row in rows]
+    ignore_other_options = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
+    command = click.Command("run", params=parameters, context_settings=ignore_other_options)
+    with command.make_context("run", list(run_options)) as context:
         return {name: value for name, value in context.params.items() if was_typed(name)}

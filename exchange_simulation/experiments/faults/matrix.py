@@ -68,7 +68,7 @@ def planned(
                     cells.append(FaultCell(transport=scheme, delivery=delivery, fault=FAULTS[name]))
     if not cells:
         raise UserError(f"--faults: {', '.join(faults)}: there is no broker over {', '.join(transports)}")
-    return FaultPlan(cells=tuple(cells), load=load.with_words(further), further=tuple(further))
+    return FaultPlan(cells=tuple(cells), load=load.overridden_by(further), further=tuple(further))
 
 
 def _check_list(option: str, words: Sequence[str]) -> None:
@@ -88,7 +88,7 @@ def plan_of(record: dict[str, Any]) -> FaultPlan:
         cells.append(FaultCell(transport=entry["transport"], delivery=entry["delivery"], fault=fault))
     settings = dict(record["settings"])
     further = settings.pop("further")
-    load = FaultLoad(**settings).with_words(further)
+    load = FaultLoad(**settings).overridden_by(further)
     return FaultPlan(cells=tuple(cells), load=load, further=tuple(further))
 
 
@@ -98,7 +98,8 @@ def _deliveries_over(scheme: str, deliveries: Sequence[str]) -> Sequence[str | N
     UserError for an unknown guarantee.
     """
     transport = _declared(scheme)
-    known = transport.words(transport.run_settings.get("delivery"))
+    option = transport.run_settings.get("delivery")
+    known = transport.words(option) if option else ()
     if not known:
         return [None]
     for delivery in deliveries:
@@ -134,8 +135,9 @@ def run_matrix(plan: FaultPlan, results: str, name: str | None, as_json: bool) -
     with interruption_noted():
         record = _measured(plan, folder)
         page = write_page(folder, record)
-    shown = partial(show, record, in_full=not has_listener())
-    print_measured(record, as_json, shown, page)
+    is_quiet = has_listener()
+    show_record = partial(show, record, in_full=not is_quiet)
+    print_measured(record, as_json, show_record, page)
     return 1 if fails(record) else 0
 
 
@@ -159,6 +161,7 @@ def _measured(plan: FaultPlan, folder: Path) -> dict[str, Any]:
         write_json(folder / FILE, record)
         return record
 
+    # A fault may break only a broker of our own, and never one that the user has started.
     with Brokers(takes_standing=False) as brokers:
         try:
             for cell in plan.cells:
@@ -167,7 +170,7 @@ def _measured(plan: FaultPlan, folder: Path) -> dict[str, Any]:
                 entries.append(entry)
                 place = f"{len(entries):>3} of {len(plan.cells)}"
                 say(f"{place}  {cell.fault.name} over {cell.over}: {_in_short(entry)}")
-                write("interrupted")
+                write("interrupted")  # the status that the record shall have if this process is killed now
         except KeyboardInterrupt:
             return write("interrupted")
     return write("complete")
@@ -178,7 +181,8 @@ def _entry(cell: FaultCell, plan: FaultPlan, folder: Path, brokers: Brokers) -> 
     if cell.fault.needs_tcp and cell.transport not in transport_of(cell.transport).over_tcp:
         return {**cell.facts, "skipped": f"{cell.transport} has no TCP connection to break"}
     broker = None
-    if has_broker(cell.transport) and not cell.fault.network:
+    has_broker_in_network = bool(cell.fault.network)  # `exchange run` then starts its own broker in the network
+    if has_broker(cell.transport) and not has_broker_in_network:
         try:
             broker = _broker(cell.transport, brokers)
         except (NotInstalled, CannotStart) as error:

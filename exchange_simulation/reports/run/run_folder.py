@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,8 +51,14 @@ def read_run_folder(folder: Path, spool: Spool | None = None) -> RunFolder:
 
 
 def is_scheduled(run: Record) -> bool:
-    """Return whether orders had due times. A run as fast as possible has an offered rate of null, and no lag."""
-    return section(run, "settings").get("orders_per_s", 0) is not None
+    """Return whether orders had due times. A run as fast as possible has an offered rate of null, and no lag.
+
+    A run without a record counts as scheduled.
+    """
+    settings = section(run, "settings")
+    if "orders_per_s" not in settings:
+        return True
+    return settings["orders_per_s"] is not None
 
 
 def warm_up_s(run: Record) -> float:
@@ -82,7 +89,7 @@ def seconds_begun(spool: Spool) -> int:
 
 def seconds_per_point(spool: Spool, most_points: int = MOST_POINTS) -> int:
     """Return how many seconds a point of a line stands for, so that the line has at most `most_points` points."""
-    return 1 + seconds_begun(spool) // most_points
+    return max(1, math.ceil(seconds_begun(spool) / most_points))
 
 
 def length_s(folder: RunFolder) -> float:

@@ -21,17 +21,20 @@ from transports.registry import has_broker
 PATIENCE_S = 20.0
 SIZES = (0, 1, 64, 70_000, LONGEST_FRAME)
 QUESTIONS_PER_SIZE = 3
+UNUSED_PIPE = Pipe()
 
 
 def session_of(link: Link, patience_s: float = PATIENCE_S) -> Session:
-    """A session whose launcher sends no word."""
-    return Session([link], Pipe()[0], patience_s)
+    """A session whose launcher sends no word: the other end of the pipe stays open, and nobody writes to it."""
+    to_launcher, _launchers_end = UNUSED_PIPE
+    return Session([link], to_launcher, patience_s)
 
 
 @contextmanager
 def echoing(link: Link, most: int) -> Iterator[list[int]]:
     """Send back up to `most` frames in a thread; yields a list that gets the number of these frames in the end."""
     echoed: list[int] = []
+    until_ns = deadline_ns()
 
     def echo() -> None:
         count = 0
@@ -41,7 +44,6 @@ def echoing(link: Link, most: int) -> Iterator[list[int]]:
         link.drain(until_ns)
         echoed.append(count)
 
-    until_ns = deadline_ns()
     thread = threading.Thread(target=echo)
     thread.start()
     yield echoed

@@ -275,7 +275,7 @@ def test_a_rerun_writes_no_journal_to_a_recorded_path(results: Path, tmp_path: P
 
     outcome = exchange_in_process("results", "rerun", changed(results, tmp_path, "run-zeromq/run.json", with_journal))
     assert outcome.code == 2
-    assert f"was run with --journal {elsewhere}, and a rerun would write there" in outcome.err
+    assert f"was run with --journal {elsewhere}, and a rerun would write into that file" in outcome.err
     assert not elsewhere.exists()
 
 
@@ -286,7 +286,7 @@ def test_a_rerun_of_faults_writes_no_journal_either(word: str, results: Path, tm
 
     outcome = exchange_in_process("results", "rerun", changed(results, tmp_path, "faults/faults.json", with_journal))
     assert outcome.code == 2
-    assert "--journal, and a rerun would write there" in outcome.err
+    assert "--journal, and a rerun would write into that journal" in outcome.err
 
 
 def test_a_folder_s_name_reaches_the_terminal_escaped(results: Path, tmp_path: Path) -> None:

@@ -65,8 +65,8 @@ def test_the_mean_message_weighs_each_kind_by_its_number() -> None:
     assert mean_message_size({"orders_received": 2}) == {}
 
 
-def test_strangers_are_counted_where_somebody_could_count_them() -> None:
-    """A broker turns them away itself; without any component's result nobody knows."""
+def test_refused_handshakes_are_recorded_unless_a_broker_refuses_them() -> None:
+    """Without any component's result, their number is not known."""
     reporter = ReporterResult(
         received=9, announced=9, checksums_agree=True, junk_frames=0, handshakes_refused=0, samples=0
     )

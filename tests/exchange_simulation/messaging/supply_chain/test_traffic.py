@@ -58,9 +58,9 @@ def test_the_plan_has_the_mix_of_table_5_at_every_base(name: str, base: int) -> 
 @pytest.mark.parametrize(("name", "suppliers_of_a_family"), [(VERTICAL, 2.5), (HORIZONTAL, 2)])
 def test_each_interaction_has_its_share(name: str, suppliers_of_a_family: float) -> None:
     plan = SupplyChainPlan.of(topology_of(name, 100))
-    expected = dict(SHARES[name])  # of 100 delivered messages: initiations, or deliveries of a topic
+    expected = dict(SHARES[name])  # of 100 delivered messages: initiations of 1 and 2, deliveries of the topics 3 to 7
     expected[1] *= 6  # messages of an initiation
-    expected[2] *= 2 * suppliers_of_a_family + 6
+    expected[2] *= 2 * suppliers_of_a_family + 6  # a call to each supplier, the offer of each, and six more
     for number, percent in expected.items():
         received = plan.of_interaction(number).received
         assert 100 * received / plan.received == pytest.approx(percent, abs=0.05)
@@ -133,11 +133,11 @@ def test_messages_by_location_follow_the_equations() -> None:
     centres = PRIME_RATES.locations[AgentKind.DC]
     suppliers = PRIME_RATES.locations[AgentKind.SP]
     calls = rate[2] * centres
-    share = PRIME_RATES.offers_of
+    share_of_families = PRIME_RATES.offers_of  # that a supplier offers, so it gets this share of the calls
     delta = supermarkets / centres
     sent = {
         (AgentKind.SM, "c"): rate[5], (AgentKind.SM, "d"): 2 * rate[1] + rate[4],
-        (AgentKind.SP, "d"): share * calls + 3 * calls / suppliers,
+        (AgentKind.SP, "d"): share_of_families * calls + 3 * calls / suppliers,
         (AgentKind.DC, "b"): rate[2], (AgentKind.DC, "c"): delta * rate[1] + rate[2],
         (AgentKind.DC, "d"): 3 * rate[1] * delta + 2 * rate[2],
         (AgentKind.HQ, "a"): rate[6] + rate[7], (AgentKind.HQ, "b"): rate[3],
@@ -145,7 +145,7 @@ def test_messages_by_location_follow_the_equations() -> None:
     received = {
         (AgentKind.SM, "a"): rate[6] + rate[7], (AgentKind.SM, "b"): rate[3],
         (AgentKind.SM, "d"): 2 * rate[1] + rate[4],
-        (AgentKind.SP, "b"): share * calls, (AgentKind.SP, "d"): 2 * calls / suppliers,
+        (AgentKind.SP, "b"): share_of_families * calls, (AgentKind.SP, "d"): 2 * calls / suppliers,
         (AgentKind.DC, "d"): 3 * rate[1] * delta + rate[2] * (PRIME_RATES.suppliers_of_a_family + 2),
         (AgentKind.HQ, "c"): rate[1] * supermarkets + calls + rate[5] * supermarkets, (AgentKind.HQ, "d"): calls,
     }  # fmt: skip

@@ -22,30 +22,36 @@ from tests.exchange_simulation.experiments.trials.sample_trials import put
 pytestmark = pytest.mark.xdist_group("paper figures")
 
 RATES = (1000.0, 8000.0)
+ANSWERS_PER_S = 2500.0
 
 
 def compared(trial: Path, rates: tuple[float, ...] = RATES) -> dict[str, Any]:
     """Return the results of a comparison of zeromq and amqp."""
     transports = ["zeromq", "amqp"]
-    arms = arms_of(ArmSettings(transports, 1.0, {"seed": 1}), [transport_factor(transports)], [rate_factor(rates)])
+    settings = ArmSettings(transports, seconds=1.0, given={"seed": 1})
+    arms = arms_of(settings, contenders=[transport_factor(transports)], blocks=[rate_factor(rates)])
     return _results(trial, TrialPlan(arms=arms, repeats=1, seed=1))
 
 
 def nagle_compared(trial: Path) -> dict[str, Any]:
     """Return the results of a study of Nagle's algorithm over tcp."""
-    arms = nagle_arms(["tcp"], RATES, ["all"], 1.0, {"seed": 1})
+    arms = nagle_arms(["tcp"], RATES, levels=["all"], seconds=1.0, given={"seed": 1})
     return _results(trial, TrialPlan(arms=arms, repeats=1, seed=1, study=NAGLE))
 
 
 def _results(trial: Path, plan: TrialPlan) -> dict[str, Any]:
-    """Write a run for each step of a plan, in which completion takes rate / 40 us, and return the trial's results."""
+    """Write a run for each step of a plan, and return the trial's results.
+
+    In each run, completion takes rate / 40 us, and ANSWERS_PER_S answers came a second.
+    """
     for step in plan.steps:
         components = {"gateway": {"cpu_s": 0.5}, "engine": {"cpu_s": 0.4}}
         if step.arm.settings.transport == "amqp":
             components["broker"] = {"cpu_s": 1.5}
         times_us = {"mean": (step.arm.settings.orders_per_s or 0) / 40, "p50": 20.0}
         completion_us = {"due": times_us, "handed_over": times_us}
-        put(trial, step, duration_s=2.0, completion_us=completion_us, components=components)
+        rates = {"orders_per_s": step.arm.settings.orders_per_s, "answers_per_s": ANSWERS_PER_S}
+        put(trial, step, duration_s=2.0, completion_us=completion_us, components=components, rates=rates)
     return results(trial, plan)
 
 
@@ -97,7 +103,7 @@ def test_figure_8_b_has_the_mean_of_each_transport_by_rate(comparison: dict[str,
 def test_figure_8_a_has_orders_and_answers_by_offered_rate(comparison: dict[str, Any]) -> None:
     points = drawn_points(comparison)["figure-8-a-message-rate"]
     assert DrawnPoint("orders, zeromq", 8000.0, 8000.0) in points
-    assert DrawnPoint("answers, amqp", 1000.0, 2400.0) in points
+    assert DrawnPoint("answers, amqp", 1000.0, ANSWERS_PER_S) in points
 
 
 def test_figure_9_has_the_share_of_a_core_over_the_run(comparison: dict[str, Any]) -> None:
@@ -119,7 +125,9 @@ def test_nagle_off_and_nagle_on_each_have_a_figure(tmp_path: Path) -> None:
 def test_every_condition_has_its_figure_however_many_there_are(tmp_path: Path) -> None:
     """The parts of figure 8 are called b to z, then 27, 28 ...; part a is the message rate."""
     seeds = Factor("seed", {f"seed {seed}": seed for seed in range(27)})
-    arms = arms_of(ArmSettings(["tcp"], 1.0, {}), [Factor("transport", {"": "tcp"})], [rate_factor(RATES), seeds])
+    settings = ArmSettings(["tcp"], seconds=1.0, given={})
+    one_transport = Factor("transport", {"": "tcp"})
+    arms = arms_of(settings, contenders=[one_transport], blocks=[rate_factor(RATES), seeds])
     figures = drawn_points(_results(tmp_path, TrialPlan(arms=arms, repeats=1, seed=1)))
     parts = [name.split("-")[2] for name in figures if name.startswith("figure-8-")]
     assert parts == [*ascii_lowercase, "27", "28"]

@@ -247,7 +247,7 @@ def test_a_run_is_drawn_in_its_transport_s_colour(transport: str, complete_run: 
     assert cells.tint == colour
 
 
-@pytest.mark.parametrize(("seconds", "seconds_a_point"), [(0, 1), (1, 1), (9, 1), (10, 2), (19, 2), (20, 3)])
+@pytest.mark.parametrize(("seconds", "seconds_a_point"), [(0, 1), (1, 1), (10, 1), (11, 2), (20, 2), (21, 3)])
 def test_a_line_has_at_most_its_points(seconds: int, seconds_a_point: int) -> None:
     spool = {"completion": [], "traffic": [], "process": []}
     if seconds:
