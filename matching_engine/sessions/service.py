@@ -225,19 +225,19 @@ class SharedEngineService:
             if not session.is_open:
                 continue
             if stalled_ns > LAST_LOOK_NS:  # frames may have come while this process itself was stalled
-                session.progress.heard_ns += stalled_ns
-                session.progress.taken_ns += stalled_ns
+                session.times.heard_ns += stalled_ns
+                session.times.taken_ns += stalled_ns
             if not session.waiting:
-                session.progress.taken_ns = now_ns
+                session.times.taken_ns = now_ns
             self._drop_if_lost(session, now_ns)
 
     def _drop_if_lost(self, session: GatewaySession, now_ns: int) -> None:
         patience_s = self._timeout_s + BETWEEN_FRAMES_S
         if self._queues.states[session.number] == OVERRUN:
             session.drop(f"{session.name} did not read: {WAITING_ANSWERS:,} answers waited for it")
-        elif now_ns - session.progress.taken_ns > self._timeout_ns:
+        elif now_ns - session.times.taken_ns > self._timeout_ns:
             session.drop(f"{session.name} took no answer for {self._timeout_s:g} s")
-        elif session.trades and now_ns - session.progress.heard_ns > patience_s * 1e9:
+        elif session.trades and now_ns - session.times.heard_ns > patience_s * 1e9:
             session.drop(f"{session.name} said nothing for {patience_s:g} s" + session.link.excuse())
 
     def _part(self) -> None:

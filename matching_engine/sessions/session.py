@@ -44,7 +44,7 @@ class AnswerQueues:
 
 
 @dataclass
-class Progress:
+class SessionTimes:
     """Times of a session, in ns of the monotonic clock."""
 
     heard_ns: int = 0
@@ -67,7 +67,7 @@ class GatewaySession:
         self.sums = Sums()
         self.orders_taken = 0
         self.answers_sent = 0
-        self.progress = Progress()
+        self.times = SessionTimes()
         self.hello: Hello | None = None
         self.end: End | None = None
         self.dropped: str | None = None
@@ -123,7 +123,7 @@ class GatewaySession:
             self.drop(str(error))
             return 0
         if frames:
-            self.progress.heard_ns = time.monotonic_ns()
+            self.times.heard_ns = time.monotonic_ns()
         return frames
 
     def attend(self) -> None:
@@ -156,7 +156,7 @@ class GatewaySession:
     def begin(self) -> None:
         """Answer the hello: from now on orders may come, and answers go."""
         now_ns = time.monotonic_ns()
-        self.progress = Progress(heard_ns=now_ns, taken_ns=now_ns)
+        self.times = SessionTimes(heard_ns=now_ns, taken_ns=now_ns)
         self._queues.states[self.number] = OPEN
         self.send_message(self._terms.hello(Source.ENGINE))
 
@@ -185,7 +185,7 @@ class GatewaySession:
             return 0
         if end == first:
             return 0
-        self.progress.taken_ns = time.monotonic_ns()
+        self.times.taken_ns = time.monotonic_ns()
         self.sums.answers.update(self._answers.span(first, end))
         self.answers_sent += end - first
         self._first_unsent = end
