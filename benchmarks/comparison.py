@@ -84,6 +84,17 @@ class Limit(BenchmarkRow):
         return median(self.ours) <= self.required
 
 
+@dataclass(frozen=True)
+class Floor(BenchmarkRow):
+    """A figure without a reference, in which more is better; the targets are for the figure itself."""
+
+    @property
+    def is_reached(self) -> bool | None:
+        if self.required is None:
+            return None
+        return median(self.ours) >= self.required
+
+
 def in_turns(ours: Measure, reference: Measure | None, repeats: int) -> tuple[list[float], list[float]]:
     """Measure both in turns, after one round that does not count.
 

@@ -19,7 +19,7 @@ import pytest
 import xxhash
 from click.testing import CliRunner
 
-from exchange.messages import Order, decode_all
+from exchange.messages import BID, Order, decode_all
 from exchange.settings import RunSettings
 from exchange_simulation.cli.main import COMMANDS, main
 from exchange_simulation.experiments.sweep.planning import EXAMPLE
@@ -27,6 +27,7 @@ from gateway.due_times import due_times_of
 from gateway.seeded_orders import SeededOrders
 from gateway.seeds import instrument_seed
 from tests.exchange_simulation.cli.test_recorded_results import unpack
+from tests.exchange_simulation.experiments.tapes.market_files import Event, itch, lobster
 from transports.declaration import Transport
 from transports.frames import Longs
 from transports.registry import built_in
@@ -87,6 +88,10 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("recorded")
     unpack(folder / "results")
     (folder / "ratios.sql").write_text("select 1")
+    (folder / "messages.csv").write_text(lobster([Event("add", 1, BID, 5_000_000, 10)]))
+    (folder / "01302020.NASDAQ_ITCH50").write_bytes(
+        itch([Event("add", 1, BID, 5_000_000, 10)]).replace(b"TEST", b"AAPL")
+    )
     for name in ("tape.bin", "orders.bin", "mixed.bin"):
         assert CliRunner().invoke(main, ["tape", "--orders", "1000", "--output", str(folder / name)]).exit_code == 0
     return folder

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from exchange_simulation.cli.main import LoadingGroup
-from exchange_simulation.launching.option_types import Count, Rate
+from exchange_simulation.launching.option_types import Count, OneOf, Rate
 from exchange_simulation.launching.options import json_option, options_for
 from exchange_simulation.launching.typed_settings import run_settings
 
 if TYPE_CHECKING:
+    from exchange_simulation.experiments.tapes.importing import ImportedTape
+    from exchange_simulation.experiments.tapes.parts import EventFile
     from exchange_simulation.experiments.tapes.statistics import ArrivalFigures, TapeStatistics
+
+
+FORMATS = ("lobster", "itch50")
+PRICE_UNITS_PER_DOLLAR = 10_000
+LARGEST_TICK = 1_000 * PRICE_UNITS_PER_DOLLAR
 
 
 @click.group(cls=LoadingGroup, invoke_without_command=True)
@@ -65,6 +74,86 @@ def stats(tape: Path, as_json: bool) -> None:
         return
     for line in lines_of(statistics):
         click.echo(line)
+
+
+@command.command("import")
+@click.argument("source", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--format", "file_format", type=OneOf(FORMATS), required=True, help="What the file is.")
+@click.option("--stock", metavar="SYMBOL", help="Of itch50: the stock whose orders become the tape.")
+@click.option(
+    "--tick",
+    default="0.01",
+    show_default=True,
+    metavar="DOLLARS",
+    help="The step of prices: a price of the tape is a number of ticks.",
+)
+@click.option("--output", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The tape to write.")
+@json_option
+def import_(source: Path, file_format: str, stock: str | None, tick: str, output: Path, as_json: bool) -> None:
+    """Make a tape of a file of market data: the day's orders of one stock, and when they are due.
+
+    An execution becomes an immediate-or-cancel order of the other side. What a tape cannot say is counted.
+
+    Example: exchange tape import messages.csv --format lobster --output day.bin
+
+    \b
+    exchange tape import 01302020.NASDAQ_ITCH50 --format itch50 --stock AAPL --output day.bin
+    """
+    from exchange_simulation.experiments.tapes.importing import import_tape
+    from exchange_simulation.reports.exports import print_json
+
+    events = _event_file(file_format, stock)
+    imported = import_tape(source, events, output, _price_units(tick))
+    if as_json:
+        print_json(asdict(imported))
+        return
+    for line in imported_in_words(imported, tick):
+        click.echo(line)
+
+
+def _event_file(file_format: str, stock: str | None) -> EventFile:
+    """Return the reader of the format. UsageError for a stock that is missing, cannot be, or changes nothing."""
+    from exchange_simulation.experiments.tapes.itch50 import ItchFile
+    from exchange_simulation.experiments.tapes.lobster import LobsterFile
+
+    if file_format == "lobster":
+        if stock is not None:
+            raise click.UsageError(f"--stock is {stock}, but a file of LOBSTER has one stock: leave --stock out")
+        return LobsterFile()
+    if stock is None:
+        raise click.UsageError("--format itch50 has all stocks of a day: give one with --stock, as AAPL")
+    try:
+        return ItchFile(stock)
+    except ValueError as error:
+        raise click.UsageError(f"--stock: {error}") from error
+
+
+def _price_units(tick: str) -> int:
+    """Return the tick in ten-thousandths of a dollar, the price unit of both formats. UsageError if it is none."""
+    try:
+        units = Decimal(tick) * PRICE_UNITS_PER_DOLLAR
+    except InvalidOperation:
+        units = Decimal(0)
+    if not units.is_finite() or units != int(units) or not 1 <= units <= LARGEST_TICK:
+        raise click.UsageError(f"--tick is {tick}; allowed is 0.0001 to 1000 dollars, in steps of 0.0001, as 0.01")
+    return int(units)
+
+
+def imported_in_words(imported: ImportedTape, tick: str) -> list[str]:
+    """Return the outcome of an import in words, the answer first."""
+    from exchange.words import counted, printable
+
+    tape = printable(imported.tape)
+    lines = [
+        f"{tape}: {counted(imported.messages, 'messages')} of {counted(imported.events, 'events')}",
+        f"on it     {counted(imported.orders, 'orders')}, {counted(imported.executions, 'executions')} as ioc orders, "
+        f"{counted(imported.cancels, 'cancels')}, {counted(imported.replaces, 'replaces')}",
+    ]
+    for what, count in imported.left_out.items():
+        lines.append(f"left out  {count:,} {what}")
+    lines.append(f"prices    {imported.lowest_price:,} to {imported.highest_price:,} ticks of {tick} dollars")
+    lines.append(f"match it  exchange match {tape} --ids --max-price {imported.highest_price}")
+    return lines
 
 
 def lines_of(statistics: TapeStatistics) -> list[str]:

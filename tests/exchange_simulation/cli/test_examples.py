@@ -44,6 +44,7 @@ ELSEWHERE = {
     "results",
     "results repair",
     "spark",
+    "tape import",
     "spark live",
     "spark ingest",
     "spark summary",
