@@ -1,4 +1,4 @@
-"""Measures `exchange tape import --format itch50` on a made file: messages a second of CPU time, with reading and writing.
+"""Measures `exchange tape import --format itch50` on a made file: messages a second of CPU time, writing included.
 
 The file has orders, executions, partial cancels, deletes and replaces, in about the shares of a real day. Either all of
 them are of the stock that is imported, or one block of orders in a hundred is.
