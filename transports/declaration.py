@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 from transports.base import BASIC_PATTERNS, Address, BadAddress, Link, NotInstalled, Pattern
-from transports.guarantees import Guarantee, guarantee_for
+from transports.guarantees import Guarantee, chosen_by_options
 
 if TYPE_CHECKING:
     import socket
@@ -250,6 +250,12 @@ class Transport:
     simplex: frozenset[str] = frozenset()
     """Schemes that can have a connection for each direction: their addresses take `topology` as well."""
     patterns: frozenset[Pattern] = BASIC_PATTERNS
+    lacks: Mapping[str, Mapping[Pattern, str]] = field(default_factory=dict)
+    """The patterns that addresses with some options lack, each with the reason, by these options as a URL's query.
+
+    "" is for addresses of which no other query fits; the last one that fits holds. A reason is the end of a sentence:
+    "a channel gives each message to every subscriber".
+    """
     needs: Mapping[str, str] = field(default_factory=dict)
     """The modules of client libraries, each with how to get it: {"pika": "`pip install pika`"}."""
     broker: Callable[[], Broker] | None = None
@@ -276,7 +282,18 @@ class Transport:
 
     def guarantee(self, options: Mapping[str, str]) -> Guarantee | None:
         """The guarantee of an address with these options; None if the transport declares none."""
-        return guarantee_for(self.guarantees, options)
+        return chosen_by_options(self.guarantees, options)
+
+    def why_lacks(self, pattern: Pattern, options: Mapping[str, str]) -> str:
+        """The reason why an address with these options lacks a pattern; empty if the address has it.
+
+        For example: it has pair, fan-in
+        """
+        reason = (chosen_by_options(self.lacks, options) or {}).get(pattern, "")
+        if reason or pattern in self.patterns:
+            return reason
+        has = ", ".join(known.value for known in Pattern if known in self.patterns)
+        return f"it has {has}"
 
     def takes(self, scheme: str) -> list[str]:
         """The names of the options that an address of the scheme may have."""
@@ -297,9 +314,6 @@ class Transport:
 
         NotInstalled if a client library is missing.
         """
-        if address.pattern not in self.patterns:
-            has = ", ".join(pattern.value for pattern in Pattern if pattern in self.patterns)
-            raise BadAddress(f"{address.scheme} has no pattern {address.pattern.value!r}; it has {has}")
         known = self.takes(address.scheme)
         for name in sorted(address.options.keys() - set(known)):
             known_words = ", ".join(known) or "none"
@@ -315,6 +329,9 @@ class Transport:
                 problem = f"it takes {', '.join(takes)}"
             if problem is not None:
                 raise BadAddress(f"{address.masked_url}: {name} is {value!r}; {problem}")
+        reason = self.why_lacks(address.pattern, address.options)
+        if reason:
+            raise BadAddress(f"{address.scheme} has no pattern {address.pattern.value!r}; {reason}")
         self.check_installed(address.scheme)
 
     def check_installed(self, scheme: str) -> None:

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeVar
 from urllib.parse import parse_qsl
+
+Declared = TypeVar("Declared")
 
 
 class Fate(Enum):
@@ -25,6 +28,7 @@ class Sync(Enum):
 
     NEVER = "never"
     BY_SYSTEM = "when the system likes"
+    EVERY_TWO_MINUTES = "every two minutes"
     ONCE_A_SECOND = "once a second"
     BEFORE_CONFIRM = "before it confirms"
 
@@ -60,16 +64,16 @@ IN_MEMORY = Guarantee(Fate.LOST, Fate.LOST)
 """Of a server that passes messages on and keeps none."""
 
 
-def guarantee_for(guarantees: Mapping[str, Guarantee], options: Mapping[str, str]) -> Guarantee | None:
-    """The last guarantee whose options, written as the query of a URL, are all among `options`; None if none is.
+def chosen_by_options(declared: Mapping[str, Declared], options: Mapping[str, str]) -> Declared | None:
+    """The last declared value whose options, written as the query of a URL, are all among `options`; None if none is.
 
     For example, with {"": lossy, "kind=stream": durable} the options {"kind": "stream"} have the guarantee durable.
     """
     chosen = None
-    for query, guarantee in guarantees.items():
+    for query, value in declared.items():
         conditions = dict(parse_qsl(query))
-        if all(options.get(name) == value for name, value in conditions.items()):
-            chosen = guarantee
+        if all(options.get(name) == word for name, word in conditions.items()):
+            chosen = value
     return chosen
 
 

@@ -35,6 +35,8 @@ def with_transport_defaults(settings: RunSettings, patterns: Iterable[Pattern] =
         option = transport.run_settings.get(name)
         if not option and value is not None:
             lacks = "no such option" if transport.has_broker(scheme) else "no broker"
+            if value in transport.words(name):
+                lacks = f"it in the URL: {with_option(settings.transport, f'{name}={value}')}"
             raise BadSetting(name, value, f"nothing: {settings.transport} has {lacks}")
         words = transport.words(option)
         if words and value is None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from urllib.parse import parse_qsl
 
 from exchange.json_records import Record
 from exchange_simulation.launching.errors import users_mistake
 from exchange_simulation.launching.launch.brokers import Brokers
+from exchange_simulation.launching.notices import say
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.benchmark_record import (
     ERRORS_OF_A_BENCHMARK,
@@ -80,7 +82,14 @@ def _transports_that_can(
         cells = [Cell(transport, point, settings_over) for point in benchmark.points(settings_over)]
         measured = [cell for cell in cells if not benchmark.why_unsupported(cell)]
         needed = {pattern for cell in measured for pattern in benchmark.patterns(cell)}
-        return bool(measured) and needed <= transport_of(scheme_of(transport)).patterns
+        options = dict(parse_qsl(transport.partition("?")[2]))
+        declared = transport_of(scheme_of(transport))
+        for pattern in sorted(needed, key=lambda pattern: pattern.value):
+            reason = declared.why_lacks(pattern, options)
+            if reason:
+                say(f"{benchmark.name} over {transport}: left out, since it has no pattern {pattern.value!r}; {reason}")
+                return False
+        return bool(measured)
 
     with users_mistake(TransportError):
         return tuple(transport for transport in transports if can_carry(transport))

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import pytest
 
@@ -102,7 +103,8 @@ def urls_with(pattern: Pattern) -> list[pytest.ParameterSet]:
 
 def _has(url: str, pattern: Pattern) -> bool:
     scheme = url.partition(":")[0]
-    return pattern in transport_of(scheme).patterns
+    options = dict(parse_qsl(url.partition("?")[2]))
+    return not transport_of(scheme).why_lacks(pattern, options)
 
 
 def placed(request: pytest.FixtureRequest, tmp_path: Path) -> str:

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 import pytest
 
 from exchange_simulation.launching.transport_settings import guarantee_of
-from transports.guarantees import IN_MEMORY, WITHOUT_SERVER, Fate, Guarantee, Sync, guarantee_for, unlike_guarantees
+from transports.guarantees import IN_MEMORY, WITHOUT_SERVER, Fate, Guarantee, Sync, chosen_by_options, unlike_guarantees
 from transports.registry import built_in
 
 ON_DISK = Guarantee(Fate.KEPT, Fate.KEPT, Sync.BEFORE_CONFIRM)
@@ -15,10 +15,10 @@ ON_DISK = Guarantee(Fate.KEPT, Fate.KEPT, Sync.BEFORE_CONFIRM)
 
 def test_the_last_guarantee_with_all_its_options_given_applies() -> None:
     guarantees = {"": IN_MEMORY, "a=1": WITHOUT_SERVER, "a=1&b=2": ON_DISK}
-    assert guarantee_for(guarantees, {}) is IN_MEMORY
-    assert guarantee_for(guarantees, {"a": "1", "c": "3"}) is WITHOUT_SERVER
-    assert guarantee_for(guarantees, {"b": "2", "a": "1"}) is ON_DISK
-    assert guarantee_for({"a=1": ON_DISK}, {}) is None
+    assert chosen_by_options(guarantees, {}) is IN_MEMORY
+    assert chosen_by_options(guarantees, {"a": "1", "c": "3"}) is WITHOUT_SERVER
+    assert chosen_by_options(guarantees, {"b": "2", "a": "1"}) is ON_DISK
+    assert chosen_by_options({"a=1": ON_DISK}, {}) is None
 
 
 @pytest.mark.parametrize(

@@ -1,23 +1,38 @@
 """NATS: a server in the middle that passes messages on by their subject. Its modules load when the first link is made.
 
-The guarantee is `lossy`: the server keeps a message for a subscriber in memory only, and drops a subscriber that reads
-too slowly; the link says so (PeerGone), since a loss without a word would look like a slow engine.
+    nats?delivery=lossy      the server keeps a message for a subscriber in memory only
+    nats?delivery=durable    a stream of JetStream keeps each message in a file until it is acknowledged
+
+It hangs up on a subscriber that reads too slowly; the link says so (PeerGone): a silent loss would look like a slow
+engine.
+
 `?pair=` names one of several pairs that share a server.
 """
 
 from transports.base import BASIC_PATTERNS, MANY_LISTENER_PATTERNS, Pattern
 from transports.declaration import BUFFERS, Transport, later
-from transports.guarantees import IN_MEMORY
+from transports.guarantees import IN_MEMORY, Fate, Guarantee, Sync
+from transports.nats.deliveries import DELIVERIES, SYNCS
+
+SHARED_PATTERNS = MANY_LISTENER_PATTERNS | {Pattern.REQUESTS}
+"""Patterns in which an end has many others."""
 
 TRANSPORT = Transport(
     places={"nats": "broker"},
     listen=later("transports.nats.opening:listen"),
     title="NATS",
     connect=later("transports.nats.opening:connect"),
-    guarantees={"": IN_MEMORY},
-    about={"nats": "a NATS server between the two, over TCP; messages are in its memory only"},
-    options={"pair": (), **BUFFERS},
+    guarantees={
+        "": IN_MEMORY,
+        "delivery=durable": Guarantee(Fate.KEPT, Fate.KEPT, Sync.EVERY_TWO_MINUTES),
+        "delivery=durable&sync=always": Guarantee(Fate.KEPT, Fate.KEPT, Sync.BEFORE_CONFIRM),
+    },
+    about={"nats": "a NATS server between the two, over TCP: from its memory, or through a stream of JetStream"},
+    options={"delivery": DELIVERIES, "sync": SYNCS, "pair": (), **BUFFERS},
+    server_options=frozenset({"sync"}),
+    variants=("", "delivery=durable"),
     over_tcp=frozenset({"nats"}),
-    patterns=BASIC_PATTERNS | MANY_LISTENER_PATTERNS | {Pattern.REQUESTS},
+    patterns=BASIC_PATTERNS | SHARED_PATTERNS,
+    lacks={"delivery=durable": dict.fromkeys(SHARED_PATTERNS, "with delivery=durable it has pair and fan-in only")},
     broker=later("transports.nats.server:Nats"),
 )

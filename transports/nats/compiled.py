@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from transports import blocks, server_stream
 from transports.blocks import lay_out
-from transports.frames import Bytes, Longs
+from transports.frames import ADDRESS_BYTES, Bytes, Longs
 from transports.lending import (
     AT_ONCE,
     NOTICE,
@@ -58,7 +58,11 @@ def _receive(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count
         came = receive_bytes(numbers[DESCRIPTOR], memory[end:].ctypes, INCOMING_BYTES - end, AT_ONCE)
         numbers[NOTICE] |= came == 0  # the server has closed the connection
         end += max(came, 0)
-    why, at, count, too_long = scan_frames(memory[:INCOMING_BYTES], begin, end, largest, buffer, offsets, count)
+    no_addresses = memory[:0].reshape((0, ADDRESS_BYTES))
+    incoming = memory[:INCOMING_BYTES]
+    why, at, count, too_long = scan_frames(
+        incoming, begin, end, largest, buffer, offsets, count, no_addresses, numbers[:0], numbers[:0]
+    )
     numbers[NOTICE] |= why == OTHER or too_long > 0
     numbers[TOO_LONG] += too_long
     numbers[BEGIN], numbers[END] = at, end

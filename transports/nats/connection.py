@@ -18,7 +18,7 @@ import numpy as np
 from transports import server_stream
 from transports.base import Address, BadAddress, PeerGone
 from transports.blocks import lay_out
-from transports.frames import LONGEST_FRAME, FrameBatch
+from transports.frames import LONGEST_FRAME, FrameBatch, ReturnAddresses
 from transports.nats.protocol import FULL, INCOMPLETE, LONGEST_LINE, OTHER, scan_frames
 from transports.server_address import RETRY_NS, ServerAddress
 from transports.server_stream import ServerStream
@@ -29,6 +29,8 @@ PASSWORD = "EXCHANGE_NATS_PASSWORD"
 """The variable with the password of the address's user, or without a user the server's token."""
 ANSWER_S = 10.0
 """How long a server may take to greet us, and to answer the first PING."""
+NO_ADDRESSES = ReturnAddresses(0)
+"""Return addresses for frames that get no answer."""
 INCOMING_BYTES = LONGEST_FRAME + (1 << 18)
 OUTGOING_BYTES = LONGEST_FRAME + (1 << 18)
 
@@ -106,6 +108,11 @@ class Connection(ServerStream):
             raise
         return connection
 
+    @property
+    def place(self) -> str:
+        """The server's host and port."""
+        return self._server.place
+
     def ask(self, lines: bytes) -> list[Control]:
         """Send control lines and a PING; return the answers that the server sent before the PONG.
 
@@ -118,6 +125,19 @@ class Connection(ServerStream):
             if control.operation == "PONG":
                 return answers
             answers.append(control)
+
+    def request(self, subject: str, question: bytes, reply_to: str) -> Control | None:
+        """Publish a question, and return the answer; None if the server has nobody who answers on that subject.
+
+        Use it only before the first subscription to frames. BadAddress if no answer comes in time.
+        """
+        self.write(f"PUB {subject} {reply_to} {len(question)}\r\n".encode() + question + b"\r\n")
+        while True:
+            control = self._await_control("answer")
+            if control.operation == "PING":
+                self.write(b"PONG\r\n")
+            elif control.words[:1] == [reply_to]:
+                return None if control.operation == "HMSG" else control
 
     def _greet(self) -> None:
         """Read the server's INFO, and send CONNECT."""
@@ -185,36 +205,46 @@ class Connection(ServerStream):
                 control = self.next_control()
         return PeerGone(f"the NATS server at {self._server.place} went away: {why}")
 
-    def take_frames(self, batch: FrameBatch) -> int:
-        """Append the frames at the front of what has come; returns why that ended: INCOMPLETE, FULL or OTHER."""
-        numbers = self.numbers
-        why, at, count, too_long = scan_frames(
+    def take_frames(self, batch: FrameBatch, addresses: ReturnAddresses = NO_ADDRESSES) -> int:
+        """Append the frames at the front of what has come; returns why that ended: INCOMPLETE, FULL or OTHER.
+
+        `addresses` keep to whom the answer of each frame goes.
+        """
+        why, at, count, too_long = self._scan(batch, batch.largest_frame, addresses)
+        self.numbers[BEGIN] = at
+        self.numbers[TOO_LONG] += too_long
+        batch.count = int(count)
+        return int(why)
+
+    def _scan(self, batch: FrameBatch, largest: int, addresses: ReturnAddresses) -> tuple[int, int, int, int]:
+        """Copy frames into the batch's arrays, and return as `scan_frames` does."""
+        return scan_frames(
             self.incoming,
-            int(numbers[BEGIN]),
-            int(numbers[END]),
-            batch.largest_frame,
+            int(self.numbers[BEGIN]),
+            int(self.numbers[END]),
+            largest,
             batch.buffer,
             batch.offsets,
             batch.count,
+            addresses.addresses,
+            addresses.lengths,
+            addresses.counts,
         )
-        numbers[BEGIN] = at
-        numbers[TOO_LONG] += too_long
-        batch.count = int(count)
+
+    def _look(self) -> int:
+        """Return what is at the front of what has come: FULL for a frame, else INCOMPLETE or OTHER."""
+        why, _, _, _ = self._scan(FrameBatch(0, 1, 1), LONGEST_FRAME, NO_ADDRESSES)
         return int(why)
 
     @property
     def is_frame_next(self) -> bool:
         """True if a whole frame is at the front of what has come."""
-        nowhere = FrameBatch(0, 1, 1)
-        begin, end = int(self.numbers[BEGIN]), int(self.numbers[END])
-        why, _, _, _ = scan_frames(self.incoming, begin, end, LONGEST_FRAME, nowhere.buffer, nowhere.offsets, 0)
-        return bool(why == FULL)
+        return self._look() == FULL
 
     def next_control(self) -> Control | None:
         """Take the next block if it is no frame; None if it is a frame, or has not come as a whole."""
-        nowhere = FrameBatch(0, 1, 1)
         begin, end = int(self.numbers[BEGIN]), int(self.numbers[END])
-        why, _, _, _ = scan_frames(self.incoming, begin, end, LONGEST_FRAME, nowhere.buffer, nowhere.offsets, 0)
+        why = self._look()
         if why != OTHER:
             if why == INCOMPLETE and end - begin == len(self.incoming):
                 raise PeerGone(f"what came from {self._server.place} is no NATS protocol")
@@ -247,13 +277,19 @@ class Connection(ServerStream):
         self._head[:] = np.frombuffer(head, np.uint8)
         self.numbers[HEAD_BYTES] = len(head)
 
-    def send_frames(self, batch: FrameBatch, first: int) -> int:
-        """Take frames from `first` on while there is room; returns the first one that was not taken."""
+    def send_frames(self, batch: FrameBatch, first: int, end: int | None = None) -> int:
+        """Take frames from `first` on, up to `end`, while there is room; returns the first one that was not taken."""
         if self._later:
             self.flush()
         numbers = self.numbers
         taken, used = lay_out(
-            batch.buffer, batch.offsets, first, batch.count, self._head, self.outgoing, int(numbers[UNSENT_END])
+            batch.buffer,
+            batch.offsets,
+            first,
+            batch.count if end is None else end,
+            self._head,
+            self.outgoing,
+            int(numbers[UNSENT_END]),
         )
         numbers[UNSENT_END] = used
         self.flush()

@@ -4,6 +4,7 @@
                words     <base>.words
     connector  frames    <base>.out.<name>        a pair's answers, for this connector alone
                          <base>.out               fan-in: the same frames for every connector
+                         <base>.out               delivery=durable: the same subject for each connector
                words     <base>.words.<name>      its name is drawn at random
     each end   nobody    <base>.nobody.<name>.*   the server's word that the last name has no subscription
 
@@ -20,6 +21,7 @@ listener finds that its place is taken, and each end finds that the other has le
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import Any
 
@@ -27,10 +29,11 @@ from transports.base import Address, Link, PeerGone
 from transports.blocks import lay_out
 from transports.frames import FrameBatch
 from transports.lending import NOTICE, SOCKETS_ARE_COMPILED, Lent
+from transports.nats.carriers import CoreCarrier
 from transports.nats.connection import TOO_LONG, Connection, Control
 from transports.nats.protocol import FULL, OTHER
 from transports.sockets import read_back
-from transports.waiting import HAS_PPOLL
+from transports.waiting import HAS_PPOLL, Sleeper
 
 # The numbers of an end's subscriptions beside FRAME_SUBSCRIPTION.
 WORD_SUBSCRIPTION = 2
@@ -55,12 +58,13 @@ NO_RESPONDERS = b"NATS/1.0 503"
 class NatsLink(Link):
     """The parts that both ends have in common: frames, the check that the peers are there, waiting."""
 
-    def __init__(self, address: Address, base: str, connection: Connection, name: str) -> None:
+    def __init__(self, address: Address, base: str, connection: Connection, name: str, carrier: CoreCarrier) -> None:
         self.url = address.url
         self._address = address
         self._base = base
         self._connection = connection
         self._name = name
+        self._carrier = carrier
         self._peers: dict[str, str] = {}
         """The subject for words to each peer that has been met, by its name."""
         self._problem: str | None = None
@@ -70,6 +74,8 @@ class NatsLink(Link):
 
     def receive(self, batch: FrameBatch) -> int:
         before = batch.count
+        self._carrier.come_back()
+        self._carrier.serve()
         self._check_peers()
         self._connection.fill()
         why = self._take_frames(batch)
@@ -81,7 +87,7 @@ class NatsLink(Link):
 
     def _take_frames(self, batch: FrameBatch) -> int:
         """Append the frames at the front of what has come; returns why that ended: INCOMPLETE, FULL or OTHER."""
-        return self._connection.take_frames(batch)
+        return self._carrier.take(batch)
 
     def _take_control(self) -> bool:
         """Handle one block that is no frame. False if no such block has come as a whole."""
@@ -127,15 +133,24 @@ class NatsLink(Link):
         for name, subject in self._peers.items():
             self._publish_words(subject, ARE_YOU_THERE, f"{self._base}.nobody.{self._name}.{name}")
 
+    def _lose_last_peer(self, sentence: str) -> None:
+        """Note that no peer is left; PeerGone is due once what the server has for us has come."""
+        self._problem = sentence
+        self._carrier.ask_for_mark()
+
+    @property
+    def _has_left(self) -> bool:
+        return self._problem is not None and not self._carrier.mark_is_due
+
     def _raise_if_left(self) -> None:
-        if self._problem is not None:
-            raise PeerGone(self._problem)
+        if self._has_left:
+            raise PeerGone(str(self._problem))
 
     def send(self, batch: FrameBatch, first: int) -> int:
         if not self._may_send:
             self._check_peers()
             return first
-        return self._connection.send_frames(batch, first)
+        return self._carrier.send(batch, first)
 
     @property
     def _may_send(self) -> bool:
@@ -143,7 +158,9 @@ class NatsLink(Link):
 
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
         connection = self._connection
+        carrier = self._carrier
         self._check_peers()
+        carrier.serve()
         connection.fill()
         while not connection.is_frame_next and self._take_control():
             pass
@@ -151,11 +168,12 @@ class NatsLink(Link):
         if not readable:
             self._raise_if_left()
         holds_frames = connection.is_frame_next
-        if readable and (holds_frames or self._problem is not None):
+        if readable and (holds_frames or self._has_left):
             return
-        if writable and self._may_send and not connection.has_unsent:
+        if writable and self._may_send and carrier.has_room:
             return
-        connection.sleep(min(until_ns, self._next_check_ns), readable=readable or not holds_frames)
+        watched = [connection.events(readable or not holds_frames), *carrier.events()]
+        Sleeper(watched).sleep(min(until_ns, self._next_check_ns, carrier.next_ns))
 
     def watched(self) -> list[tuple[int, int]]:
         return [self._connection.events(readable=True)]
@@ -164,7 +182,7 @@ class NatsLink(Link):
         """The compiled calls; None without a peer, or while bytes are unsent, which only Python sends. See lent_by."""
         if not SOCKETS_ARE_COMPILED or not HAS_PPOLL:
             return None
-        if not self._peers or self._problem is not None or self._connection.has_unsent:
+        if not self._carrier.lends or not self._peers or self._problem is not None or self._connection.has_unsent:
             return None
         from transports.nats.compiled import lent_calls
 
@@ -181,34 +199,40 @@ class NatsLink(Link):
         return int(self._connection.numbers[TOO_LONG])
 
     def sockets(self) -> list[dict[str, Any]]:
-        return read_back([self._connection.fd], self._address.nodelay)
+        return read_back([self._connection.fd, *self._carrier.descriptors()], self._address.nodelay)
 
     def facts(self) -> dict[str, Any]:
         info = self._connection.info
-        return {"server": "NATS", "version": info.get("version"), "max_payload_bytes": info.get("max_payload")}
+        about = {"server": "NATS", "version": info.get("version"), "max_payload_bytes": info.get("max_payload")}
+        return {**about, **self._carrier.facts()}
 
     def drain(self, until_ns: int) -> bool:
+        connection = self._connection
+        carrier = self._carrier
         try:
-            while not self._connection.flush():
+            while True:
+                connection.flush()
+                carrier.serve()
+                if carrier.is_settled:
+                    return True
                 if time.monotonic_ns() >= until_ns:
                     return False
-                self._connection.sleep(until_ns, readable=False)
+                Sleeper([connection.events(readable=False), *carrier.events()]).sleep(until_ns)
         except PeerGone:
             return False
-        return True
 
     def close(self, linger_s: float = 1.0) -> None:
         self.drain(time.monotonic_ns() + int(linger_s * 1e9))
+        with contextlib.suppress(PeerGone):
+            self._carrier.close()
         self._connection.close()
 
 
 class NatsListener(NatsLink):
     """The end that is there first. A pair's listener has one peer, a fan-in's any number."""
 
-    def __init__(self, address: Address, base: str, connection: Connection) -> None:
-        super().__init__(address, base, connection, LISTENER)
-        if address.fan_in:
-            connection.publish_to(f"{base}.out")
+    def __init__(self, address: Address, base: str, connection: Connection, carrier: CoreCarrier) -> None:
+        super().__init__(address, base, connection, LISTENER, carrier)
 
     def _handle_word(self, word: bytes, name: str) -> None:
         if word != HELLO or not name.isalnum():
@@ -223,20 +247,19 @@ class NatsListener(NatsLink):
             self._peers[name] = subject
             self._problem = None
             if not self._address.fan_in:
-                self._connection.publish_to(f"{self._base}.out.{name}")
+                self._carrier.answer(name)
         self._publish_words(subject, WELCOME)
 
     def _handle_absence(self, name: str) -> None:
         if self._peers.pop(name, None) is not None and not self._peers:
-            self._problem = f"the peer at {self.url} has left the NATS server"
+            self._lose_last_peer(f"the peer at {self.url} has left the NATS server")
 
 
 class NatsConnector(NatsLink):
     """The end that comes to a listener."""
 
-    def __init__(self, address: Address, base: str, connection: Connection, name: str) -> None:
-        super().__init__(address, base, connection, name)
-        connection.publish_to(f"{base}.in")
+    def __init__(self, address: Address, base: str, connection: Connection, name: str, carrier: CoreCarrier) -> None:
+        super().__init__(address, base, connection, name, carrier)
         self._check_peers()
 
     def _check_peers(self) -> None:
@@ -256,12 +279,12 @@ class NatsConnector(NatsLink):
             self._peers[LISTENER] = f"{self._base}.words"
             self._next_check_ns = time.monotonic_ns() + CHECK_EVERY_NS
         elif word == FULL_ALREADY and not self._peers:
-            self._problem = f"{self.url} has its one peer already"
+            self._lose_last_peer(f"{self.url} has its one peer already")
 
     def _handle_absence(self, name: str) -> None:
         if name == LISTENER and self._peers:
             self._peers.clear()
-            self._problem = f"the listener at {self.url} has left the NATS server"
+            self._lose_last_peer(f"the listener at {self.url} has left the NATS server")
 
     def excuse(self) -> str:
         return "" if self._peers else f" (nobody listens at the NATS server {self._address.masked_url})"

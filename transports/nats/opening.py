@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import time
 from urllib.parse import quote
 
-from transports.base import MANY_LISTENER_PATTERNS, Address, BadAddress, CannotListen, Link, Pattern, PeerGone
+from transports.base import Address, BadAddress, CannotListen, Link, Pattern, PeerGone
+from transports.nats import SHARED_PATTERNS
+from transports.nats.carriers import CoreCarrier
 from transports.nats.connection import Connection
+from transports.nats.deliveries import DURABLE
+from transports.nats.jetstream import JetStreamCarrier
 from transports.nats.link import (
     ARE_YOU_THERE,
     HELLO_EVERY_NS,
@@ -26,15 +31,17 @@ from transports.waiting import Sleeper
 
 PLACE_SUBSCRIPTION = 4
 """The server's answer to a new listener: whether another listener has its place."""
-SHARED_PATTERNS = MANY_LISTENER_PATTERNS | {Pattern.REQUESTS}
-"""Patterns in which an end has many others."""
+
+
+def quoted_token(token: str) -> str:
+    """A token as one word of a subject."""
+    return quote(token, safe="").replace(".", "%2E")
 
 
 def _base(address: Address) -> str:
     """The first words of a conversation's subjects; two conversations never share them."""
-    token = quote(address.token, safe="").replace(".", "%2E")
-    pair = quote(address.options.get("pair", "1"), safe="").replace(".", "%2E")
-    return f"exchange.{token}.{address.pattern.value}.{pair}"
+    pair = quoted_token(address.options.get("pair", "1"))
+    return f"exchange.{quoted_token(address.token)}.{address.pattern.value}.{pair}"
 
 
 def _subscription(subject: str, number: int) -> bytes:
@@ -48,6 +55,7 @@ def listen(address: Address) -> Link:
     if address.pattern in SHARED_PATTERNS:
         return _listen_beside_others(address, base)
     connection = Connection.open(address, time.monotonic_ns())
+    carrier: CoreCarrier | None = None
     try:
         asker = secrets.token_hex(8)
         connection.ask(_subscription(f"{base}.nobody.{asker}.*", PLACE_SUBSCRIPTION))
@@ -55,16 +63,18 @@ def listen(address: Address) -> Link:
             raise CannotListen(
                 f"{address.masked_url} has a listener of this name already: choose another server or name"
             )
-        subjects = {
-            f"{base}.nobody.{LISTENER}.*": NOBODY_SUBSCRIPTION,
-            f"{base}.words": WORD_SUBSCRIPTION,
-            f"{base}.in": FRAME_SUBSCRIPTION,
-        }
-        connection.write(b"".join(_subscription(subject, number) for subject, number in subjects.items()))
+        carrier = _carrier(address, base, connection, asker, time.monotonic_ns())
+        connection.write(
+            _subscription(f"{base}.nobody.{LISTENER}.*", NOBODY_SUBSCRIPTION)
+            + _subscription(f"{base}.words", WORD_SUBSCRIPTION)
+        )
+        carrier.hear(f"{base}.in")
+        if address.fan_in or not carrier.lends:
+            carrier.publish_to(f"{base}.out")
     except BaseException:
-        connection.close()
+        _close(connection, carrier)
         raise
-    return NatsListener(address, base, connection)
+    return NatsListener(address, base, connection, carrier)
 
 
 def connect(address: Address, until_ns: int) -> Link:
@@ -72,18 +82,35 @@ def connect(address: Address, until_ns: int) -> Link:
     base = _base(address)
     name = secrets.token_hex(8)
     connection = Connection.open(address, until_ns)
+    carrier: CoreCarrier | None = None
     try:
         if address.pattern in SHARED_PATTERNS:
             return _connect_beside_others(address, base, connection, name)
         _await_listener(connection, address, base, name, until_ns)
-        frames = f"{base}.out" if address.fan_in else f"{base}.out.{name}"
-        words_line = _subscription(f"{base}.words.{name}", WORD_SUBSCRIPTION)
-        frames_line = _subscription(frames, FRAME_SUBSCRIPTION)
-        connection.write(words_line + frames_line)  # before the hello: a listener sends as soon as it has heard that
+        carrier = _carrier(address, base, connection, name, until_ns)
+        # Subscribe before the hello: a listener sends as soon as it has heard that.
+        connection.write(_subscription(f"{base}.words.{name}", WORD_SUBSCRIPTION))
+        carrier.hear_listener(name, address.fan_in)
+        carrier.publish_to(f"{base}.in")
     except BaseException:
-        connection.close()
+        _close(connection, carrier)
         raise
-    return NatsConnector(address, base, connection, name)
+    return NatsConnector(address, base, connection, name, carrier)
+
+
+def _carrier(address: Address, base: str, connection: Connection, name: str, until_ns: int) -> CoreCarrier:
+    """The carrier of a pair or a fan-in; `name` is that of our end. BadAddress if the server lacks what it needs."""
+    if address.options.get("delivery") == DURABLE:
+        return JetStreamCarrier(address, connection, base, name, until_ns)
+    return CoreCarrier(connection, base)
+
+
+def _close(connection: Connection, carrier: CoreCarrier | None) -> None:
+    """Close both, after an error."""
+    if carrier is not None:
+        with contextlib.suppress(PeerGone):
+            carrier.close()
+    connection.close()
 
 
 def _await_listener(connection: Connection, address: Address, base: str, name: str, until_ns: int) -> None:

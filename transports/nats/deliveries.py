@@ -1,0 +1,9 @@
+"""The two guarantees of a NATS server, and when it syncs what it keeps."""
+
+LOSSY = "lossy"
+"""Core NATS: a message goes from the server's memory to those that have subscribed now."""
+DURABLE = "durable"
+"""JetStream: a stream keeps a message in a file until its reader has acknowledged it."""
+DELIVERIES = (LOSSY, DURABLE)
+SYNCS = ("2m", "always")
+"""When a server syncs its streams to the disk, in NATS's words of `sync_interval`; the first is its default."""

@@ -1,0 +1,300 @@
+"""Frames through a stream of JetStream, which keeps each of them on disk until its reader has acknowledged it.
+
+    sender    PUB <subject> <base>.kept.<name> <bytes>     the stream answers each frame once it has kept it
+    reader    MSG <base>.deliver.<name> 1 <acknowledgement's subject> <bytes>
+              PUB <acknowledgement's subject> 0            acknowledges that frame and all before it
+
+A reader acknowledges what it has handed over once its component has come back for more. A sender has at most WINDOW
+frames unanswered. It uses a connection of its own, where answers wait behind no frame.
+
+Each direction has a stream, which keeps a frame while a consumer has not acknowledged it (retention `interest`). A
+reader's consumer is its own. The next reader of a stream begins with the first frame that was not acknowledged, and
+then deletes the consumer of the reader before. `fan-in` has one stream to all connectors: each has a consumer there.
+Source: docs.nats.io/reference/reference-protocols/nats_api_reference.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from transports.base import Address, BadAddress, PeerGone
+from transports.frames import ANSWERED, RECEIVED, FrameBatch, ReturnAddresses
+from transports.nats.carriers import CoreCarrier
+from transports.nats.connection import BEGIN, END, TOO_LONG, Connection, Control
+from transports.nats.protocol import (
+    ACKNOWLEDGEMENT_SUBSCRIPTION,
+    FRAME_SUBSCRIPTION,
+    OTHER,
+    count_acknowledgements,
+)
+from transports.waiting import READABLE, WRITABLE
+
+API = "$JS.API"
+API_SUBSCRIPTION = 6
+"""The number of the subscription to answers of the server's API."""
+WINDOW = 1_000
+"""Frames of one sender that may wait for the stream's answer. A server refuses more than 10,000 of all senders."""
+MOST_DELIVERED = 8_192
+"""Frames that a reader may have unacknowledged."""
+REDELIVER_NS = 3_600_000_000_000
+"""The time after which an unacknowledged frame is delivered again: a reader that is alive shall get none twice."""
+UNUSED_NS = 600_000_000_000
+"""The server removes a consumer that nobody used for this long, such as a killed run's."""
+ASK_AGAIN_NS = 10_000_000
+ABSENT = 404
+"""The code of the server's refusal if a stream or a consumer does not exist."""
+Answer = dict[str, Any]
+
+
+class JetStreamApi:
+    """Questions to the server's JetStream, over a connection without subscriptions to frames."""
+
+    def __init__(self, connection: Connection, inbox: str) -> None:
+        self._connection = connection
+        self.inbox = inbox
+        connection.write(f"SUB {inbox} {API_SUBSCRIPTION}\r\n".encode())
+
+    def ask(self, subject: str, question: Answer) -> Answer:
+        """Return the answer; it has an `error` if the server refuses. BadAddress if there is no JetStream."""
+        control = self._connection.request(f"{API}.{subject}", json.dumps(question).encode(), self.inbox)
+        if control is None:
+            raise BadAddress(
+                f"the NATS server at {self._connection.place} has no JetStream, which delivery=durable needs: "
+                "start it with --jetstream"
+            )
+        answer: Answer = json.loads(control.payload)
+        return answer
+
+    def insist(self, subject: str, question: Answer) -> Answer:
+        """Return the answer. BadAddress, with the server's words, if it refuses."""
+        answer = self.ask(subject, question)
+        if "error" in answer:
+            raise BadAddress(
+                f"JetStream of the NATS server at {self._connection.place} refused us: {reason_of(answer)}"
+            )
+        return answer
+
+    def streams(self, subjects: str) -> list[str]:
+        """Return the names of the streams with these subjects; empty if the server has no JetStream."""
+        try:
+            answer = self.ask("STREAM.NAMES", {"subject": subjects})
+        except BadAddress:
+            return []
+        return answer.get("streams") or []
+
+
+def reason_of(answer: Answer) -> str:
+    """The server's words for its refusal."""
+    return str(answer["error"].get("description", answer["error"]))
+
+
+def stream_name(subject: str) -> str:
+    """The name of the stream for a subject: a name has no dots."""
+    return subject.replace(".", ":")
+
+
+class JetStreamCarrier(CoreCarrier):
+    """Frames that the server keeps on disk until they are acknowledged."""
+
+    lends = False
+
+    def __init__(self, address: Address, connection: Connection, base: str, name: str, until_ns: int) -> None:
+        """`name`: that of our end. BadAddress if the server has no JetStream."""
+        super().__init__(connection, base)
+        self._name = name
+        self._is_shared = address.fan_in
+        self._sender = Connection.open(address, until_ns)
+        try:
+            self._api = JetStreamApi(self._sender, f"{base}.api.{name}")
+            self._kept = f"{base}.kept.{name}"
+            self._sender.write(f"SUB {self._kept} {ACKNOWLEDGEMENT_SUBSCRIPTION}\r\n".encode())
+        except BaseException:
+            self._sender.close()
+            raise
+        self._stream = ""
+        """The stream that we read."""
+        self._replies = ReturnAddresses(MOST_DELIVERED)
+        self._acknowledgement = b""
+        """Acknowledges what was handed over last; empty if nothing was."""
+        self._sent = 0
+        self._answered = 0
+        self._leftover = 0
+        """Frames that had been delivered to an earlier reader, and are delivered again."""
+
+    def hear(self, subject: str) -> None:
+        """Take the frames of a stream, from the first one that was not acknowledged.
+
+        If another reader is alive, take those that come from now on.
+        """
+        self._stream = stream_name(subject)
+        self._create_stream(subject)
+        consumers = self._consumers()
+        before = [consumer for consumer in consumers if not consumer.get("push_bound")]
+        is_shared = self._reads_beside_others(subject) or len(before) < len(consumers)
+        if is_shared:
+            before = []
+        deliver = f"{self._base}.deliver.{self._name}"
+        self._connection.ask(f"SUB {deliver} {FRAME_SUBSCRIPTION}\r\n".encode())
+        config = {
+            "durable_name": self._name,
+            "deliver_subject": deliver,
+            "ack_policy": "all",
+            "ack_wait": REDELIVER_NS,
+            "max_ack_pending": MOST_DELIVERED,
+            "inactive_threshold": UNUSED_NS,
+            **({"deliver_policy": "new"} if is_shared else _beginning(before)),
+        }
+        place = f"{self._stream}.{self._name}"
+        self._api.insist(f"CONSUMER.DURABLE.CREATE.{place}", {"stream_name": self._stream, "config": config})
+        for consumer in before:
+            self._leftover += int(consumer["num_ack_pending"])
+            self._api.insist(f"CONSUMER.DELETE.{self._stream}.{consumer['name']}", {})
+
+    def _reads_beside_others(self, subject: str) -> bool:
+        """True for a connector of a fan-in: each of them gets every frame."""
+        return self._is_shared and subject == f"{self._base}.out"
+
+    def _create_stream(self, subject: str) -> None:
+        """Create the stream of a subject, unless it exists."""
+        name = stream_name(subject)
+        config = {
+            "name": name,
+            "subjects": [subject],
+            "retention": "interest",
+            "storage": "file",
+            "discard": "new",
+            "max_msgs": -1,
+            "max_bytes": -1,
+            "max_age": 0,
+            "num_replicas": 1,
+        }
+        self._api.insist(f"STREAM.CREATE.{name}", config)
+
+    def _consumers(self) -> list[Answer]:
+        """Return what the server knows of our stream's consumers. One whose reader is alive is `push_bound`."""
+        return self._api.insist(f"CONSUMER.LIST.{self._stream}", {}).get("consumers") or []
+
+    def publish_to(self, subject: str) -> None:
+        self._create_stream(subject)
+        self._sender.publish_to(f"{subject} {self._kept}")
+
+    def hear_listener(self, name: str, is_shared: bool) -> None:  # noqa: ARG002
+        self.hear(f"{self._base}.out")
+
+    def answer(self, connector: str) -> None:
+        """One stream has the frames to each connector that comes; the listener publishes to it from the beginning."""
+
+    def come_back(self) -> None:
+        """Acknowledge what was handed over last."""
+        if self._acknowledgement:
+            self._connection.write(self._acknowledgement)
+            self._acknowledgement = b""
+
+    def take(self, batch: FrameBatch) -> int:
+        replies = self._replies
+        received_before = int(replies.counts[RECEIVED])
+        why = self._connection.take_frames(batch, replies)
+        received = int(replies.counts[RECEIVED])
+        if received > received_before:
+            last = (received - 1) % len(replies)
+            head = replies.addresses[last, : max(int(replies.lengths[last]), 0)].tobytes()
+            self._acknowledgement = head + b"0\r\n\r\n"
+            replies.counts[ANSWERED] = received
+        return why
+
+    @property
+    def _taken(self) -> int:
+        """Frames that came, those that were too long too."""
+        return int(self._replies.counts[RECEIVED]) + int(self._connection.numbers[TOO_LONG])
+
+    def send(self, batch: FrameBatch, first: int) -> int:
+        self.serve()
+        end = min(batch.count, first + WINDOW - (self._sent - self._answered))
+        taken = self._sender.send_frames(batch, first, end)
+        self._sent += taken - first
+        return taken
+
+    def serve(self) -> None:
+        """Take the stream's answers."""
+        sender = self._sender
+        sender.flush()
+        sender.fill()
+        while True:
+            begin, end = int(sender.numbers[BEGIN]), int(sender.numbers[END])
+            why, at, answered = count_acknowledgements(sender.incoming, begin, end)
+            sender.numbers[BEGIN] = at
+            self._answered += int(answered)
+            if why != OTHER:
+                break
+            control = sender.next_control()
+            if control is None:
+                break
+            self._handle_control(control)
+        if self.mark_is_due and time.monotonic_ns() >= self.next_ns:
+            self.ask_for_mark()
+
+    def _handle_control(self, control: Control) -> None:
+        """Handle what came on the sender's connection and is no answer to a frame that was kept."""
+        if control.operation == "PING":
+            self._sender.write(b"PONG\r\n")
+        elif control.operation == "-ERR":
+            raise self._sender.gone(self._sender.in_words(control))
+        elif control.operation == "HMSG" and control.words[0] == self._kept:
+            raise PeerGone(f"the stream {self._base}.* at the NATS server {self._sender.place} was deleted")
+        elif control.operation == "MSG" and control.words[0] == self._kept:
+            raise PeerGone(
+                f"the NATS server at {self._sender.place} did not keep a message: "
+                f"{reason_of(json.loads(control.payload))}"
+            )
+        elif control.operation == "MSG" and control.words[0] == self._api.inbox:
+            self._handle_mark(json.loads(control.payload))
+
+    def ask_for_mark(self) -> None:
+        """Ask for the consumer's state: whether all that the stream has for us was delivered."""
+        self.mark_is_due = True
+        self.next_ns = 1 << 62
+        question = f"{API}.CONSUMER.INFO.{self._stream}.{self._name}"
+        self._sender.write(f"PUB {question} {self._api.inbox} 0\r\n\r\n".encode())
+
+    def _handle_mark(self, answer: Answer) -> None:
+        """Note whether all that the stream has for us has come; else ask again soon."""
+        is_gone = answer.get("error", {}).get("code") == ABSENT
+        if is_gone or (answer.get("num_pending") == 0 and answer["delivered"]["consumer_seq"] <= self._taken):
+            self.mark_is_due = False
+        else:
+            self.next_ns = time.monotonic_ns() + ASK_AGAIN_NS
+
+    @property
+    def has_room(self) -> bool:
+        return self._sent - self._answered < WINDOW and not self._sender.has_unsent
+
+    @property
+    def is_settled(self) -> bool:
+        return self._sent == self._answered and not self._sender.has_unsent and not self._connection.has_unsent
+
+    def events(self) -> list[tuple[int, int]]:
+        return [(self._sender.fd, READABLE | (WRITABLE if self._sender.has_unsent else 0))]
+
+    def descriptors(self) -> list[int]:
+        return [self._sender.fd]
+
+    def facts(self) -> dict[str, Any]:
+        return {"confirmed": self._answered, "unconfirmed": self._sent - self._answered, "left_over": self._leftover}
+
+    def close(self) -> None:
+        """Delete our consumer, and with it what it has not acknowledged."""
+        if self._stream:
+            question = f"{API}.CONSUMER.DELETE.{self._stream}.{self._name}"
+            self._sender.write(f"PUB {question} 0\r\n\r\n".encode())
+            self._sender.flush()
+        self._sender.close()
+
+
+def _beginning(consumers: list[Answer]) -> Answer:
+    """The policy of a new consumer: all frames, or those that the consumers before it have not acknowledged."""
+    if not consumers:
+        return {"deliver_policy": "all"}
+    acknowledged = min(int(consumer["ack_floor"]["stream_seq"]) for consumer in consumers)
+    return {"deliver_policy": "by_start_sequence", "opt_start_seq": acknowledged + 1}
