@@ -27,6 +27,8 @@ _OFFSETS = {
 }
 """Each counter's offset in struct tcp_info, and its type as in the struct module."""
 COUNTERS = tuple(_OFFSETS)
+BYTES_SENT_AT = 200
+"""The offset in struct tcp_info of tcpi_bytes_sent, which counts bytes sent again; tcpi_bytes_retrans is behind it."""
 REACHABLE_S = 5.0
 """How long this host may take to refuse a connection to itself."""
 PIDFD_GETFD = 438
@@ -171,6 +173,19 @@ def counters(sock: socket.socket) -> dict[str, int]:
         return parse_tcp_info(sock.getsockopt(socket.IPPROTO_TCP, TCP_INFO, TCP_INFO_BYTES))
     except OSError:
         return {}
+
+
+def bytes_that_left(descriptor: int) -> int | None:
+    """The bytes of a TCP connection that the kernel has sent, each counted once; None if it is no connection any more.
+
+    Bytes that a program has written and that wait in the kernel are not counted.
+    """
+    with contextlib.suppress(OSError, struct.error), _duplicate(descriptor) as sock:
+        if sock.family in INTERNET:
+            info = sock.getsockopt(socket.IPPROTO_TCP, TCP_INFO, TCP_INFO_BYTES)
+            sent, sent_again = struct.unpack_from("=QQ", info, BYTES_SENT_AT)
+            return int(sent - sent_again)
+    return None
 
 
 def parse_tcp_info(info: bytes) -> dict[str, int]:

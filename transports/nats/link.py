@@ -176,7 +176,7 @@ class NatsLink(Link):
         Sleeper(watched).sleep(min(until_ns, self._next_check_ns, carrier.next_ns))
 
     def watched(self) -> list[tuple[int, int]]:
-        return [self._connection.events(readable=True)]
+        return [self._connection.events(readable=True), *self._carrier.events()]
 
     def lend(self) -> Lent | None:
         """The compiled calls; None without a peer, or while bytes are unsent, which only Python sends. See lent_by."""

@@ -11,7 +11,7 @@ import contextlib
 import os
 import threading
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,19 +21,21 @@ from transports.base import Address, BadAddress, CannotListen, Link, PeerGone
 from transports.frames import LONGEST_FRAME, FrameBatch
 from transports.lending import NOTICE, Lent, pollfd
 from transports.nng import MOST_MESSAGES, messages
-from transports.sockets import read_back
+from transports.sockets import bytes_that_left, read_back
 from transports.waiting import HAS_PPOLL, READABLE, Sleeper
 
 TOKEN_PREFIX = b"exchange-nng "
 RECONNECT_MS = 10
 CANDIDATE_NS = 5_000_000_000
 """The time that a pipe has to show the token."""
+NEWS_NS = 1_000_000_000
+"""The longest time from a pipe's first message to NNG's report of the pipe."""
 LOOK_EVERY_NS = 1_000_000
 """The time between two looks at what has left."""
 FRAMES_AT_ONCE = 2
 """Frames that NNG holds for each peer of a listener with many; it drops any further one."""
-FRAMES_EVERY_NS = 200_000
-"""The time from one such pair of frames to the next, in which NNG's thread sends them."""
+SENT_LOOK_NS = 100_000
+"""The time between two looks whether NNG has sent what it holds for the peers of such a listener."""
 HANDSHAKE_BYTES = 8
 """Bytes that NNG sends first on each connection."""
 LENGTH_BYTES = 8
@@ -88,6 +90,15 @@ class PipeNews:
             os.close(self._writing)
 
 
+@dataclass
+class PeerConnection:
+    """The TCP connection to a peer of a listener with many."""
+
+    descriptor: int
+    bytes_due: int
+    """The bytes that have left once NNG holds no frame for this peer."""
+
+
 class NngLink(Link):
     """One end. A connector admits the pipe that it dialled; a listener admits pipes that show the token."""
 
@@ -106,7 +117,8 @@ class NngLink(Link):
         """Admitted pipes that NNG has removed; frames that came from them may still be with NNG."""
         self._had_peers = False
         self._refused = 0
-        self._next_frame_ns = 0
+        self._connections_to: dict[int, PeerConnection] = {}
+        """The connections to the peers of a listener with many, by the number of their pipes."""
         self._is_open = True
         self.numbers = np.zeros(messages.PLACES, np.int64)
         self.numbers[messages.SOCKET] = nng.socket.id
@@ -157,6 +169,7 @@ class NngLink(Link):
                 self._candidates[pipe.id] = time.monotonic_ns() + CANDIDATE_NS
         for number in removed:
             self._pipes.pop(number, None)
+            self._connections_to.pop(number, None)
             if self._candidates.pop(number, None) is not None:
                 self._refused += 1
             if number in self._admitted:
@@ -247,24 +260,61 @@ class NngLink(Link):
         return int(taken)
 
     def _send_to_each(self, batch: FrameBatch, first: int) -> int:
-        """Send a frame or two to every peer, a fraction of a millisecond after the last ones at the earliest."""
-        if not self._had_peers or first == batch.count:
+        """Send a frame or two to every peer, once NNG holds no earlier one: it would drop a frame without room."""
+        self._take_news()
+        if not self._had_peers or first == batch.count or not self._holds_nothing:
             return first
-        Sleeper([]).sleep(self._next_frame_ns)
         end = min(first + FRAMES_AT_ONCE, batch.count)
         for index in range(first, end):
             begin = int(batch.offsets[index])
-            messages.send_to_each(self.numbers, batch.buffer, begin, int(batch.offsets[index + 1]) - begin)
-        self._next_frame_ns = time.monotonic_ns() + FRAMES_EVERY_NS
+            size = int(batch.offsets[index + 1]) - begin
+            messages.send_to_each(self.numbers, batch.buffer, begin, size)
+            for number in self._admitted:
+                if number in self._connections_to:
+                    self._connections_to[number].bytes_due += size + LENGTH_BYTES + HOPS_BYTES
         return end
+
+    @property
+    def _holds_nothing(self) -> bool:
+        """True if all frames to the peers of a listener with many have left: NNG holds none of them any more."""
+        for number in self._admitted:
+            if number in self._gone:
+                continue
+            connection = self._connections_to.get(number)
+            if connection is None:
+                descriptor = self._descriptor_of(number)
+                if descriptor is None:
+                    return False  # NNG has not reported the pipe, or its connection is about to end
+                connection = PeerConnection(descriptor, HANDSHAKE_BYTES)
+                self._connections_to[number] = connection
+            bytes_left = bytes_that_left(connection.descriptor)
+            if bytes_left is not None and bytes_left < connection.bytes_due:
+                return False
+        return True
+
+    def _descriptor_of(self, number: int) -> int | None:
+        """The descriptor of a pipe's connection; None if there is none, or NNG has not reported the pipe yet."""
+        pipe = self._pipes.get(number)
+        if pipe is None:
+            return None
+        ends = self._ends_of(pipe)
+        for descriptor in _sockets_of_this_process():
+            for connection in read_back([descriptor], self._address.nodelay):
+                if _ends(connection) == ends:
+                    return descriptor
+        return None
 
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
         watched = [(self._news.fd, READABLE)]
         if readable:
             watched.append((self._nng.recv_fd, READABLE))
-        if writable and (self._had_peers or not self._listens):
-            watched.append((self._nng.send_fd, READABLE))  # NNG makes it readable when there is room to send
         self._take_news()
+        if writable and self._listens and self._address.fan_in:
+            if self._had_peers and self._holds_nothing:
+                return
+            until_ns = min(until_ns, time.monotonic_ns() + SENT_LOOK_NS)
+        elif writable and (self._had_peers or not self._listens):
+            watched.append((self._nng.send_fd, READABLE))  # NNG makes it readable when there is room to send
         if not readable and self._have_left:
             raise PeerGone(f"the peer at {self.url} closed the connection")
         if not self._gone:  # else `receive` has to drop those that have left, at once
@@ -307,9 +357,22 @@ class NngLink(Link):
             Sleeper([]).sleep(time.monotonic_ns() + LOOK_EVERY_NS)
 
     def sockets(self) -> list[dict[str, Any]]:
-        self._take_news()
+        self._await_news_of_the_admitted()
         peers = {self._ends_of(pipe) for number, pipe in self._pipes.items() if number in self._admitted}
         return [connection for connection in self._connections() if _ends(connection) in peers]
+
+    def _await_news_of_the_admitted(self) -> None:
+        """Take NNG's reports until it has reported every admitted pipe, for a moment at most.
+
+        A pipe's first message may come before the report, which another thread makes.
+        """
+        until_ns = time.monotonic_ns() + NEWS_NS
+        self._take_news()
+        while time.monotonic_ns() < until_ns and any(
+            number not in self._pipes and number not in self._gone for number in self._admitted
+        ):
+            Sleeper([(self._news.fd, READABLE)]).sleep(until_ns)
+            self._take_news()
 
     @staticmethod
     def _ends_of(pipe: pynng.Pipe) -> tuple[str, str]:
@@ -321,12 +384,7 @@ class NngLink(Link):
 
     def _connections(self) -> list[dict[str, Any]]:
         """All TCP connections of this process, among which are those that NNG opened; NNG shows no descriptors."""
-        descriptors = []
-        for name in os.listdir("/proc/self/fd"):
-            with contextlib.suppress(OSError):
-                if os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):
-                    descriptors.append(int(name))
-        return read_back(descriptors, self._address.nodelay)
+        return read_back(_sockets_of_this_process(), self._address.nodelay)
 
     @property
     def refused(self) -> int:  # type: ignore[override]
@@ -349,6 +407,16 @@ class NngLink(Link):
         self._is_open = False
         self._nng.close()
         self._news.close()
+
+
+def _sockets_of_this_process() -> list[int]:
+    """The descriptors of all sockets of this process."""
+    descriptors = []
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            if os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):
+                descriptors.append(int(name))
+    return descriptors
 
 
 def _ends(connection: dict[str, Any]) -> tuple[str, str]:
