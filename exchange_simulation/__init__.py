@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from exchange_simulation.launching.record.noise_summary import NoiseSummary
     from exchange_simulation.market import Answers, OrderBook, orders
     from exchange_simulation.measuring import (
         BadOption,
@@ -39,6 +40,7 @@ __all__ = [
     "Comparison",
     "Estimate",
     "MeasurementError",
+    "NoiseSummary",
     "NotWhole",
     "OrderBook",
     "Run",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from exchange.percentiles import FIGURES
 from exchange.second_columns import RATES
+from exchange_simulation.launching.record.noise_summary import NoiseSummary, noise_of
 from exchange_simulation.reports.comparison.arm_rows import arm_rows
 from exchange_simulation.reports.exports import flat
 from exchange_simulation.reports.formats.few_orders import has_enough_orders
@@ -88,6 +89,11 @@ class MeasuredOutcome:
     @property
     def status(self) -> str:
         return str(self.record["status"])
+
+    @property
+    def noise(self) -> NoiseSummary:
+        """How many of the measurements were noisy; `noise.is_noisy` says whether the outcome is."""
+        return noise_of(self.record)
 
     @property
     def page(self) -> Path | None:
@@ -188,7 +194,8 @@ class Run(MeasuredOutcome):
                     percentiles.append(f"{name} {us:,.0f} us")
         if percentiles:
             sentence += f": {', '.join(percentiles)}"
-        return sentence
+        noise = self.noise.banner("runs")
+        return f"{sentence}; {noise}" if noise else sentence
 
 
 @dataclass(frozen=True)
@@ -220,6 +227,8 @@ class Verdict:
     """What the two sides have in common, as the rate of two arms, or the point of two transports."""
     first: str
     second: str
+    outcome: str
+    """differ, cannot tell, too noisy or not compared."""
     differs: bool
     ratio: float | None
     low: float | None
@@ -233,6 +242,7 @@ class Verdict:
             block=recorded["block"],
             first=recorded["first"],
             second=recorded["second"],
+            outcome=recorded["outcome"],
             differs=recorded["outcome"] == "differ",
             ratio=recorded.get("ratio"),
             low=recorded.get("low"),

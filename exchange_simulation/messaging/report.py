@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from rich.padding import Padding
+from rich.text import Text
 
 from exchange.grouping import grouped
 from exchange.json_records import Record
 from exchange.unique import unique
 from exchange.words import counted
 from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.record.noise_summary import noise_of
 from exchange_simulation.messaging.benchmarks import benchmark_of
+from exchange_simulation.messaging.measurements import MEASUREMENTS
 from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.point import size_in_words
 from exchange_simulation.messaging.presentation import Column
@@ -56,12 +59,20 @@ def show(record: Mapping[str, Any], whole: bool = True) -> None:
         return
     console = terminal()
     console.print(f"[bold]{_headline(record)}[/bold]", highlight=False)
+    _show_noise(record)
     for sentence in _other_answers(record, comparison):
         console.print(sentence, highlight=False)
     with_tables = whole or not is_long(record)
     if with_tables:
         _show_verdicts(comparison)
     _show_benchmark(record, with_tables)
+
+
+def _show_noise(record: Mapping[str, Any]) -> None:
+    """Print the banner of a record whose measurements were mostly noisy."""
+    noise = noise_of(record).banner(MEASUREMENTS)
+    if noise:
+        terminal().print(Text(noise, "bold red"))
 
 
 def _show_verdicts(comparison: Record) -> None:
@@ -96,12 +107,18 @@ def _headline(record: Mapping[str, Any]) -> str:
         return headline(comparison)
     summary = _summary(record)
     if summary:
-        return summary[0]
+        return f"{_doubt(record)}{summary[0]}"
     parts = record.get("parts", [record])
     transports = unique(row["transport"] for part in parts for row in part["rows"])
     if len(parts) > 1 or not transports:
         return f"{counted(len(parts), 'benchmarks')} over {', '.join(transports) or 'nothing'}"
-    return "; ".join(_ends(parts[0], transport) for transport in transports)
+    return _doubt(record) + "; ".join(_ends(parts[0], transport) for transport in transports)
+
+
+def _doubt(record: Mapping[str, Any]) -> str:
+    """The beginning of the headline of a noisy record that compares nothing; empty if the record is not noisy."""
+    is_doubtful = bool(record.get("redo_noisy")) and noise_of(record).is_noisy
+    return "too noisy to say, beside other work it was: " if is_doubtful else ""
 
 
 def _other_answers(record: Mapping[str, Any], comparison: Record) -> list[str]:
@@ -147,6 +164,7 @@ def _show_summary(record: Mapping[str, Any]) -> None:
     outcome = f"{record['status']}, see {', '.join(incomplete)}" if incomplete else record["status"]
     console.print(f"[bold]{record['name']}[/bold]: {counted(len(parts), 'benchmarks')}, {outcome}")
     console.print(f"[bold]{_headline(record)}[/bold]", highlight=False)
+    _show_noise(record)
     for sentence in _other_answers(record, comparison_of(record)):
         console.print(sentence, highlight=False)
     transports = unique(row["transport"] for part in parts for row in part["rows"])
@@ -392,6 +410,7 @@ def page_html(record: Mapping[str, Any]) -> str:
         parts=parts,
         record=record,
         headline=_headline(record),
+        noise=noise_of(record).banner(MEASUREMENTS),
         answers=_other_answers(record, comparison),
         sureness=sureness(comparison) if comparison["verdicts"] else "",
         test=how_tested(comparison),

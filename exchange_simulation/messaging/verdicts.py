@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from exchange.grouping import grouped
 from exchange.json_records import Record
+from exchange_simulation.launching.record.noise import is_noisy_share, noise_share
 from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.measuring import COMPLETE
 from exchange_simulation.messaging.point import MAX, RATE, value_in_words
@@ -45,6 +46,8 @@ class ComparedRows(NamedTuple):
     column: Column
     first: Row
     second: Row
+    redo_noisy: bool
+    """True if noisy measurements were made again; False with --keep-noisy."""
 
 
 def main_column(record: Mapping[str, Any]) -> Column:
@@ -78,7 +81,7 @@ def compared_rows(record: Mapping[str, Any]) -> list[ComparedRows]:
         rows = [row for row in part["rows"] if column.name == FROM_DUE or not _is_paced(row)]
         for rows_of_point in grouped(rows, lambda row: str(row["point"])).values():
             for first, second in combinations(rows_of_point, 2):
-                compared.append(ComparedRows(part["benchmark"], column, first, second))
+                compared.append(ComparedRows(part["benchmark"], column, first, second, bool(part.get("redo_noisy"))))
     return compared
 
 
@@ -123,8 +126,8 @@ def _pair(rows: ComparedRows) -> ComparedPair:
     return ComparedPair(
         figure=f"{rows.benchmark} {rows.column.name}",
         wording=_wording(rows.column),
-        first=_side(rows.first, rows.column),
-        second=_side(rows.second, rows.column),
+        first=_side(rows.first, rows.column, rows.redo_noisy),
+        second=_side(rows.second, rows.column, rows.redo_noisy),
         why_not=_why_not(rows),
     )
 
@@ -138,8 +141,12 @@ def _is_rate(column: Column) -> bool:
     return column.name.endswith("_per_s")
 
 
-def _side(row: Row, column: Column) -> ComparedSide:
-    return ComparedSide(row["transport"], _by_repeat(row, column.name), _kept_rate(row))
+def _side(row: Row, column: Column, redo_noisy: bool) -> ComparedSide:
+    """One side of a pair. With --keep-noisy, noisy repeats count like all others."""
+    noisy_repeats = []
+    if redo_noisy:
+        noisy_repeats = [repeat["repeat"] for repeat in row["repeats"] if is_noisy_share(noise_share(repeat))]
+    return ComparedSide(row["transport"], _by_repeat(row, column.name), _kept_rate(row), noisy_repeats)
 
 
 def _by_repeat(row: Row, figure: str) -> dict[int, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import exp, log, nan
@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 
 from exchange.estimates import CONFIDENCE, IntervalEstimate
-from exchange_simulation.repeats.sentences import Finding, FindingSentence, cannot_tell, differ, too_few_repeats
+from exchange_simulation.launching.record.noise_summary import MOST_NOISY
+from exchange_simulation.repeats.sentences import (
+    Finding,
+    FindingSentence,
+    cannot_tell,
+    differ,
+    too_few_repeats,
+    too_noisy,
+)
 from exchange_simulation.repeats.sign_flips import LogRatio, estimate_together, hodges_lehmann, repeats_needed
 
 ALPHA = 0.05
@@ -25,6 +33,7 @@ MOST_SATURATED = 0.5
 DIFFER = "differ"
 CANNOT_TELL = "cannot tell"
 NOT_COMPARED = "not compared"
+TOO_NOISY = "too noisy"
 TEST = "sign flips of the log ratios paired by repeat, two-sided"
 CORRECTION = "max-T over all rows, step-down"
 
@@ -37,6 +46,12 @@ class ComparedSide:
     values: Mapping[int, float]
     kept_rate: bool = True
     """False if the side did not keep the rate that was offered; such a side is not compared."""
+    noisy_repeats: Collection[int] = ()
+    """The repeats during which others took too much of the processors; empty if noisy repeats are meant to count."""
+
+    def noisy_among(self, repeats: Collection[int]) -> int:
+        """Return how many of these repeats were noisy."""
+        return len(set(self.noisy_repeats) & set(repeats))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +87,16 @@ class ComparedPair:
         return min(firsts) > 0 and min(seconds) > 0
 
     @property
+    def noisy_repeats(self) -> int:
+        """The number of noisy repeats of the noisier side."""
+        return max(self.first.noisy_among(self.repeats), self.second.noisy_among(self.repeats))
+
+    @property
+    def is_too_noisy(self) -> bool:
+        """True if more than half of a side's repeats were noisy: their ratio is the disturbed machine's."""
+        return self.noisy_repeats > MOST_NOISY * len(self.repeats)
+
+    @property
     def log_ratios(self) -> dict[int, float]:
         """log(first / second) by repeat."""
         firsts, seconds = self.values
@@ -90,6 +115,9 @@ class ComparedPair:
             repeats=len(value_pairs),
             lower=sum(first < second for first, second in value_pairs),
             higher=sum(first > second for first, second in value_pairs),
+            lowest_ratio=min(first / second for first, second in value_pairs),
+            highest_ratio=max(first / second for first, second in value_pairs),
+            noisy=self.noisy_repeats,
         )
 
 
@@ -98,7 +126,7 @@ class PairVerdict:
     """What a family's test found about one pair; `ratio` is first over second."""
 
     outcome: str
-    """DIFFER, CANNOT_TELL or NOT_COMPARED."""
+    """DIFFER, CANNOT_TELL, TOO_NOISY or NOT_COMPARED."""
     sentence: str
     repeats: Sequence[int]
     ratio: IntervalEstimate | None = None
@@ -145,9 +173,18 @@ def _verdict_with_interval(pair: ComparedPair, log_ratio: LogRatio, differ_sente
         low=exp(log_ratio.estimate - log_ratio.half_width),
         high=exp(log_ratio.estimate + log_ratio.half_width),
     )
-    sentence = differ_sentence if differs else cannot_tell
+    sentence: FindingSentence
+    if pair.is_too_noisy:
+        outcome = TOO_NOISY
+        sentence = too_noisy
+    elif differs:
+        outcome = DIFFER
+        sentence = differ_sentence
+    else:
+        outcome = CANNOT_TELL
+        sentence = cannot_tell
     return PairVerdict(
-        outcome=DIFFER if differs else CANNOT_TELL,
+        outcome=outcome,
         sentence=sentence(pair.finding(ratio)),
         repeats=pair.repeats,
         ratio=ratio,
@@ -158,12 +195,13 @@ def _verdict_with_interval(pair: ComparedPair, log_ratio: LogRatio, differ_sente
 
 
 def _verdict_without_interval(pair: ComparedPair, needed: int) -> PairVerdict:
-    """The verdict on a pair with fewer repeats than needed: an estimate, which cannot tell."""
+    """The verdict on a pair with fewer repeats than needed: an estimate without an interval, which cannot tell."""
     log_ratios = np.array(list(pair.log_ratios.values()))
     ratio = IntervalEstimate(exp(hodges_lehmann(log_ratios)))
+    finding = pair.finding(ratio)
     return PairVerdict(
-        outcome=CANNOT_TELL,
-        sentence=too_few_repeats(pair.finding(ratio), needed),
+        outcome=TOO_NOISY if pair.is_too_noisy else CANNOT_TELL,
+        sentence=too_noisy(finding) if pair.is_too_noisy else too_few_repeats(finding, needed),
         repeats=pair.repeats,
         ratio=ratio,
         share_lower=share_lower(*pair.values),
@@ -180,6 +218,8 @@ def share_lower(first: Sequence[float], second: Sequence[float]) -> float:
 
 def is_decided(verdict: PairVerdict) -> bool:
     """True if more repeats would change little: the sides differ, are alike within SAME_WITHIN, or are not compared."""
+    if verdict.outcome == TOO_NOISY:
+        return False
     if verdict.outcome != CANNOT_TELL or verdict.ratio is None:
         return True
     low = verdict.ratio.low

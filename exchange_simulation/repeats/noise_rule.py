@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeVar
 
 from exchange.json_records import Record
 from exchange.words import counted, noun
-from exchange_simulation.launching.record.noise import MOST_SHARE, noise_share, share_words
+from exchange_simulation.launching.record.noise import MOST_SHARE, is_noisy_share, noise_share, share_words
 
 MOST_TRIES = 3
 MOST_NAMES = 3
@@ -60,8 +60,7 @@ class RedoRule:
         return quietest
 
     def is_noisy(self, record: Record) -> bool:
-        share = noise_share(record)
-        return share is not None and share > self.most_share_of_all_cpus
+        return is_noisy_share(noise_share(record), self.most_share_of_all_cpus)
 
     def is_quiet(self, record: Record) -> bool:
         share = noise_share(record)
@@ -176,7 +175,7 @@ def noisy_words(shares: Sequence[float], most: float, of_all: str) -> str:
 
     For example: other work or steal took more than 5% of the processors beside 2 of 9 runs, at most 20%
     """
-    noisy = [share for share in shares if share > most]
+    noisy = [share for share in shares if is_noisy_share(share, most)]
     return _took(noisy, most, f"{len(noisy)} of {of_all}") if noisy else ""
 
 

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from exchange.estimates import IntervalEstimate
+from exchange.unique import unique
 from exchange.words import counted
+from exchange_simulation.launching.record.noise import MOST_SHARE
 from exchange_simulation.repeats.sign_flips import CAUTION, repeats_needed
 from exchange_simulation.reports.formats.ratios import interval_in_words, ratio_in_words
 
@@ -24,6 +26,11 @@ class Finding:
     lower: int
     """The number of repeats in which the first side was lower; a tie is neither lower nor higher."""
     higher: int
+    lowest_ratio: float
+    """The smallest ratio of any repeat."""
+    highest_ratio: float
+    noisy: int = 0
+    """The number of repeats during which others took too much of the processors, on the noisier side."""
 
 
 FindingSentence = Callable[[Finding], str]
@@ -67,13 +74,33 @@ def cannot_tell(finding: Finding) -> str:
 def too_few_repeats(finding: Finding, needed: int) -> str:
     """The sentence of two sides with fewer repeats than a verdict needs.
 
-    For example: cannot tell from 3 repeats, 6 are needed: tcp / zeromq is 1.02, below 1 in 1 of 3
+    It has the range of the repeats in place of a ratio, since there is no interval.
+
+    For example: cannot tell from 3 repeats, 6 are needed: tcp / zeromq was 0.95 to 1.10 in them
     """
     return (
         f"cannot tell from {counted(finding.repeats, 'repeats')}, {needed} are needed: "
-        f"{finding.first} / {finding.second} is {ratio_in_words(finding.ratio.value)}, "
-        f"below 1 in {finding.lower} of {finding.repeats}"
+        f"{finding.first} / {finding.second} was {range_of_repeats(finding)}"
     )
+
+
+def too_noisy(finding: Finding) -> str:
+    """The sentence of two sides whose repeats were disturbed too often.
+
+    For example: too noisy to say: others took more than 5% of all processors beside 6 of 6 repeats; amqp / zeromq was
+    0.01 to 0.29 in them
+    """
+    beside = f"beside {finding.noisy} of {counted(finding.repeats, 'repeats')}"
+    return (
+        f"too noisy to say: others took more than {MOST_SHARE:.0%} of all processors {beside}; "
+        f"{finding.first} / {finding.second} was {range_of_repeats(finding)}"
+    )
+
+
+def range_of_repeats(finding: Finding) -> str:
+    """The ratios of all repeats, lowest to highest. For example: 0.95 to 1.10 in them"""
+    ends = unique([ratio_in_words(finding.lowest_ratio), ratio_in_words(finding.highest_ratio)])
+    return f"{' to '.join(ends)} in {'it' if finding.repeats == 1 else 'them'}"
 
 
 def cannot_reach_a_verdict(repeats: int, alpha: float) -> str | None:

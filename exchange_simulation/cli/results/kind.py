@@ -19,6 +19,7 @@ from exchange_simulation.cli.results.difference import (
     print_lines,
     print_rows,
 )
+from exchange_simulation.launching.record.noise_summary import noise_of
 from exchange_simulation.launching.record.reading import UNFINISHED, Unusable, damage_named, read_record
 
 SETTINGS_AND_MACHINE: Parts = dict.fromkeys(("settings", "host", "versions"))
@@ -51,6 +52,8 @@ class ListedFolder:
     planned_runs: int | None = None
     words: str | None = None
     """Words in place of figures, if figures do not apply."""
+    is_noisy: bool = False
+    """Whether others took too much of the processors during more than half of the measurements."""
 
 
 class FolderKind(ABC):
@@ -101,7 +104,12 @@ class FolderKind(ABC):
 
     def row_with(self, folder: Path, record: Record, **fields: Any) -> ListedFolder:
         """The folder's name, its record's status and start, and these fields; by default the kind says what it is."""
-        by_default = {"what": self.name, "status": record["status"], "started_at": record.get("started_at")}
+        by_default = {
+            "what": self.name,
+            "status": record["status"],
+            "started_at": record.get("started_at"),
+            "is_noisy": noise_of(record).is_noisy,
+        }
         return ListedFolder(name=folder.name, **{**by_default, **fields})
 
     def show(self, folder: Path, record: Record) -> None:  # noqa: ARG002

@@ -15,10 +15,12 @@ from exchange_simulation.cli.results.kind import ListedFolder
 from exchange_simulation.cli.results.kinds import folders, kind_of
 from exchange_simulation.cli.results.row_cells import (
     FIGURES,
+    NOISE_LEGEND,
     figures_of,
     has_figures,
     moment_of,
     started_of,
+    status_of,
     words_of,
 )
 from exchange_simulation.reports.exports import print_json
@@ -35,8 +37,8 @@ TIME_WIDTH = len("11-22 23:59 ")
 """Characters of the column `local time`, with the blank behind it."""
 SEPARATORS = 3
 """Blanks between the name, the status with its time, the kind, and the figures or words."""
-SPARK_TABLES = "tables"
-"""The folder that Spark makes in a results folder; no command makes it."""
+NO_RESULTS = ("tables", "baselines")
+"""Folders in a results folder that hold no result: Spark's tables, and kept baselines."""
 
 
 def show_list(results: Path, transport: str | None, status: str | None, last: int | None, as_json: bool) -> None:
@@ -55,10 +57,12 @@ def show_list(results: Path, transport: str | None, status: str | None, last: in
         print_json([_as_json(row) for row in chosen])
     elif chosen:
         click.echo("\n".join(lines(chosen)))
+        if any(row.is_noisy for row in chosen):
+            click.echo(NOISE_LEGEND)
     else:
         reason = f"none of {counted(len(rows), 'runs and trials')} matches" if rows else "no run and no trial"
         click.echo(f"{results}: {reason}", err=True)
-    others = [folder for folder, kind in kinds.items() if kind is None and folder.name != SPARK_TABLES]
+    others = [folder for folder, kind in kinds.items() if kind is None and folder.name not in NO_RESULTS]
     if others:
         count = counted(len(others), "folders")
         click.echo(f"not listed: {count} in {results} that no exchange command made", err=True)
@@ -89,7 +93,7 @@ def lines(rows: Sequence[ListedFolder]) -> list[str]:
     names = ["name", *(row.name for row in rows)]
     kinds = ["what", *(row.what for row in rows)]
     contents, figures_width = _figures_or_words(rows)
-    status_width = max(len(row.status) for row in rows)
+    status_width = max(len(status_of(row)) for row in rows)
     least_width = LEAST_NAME + status_width + LEAST_KIND + figures_width + SEPARATORS
     times_and_statuses = _times_and_statuses(rows, shows_time=columns >= least_width + TIME_WIDTH)
     space = columns - len(times_and_statuses[0]) - SEPARATORS
@@ -107,9 +111,9 @@ def _times_and_statuses(rows: Sequence[ListedFolder], *, shows_time: bool) -> li
     """Return the titles, then each row's start and status, aligned; without the start if it is not shown."""
     cells: list[tuple[str, ...]]
     if shows_time:
-        cells = [("local time", "status"), *((started_of(row), row.status) for row in rows)]
+        cells = [("local time", "status"), *((started_of(row), status_of(row)) for row in rows)]
     else:
-        cells = [("status",), *((row.status,) for row in rows)]
+        cells = [("status",), *((status_of(row),) for row in rows)]
     widths = _column_widths(cells)
     return [_joined(row_cells, widths, "<") for row_cells in cells]
 

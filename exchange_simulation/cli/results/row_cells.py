@@ -8,11 +8,15 @@ from datetime import datetime
 from exchange.unique import unique
 from exchange.words import counted
 from exchange_simulation.cli.results.kind import ListedFolder
+from exchange_simulation.launching.record.noise import MOST_SHARE
 from exchange_simulation.launching.record.reading import UNFINISHED
 from exchange_simulation.reports.formats.few_orders import has_enough_orders
 from exchange_simulation.reports.formats.numbers import is_number
 
 ABSENT = "-"
+NOISY = "~"
+"""The mark behind the status of a noisy folder."""
+NOISE_LEGEND = f"{NOISY} noisy: others took more than {MOST_SHARE:.0%} of all processors beside most measurements"
 FIGURES = ("over", "orders/s", "p50 us", "p99 us")
 """The titles of the cells of `figures_of`."""
 
@@ -41,6 +45,11 @@ def started_of(row: ListedFolder) -> str:
     except ValueError:
         return ABSENT
     return f"{at:%m-%d %H:%M}" if at.year == datetime.now().year else f"{at:%Y-%m-%d}"
+
+
+def status_of(row: ListedFolder) -> str:
+    """Return the status, with a mark if the folder is noisy."""
+    return f"{row.status}{NOISY}" if row.is_noisy else row.status
 
 
 def has_figures(row: ListedFolder) -> bool:

@@ -17,6 +17,7 @@ from exchange_simulation.cli.results.difference import differing, differing_part
 from exchange_simulation.cli.results.kind import FolderKind, ListedFolder, unusable_row
 from exchange_simulation.cli.results.rerun import refuse_journal_elsewhere, warn_of_differences
 from exchange_simulation.cli.trial_options import follow_up
+from exchange_simulation.launching.record.noise_summary import noise_of
 from exchange_simulation.launching.record.reading import UNFINISHED, Unusable, damage_named, read_record
 from exchange_simulation.reports.formats.estimates import with_middle_half
 from transports.registry import scheme_of
@@ -70,7 +71,8 @@ class TrialKind(FolderKind):
         runs = sum(len(arm["runs"]) for arm in record["arms"])
         planned = _planned_row(folder, _plan_record(folder))
         started_at = record["conditions"].get("started_at")
-        return replace(planned, status=record["status"], started_at=started_at, runs=runs)
+        is_noisy = noise_of(record).is_noisy
+        return replace(planned, status=record["status"], started_at=started_at, runs=runs, is_noisy=is_noisy)
 
     def show(self, folder: Path, record: Record) -> None:
         _printer_of(folder, record["study"])(record)

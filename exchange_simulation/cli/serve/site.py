@@ -34,6 +34,7 @@ from exchange_simulation.cli.results.row_cells import (
     moment_of,
     started_of,
     started_s,
+    status_of,
     words_of,
 )
 from exchange_simulation.cli.serve.runs import FORM, Runs
@@ -342,7 +343,7 @@ def _cells(row: ListedFolder, is_live: bool) -> dict[str, Any]:
         "name": printable(row.name),
         "has_address": is_utf8(row.name),
         "is_live": is_live,
-        "status": "under way" if is_live else row.status,
+        "status": "under way" if is_live else status_of(row),
         "what": row.what,
         "started": started_of(row),
         "at": started_s(row),

@@ -24,6 +24,7 @@ from exchange_simulation.launching.files import new_run_folder, read_own_file
 from exchange_simulation.launching.metrics import Metric
 from exchange_simulation.launching.record.status import is_gateways_own
 from exchange_simulation.repeats.judging import MOST_SATURATED
+from exchange_simulation.repeats.noise_rule import RedoRule
 
 VALID = ("complete", "saturated")
 """The statuses of runs with usable figures."""
@@ -134,6 +135,10 @@ class Observations:
     def kept_rate(self) -> bool:
         """True if few enough runs saturated. Runs in which only the gateway was late do not count as saturated."""
         return self.saturated - self.delayed <= MOST_SATURATED * len(self.runs)
+
+    def noisy_repeats(self, rule: RedoRule) -> list[int]:
+        """Return the repeats whose run was noisy, by the plan's rule."""
+        return [repeat for repeat, record in self.runs.items() if rule.is_noisy(record)]
 
     def values(self, metric: Metric) -> dict[int, float]:
         """Return the metric's values by repeat, without repeats that did not measure the metric. They are cached."""

@@ -14,6 +14,7 @@ from exchange_simulation.experiments.trials.plan import TrialPlan
 from exchange_simulation.experiments.trials.verdicts import alpha_of, judge_all, planned_rows, unreachable
 from exchange_simulation.launching.metrics import Metric, orders_measured
 from exchange_simulation.launching.record.noise import noise_share
+from exchange_simulation.launching.record.noise_summary import NOISE_SUMMARY, NoiseSummary
 from exchange_simulation.launching.transport_settings import guarantee_of
 from exchange_simulation.repeats.judging import PairVerdict, is_decided, statistics_of, verdict_as_dict
 from exchange_simulation.reports.formats.estimates import middle_half_ends
@@ -49,6 +50,7 @@ def results(trial: Path, plan: TrialPlan) -> dict[str, Any]:
         "repeats": plan.repeats,
         "resumed": times_resumed,
         "redo_noisy": _redo_noisy(plan, observed.values()),
+        NOISE_SUMMARY: _noise_of(observed.values()).as_dict(),
         "contenders": plan.contenders,
         "blocks": plan.blocks,
         "statistics": _statistics(plan),
@@ -73,6 +75,11 @@ def _redo_noisy(plan: TrialPlan, arms: Iterable[Observations]) -> dict[str, Any]
     return plan.redo.use_as_dict(set_aside, runs)
 
 
+def _noise_of(arms: Iterable[Observations]) -> NoiseSummary:
+    """Return the noise of all runs that count."""
+    return NoiseSummary.of_shares(noise_share(record) for arm in arms for record in arm.runs.values())
+
+
 def _statistics(plan: TrialPlan) -> dict[str, Any]:
     """Return the method of the verdicts, with the looks of the trial and their level."""
     alpha = alpha_of(plan)
@@ -88,9 +95,6 @@ def _arm(arm: Observations, plan: TrialPlan) -> dict[str, Any]:
         figures = _metric(arm, metric, plan.seed)
         if figures:
             metrics[metric.name] = figures
-    set_aside = []
-    for run in arm.set_aside:
-        set_aside.append({**_run(run), "share_of_all_cpus": noise_share(run.record)})
     return {
         "label": arm.arm.label,
         "contender": arm.arm.contender,
@@ -101,9 +105,9 @@ def _arm(arm: Observations, plan: TrialPlan) -> dict[str, Any]:
         "saturated": arm.saturated,
         "delayed_by_gateway": arm.delayed,
         "orders_measured": _orders_measured(arm),
-        "runs": [_run(RunOfRepeat(repeat, record)) for repeat, record in arm.runs.items()],
+        "runs": [_run_with_noise(RunOfRepeat(repeat, record)) for repeat, record in arm.runs.items()],
         "excluded": [_run(run) for run in arm.excluded],
-        "set_aside": set_aside,
+        "set_aside": [_run_with_noise(run) for run in arm.set_aside],
         "metrics": metrics,
     }
 
@@ -123,6 +127,11 @@ def _run(run: RunOfRepeat) -> dict[str, Any]:
     """Return a reference to a run; `run` is the name of its folder."""
     record = run.record
     return {"repeat": run.repeat, "run": record["name"], "status": record["status"], "reasons": record["reasons"]}
+
+
+def _run_with_noise(run: RunOfRepeat) -> dict[str, Any]:
+    """Return a reference to a run, with the share of all processors that others took during it."""
+    return {**_run(run), "share_of_all_cpus": noise_share(run.record)}
 
 
 def _metric(arm: Observations, metric: Metric, seed: int) -> dict[str, Any]:

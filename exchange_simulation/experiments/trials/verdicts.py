@@ -77,16 +77,22 @@ def unreachable(plan: TrialPlan) -> str | None:
 
 def judge_all(plan: TrialPlan, observed: dict[str, Observations]) -> list[PairVerdict]:
     """Return a verdict for every planned row, in the order of the rows."""
-    pairs = [_pair(row.metric, observed[row.first], observed[row.second]) for row in planned_rows(plan)]
+    pairs = [_pair(row.metric, observed[row.first], observed[row.second], plan) for row in planned_rows(plan)]
     return judge_together(pairs, alpha_of(plan), plan.seed, plan.study.differ)
 
 
-def _pair(metric: Metric, first: Observations, second: Observations) -> ComparedPair:
+def _side(metric: Metric, arm: Observations, plan: TrialPlan) -> ComparedSide:
+    """Return one side of a row. If the plan keeps noisy runs, they count like all others."""
+    noisy_repeats = arm.noisy_repeats(plan.redo) if plan.redo else ()
+    return ComparedSide(arm.arm.contender, arm.values(metric), arm.kept_rate, noisy_repeats)
+
+
+def _pair(metric: Metric, first: Observations, second: Observations, plan: TrialPlan) -> ComparedPair:
     return ComparedPair(
         figure=metric.name,
         wording=metric.says,
-        first=ComparedSide(first.arm.contender, first.values(metric), first.kept_rate),
-        second=ComparedSide(second.arm.contender, second.values(metric), second.kept_rate),
+        first=_side(metric, first, plan),
+        second=_side(metric, second, plan),
         why_not=not_compared(first, second),
     )
 

@@ -269,15 +269,18 @@ def noise_share(run: Mapping[str, Any]) -> float | None:
     return float((noise["other_cpu_s"] + noise.get("steal_s", 0.0)) / (noise["window_s"] * cores))
 
 
-def noise_words(run: Mapping[str, Any], least_share: float = 0.0) -> str:
-    """Return the noise in words; empty if the noise is unknown, or less than `least_share`.
+def is_noisy_share(share: float | None, most_share: float = MOST_SHARE) -> bool:
+    """Return True if others took so much of the processors that it shows in the figures. This is the only such rule.
 
-    For example: others took 47% of all processors
+    A measurement whose noise is unknown is not noisy.
     """
+    return share is not None and share > most_share
+
+
+def noise_words(run: Mapping[str, Any]) -> str:
+    """Return the noise in words; empty if the noise is unknown. For example: others took 47% of all processors"""
     share = noise_share(run)
-    if share is None or share < least_share:
-        return ""
-    return f"others took {share_words(share)} of all processors"
+    return "" if share is None else f"others took {share_words(share)} of all processors"
 
 
 def share_words(share: float) -> str:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import median
 
+from rich.text import Text
+
 from exchange.json_records import Record
 from exchange.load_axis import LoadAxis
 from exchange.words import counted
 from exchange_simulation.launching.metrics import Read, number_at
 from exchange_simulation.launching.record.noise import share_words
+from exchange_simulation.launching.record.noise_summary import noise_of
 from exchange_simulation.reports.formats.numbers import ABSENT, number_text, whole_number
 from exchange_simulation.reports.tables import FoldingTable, key, plain_table, terminal, warning, words
 
@@ -29,6 +32,9 @@ def show(record: Record) -> None:
     """Print capacity.json's content."""
     console = terminal()
     console.print(headline(record), style="bold", markup=False)
+    noise = noise_of(record).banner("probes")
+    if noise:
+        console.print(Text(noise, "bold red"))
     for flag in record["flags"]:
         console.print(warning(flag))
     if record.get("answer"):
@@ -115,10 +121,14 @@ def headline(record: Record) -> str:
     capacity = f"{subject}'s capacity for {objective}"
     if estimate:
         interval = f"{rounded_rate(estimate['low'])}..{rounded_rate(estimate['high'])}"
-        if estimate["high"] > WIDEST_INTERVAL * estimate["low"]:
-            return f"{capacity} is somewhere in {axis.in_words(interval)} (95% interval; {probes}, too few to say more)"
+        somewhere = axis.in_words(interval)
         value = axis.in_words(rounded_rate(estimate["value"]))
-        return f"{subject} holds {objective} up to {value} (95% interval {interval}; {probes})"
+        sentence = f"{subject} holds {objective} up to {value} (95% interval {interval}; {probes})"
+        if estimate["high"] > WIDEST_INTERVAL * estimate["low"]:
+            sentence = f"{capacity} is somewhere in {somewhere} (95% interval; {probes}, too few to say more)"
+        if record.get("redo_noisy") and noise_of(record).is_noisy:
+            sentence = f"too noisy to say: beside other work {capacity} was in {somewhere} (95% interval; {probes})"
+        return sentence
     probed = [float(probe[axis.name]) for probe in record["probes"]]
     highest_held = answer[f"highest_held_{axis.name}"]
     if highest_held:

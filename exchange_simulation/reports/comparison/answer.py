@@ -17,7 +17,12 @@ P50 = "due_p50_us"
 WORDING = {metric.name: metric.says for metric in COMPARISON_METRICS if metric.says}
 """The wordings of the exchange's metrics, for records of older versions that do not have them."""
 TOO_FEW = "too few repeats to tell"
-WITHOUT_DIFFERENCE = {"no difference found": "cannot tell", TOO_FEW: TOO_FEW, "not compared": "not compared"}
+WITHOUT_DIFFERENCE = {
+    "no difference found": "cannot tell",
+    TOO_FEW: TOO_FEW,
+    "too noisy to say": "too noisy",
+    "not compared": "not compared",
+}
 """The words for verdicts that found no difference, and the outcome of each."""
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from exchange.json_records import Record
 from exchange.percentiles import FIGURES
 from exchange_simulation.launching.metrics import COMPONENTS
+from exchange_simulation.launching.record.noise_summary import noise_of
 from exchange_simulation.reports.comparison.answer import headline, other_answers
 from exchange_simulation.reports.comparison.figures import trial_figures
 from exchange_simulation.reports.comparison.paper_figures import paper_figures, published, transports
@@ -59,6 +60,7 @@ def page_html(record: Record) -> str:
         circumstances=circumstances(record),
         sureness=sureness(record),
         headline=headline(record),
+        noise=noise_of(record).banner("runs"),
         answers=other_answers(record),
         plot=ratio_plot(record),
         drawings=drawings(trial_figures(record)),

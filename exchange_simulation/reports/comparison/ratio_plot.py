@@ -11,6 +11,7 @@ from math import log, log10
 
 from exchange.estimates import IntervalEstimate
 from exchange.json_records import Record
+from exchange.unique import unique
 from exchange_simulation.reports.comparison.answer import metric_of_title, verdicts_by_metric
 from exchange_simulation.reports.formats.ratios import interval_in_words, ratio_in_words
 
@@ -117,9 +118,13 @@ def _mark(record: Record, verdict: Record, scale: _RatioScale) -> Mark:
         return Mark(verdict["block"], words=outcome, agree="", outcome=outcome, sentence=verdict["sentence"])
     low = verdict.get("low")
     high = verdict.get("high")
+    if low is None or high is None:
+        words = _range_of_repeats(record, verdict)
+    else:
+        words = f"{ratio_in_words(ratio)} {interval_in_words(IntervalEstimate(ratio, low, high))}"
     return Mark(
         label=verdict["block"],
-        words=f"{ratio_in_words(ratio)} {interval_in_words(IntervalEstimate(ratio, low, high))}".rstrip(),
+        words=words,
         agree=_agreeing_repeats(record, verdict),
         outcome=outcome,
         sentence=verdict["sentence"],
@@ -129,14 +134,31 @@ def _mark(record: Record, verdict: Record, scale: _RatioScale) -> Mark:
     )
 
 
+def _range_of_repeats(record: Record, verdict: Record) -> str:
+    """Return the ratios of all repeats, lowest to highest, for a verdict that has too few repeats for an interval.
+
+    For example: 0.95 to 1.10
+    """
+    first = _by_repeat(record, verdict, "first")
+    second = _by_repeat(record, verdict, "second")
+    ratios = [first[str(repeat)] / second[str(repeat)] for repeat in verdict["repeats"]]
+    return " to ".join(unique([ratio_in_words(min(ratios)), ratio_in_words(max(ratios))]))
+
+
+def _by_repeat(record: Record, verdict: Record, side: str) -> dict[str, float]:
+    """Return the values of the verdict's first or second arm by repeat."""
+    metrics_by_arm = {arm["label"]: arm["metrics"] for arm in record["arms"]}
+    values: dict[str, float] = metrics_by_arm[verdict[side]][verdict["metric"]]["by_repeat"]
+    return values
+
+
 def _agreeing_repeats(record: Record, verdict: Record) -> str:
     """Return in how many repeats the ratio was on the verdict's side of 1; equal values are on neither side.
 
     For example: 9 of 10
     """
-    metrics_by_arm = {arm["label"]: arm["metrics"] for arm in record["arms"]}
-    first = metrics_by_arm[verdict["first"]][verdict["metric"]]["by_repeat"]
-    second = metrics_by_arm[verdict["second"]][verdict["metric"]]["by_repeat"]
+    first = _by_repeat(record, verdict, "first")
+    second = _by_repeat(record, verdict, "second")
     smaller, larger = (second, first) if verdict["ratio"] >= 1 else (first, second)
     agreed = [repeat for repeat in verdict["repeats"] if smaller[str(repeat)] < larger[str(repeat)]]
     return f"{len(agreed)} of {len(verdict['repeats'])}"

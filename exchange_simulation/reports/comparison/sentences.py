@@ -70,7 +70,7 @@ def sureness(record: Record) -> str:
     intervals = sum(verdict.get("low") is not None for verdict in record["verdicts"])
     confidence = record["statistics"]["confidence"]
     if intervals == 0:
-        is_compared = any(verdict["outcome"] == "cannot tell" for verdict in record["verdicts"])
+        is_compared = any(verdict["outcome"] in ("cannot tell", "too noisy") for verdict in record["verdicts"])
         return f"There is no interval: {'too few repeats' if is_compared else 'nothing was compared'}."
     if intervals == 1:
         return f"The interval holds the true ratio in {confidence:.0%} of trials."

@@ -9,7 +9,7 @@ import click
 
 from exchange.percentiles import LABELS
 from exchange.words import counted, participants_clause
-from exchange_simulation.launching.record.noise import MOST_SHARE, noise_words
+from exchange_simulation.launching.record.noise_summary import noise_of
 from exchange_simulation.reports.formats.fairness import fairness_rows
 from exchange_simulation.reports.formats.few_orders import has_enough_orders, max_of
 from exchange_simulation.reports.formats.numbers import ABSENT, number_text, rate_text, whole_number
@@ -26,7 +26,7 @@ PACKETS = ("orders/s", "packets", "mean\nbytes", "with\nheaders", "mean\ngap us"
 def show_record(record: dict[str, Any]) -> None:
     """Print run.json's content."""
     console = terminal()
-    console.print(_headline(record), markup=False)
+    console.print(headline(record), markup=False)
     for warning in _warnings(record):
         console.print(indented(warning, "bold red"))
     for line in (*_breaks(record), *_traffic(record)):
@@ -48,12 +48,12 @@ def _warnings(record: dict[str, Any]) -> Iterator[str]:
     yield from record["reasons"]
     for flag in record.get("network", {}).get("flags", ()):
         yield f"the network: {flag}"
-    noise = noise_words(record, MOST_SHARE)
+    noise = noise_of(record).banner("runs")
     if noise:
-        yield f"the machine: {noise}, which shows in the figures"
+        yield noise
 
 
-def _headline(record: dict[str, Any]) -> str:
+def headline(record: dict[str, Any]) -> str:
     """Return the first line: status, transport, load, where the orders come from, and completion times.
 
     For example: complete: zeromq at 8,000 orders/s, seed 1: p50 121 us, p99 629 us from due

@@ -181,3 +181,18 @@ def test_no_figure_is_cut_and_a_name_keeps_its_end_at_any_width(results_folder: 
     assert of_long_name.split()[-2:] == ["110", "330"]
     assert of_saturated_run.split()[-2:] == ["110", "330"]
     assert of_long_name.split()[0].endswith("00-dd2dd4")
+
+
+def test_a_noisy_run_and_a_noisy_trial_have_a_mark(tmp_path: Path) -> None:
+    noise = {"window_s": 1.0, "share_of_all_cpus": 0.4}
+    put_run(tmp_path, "noisy", noise=noise)
+    put_run(tmp_path, "quiet", noise={**noise, "share_of_all_cpus": 0.01})
+    printed = results(tmp_path, "list").stdout.splitlines()
+    (noisy,) = [line for line in printed if line.startswith("noisy ")]
+    (quiet,) = [line for line in printed if line.startswith("quiet ")]
+    assert noisy.split()[3] == "complete~"
+    assert quiet.split()[3] == "complete"
+    assert printed[-1] == "~ noisy: others took more than 5% of all processors beside most measurements"
+    rows = {row["name"]: row for row in orjson.loads(results(tmp_path, "list", "--json").stdout)}
+    assert rows["noisy"]["is_noisy"]
+    assert not rows["quiet"]["is_noisy"]

@@ -75,7 +75,7 @@ def test_too_few_repeats_give_an_estimate_and_the_needed_number(tmp_path: Path) 
     assert few["outcome"] == "cannot tell"
     assert few["low"] is None
     assert few["p"] is None
-    assert few["sentence"] == "cannot tell from 5 repeats, 6 are needed: a / b is 0.33, below 1 in 5 of 5"
+    assert few["sentence"] == "cannot tell from 5 repeats, 6 are needed: a / b was 0.33 in them"
     assert "5 repeats cannot reach a verdict: 6 are needed, since 5 agree by chance in 6.2% of trials" in caveats(
         tmp_path / "five", plan(repeats=5)
     )
