@@ -13,7 +13,7 @@ from exchange_simulation.cli.command import Command, configured_values
 from exchange_simulation.cli.trial_options import redo_option, typed_options
 from exchange_simulation.experiments.sweep.keys import shared_options
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.option_types import Number, Scheme
+from exchange_simulation.launching.option_types import Number, Scheme, Seconds
 from exchange_simulation.launching.options import json_option, results_option
 from exchange_simulation.launching.setting_warnings import warn_of_spinning
 from exchange_simulation.launching.typed_settings import run_settings, without_default_rate
@@ -60,13 +60,13 @@ OPTIONS_OF_BENCHMARKS = {
 @click.option(
     "--seconds",
     "--duration",
-    type=Number(0.1, 10**6),
+    type=Seconds(0.1, 10**6),
     default=2.0,
     show_default=True,
     help="How long a probe offers orders; longer at a low rate, so that there are enough.",
 )
 @click.option(
-    "--longest", "longest_s", type=Number(0.1, 10**6), default=10.0, show_default=True, help="Longest probe, seconds."
+    "--longest", "longest_s", type=Seconds(0.1, 10**6), default=10.0, show_default=True, help="Longest probe, seconds."
 )
 @click.option(
     "--precision",
@@ -84,7 +84,7 @@ OPTIONS_OF_BENCHMARKS = {
     help="... or after this many probes.",
 )
 @click.option(
-    "--pause", "pause_s", type=Number(0, 3600), default=0.5, show_default=True, help="Seconds between two runs."
+    "--pause", "pause_s", type=Seconds(0, 3600), default=0.5, show_default=True, help="Seconds between two runs."
 )
 @redo_option
 @results_option

@@ -40,6 +40,9 @@ HEADINGS: dict[str, tuple[str, ...]] = {
         "redo_noisy",
         "until_decided",
         "max_repeats",
+        "fail_if",
+        "against",
+        "fail_if_slower",
         "live",
         "live_spark",
     ),
@@ -54,6 +57,8 @@ HEADINGS: dict[str, tuple[str, ...]] = {
         "with_spark",
         "no_spark",
         "no_page",
+        "junit",
+        "markdown",
         "as_json",
         "quiet",
         "verbose",
@@ -116,6 +121,9 @@ class Command(click.Command):
         defaults: dict[str, Any] = {}
         for source in sources:
             defaults |= source.values
+        for parameter in self.params:
+            if isinstance(parameter, click.Option) and parameter.multiple and parameter.name in defaults:
+                defaults[parameter.name] = [defaults[parameter.name]]  # a text would be taken apart into letters
         extra.setdefault("default_map", defaults)
         context = super().make_context(info_name, args, parent, **extra)
         used = configured_values(context)

@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from exchange_simulation.cli.command import Command
+from exchange_simulation.cli.gate_options import comparison_gate_options
 from exchange_simulation.cli.trial_options import folder_options, make_or_resume, rate_trial_options
-from exchange_simulation.launching.option_types import Cpus, Listed, Rate, Scheme
+from exchange_simulation.launching.option_types import Cpus, Listed, Rate, Scheme, Seconds
 from exchange_simulation.launching.options import json_option, session_options
 
 
@@ -34,12 +35,13 @@ from exchange_simulation.launching.options import json_option, session_options
 @click.option(
     "--warm-up",
     "warm_up_s",
-    type=float,
+    type=Seconds(0),
     default=0.0,
     show_default=True,
     help="Seconds at a run's start that no figure counts.",
 )
 @click.option("--cpus", type=Cpus(), default={}, help="Processor of each component, as gateway=0,engine=1.")
+@comparison_gate_options
 @folder_options
 @json_option
 @click.pass_context
@@ -47,6 +49,10 @@ def command(ctx: click.Context, /, **_: Any) -> None:
     """Compare transports at the same rates: interleaved repeats, medians with intervals, and a verdict for each row.
 
     Example: exchange compare --transports zeromq,tcp --rates 1000,4000,16000 --repeats 10
+
+    \b
+    exchange compare --transports zeromq,amqp --rates 1k --fail-if "p99 of amqp over 20x zeromq"
+    exchange compare --against main --fail-if-slower 10% --junit gate.xml --markdown gate.md
     """
     from exchange_simulation.experiments.comparison_arms import comparison_arms
     from exchange_simulation.experiments.trials.plan import TrialPlan

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from exchange_simulation.launching.option_types import Number
+from exchange_simulation.launching.option_types import Seconds
 from exchange_simulation.launching.options import json_option
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ SHOWN_VERDICTS = {"good": ("good", "green"), "care": ("care", "yellow"), "no": (
 @click.command()
 @click.option(
     "--seconds",
-    type=Number(0.5, 600),
+    type=Seconds(0.5, 600),
     default=5.0,
     show_default=True,
     help="How long to listen for other work, steal and late wake-ups.",

@@ -6,18 +6,20 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
 from exchange.settings import RunSettings
 from exchange.words import printable
 from exchange_simulation.cli.command import Command
+from exchange_simulation.cli.gate_options import GateFiles, report_options, show_gate, slo_option
 from exchange_simulation.launching.errors import UserError, left_out
 from exchange_simulation.launching.options import json_option, options_of, spark_option
 from exchange_simulation.launching.typed_settings import run_settings, was_typed, without_default_rate
 
 if TYPE_CHECKING:
+    from exchange_simulation.gates.checks import GateReport
     from exchange_simulation.launching.launch.watch import OnSecond
     from exchange_simulation.launching.run import MeasuredRun
 
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 @click.option(
     "--events", is_flag=True, help="Orders, trades, confirmations and quotes as tables, in RUN/events/; with --record."
 )
+@slo_option
+@report_options
 @click.option("--live", is_flag=True, help="Show the last minute as graphs in the terminal while it goes on.")
 @click.option("--live-spark", is_flag=True, help="Show its seconds as rows of a table that Spark makes meanwhile.")
 @json_option
@@ -39,6 +43,9 @@ def command(
     with_spark: bool,
     no_page: bool,
     events: bool,
+    slo: tuple[str, ...],
+    junit: Path | None,
+    markdown: Path | None,
     live: bool,
     live_spark: bool,
     as_json: bool,
@@ -53,12 +60,14 @@ def command(
     exchange run --sampling-interval 100 --spark          # Spark's table of the sampled completion times
     exchange run --rate max --orders 2M                   # as fast as it goes
     exchange run --rate 8k --arrivals poisson --live      # watched while it goes on
+    exchange run --slo "p99 <= 1ms" --junit gate.xml      # exit code 3 if p99 is above
     """
     _refuse_two_views(live, live_spark, as_json)
     settings = run_settings(**without_default_rate(given))
     _refuse_idle_seed(settings)
     if events and not settings.record:
         raise click.UsageError("--events needs the streams of orders and answers: give --record too")
+    gate = _gate(slo, settings, GateFiles(junit, markdown))
     exit_code = run(
         settings,
         results,
@@ -69,6 +78,7 @@ def command(
         with_events=events,
         live=live,
         live_spark=live_spark,
+        gate=gate,
     )
     raise SystemExit(exit_code)
 
@@ -80,6 +90,30 @@ def _refuse_idle_seed(settings: RunSettings) -> None:
             f"--seed is {settings.seed}, but it changes nothing: the orders are those of {settings.tape}, and no "
             f"arrivals are random; leave --seed out, or take --arrivals poisson with a --rate"
         )
+
+
+class Gate(Protocol):
+    """Judges a run's record, in the folder of this name."""
+
+    def __call__(self, folder: str, record: dict[str, Any], as_json: bool) -> GateReport: ...
+
+
+def _gate(slo: tuple[str, ...], settings: RunSettings, files: GateFiles) -> Gate | None:
+    """Return a function that judges the run by its bounds; None if nobody asked. UserError for a wrong bound."""
+    if not slo and files == GateFiles():
+        return None
+    from exchange_simulation.gates.objectives import objectives_of, run_report
+    from exchange_simulation.reports.run.terminal import headline
+
+    objectives = objectives_of(slo, settings)
+
+    def judged(folder: str, record: dict[str, Any], as_json: bool) -> GateReport:
+        report = run_report(folder, record, headline(record), objectives)
+        show_gate(report, to_stderr=as_json)
+        files.write(report)
+        return report
+
+    return judged
 
 
 def _refuse_two_views(live: bool, live_spark: bool, as_json: bool) -> None:
@@ -102,10 +136,12 @@ def run(
     with_events: bool = False,
     live: bool = False,
     live_spark: bool = False,
+    gate: Gate | None = None,
 ) -> int:
     """Run once into a new folder of `results`; show the outcome, and write its page. Then Spark makes tables, if asked.
 
-    Returns the run's exit code. UserError if the run could not start.
+    Returns the run's exit code, or that of the gate if the run is whole and misses a bound. UserError if the run could
+    not start.
     """
     from exchange_simulation.launching.files import new_run_folder, run_name
     from exchange_simulation.launching.interrupts import interruption_noted
@@ -128,6 +164,7 @@ def run(
             _show(folder, error.measured, as_json)
             raise
         _show(folder, measured, as_json)
+        report = gate(str(folder), measured.record, as_json) if gate else None
         if with_events:
             with left_out("events"):
                 _write_events(folder, as_json)
@@ -137,7 +174,8 @@ def run(
     if with_spark and not interruption.came:
         with left_out("tables"):
             _make_tables(folder, measured.record, as_json)
-    return exit_code(measured.record)
+    code_of_run = exit_code(measured.record)
+    return report.exit_code(code_of_run) if report else code_of_run
 
 
 def _write_page(folder: Path, measured: MeasuredRun, as_json: bool) -> None:

@@ -18,6 +18,7 @@ from exchange_simulation.cli.trial_options import (
     until_decided_options,
 )
 from exchange_simulation.experiments.sweep.keys import HELP_OF_SWEEP, shared_options
+from exchange_simulation.launching.option_types import Count, Seconds
 from exchange_simulation.launching.options import json_option
 
 
@@ -46,8 +47,8 @@ def _plan_alone(ctx: click.Context, _param: click.Parameter, file: Path | None) 
     metavar="NAME=VALUE[,...]",
     help="Any of the options of exchange run; every combination of values is an arm.",
 )
-@click.option("--repeats", type=int, help="Runs of each arm.  [default: 10]")
-@click.option("--pause", "pause_s", type=float, help="Seconds between two runs.  [default: 0.5]")
+@click.option("--repeats", type=Count(), help="Runs of each arm.  [default: 10]")
+@click.option("--pause", "pause_s", type=Seconds(0, 3600), help="Seconds between two runs.  [default: 0.5]")
 @redo_option
 @until_decided_options
 @folder_options

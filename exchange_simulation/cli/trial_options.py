@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 from click.core import ParameterSource
 
+from exchange_simulation.cli.gate_options import COMPARISON_OPTIONS, TypedGate
 from exchange_simulation.launching.errors import left_out
-from exchange_simulation.launching.option_types import Number
+from exchange_simulation.launching.option_types import Count, Seconds
 from exchange_simulation.launching.options import (
     broker_options,
     no_spark_option,
@@ -26,8 +28,9 @@ if TYPE_CHECKING:
     from exchange_simulation.experiments.trials.plan import TrialPlan
     from exchange_simulation.experiments.trials.study import Study
     from exchange_simulation.experiments.trials.trial import Trial
+    from exchange_simulation.gates.comparison_gate import ComparisonGate
 
-OPTIONS_BESIDE_RESUME = {"resume", "results", "no_spark", "as_json"}
+OPTIONS_BESIDE_RESUME = {"resume", "results", "no_spark", "as_json", *COMPARISON_OPTIONS}
 """Parameters whose options may be given beside --resume. Other options would change the plan, which is kept."""
 TRIAL_OPTIONS = OPTIONS_BESIDE_RESUME | {"redo_noisy", "until_decided", "max_repeats", "dry_run", "name"}
 """Parameters of a trial as a whole. A command's other parameters belong to the plan and its runs."""
@@ -35,11 +38,11 @@ TRIAL_OPTIONS = OPTIONS_BESIDE_RESUME | {"redo_noisy", "until_decided", "max_rep
 
 repeat_options = together(
     [
-        click.option("--repeats", type=int, default=10, show_default=True, help="Runs of each arm."),
+        click.option("--repeats", type=Count(), default=10, show_default=True, help="Runs of each arm."),
         click.option(
             "--seconds",
             "--duration",
-            type=Number(0.01, 10**6),
+            type=Seconds(0.01, 10**6),
             default=5.0,
             show_default=True,
             help="How long a run offers orders; their number is seconds times rate.",
@@ -61,7 +64,7 @@ until_decided_options = together(
         ),
         click.option(
             "--max-repeats",
-            type=int,
+            type=Count(),
             metavar="N",
             help="With --until-decided: stop after so many repeats.  [default: 4 x repeats]",
         ),
@@ -101,6 +104,7 @@ def make_or_resume(
     `plan_of` makes a plan from the options that are not in TRIAL_OPTIONS; `confirm` is called before the first run.
     UsageError for options that exclude each other.
     """
+    from exchange_simulation.experiments.trials.plan import read_plan
     from exchange_simulation.experiments.trials.trial import resume_trial, run_trial, show_plan
 
     trial_options = {name: value for name, value in ctx.params.items() if name in TRIAL_OPTIONS}
@@ -108,19 +112,35 @@ def make_or_resume(
     results: str = trial_options["results"]
     as_json: bool = trial_options["as_json"]
     no_spark: bool = trial_options["no_spark"]
+    typed_gate = TypedGate.of_parameters(trial_options) if "fail_if" in trial_options else None
     if trial_options["resume"] is not None:
         _refuse_options_beside_resume(ctx)
+        plan_file = Path(results) / trial_options["resume"]
+        gate = typed_gate.for_plan(read_plan(plan_file)) if typed_gate else None
         trial = resume_trial(results, trial_options["resume"], as_json, study)
-        raise SystemExit(follow_up(trial, no_spark, as_json))
+        raise SystemExit(_exit_code(trial, typed_gate, gate, no_spark, as_json))
     with naming_options():
         plan = plan_of(without_default_rate(plan_options)).with_redo(trial_options["redo_noisy"])
         plan = _with_looks(plan, trial_options["until_decided"], trial_options["max_repeats"])
+    gate = typed_gate.for_plan(plan) if typed_gate else None
     warn_of_spinning(*(arm.settings for arm in plan.arms))
     if trial_options["dry_run"]:
         raise SystemExit(show_plan(plan, as_json, results))
     confirm(plan)
     trial = run_trial(plan, results, trial_options["name"], as_json)
-    raise SystemExit(follow_up(trial, no_spark, as_json))
+    raise SystemExit(_exit_code(trial, typed_gate, gate, no_spark, as_json))
+
+
+def _exit_code(
+    trial: Trial, typed_gate: TypedGate | None, gate: ComparisonGate | None, no_spark: bool, as_json: bool
+) -> int:
+    """Judge the trial by the gate's conditions, let Spark make tables, and return the exit code of all."""
+    exit_code = trial.exit_code
+    if typed_gate and gate:
+        report = typed_gate.judged(gate, trial.folder, trial.record, to_stderr=as_json)
+        exit_code = report.exit_code(exit_code)
+    follow_up(trial, no_spark, as_json)
+    return exit_code
 
 
 def follow_up(trial: Trial, no_spark: bool, as_json: bool) -> int:

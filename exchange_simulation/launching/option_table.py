@@ -20,9 +20,11 @@ from exchange_simulation.launching.option_types import (
     Count,
     Cpus,
     Declared,
+    Duration,
     KeysFolder,
     Nagle,
     OneOf,
+    PlainNumber,
     Prices,
     Rate,
     Scheme,
@@ -121,7 +123,7 @@ def _type_of(field: str, declared: Setting) -> Any:
         case WholeNumber():
             return Count()
         case NumberBetween():
-            return float
+            return Duration() if field.endswith("_s") else PlainNumber()
         case OneOfWords(words):
             return OneOf(words)
     return None
@@ -182,7 +184,7 @@ TABLE = (
         "timeout_s",
         REPORTER,
         "Seconds of silence after which it gives up, with 2 s more, since gateways and engines speak once a second.",
-        float,
+        Duration(),
         60.0,
     ),
     Option(

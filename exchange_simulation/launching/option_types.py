@@ -6,14 +6,15 @@ import contextlib
 import math
 import os
 import re
-from collections.abc import Callable, Collection, Iterable
-from decimal import Decimal, InvalidOperation, Overflow
+from collections.abc import Callable, Collection, Iterable, Sequence
+from decimal import InvalidOperation
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from exchange.allowed import meant
 from exchange.instances import role_of
+from exchange.quantities import DURATION_FORMS, NUMBER_FORMS, number_of, seconds_of
 from exchange.settings import MAX_RATE_PER_S, NAGLE_ROLES
 
 if TYPE_CHECKING:
@@ -21,11 +22,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FACTORS = {"k": Decimal(1_000), "M": Decimal(1_000_000), "G": Decimal(1_000_000_000)}
+THOUSANDS = re.compile(r"0\d\d")
+"""The part of a list that only the end of a number such as 8,000 can be."""
 USUAL = "usual"
 """The level of Nagle's algorithm that each transport has by default."""
-FIRST_WORD = re.compile("[a-z]+")
+FIRST_WORD = re.compile("[A-Za-z]+")
 
+MOST_PERCENT = 10_000
 MOST_DIGITS = 20
 """The most digits of a whole number. No bound has more; an error message can still print such a number."""
 
@@ -36,15 +39,6 @@ class SettingType(click.ParamType[T]):
     def write(self, value: T) -> str | None:
         """Return the option's argument; None leaves the option out."""
         raise NotImplementedError
-
-
-def number_of(text: str) -> Decimal:
-    """Read 8000, 8k, 1e4 or 1.5M. InvalidOperation if the text is no number, or the number is too large."""
-    factor = FACTORS.get(text[-1:])
-    try:
-        return Decimal(text[:-1]) * factor if factor else Decimal(text)
-    except Overflow as error:
-        raise InvalidOperation from error
 
 
 class Rate(SettingType[float | None]):
@@ -58,12 +52,12 @@ class Rate(SettingType[float | None]):
         self._least = least
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | None:
-        if value is None or value == "max":
+        if value is None or str(value).strip().lower() == "max":
             return None
         try:
             return float(number_of(str(value)))
         except (InvalidOperation, ValueError):
-            allowed = f"give {self._what} a second, {self._least:g} to {MAX_RATE_PER_S:,}, as 8000 or 8k, or max"
+            allowed = f"give {self._what} a second, {self._least:g} to {MAX_RATE_PER_S:,}, as {NUMBER_FORMS}, or max"
             self.fail(f"{value!r} is no rate: {allowed}", param, ctx)
 
     def write(self, value: float | None) -> str:
@@ -73,7 +67,7 @@ class Rate(SettingType[float | None]):
 
 
 class Scheme(click.ParamType[str]):
-    """A transport: its scheme, or a URL of it. `zmq` and `rabbitmq` are other names of `zeromq` and `amqp`."""
+    """A transport: its scheme in any case, or a URL of it. `zmq` and `rabbitmq` are names of `zeromq` and `amqp`."""
 
     name = "scheme"
 
@@ -84,8 +78,10 @@ class Scheme(click.ParamType[str]):
         scheme = FIRST_WORD.match(text)
         if not scheme:
             return text
-        name = scheme.group()
-        return ALIASES.get(name, name) + text[len(name) :]
+        name = scheme.group().lower()
+        rest = text[len(name) :]
+        variant, place_separator, place = rest.partition("://")
+        return f"{ALIASES.get(name, name)}{variant.lower()}{place_separator}{place}"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from transports.registry import known_schemes
@@ -149,7 +145,8 @@ class Nagle(SettingType[tuple[str, ...]]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
         if isinstance(value, tuple):
             return value
-        roles = () if value == "none" else tuple(part.strip() for part in str(value).split(","))
+        words = str(value).lower()
+        roles = () if words == "none" else tuple(part.strip() for part in words.split(","))
         if self._roles:
             for role in sorted(set(roles) - set(self._roles)):
                 self.fail(f"{role!r} is none of {', '.join(self._roles)}{meant(role, self._roles)}", param, ctx)
@@ -175,7 +172,10 @@ class KeysFolder(SettingType[str | None]):
 
 
 class OneOf(click.Choice[str]):
-    """One of some words. An error suggests the nearest word."""
+    """One of some words, in any case. An error suggests the nearest word."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        super().__init__(words, case_sensitive=False)
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
         return super().get_invalid_choice_message(value, ctx).removesuffix(".") + meant(value, self.choices)
@@ -221,7 +221,7 @@ class Declared(click.ParamType[str]):
 
 
 class Count(click.ParamType[int]):
-    """A whole number, also as 80k, 1M or 1e9."""
+    """A whole number, also as 8,000, 80k, 1M or 1e9."""
 
     name = "number"
 
@@ -231,7 +231,7 @@ class Count(click.ParamType[int]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         number = _whole_number(str(value))
         if number is None:
-            self.fail(f"{value!r} is no whole number: give one, as 1000000, 1M or 1e6", param, ctx)
+            self.fail(f"{value!r} is no whole number: give one, as 1000000, 1,000,000, 1M or 1e6", param, ctx)
         return self._range.convert(number, param, ctx)
 
 
@@ -247,15 +247,73 @@ def _whole_number(text: str) -> int | None:
 
 
 class Number(click.FloatRange):
-    """A number within a range, also as 8k or 1e4. nan is refused here, since click's range accepts it."""
+    """A number within a range, also as 8,000, 8k or 1e4. nan is refused here, since click's range accepts it."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         with contextlib.suppress(InvalidOperation):
-            value = float(number_of(str(value)))
+            value = self._read(str(value))
         number = float(super().convert(value, param, ctx))
         if math.isnan(number):
             self.fail(f"{number} is no number: give one from {self.min:g} to {self.max:g}", param, ctx)
         return number
+
+    def _read(self, text: str) -> float:
+        """Read the number. InvalidOperation if the text is none."""
+        return float(number_of(text))
+
+
+class Seconds(Number):
+    """Seconds within a range, also with a unit: 2s, 500ms, 1m or 1h."""
+
+    name = "seconds"
+
+    def _read(self, text: str) -> float:
+        return seconds_of(text)
+
+
+class Duration(SettingType[float]):
+    """Seconds of a setting, also with a unit; the setting checks their range."""
+
+    name = "seconds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            return seconds_of(str(value))
+        except InvalidOperation:
+            self.fail(f"{value!r} is no duration: give seconds, or a unit, as {DURATION_FORMS}", param, ctx)
+
+    def write(self, value: float | None) -> str | None:
+        return None if value is None else str(value)
+
+
+class PlainNumber(SettingType[float]):
+    """A number of a setting; the setting checks its range."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            return float(number_of(str(value)))
+        except InvalidOperation:
+            self.fail(f"{value!r} is no number: give one, as {NUMBER_FORMS}", param, ctx)
+
+    def write(self, value: float | None) -> str | None:
+        return None if value is None else str(value)
+
+
+class Percent(click.ParamType[float]):
+    """A share above 0, written in percent: 10%, or 10. The value is 0.1."""
+
+    name = "percent"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            percent = float(number_of(str(value).strip().removesuffix("%")))
+        except InvalidOperation:
+            percent = math.nan
+        if not 0 < percent <= MOST_PERCENT:
+            self.fail(f"{value!r} is no share: give percent above 0, to {MOST_PERCENT:,}, as 10%", param, ctx)
+        return percent / 100
 
 
 class Listed(click.ParamType[list[Any]]):
@@ -269,7 +327,11 @@ class Listed(click.ParamType[list[Any]]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[Any]:
         if isinstance(value, list):
             return value
-        return [self._of.convert(part.strip(), param, ctx) for part in str(value).split(",") if part.strip()]
+        parts = [part.strip() for part in str(value).split(",")]
+        for part in parts:
+            if THOUSANDS.fullmatch(part):
+                self.fail(f"{value!r}: a comma ends a value here, so write 8,000 as 8000 or 8k", param, ctx)
+        return [self._of.convert(part, param, ctx) for part in parts if part]
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Complete the last value of the list."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
+from decimal import InvalidOperation
 from typing import Any
 
 import click
 
+from exchange.quantities import SIZE_FORMS, bytes_of
 from exchange.settings import MAX_RATE_PER_S
 from exchange.unique import unique
-from exchange_simulation.launching.option_types import Count, Cpus, Listed, Nagle, Number, Rate, Scheme
+from exchange_simulation.launching.option_types import Count, Cpus, Listed, Nagle, Rate, Scheme, Seconds
 from exchange_simulation.launching.options import broker_options, json_option, network_option, results_option, together
 from exchange_simulation.launching.transport_settings import settings_that_none_has
 from exchange_simulation.launching.typed_settings import was_typed
@@ -20,9 +21,7 @@ from exchange_simulation.messaging.roles import HOSTS
 
 LARGEST = 1 << 20
 """The size of the papers' largest message; the buffers of every transport have room for it."""
-UNITS = {"": 1, "B": 1, "kB": 1_000, "KiB": 1 << 10, "MB": 1_000_000, "MiB": 1 << 20}
 LEAST_RATE_PER_S = 0.1
-TYPED_SIZE = re.compile(r"(\d+) ?([a-zA-Z]*)")
 QUICK_REPEATS = 3
 OPTIONS_OF_OUTPUT = {"results", "name", "as_json"}
 """Options that choose the place and the form of the outcome, and not the measurement."""
@@ -49,10 +48,10 @@ def _doubling(low: int, high: int, text: str) -> tuple[int, ...]:
 
 def size_of(text: str) -> int:
     """Parse `64`, `1KiB` or the like; returns bytes. BadParameter."""
-    typed = TYPED_SIZE.fullmatch(text.strip())
-    if typed is None or typed[2] not in UNITS:
-        raise click.BadParameter(f"{text.strip()!r} is no size: give bytes, as 64, 1KiB or 1MiB")
-    size = int(typed[1]) * UNITS[typed[2]]
+    try:
+        size = bytes_of(text)
+    except InvalidOperation as error:
+        raise click.BadParameter(f"{text.strip()!r} is no size: give bytes, as {SIZE_FORMS}") from error
     if not 1 <= size <= LARGEST:
         raise click.BadParameter(f"{text.strip()} is {size:,} bytes; a message has 1 to {LARGEST:,}")
     return size
@@ -101,14 +100,6 @@ class EachOnce(Listed):
         if not values or len(set(values)) < len(values):
             self.fail(f"{value!r}: give one or more, each once, with commas between them", param, ctx)
         return values
-
-
-class Seconds(Number):
-    """Seconds within a range, as 60 or 60s."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        number = value.strip().removesuffix("s") if isinstance(value, str) else value
-        return super().convert(number, param, ctx)
 
 
 def sizes(default: str) -> click.Option:

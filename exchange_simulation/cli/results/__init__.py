@@ -138,6 +138,64 @@ def repair(name: str | None, results: str) -> None:
 
 @command.command()
 @click.argument("name", shell_complete=_names)
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write it here, for a repository or a cache.  [default: DIR/baselines/NAME.json]",
+)
+@results_option
+def baseline(name: str, output: Path | None, results: str) -> None:
+    """Keep a comparison as a baseline, against which later ones are held: exchange compare --against NAME.
+
+    Example: exchange results baseline first
+    """
+    from exchange.words import printable
+    from exchange_simulation.cli.results.kinds import find
+    from exchange_simulation.gates.baselines import keep_baseline
+
+    folder, _ = find(Path(results), name)
+    file = keep_baseline(Path(results), folder, output)
+    against = folder.name if output is None else str(file)
+    click.echo(
+        printable(f"{file}: exchange compare --against {against} --fail-if-slower 10% holds later figures to it")
+    )
+
+
+@command.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_names)
+@click.option("--prometheus", is_flag=True, help="As the text that Prometheus scrapes.")
+@click.option("--last", type=click.IntRange(min=1), metavar="N", help="Without NAME: only the newest so many runs.")
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a file, which appears whole, as node_exporter's textfile collector wants it.",
+)
+@results_option
+def export(names: tuple[str, ...], prometheus: bool, last: int | None, output: Path | None, results: str) -> None:
+    """Print the figures of runs and comparisons for another tool.
+
+    Example: exchange results export --prometheus --last 10
+    """
+    from exchange_simulation.cli.results.kinds import find
+    from exchange_simulation.cli.results.metrics_of_folders import metrics_text, newest_folders
+    from exchange_simulation.launching.files import write_whole
+
+    if not prometheus:
+        raise click.UsageError("say in which form: --prometheus")
+    if names and last is not None:
+        raise click.UsageError("--last is of all runs, and NAME is of one: give one of them")
+    chosen = [find(Path(results), name) for name in names] or newest_folders(Path(results), last)
+    text = metrics_text(chosen)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        write_whole(output, text.encode())
+
+
+@command.command()
+@click.argument("name", shell_complete=_names)
 @results_option
 @click.option("--name", "new_name", metavar="NEW", help="The new folder in DIR.  [default: as for the first one]")
 @click.option(

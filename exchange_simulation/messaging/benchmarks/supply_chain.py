@@ -14,10 +14,10 @@ from collections.abc import Sequence
 import click
 
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.option_types import OneOf
+from exchange_simulation.launching.option_types import OneOf, Seconds
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition, CapacityScale
 from exchange_simulation.messaging.cell import Cell, Figures, Results
-from exchange_simulation.messaging.options import SAMPLE_SECONDS, EachOnce, Seconds, numbers
+from exchange_simulation.messaging.options import SAMPLE_SECONDS, EachOnce, numbers
 from exchange_simulation.messaging.point import Point, Settings
 from exchange_simulation.messaging.presentation import Column
 from exchange_simulation.messaging.roles import Links, Role, check_descriptors

@@ -1,0 +1,157 @@
+"""Baselines: comparisons that are kept under their names, and against which later comparisons are held.
+
+A baseline was measured at another time, so its repeats and those of now share no drift. Sentences say how weak that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from exchange.json_records import Record
+from exchange.record_kinds import ComparisonRecord
+from exchange.words import counted
+from exchange_simulation.gates.conditions import COMPLETION, WORDING, lacks_orders, side_of
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.files import write_json
+from exchange_simulation.launching.record.reading import read_record
+from exchange_simulation.repeats.judging import ComparedPair
+
+BASELINES = "baselines"
+"""The folder of the results folder that holds baselines."""
+TRIAL_FILE = "comparison.json"
+JUDGED_FIGURES = ("p50", "p99")
+MACHINE = ("cpu", "cores", "hypervisor")
+"""Facts of the host in which two machines differ so much that their times cannot be compared."""
+UNLIKE_BY_NATURE = {"seed"}
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A kept comparison."""
+
+    name: str
+    record: Record
+
+
+def keep_baseline(results: Path, folder: Path, output: Path | None) -> Path:
+    """Keep the comparison of a trial's folder as a baseline, and return its file. UserError if it is no comparison."""
+    if not (folder / TRIAL_FILE).exists():
+        raise UserError(f"{folder} holds no {TRIAL_FILE}: a baseline is a comparison, as exchange compare makes it")
+    record = read_record(folder / TRIAL_FILE, ComparisonRecord)
+    file = output or results / BASELINES / f"{folder.name}.json"
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot make {file.parent}: {error.strerror}") from error
+    write_json(file, record)
+    return file
+
+
+def baseline_of(results: Path, name: str) -> Baseline:
+    """Return the baseline of this name, or that of a file, or a trial of the results folder. UserError if none."""
+    places = (
+        results / BASELINES / f"{name}.json",
+        Path(name) if name.endswith(".json") else None,
+        results / name / TRIAL_FILE,
+        Path(name) / TRIAL_FILE,
+    )
+    for place in places:
+        if place is not None and place.is_file():
+            return Baseline(name, read_record(place, ComparisonRecord))
+    kept = sorted(path.stem for path in (results / BASELINES).glob("*.json"))
+    there_are = f"kept are {', '.join(kept)}" if kept else "exchange results baseline NAME keeps one"
+    raise UserError(f"--against is {name!r}, and {results} holds no such baseline or comparison; {there_are}")
+
+
+@dataclass(frozen=True)
+class BaselineRow:
+    """A figure of one arm, now and in the baseline."""
+
+    name: str
+    pair: ComparedPair
+    is_time: bool
+    """False for a rate, of which less is worse."""
+    why_undecided: str = ""
+
+
+def rows_against(baseline: Baseline, record: Record) -> list[BaselineRow]:
+    """Return a row for each judged figure of each arm that both comparisons have."""
+    earlier_arms = {arm["label"]: arm for arm in baseline.record["arms"]}
+    why = another_machine(baseline, record)
+    rows = []
+    for arm in record["arms"]:
+        earlier = earlier_arms.get(arm["label"])
+        if earlier is None:
+            continue
+        settings = settings_that_differ(earlier, arm)
+        for figure, metric in _judged_metrics(arm):
+            first = side_of(arm, metric, record)
+            second = side_of(earlier, metric, baseline.record)
+            pair = ComparedPair(figure=metric, wording=WORDING, first=first, second=second)
+            reason = why or settings or lacks_orders(arm, figure)
+            rows.append(BaselineRow(f"{figure} of {arm['label']}", pair, figure in COMPLETION, reason))
+    return rows
+
+
+def _judged_metrics(arm: Record) -> Iterator[tuple[str, str]]:
+    """Yield the judged figures of an arm, each with its metric: times from due, or the rate if no order was due."""
+    if arm["settings"]["orders_per_s"] is None:
+        yield "rate", "orders_per_s"
+        return
+    for figure in JUDGED_FIGURES:
+        yield figure, f"due_{COMPLETION[figure]}_us"
+
+
+def another_machine(baseline: Baseline, record: Record) -> str:
+    """Return a sentence if the baseline was measured on another machine, on which times differ anyway; else empty."""
+    then = baseline.record["conditions"].get("host") or {}
+    now = record["conditions"].get("host") or {}
+    for fact in MACHINE:
+        if then.get(fact) != now.get(fact):
+            return f"the baseline is of another machine: {fact} was {then.get(fact)}, and is {now.get(fact)}"
+    return ""
+
+
+def settings_that_differ(earlier: Record, arm: Record) -> str:
+    """Return a sentence on settings that differ between two arms of one label; empty if none does."""
+    for name, value in arm["settings"].items():
+        then = earlier["settings"].get(name, value)
+        if name not in UNLIKE_BY_NATURE and then != value:
+            return f"other settings than the baseline's: {name} was {then}, and is {value}"
+    return ""
+
+
+def weaknesses(baseline: Baseline, record: Record) -> list[str]:
+    """Return sentences on how far a comparison with this baseline can be trusted."""
+    started_at = baseline.record["conditions"].get("started_at")
+    age = f" {_age(started_at)} ago" if started_at else ""
+    sentences = [
+        f"weak: the baseline {baseline.name} was measured{age}, not in turns with this comparison, so drift of the "
+        "machine since then is in the ratios and not in their intervals"
+    ]
+    other_machine = another_machine(baseline, record)
+    if other_machine:
+        sentences.append(other_machine)
+    then = baseline.record["conditions"].get("versions") or {}
+    now = record["conditions"].get("versions") or {}
+    changed = [name for name in now if name in then and then[name] != now[name]]
+    if changed:
+        versions = [f"{name} {then[name]} then, {now[name]} now" for name in changed]
+        sentences.append(f"other versions than the baseline's: {'; '.join(versions)}")
+    labels = {arm["label"] for arm in record["arms"]}
+    missing = [arm["label"] for arm in baseline.record["arms"] if arm["label"] not in labels]
+    if missing:
+        sentences.append(f"only the baseline has: {', '.join(missing)}")
+    return sentences
+
+
+def _age(started_at: str) -> str:
+    """Return how long ago that was. For example: 6 days"""
+    seconds = (datetime.now(UTC) - datetime.fromisoformat(started_at)).total_seconds()
+    for unit, length_s in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= length_s:
+            return counted(int(seconds // length_s), unit)
+    return counted(max(0, int(seconds)), "seconds")

@@ -1,0 +1,113 @@
+"""All gates of one comparison: conditions between its contenders, and its figures against those of a baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from exchange.json_records import Record
+from exchange_simulation.gates.baselines import Baseline, BaselineRow, baseline_of, rows_against, weaknesses
+from exchange_simulation.gates.checks import UNDECIDED, GateCheck, GateReport, GateTable
+from exchange_simulation.gates.conditions import (
+    FailureCondition,
+    condition_of,
+    interval_check,
+    pair_of,
+    ratio_check,
+    rows_of,
+    time_check,
+)
+from exchange_simulation.launching.record.noise_summary import noise_of
+from exchange_simulation.repeats.judging import ALPHA, PairVerdict, judge_together
+from exchange_simulation.reports.comparison.answer import headline
+from exchange_simulation.reports.comparison.sentences import rate_and_name
+from exchange_simulation.reports.formats.estimates import median_text, with_middle_half
+from exchange_simulation.reports.formats.ratios import interval_in_words, ratio_in_words
+
+
+@dataclass(frozen=True)
+class ComparisonGate:
+    """The conditions of a comparison, read before its first run."""
+
+    conditions: Sequence[FailureCondition] = ()
+    baseline: Baseline | None = None
+    slower_by: float | None = None
+    """The share by which a figure may be worse than the baseline's, as 0.1; None if the baseline decides nothing."""
+
+    @classmethod
+    def of_options(
+        cls,
+        fail_if: Sequence[str],
+        against: str | None,
+        slower_by: float | None,
+        contenders: Sequence[str],
+        results: Path,
+    ) -> ComparisonGate:
+        """Read the options. UserError for a condition that is not understood, or a baseline that is not there."""
+        conditions = [condition_of(text, contenders) for text in fail_if]
+        baseline = None if against is None else baseline_of(results, against)
+        return cls(conditions, baseline, slower_by)
+
+    def report(self, folder: str, record: Record) -> GateReport:
+        """Judge the record. All ratios are one family, so that few gates of unchanged code fail by chance."""
+        rows = rows_of(self.conditions, record)
+        ratio_rows = [row for row in rows if row.other is not None]
+        ratio_pairs = [pair_of(row, record) for row in ratio_rows]
+        baseline_rows = rows_against(self.baseline, record) if self.baseline else []
+        pairs = [*ratio_pairs, *(row.pair for row in baseline_rows)]
+        verdicts = judge_together(pairs, ALPHA, int(record["seed"]))
+        verdicts_of_ratios = verdicts[: len(ratio_rows)]
+        verdicts_of_baseline = verdicts[len(ratio_rows) :]
+        checks = [
+            ratio_check(row, pair, verdict)
+            for row, pair, verdict in zip(ratio_rows, ratio_pairs, verdicts_of_ratios, strict=True)
+        ]
+        checks += [time_check(row, record) for row in rows if row.other is None]
+        notes = []
+        noise = noise_of(record).banner("runs")
+        if noise:
+            notes.append(noise)
+        if self.baseline:
+            notes += weaknesses(self.baseline, record)
+            for row, verdict in zip(baseline_rows, verdicts_of_baseline, strict=True):
+                if self.slower_by is None:
+                    notes.append(_beside_baseline(row, verdict))
+                else:
+                    checks.append(_slower_check(row, verdict, self.slower_by))
+        return GateReport(
+            command=str(record["study"]),
+            folder=folder,
+            headline=headline(record),
+            checks=checks,
+            notes=notes,
+            table=_table(record),
+        )
+
+
+def _slower_check(row: BaselineRow, verdict: PairVerdict, slower_by: float) -> GateCheck:
+    """Judge a figure against the baseline's: missed if it is surely worse by more than the allowed share."""
+    name = f"{row.name} not {slower_by:.0%} worse than the baseline's"
+    if row.why_undecided:
+        return GateCheck(name=name, outcome=UNDECIDED, words=row.why_undecided)
+    if row.is_time:
+        return interval_check(name, row.pair, verdict, 1 + slower_by, is_over=True)
+    return interval_check(name, row.pair, verdict, 1 / (1 + slower_by), is_over=False)
+
+
+def _beside_baseline(row: BaselineRow, verdict: PairVerdict) -> str:
+    """Return a sentence on a figure beside the baseline's, which no condition judges."""
+    ratio = verdict.ratio
+    if row.why_undecided or ratio is None or ratio.low is None:
+        return f"{row.name}: {row.why_undecided or verdict.sentence}"
+    return f"{row.name}: {ratio_in_words(ratio.value)} times the baseline's {interval_in_words(ratio)}"
+
+
+def _table(record: Record) -> GateTable:
+    """Return the completion times of every arm."""
+    rows = []
+    for arm in record["arms"]:
+        clock = "due" if "due_p50_us" in arm["metrics"] else "handed_over"
+        figures = [with_middle_half(arm["metrics"].get(f"{clock}_{name}_us")) for name in ("p50", "p99")]
+        rows.append([*rate_and_name(arm), *figures, median_text(arm["metrics"].get("orders_per_s"))])
+    return GateTable(titles=("orders/s", "over", "p50 us", "p99 us", "achieved/s"), rows=rows)

@@ -1,0 +1,50 @@
+"""The outcomes of a gate as JUnit XML and as Markdown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+from exchange_simulation.gates.checks import GateCheck, GateReport, GateTable
+from exchange_simulation.gates.junit import write_junit
+from exchange_simulation.gates.markdown import markdown_of
+
+REPORT = GateReport(
+    command="compare",
+    folder="results/first",
+    headline="zeromq is 2.0 times faster than tcp",
+    checks=[
+        GateCheck(name="p50 of tcp over 3x zeromq", outcome="held", words="2.0x (1.9..2.1)"),
+        GateCheck(name="p99 of tcp over 1x <b>", outcome="missed", words="2.0x | 3.0x"),
+        GateCheck(name="p99 of tcp over 2x zeromq", outcome="undecided", words="too noisy to say"),
+    ],
+    notes=["the machine: others took 20% of all processors"],
+    table=GateTable(titles=("orders/s", "p50 us"), rows=[["1,000", "120"]]),
+    seconds=2.5,
+)
+
+
+def test_junit_has_a_case_for_each_condition(tmp_path: Path) -> None:
+    suite = ElementTree.parse(write_junit(tmp_path / "gate.xml", REPORT)).getroot()
+    assert suite.attrib["tests"] == "3"
+    assert suite.attrib["failures"] == "1"
+    assert suite.attrib["skipped"] == "1"
+    held, missed, undecided = suite.findall("testcase")
+    assert len(held) == 0
+    failure = missed.find("failure")
+    assert failure is not None
+    assert failure.attrib["message"] == "2.0x | 3.0x"
+    skipped = undecided.find("skipped")
+    assert skipped is not None
+    assert skipped.attrib["message"] == "too noisy to say"
+    assert "others took 20%" in (suite.findtext("system-out") or "")
+
+
+def test_markdown_has_the_answer_the_conditions_and_the_figures() -> None:
+    lines = markdown_of(REPORT).splitlines()
+    assert lines[0] == "### exchange compare: zeromq is 2.0 times faster than tcp"
+    assert "| p50 of tcp over 3x zeromq | held | 2.0x (1.9..2.1) |" in lines
+    assert "| p99 of tcp over 1x &lt;b> | **missed** | 2.0x \\| 3.0x |" in lines
+    assert "- the machine: others took 20% of all processors" in lines
+    assert "| 1,000 | 120 |" in lines
+    assert lines[-1] == "Folder: `results/first`"
