@@ -320,6 +320,15 @@ def test_the_compose_file_and_the_workflow_name_existing_files() -> None:
     assert all((ROOT / line).exists() or line.split()[1] in recipes for line in commands)
 
 
+def test_the_gate_of_the_workflow_is_the_one_that_the_page_shows() -> None:
+    import yaml
+
+    (job,) = yaml.safe_load((ROOT / ".github/workflows/gate.yml").read_text())["jobs"].values()
+    (gate,) = [step["run"] for step in job["steps"] if step.get("run", "").startswith("exchange ")]
+    lines = [line.strip() for line in (ROOT / "docs/gates.md").read_text().splitlines()]
+    assert gate in lines, "another test parses the page's commands"
+
+
 def main_path() -> list[str]:
     """Return the files of the main path in docs/architecture.md, in reading order."""
     text = (ROOT / "docs" / "architecture.md").read_text().partition("## The main path")[2].partition("\n## ")[0]

@@ -34,7 +34,7 @@ def test_a_list_may_have_any_size_and_unit() -> None:
         ("8,8", "give each size once"),
         ("1B..", "'' is no size"),
         ("-8", "'-8' is no size"),
-        ("8 apples", "'8 apples' is no size: give bytes, as 64, 1KiB or 1MiB"),
+        ("8 apples", "'8 apples' is no size: give bytes, as 64, 1kB, 1KiB or 1MiB"),
         ("", "'' is no size"),
     ],
 )
