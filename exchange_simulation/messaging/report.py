@@ -455,21 +455,44 @@ def _part(record: Mapping[str, Any], comparison: Record) -> dict[str, Any]:
 
 
 def published_beside_ours(record: Mapping[str, Any]) -> list[tuple[Published, str]]:
-    """The values that the benchmark's paper prints, each with our figure of the same thing, as text."""
+    """The values that the benchmark's paper prints, each with our figure of the same thing, as text.
+
+    A value of cells that were not measured is left out, unless we have no figure of it at all.
+    """
     benchmark = benchmark_of(record["benchmark"])
     rows = [*record["rows"], *benchmark.derived_rows(record["rows"])]
-    return [(value, our_range(value, rows)) for value in benchmark.published]
+    beside_ours = []
+    for value in benchmark.published:
+        ours = our_range(value, rows)
+        if ours or not value.figure:
+            beside_ours.append((value, ours))
+    return beside_ours
 
 
 def our_range(published: Published, rows: Rows) -> str:
-    """Our figure for a published value, lowest to highest over the cells; empty if we have none."""
-    medians = [
-        row["figures"][published.figure]["median"]
-        for row in rows
-        if published.figure in row["figures"] and published.where.items() <= row["point"].items()
+    """Our figure for a published value, lowest to highest over the cells; empty if we have none.
+
+    Transports, and ways to find a reply, have a range each. For example: amqp, indexed 498..510; amqp, scan 122
+    """
+    measured = [
+        row for row in rows if published.figure in row["figures"] and published.where.items() <= row["point"].items()
     ]
-    if not medians:
-        return ""
+    ranges = {
+        subject: _range_in_words([row["figures"][published.figure]["median"] for row in rows_of_subject])
+        for subject, rows_of_subject in grouped(measured, _subject).items()
+    }
+    if len(ranges) < 2:
+        return "".join(ranges.values())
+    return "; ".join(f"{subject} {values}" for subject, values in ranges.items())
+
+
+def _subject(row: Mapping[str, Any]) -> str:
+    """The transport of a row, and how it finds replies if it does."""
+    match = row["point"].get("match")
+    return f"{row['transport']}, {match}" if match else str(row["transport"])
+
+
+def _range_in_words(medians: Sequence[float]) -> str:
     ends = [f"{value:,.0f}" if value >= 1000 else f"{value:.4g}" for value in (min(medians), max(medians))]
     return "..".join(unique(ends))
 

@@ -91,14 +91,26 @@ def _plot_by_threads(words: str, size: int) -> Plot:
     )
 
 
+def _replies(words: str, value: str, *, preloaded: int, threads: int = 1) -> Published:
+    """Replies a second of six clients, over MQSeries, which indexes, and over MSMQ, which searches."""
+    point = {**PRELOADED_POINT, "threads": threads, "preloaded": preloaded}
+    return Published(f"replies/s, MQSeries and MSMQ: {words}", value, figure=REPLIES_PER_S, where=point)
+
+
+def _response(size: int, value: str) -> Published:
+    point = {"clients": 1, "threads": 1, "size_bytes": size, "preloaded": 0}
+    title = f"response time, MQSeries and MSMQ: 1 client, 1 thread, {size:,} bytes, us"
+    return Published(title, value, figure="response_mean_us", where=point)
+
+
 PUBLISHED = (
     *_published_peaks(),
-    Published("MQSeries, which indexes, and MSMQ, which searches: replies/s, peak, 1,024 bytes", "498.6 and 122.3"),
-    Published("the same, with 1,000 messages preloaded", "376.5 and 7.4"),
-    Published("the same, 15 threads of each of 6 clients, nothing preloaded", "352.5 and 46.2"),
-    Published("the same, peak, 65,536 bytes", "108.9 and 85.7"),
-    Published("response time, 1 client, 1 thread, 1,024 bytes", "2.0 ms and 35.9 ms"),
-    Published("the same, 65,536 bytes", "19.2 ms and 45.4 ms"),
+    _replies("peak of MSMQ's cell, 6 clients, 1 thread, 1,024 bytes", "498.6 at 1 client, and 122.3", preloaded=0),
+    _replies("the same cell with 1,000 messages preloaded", "376.5 and 7.4", preloaded=1000),
+    _replies("6 clients, 15 threads, nothing preloaded", "352.5 and 46.2", preloaded=0, threads=15),
+    Published("replies/s, peak, 65,536 bytes", "108.9 and 85.7", figure=REPLIES_PER_S, where={"size_bytes": 65536}),
+    _response(1024, "2,000 and 35,900"),
+    _response(65536, "19,200 and 45,400"),
 )
 PUBLISHED_BY_PRELOADED = (
     Published("indexed", "", points=tuple(zip(PRELOADED_MESSAGES, REPLIES_PER_S_INDEXED, strict=True))),

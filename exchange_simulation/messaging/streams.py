@@ -209,9 +209,19 @@ def _mean_time_ns(roles: Sequence[RoleResult]) -> int:
     return sum(role.mean_ns for role in roles) // len(roles)
 
 
-def by_publishers_clock(size: int, publisher: RoleResult) -> Figures:
-    """The rates as the paper computes them: from the first message to the reply. No rates if that span is too short."""
-    return rates(size, publisher.sent, publisher.details["replied_ns"] - publisher.first_ns)
+def by_publishers_clock(size: int, results: Results, figures: Figures) -> Figures:
+    """The figures with the paper's rates: from the publishers' first message to their last reply.
+
+    The receivers' rate stands beside them, as `receiver_messages_per_s`. No rates if a clock ran too short.
+    """
+    publishers = list(of_kind(results, "publisher").values())
+    began_ns = min(publisher.first_ns for publisher in publishers)
+    replied_ns = max(publisher.details["replied_ns"] for publisher in publishers)
+    sent = sum(publisher.sent for publisher in publishers)
+    others = dict(figures)
+    if "messages_per_s" in others:
+        others["receiver_messages_per_s"] = others.pop("messages_per_s")
+    return {**others, **rates(size, sent, replied_ns - began_ns)}
 
 
 def with_megabits(figures: Figures) -> Figures:

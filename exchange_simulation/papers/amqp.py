@@ -354,7 +354,6 @@ PAPER = Paper(
         "Figure 9 has no unit: % of one core is our reading, since 35 % is called low there.",
         "Table 1 has no transport: we count packets of the TCP connections of the broker with gateway and engine.",
         "The paper's orders match at an exact price; elsewhere in this project price and time is the default.",
-        "The publisher's clock, from the first message to the reply, is the paper's in de-spsc; the other benchmarks "
-        "here take the receivers' clock.",
+        "The publisher's clock runs until the replies have come, as in the paper; the receivers' rates stand beside.",
     ),
 )

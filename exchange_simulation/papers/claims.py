@@ -20,6 +20,8 @@ from exchange_simulation.reports.formats.numbers import number_text
 HOLDS = "holds"
 DOES_NOT_HOLD = "does not hold"
 CANNOT_TELL = "cannot tell"
+NOT_MEASURED = "not measured"
+"""Why a claim cannot be told whose part was not measured."""
 OUTCOMES = (DOES_NOT_HOLD, HOLDS, CANNOT_TELL)
 """In the order in which a reader wants them: what contradicts the paper comes first."""
 SEED = 1
@@ -98,7 +100,7 @@ def judge_claims(claims: Sequence[Claim], records: PartRecords) -> list[TestedCl
             why = f"{len(by_repeat)} repeats, and a verdict needs {needed}"
             tested.append(TestedClaim(claim, CANNOT_TELL, why, _middle(by_repeat), repeats=len(by_repeat)))
         else:
-            tested.append(TestedClaim(claim, CANNOT_TELL, "not measured"))
+            tested.append(TestedClaim(claim, CANNOT_TELL, NOT_MEASURED))
     return tested
 
 

@@ -15,7 +15,7 @@ from exchange_simulation.messaging.cell import Counts
 from exchange_simulation.messaging.options import COUNT, numbers, sizes
 from exchange_simulation.messaging.point import by_size_and
 from exchange_simulation.messaging.presentation import Column, Plot
-from exchange_simulation.messaging.streams import Streams
+from exchange_simulation.messaging.streams import Streams, by_publishers_clock
 
 COUNTS = Counts(broker=50_000, brokerless=500_000, total_bytes=1 << 27)
 STREAMS = Streams(
@@ -37,12 +37,13 @@ BENCHMARK = BenchmarkDefinition(
     points=by_size_and("pairs"),
     roles=STREAMS.roles,
     judge=STREAMS.judge,
-    figures=STREAMS.figures,
+    figures=lambda cell, results: by_publishers_clock(cell.size, results, STREAMS.figures(cell, results)),
     takes_rate=True,
     columns=(
         Column("messages_per_s", "messages/s, all", with_interval=True),
         Column("megabytes_per_s", "MB/s, all"),
         Column("pair_messages_per_s", "of a pair", with_interval=True),
+        Column("receiver_messages_per_s", "all, receivers' clock"),
         Column("latency_mean_us", "queued us"),
     ),
     plots=(

@@ -20,13 +20,16 @@ STREAM = Streams(messages=lambda cell: cell.count(Counts()))
 
 def figures(cell: Cell, results: Results) -> Figures:
     """The paper's clock, and the receiver's rate beside it where both ran for long enough."""
-    stream_figures = STREAM.figures(cell, results)
-    if "messages_per_s" in stream_figures:
-        stream_figures["receiver_messages_per_s"] = stream_figures.pop("messages_per_s")
-    return {**stream_figures, **by_publishers_clock(cell.size, results["publisher"])}
+    return by_publishers_clock(cell.size, results, STREAM.figures(cell, results))
 
 
-PLATEAU = Published("bandwidth over IPoIB, the plateau", "350 MB/s", level=350.0)
+REACHED = Published(
+    "bandwidth over IPoIB (section 1), ours of 1 MiB",
+    "350 MB/s",
+    level=350.0,
+    figure="megabytes_per_s",
+    where={"size_bytes": 1 << 20},
+)
 
 BENCHMARK = BenchmarkDefinition(
     about="one publisher, a direct exchange, one consumer: rate and bandwidth by size",
@@ -44,11 +47,11 @@ BENCHMARK = BenchmarkDefinition(
     ),
     plots=(
         Plot("Message rate (figures 3a to 3c)", "messages_per_s", "messages/s"),
-        Plot("Bandwidth", "megabytes_per_s", "MB/s", published=(PLATEAU,)),
+        Plot("Bandwidth", "megabytes_per_s", "MB/s", published=(REACHED,)),
         Plot("Speed, mostly a wait in queues (figures 3a to 3c)", "latency_mean_us", "µs"),
     ),
     published=(
-        PLATEAU,
+        REACHED,
         Published("bandwidth of its network alone, both ways through one host, IPoIB", "550 MB/s"),
         Published("the same, SDP", "650 MB/s"),
     ),

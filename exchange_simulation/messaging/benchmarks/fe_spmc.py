@@ -16,7 +16,12 @@ from exchange_simulation.messaging.options import COUNT, numbers, sizes
 from exchange_simulation.messaging.point import Point, Settings, by_size_and
 from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.roles import Links, Role, check_descriptors
-from exchange_simulation.messaging.streams import published_figures, published_roles, wrong_with_published
+from exchange_simulation.messaging.streams import (
+    by_publishers_clock,
+    published_figures,
+    published_roles,
+    wrong_with_published,
+)
 from transports.base import Pattern
 from transports.registry import has_broker
 
@@ -57,14 +62,17 @@ def roles(cell: Cell, links: Links) -> list[Role]:
 
 
 def figures(cell: Cell, results: Results) -> Figures:
-    published = published_figures(cell.size, results)
-    if "messages_per_s" not in published:
-        return published
-    delivered_per_s = published.pop("messages_per_s")
+    """The paper's clock, which runs until all consumers have replied, and the consumers' own beside it."""
+    consumers = cell.point["consumers"]
+    by_paper = by_publishers_clock(cell.size, results, published_figures(cell.size, results))
+    if "messages_per_s" not in by_paper:
+        return by_paper
+    published_per_s = by_paper.pop("messages_per_s")
     return {
-        "delivered_per_s": delivered_per_s,
-        "published_per_s": delivered_per_s / cell.point["consumers"],
-        **published,
+        **by_paper,
+        "published_per_s": published_per_s,
+        "delivered_per_s": published_per_s * consumers,
+        "megabytes_per_s": by_paper["megabytes_per_s"] * consumers,
     }
 
 
@@ -80,6 +88,7 @@ BENCHMARK = BenchmarkDefinition(
         Column("published_per_s", "published/s", with_interval=True),
         Column("delivered_per_s", "delivered/s", with_interval=True),
         Column("megabytes_per_s", "MB/s, all"),
+        Column("receiver_messages_per_s", "delivered/s, consumers' clock"),
         Column("latency_mean_us", "queued us"),
     ),
     plots=(

@@ -22,7 +22,12 @@ from exchange_simulation.messaging.options import COUNT, numbers, sizes
 from exchange_simulation.messaging.point import Point, Settings, by_size_and
 from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.roles import Links, Role, check_descriptors
-from exchange_simulation.messaging.streams import published_figures, published_roles, wrong_with_published
+from exchange_simulation.messaging.streams import (
+    by_publishers_clock,
+    published_figures,
+    published_roles,
+    wrong_with_published,
+)
 from transports.base import Pattern
 from transports.registry import has_broker
 from transports.topics import check_key, matches, prefixes
@@ -123,11 +128,12 @@ BENCHMARK = BenchmarkDefinition(
     points=points,
     roles=roles,
     judge=lambda cell, results: wrong_with_published(results, cell.count(COUNTS)),
-    figures=lambda cell, results: published_figures(cell.size, results),
+    figures=lambda cell, results: by_publishers_clock(cell.size, results, published_figures(cell.size, results)),
     takes_rate=True,
     columns=(
         Column("messages_per_s", "messages/s", with_interval=True),
         Column("megabytes_per_s", "MB/s"),
+        Column("receiver_messages_per_s", "receiver's clock"),
         Column("latency_mean_us", "queued us"),
     ),
     plots=(
