@@ -20,6 +20,7 @@ from pathlib import Path
 
 import exchange
 from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.kernel_checksums import files_changed_in_place
 from exchange_simulation.launching.notices import say
 
 VARIABLE = "NUMBA_CACHE_DIR"
@@ -35,6 +36,8 @@ FIRST_BYTE = b"\x80"
 LAST_BYTE = b"."
 """Every file of numba's is a pickle, which begins and ends so."""
 LEAST_BYTES = 2
+CHECKSUMS = "exchange-kernels.crc"
+"""The file with the checksums of kernels, in the folder that keeps them."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +76,9 @@ def settle_kernel_cache() -> None:
         os.environ.pop(VARIABLE, None)
     else:
         os.environ[VARIABLE] = str(folder.path)
-    for file in kernel_files(folder):
-        if is_damaged(file):
-            with contextlib.suppress(OSError):
-                file.unlink()
+    for file in damaged_files(folder):
+        with contextlib.suppress(OSError):
+            file.unlink()
 
 
 @cache
@@ -173,8 +175,16 @@ def kernel_files(folder: KernelFolder) -> Iterator[Path]:
                     yield Path(directory, name)
 
 
+def damaged_files(folder: KernelFolder) -> list[Path]:
+    """The files of a folder that are damaged, or were changed in place since the last command."""
+    place = ROOT / "exchange" / "__pycache__" if folder.path is None else folder.path
+    files = list(kernel_files(folder))
+    damaged = [file for file in files if is_damaged(file)]
+    return [*damaged, *files_changed_in_place(files, place / CHECKSUMS)]
+
+
 def is_damaged(file: Path) -> bool:
-    """True if a file was emptied, cut short or overwritten. Damage in its middle is not noticed."""
+    """True if a file was emptied, cut short or overwritten. Checksums notice damage in its middle."""
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
