@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -20,6 +20,7 @@ from stats_reporter.writer import SpoolWriter
 from transports.base import Link, PeerGone, is_silent
 from transports.frames import FrameBatch
 from transports.outbox import frame_checksum
+from transports.registry import has_broker, scheme_of
 
 SHORTEST_SLEEP_S = 0.05
 LONGEST_SLEEP_S = 1.0
@@ -85,6 +86,8 @@ class Reporter:
         self._results: dict[str, dict[str, Any]] = {}
         self._stopped: str | None = None
         """Why the reporter ends early."""
+        self._has_met_a_source = False
+        self._has_broker = has_broker(scheme_of(link.url))
         self._notified_ns = 0
         """When the last sign of life went to the sources that have ended."""
 
@@ -135,10 +138,24 @@ class Reporter:
     def _take(self) -> int:
         """Receive once and read the frames that came. Returns their number."""
         self._batch.clear()
-        frames = self._link.receive(self._batch)
+        with self._strangers_may_leave():
+            self._link.receive(self._batch)
         for frame in self._batch:
             self._read(frame)
-        return frames
+        return self._batch.count
+
+    @contextlib.contextmanager
+    def _strangers_may_leave(self) -> Iterator[None]:
+        """Go on if everybody has left before a source came: those were strangers who know the run's secret.
+
+        At a broker it is the broker that has gone.
+        """
+        try:
+            yield
+        except PeerGone:
+            if self._has_met_a_source or self._has_broker:
+                raise
+            time.sleep(SHORTEST_SLEEP_S)
 
     def _gather(self) -> None:
         """Let messages gather while every source is at work."""
@@ -169,7 +186,8 @@ class Reporter:
         longest_s = LONGEST_SLEEP_S if self._is_quiet else END_SLEEP_S
         sleep_s = max(self._spool.seconds_until_publish, SHORTEST_SLEEP_S)
         sleep_s = min(sleep_s, longest_s, self._timeout_s)
-        self._link.wait(time.monotonic_ns() + int(sleep_s * 1e9))
+        with self._strangers_may_leave():
+            self._link.wait(time.monotonic_ns() + int(sleep_s * 1e9))
 
     def _read(self, frame: bytes) -> None:
         """Take a frame. Every message but hello and end counts as received, unless it is junk."""
@@ -213,6 +231,7 @@ class Reporter:
 
     def _begin(self, source: str, hello: Hello) -> None:
         """Write a record of the source's terms."""
+        self._has_met_a_source = True
         terms = {
             "version": hello.version,
             "policy": policy_of(hello.policy),
