@@ -93,7 +93,7 @@ def _measured(
     with interruption_noted():
         folder = ResultsFolder(Path(results), name)
         try:
-            with Brokers() as brokers:
+            with Brokers() as brokers, brokers.ends_named():
                 record = measure_all(name, brokers, folder.write_now_and_then)
         except KeyboardInterrupt:
             raise click.ClickException(INTERRUPTED) from None

@@ -21,7 +21,7 @@ from transports.keys import CONNECTOR, Keys
 from transports.rabbitmq.boot import NodeFolder, check_open_files, find_server
 from transports.rabbitmq.process import NodeAddress
 from transports.rabbitmq.settings import NodeSettings, RabbitMqError, memory_term
-from transports.servers.ending import end_process
+from transports.servers.ending import end_in_words, end_process
 from transports.servers.starting import ServerDidNotStart, wait_until_ready
 from transports.sockets import reserved_port
 
@@ -188,7 +188,7 @@ def _wait_until_ready(
 
     def failure() -> str:
         code = process.poll()
-        return "" if code is None else f"ended with exit code {code} instead of starting"
+        return "" if code is None else f"{end_in_words(code)} while it started"
 
     return wait_until_ready(
         look=lambda: greeting_of(where.host, port, 1.0, where.open_socket, tls),

@@ -10,6 +10,8 @@ import psutil
 
 GRACE_S = 3.0
 LOOK_EVERY_S = 0.01
+BY_SIGNAL = 128
+"""A shell adds this to the number of the signal that killed a process."""
 
 
 def end_process(server: psutil.Process) -> None:
@@ -41,6 +43,17 @@ def _wait_for(processes: list[psutil.Process]) -> list[psutil.Process]:
         time.sleep(LOOK_EVERY_S)
         alive = [process for process in processes if is_alive(process)]
     return alive
+
+
+def end_in_words(code: int) -> str:
+    """Return how a process ended, by its exit code: of a signal that killed it, -9 of Python, or 137 of a shell.
+
+    For example: was killed by SIGKILL; ended with exit code 1
+    """
+    number = -code if code < 0 else code - BY_SIGNAL
+    if number in set(signal.Signals):
+        return f"was killed by {signal.Signals(number).name}"
+    return f"ended with exit code {code}"
 
 
 def is_alive(process: psutil.Process) -> bool:

@@ -23,6 +23,7 @@ from typing import Any, Self
 
 from transports.declaration import Where
 from transports.servers.accepted import accepted_sockets
+from transports.servers.ending import end_in_words
 from transports.servers.starting import ServerDidNotStart, wait_until_ready
 from transports.servers.usage import ProcessUsage, cpu_ns_of
 from transports.sockets import reserved_port
@@ -35,9 +36,11 @@ KEEPER = """
 echo $!
 cat >/dev/null
 kill -KILL $!
-wait
+wait $!
 """
-"""Starts the server, prints its process number, and ends it once no process has the other end of stdin open."""
+"""Starts the server, prints its process number, and ends it once no process has the other end of stdin open.
+
+Its exit code is that of the server."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,10 @@ class PrivateServer:
         return None
 
     def _failure(self) -> str:
-        return "ended instead of starting" if self._has_ended() else ""
+        if not self._has_ended():
+            return ""
+        self._end()
+        return f"{end_in_words(self.keeper.returncode)} while it started"
 
     def _refusal(self, failure: str) -> ServerDidNotStart:
         return ServerDidNotStart(self.command.product, failure, self._last_lines())
@@ -198,7 +204,12 @@ def _launch(
         shutil.rmtree(folder, ignore_errors=True)
         raise ServerDidNotStart(command.product, f"cannot be started: {error.strerror}", "") from error
     assert keeper.stdout is not None
-    return keeper, int(keeper.stdout.readline())
+    number = keeper.stdout.readline()
+    if not number:
+        code = keeper.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+        raise ServerDidNotStart(command.product, f"has no keeper, a shell, which {end_in_words(code)}", "")
+    return keeper, int(number)
 
 
 def _log_of(folder: Path) -> Path:

@@ -29,7 +29,8 @@ def wait_until_ready(
 ) -> Answer:
     """Return what `look` returns once that is not None: the server's answer.
 
-    `failure` is the end of a sentence once the server has ended, as "ended instead of starting"; empty while it lives.
+    `failure` is the end of a sentence once the server has ended, as "was killed by SIGKILL while it started"; empty
+    while it lives.
     The error of `refuse` is raised if the server has ended, or has not answered by `until_s` of the monotonic clock;
     `too_late` is the end of the sentence then.
     """

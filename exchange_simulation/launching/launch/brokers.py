@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -11,20 +12,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from exchange.settings import RunSettings
-from exchange_simulation.launching.errors import CannotStart, UserError
+from exchange_simulation.launching.errors import CannotStart, UserError, sentence
 from exchange_simulation.launching.interrupts import interruptible
 from exchange_simulation.launching.long_waits import said_if_long
 from exchange_simulation.launching.priority import at_priority
 from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.launching.record.machine import has_proc
 from exchange_simulation.launching.transport_settings import split_query, url_options_of, with_option
-from transports.base import Address, BadAddress, mask
+from transports.base import Address, BadAddress, TransportError, mask
 from transports.declaration import Broker, RunningBroker, Where
 from transports.registry import transport_of
 from transports.servers.starting import ServerDidNotStart
 
 if TYPE_CHECKING:
     from exchange_simulation.launching.network.network import Network
+
+ENDING_S = 1.0
+"""How long a broker may take to end after the first error that its end causes."""
+LOOK_EVERY_S = 0.05
 
 
 class BrokerKind(NamedTuple):
@@ -87,6 +92,32 @@ class Brokers:
             return standing
         self._running[kind] = self._start(broker, kind)
         return self._running[kind]
+
+    @contextlib.contextmanager
+    def ends_named(self) -> Iterator[None]:
+        """Turn an error in the context into CannotStart if a broker has ended, which is no mistake of the user."""
+        try:
+            yield
+        except CannotStart:
+            raise
+        except (TransportError, UserError) as error:
+            ended_broker = self._ended_soon()
+            if ended_broker is None or ended_broker.server is None:
+                raise
+            product = ended_broker.server.facts()["product"]
+            raise CannotStart(f"{product} ended while the others started: {sentence(error)}") from error
+
+    def _ended_soon(self) -> RunningBroker | None:
+        """Return a broker that has ended, or ends within ENDING_S; None if all stay."""
+        until_s = time.monotonic() + ENDING_S
+        while self._running:
+            for running in self._running.values():
+                if not _is_alive(running):
+                    return running
+            if time.monotonic() > until_s:
+                return None
+            time.sleep(LOOK_EVERY_S)
+        return None
 
     def _start(self, broker: Broker, kind: BrokerKind) -> RunningBroker:
         if not has_proc():

@@ -52,6 +52,8 @@ def launch(
         group = processes.id
         network = _network(settings, group, stack)
         brokers_of_run = _brokers(settings, brokers, processes, network, stack)
+        if brokers_of_run is not None:
+            stack.enter_context(brokers_of_run.ends_named())
         places = stack.enter_context(meeting_places(settings, processes.folder, brokers_of_run, network))
         secret = "" if places.broker else secrets.token_hex(16)  # a broker admits by a password of its own
         environment = {TOKEN: secret, **places.environment}

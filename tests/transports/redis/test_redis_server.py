@@ -89,7 +89,9 @@ def test_a_program_that_is_another_is_quoted_and_leaves_nothing(
     program.chmod(0o755)
     monkeypatch.setenv(VARIABLE, str(program))
     with (
-        pytest.raises(ServerDidNotStart, match="Redis ended instead of starting; it said last:\nI am somebody else"),
+        pytest.raises(
+            ServerDidNotStart, match="Redis ended with exit code 0 while it started; it said last:\nI am somebody else"
+        ),
         Redis().start(tmp_path / "server", process_group=None, nodelay=True, where=Where()),
     ):
         pass
