@@ -50,6 +50,16 @@ class Interruption:
         """Forget the signal: it ended the command in the ordinary way, so its exit code stays."""
         self.number = None
 
+    def take_over(self, outer: Interruption) -> None:
+        """Note the signal that an outer context has noted, if there is one. KeyboardInterrupt as `note` raises it."""
+        if outer.number is None or self.number is not None:
+            return
+        self.number = outer.number
+        self._first_s = outer._first_s
+        self._is_pending = True
+        if self._raising_contexts:
+            self._raise_pending()
+
     def note(self, number: int, _frame: FrameType | None = None) -> None:
         """Handle a signal: note it. KeyboardInterrupt where that may be raised, and for a second signal anywhere."""
         now_s = time.monotonic()
@@ -89,6 +99,7 @@ def interruption_noted(
 ) -> Iterator[Interruption]:
     """Note the signals that ask this process to end; yield their notes, which an outer context gets too.
 
+    KeyboardInterrupt at once if an outer context has noted a signal, and this one `raises_everywhere`.
     Outside the main thread no signal arrives, so no handler is set there.
     """
     interruption = Interruption(raises_everywhere)
@@ -98,6 +109,8 @@ def interruption_noted(
     handlers = signals_handled_by(numbers, interruption.note) if is_main_thread else contextlib.nullcontext()
     try:
         with handlers:
+            if outer is not None:
+                interruption.take_over(outer)
             yield interruption
     finally:
         _current.reset(token)

@@ -211,10 +211,10 @@ def capacity(load: SearchedLoad, search_settings: SearchSettings, folder: Path, 
 def measured_capacity(load: SearchedLoad, search_settings: SearchSettings, folder: Path) -> MeasuredCapacity:
     """Search the capacity in a new folder. UserError if the first probe cannot start."""
     lowest_value = load.lowest_value()
-    new_run_folder(folder.parent, folder.name)
     rule = RedoRule.of_plan(search_settings.most_probes) if search_settings.redo_noisy else None
-    capacity_record = CapacityRecordFile(folder, load, rule)
     with interruption_noted() as interruption:
+        new_run_folder(folder.parent, folder.name)
+        capacity_record = CapacityRecordFile(folder, load, rule)
         prober = Prober(
             folder=folder,
             load=load,

@@ -130,9 +130,9 @@ def _broker(scheme: str, brokers: Brokers) -> RunningBroker:
 
 def run_matrix(plan: FaultPlan, results: str, name: str | None, as_json: bool) -> int:
     """Run every cell in a new folder, and show the result. Returns the exit code: 1 if the matrix fails."""
-    folder = new_run_folder(Path(results), name or dated_name("faults"))
-    say(f"{counted(len(plan.cells), 'runs')}, about {max(1, plan.expected_s / 60):.0f} min")
     with interruption_noted():
+        folder = new_run_folder(Path(results), name or dated_name("faults"))
+        say(f"{counted(len(plan.cells), 'runs')}, about {max(1, plan.expected_s / 60):.0f} min")
         record = _measured(plan, folder)
         page = write_page(folder, record)
     is_quiet = has_listener()

@@ -21,7 +21,7 @@ from exchange_simulation.experiments.simulate.parts import ROWS_FILE, Matched, M
 from exchange_simulation.experiments.simulate.simulation import Simulation
 from exchange_simulation.launching.errors import UserError, writing
 from exchange_simulation.launching.files import dated_name, local_path, new_run_folder, write_json
-from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
+from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c, signals_deferred
 from exchange_simulation.launching.record.machine import host_facts, now, versions
 from exchange_simulation.launching.setting_warnings import warn_of_prices
 from exchange_simulation.reports.exports import print_json
@@ -58,8 +58,10 @@ def simulate(
     """
     parts = settled_parts(simulation, partitions)
     warn_of_prices(simulation.prices, simulation.max_price)
-    folder = new_run_folder(Path(results), name or dated_name("simulate"))
-    with ended_as_by_ctrl_c(), _removed_on_failure(folder):
+    with ended_as_by_ctrl_c(), contextlib.ExitStack() as removed_on_failure:
+        with signals_deferred():
+            folder = new_run_folder(Path(results), name or dated_name("simulate"))
+            removed_on_failure.enter_context(_removed_on_failure(folder))
         header = _record_header(folder, simulation, master, parts)
         tables_url = None
         wanted = None

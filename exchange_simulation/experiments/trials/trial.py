@@ -99,7 +99,7 @@ def resume_trial(parent: str, name: str, as_json: bool, study: Study = COMPARE) 
         raise UserError(
             f"{folder} was made by exchange {plan.study.name}: type exchange {plan.study.name} --resume {name}"
         )
-    with _alone(folder), interruption_noted():
+    with interruption_noted(), _alone(folder):
         if remaining_steps(folder, plan) or (plan.next_look and results(folder, plan)["undecided"]):
             if plan.resumed is not None:
                 plan = replace(plan, resumed=plan.resumed + 1)
@@ -113,15 +113,16 @@ def new_trial(plan: TrialPlan, parent: str, name: str | None, announce: Announce
 
     After a UserError the folder is kept if it has a run that counts, and removed otherwise.
     """
-    folder = new_run_folder(Path(parent), name or dated_name(plan.study.name))
-    write_plan(folder, plan)
-    try:
-        with _alone(folder), interruption_noted():
-            return _run_trial(folder, plan, announce)
-    except UserError:
-        if all(is_warm_up(path.parent) for path in folder.glob("*/run.json")):
-            shutil.rmtree(folder)
-        raise
+    with interruption_noted():
+        folder = new_run_folder(Path(parent), name or dated_name(plan.study.name))
+        write_plan(folder, plan)
+        try:
+            with _alone(folder):
+                return _run_trial(folder, plan, announce)
+        except UserError:
+            if all(is_warm_up(path.parent) for path in folder.glob("*/run.json")):
+                shutil.rmtree(folder)
+            raise
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ import weakref
 import pytest
 
 from exchange_simulation.launching.interrupts import (
+    ended_as_by_ctrl_c,
     interruptible,
     interruption_noted,
     on_signals,
@@ -87,6 +88,24 @@ def test_an_outer_context_learns_of_the_signal_and_may_forget_it() -> None:
         assert outer.exit_code(0) == 129
         outer.forget()
         assert outer.exit_code(0) == 0
+
+
+def test_an_inner_context_knows_a_signal_that_an_outer_one_has_noted() -> None:
+    """A comparison went on to its end if Ctrl-C came while it counted the runs that remain."""
+    with interruption_noted():
+        signal.raise_signal(signal.SIGINT)
+        with interruption_noted() as inner:
+            assert inner.came
+            with pytest.raises(KeyboardInterrupt), interruptible():
+                pytest.fail("the wait begins")
+
+
+def test_work_that_is_interrupted_everywhere_does_not_begin_after_a_signal() -> None:
+    """Spark made its tables if Ctrl-C came while the page was written."""
+    with interruption_noted():
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt), ended_as_by_ctrl_c():
+            pytest.fail("the work begins")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
