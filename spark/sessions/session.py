@@ -76,7 +76,9 @@ def open_session(
         with _submitted_session(settings or {}) as submitted:
             yield submitted
         return
-    check_user()
+    user = nameless_user()
+    if user is not None and not is_local(master):
+        raise needs_name(master)
     java = java or find_java()
     archive = session_archive(java)
     address = driver_address(master)
@@ -88,7 +90,7 @@ def open_session(
         our_settings |= shipped_settings(master, folder)
         if is_this_machine(master):
             our_settings["spark.executor.extraJavaOptions"] = shlex.join(SHORT_LIVED)
-        our_settings |= _folder_settings(folder, _java_options(folder, tuning))
+        our_settings |= _folder_settings(folder, _java_options(folder, tuning, user))
         our_settings |= socket_settings(master, folder)
         all_settings = with_given(our_settings, settings or {})
         # Defaults would come from another session's system properties.
@@ -96,6 +98,8 @@ def open_session(
         with running_jvm(conf, folder) as gateway:
             # Set only now, so that the JVM's arguments, which ps shows, have no secret.
             conf.setAll(list(authentication(master).items()))
+            if user is not None:
+                log_in(gateway, user)
             session = _session(conf, gateway)
             try:
                 yield session
@@ -108,7 +112,8 @@ def open_session(
 
 def submit_job(master: str, options: Sequence[str], job: Sequence[str]) -> int:
     """Run one of our commands through spark-submit, which takes `options`; return its exit code."""
-    check_user()
+    if nameless_user() is not None:
+        raise needs_name("spark-submit")
     java = find_java()
     address = driver_address(master)
     with session_folder() as folder:
@@ -174,7 +179,9 @@ def socket_settings(master: str, folder: Path) -> dict[str, str]:
     return {UNIX_SOCKETS: "true" if uses_unix_sockets else "false"}
 
 
-def _java_options(folder: Path, tuning: list[str]) -> list[str]:
+def _java_options(folder: Path, tuning: list[str], user: str | None = None) -> list[str]:
+    """Return the options of a JVM; `user` is the name that it takes for a user without one, whose home is `folder`."""
+    identity = [] if user is None else [f"-Duser.name={user}", f"-Duser.home={folder}"]
     logging = folder / "log4j2.properties"
     logging.write_text(LOGGING)
     return [
@@ -183,20 +190,34 @@ def _java_options(folder: Path, tuning: list[str]) -> list[str]:
         f"-XX:ErrorFile={folder / 'crash.log'}",  # by default it lands in the working directory
         "-XX:-UsePerfData",  # performance data would leave a file in the temporary folder
         "-Xlog:disable",
+        *identity,
         *tuning,
     ]
 
 
-def check_user() -> None:
-    """SparkUnavailableError for a user whose number /etc/passwd lacks, as in some containers: Java needs a name."""
+def nameless_user() -> str | None:
+    """Return a name for a user whose number /etc/passwd lacks, as in some containers; None for a user with a name."""
     number = os.getuid()
     try:
         pwd.getpwuid(number)
     except KeyError:
-        raise SparkUnavailableError(
-            f"Spark needs a user with a name, and {number} has no entry in /etc/passwd: add one, "
-            f"as measurer:x:{number}:{os.getgid()}::/tmp:/bin/sh"
-        ) from None
+        return f"user-{number}"
+    return None
+
+
+def log_in(gateway: JavaGateway, user: str) -> None:
+    """Log a user in at Hadoop, which asks the system for a name otherwise, and fails where the system has none."""
+    users = gateway.jvm.org.apache.hadoop.security.UserGroupInformation
+    users.setLoginUser(users.createRemoteUser(user))
+
+
+def needs_name(place: str) -> SparkUnavailableError:
+    """Return the error for a user without a name at a place where Java looks for the name in processes of its own."""
+    number = os.getuid()
+    return SparkUnavailableError(
+        f"{place} needs a user with a name, and {number} has no entry in /etc/passwd: add one, "
+        f"as measurer:x:{number}:{os.getgid()}::/tmp:/bin/sh; local[N] needs none"
+    )
 
 
 def spark_environment(java: Java, spark_home: Path, address: str | None = LOOPBACK) -> dict[str, str]:

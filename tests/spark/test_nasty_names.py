@@ -88,7 +88,19 @@ def test_a_name_that_is_no_utf8_is_a_sentence(tmp_path: Path) -> None:
             use(folder)
 
 
-def test_a_user_without_a_name_is_refused_before_the_jvm_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("master", ["local-cluster[1,1,1024]", "yarn"])
+def test_a_user_without_a_name_is_refused_at_a_master_with_processes_of_its_own(
+    master: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "getuid", lambda: 54321)
-    with pytest.raises(SparkUnavailableError, match=r"54321 has no entry in /etc/passwd: add one"):
-        sessions.check_user()
+    with (
+        pytest.raises(SparkUnavailableError, match=r"54321 has no entry in /etc/passwd: add one"),
+        sessions.open_session(master),
+    ):
+        pytest.fail("the session is open")
+
+
+def test_a_user_without_a_name_is_refused_by_spark_submit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: 54321)
+    with pytest.raises(SparkUnavailableError, match=r"spark-submit needs a user with a name, and 54321"):
+        sessions.submit_job("local[1]", [], ["summary", "results"])
