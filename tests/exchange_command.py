@@ -170,6 +170,17 @@ def running(tmp_path: Path) -> Iterator[Callable[..., Running]]:
         run.clear_up()
 
 
+def processes_with_scratch(scratch: Path) -> list[psutil.Process]:
+    """Return the processes that live and have this folder for temporary files: a command's own, and all below it."""
+    members = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            is_zombie = process.status() == psutil.STATUS_ZOMBIE
+            if not is_zombie and process.environ().get("TMPDIR") == str(scratch):
+                members.append(process)
+    return members
+
+
 def listening_port(process: psutil.Process) -> int:
     """Return the TCP port that a component listens on; 0 if there is none."""
     for connection in process.net_connections("tcp"):
