@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StringType, StructType
 
 from exchange.measurements import CLOCKS, LogBuckets, Meter
 from exchange.percentiles import PERCENTS
@@ -57,8 +55,9 @@ def _writer(files: ExitStack, folder: Path, table: str, part: int) -> pq.Parquet
 
 def _schema(table: str) -> pa.Schema:
     """The columns of a table's files; the experiment is no column, but stands in the name of their folder."""
-    stored = RUNS_SCHEMA if table == RUNS_TABLE else StructType(table_schema(table).fields).add("run", StringType())
-    return to_arrow_schema(StructType([field for field in stored if field.name != "experiment"]))
+    if table == RUNS_TABLE:
+        return RUNS_SCHEMA.remove(RUNS_SCHEMA.get_field_index("experiment"))
+    return pa.schema([pa.field("run", pa.string(), nullable=False), *table_schema(table)])
 
 
 def _write_run(folder: Path, writers: dict[str, pq.ParquetWriter], run: int, seconds: int) -> dict[str, float]:
@@ -114,6 +113,8 @@ def _origin(second: int, source: str) -> Record:
     return {
         "run_id": "0" * 16,
         "source": source,
+        "pair": 1,
+        "at": (second + 1) * 1_000_000,
         "wall_ns": (second + 1) * NS_PER_S,
         "monotonic_ns": (second + 1) * NS_PER_S,
     }

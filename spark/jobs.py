@@ -7,24 +7,29 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
-from pyspark.sql.types import ArrayType, DataType
 
 from exchange.json_records import SCHEMA
 from exchange.records import SAMPLE
 from spark.errors import typed_errors
 from spark.live.query import FollowedRun
-from spark.run_facts import RunFacts, read_run
+from spark.run_facts import read_run
+from spark.run_tables import write_run_tables
 from spark.samples import seconds_of_run
 from spark.sessions.java import find_java
 from spark.sessions.scratch_folder import scratch_folder
 from spark.sessions.session import open_session
-from spark.summary import RecordsFile, runs_table, seconds_table, summary_rows
-from spark.tables.files import persisted, spark_path, tables_folder, write_table
-from spark.tables.schemas import BOOLEAN, DOUBLE, INT, KINDS, LONG, PAYLOADS, TEXT
-from spark.tables.spool import ingest
+from spark.tables.files import spark_path, tables_folder, write_table
+from spark.tables.schemas import KINDS, PAYLOADS
 
-EXAMPLES: dict[DataType, Any] = {INT: 1, LONG: 1, DOUBLE: 0.5, TEXT: "due", BOOLEAN: False}
+EXAMPLES: dict[pa.DataType, Any] = {
+    pa.int32(): 1,
+    pa.int64(): 1,
+    pa.float64(): 0.5,
+    pa.string(): "due",
+    pa.bool_(): False,
+}
 """Values of the smallest run's payloads."""
 FIRST_MOMENT = '"wall_ns": 1,'
 LATER_MOMENT = '"wall_ns": 1000000000,'
@@ -33,24 +38,17 @@ LATER_MOMENT = '"wall_ns": 1000000000,'
 def summarize(run_folder: Path, *, write_archive: bool = False) -> str | None:
     """Make the tables of a finished run; return a note about Java for the user, if there is one.
 
-    SparkError, a sentence that says what to do, if it fails.
+    Arrow makes them all but sample_seconds, which Spark makes of the samples. SparkError, a sentence that says what to
+    do, if it fails.
     """
     record = read_run(run_folder)
     java = find_java()
     tables = tables_folder(run_folder)
-    with open_session(java=java, write_archive=write_archive) as spark, typed_errors(run_folder):
-        ingest(spark, run_folder / "spool", tables)
-        write_summary(spark, tables, record)
-        write_sample_seconds(spark, tables)
+    with typed_errors(run_folder):
+        write_run_tables(run_folder, record)
+        with open_session(java=java, write_archive=write_archive) as spark, typed_errors(run_folder):
+            write_sample_seconds(spark, tables)
     return java.note
-
-
-def write_summary(spark: SparkSession, tables: Path, record: RunFacts) -> None:
-    """Write summary.parquet, a row for the run, and seconds.parquet, from the tables of the kinds."""
-    files = {f"file:{(tables / kind).resolve()}.parquet": RecordsFile(kind, (record,)) for kind in KINDS}
-    with persisted(summary_rows(spark, files, [record])) as rows:
-        write_table(runs_table(rows), tables / "summary.parquet")
-        write_table(seconds_table(rows), tables / "seconds.parquet")
 
 
 def write_sample_seconds(spark: SparkSession, tables: Path) -> None:
@@ -94,6 +92,5 @@ def _example_payload(kind: str) -> dict[str, Any]:
     for field in PAYLOADS[kind]:
         if field.nullable:
             continue
-        is_list = isinstance(field.dataType, ArrayType)
-        payload[field.name] = [1] if is_list else EXAMPLES[field.dataType]
+        payload[field.name] = [1] if pa.types.is_list(field.type) else EXAMPLES[field.type]
     return payload

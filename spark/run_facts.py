@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from exchange import record_kinds
-from exchange.json_records import Record, UnusableRecord
+from exchange.json_records import Record, UnusableRecord, encode_json, section
 from exchange.words import is_utf8, printable
 from exchange.workload import is_steady
 from spark.errors import RunUnfinishedError, RunUnreadableError
@@ -16,8 +18,23 @@ from transports.regular_files import read_unlinked
 TRIAL_MARKS = ("plan.json", "capacity.json")
 ALONE = "alone"
 """The experiment of runs that belong to no trial."""
-MOST_GATEWAYS = 2**31 - 1
-"""The largest number that the tables' column of gateways holds."""
+MOST_INT = 2**31 - 1
+"""The largest number that a column of 32 bits holds."""
+MOST_LONG = 2**63 - 1
+"""The largest number that a column of 64 bits holds."""
+FACTS = (
+    "answers_per_s",
+    "broker_cpu_percent",
+    "gateway_cpu_percent",
+    "engine_cpu_percent",
+    "cpu_s_per_million",
+    "packets",
+    "packet_bytes",
+    "packet_gap_us",
+)
+"""Figures of a run from its run.json; null if not measured."""
+SEED = "seed"
+PACKING = "packing"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +55,20 @@ class RunFacts:
     arm: str = ""
     """The settings that repeats share: all but the seed and those that have a column."""
     facts: Mapping[str, float | None] = field(default_factory=dict)
-    """Figures from run.json, by the names in spark.summary.FACTS."""
+    """Figures from run.json, by the names in FACTS."""
+    seed: int | None = None
+    """None for a seed above MOST_LONG, too; `settings` has it."""
+    started_at: datetime | None = None
+    packing: int | None = None
+    policy: str | None = None
+    version: str | None = None
+    """The version of exchange."""
+    noise: float | None = None
+    """The share of the processors' time that other processes used; docs/noisy-runs.md."""
+    host: Mapping[str, str] = field(default_factory=dict)
+    """The machine, by the names in run.json's `host`."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """All settings of run.json that are not null, in words."""
 
 
 def read_run(folder: Path) -> RunFacts:
@@ -83,8 +113,10 @@ def facts_of(folder: Path, record: Record) -> RunFacts:
     run = folder.resolve().name
     if not (is_utf8(experiment) and is_utf8(run)):
         raise RunUnreadableError(f"{printable(str(folder))} has a name that is no UTF-8: rename it")
-    if gateways > MOST_GATEWAYS:
-        raise _damaged(folder, f"settings.pairs is {gateways}, and is at most {MOST_GATEWAYS}")
+    if gateways > MOST_INT:
+        raise _damaged(folder, f"settings.pairs is {gateways}, and is at most {MOST_INT}")
+    seed = _whole_number(folder, settings, SEED)
+    packing = _whole_number(folder, settings, PACKING)
     return RunFacts(
         experiment=experiment,
         run=run,
@@ -96,7 +128,58 @@ def facts_of(folder: Path, record: Record) -> RunFacts:
         warm_up_s=settings.get("warm_up_s") or 0.0,
         duration_s=record.get("duration_s"),
         gateways=gateways,
+        seed=seed if seed is None or seed <= MOST_LONG else None,
+        started_at=_time(folder, record),
+        packing=None if packing is None else min(packing, MOST_INT),
+        policy=_words(settings.get("policy")),
+        version=_words(section(record, "versions").get("exchange")),
+        noise=_share(section(record, "noise").get("share_of_all_cpus")),
+        host=_words_by_name(section(record, "host")),
+        settings=_words_by_name(settings),
     )
+
+
+def _whole_number(folder: Path, settings: Mapping[str, Any], name: str) -> int | None:
+    """Return a setting; None if it is absent. RunUnreadableError if it is no whole number from 0 on."""
+    value = settings.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise _damaged(folder, f"settings.{name} is {value!r}, and is a whole number from 0 on")
+    return value
+
+
+def _time(folder: Path, record: Record) -> datetime | None:
+    """Return when the run started; None if that is not known. RunUnreadableError if it is no time."""
+    text = record.get("started_at")
+    if text is None:
+        return None
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise _damaged(folder, f"started_at is {text!r}, and is a time as 2026-11-27T00:20:16+00:00") from None
+
+
+def _share(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _words_by_name(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return the values that are not null in words, by name."""
+    return {name: _some_words(value) for name, value in sorted(values.items()) if value is not None}
+
+
+def _words(value: Any) -> str | None:
+    return None if value is None else _some_words(value)
+
+
+def _some_words(value: Any) -> str:
+    """Return a value in words: a list as an option has it, with commas; objects as JSON; all of it printable."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, list) and not any(isinstance(part, list | dict) for part in value):
+        return ",".join(_some_words(part) for part in value)
+    return printable(encode_json(value).decode())
 
 
 def _damaged(folder: Path, why: str) -> RunUnreadableError:

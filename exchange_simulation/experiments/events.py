@@ -19,13 +19,15 @@ import pyarrow as pa
 from exchange.messages import BID, Confirmation, Quote, Trade, records_of
 from matching_engine.encoding import ANSWER_SIZES
 from matching_engine.tape import offsets_of
+from spark.tables.schemas import AT, TIMESTAMP
 
 Bytes = npt.NDArray[np.uint8]
 Longs = npt.NDArray[np.int64]
 Columns = dict[str, Any]
 """The columns of a table, by name."""
-RUN_COLUMNS = {"experiment": pa.string(), "run": pa.string(), "part": pa.int32(), "instrument": pa.int32()}
-EVENT_COLUMNS = {"sequence": pa.int64(), "time_ns": pa.int64(), "clock": pa.string()}
+NS_PER_US = 1_000
+RUN_COLUMNS = {"experiment": pa.string(), "run": pa.string(), "pair": pa.int32(), "instrument": pa.int32()}
+EVENT_COLUMNS = {"sequence": pa.int64(), "time_ns": pa.int64(), AT: TIMESTAMP, "clock": pa.string()}
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ class Market:
     """The number of orders before this part of the stream."""
     answers_before: int = 0
     """The number of answers before this part of the stream."""
+    start_ns: int | None = None
+    """The wall clock when the stream's first order was due; None if that is not known."""
 
     @cached_property
     def starts(self) -> Longs:
@@ -113,7 +117,11 @@ class Market:
         else:
             time_ns = self.due_ns[causes]
             clock = pa.repeat("due", size).cast(pa.string())
-        return {"sequence": indexes + 1, "time_ns": time_ns, "clock": clock}
+        if self.due_ns is None or self.start_ns is None:
+            at = pa.nulls(size, TIMESTAMP)
+        else:
+            at = pa.array((self.start_ns + self.due_ns[causes]) // NS_PER_US, pa.int64()).cast(TIMESTAMP)
+        return {"sequence": indexes + 1, "time_ns": time_ns, AT: at, "clock": clock}
 
     def _side(self, indexes: Longs) -> pa.Array:
         """Return `ask` or `bid` for each of these orders."""
@@ -157,6 +165,10 @@ TABLES = {
     ),
 }
 """All tables of events, by name."""
+
+
+SCHEMAS = {name: table.schema for name, table in TABLES.items()}
+"""The columns of each table, with all RUN_COLUMNS."""
 
 
 def event_rows(table: str, market: Market, **run_values: Any) -> pa.Table:

@@ -4,9 +4,11 @@
     TABLES/runs/experiment=E/part-0.parquet            a row a run: the facts of its run.json
     TABLES/summary/part-0.parquet                      the summary's tables, each one file
 
+Arrow makes the tables of records and events, a run at a time, in this process; Spark makes the summary's tables.
 A job writes whole files into a hidden folder, renames that folder, which makes the job count, and then moves each file
 to its place by rename. What a killed job had not yet moved, the next one moves.
 
-    ingesting, summarizing, views ──▶ runs, replacing ──▶ folder
+    ingesting ──▶ part_files ─┐
+    summarizing, views ───────┴─▶ replacing ──▶ runs ──▶ folder
     bars ──▶ folder
 """

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import shutil
+import tempfile
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException
@@ -17,7 +19,12 @@ from pyspark.sql import SparkSession
 
 from spark.errors import DatasetUnreadableError, root_cause
 from spark.sessions.connect import ship_package
+from spark.sessions.scratch_folder import scratch_folder
+from spark.tables.experiment_folder import experiment_folder
 from spark.tables.files import PATH, check_text, escaped
+
+SCHEMES_WITH_RENAME = ("file", "hdfs", "viewfs", "webhdfs", "swebhdfs")
+"""The file systems in which a rename happens at once, and replaces a file. Object stores copy file by file."""
 
 
 class TablesFolder(ABC):
@@ -50,13 +57,22 @@ class TablesFolder(ABC):
 class DatasetFolder(TablesFolder):
     """A folder of tables that can be changed."""
 
+    renames_at_once = True
+    """Whether a rename happens at once, and replaces a file at once."""
+
     def rows(self, file: str) -> list[dict[str, Any]]:
         """Read a small file in this process: a job of Spark's takes seconds in a JVM that is new."""
-        rows: list[dict[str, Any]] = pq.read_table(pa.BufferReader(self._content(file))).to_pylist()
+        with self.readable(file) as path, pq.ParquetFile(path) as parquet:
+            rows: list[dict[str, Any]] = parquet.read().to_pylist(maps_as_pydicts="strict")
         return rows
 
     @abstractmethod
-    def _content(self, file: str) -> bytes: ...
+    def readable(self, file: str) -> AbstractContextManager[Path]:
+        """Return a context with a path of this machine where the file can be read."""
+
+    @abstractmethod
+    def writable(self, file: str) -> AbstractContextManager[Path]:
+        """Return a context with a path of this machine; what is written there is the file when the context ends."""
 
     @abstractmethod
     def size(self, name: str) -> int:
@@ -90,8 +106,15 @@ class LocalFolder(DatasetFolder):
         below = (self.local / name).rglob("part-*")
         return sorted(path.relative_to(self.local).as_posix() for path in below if path.is_file())
 
-    def _content(self, file: str) -> bytes:
-        return (self.local / file).read_bytes()
+    @contextmanager
+    def readable(self, file: str) -> Iterator[Path]:
+        yield self.local / file
+
+    @contextmanager
+    def writable(self, file: str) -> Iterator[Path]:
+        path = self.local / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield path
 
     def size(self, name: str) -> int:
         path = self.local / name
@@ -131,6 +154,7 @@ class HadoopFolder(DatasetFolder):
                 f"Spark cannot reach {url} ({root_cause(error)}): give a folder, or a file system whose jars it has"
             ) from error
         self._root: Any = self._files.makeQualified(root)
+        self.renames_at_once = url.partition(":")[0] in SCHEMES_WITH_RENAME
         super().__init__(url, str(self._root.toString()).rstrip("/"))  # the path of a file system's root ends with /
 
     def names(self) -> list[str]:
@@ -149,12 +173,17 @@ class HadoopFolder(DatasetFolder):
                 files.append(str(path.toString()).removeprefix(f"{self._root_path}/"))
         return sorted(files)
 
-    def _content(self, file: str) -> bytes:
-        stream = self._files.open(self._path(file))
-        try:
-            return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
-        finally:
-            stream.close()
+    @contextmanager
+    def readable(self, file: str) -> Iterator[Path]:
+        with self._scratch_file() as path:
+            self._copier.copy(self._files, self._path(file), self._jvm.java.io.File(str(path)), False, self._conf)
+            yield path
+
+    @contextmanager
+    def writable(self, file: str) -> Iterator[Path]:
+        with self._scratch_file() as path:
+            yield path
+            self._copier.copy(self._jvm.java.io.File(str(path)), self._files, self._path(file), False, self._conf)
 
     def size(self, name: str) -> int:
         path = self._path(name)
@@ -178,6 +207,15 @@ class HadoopFolder(DatasetFolder):
 
     def remove(self, name: str) -> None:
         self._files.delete(self._path(name), True)
+
+    @contextmanager
+    def _scratch_file(self) -> Iterator[Path]:
+        with tempfile.TemporaryDirectory(prefix="exchange-table-", dir=scratch_folder()) as folder:
+            yield Path(folder) / "part.parquet"
+
+    @property
+    def _copier(self) -> Any:
+        return self._jvm.org.apache.hadoop.fs.FileUtil
 
     def _path(self, name: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(self._root, name)
@@ -205,6 +243,11 @@ def served_to_change(spark: SparkSession, server: str, location: str) -> Dataset
 def is_local(url: str) -> bool:
     """True if the folder is on this machine."""
     return url.startswith("file:/")
+
+
+def part_file(table: str, experiment: str, part: int) -> str:
+    """Return the file of a part of an experiment in a table."""
+    return f"{table}/{experiment_folder(experiment)}/part-{part}.parquet"
 
 
 def experiment_and_part(file: str) -> tuple[str, int]:
@@ -266,9 +309,3 @@ def is_url(location: str) -> bool:
 def _without_scheme(url: str) -> str:
     """Return the path alone; Spark writes file:/a where we write file:///a."""
     return re.sub(r"^[\w+.-]+:(//[^/]*)?", "", url)
-
-
-def local_uri(spark: SparkSession, folder: Path) -> str:
-    """Return a local folder as Spark's `_metadata.file_path` writes it."""
-    jvm = cast(Any, spark._jvm)
-    return str(jvm.org.apache.hadoop.fs.Path(f"file:{folder.resolve()}").toUri().toString())

@@ -1,37 +1,32 @@
-"""Ingests the spools of finished runs; a line that is in no other table is counted and put in quarantine.
+"""Ingests the spools of finished runs, a run at a time, in this process and without Spark.
 
-spool files --parse--> records ─┬─▶ a file a kind and part ──replace──▶ tables
-rows of the parts' other runs  ─┘
+    spool of a run ──▶ a table a kind, quarantine ─┐
+    its streams, if events are asked for ──────────┴─▶ the files of its part ──replace──▶ tables
+
+A line that is in no table of its kind is counted and put in quarantine. Memory holds one run at a time.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as fn
-from pyspark.sql.types import StructField, StructType
+import pyarrow as pa
 
-from spark.dataset.folder import DatasetFolder, experiment_and_part, local_uri
-from spark.dataset.replacing import EMPTIED, changing, replaced_file, staged
-from spark.dataset.runs import PART, RUNS, RUNS_SCHEMA, IngestedRun, Name, part_of_file, parts_of, read_runs
-from spark.dataset.views import EVENTS
+from spark.dataset.folder import DatasetFolder
+from spark.dataset.part_files import PartFiles
+from spark.dataset.replacing import changing
+from spark.dataset.runs import RUNS, RUNS_SCHEMA, IngestedRun, Name, parts_of, read_runs
 from spark.run_facts import RunFacts
-from spark.summary import local_rows
-from spark.tables.files import escaped, persisted, spark_path
-from spark.tables.schemas import INT, KEYS, KINDS
-from spark.tables.spool import is_copy, read_records, rows_of_kind
+from spark.tables.schemas import KINDS, table_schema
+from spark.tables.spool_tables import QUARANTINE as QUARANTINE_COLUMNS
+from spark.tables.spool_tables import SpoolTables, tables_of_spool
 
 QUARANTINE = "quarantine"
-PROBLEMS = ("problem", "file", "example")
-ROW_ORDER = ("experiment", PART, "run", "wall_ns", "source", "instrument", "sequence")
-LEAST_PARTITIONS = 2
-RUNS_A_PARTITION = 8
-"""A partition is one task, which must hold its runs' lines in memory."""
+EXPERIMENT = "experiment"
+RUN = "run"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +45,10 @@ class RunSource:
     def has_streams(self) -> bool:
         return (self.spool.parent / "orders.bin").exists()
 
+    @property
+    def spool_bytes(self) -> int:
+        return sum(file.stat().st_size for file in self.spool.glob("*.jsonl"))
+
 
 @dataclass(frozen=True)
 class Ingested:
@@ -61,16 +60,24 @@ class Ingested:
     unread: Mapping[Name, Mapping[str, int]] = field(default_factory=dict)
 
 
-EventTables = Callable[[SparkSession, Sequence[RunSource], Sequence[int]], dict[str, DataFrame]]
-"""A function of (session, runs with recorded streams, their parts) that returns tables, by name, with KEYS and PART."""
+@dataclass(frozen=True)
+class EventTables:
+    """The tables of market events, which the engine makes above spark/."""
+
+    schemas: Mapping[str, pa.Schema]
+    """The columns of each table, with those of the run."""
+    rows_of: Callable[[RunSource, SpoolTables], Iterator[tuple[str, pa.Table]]]
+    """Yields rows of the tables, each with the table's name, from a run with recorded streams. RunUnreadableError if
+    the streams are damaged."""
+
+
+NO_EVENTS = EventTables({}, lambda _source, _spool: iter(()))
+EVENTS = ("orders", "trades", "confirmations", "quotes")
+"""The names of the tables of events."""
 
 
 def ingest_runs(
-    spark: SparkSession,
-    folder: DatasetFolder,
-    sources: Sequence[RunSource],
-    again: bool,
-    events: EventTables | None = None,
+    folder: DatasetFolder, sources: Sequence[RunSource], again: bool, events: EventTables | None = None
 ) -> Ingested:
     """Add the runs that are not in the tables yet, or all `again`; their rows replace earlier rows of the same runs.
 
@@ -82,19 +89,11 @@ def ingest_runs(
         all_names = {run.name for run in earlier} | {source.name for source in new}
         if not new:
             return Ingested(len(all_names))
-        parts = parts_of([source.name for source in new], earlier)
-        runs = _ingested_runs(new, parts, earlier, with_events=events is not None)
-        with persisted(read_records(_lines(spark, new, parts))) as records:
-            good_lines, unread = _count_lines(records)
-            tables = _tables(spark, records, runs)
-            if events is not None:
-                tables |= _event_tables(spark, events, new, parts)
-            _Replacement(spark, folder, runs, earlier).write(tables)
-            had_events = {run.name for run in earlier if run.has_events}
-            without_events_now = [run for run in runs if run.name in had_events and not run.has_events]
-            if without_events_now:
-                _Replacement(spark, folder, without_events_now, earlier).remove_from(EVENTS - tables.keys())
-    return Ingested(len(all_names), len(new), good_lines, unread)
+        job = _Ingest(folder, earlier, events)
+        for (experiment, part), sources_of_part in job.by_part(new).items():
+            job.write_part(experiment, part, sources_of_part)
+        unread = {name: dict(problems) for name, problems in job.unread.items()}
+    return Ingested(len(all_names), len(new), job.records, unread)
 
 
 def _sources_to_add(sources: Sequence[RunSource], earlier: Sequence[IngestedRun], with_events: bool) -> list[RunSource]:
@@ -109,139 +108,106 @@ def _sources_to_add(sources: Sequence[RunSource], earlier: Sequence[IngestedRun]
     return to_add
 
 
-def _ingested_runs(
-    sources: Sequence[RunSource], parts: Sequence[int], earlier: Sequence[IngestedRun], with_events: bool
-) -> list[IngestedRun]:
-    """Return the runs as the table of runs will have them; unchanged runs keep the events that they have."""
-    with_events_before = {(run.name, run.fingerprint) for run in earlier if run.has_events}
-    runs = []
-    for source, part in zip(sources, parts, strict=True):
-        gets_events = with_events and source.has_streams
-        keeps_events = (source.name, source.fingerprint) in with_events_before
-        runs.append(
-            IngestedRun(
-                record=source.record,
-                fingerprint=source.fingerprint,
-                part=part,
-                has_events=gets_events or keeps_events,
-            )
-        )
-    return runs
+class _Ingest:
+    """An ingest under way: the tables before, and what has been read so far."""
 
-
-def _event_tables(
-    spark: SparkSession, events: EventTables, sources: Sequence[RunSource], parts: Sequence[int]
-) -> dict[str, DataFrame]:
-    """Return the tables of events of the sources with recorded streams; none if no source has any."""
-    recorded = []
-    parts_of_recorded = []
-    for source, part in zip(sources, parts, strict=True):
-        if source.has_streams:
-            recorded.append(source)
-            parts_of_recorded.append(part)
-    if not recorded:
-        return {}
-    return events(spark, recorded, parts_of_recorded)
-
-
-def _lines(spark: SparkSession, sources: Sequence[RunSource], parts: Sequence[int]) -> DataFrame:
-    """Return lines as (value, *KEYS, PART, file, is_copy); a copy is a line that stands earlier in the spool, too."""
-    run_by_folder = []
-    for source, part in zip(sources, parts, strict=True):
-        experiment, run = source.name
-        run_by_folder.append((local_uri(spark, source.spool), experiment, run, part))
-    runs = spark.createDataFrame(run_by_folder, f"folder string, experiment string, run string, {PART} int")
-    text = spark.read.text([spark_path(source.spool) for source in sources], pathGlobFilter="*.jsonl")
-    path = fn.col("_metadata.file_path")
-    lines = text.select(
-        "value",
-        fn.regexp_extract(path, "^(.*)/[^/]*$", 1).alias("folder"),
-        fn.regexp_extract(path, "([^/]*)$", 1).alias("file"),
-    )
-    # A line without a run would be a mistake of ours, and must not be lost silently.
-    error = fn.raise_error(fn.concat(fn.lit("no run is known at "), "folder"))
-    known_run = fn.coalesce("run", error).alias("run")
-    joined = lines.join(fn.broadcast(runs), "folder", "left")
-    lines_of_runs = joined.select("value", "experiment", known_run, PART, "file")
-    partitions = max(LEAST_PARTITIONS, len(sources) // RUNS_A_PARTITION)
-    return lines_of_runs.repartition(partitions, *KEYS).withColumn("is_copy", is_copy(*KEYS, order="file"))
-
-
-def _count_lines(records: DataFrame) -> tuple[int, dict[Name, dict[str, int]]]:
-    """Return the number of good lines; then, by run and problem, the number of the others."""
-    good_lines = 0
-    unread = defaultdict[Name, dict[str, int]](dict)
-    for experiment, run, problem, lines in records.groupBy(*KEYS, "problem").count().collect():
-        if problem is None:
-            good_lines += lines
-        else:
-            unread[experiment, run][problem] = lines
-    return good_lines, unread
-
-
-def _tables(spark: SparkSession, records: DataFrame, runs: Sequence[IngestedRun]) -> dict[str, DataFrame]:
-    """Return the new rows of each table, with KEYS and PART."""
-    keys = (*KEYS, PART)
-    tables = {kind: rows_of_kind(records, kind, keys) for kind in KINDS}
-    tables[QUARANTINE] = records.where("problem IS NOT NULL").select(*keys, *PROBLEMS)
-    rows = [run.row() for run in runs]
-    tables[RUNS] = local_rows(spark, rows, StructType([*RUNS_SCHEMA, StructField(PART, INT)]))
-    return tables
-
-
-class _Replacement:
-    """Stages, for each table, the files that hold `runs`: their rows, and the rows of other runs that share a file."""
-
-    def __init__(
-        self,
-        spark: SparkSession,
-        folder: DatasetFolder,
-        runs: Sequence[IngestedRun],
-        earlier: Sequence[IngestedRun],
-    ) -> None:
-        """`earlier` are the runs that the tables hold before."""
-        self._spark = spark
+    def __init__(self, folder: DatasetFolder, earlier: Sequence[IngestedRun], events: EventTables | None) -> None:
         self._folder = folder
-        self._parts = {(run.record.experiment, run.part) for run in runs}
-        names = {run.name for run in runs}
-        self._shared_parts = {(run.record.experiment, run.part) for run in earlier if run.name not in names}
-        """Parts with other runs. A file of any other part is made anew, and need not be readable."""
-        self._names = spark.createDataFrame([run.name for run in runs], f"{KEYS[0]} string, {KEYS[1]} string")
+        self._earlier = {run.name: run for run in earlier}
+        self._makes_events = events is not None
+        self._events = events or NO_EVENTS
+        self._existing: set[str] = set()
+        """The files of all tables before."""
+        for table in (*KINDS, QUARANTINE, RUNS, *EVENTS):
+            self._existing.update(folder.files(table))
+        self.records = 0
+        self.unread: defaultdict[Name, Counter[str]] = defaultdict(Counter)
 
-    def remove_from(self, names: Iterable[str]) -> None:
-        """Stage these tables without the runs' rows."""
-        tables = {}
-        for name in names:
-            if self._folder.files(name):
-                no_rows = self._spark.read.parquet(self._folder.pattern(name)).limit(0)
-                tables[name] = no_rows.withColumns({"experiment": fn.lit(""), PART: fn.lit(0)})
-        self.write(tables)
+    def by_part(self, sources: Sequence[RunSource]) -> dict[tuple[str, int], list[tuple[RunSource, int]]]:
+        """Return the sources of each part of an experiment, with the bytes of their spools."""
+        sizes = [source.spool_bytes for source in sources]
+        new = [(source.name, size) for source, size in zip(sources, sizes, strict=True)]
+        by_part: defaultdict[tuple[str, int], list[tuple[RunSource, int]]] = defaultdict(list)
+        for source, size, part in zip(sources, sizes, parts_of(new, self._earlier.values()), strict=True):
+            by_part[source.record.experiment, part].append((source, size))
+        return by_part
 
-    def write(self, tables: Mapping[str, DataFrame]) -> None:
-        """Write all tables at once, since Spark plans each for longer than it works on it."""
-        with ThreadPoolExecutor(len(tables) or 1) as threads:
-            list(threads.map(self._write, tables, tables.values()))
+    def write_part(self, experiment: str, part: int, sources: Sequence[tuple[RunSource, int]]) -> None:
+        """Stage the files of a part: the rows of the runs that are in it already, and those of the sources."""
+        schemas = {name: _of_dataset(table_schema(name)) for name in KINDS}
+        schemas[QUARANTINE] = _of_dataset(QUARANTINE_COLUMNS)
+        schemas[RUNS] = _without_experiment(RUNS_SCHEMA)
+        for table, schema in self._events.schemas.items():
+            schemas[table] = _without_experiment(schema)
+        runs = [self._run_of(source, size, part) for source, size in sources]
+        names = [run.record.run for run in runs]
+        with_other_events = self._with_other_events(sources, runs)
+        runs_before = [run.record.run for run in self._earlier_in(experiment, part)]
+        with PartFiles(self._folder, experiment, part, schemas, self._existing, runs_before) as files:
+            for table in (*KINDS, QUARANTINE, RUNS):
+                files.replace(table, names)
+            if with_other_events:
+                for table in EVENTS:
+                    files.replace(table, with_other_events)
+            for source, _ in sources:
+                self._add(files, source)
+            rows = pa.Table.from_pylist([run.row() for run in runs], RUNS_SCHEMA)
+            files.add(RUNS, rows.drop_columns([EXPERIMENT]))
 
-    def _write(self, table: str, new: DataFrame) -> None:
-        replaced = [file for file in self._folder.files(table) if experiment_and_part(file) in self._parts]
-        rows = new
-        shared = [file for file in replaced if experiment_and_part(file) in self._shared_parts]
-        if shared:
-            rows = new.unionByName(self._rows_of_other_runs(table, new.schema, shared))
-        order = [name for name in ROW_ORDER if name in rows.columns]
-        in_order = rows.repartition(max(LEAST_PARTITIONS, len(self._parts)), "experiment", PART)
-        writer = in_order.sortWithinPartitions(*order).write.mode("overwrite").partitionBy("experiment", PART)
-        writer.parquet(self._folder.path(staged(table)), compression="gzip")
-        written = {replaced_file(file) for file in self._folder.files(staged(table))}
-        for file in replaced:
-            if staged(file) not in written:
-                folder = file.rpartition("/")[0]
-                _, part = experiment_and_part(file)
-                self._folder.touch(staged(f"{folder}/part={part}/{EMPTIED}"))
+    def _add(self, files: PartFiles, source: RunSource) -> None:
+        """Add the rows of a run."""
+        spool = tables_of_spool(source.spool)
+        for kind, rows in spool.kinds.items():
+            files.add(kind, _with_run(rows, source))
+        files.add(QUARANTINE, _with_run(spool.quarantine, source))
+        self.records += spool.records
+        if spool.quarantine.num_rows:
+            self.unread[source.name].update(spool.quarantine["problem"].to_pylist())
+        if source.has_streams:
+            for table, rows in self._events.rows_of(source, spool):
+                files.add(table, rows.drop_columns([EXPERIMENT]))
 
-    def _rows_of_other_runs(self, table: str, new_schema: StructType, files: Sequence[str]) -> DataFrame:
-        """Read the rows of these files that are of other runs."""
-        schema = StructType([column for column in new_schema if column.name != PART])
-        reader = self._spark.read.schema(schema).option("basePath", self._folder.path(table))
-        rows = reader.parquet(*(escaped(self._folder.path(file)) for file in files))
-        return rows.select("*", part_of_file()).join(fn.broadcast(self._names), list(KEYS), "left_anti")
+    def _run_of(self, source: RunSource, spool_bytes: int, part: int) -> IngestedRun:
+        """Return the run as the table of runs will have it; a run that has not changed keeps the events that it has."""
+        gets_events = self._makes_events and source.has_streams
+        return IngestedRun(
+            record=source.record,
+            fingerprint=source.fingerprint,
+            part=part,
+            spool_bytes=spool_bytes,
+            has_events=gets_events or self._has_its_events(source.name, source.fingerprint),
+        )
+
+    def _has_its_events(self, name: Name, fingerprint: str) -> bool:
+        earlier = self._earlier.get(name)
+        return earlier is not None and earlier.has_events and earlier.fingerprint == fingerprint
+
+    def _with_other_events(self, sources: Sequence[tuple[RunSource, int]], runs: Sequence[IngestedRun]) -> list[str]:
+        """Return the runs whose events are made now, or are of a run.json before."""
+        names = []
+        for (source, _), run in zip(sources, runs, strict=True):
+            earlier = self._earlier.get(run.name)
+            has_old_events = earlier is not None and earlier.has_events and not run.has_events
+            gets_events = self._makes_events and source.has_streams
+            if gets_events or has_old_events:
+                names.append(run.record.run)
+        return names
+
+    def _earlier_in(self, experiment: str, part: int) -> list[IngestedRun]:
+        """Return the runs that the part holds before."""
+        return [run for run in self._earlier.values() if (run.record.experiment, run.part) == (experiment, part)]
+
+
+def _of_dataset(schema: pa.Schema) -> pa.Schema:
+    """Return the columns of a table of many runs: the run's name comes first; its experiment is in the path."""
+    return pa.schema([pa.field(RUN, pa.string(), nullable=False), *schema])
+
+
+def _without_experiment(schema: pa.Schema) -> pa.Schema:
+    return schema.remove(schema.get_field_index(EXPERIMENT))
+
+
+def _with_run(rows: pa.Table, source: RunSource) -> pa.Table:
+    """Return the rows with the run's name in front."""
+    name = pa.repeat(pa.scalar(source.record.run, pa.string()), rows.num_rows)
+    return rows.add_column(0, pa.field(RUN, pa.string(), nullable=False), name)

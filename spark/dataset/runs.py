@@ -2,34 +2,50 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from pyspark.sql import Column
-from pyspark.sql import functions as fn
-from pyspark.sql.types import StructField as Field
-from pyspark.sql.types import StructType
+import pyarrow as pa
 
 from spark.dataset.folder import DatasetFolder, experiment_and_part
-from spark.run_facts import RunFacts
-from spark.summary import FACTS
-from spark.tables.schemas import BOOLEAN, DOUBLE, INT, TEXT
+from spark.errors import DatasetUnreadableError
+from spark.run_facts import FACTS, RunFacts
+from spark.tables.schemas import TIMESTAMP, WORDS
 
 RUNS = "runs"
-PART = "part"
-RUNS_A_FILE = 64
-"""The most runs in a file. A new run goes into a file that is not full, and stays there: few files are rewritten, and
-none grows too large for a task."""
+RUNS_A_FILE = 1024
+SPOOL_BYTES_A_FILE = 1 << 28
+"""A new run goes into the first file of its experiment that has room, and stays there: few files are rewritten, and
+none grows too large. A file has room until it holds the rows of so many runs, or of spools of so many bytes."""
 
-TYPES = {"status": TEXT, "transport": TEXT, "arm": TEXT, "gateways": INT}
+TYPES = {
+    "status": pa.string(),
+    "transport": pa.string(),
+    "arm": pa.string(),
+    "gateways": pa.int32(),
+    "is_steady": pa.bool_(),
+    "seed": pa.int64(),
+    "started_at": TIMESTAMP,
+    "packing": pa.int32(),
+    "policy": pa.string(),
+    "version": pa.string(),
+    "host": WORDS,
+    "settings": WORDS,
+}
+"""The types of columns; the others are of float64."""
 RUN_FIELDS = [field.name for field in fields(RunFacts) if field.name not in ("experiment", "run", "facts")]
-RUNS_SCHEMA = StructType(
+NEWEST_COLUMN = "settings"
+"""A column that tables of older versions lack."""
+RUNS_SCHEMA = pa.schema(
     [
-        *(Field(name, TEXT, nullable=False) for name in ("experiment", "run", "fingerprint")),
-        *(Field(name, TYPES.get(name, DOUBLE)) for name in (*RUN_FIELDS, *FACTS)),
-        Field("has_events", BOOLEAN),  # null in tables of older versions
+        pa.field("experiment", pa.string(), nullable=False),
+        pa.field("run", pa.string(), nullable=False),
+        pa.field("fingerprint", pa.string(), nullable=False),
+        *(pa.field(name, TYPES.get(name, pa.float64())) for name in (*RUN_FIELDS, *FACTS)),
+        pa.field("has_events", pa.bool_(), nullable=False),
+        pa.field("spool_bytes", pa.int64(), nullable=False),
     ]
 )
 
@@ -44,6 +60,7 @@ class IngestedRun:
     record: RunFacts
     fingerprint: str
     part: int
+    spool_bytes: int = 0
     has_events: bool = False
     """Whether the tables of events have its rows, too."""
 
@@ -52,45 +69,81 @@ class IngestedRun:
         return self.record.experiment, self.record.run
 
     def row(self) -> dict[str, Any]:
-        """Return a row of RUNS_SCHEMA, and PART."""
+        """Return a row of RUNS_SCHEMA."""
         row = {name: getattr(self.record, name) for name in ("experiment", "run", *RUN_FIELDS)}
         row |= self.record.facts
-        row |= {"fingerprint": self.fingerprint, "has_events": self.has_events, PART: self.part}
+        row |= {"fingerprint": self.fingerprint, "has_events": self.has_events, "spool_bytes": self.spool_bytes}
         return row
 
 
-def part_of_file() -> Column:
-    """Return the number in the name of the file that a row is read from."""
-    return fn.regexp_extract(fn.col("_metadata.file_name"), r"^part-(\d+)", 1).cast("int").alias(PART)
-
-
 def read_runs(folder: DatasetFolder) -> list[IngestedRun]:
-    """Read the runs that are in the tables, in order; none if there are no tables."""
+    """Read the runs that are in the tables, in order; none if there are no tables.
+
+    DatasetUnreadableError if an older version made the tables.
+    """
     runs = []
     for file in folder.files(RUNS):
         experiment, part = experiment_and_part(file)
         for row in folder.rows(file):
+            check_columns(row, folder.url)
             runs.append(_run_of_row(row, experiment, part))
     return sorted(runs, key=lambda run: run.name)
 
 
+def check_columns(columns: Iterable[str], url: str) -> None:
+    """Raise DatasetUnreadableError if the table of runs has not all columns, since an older version made it."""
+    if NEWEST_COLUMN not in columns:
+        raise DatasetUnreadableError(
+            f"{url} has tables of an older version, which lack columns: "
+            "remove that folder, or name another by --tables, and make the tables again, with exchange spark ingest"
+        )
+
+
 def _run_of_row(row: dict[str, Any], experiment: str, part: int) -> IngestedRun:
-    fields: dict[str, Any] = {name: row.get(name) for name in ("run", *RUN_FIELDS)}
-    facts = {name: row.get(name) for name in FACTS}
-    record = RunFacts(experiment=experiment, facts=facts, **fields)
-    return IngestedRun(record=record, fingerprint=row["fingerprint"], part=part, has_events=bool(row.get("has_events")))
+    of_fields: dict[str, Any] = {name: row[name] for name in ("run", *RUN_FIELDS)}
+    facts = {name: row[name] for name in FACTS}
+    record = RunFacts(experiment=experiment, facts=facts, **of_fields)
+    return IngestedRun(
+        record=record,
+        fingerprint=row["fingerprint"],
+        part=part,
+        spool_bytes=row["spool_bytes"],
+        has_events=row["has_events"],
+    )
 
 
-def parts_of(names: Sequence[Name], ingested: Iterable[IngestedRun]) -> list[int]:
-    """Return the part of each named run: the part that holds it, or the first of its experiment that is not full."""
-    parts = {run.name: run.part for run in ingested}
-    runs_in_part = Counter((experiment, part) for (experiment, _), part in parts.items())
-    for name in names:
+@dataclass
+class _Fill:
+    """The runs that the files of a part hold."""
+
+    runs: int = 0
+    spool_bytes: int = 0
+
+    @property
+    def has_room(self) -> bool:
+        return self.runs < RUNS_A_FILE and self.spool_bytes < SPOOL_BYTES_A_FILE
+
+    def add(self, spool_bytes: int) -> None:
+        self.runs += 1
+        self.spool_bytes += spool_bytes
+
+
+def parts_of(new: Sequence[tuple[Name, int]], ingested: Iterable[IngestedRun]) -> list[int]:
+    """Return the part of each run in `new`: the part that holds it, or the first of its experiment that has room.
+
+    `new` has the name of each run, and the bytes of its spool.
+    """
+    parts: dict[Name, int] = {}
+    fills: defaultdict[tuple[str, int], _Fill] = defaultdict(_Fill)
+    for run in ingested:
+        parts[run.name] = run.part
+        fills[run.record.experiment, run.part].add(run.spool_bytes)
+    for name, spool_bytes in new:
         if name not in parts:
             experiment, _ = name
             part = 0
-            while runs_in_part[experiment, part] >= RUNS_A_FILE:
+            while not fills[experiment, part].has_room:
                 part += 1
             parts[name] = part
-            runs_in_part[experiment, part] += 1
-    return [parts[name] for name in names]
+            fills[experiment, part].add(spool_bytes)
+    return [parts[name] for name, _ in new]

@@ -11,34 +11,45 @@ is counted, and is in no median. Intervals and verdicts are those of the trial's
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import reduce
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as fn
+from pyspark.sql.pandas.types import from_arrow_schema
 
-from spark.dataset.folder import DatasetFolder, experiment_and_part
+from spark import summary
+from spark.dataset.folder import DatasetFolder, TablesFolder
 from spark.dataset.replacing import changing, staged
-from spark.dataset.runs import IngestedRun, read_runs
+from spark.dataset.runs import IngestedRun, Name, read_runs
 from spark.errors import DatasetUnreadableError
-from spark.run_facts import RunFacts
-from spark.summary import (
-    FACTS,
-    OFFERED,
-    RATE,
-    READ,
-    TIMES,
-    RecordsFile,
-    run_facts,
-    runs_table,
-    seconds_table,
-    summary_rows,
-)
+from spark.run_facts import FACTS, SEED, RunFacts
+from spark.summary import OFFERED, RATE, READ, ROWS, RUN_COLUMNS, SECOND_COLUMNS, TIMES, RunRecords, as_table
+from spark.tables.schemas import KEYS, WORDS, table_schema
 
 MEASURED = (RATE, *FACTS, *TIMES)
 ARM = ("experiment", "arm", "transport", OFFERED)
 COUNTED_STATUSES = ("complete", "saturated")
+RUN_ITSELF = "run itself"
+"""The kind of a row without figures that each run has, so that a run without records has its rows, too."""
+KIND = "kind"
+SETTINGS_OF_ARM = pa.schema(
+    {
+        "experiment": pa.string(),
+        "arm": pa.string(),
+        "transport": pa.string(),
+        OFFERED: pa.float64(),
+        "packing": pa.int32(),
+        "policy": pa.string(),
+        "settings": WORDS,
+    }
+)
+"""An arm, and the settings that its repeats share."""
 COMPARED = ("due_p50_us", "due_p99_us", "handed_over_mean_us", RATE, "cpu_s_per_million")
 
 
@@ -51,8 +62,9 @@ def summarize_runs(spark: SparkSession, folder: DatasetFolder) -> list[IngestedR
                 f"no runs have tables at {folder.url}: make them first, with exchange spark ingest"
             )
         # Checkpoints keep the rows without their plans, which Spark would look through again for each of the tables.
-        rows = summary_rows(spark, records_files(folder, runs), [run.record for run in runs]).localCheckpoint()
-        arms = arms_table(run_facts(rows)).localCheckpoint()
+        tables = {kind: records_of(spark, folder, kind) for kind in READ if folder.files(kind)}
+        rows = summary_rows(spark, tables, [run.record for run in runs]).localCheckpoint()
+        arms = with_settings(arms_table(run_facts(rows)), runs).localCheckpoint()
         _write(
             {
                 "summary": runs_table(rows),
@@ -65,17 +77,84 @@ def summarize_runs(spark: SparkSession, folder: DatasetFolder) -> list[IngestedR
     return runs
 
 
-def records_files(folder: DatasetFolder, runs: Sequence[IngestedRun]) -> dict[str, RecordsFile]:
-    """Return every file that a summary reads, by path."""
-    runs_by_part: defaultdict[tuple[str, int], list[RunFacts]] = defaultdict(list)
+def records_of(spark: SparkSession, folder: TablesFolder, kind: str) -> DataFrame:
+    """Return the table of a kind, with KEYS in front."""
+    columns = pa.schema([pa.field("run", pa.string()), *table_schema(kind), pa.field("experiment", pa.string())])
+    return spark.read.schema(from_arrow_schema(columns)).parquet(folder.pattern(kind))
+
+
+def summary_rows(spark: SparkSession, tables: Mapping[str, DataFrame], runs: Sequence[RunFacts]) -> DataFrame:
+    """Return ROWS of these runs, in one partition, in order. `tables` has the records of each kind."""
+    names = pa.table({"experiment": [run.experiment for run in runs], "run": [run.run for run in runs]})
+    parts = [spark.createDataFrame(names).withColumn(KIND, fn.lit(RUN_ITSELF))]
+    for kind, records in tables.items():
+        parts.append(records.select(*KEYS, fn.lit(kind).alias(KIND), *READ[kind]))
+    together = reduce(lambda first, second: first.unionByName(second, allowMissingColumns=True), parts)
+    rows = together.groupBy(*KEYS).applyInArrow(_summarizer(runs), from_arrow_schema(ROWS))
+    return rows.repartition(1).sortWithinPartitions(*KEYS, "second")
+
+
+Batches = Iterator[pa.RecordBatch]
+
+
+def _summarizer(runs: Sequence[RunFacts]) -> Callable[[tuple[pa.Scalar, ...], Batches], Batches]:
+    """Return the function that an executor calls with the records of one run."""
+    by_name: dict[Name, RunFacts] = {}
     for run in runs:
-        runs_by_part[run.record.experiment, run.part].append(run.record)
-    files = {}
-    for kind in READ:
-        for file in folder.files(kind):
-            runs_in_file = runs_by_part[experiment_and_part(file)]
-            files[folder.path(file)] = RecordsFile(kind, tuple(runs_in_file))
-    return files
+        by_name[run.experiment, run.run] = replace(run, host={}, settings={})
+
+    def summarize(key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a run, from all its records."""
+        experiment, name = (scalar.as_py() for scalar in key)
+        if (experiment, name) not in by_name:  # its ingest was killed before the run came into the table of runs
+            return
+        records = RunRecords(by_name[experiment, name])
+        for batch in batches:
+            table = pa.Table.from_batches([batch])
+            for kind, columns in READ.items():
+                of_kind = table.filter(pc.equal(table[KIND], kind))
+                if of_kind.num_rows:
+                    records.take(kind, of_kind.select(columns))
+        yield from as_table(records.rows()).combine_chunks().to_batches()
+
+    return summarize
+
+
+def runs_table(rows: DataFrame) -> DataFrame:
+    """Return one row a run."""
+    return rows.where("second IS NULL").select(*RUN_COLUMNS)
+
+
+def seconds_table(rows: DataFrame) -> DataFrame:
+    """Return one row a second."""
+    return rows.where("second IS NOT NULL").select(*SECOND_COLUMNS)
+
+
+def run_facts(rows: DataFrame) -> DataFrame:
+    """Return one row a run, with its arm and FACTS."""
+    measured = (*summary.MEASURED, *FACTS)
+    return rows.where("second IS NULL").select(*KEYS, *summary.WORD_COLUMNS, OFFERED, RATE, *measured)
+
+
+def with_settings(arms: DataFrame, runs: Sequence[IngestedRun]) -> DataFrame:
+    """Return the arms with packing, policy and the map of settings that the repeats share, behind the arm's name."""
+    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for run in runs:
+        record = run.record
+        settings = {name: words for name, words in record.settings.items() if name not in (SEED, "url")}
+        row = {name: getattr(record, name) for name in SETTINGS_OF_ARM.names} | {"settings": settings}
+        rows.setdefault(tuple(row[name] for name in ARM), row)
+    table = pa.Table.from_pylist(list(rows.values()), SETTINGS_OF_ARM)
+    settings_of_arms = fn.broadcast(arms.sparkSession.createDataFrame(table)).alias("of_arm")
+    is_same_arm = reduce(lambda first, second: first & second, (_is_same(name) for name in ARM))
+    joined = arms.alias("arms").join(settings_of_arms, is_same_arm, "left")
+    measured = [f"arms.{name}" for name in arms.columns if name not in ARM]
+    names = [f"arms.{name}" for name in ARM]
+    return joined.select(*names, "of_arm.packing", "of_arm.policy", "of_arm.settings", *measured).orderBy(*names)
+
+
+def _is_same(name: str) -> Column:
+    return fn.col(f"arms.{name}").eqNullSafe(fn.col(f"of_arm.{name}"))
 
 
 def _write(tables: Mapping[str, DataFrame], folder: DatasetFolder) -> None:

@@ -8,12 +8,12 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
 from spark.dataset.folder import TablesFolder
+from spark.dataset.ingesting import EVENTS
 from spark.dataset.replacing import refuse_older
-from spark.dataset.runs import RUNS
+from spark.dataset.runs import RUNS, check_columns
 from spark.errors import BadQueryError, DatasetUnreadableError
 from spark.tables.schemas import KEYS
 
-EVENTS = {"orders", "trades", "confirmations", "quotes"}
 WITHOUT_RUNS = {*EVENTS, "live"}
 """Tables that can stand without a table of runs: a simulation makes events, a follower makes live rows."""
 DESCRIBING_STATEMENT = re.compile(r"\s*(--[^\r\n\\]*\n\s*)*(show|describe|desc|explain)\b", re.IGNORECASE)
@@ -37,6 +37,8 @@ def create_views(spark: SparkSession, folder: TablesFolder) -> list[str]:
     spark.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
     for name in tables:
         rows = spark.read.parquet(folder.pattern(name))
+        if name == RUNS:
+            check_columns(rows.columns, folder.url)
         keys = [key for key in KEYS if key in rows.columns]
         other_columns = [column for column in rows.columns if column not in keys]
         rows.select(*keys, *other_columns).createOrReplaceTempView(name)

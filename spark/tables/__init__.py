@@ -1,5 +1,7 @@
 """Tables of records: their columns, how a spool's lines become rows, how their files are written and read.
 
-spool ──▶ schemas, files          lines to records, records to a table a kind
+spool_tables, table_writer        a finished spool to tables, by Arrow
+spool ──▶ schemas, problems       lines to records in Spark, from files or a stream
+files                             local files and their locks
 histograms                        log buckets of many rows, merged, and their figures
 """

@@ -14,13 +14,13 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from spark.errors import DatasetUnreadableError, TablesBusyError, TablesUnwritableError
 
@@ -116,27 +116,3 @@ def read_columns(file: Path, *columns: str) -> pa.Table:
     """Read columns of a local file without Spark. STRUCT.FIELD gives the struct with that field only."""
     with pq.ParquetFile(file) as parquet:
         return parquet.read(columns=list(columns))
-
-
-def whole_files(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
-    """Return (path, content: binary), a row a file; AnalysisException if a file is missing.
-
-    A file has to fit several times over into the JVM's memory, 1 GB by default; a run's files are of a few MB.
-
-    `paths` are of files, or of folders that hold them, as Spark's readers take them (`escaped`).
-    """
-    reader = spark.read.format("binaryFile").option("recursiveFileLookup", True)
-    return reader.option("pathGlobFilter", "*.parquet").load(list(paths)).select(PATH, CONTENT)
-
-
-def decoded(path: str, content: pa.Buffer, columns: Sequence[str], rows: int = ROWS_AT_ONCE) -> Iterator[pa.Table]:
-    """Decode `columns` of a file, at most `rows` rows at a time. DatasetUnreadableError if the file is damaged."""
-    try:
-        with pq.ParquetFile(pa.BufferReader(content)) as file:
-            for part in file.iter_batches(rows, columns=list(columns), use_threads=False):
-                yield pa.Table.from_batches([part])
-    except (pa.ArrowException, OSError) as error:
-        raise DatasetUnreadableError(
-            f"{path} is damaged ({' '.join(str(error).split())}): "
-            "make it anew with exchange spark ingest RESULTS --again"
-        ) from error

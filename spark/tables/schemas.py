@@ -1,6 +1,7 @@
 """The columns of every table of records, derived from the kinds of records in exchange/records.py.
 
-A record is malformed if it lacks a field that is not marked as nullable.
+A record is malformed if it lacks a field that is not marked as nullable. The schemas are Arrow's, since Arrow writes
+the tables; `from_arrow_schema` of pyspark makes Spark's of them.
 """
 
 from __future__ import annotations
@@ -8,46 +9,39 @@ from __future__ import annotations
 from types import NoneType, UnionType
 from typing import Any, NotRequired, Union, get_args, get_origin, get_type_hints
 
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    DataType,
-    DoubleType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructType,
-)
-from pyspark.sql.types import StructField as Field
+import pyarrow as pa
 
 from exchange import records
 
-INT = IntegerType()
-LONG = LongType()
-DOUBLE = DoubleType()
-TEXT = StringType()
-BOOLEAN = BooleanType()
+TIMESTAMP = pa.timestamp("us", tz="UTC")
+WORDS = pa.map_(pa.string(), pa.string())
+"""Words by name, such as settings."""
 
-TYPES: dict[Any, DataType] = {
-    int: LONG,
-    records.Int32: INT,
-    float: DOUBLE,
-    str: TEXT,
-    bool: BOOLEAN,
-    list[int]: ArrayType(LONG, containsNull=False),
-    list[records.Int32]: ArrayType(INT, containsNull=False),
-    dict[str, Any]: TEXT,  # JSON, which is parsed once its kind is known
+
+def _list_of(values: pa.DataType) -> pa.DataType:
+    return pa.list_(pa.field("element", values, nullable=False))
+
+
+TYPES: dict[Any, pa.DataType] = {
+    int: pa.int64(),
+    records.Int32: pa.int32(),
+    float: pa.float64(),
+    str: pa.string(),
+    bool: pa.bool_(),
+    list[int]: _list_of(pa.int64()),
+    list[records.Int32]: _list_of(pa.int32()),
+    dict[str, Any]: pa.string(),  # JSON, which is parsed once its kind is known
 }
-"""Spark's type for each type of a record's field."""
+"""Arrow's type for each type of a record's field."""
 
 
-def schema_of(record: type) -> StructType:
-    """Return the columns of a TypedDict. TypeError, naming the field, if Spark has no type for it here."""
+def schema_of(record: type) -> pa.Schema:
+    """Return the columns of a TypedDict. TypeError, naming the field, if a field's type is not in TYPES."""
     hints = get_type_hints(record, include_extras=True)
-    return StructType([_field(record, name, hint) for name, hint in hints.items()])
+    return pa.schema([_field(record, name, hint) for name, hint in hints.items()])
 
 
-def _field(record: type, name: str, hint: Any) -> Field:
+def _field(record: type, name: str, hint: Any) -> pa.Field:
     """Return a column; it is nullable if its field may be absent or null."""
     nullable = False
     if get_origin(hint) is NotRequired:
@@ -58,7 +52,7 @@ def _field(record: type, name: str, hint: Any) -> Field:
         (hint,) = (part for part in get_args(hint) if part is not NoneType)
     if hint not in TYPES:
         raise TypeError(f"{record.__name__}.{name} is of type {hint}, which has no type in spark/tables/schemas.py")
-    return Field(name, TYPES[hint], nullable)
+    return pa.field(name, TYPES[hint], nullable)
 
 
 ENVELOPE = schema_of(records.SpoolRecord)
@@ -69,14 +63,25 @@ ORIGIN = ("source", "wall_ns", "monotonic_ns")
 """The fields that say who wrote a record, and when."""
 RUN_ID = "run_id"
 """The tables' name for a record's field `run`, the run's id."""
-TABLE_ORIGIN = (RUN_ID, *ORIGIN)
-"""The first columns of every table."""
+PAIR = "pair"
+"""The number of the gateway or engine that wrote a record, by which samples are joined to orders; else null."""
+AT = "at"
+"""`wall_ns` as a time that every reader knows, in microseconds."""
+TABLE_ORIGIN = (RUN_ID, "source", PAIR, AT, "wall_ns", "monotonic_ns")
+"""The first columns of every table of records."""
+PAIRED_SOURCE = r"^(gateway|engine)([.]([0-9]{1,4}))?$"
+"""Matches a record's source whose number is that of a pair. The number is the third group; without it, it is 1."""
 
 KEYS = ("experiment", "run")
 """The names of a row's run: the folder of its trial, and its own."""
 
 
-def table_schema(kind: str) -> StructType:
+def table_schema(kind: str) -> pa.Schema:
     """Return the columns of tables/KIND.parquet: a record's origin, then its payload."""
-    origin = [Field(RUN_ID, TEXT, nullable=False), *(ENVELOPE[name] for name in ORIGIN)]
-    return StructType([*origin, *PAYLOADS[kind].fields])
+    types_of_origin = {
+        RUN_ID: pa.field(RUN_ID, pa.string(), nullable=False),
+        PAIR: pa.field(PAIR, pa.int32()),
+        AT: pa.field(AT, TIMESTAMP, nullable=False),
+    }
+    origin = [types_of_origin[name] if name in types_of_origin else ENVELOPE.field(name) for name in TABLE_ORIGIN]
+    return pa.schema([*origin, *PAYLOADS[kind]])

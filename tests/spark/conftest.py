@@ -1,4 +1,4 @@
-"""One Spark session for all tests, since a JVM takes seconds to start; and a run that Spark has summarized."""
+"""One Spark session for all tests, since a JVM takes seconds to start; and a run with its tables."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun
 from spark_tables import summary_of
 
-from spark.jobs import write_summary
 from spark.run_facts import read_run
+from spark.run_tables import write_run_tables
 from spark.sessions.session import open_session
-from spark.tables.files import tables_folder
-from spark.tables.spool import ingest
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +26,7 @@ def spark() -> Iterator[SparkSession]:
 
 @dataclass(frozen=True)
 class Analysed:
-    """A made-up run, and the summary that Spark made of it.
+    """A made-up run, and the summary that was made of it.
 
     The spool holds each record twice, and a line that is no record.
     """
@@ -40,12 +38,10 @@ class Analysed:
 
 
 @pytest.fixture(scope="session")
-def analysed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Analysed:
+def analysed(tmp_path_factory: pytest.TempPathFactory) -> Analysed:
     made_up = MadeUpRun()
     # A name that Spark's readers would take for a pattern.
     folder = tmp_path_factory.mktemp("results") / "run [1] {a} *ä"
     made_up.write(folder, "no JSON at all", *map(json.dumps, made_up.records))
-    tables = tables_folder(folder)
-    ingest(spark, folder / "spool", tables)
-    write_summary(spark, tables, read_run(folder))
+    write_run_tables(folder, read_run(folder))
     return Analysed(made_up, folder, *summary_of(folder))

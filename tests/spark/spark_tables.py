@@ -1,20 +1,20 @@
-"""Records of one run as tables of their kind, and as the rows that spark.summary makes of these, without Spark."""
+"""Records of one run as tables of their kind, and as the rows that spark.summary makes of these."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql.pandas.types import to_arrow_schema
 from spark_runs import Record
 
 from exchange.unique import unique
 from spark.run_facts import RunFacts
 from spark.summary import READ, rows_of_run
-from spark.tables.schemas import ORIGIN, RUN_ID, table_schema
+from spark.tables.schemas import AT, ORIGIN, PAIR, RUN_ID, table_schema
 
 Row = dict[str, Any]
 
@@ -46,8 +46,16 @@ def table(kind: str, records: Sequence[Record]) -> pa.Table:
     for record in records:
         if record["kind"] == kind:
             origin = {name: record[name] for name in ORIGIN}
+            origin |= derived_columns(record)
             rows.append({RUN_ID: record["run"], **origin, **record["payload"]})
-    return pa.Table.from_pylist(rows, schema=to_arrow_schema(table_schema(kind)))
+    return pa.Table.from_pylist(rows, schema=table_schema(kind))
+
+
+def derived_columns(record: Record) -> Row:
+    """Return the columns that the tables add to a record of a MadeUpRun."""
+    role, _, number = record["source"].partition(".")
+    pair = None if role == "reporter" else int(number or 1)
+    return {PAIR: pair, AT: datetime.fromtimestamp(0, UTC) + timedelta(microseconds=record["wall_ns"] // 1000)}
 
 
 def summarized(*records: Record, **facts: Any) -> dict[int | None, Row]:

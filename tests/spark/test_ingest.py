@@ -7,19 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
-from spark_runs import Record, completion_payload, record, sample
+from spark_runs import SESSION, MadeUpRun, Record, completion_payload, record, sample
+from spark_tables import derived_columns
 
-from spark.tables.schemas import KINDS, ORIGIN, PAYLOADS
-from spark.tables.spool import (
-    NO_RECORD,
-    UNKNOWN_KIND,
-    UNKNOWN_SCHEMA,
-    WRONG_PAYLOAD,
-    ingest,
-    read_records,
-)
+from spark.run_facts import read_run
+from spark.run_tables import write_run_tables
+from spark.tables.problems import NO_RECORD, UNKNOWN_KIND, UNKNOWN_SCHEMA, WRONG_PAYLOAD
+from spark.tables.schemas import KINDS, ORIGIN, PAYLOADS, TABLE_ORIGIN, table_schema
+from spark.tables.spool import read_records, rows_of_kind
+from spark.tables.spool_tables import tables_of_spool
 from tests.spark.conftest import Analysed
 
 GOOD = record("sample", sample(2))
@@ -47,7 +46,7 @@ def test_every_kind_becomes_one_file_and_there_are_no_others(analysed: Analysed)
 
 
 def sort_key(row: dict[str, Any]) -> str:
-    return json.dumps(row, sort_keys=True)
+    return json.dumps(row, sort_keys=True, default=str)
 
 
 def test_every_record_is_in_its_table_unchanged_and_once(analysed: Analysed) -> None:
@@ -57,6 +56,7 @@ def test_every_record_is_in_its_table_unchanged_and_once(analysed: Analysed) -> 
         for record_of_spool in analysed.made_up.records:
             if record_of_spool["kind"] == kind:
                 origin = {name: record_of_spool[name] for name in ORIGIN}
+                origin |= derived_columns(record_of_spool)
                 expected.append({"run_id": record_of_spool["run"], **origin, **record_of_spool["payload"]})
         assert sorted(tables[kind], key=sort_key) == sorted(expected, key=sort_key)
 
@@ -64,26 +64,22 @@ def test_every_record_is_in_its_table_unchanged_and_once(analysed: Analysed) -> 
 def test_a_table_has_the_columns_of_its_schema_in_order(analysed: Analysed) -> None:
     for kind in KINDS:
         columns = pq.read_schema(analysed.folder / "tables" / f"{kind}.parquet").names
-        assert columns == ["run_id", *ORIGIN, *PAYLOADS[kind].names]
+        assert columns == [*TABLE_ORIGIN, *PAYLOADS[kind].names]
 
 
-def test_ingesting_again_replaces_the_tables(spark: SparkSession, analysed: Analysed) -> None:
+def test_a_second_call_replaces_the_tables(analysed: Analysed) -> None:
     tables = analysed.folder / "tables"
     contents_before = contents(tables)
     written_ns_before = (tables / "traffic.parquet").stat().st_mtime_ns
-    ingest(spark, analysed.folder / "spool", tables)
+    write_run_tables(analysed.folder, read_run(analysed.folder))
     assert contents(tables) == contents_before
     assert (tables / "traffic.parquet").stat().st_mtime_ns > written_ns_before
 
 
-def test_unfinished_files_of_a_spool_are_not_read(spark: SparkSession, tmp_path: Path) -> None:
+def test_unfinished_files_of_a_spool_are_not_read(tmp_path: Path) -> None:
     """A kind without records has an empty table."""
-    tables = tmp_path / "tables"
-    tables.mkdir()
-    (tmp_path / "spool").mkdir()
-    (tmp_path / "spool" / ".000001.jsonl.part").write_text(json.dumps(GOOD))
-    ingest(spark, tmp_path / "spool", tables)
-    assert contents(tables) == {kind: [] for kind in KINDS}
+    (tmp_path / ".000001.jsonl.part").write_text(json.dumps(GOOD))
+    assert {kind: rows.num_rows for kind, rows in tables_of_spool(tmp_path).kinds.items()} == dict.fromkeys(KINDS, 0)
 
 
 def test_a_good_line_has_no_problem(spark: SparkSession) -> None:
@@ -118,7 +114,36 @@ SPOILED = [
 ]
 
 
-def test_a_spoiled_line_has_the_problem_that_it_has(spark: SparkSession) -> None:
+def test_a_spoiled_line_has_the_problem_that_it_has(spark: SparkSession, tmp_path: Path) -> None:
     lines = [line for line, _ in SPOILED]
     for (line, expected), problem in zip(SPOILED, problems(spark, *lines), strict=True):
         assert problem == expected, line
+    (tmp_path / "1.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    in_quarantine = tables_of_spool(tmp_path).quarantine
+    assert in_quarantine["problem"].to_pylist() == [expected for _, expected in SPOILED]
+    assert in_quarantine["example"].to_pylist() == [line[:160] for line in lines]
+
+
+def types_of(schema: pa.Schema) -> list[str]:
+    """Return the types, without what may be null, which Spark does not know of a list."""
+    return [str(type_of_column).replace(" not null", "") for type_of_column in schema.types]
+
+
+def test_spark_and_arrow_make_the_same_tables(spark: SparkSession, tmp_path: Path) -> None:
+    """Two pairs and two reporters, a number where words go, an unknown field, and bytes that are no UTF-8."""
+    folder = MadeUpRun(seconds=2, reporters=2).write(tmp_path / "run")
+    MadeUpRun(seconds=2, reporters=2, pair=2).write_beside(folder)
+    with_number = json.dumps({**record("session", {**SESSION, "version": 1}), "extra": [1]})
+    odd = with_number.encode().replace(b"price-time", b"price-\xff")
+    (folder / "spool" / "9.jsonl").write_bytes(with_number.encode() + b"\n" + odd + b"\n")
+    arrow = tables_of_spool(folder / "spool")
+    assert arrow.quarantine.num_rows == 0
+    lines = spark.read.text(f"file://{folder}/spool", pathGlobFilter="*.jsonl")
+    records = read_records(lines)
+    for kind in KINDS:
+        by_spark = rows_of_kind(records, kind).toArrow()
+        assert by_spark.schema.names == table_schema(kind).names
+        assert types_of(by_spark.schema) == types_of(table_schema(kind))
+        ours = sorted(arrow.kinds[kind].to_pylist(), key=sort_key)
+        assert sorted(by_spark.to_pylist(), key=sort_key) == ours, kind
+    assert arrow.kinds["sample"]["pair"].unique().to_pylist() == [1, 2]

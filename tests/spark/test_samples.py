@@ -13,9 +13,9 @@ from scipy import stats
 from spark_runs import MadeUpRun, Record, record
 
 from spark.jobs import write_sample_seconds
+from spark.run_facts import read_run
+from spark.run_tables import write_run_tables
 from spark.samples import answered_at, sample_seconds, samples_of_lines, seconds_of_run
-from spark.tables.files import tables_folder
-from spark.tables.spool import ingest
 
 GROUP_SIZES = (*range(1, 61), 100, 1_000)
 
@@ -112,9 +112,9 @@ def test_a_stream_of_the_spool_has_the_rows_of_the_table(spark: SparkSession, tm
 
 
 def test_a_run_s_tables_hold_its_sampled_seconds(spark: SparkSession, tmp_path: Path) -> None:
-    MadeUpRun(seconds=1, samples=8).write(tmp_path / "run")
-    tables = tables_folder(tmp_path / "run")
-    ingest(spark, tmp_path / "run" / "spool", tables)
+    folder = MadeUpRun(seconds=1, samples=8).write(tmp_path / "run")
+    tables = folder / "tables"
+    write_run_tables(folder, read_run(folder))
     write_sample_seconds(spark, tables)
     rows = rows_of(spark.read.parquet(f"file://{tables / 'sample_seconds.parquet'}"))
     assert [row["samples"] for row in rows] == [8, 8]

@@ -13,9 +13,11 @@ from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun
 from spark_tables import Row, run_record, table, tables
 
+from spark.dataset.folder import LocalFolder
+from spark.dataset.summarizing import records_of, summary_rows
 from spark.errors import SparkJobError, typed_errors
 from spark.run_facts import RunFacts
-from spark.summary import READ, RecordsFile, as_table, rows_of_run, summary_rows
+from spark.summary import READ, as_table, rows_of_run
 
 NAMES = ("first", "second [1] *", "third")
 
@@ -26,9 +28,8 @@ class RecordedRun:
     made_up: MadeUpRun
 
 
-def write_files(folder: Path, part: int, *runs: RecordedRun) -> dict[str, RecordsFile]:
-    """Write a file of each kind where ingest would leave it; return the files by path."""
-    files = {}
+def write_files(folder: Path, part: int, *runs: RecordedRun) -> None:
+    """Write a file of each kind where ingest would leave it."""
     for kind in READ:
         file = folder / kind / f"experiment={runs[0].facts.experiment}" / f"part-{part}.parquet"
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -37,12 +38,11 @@ def write_files(folder: Path, part: int, *runs: RecordedRun) -> dict[str, Record
             records = table(kind, run.made_up.records)
             tables_of_runs.append(records.append_column("run", pa.array([run.facts.run] * len(records))))
         pq.write_table(pa.concat_tables(tables_of_runs), file)
-        files[f"file:{file}"] = RecordsFile(kind, tuple(run.facts for run in runs))
-    return files
 
 
-def read_rows(spark: SparkSession, files: dict[str, RecordsFile], runs: Sequence[RunFacts]) -> list[Row]:
-    return [row.asDict() for row in summary_rows(spark, files, runs).collect()]
+def read_rows(spark: SparkSession, folder: Path, runs: Sequence[RunFacts]) -> list[Row]:
+    tables = {kind: records_of(spark, LocalFolder(str(folder)), kind) for kind in READ}
+    return [row.asDict() for row in summary_rows(spark, tables, runs).collect()]
 
 
 def test_runs_in_shared_files_have_the_rows_of_each_by_itself(spark: SparkSession, tmp_path: Path) -> None:
@@ -55,15 +55,15 @@ def test_runs_in_shared_files_have_the_rows_of_each_by_itself(spark: SparkSessio
         expected += rows_of_run(run.facts, tables(run.made_up.records))
     expected.sort(key=lambda row: (row["run"], row.get("second", -1)))
 
-    files = write_files(tmp_path, 0, runs[0], runs[1]) | write_files(tmp_path, 1, runs[2])
-    rows = read_rows(spark, files, [run_without_records, *(run.facts for run in runs)])
+    write_files(tmp_path, 0, runs[0], runs[1])
+    write_files(tmp_path, 1, runs[2])
+    rows = read_rows(spark, tmp_path, [run_without_records, *(run.facts for run in runs)])
     assert rows == as_table(expected).to_pylist()
 
 
 @pytest.mark.parametrize("content", [b"PAR1 and no more", b"PAR1" + bytes(100) + b"\x19\x00\x00\x00PAR1"])
 def test_a_damaged_file_is_named(spark: SparkSession, tmp_path: Path, content: bytes) -> None:
-    files = write_files(tmp_path, 0, RecordedRun(run_record(), MadeUpRun(seconds=1, orders_per_s=10)))
-    first_file = next(iter(files))
-    Path(first_file.removeprefix("file:")).write_bytes(content)
-    with pytest.raises(SparkJobError, match=r"\.parquet is damaged \(.*\): make it anew"), typed_errors(tmp_path):
-        read_rows(spark, files, [run_record()])
+    write_files(tmp_path, 0, RecordedRun(run_record(), MadeUpRun(seconds=1, orders_per_s=10)))
+    (tmp_path / "traffic" / "experiment=a-trial" / "part-0.parquet").write_bytes(content)
+    with pytest.raises(SparkJobError, match=r"traffic/.*part-0\.parquet|[Pp]arquet"), typed_errors(tmp_path):
+        read_rows(spark, tmp_path, [run_record()])

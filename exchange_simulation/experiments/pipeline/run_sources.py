@@ -15,8 +15,7 @@ from exchange_simulation.launching.metrics import COMPARISON_METRICS, NAGLE_METR
 from exchange_simulation.launching.transport_settings import defaults_of
 from spark.dataset.ingesting import RunSource
 from spark.errors import RunUnfinishedError, RunUnreadableError
-from spark.run_facts import facts_of, finished_record
-from spark.summary import FACTS
+from spark.run_facts import FACTS, facts_of, finished_record
 
 READERS = {
     **{metric.name: metric.read for metric in (*COMPARISON_METRICS, *NAGLE_METRICS)},

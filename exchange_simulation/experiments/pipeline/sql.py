@@ -14,7 +14,7 @@ import pyarrow.parquet
 from pyspark.sql import DataFrame
 
 from exchange.words import counted
-from exchange_simulation.experiments.pipeline.jobs import session_for
+from exchange_simulation.experiments.pipeline.jobs import compilers_for, session_for
 from exchange_simulation.launching.errors import UserError, users_mistake
 from exchange_simulation.launching.files import local_path, whole_file
 from exchange_simulation.reports.formats.numbers import ABSENT
@@ -25,11 +25,10 @@ from spark.dataset.row_stream import row_stream
 from spark.dataset.views import create_views, query
 from spark.errors import BadQueryError
 from spark.sessions.connect import is_connect
-from spark.sessions.settings import DRIVER_OPTIONS, with_given
+from spark.sessions.settings import with_given
 from spark.tables.schemas import KEYS
 
 MOST_ROWS = 40
-LARGE_BYTES = 1 << 25
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 """The beginnings of the names of Spark's types of numbers."""
 NAMING_NUMBERS = ("instrument", "start_s", "second")
@@ -105,18 +104,6 @@ def sql(
         with users_mistake(BadQueryError):
             output(query(spark, statement), master)
     return 0
-
-
-def compilers_for(tables: str) -> dict[str, str]:
-    """Return the setting that lets Java use its second compiler, if the tables are large or not on this machine.
-
-    The compiler doubles the CPU time of a query over small tables, and makes a query over 100,000,000 events three
-    times as fast.
-    """
-    local = local_path(tables)
-    if local is None or sum(file.stat().st_size for file in local.rglob("*.parquet")) > LARGE_BYTES:
-        return {DRIVER_OPTIONS: "-XX:TieredStopAtLevel=4"}
-    return {}
 
 
 def _check_names(rows: DataFrame) -> None:

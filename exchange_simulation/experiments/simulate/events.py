@@ -7,35 +7,25 @@ Spark gets whole files (see `on_spark`), since its own Parquet writer takes sing
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from exchange.messages import LAYOUTS, Order
 from exchange_simulation.experiments.events import Market, event_rows
 from exchange_simulation.experiments.simulate.simulation import Block
 from exchange_simulation.launching.errors import UserError
+from spark.tables.experiment_folder import experiment_folder
+from spark.tables.table_writer import TableWriter
 
 BLOCK_ORDERS = 1 << 15
 """Orders of a block. A block is large, since an Arrow call takes as long for a few rows as for ten thousand."""
-ROWS_A_GROUP = 1 << 20
-"""Rows of a row group of a Parquet file."""
 ROWS_A_FILE = 1 << 22
 """Rows of a Parquet file: some 20 MB, which are held in memory as a whole."""
 NS = 1_000_000_000
-RESERVED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{\[\]^]""")
-"""The characters that Hive and Spark escape in the name of a partition's folder."""
-ENCODING: dict[str, Any] = {
-    "compression": "zstd",
-    "use_dictionary": ["run", "instrument", "clock", "side", "aggressor", "price", "volume", "bid", "ask"],
-    "column_encoding": dict.fromkeys(("sequence", "time_ns", "id", "resting_id", "incoming_id"), "DELTA_BINARY_PACKED"),
-}
-"""How pyarrow writes the columns of all tables. It ignores the names of columns that a table lacks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +39,7 @@ class WantedEvents:
     @property
     def folder(self) -> str:
         """The name of the run's folder in each table."""
-        escaped = RESERVED.sub(lambda match: f"%{ord(match[0]):02X}", self.run)
-        return f"experiment={escaped}"
+        return experiment_folder(self.run)
 
 
 class TableFile(NamedTuple):
@@ -150,30 +139,20 @@ class EventFiles:
 
 
 class _OpenFile:
-    """A Parquet file in memory. Rows are collected until they make a row group."""
+    """A Parquet file in memory."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._sink = pa.BufferOutputStream()
-        self._file = pq.ParquetWriter(self._sink, schema, **ENCODING)
-        self._waiting: list[pa.Table] = []
-        self._waiting_rows = 0
-        self.rows = 0
+        self._writer = TableWriter(self._sink, schema)
+
+    @property
+    def rows(self) -> int:
+        return self._writer.rows
 
     def add(self, rows: pa.Table) -> None:
-        self._waiting.append(rows)
-        self._waiting_rows += rows.num_rows
-        self.rows += rows.num_rows
-        if self._waiting_rows >= ROWS_A_GROUP:
-            self._flush()
+        self._writer.add(rows)
 
     def close(self) -> bytes:
-        self._flush()
-        self._file.close()
+        self._writer.close()
         content: bytes = self._sink.getvalue().to_pybytes()
         return content
-
-    def _flush(self) -> None:
-        if self._waiting:
-            self._file.write_table(pa.concat_tables(self._waiting))
-            self._waiting = []
-            self._waiting_rows = 0

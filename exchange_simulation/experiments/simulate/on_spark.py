@@ -40,7 +40,7 @@ from exchange_simulation.experiments.simulate.parts import (
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.interrupts import beside, signals_handled_by
 from spark.dataset.folder import DatasetFolder, dataset_folder
-from spark.dataset.replacing import refuse_older
+from spark.dataset.replacing import refuse_object_stores, refuse_older
 from spark.errors import DatasetUnreadableError, SparkError, SparkUnavailableError
 from spark.sessions.cluster import wait_for_executor
 from spark.sessions.java import find_java
@@ -96,6 +96,7 @@ def _write(
     """Write the files; return the rows of all instruments, and the size of each table that was written."""
     with job_errors(f"Spark could not write {tables}"):
         folder = dataset_folder(spark, tables)
+        refuse_object_stores(folder)
         refuse_older(folder)
         tables_with_run = [name for name in events.tables if folder.files(f"{name}/{events.folder}")]
         refuse_existing(events, tables, tables_with_run)

@@ -18,14 +18,13 @@ from exchange_simulation.experiments.pipeline.run_sources import find_runs
 from spark.dataset.folder import DatasetFolder, HadoopFolder, LocalFolder
 from spark.dataset.ingesting import ingest_runs
 from spark.dataset.replacing import changing, staged
-from spark.dataset.runs import RUNS_A_FILE, IngestedRun, parts_of, read_runs
+from spark.dataset.runs import RUNS_A_FILE, SPOOL_BYTES_A_FILE, IngestedRun, parts_of, read_runs
 from spark.dataset.summarizing import summarize_runs
 from spark.errors import DatasetUnreadableError, TablesBusyError
-from spark.jobs import write_summary
 from spark.run_facts import read_run
-from spark.tables.files import tables_folder
+from spark.run_tables import write_run_tables
+from spark.tables.problems import COPY, NO_RECORD
 from spark.tables.schemas import KINDS, table_schema
-from spark.tables.spool import COPY, NO_RECORD, ingest
 from tests.spark.dataset.conftest import Dataset, RecordedRuns, SparkCommand, write_trial
 
 pytestmark = pytest.mark.jvm
@@ -64,13 +63,9 @@ def test_a_table_has_one_file_for_the_runs_of_an_experiment(dataset: Dataset) ->
     assert dataset.folder.files("arms") == ["arms/part-0.parquet"]
 
 
-def test_a_run_among_others_has_the_figures_that_it_has_by_itself(
-    spark: SparkSession, dataset: Dataset, recorded: RecordedRuns
-) -> None:
+def test_a_run_among_others_has_the_figures_that_it_has_by_itself(dataset: Dataset, recorded: RecordedRuns) -> None:
     folder = recorded.results / "a-trial" / "first"
-    tables_of_run = tables_folder(folder)
-    ingest(spark, folder / "spool", tables_of_run)
-    write_summary(spark, tables_of_run, read_run(folder))
+    write_run_tables(folder, read_run(folder))
     run, seconds = summary_of(folder)
     assert [row for row in rows_of(dataset.folder, "summary") if row["run"] == "first"] == [run]
     assert [row for row in rows_of(dataset.folder, "seconds") if row["run"] == "first"] == seconds
@@ -110,7 +105,6 @@ def count_rows(tables: DatasetFolder) -> dict[tuple[str, str], int]:
     ],
 )
 def test_a_killed_ingest_changes_nothing_or_is_completed_by_the_next_job(
-    spark: SparkSession,
     tables: DatasetFolder,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -119,7 +113,7 @@ def test_a_killed_ingest_changes_nothing_or_is_completed_by_the_next_job(
     """An ingest's first rename decides that it counts; each further rename moves a file."""
     write_trial(tmp_path / "results", "first", "second")
     first, second = find_runs(tmp_path / "results").sources
-    ingest_runs(spark, tables, [first], again=False)
+    ingest_runs(tables, [first], again=False)
     before = count_rows(tables)
     rename = LocalFolder.rename
     renames = 0
@@ -134,7 +128,7 @@ def test_a_killed_ingest_changes_nothing_or_is_completed_by_the_next_job(
     with monkeypatch.context() as patch:
         patch.setattr(LocalFolder, "rename", rename_or_die)
         with pytest.raises(KeyboardInterrupt):
-            ingest_runs(spark, tables, [first, second], again=True)
+            ingest_runs(tables, [first, second], again=True)
     after_kill = count_rows(tables)
     assert {key: after_kill[key] for key in before} == before, "the first run's rows are there, each once"
     has_new_rows = len(after_kill) > len(before)
@@ -145,7 +139,7 @@ def test_a_killed_ingest_changes_nothing_or_is_completed_by_the_next_job(
     is_completed = len(completed) > len(before)
     assert is_completed == (finished_renames > 0)
 
-    ingest_runs(spark, tables, [first, second], again=True)
+    ingest_runs(tables, [first, second], again=True)
     after = count_rows(tables)
     assert {run for _, run in after} == {"first", "second"}
     for (table, run), rows in before.items():
@@ -153,22 +147,20 @@ def test_a_killed_ingest_changes_nothing_or_is_completed_by_the_next_job(
         assert after[table, "second"] == rows
 
 
-def test_a_table_loses_the_rows_that_a_run_no_longer_has(
-    spark: SparkSession, tables: DatasetFolder, tmp_path: Path
-) -> None:
+def test_a_table_loses_the_rows_that_a_run_no_longer_has(tables: DatasetFolder, tmp_path: Path) -> None:
     MadeUpRun(seconds=1).write(tmp_path / "results" / "run", "no JSON at all")
     sources = find_runs(tmp_path / "results").sources
-    ingest_runs(spark, tables, sources, again=False)
+    ingest_runs(tables, sources, again=False)
     assert len(rows_of(tables, "quarantine")) == 1
     (spool,) = (tmp_path / "results" / "run" / "spool").glob("*2.jsonl")
     spool.write_text("".join(line for line in spool.read_text().splitlines(True) if line.startswith("{")))
-    ingest_runs(spark, tables, sources, again=True)
+    ingest_runs(tables, sources, again=True)
     assert tables.files("quarantine") == []
 
 
 def test_a_job_that_fails_after_writing_rows_changes_nothing(tables: DatasetFolder) -> None:
     def stage_orders(rows: int) -> None:
-        path = Path(str(tables.local)) / staged("orders/part=0/part-a.parquet")
+        path = Path(str(tables.local)) / staged("orders/experiment=e/part-0.parquet")
         path.parent.mkdir(parents=True)
         pq.write_table(pa.table({"id": range(rows)}), path)
 
@@ -208,6 +200,11 @@ def answers_during_changes(folder: DatasetFolder) -> list[object]:
     answers += [folder.rows(old), folder.files("kind"), folder.size("kind"), folder.size(old)]
     folder.rename(new, old)
     answers += [folder.rows(old), folder.names()]
+    with folder.writable(new) as path:
+        pq.write_table(pa.table({"value": [3]}), path)
+    with folder.readable(new) as path:
+        answers += [folder.rows(new), path.read_bytes()]
+    folder.remove(new)
     folder.rename("kind", "deeper/below/kind")
     answers += [folder.names(), folder.files("kind"), folder.files("deeper")]
     folder.rename("deeper/below/kind", "kind")
@@ -234,8 +231,13 @@ def test_a_run_keeps_its_part_and_a_new_run_gets_one_with_room() -> None:
     for number in range(RUNS_A_FILE + 1):
         record = run_record(experiment="a-trial", run=f"{number}")
         earlier.append(IngestedRun(record=record, fingerprint="", part=number // RUNS_A_FILE))
-    assert parts_of([("a-trial", "0"), ("a-trial", f"{RUNS_A_FILE}")], earlier) == [0, 1]
-    assert parts_of([("a-trial", "new"), ("alone", "new")], earlier) == [1, 0]
+    assert parts_of([(("a-trial", "0"), 9), (("a-trial", f"{RUNS_A_FILE}"), 9)], earlier) == [0, 1]
+    assert parts_of([(("a-trial", "new"), 9), (("alone", "new"), 9)], earlier) == [1, 0]
+
+
+def test_runs_of_an_hour_share_no_file() -> None:
+    names = [("a-trial", f"{number}") for number in range(3)]
+    assert parts_of([(name, SPOOL_BYTES_A_FILE) for name in names], []) == [0, 1, 2]
 
 
 def test_a_trial_s_warm_ups_are_not_among_its_repeats(tmp_path: Path) -> None:

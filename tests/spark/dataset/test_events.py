@@ -6,7 +6,10 @@ import json
 import os
 import shutil
 from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import duckdb
@@ -17,12 +20,13 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
-from spark_runs import MadeUpRun
+from spark_runs import START_WALL_NS, MadeUpRun
 
 from exchange.words import counted
 from exchange_simulation.cli.main import main
 from exchange_simulation.experiments.events import TABLES
-from exchange_simulation.experiments.pipeline.events import EventRows, RecordedRun, write_events
+from exchange_simulation.experiments.pipeline import events as pipeline_events
+from exchange_simulation.experiments.pipeline.events import RecordedRun, write_events
 from exchange_simulation.experiments.pipeline.sql import SAMPLES
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.market import OrderBook, orders
@@ -35,10 +39,11 @@ from tests.spark.dataset.conftest import STREAM_ORDERS, SparkCommand, record_str
 EVERY_NS = 400_000_000
 
 
-def rows_of(folder: Path, table: str) -> pd.DataFrame:
-    run = RecordedRun(folder=folder, experiment="alone", run="x", policy="price-time", max_price=999)
-    schema = TABLES[table].schema
-    return pa.Table.from_batches(EventRows(table, (run,))(0, [1]), schema).to_pandas()
+def rows_of(folder: Path, table: str, starts_ns: Mapping[int, int] = MappingProxyType({})) -> pd.DataFrame:
+    run = RecordedRun(
+        folder=folder, experiment="alone", run="x", policy="price-time", max_price=999, starts_ns=starts_ns
+    )
+    return pa.concat_tables(rows for name, rows in run.rows() if name == table).to_pandas()
 
 
 def test_every_answer_is_at_the_order_that_caused_it(tmp_path: Path) -> None:
@@ -68,8 +73,26 @@ def test_a_run_s_own_files_have_the_rows_of_the_tables_without_spark(tmp_path: P
     events = write_events(folder)
     assert sorted(path.name for path in events.iterdir()) == [f"{name}.parquet" for name in sorted(TABLES)]
     for name in TABLES:
-        expected = rows_of(folder, name).drop(columns="part")
+        expected = rows_of(folder, name, {1: START_WALL_NS + 1_000_000})
         pd.testing.assert_frame_equal(pd.read_parquet(events / f"{name}.parquet"), expected)
+
+
+def test_blocks_of_orders_give_the_rows_of_the_stream_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record_streams(tmp_path)
+    whole = {name: rows_of(tmp_path, name) for name in TABLES}
+    monkeypatch.setattr(pipeline_events, "BLOCK_ORDERS", 300)
+    for name in TABLES:
+        pd.testing.assert_frame_equal(rows_of(tmp_path, name), whole[name])
+
+
+def test_an_event_has_the_wall_clock_of_its_gateway_s_first_order(tmp_path: Path) -> None:
+    folder = record_streams(MadeUpRun(seconds=2).write(tmp_path / "x"))
+    order = pq.read_table(write_events(folder) / "orders.parquet").to_pylist()[700]
+    began = datetime.fromtimestamp(START_WALL_NS // 10**9, UTC) + timedelta(microseconds=START_WALL_NS // 1_000 % 10**6)
+    assert (order["at"] - began).total_seconds() == pytest.approx(0.700, abs=0.002)
+    assert (order["pair"], order["instrument"], order["time_ns"]) == (1, 1, 700_000_000)
 
 
 def test_damaged_streams_give_no_files_and_a_sentence(tmp_path: Path) -> None:

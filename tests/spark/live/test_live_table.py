@@ -19,7 +19,7 @@ from spark.dataset.views import create_views
 from spark.live.query import FollowedRun
 from spark.summary import MEASURED, RATE
 from spark.tables.files import spark_path
-from spark.tables.spool import NO_RECORD, UNKNOWN_SCHEMA
+from spark.tables.problems import NO_RECORD, UNKNOWN_SCHEMA
 from tests.spark.conftest import Analysed
 
 pytestmark = pytest.mark.jvm

@@ -13,11 +13,9 @@ from spark_tables import Row, summary_of
 
 from exchange.measurements import CLOCKS, Meter
 from exchange.percentiles import PERCENTS
-from spark.jobs import write_summary
 from spark.run_facts import read_run
+from spark.run_tables import write_run_tables
 from spark.summary import MEASURED, RATE
-from spark.tables.files import tables_folder
-from spark.tables.spool import ingest
 
 FIRST = MadeUpRun(seconds=3, orders_per_s=800, reporters=2)
 SECOND = MadeUpRun(seconds=2, orders_per_s=500, reporters=2, pair=2)
@@ -32,10 +30,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def summed(spark: SparkSession, folder: Path) -> tuple[Row, list[Row]]:
-    tables = tables_folder(folder)
-    ingest(spark, folder / "spool", tables)
-    write_summary(spark, tables, read_run(folder))
+def summed(folder: Path) -> tuple[Row, list[Row]]:
+    write_run_tables(folder, read_run(folder))
     return summary_of(folder)
 
 

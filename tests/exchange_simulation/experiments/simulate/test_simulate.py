@@ -157,7 +157,8 @@ def test_the_price_of_a_side_without_orders_is_null(tmp_path: Path) -> None:
 def test_small_files_are_numbered_and_hold_the_same_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options = (*MARKET, "--trades", "--quotes", "--partitions", 2)
     large = simulated(tmp_path, *options, "--name", "large").record
-    for name, size in (("BLOCK_ORDERS", 64), ("ROWS_A_GROUP", 500), ("ROWS_A_FILE", 2_000)):
+    monkeypatch.setattr("spark.tables.table_writer.ROWS_A_GROUP", 500)
+    for name, size in (("BLOCK_ORDERS", 64), ("ROWS_A_FILE", 2_000)):
         monkeypatch.setattr(f"exchange_simulation.experiments.simulate.events.{name}", size)
     monkeypatch.setattr("exchange_simulation.experiments.simulate.parts.BLOCK_ORDERS", 64)
     small = simulated(tmp_path, *options, "--name", "small").record
