@@ -96,6 +96,9 @@ class StreamChecksum:
         rest = self.state[_REST_AT:].tobytes()[: count % _STRIPE]
         return _mixed(_with_rest((value + count) % _MODULUS, rest))
 
+    def flush(self) -> None:
+        """Do nothing, since no bytes are kept."""
+
     @property
     def hex(self) -> str:
         """The checksum as 16 hexadecimal digits."""

@@ -35,6 +35,9 @@ class HashedStream(Protocol):
 
     def update(self, data: npt.NDArray[np.uint8]) -> None: ...
 
+    def flush(self) -> None:
+        """Let the bytes that are kept outlive this process, even if it is killed next. OSError."""
+
 
 @dataclass(kw_only=True)
 class StreamCounts:

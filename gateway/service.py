@@ -307,6 +307,8 @@ class Gateway:
 
     def _finish(self) -> GatewayResult:
         """Report the last second, and send the result to the reporter, which confirms once it has everything."""
+        for stream in (self._offering.stream, self._intake.stream):
+            stream.flush()  # the result is not to know more than the recorded streams, even if we are killed next
         self._meters.close()
         self._reporting.stop()
         result = self._result()

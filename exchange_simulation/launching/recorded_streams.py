@@ -53,6 +53,12 @@ class RecordedStream:
         except OSError as error:
             raise _with_path(error, self._path) from error
 
+    def flush(self) -> None:
+        try:
+            self._file.flush()
+        except OSError as error:
+            raise _with_path(error, self._path) from error
+
     def close(self) -> None:
         try:
             self._file.close()

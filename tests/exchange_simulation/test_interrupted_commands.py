@@ -84,6 +84,7 @@ def test_a_closed_terminal_ends_a_command_as_sigterm_does(
     (folder,) = results.iterdir()
     assert orjson.loads((folder / record).read_bytes())["status"] != "complete"
     assert (folder / page).exists()
+    assert not list(folder.rglob("begun.json")), "a run was left without a record"
     assert psutil.wait_procs(family, PATIENCE_S)[1] == []
     until(lambda: list(scratch.iterdir()) == [], "the end of the scratch folder")
 

@@ -28,14 +28,16 @@ from tests.machine import PATIENCE_S, until
 
 pytestmark = pytest.mark.long
 
-MOMENTS = {"INT": 13, "TERM": 4, "HUP": 4}
+MOMENTS = {"INT": 10, "TERM": 4, "HUP": 4}
 """The number of random moments by signal, for each command."""
-LONGEST_S = 25.0
+LONGEST_S = 15.0
 """The latest moment; the suite takes minutes."""
 LATE_S = 5.0
 """A command that ends in order within this time after the signal had finished its work when the signal came."""
 HEEDED_WITHIN_S = 60.0
 RESULTS_OF_CASES = Path("build", "interrupts.jsonl")
+SERVED_S = 4.0
+"""The latest moment for commands that a signal ends."""
 ENDED_AS_ASKED = 0
 """The exit code of `serve` and of `spark live` after Ctrl-C, which is how a user ends them."""
 
@@ -109,7 +111,8 @@ SIGNALS = []
 for case_name in CASES:
     for signal_name, moments in MOMENTS.items():
         for number in range(moments):
-            SIGNALS.append((case_name, signal_name, number))
+            group = pytest.mark.xdist_group(f"interrupts of {case_name}")  # one process measures a command's length
+            SIGNALS.append(pytest.param(case_name, signal_name, number, marks=group))
 
 
 @dataclass(frozen=True)
@@ -211,10 +214,9 @@ def length_of(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> C
 def measured_length(case: CommandCase, folder: Path, prepared: Prepared) -> float:
     run = Interrupted(case, folder, prepared)
     if case.ends_by_signal:
-        run.process.send_signal(signal.SIGSTOP)
-        run.process.kill()
-        run.process.wait()
-        return 4.0
+        run.send("TERM")
+        run.wait()
+        return SERVED_S
     with contextlib.suppress(subprocess.TimeoutExpired):
         run.process.wait(LONGEST_S)
     length_s = time.monotonic() - run.began_s

@@ -6,6 +6,7 @@ import pytest
 from gateway_session import RUN, GatewaySession
 from scripted_links import MS, SECOND, START_NS, TURN_NS, SimulatedEngine
 
+from exchange.checksum import StreamChecksum
 from exchange.measurements import Meter
 from exchange.messages import (
     Confirmation,
@@ -305,3 +306,13 @@ def test_without_recovery_nothing_is_reported_before_the_first_order(clock, monk
     monkeypatch.setattr(session.engine, "send", send)
     session.run()
     assert reported[:2] == [0, 0], "the hello to the engine, and the first order"
+
+
+def test_the_streams_are_flushed_before_the_result_is_sent(clock, monkeypatch):
+    """A gateway that was killed after its result left fewer answers in its recorded stream than in the record."""
+    session = GatewaySession(clock)
+    results_at_flush = []
+    monkeypatch.setattr(StreamChecksum, "flush", lambda _: results_at_flush.append(session.records("result")))
+    session.run()
+    assert results_at_flush == [[], []]
+    assert len(session.records("result")) == 1

@@ -76,6 +76,9 @@ def measured_cell(
             course = _run_with_fault(run, target, cell.fault, load, start_ns)
         except (OSError, psutil.Error) as error:
             return {**entry, "skipped": f"{cell.fault.name} cannot be injected here: {error}"}
+    except KeyboardInterrupt:
+        run.end()
+        raise
     finally:
         if run.code is None:
             run.kill()

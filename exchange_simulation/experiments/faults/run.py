@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ import psutil
 from exchange_simulation.launching.command_line import exchange_command
 
 COMMAND = exchange_command()
+PATIENCE_S = 15.0
+"""How long a run may take to write its record after it was asked to end."""
 
 
 class FaultRun:
@@ -45,6 +48,12 @@ class FaultRun:
         except subprocess.TimeoutExpired:
             return False
         return True
+
+    def end(self) -> None:
+        """Ask the run to end, which writes its record, as after Ctrl-C; kill it if it takes too long."""
+        self._process.send_signal(signal.SIGTERM)
+        if not self.ends_within(PATIENCE_S):
+            self.kill()
 
     def kill(self) -> None:
         """Kill the launcher, and read the output."""
