@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
-from transports.frames import LONGEST_FRAME, FrameBatch
+from transports.frames import LONGEST_FRAME, Bytes, FrameBatch, Longs
 from transports.redis import places
 from transports.redis.connection import Version
 from transports.redis.protocol import (
@@ -60,12 +60,29 @@ class Carrier(ABC):
     """True while frames that a killed reader has left are to be handed over."""
 
     @abstractmethod
+    def _scan(self, batch: FrameBatch, largest: int, is_look: bool) -> tuple[int, int, int, int]:
+        """Copy the frames at the front of what has come into the batch's arrays, and return as scan_messages does.
+
+        A look leaves the carrier's own state as it is.
+        """
+
+    @property
+    def _expected(self) -> Bytes:
+        """What `hear` has kept for the scan: all of a message, or of a read, before its first number."""
+        return self._wires.words(places.EXPECTED, places.EXPECTED_BYTES)
+
     def take(self, batch: FrameBatch) -> int:
         """Append the frames at the front of what has come; returns why that ended: INCOMPLETE, FULL or OTHER."""
+        why, at, count, too_long = self._scan(batch, batch.largest_frame, is_look=False)
+        self._wires.messages.bounds[BEGIN] = at
+        self._wires.numbers[places.TOO_LONG] += too_long
+        batch.count = int(count)
+        return int(why)
 
-    @abstractmethod
     def is_frame_next(self) -> bool:
         """True if a whole frame is at the front of what has come."""
+        why, _, _, _ = self._scan(FrameBatch(0, 1, 1), LONGEST_FRAME, is_look=True)
+        return bool(why == FULL)
 
     @abstractmethod
     def ask_for_mark(self) -> None:
@@ -103,30 +120,18 @@ class Channels(Carrier):
         self._wires.put_words(places.EXPECTED, places.EXPECTED_BYTES, expected)
         self._wires.subscribe(key, *others)
 
-    def _scan(self, batch: FrameBatch, largest: int) -> tuple[int, int, int, int]:
-        wires, bounds = self._wires, self._wires.messages.bounds
-        expected = wires.memory[places.EXPECTED : places.EXPECTED + int(wires.numbers[places.EXPECTED_BYTES])]
+    def _scan(self, batch: FrameBatch, largest: int, is_look: bool) -> tuple[int, int, int, int]:  # noqa: ARG002
+        bounds = self._wires.messages.bounds
         return scan_messages(
-            wires.messages.incoming,
+            self._wires.messages.incoming,
             int(bounds[BEGIN]),
             int(bounds[END]),
-            expected,
+            self._expected,
             largest,
             batch.buffer,
             batch.offsets,
             batch.count,
         )
-
-    def take(self, batch: FrameBatch) -> int:
-        why, at, count, too_long = self._scan(batch, batch.largest_frame)
-        self._wires.messages.bounds[BEGIN] = at
-        self._wires.numbers[places.TOO_LONG] += too_long
-        batch.count = int(count)
-        return int(why)
-
-    def is_frame_next(self) -> bool:
-        why, _, _, _ = self._scan(FrameBatch(0, 1, 1), LONGEST_FRAME)
-        return bool(why == FULL)
 
     def ask_for_mark(self) -> None:
         self._marks_due += 1
@@ -202,30 +207,19 @@ class StreamCarrier(Carrier):
 
     def _read_on(self) -> None:
         """Acknowledge the read before, and ask for more."""
-        wires = self._wires
-        bounds = wires.messages.bounds
-        numbers, memory = wires.numbers, wires.memory
-        bounds[UNSENT_END] = lay_out_read(
-            self._reading,
-            self._old_ids,
-            self._new_ids,
-            memory[places.ACKNOWLEDGE : places.ACKNOWLEDGE + int(numbers[places.ACKNOWLEDGE_BYTES])],
-            memory[places.TRIM : places.TRIM + int(numbers[places.TRIM_BYTES])],
-            memory[places.READ : places.READ + int(numbers[places.READ_BYTES])],
-            wires.messages.outgoing,
-            int(bounds[UNSENT_END]),
-        )
-        wires.messages.flush()
+        messages = self._wires.messages
+        read = self._wires.words(places.READ, places.READ_BYTES)
+        used = int(messages.bounds[UNSENT_END])
+        messages.bounds[UNSENT_END] = lay_out_read(*self._acknowledging, read, messages.outgoing, used)
+        messages.flush()
 
     def _scan(self, batch: FrameBatch, largest: int, is_look: bool) -> tuple[int, int, int, int]:
-        """Take frames; a look leaves the reader's state as it is."""
-        wires, bounds = self._wires, self._wires.messages.bounds
-        expected = wires.memory[places.EXPECTED : places.EXPECTED + int(wires.numbers[places.EXPECTED_BYTES])]
+        bounds = self._wires.messages.bounds
         return scan_entries(
-            wires.messages.incoming,
+            self._wires.messages.incoming,
             int(bounds[BEGIN]),
             int(bounds[END]),
-            expected,
+            self._expected,
             largest,
             batch.buffer,
             batch.offsets,
@@ -237,13 +231,10 @@ class StreamCarrier(Carrier):
     def take(self, batch: FrameBatch) -> int:
         if not self._take_left_over(batch):
             return FULL
-        why, at, count, too_long = self._scan(batch, batch.largest_frame, is_look=False)
-        self._wires.messages.bounds[BEGIN] = at
-        self._wires.numbers[places.TOO_LONG] += too_long
-        batch.count = int(count)
+        why = super().take(batch)
         if self._reading[IS_READ]:
             self._read_on()
-        return int(why)
+        return why
 
     @property
     def holds_left_over(self) -> bool:  # type: ignore[override]
@@ -267,10 +258,7 @@ class StreamCarrier(Carrier):
         return True
 
     def is_frame_next(self) -> bool:
-        if self.holds_left_over:
-            return True
-        why, _, _, _ = self._scan(FrameBatch(0, 1, 1), LONGEST_FRAME, is_look=True)
-        return bool(why == FULL)
+        return self.holds_left_over or super().is_frame_next()
 
     def ask_for_mark(self) -> None:
         """The server answers a read that finds nothing. The first such answer may have been under way already."""
@@ -283,18 +271,17 @@ class StreamCarrier(Carrier):
             self._read_on()
 
     def _lay_out_acknowledgement(self) -> None:
+        messages = self._wires.messages
+        used = int(messages.bounds[UNSENT_END])
+        messages.bounds[UNSENT_END] = lay_out_acknowledgement(*self._acknowledging, messages.outgoing, used)
+
+    @property
+    def _acknowledging(self) -> tuple[Longs, Bytes, Bytes, Bytes, Bytes]:
+        """The first arguments of the kernels that acknowledge: the reader's state, its ids, and words of commands."""
         wires = self._wires
-        bounds = wires.messages.bounds
-        numbers, memory = wires.numbers, wires.memory
-        bounds[UNSENT_END] = lay_out_acknowledgement(
-            self._reading,
-            self._old_ids,
-            self._new_ids,
-            memory[places.ACKNOWLEDGE : places.ACKNOWLEDGE + int(numbers[places.ACKNOWLEDGE_BYTES])],
-            memory[places.TRIM : places.TRIM + int(numbers[places.TRIM_BYTES])],
-            wires.messages.outgoing,
-            int(bounds[UNSENT_END]),
-        )
+        acknowledge = wires.words(places.ACKNOWLEDGE, places.ACKNOWLEDGE_BYTES)
+        trim = wires.words(places.TRIM, places.TRIM_BYTES)
+        return self._reading, self._old_ids, self._new_ids, acknowledge, trim
 
     def keep_alive(self) -> None:
         self._wires.command("EXPIRE", self._key, str(UNUSED_S))

@@ -12,7 +12,7 @@ import numpy as np
 
 from transports.base import Address, BadAddress
 from transports.blocks import lay_out
-from transports.frames import FrameBatch
+from transports.frames import Bytes, FrameBatch
 from transports.redis import places
 from transports.redis.connection import NOTHING, RedisConnection
 from transports.redis.protocol import INCOMPLETE, scan_replies
@@ -66,6 +66,10 @@ class Wires:
         """Keep words of a command in the memory, for compiled code."""
         self.memory[place : place + len(words)] = np.frombuffer(words, np.uint8)
         self.numbers[length_place] = len(words)
+
+    def words(self, place: int, length_place: int) -> Bytes:
+        """The words that `put_words` has kept."""
+        return self.memory[place : place + int(self.numbers[length_place])]
 
     def command(self, *words: str | bytes) -> None:
         """Send a command whose reply `take_replies` will take."""
