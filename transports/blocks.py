@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from transports.frames import Bytes, Longs
+from transports.frames import ANSWERED, Bytes, Longs
 from transports.lending import move_bytes
 
 MOST_DIGITS = 7
@@ -50,4 +50,31 @@ def lay_out(buffer: Bytes, offsets: Longs, first: int, end: int, head: Bytes, ou
         out[used] = _CARRIAGE_RETURN
         out[used + 1] = _NEWLINE
         used += 2
+    return end, used
+
+
+@njit(cache=True, nogil=True)
+def lay_out_answers(
+    buffer: Bytes,
+    offsets: Longs,
+    first: int,
+    end: int,
+    addresses: Bytes,
+    lengths: Longs,
+    counts: Longs,
+    out: Bytes,
+    used: int,
+) -> tuple[int, int]:
+    """Write answers first..end-1 behind out[:used], each to the asker of the oldest request, while there is room.
+
+    Returns the first answer that was not written, and the number of bytes used. An answer to nobody is dropped.
+    """
+    for index in range(first, end):
+        place = counts[ANSWERED] % len(lengths)
+        if lengths[place] > 0:
+            head = addresses[place, : lengths[place]]
+            taken, used = lay_out(buffer, offsets, index, index + 1, head, out, used)
+            if taken == index:
+                return index, used
+        counts[ANSWERED] += 1
     return end, used

@@ -14,7 +14,7 @@ from exchange_simulation.messaging.session import await_subscribers
 from tests.transports.conftest import TOKEN, carry, deadline_ns, placed, publishing, serve_links_until, urls_with
 from transports.base import Address, BadAddress, Link, Pattern, PeerGone, TransportError
 from transports.frames import LONGEST_FRAME, FrameBatch
-from transports.registry import connect, listen
+from transports.registry import connect, listen, transport_of
 from transports.topics import matches, prefixes
 
 FEW = 300
@@ -27,6 +27,14 @@ KEY = "news.usa.sport"
 @pytest.fixture(params=urls_with(Pattern.FANOUT))
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return placed(request, tmp_path)
+
+
+def skip_without(url: str, pattern: Pattern) -> None:
+    """Skip the test if addresses like this one lack the pattern."""
+    address = Address.parse(url, TOKEN)
+    reason = transport_of(address.scheme).why_lacks(pattern, address.options)
+    if reason:
+        pytest.skip(reason)
 
 
 def numbered(count: int) -> list[bytes]:
@@ -61,6 +69,7 @@ def test_every_subscriber_gets_all_messages_in_order(url: str) -> None:
 
 @pytest.mark.parametrize("pattern", [Pattern.FANOUT, Pattern.TOPIC])
 def test_every_subscriber_gets_all_messages_of_two_publishers(pattern: Pattern, url: str) -> None:
+    skip_without(url, pattern)
     with contextlib.ExitStack() as closing:
         first_publisher = listen(distinct(url, 0), TOKEN, pattern, ("news.p0",))
         second_publisher = listen(distinct(url, 1), TOKEN, pattern, ("news.p1",))
@@ -110,6 +119,7 @@ def test_the_publisher_receives_from_every_subscriber(url: str) -> None:
 
 
 def test_only_subscribers_of_a_matching_key_get_a_message(url: str) -> None:
+    skip_without(url, Pattern.TOPIC)
     matching = [("news.usa.#",), ("other.#", "news.usa.sport")]
     not_matching = [("news.usa",), ("news.usa.sports",)]
     with publishing(url, Pattern.TOPIC, (KEY,), *matching, *not_matching) as (publisher, subscribers):
@@ -120,6 +130,7 @@ def test_only_subscribers_of_a_matching_key_get_a_message(url: str) -> None:
 
 
 def test_a_subscriber_with_many_patterns_gets_each_message_once(url: str) -> None:
+    skip_without(url, Pattern.TOPIC)
     patterns = tuple(f"quotes.q{number}.#" for number in range(12))
     with publishing(url, Pattern.TOPIC, ("quotes.q7.now",), patterns) as (publisher, subscribers):
         [batch] = spread(publisher, subscribers, numbered(FEW))
@@ -128,6 +139,7 @@ def test_a_subscriber_with_many_patterns_gets_each_message_once(url: str) -> Non
 
 @pytest.mark.parametrize("pattern", [Pattern.FANOUT, Pattern.TOPIC])
 def test_the_longest_frame_arrives_and_one_longer_than_the_batch_does_not(pattern: Pattern, url: str) -> None:
+    skip_without(url, pattern)
     frame = bytes(range(256)) * (LONGEST_FRAME // 256)
     with publishing(url, pattern, (KEY,), ("#",)) as (publisher, subscribers):
         [batch] = spread(publisher, subscribers, [frame, b"", frame], LONGEST_FRAME)

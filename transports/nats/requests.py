@@ -8,40 +8,11 @@ ReturnAddresses keeps the beginning of the answer's block, `PUB <subject> `, for
 
 from __future__ import annotations
 
-from numba import njit
-
 from transports.base import Address
-from transports.blocks import lay_out
-from transports.frames import ANSWERED, Bytes, FrameBatch, Longs, ReturnAddresses
+from transports.blocks import lay_out_answers
+from transports.frames import FrameBatch, ReturnAddresses
 from transports.nats.connection import UNSENT_END, Connection
 from transports.nats.patterns import NatsConsumer
-
-
-@njit(cache=True, nogil=True)
-def lay_out_answers(
-    buffer: Bytes,
-    offsets: Longs,
-    first: int,
-    end: int,
-    addresses: Bytes,
-    lengths: Longs,
-    counts: Longs,
-    out: Bytes,
-    used: int,
-) -> tuple[int, int]:
-    """Write answers first..end-1 behind out[:used], each to the asker of the oldest request, while there is room.
-
-    Returns the first answer that was not written, and the number of bytes used. An answer to nobody is dropped.
-    """
-    for index in range(first, end):
-        place = counts[ANSWERED] % len(lengths)
-        if lengths[place] > 0:
-            head = addresses[place, : lengths[place]]
-            taken, used = lay_out(buffer, offsets, index, index + 1, head, out, used)
-            if taken == index:
-                return index, used
-        counts[ANSWERED] += 1
-    return end, used
 
 
 class NatsAnswerer(NatsConsumer):

@@ -6,7 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
-from transports.frames import LONGEST_FRAME, Bytes, FrameBatch, Longs
+import numpy as np
+
+from transports.base import BadAddress
+from transports.frames import LONGEST_FRAME, Bytes, FrameBatch, Longs, ReturnAddresses
 from transports.redis import places
 from transports.redis.connection import Version
 from transports.redis.protocol import (
@@ -14,11 +17,15 @@ from transports.redis.protocol import (
     FULL,
     IDS_BYTES,
     IS_READ,
+    NAME_BYTES,
+    OLD_BYTES,
+    OLD_IDS,
     READING_PLACES,
     lay_out_acknowledgement,
     lay_out_read,
     scan_entries,
     scan_messages,
+    scan_published,
 )
 from transports.redis.resp import command
 from transports.redis.wires import Wires
@@ -28,6 +35,10 @@ BLOCK_MS = 250
 """How long a read of a stream waits at the server before it answers that there is nothing."""
 UNUSED_S = 600
 """The server removes a stream that nobody used for this long, such as a killed run's."""
+NO_ADDRESSES = ReturnAddresses(0)
+"""Return addresses for frames that get no answer."""
+GROUP_EXISTS = "BUSYGROUP"
+"""The first word of the server's refusal to create a group that exists."""
 GROUP = "exchange"
 CONSUMER = "exchange"
 FIELD = "f"
@@ -145,14 +156,53 @@ class Channels(Carrier):
         return {"reached_nobody": int(self._wires.numbers[places.UNHEARD])}
 
 
+class PublishedChannels(Channels):
+    """Publish and subscribe with patterns: every channel whose name begins with a prefix has frames."""
+
+    def __init__(self, wires: Wires, prefix: str, answers: str = "", addresses: ReturnAddresses = NO_ADDRESSES) -> None:
+        """`answers`: the beginning of the channel to which an answer goes, before the name of the asker.
+
+        `addresses` keep the beginning of the answer to each frame.
+        """
+        super().__init__(wires)
+        self.addresses = addresses
+        self._prefix = np.frombuffer(prefix.encode(), np.uint8).copy()
+        head = command("PUBLISH", answers + "-" * NAME_BYTES, "").removesuffix(b"0\r\n\r\n")
+        self._answer = np.frombuffer(head, np.uint8).copy()
+
+    def hear_patterns(self, channels: list[str], patterns: list[str], *others: str) -> None:
+        """Take frames from these channels and from those that match a pattern; `others` are channels with words."""
+        self._wires.subscribe(*channels, *others)
+        self._wires.subscribe_patterns(*patterns)
+
+    def _scan(self, batch: FrameBatch, largest: int, is_look: bool) -> tuple[int, int, int, int]:
+        bounds = self._wires.messages.bounds
+        addresses = NO_ADDRESSES if is_look else self.addresses
+        return scan_published(
+            self._wires.messages.incoming,
+            int(bounds[BEGIN]),
+            int(bounds[END]),
+            self._prefix,
+            largest,
+            batch.buffer,
+            batch.offsets,
+            batch.count,
+            self._answer,
+            addresses.addresses,
+            addresses.lengths,
+            addresses.counts,
+        )
+
+
 class StreamCarrier(Carrier):
     """Streams. One consumer of one group reads each of them, and acknowledges the messages that it has handed over."""
 
     oldest = (6, 2)
 
-    def __init__(self, wires: Wires, group: str = GROUP) -> None:
+    def __init__(self, wires: Wires, group: str = GROUP, consumer: str = CONSUMER) -> None:
         """`group` is a group of our own, for a stream that others read too; by default we are the only reader."""
         super().__init__(wires)
+        self._consumer = consumer
         self._group = group
         self._is_shared = group != GROUP
         self._key = ""
@@ -176,11 +226,19 @@ class StreamCarrier(Carrier):
         wires.put_words(places.EXPECTED, places.EXPECTED_BYTES, b"%%1\r\n$%d\r\n%s\r\n*" % (len(key), key.encode()))
         acknowledge = command("XACK", key, self._group).partition(b"\r\n")[2]
         wires.put_words(places.ACKNOWLEDGE, places.ACKNOWLEDGE_BYTES, acknowledge)
-        trim = b"" if self._is_shared else command("XTRIM", key, "MINID", "").removesuffix(b"$0\r\n\r\n")
-        wires.put_words(places.TRIM, places.TRIM_BYTES, trim)
+        wires.put_words(places.TRIM, places.TRIM_BYTES, self._trim_words(key))
         wires.put_words(places.READ, places.READ_BYTES, self._read_command(">", "BLOCK", str(BLOCK_MS)))
         self._lay_out_acknowledgement()  # there is none yet: this loads the kernel
         self._read_on()
+
+    def _trim_words(self, key: str) -> bytes:
+        """XTRIM up to the id before which all entries are acknowledged; empty to cut off nothing."""
+        if self._is_shared:
+            return b""
+        return command("XTRIM", key, "MINID", "").removesuffix(b"$0\r\n\r\n")
+
+    def _acknowledge_old(self) -> None:
+        """Called before the entries of the read before are acknowledged."""
 
     def create(self, key: str) -> None:
         """Create the stream and its group, or take those that a killed reader has left, with what it left in them."""
@@ -192,7 +250,7 @@ class StreamCarrier(Carrier):
         self._key = key
         after = "0"
         while True:
-            answer = commands.ask(*_words_of_read(key, self._group, after))
+            answer = commands.ask(*_words_of_read(key, self._group, self._consumer, after))
             entries = answer.get(key.encode(), []) if isinstance(answer, dict) else []
             if not entries:
                 return
@@ -203,10 +261,11 @@ class StreamCarrier(Carrier):
             after = entries[-1][0].decode()
 
     def _read_command(self, after: str, *options: str) -> bytes:
-        return command(*_words_of_read(self._key, self._group, after, *options))
+        return command(*_words_of_read(self._key, self._group, self._consumer, after, *options))
 
     def _read_on(self) -> None:
         """Acknowledge the read before, and ask for more."""
+        self._acknowledge_old()
         messages = self._wires.messages
         read = self._wires.words(places.READ, places.READ_BYTES)
         used = int(messages.bounds[UNSENT_END])
@@ -271,6 +330,7 @@ class StreamCarrier(Carrier):
             self._read_on()
 
     def _lay_out_acknowledgement(self) -> None:
+        self._acknowledge_old()
         messages = self._wires.messages
         used = int(messages.bounds[UNSENT_END])
         messages.bounds[UNSENT_END] = lay_out_acknowledgement(*self._acknowledging, messages.outgoing, used)
@@ -293,8 +353,40 @@ class StreamCarrier(Carrier):
             self._wires.command("DEL", self._key)
 
 
-def _words_of_read(key: str, group: str, after: str, *options: str) -> tuple[str, ...]:
-    return ("XREADGROUP", "GROUP", group, CONSUMER, "COUNT", str(ENTRIES), *options, "STREAMS", key, after)
+class QueueCarrier(StreamCarrier):
+    """A stream that several consumers of one group share: each entry goes to one of them, and is deleted once read."""
+
+    def __init__(self, wires: Wires, consumer: str) -> None:
+        super().__init__(wires, GROUP, consumer)
+
+    def create(self, key: str) -> None:
+        """Create the stream and its group, unless another consumer has."""
+        try:
+            self._wires.commands.ask("XGROUP", "CREATE", key, self._group, "0", "MKSTREAM")
+        except BadAddress as error:
+            if GROUP_EXISTS not in str(error):
+                raise
+
+    def _trim_words(self, key: str) -> bytes:  # noqa: ARG002
+        """None: another consumer may not have acknowledged earlier entries."""
+        return b""
+
+    def _acknowledge_old(self) -> None:
+        """Delete the entries that are acknowledged next."""
+        ids = int(self._reading[OLD_IDS])
+        if ids:
+            words = self._old_ids[: int(self._reading[OLD_BYTES])].tobytes()
+            head = command("XDEL", self._key).partition(b"\r\n")[2]
+            self._wires.messages.write(b"*%d\r\n" % (2 + ids) + head + words)
+
+    def forget(self) -> None:
+        """Another consumer may be there, so the server removes the stream once nobody has used it for a while."""
+        if self._key:
+            self.keep_alive()
+
+
+def _words_of_read(key: str, group: str, consumer: str, after: str, *options: str) -> tuple[str, ...]:
+    return ("XREADGROUP", "GROUP", group, consumer, "COUNT", str(ENTRIES), *options, "STREAMS", key, after)
 
 
 def _pieces(ids: list[bytes], size: int) -> Iterator[list[bytes]]:

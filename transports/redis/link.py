@@ -20,18 +20,17 @@ So a listener finds that its place is taken, and each end finds that the other h
 from __future__ import annotations
 
 import contextlib
-import secrets
 import time
 from typing import Any
 from urllib.parse import quote
 
-from transports.base import Address, BadAddress, CannotListen, Link, PeerGone
+from transports.base import Address, BadAddress, Link, PeerGone
 from transports.frames import FrameBatch
 from transports.lending import NOTICE, SOCKETS_ARE_COMPILED, Lent
 from transports.redis import places
-from transports.redis.carriers import GROUP, Carrier, Channels, StreamCarrier
+from transports.redis.carriers import Carrier, StreamCarrier
 from transports.redis.connection import NOTHING, RedisConnection, ServerGone
-from transports.redis.kinds import KINDS, STREAM
+from transports.redis.kinds import KINDS
 from transports.redis.protocol import FULL, OTHER
 from transports.redis.resp import Push
 from transports.redis.wires import Wires
@@ -315,80 +314,6 @@ def base_of(address: Address) -> str:
     token = quote(address.token, safe="")
     pair = quote(address.options.get("pair", "1"), safe="")
     return f"exchange:{token}:{address.pattern.value}:{pair}"
-
-
-def _carrier_of(address: Address, wires: Wires, group: str = GROUP) -> Carrier:
-    """The carrier that the address names. BadAddress if the server is too old for it."""
-    is_stream = kind_of(address) == STREAM
-    carrier = StreamCarrier(wires, group) if is_stream else Channels(wires)
-    wires.commands.require(carrier.oldest, f"{address.scheme}?kind={kind_of(address)}")
-    return carrier
-
-
-def listen(address: Address) -> Link:
-    """CannotListen if somebody listens there already."""
-    base = base_of(address)
-    wires = Wires(address, time.monotonic_ns())
-    try:
-        carrier = _carrier_of(address, wires)
-        words = f"{base}:words"
-        if _subscribers(wires, words):
-            raise CannotListen(
-                f"{address.masked_url} has a listener of this name already: choose another server or name"
-            )
-        carrier.create(f"{base}:in")
-        carrier.hear(f"{base}:in", words)
-        if _subscribers(wires, words) > 1:
-            raise CannotListen(
-                f"{address.masked_url} got two listeners of this name at once: choose another server or name"
-            )
-        if address.fan_in:
-            carrier.send_to(f"{base}:out")
-        _warm(wires, carrier)
-    except BaseException:
-        wires.close()
-        raise
-    return RedisListener(address, base, wires, carrier)
-
-
-def connect(address: Address, until_ns: int) -> Link:
-    """Return once a listener has subscribed; it need not be served yet. PeerGone if none comes in time."""
-    base = base_of(address)
-    name = secrets.token_hex(8)
-    wires = Wires(address, until_ns)
-    try:
-        carrier = _carrier_of(address, wires, group=name if address.fan_in else GROUP)
-        while not _subscribers(wires, f"{base}:words"):
-            if time.monotonic_ns() >= until_ns:
-                raise PeerGone(f"nobody listens at the Redis server {address.masked_url}")
-            Sleeper([]).sleep(time.monotonic_ns() + HELLO_EVERY_NS)
-        frames = f"{base}:out" if address.fan_in else f"{base}:out:{name}"
-        carrier.create(frames)
-        carrier.hear(frames, f"{base}:words:{name}")  # before the hello: a listener sends as soon as it has heard that
-        carrier.send_to(f"{base}:in")
-        _warm(wires, carrier)
-    except BaseException:
-        wires.close()
-        raise
-    return RedisConnector(address, base, wires, carrier, name)
-
-
-def _warm(wires: Wires, carrier: Carrier) -> None:
-    """Load every kernel, so that nothing compiles once frames flow."""
-    no_frames = FrameBatch(0, 1, 1)
-    carrier.is_frame_next()
-    wires.send_frames(no_frames, 0)
-    wires.take_replies()
-    if SOCKETS_ARE_COMPILED and HAS_PPOLL:
-        from transports.redis.compiled import lent_calls
-
-        lent_calls(wires, isinstance(carrier, StreamCarrier), 0, lambda: None)
-
-
-def _subscribers(wires: Wires, channel: str) -> int:
-    """How many have subscribed to a channel."""
-    answer = wires.commands.ask("PUBSUB", "NUMSUB", channel)
-    return int(answer[1])
 
 
 def _limit_of_slow_clients(server: RedisConnection) -> str:

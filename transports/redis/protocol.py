@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from transports.blocks import MOST_DIGITS
-from transports.frames import Bytes, Longs
+from transports.frames import ANSWERED, NOBODY, RECEIVED, Bytes, Longs
 from transports.lending import move_bytes
 
 # Why a scan ended.
@@ -57,6 +57,10 @@ _ZERO = ord("0")
 _COLON = ord(":")
 _DOLLAR = ord("$")
 _STAR = ord("*")
+_PUSH = ord(">")
+_MESSAGE_LETTERS = len("message")
+NAME_BYTES = 16
+"""The length of the name of an end, which is drawn at random."""
 
 BEFORE_ID = np.frombuffer(b"*2\r\n$", np.uint8)
 BEFORE_FRAME = np.frombuffer(b"*2\r\n$1\r\nf\r\n$", np.uint8)
@@ -139,6 +143,110 @@ def scan_messages(
         if why >= 0:
             return why, at, count, too_long
         too_long += dropped
+        at = after
+
+
+@njit(cache=True, nogil=True)
+def find_bulk(stream: Bytes, at: int, end: int) -> tuple[int, int]:
+    """The place and the size of the text at this place: `$<size>`, an end of line, the text, an end of line.
+
+    The place is _NOT_YET if the text has not come as a whole, and _NO_NUMBER if there is something else.
+    """
+    if at >= end:
+        return _NOT_YET, 0
+    if stream[at] != _DOLLAR:
+        return _NO_NUMBER, 0
+    size, text = read_number(stream, at + 1, end)
+    if text >= 0 and text + size + 2 > end:
+        return _NOT_YET, 0
+    return text, size
+
+
+@njit(cache=True, nogil=True)
+def find_channel(  # noqa: PLR0911 (a return for each thing that may be there instead)
+    stream: Bytes, begin: int, end: int, prefix: Bytes
+) -> tuple[int, int, int, int]:
+    """The message at the beginning of stream[begin:end], if its channel begins with a prefix.
+
+    Returns -1, the place and the size of the channel's name, and the place of the frame's size; or why there is none.
+    A message of a pattern has four parts, the pattern among them: >4 pmessage <pattern> <channel> <frame>.
+    """
+    if end - begin < 4:
+        return INCOMPLETE, begin, 0, begin
+    parts = stream[begin + 1] - _ZERO
+    if stream[begin] != _PUSH or not 3 <= parts <= 4 or stream[begin + 2] != _CARRIAGE_RETURN:
+        return OTHER, begin, 0, begin
+    at = begin + 4
+    channel = at
+    size = 0
+    for part in range(parts - 1):
+        channel, size = find_bulk(stream, at, end)
+        if channel == _NOT_YET:
+            return INCOMPLETE, begin, 0, begin
+        if channel == _NO_NUMBER:
+            return OTHER, begin, 0, begin
+        is_of_pattern = parts == 4
+        if part == 0 and size != _MESSAGE_LETTERS + is_of_pattern:
+            return OTHER, begin, 0, begin
+        at = channel + size + 2
+    if size < len(prefix):
+        return OTHER, begin, 0, begin
+    for i in range(len(prefix)):
+        if stream[channel + i] != prefix[i]:
+            return OTHER, begin, 0, begin
+    if at >= end:
+        return INCOMPLETE, begin, 0, begin
+    if stream[at] != _DOLLAR:
+        return OTHER, begin, 0, begin
+    return -1, channel, size, at + 1
+
+
+@njit(cache=True, nogil=True)
+def scan_published(
+    stream: Bytes,
+    begin: int,
+    end: int,
+    prefix: Bytes,
+    largest: int,
+    buffer: Bytes,
+    offsets: Longs,
+    count: int,
+    answer: Bytes,
+    addresses: Bytes,
+    lengths: Longs,
+    counts: Longs,
+) -> tuple[int, int, int, int]:
+    """Copy the messages of all channels that begin with `prefix` at the beginning of stream[begin:end] into a batch.
+
+    `addresses`, `lengths` and `counts` are the arrays of ReturnAddresses, which keep the beginning of each answer:
+    `answer`, whose last bytes give way to the last bytes of the channel's name, then an end of line and a `$`. With a
+    capacity of 0 they keep nothing. Returns as scan_messages does.
+    """
+    at = begin
+    too_long = 0
+    while True:
+        why, channel, size, frame = find_channel(stream, at, end, prefix)
+        if why >= 0:
+            return why, at, count, too_long
+        if len(lengths) > 0 and counts[RECEIVED] - counts[ANSWERED] >= len(lengths):
+            return FULL, at, count, too_long
+        count_before = count
+        why, after, count, dropped = take_frame(stream, frame, end, largest, buffer, offsets, count)
+        if why >= 0:
+            return why, at, count, too_long
+        too_long += dropped
+        if len(lengths) > 0 and count > count_before:
+            place = counts[RECEIVED] % len(lengths)
+            name_bytes = size - len(prefix) - 1  # the name is behind a colon
+            if name_bytes != NAME_BYTES:
+                lengths[place] = NOBODY
+            else:
+                begin_of_name = len(answer) - NAME_BYTES - 3
+                name = stream[channel + size - NAME_BYTES :]
+                move_bytes(addresses[place].ctypes, answer.ctypes, len(answer))
+                move_bytes(addresses[place, begin_of_name:].ctypes, name.ctypes, NAME_BYTES)
+                lengths[place] = len(answer)
+            counts[RECEIVED] += 1
         at = after
 
 

@@ -55,8 +55,17 @@ class Wires:
 
     def subscribe(self, *channels: str) -> None:
         """Subscribe to channels; on return the server has done so."""
-        self.messages.write(command("SUBSCRIBE", *channels))
-        for _ in channels:
+        self._subscribe("SUBSCRIBE", channels)
+
+    def subscribe_patterns(self, *patterns: str) -> None:
+        """Subscribe to all channels whose names match a pattern; on return the server has done so."""
+        self._subscribe("PSUBSCRIBE", patterns)
+
+    def _subscribe(self, word: str, names: tuple[str, ...]) -> None:
+        if not names:
+            return
+        self.messages.write(command(word, *names))
+        for _ in names:
             answer = self.messages.await_value()
             if isinstance(answer, ErrorReply):
                 raise BadAddress(str(self.messages.refused(answer)))

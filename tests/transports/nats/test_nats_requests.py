@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from transports.blocks import lay_out_answers
 from transports.frames import ADDRESS_BYTES, ANSWERED, RECEIVED, FrameBatch, ReturnAddresses
 from transports.nats.connection import NO_ADDRESSES
 from transports.nats.protocol import FULL, INCOMPLETE, OTHER, scan_frames
-from transports.nats.requests import lay_out_answers
 
 subjects = st.one_of(
     st.just(""),
