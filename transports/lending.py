@@ -139,6 +139,11 @@ class Lent(NamedTuple):
     """Does in Python the work that the compiled calls left; raises the errors of the link's receive, send and wait."""
     receive_one: Lendable | None = None
     """Waits a moment for one frame and receives it; None if `receive` and `sleep` are as fast over this transport."""
+    pollfds: Longs | None = None
+    """The descriptors on which `sleep` sleeps, each as `pollfd` has it, for a thread that sleeps on several links.
+
+    When one of them is ready, `sleep` until now notes what Python has to do. None if a sleep needs more than these.
+    """
 
 
 def lent_by(link: Link) -> Lent | None:

@@ -71,6 +71,7 @@ def command(
             shared, links = open_shared_engine(
                 name, urls, reporter_url, settings, stream, capacity=capacity, with_ids=with_ids, patience_s=patience_s
             )
+            shared.on_dropped = lambda gateway: events.say("dropped", gateway=gateway)
             return shared, " ".join(link.url for link in links)
         service, link = open_engine(name, url, reporter_url, settings, salvage=salvage, patience_s=patience_s, **common)
         if settings.journal:

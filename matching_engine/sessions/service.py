@@ -14,14 +14,16 @@ from typing import Any
 from exchange.measurements import Source
 from exchange.results import EngineResult, HashedStream, MarketResult, StreamCounts
 from exchange.session import Reporting, Terms
-from matching_engine.engine import HandleStop, MatchingEngine
+from matching_engine.engine import MatchingEngine
 from matching_engine.meters import EngineMeters
 from matching_engine.service import ANSWER_BYTES, BETWEEN_FRAMES_S
 from matching_engine.sessions.routing import OVERRUN, route, stamp
-from matching_engine.sessions.session import WAITING_ANSWERS, AnswerQueues, GatewaySession
+from matching_engine.sessions.session import FRAMES_A_TURN, WAITING_ANSWERS, AnswerQueues, GatewaySession
+from matching_engine.sessions.turns import SharedTurns, SharedTurnsTaken
 from matching_engine.turns import Sums
 from transports.base import LAST_LOOK_NS, Link, PeerGone
 from transports.frames import FrameBatch
+from transports.lending import NOTICE, lent_by
 from transports.outbox import Outbox
 from transports.sockets import counted_since
 from transports.together import SleepTogether
@@ -68,6 +70,9 @@ class SharedEngineService:
             for number, link in enumerate(gateways, start=1)
         ]
         self._together = SleepTogether()
+        self._turns = SharedTurns(len(gateways))
+        self._orders = FrameBatch(FRAMES_A_TURN)
+        """Frames that came from the gateway whose turn it is."""
         self._answers = FrameBatch(ANSWER_BYTES // 5, ANSWER_BYTES)
         """The answers to a gateway's orders, for whichever gateways."""
         self._market = Sums()
@@ -81,6 +86,9 @@ class SharedEngineService:
         """Whether each link did its own work since the last frame moved, so that the engine may sleep."""
         self._still_here_ns = 0
         """When to show ended gateways next that the engine is there."""
+        self.on_dropped: Callable[[int], None] = lambda gateway: None
+        """Called with the number of each gateway that was dropped."""
+        self._reported_drops: set[int] = set()
         self._sockets_before: list[list[dict[str, Any]]] = [[] for _ in gateways]
 
     def stop(self, reason: str) -> None:
@@ -95,6 +103,7 @@ class SharedEngineService:
         queues = AnswerQueues(1)
         stamp(nothing.buffer, nothing.offsets, 0, 0, 1, Sums().orders.state)
         self._route(nothing, queues)
+        self._turns.warm(self._engine)
 
     def close(self) -> None:
         """Release all links."""
@@ -152,8 +161,8 @@ class SharedEngineService:
         """One turn of the loop: some orders of each gateway, one gateway after the other."""
         moved = 0
         for session in self._sessions:
-            if session.has_room and session.receive():
-                moved += session.orders.count
+            if session.has_room and session.receive(self._orders):
+                moved += self._orders.count
                 self._take_from(session)
                 moved += self._send_answers()
         moved += self._send_answers()
@@ -161,39 +170,38 @@ class SharedEngineService:
         self._report()
         if moved:
             self._is_attended = False
-        elif self._is_attended:
+        elif self._is_attended and not self._take_turns():
             self._sleep()
+        elif self._is_attended:
+            self._is_attended = False
         else:
             self._attend()
 
-    def _take_from(self, session: GatewaySession) -> None:
-        """Match the orders that came from a gateway, and read its other frames."""
-        orders = session.orders
+    def _take_from(self, session: GatewaySession, first: int = 0) -> None:
+        """Match the orders that came from a gateway, from frame `first` on, and read its other frames."""
+        orders = self._orders
         received = orders.count
-        first = 0
         while first < received and session.is_open:
             end = int(stamp(orders.buffer, orders.offsets, first, received, session.number, session.sums.orders.state))
             session.orders_taken += end - first
-            orders.count = end
-            self._match(orders, first)
-            orders.count = received
+            self._input.update(orders.span(first, end))
+            self._match(first, end)
             if end < received:
                 session.read_foreign(orders[end])
                 end += 1
             first = end
         self._meters.sample(self._engine.counts)
 
-    def _match(self, orders: FrameBatch, first: int) -> None:
-        """Match the orders from `first` on, and put each answer into its gateway's queue."""
-        if first == orders.count:
-            return
-        self._input.update(orders.span(first, orders.count))
-        stop = HandleStop.ROOM
-        while stop is not HandleStop.DONE:
+    def _match(self, first: int, end: int) -> None:
+        """Match the orders in frames `first` to `end` - 1, and put each answer into its gateway's queue."""
+        received = self._orders.count
+        self._orders.count = end
+        while first < end:
             self._answers.clear()
-            first, stop = self._engine.handle(orders, self._answers, first)
+            first, _ = self._engine.handle(self._orders, self._answers, first)
             self._market.answers.update(self._answers.span(0, self._answers.count))
             self._route(self._answers, self._queues)
+        self._orders.count = received
 
     @staticmethod
     def _route(answers: FrameBatch, queues: AnswerQueues) -> None:
@@ -209,6 +217,41 @@ class SharedEngineService:
             queues.undelivered,
         )
 
+    def _take_turns(self) -> bool:
+        """Take turns in compiled code until Python is needed. Returns False if a link cannot be served by it now."""
+        served = [session for session in self._sessions if session.is_open]
+        lent_of = []
+        for session in served:
+            lent = lent_by(session.link)
+            if lent is None or lent.pollfds is None or session.waiting:
+                return False
+            lent_of.append((session.number, lent))
+        if not lent_of:
+            return False
+        until_ns = min(self._reporting.next_ns, self._still_here_ns)
+        taken = self._turns.take(
+            lent_of, self._engine, self._queues, self._orders, self._answers, self._meters.turn_samples,
+            self._input, self._market.answers, until_ns,
+        )  # fmt: skip
+        for session, (_number, lent) in zip(served, lent_of, strict=True):
+            session.note_turns(*self._turns.progress_of(session.number))
+            if lent.numbers[NOTICE] or not taken.goes_on:
+                session.settle(lent)
+        self._meters.report_turns(taken.samples)
+        if taken.gateway:
+            self._go_on_after(taken)
+        self._drop_lost_gateways()
+        return True
+
+    def _go_on_after(self, taken: SharedTurnsTaken) -> None:
+        """Match the rest of the batch in which compiled turns stopped, and read what is no order."""
+        session = self._sessions[taken.gateway - 1]
+        self._orders.count = taken.received
+        self._match(taken.first, taken.stamped)
+        if taken.stamped < taken.received and session.is_open:
+            session.read_foreign(self._orders[taken.stamped])
+            self._take_from(session, taken.stamped + 1)
+
     def _send_answers(self) -> int:
         """Send the answers that wait, to each gateway what its link takes. Returns how many were sent."""
         sent = 0
@@ -222,6 +265,9 @@ class SharedEngineService:
         stalled_ns = now_ns - self._turn_ns
         self._turn_ns = now_ns
         for session in self._sessions:
+            if session.dropped is not None and session.number not in self._reported_drops:
+                self._reported_drops.add(session.number)
+                self.on_dropped(session.number)
             if not session.is_open:
                 continue
             if stalled_ns > LAST_LOOK_NS:  # frames may have come while this process itself was stalled

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from exchange.checksum import StreamChecksum
 from exchange.instances import named
 from exchange.measurements import Source
 from exchange.messages import End, Hello, Message, encode, read
@@ -16,6 +17,7 @@ from matching_engine.sessions.routing import CLOSED, OPEN
 from matching_engine.turns import Sums
 from transports.base import Link, PeerGone
 from transports.frames import Bytes, FrameBatch, Longs
+from transports.lending import Lent
 
 FRAMES_A_TURN = 512
 """The most orders that are taken from a gateway before the next gateway's turn."""
@@ -34,6 +36,10 @@ class AnswerQueues:
         self.states: Longs = np.full(1 + gateways, CLOSED, np.int64)
         self.undelivered: Longs = np.zeros(1 + gateways, np.int64)
         """Answers for gateways that were dropped."""
+        self.order_sums = _rows_of_checksums(1 + gateways)
+        """The state of the checksum of each gateway's orders."""
+        self.answer_sums = _rows_of_checksums(1 + gateways)
+        """The state of the checksum of the answers that each gateway's link took."""
 
     def batch_of(self, gateway: int) -> FrameBatch:
         """Return a batch that shares a gateway's arrays, without its count."""
@@ -41,6 +47,18 @@ class AnswerQueues:
         batch.buffer = self.buffers[gateway]
         batch.offsets = self.ends[gateway]
         return batch
+
+
+def _rows_of_checksums(count: int) -> Bytes:
+    """Return the states of so many checksums over nothing, in one array that kernels share."""
+    return np.tile(StreamChecksum().state, (count, 1))
+
+
+def _checksum_in(state: Bytes) -> StreamChecksum:
+    """Return a checksum that goes on from a state, and keeps it there."""
+    checksum = StreamChecksum()
+    checksum.state = state
+    return checksum
 
 
 @dataclass
@@ -63,8 +81,7 @@ class GatewaySession:
         """`terms` are those of this gateway: they have its number."""
         self.number = number
         self.link = link
-        self.orders = FrameBatch(FRAMES_A_TURN)
-        self.sums = Sums()
+        self.sums = Sums(_checksum_in(queues.order_sums[number]), _checksum_in(queues.answer_sums[number]))
         self.orders_taken = 0
         self.answers_sent = 0
         self.times = SessionTimes()
@@ -114,11 +131,11 @@ class GatewaySession:
         self._queues.counts[self.number] = 0
         self._first_unsent = 0
 
-    def receive(self) -> int:
-        """Receive once into `orders`. Returns the number of frames; 0 also if the gateway has left, which drops it."""
-        self.orders.clear()
+    def receive(self, batch: FrameBatch) -> int:
+        """Receive once into a batch. Returns the number of frames; 0 also if the gateway has left, which drops it."""
+        batch.clear()
         try:
-            frames = self.link.receive(self.orders)
+            frames = self.link.receive(batch)
         except PeerGone as error:
             self.drop(str(error))
             return 0
@@ -135,8 +152,9 @@ class GatewaySession:
 
     def greet(self) -> None:
         """Receive until the gateway's hello has come, and check it. Disagreement drops the gateway."""
-        while self.hello is None and self.dropped is None and self.receive():
-            for frame in list(self.orders):
+        batch = FrameBatch(FRAMES_A_TURN)
+        while self.hello is None and self.dropped is None and self.receive(batch):
+            for frame in list(batch):
                 message = read(frame)
                 if isinstance(message, Hello):
                     self._take_hello(message)
@@ -195,6 +213,29 @@ class GatewaySession:
             self._answers.drop(end)
             self._forget_sent(self._answers.count)
         return end - first
+
+    @property
+    def first_unsent(self) -> int:
+        """The first answer in the queue that the link has not taken."""
+        return self._first_unsent
+
+    def note_turns(self, taken: int, sent: int, first_unsent: int, has_spoken: bool) -> None:
+        """Note what compiled turns did: orders taken, answers sent, the first unsent one, and whether frames came."""
+        now_ns = time.monotonic_ns()
+        self.orders_taken += taken
+        self.answers_sent += sent
+        self._first_unsent = first_unsent
+        if sent:
+            self.times.taken_ns = now_ns
+        if has_spoken:
+            self.times.heard_ns = now_ns
+
+    def settle(self, lent: Lent) -> None:
+        """Do what compiled turns left the link to do in Python."""
+        try:
+            lent.settle()
+        except PeerGone as error:
+            self.drop(str(error))
 
     def _forget_sent(self, waiting: int = 0) -> None:
         self._queues.counts[self.number] = waiting

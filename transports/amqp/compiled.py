@@ -197,7 +197,7 @@ class LentCalls:
             numbers[_MOST_BODY] = messages.most_body
         numbers[_TIMER_NS] = timer_ns
         numbers[NOTICE] |= timer_ns <= time.monotonic_ns()
-        return Lent(_receive, _send, _sleep, numbers, memory, settle)
+        return Lent(_receive, _send, _sleep, numbers, memory, settle, pollfds=numbers[_POLLFD:_TIMESPEC])
 
     def take_counts(self) -> tuple[int, int]:
         """Reset the notice, and the counts that it returns: (messages published, bytes scanned)."""

@@ -97,4 +97,4 @@ def lent_calls(opened: Connection, timer_ns: int, settle: Callable[[], None]) ->
     numbers = opened.numbers
     numbers[DESCRIPTOR], numbers[POLLFD] = opened.fd, pollfd(opened.fd)
     numbers[TIMER_NS] = timer_ns
-    return Lent(_receive, _send, _sleep, numbers, opened.memory, settle)
+    return Lent(_receive, _send, _sleep, numbers, opened.memory, settle, pollfds=numbers[POLLFD:TIMESPEC])

@@ -28,4 +28,4 @@ def _sleep(numbers: Longs, _memory: Bytes, until_ns: int) -> None:
 
 def lent_calls(numbers: Longs, settle: Callable[[], None]) -> Lent:
     """The calls of a pair that has its peer."""
-    return Lent(_receive, _send, _sleep, numbers, NO_MEMORY, settle)
+    return Lent(_receive, _send, _sleep, numbers, NO_MEMORY, settle, pollfds=numbers[POLLFDS:TIMESPEC])

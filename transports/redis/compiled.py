@@ -185,4 +185,4 @@ def lent_calls(wires: Wires, is_stream: bool, timer_ns: int, settle: Callable[[]
     numbers[POLLFD] = pollfd(wires.messages.fd)
     numbers[TIMER_NS] = timer_ns
     receive = _receive_entries if is_stream else _receive_messages
-    return Lent(receive, _send, _sleep, numbers, wires.memory, settle)
+    return Lent(receive, _send, _sleep, numbers, wires.memory, settle, pollfds=numbers[POLLFD:TIMESPEC])

@@ -145,7 +145,8 @@ def lent_calls(inbound: TcpStream, outbound: TcpStream, others: list[int], settl
     outbound.lender = inbound
     numbers[[_IN, _OUT, _POLLED]] = inbound.fd, outbound.fd, len(watched)
     numbers[_DESCRIPTORS : _DESCRIPTORS + len(watched)] = [pollfd(descriptor) for descriptor in watched]
-    return Lent(_lent_receive, _lent_send, _lent_sleep, numbers, inbound.memory, settle)
+    pollfds = numbers[_DESCRIPTORS : _DESCRIPTORS + len(watched)]
+    return Lent(_lent_receive, _lent_send, _lent_sleep, numbers, inbound.memory, settle, pollfds=pollfds)
 
 
 def warm() -> None:

@@ -271,7 +271,16 @@ class CompiledCalls(PlainCalls):
         numbers = np.concatenate([np.zeros(_DESCRIPTORS, np.int64), self._pollfds])
         numbers[_IN] = self.handle
         numbers[_OUT] = outbound.handle
-        return Lent(_lent_receive, _lent_send, _lent_sleep, numbers, NO_MEMORY, settle, _lent_receive_one)
+        return Lent(
+            _lent_receive,
+            _lent_send,
+            _lent_sleep,
+            numbers,
+            NO_MEMORY,
+            settle,
+            _lent_receive_one,
+            numbers[_DESCRIPTORS:],
+        )
 
 
 def take_work_left_by(lent: Lent) -> tuple[int, bool]:

@@ -217,6 +217,8 @@ class Watch:
                 self._takeovers += 1
             case {"event": "refuses"}:
                 self._signal(named("gateway", instance_of(name)))
+            case {"event": "dropped", "gateway": number}:  # else its reporter would wait for it
+                self._signal(named("gateway", number))
             case {"event": "not needed"}:
                 self._unneeded.add(name)
             case {"event": "known", "role": role, "known": known}:

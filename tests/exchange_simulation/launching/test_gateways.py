@@ -121,17 +121,31 @@ def test_one_gateway_has_the_same_bytes_as_ever(tmp_path: Path) -> None:
     assert not (tmp_path / "one" / "input.bin").exists()
 
 
-TRANSPORTS = ("zeromq", "zeromq+ipc", "tcp", "shm")
+TRANSPORTS = (
+    "zeromq",
+    "zeromq?calls=plain",
+    "tcp",
+    "shm",
+    "nng",
+    pytest.param("nats", marks=pytest.mark.long),
+    pytest.param("redis", marks=pytest.mark.long),
+    pytest.param("amqp", marks=pytest.mark.long),
+)
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_gateways_as_processes_are_conserved(tmp_path: Path, transport: str) -> None:
-    words = ("--transport", transport, "--gateways", 2, "--rate", 4000, "--orders", 2000, "--timeout", 20)
-    finished = run_exchange(tmp_path, *words)
+def test_the_input_of_processes_reproduces_every_gateway_s_answers(tmp_path: Path, transport: str) -> None:
+    """Over a transport that lends its calls, compiled turns serve the gateways."""
+    words = ("--transport", transport, "--gateways", 2, "--rate", 4000, "--orders", 2000, "--timeout", 30)
+    finished = run_exchange(tmp_path, *words, *MIX, "--record", "--name", "run")
     assert finished.code == 0, finished.err
     assert finished.record["status"] in VALID_STATUSES, finished.record["reasons"]
     for entry in finished.record["gateways"]:
         assert entry["engine"]["answers"] == entry["answers"]
+    folder = tmp_path / "run"
+    received = [answers_path(folder, gateway).read_bytes() for gateway in (1, 2)]
+    kept = (folder / "input.bin").read_bytes()
+    assert answers_by_the_reference_book(kept, 2, with_ids=True) == received
 
 
 REFUSED = [
