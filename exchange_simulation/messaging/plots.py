@@ -42,10 +42,16 @@ def drawings_of(record: Mapping[str, Any]) -> list[Drawing]:
     return drawings(figures_of(record))
 
 
-def figures_of(record: Mapping[str, Any]) -> Iterator[Figure]:
-    """Yield the figures of a benchmark, or of all benchmarks of a suite, in matplotlib's current style."""
+def figures_of(record: Mapping[str, Any], *, with_published: bool = True) -> Iterator[Figure]:
+    """Yield the figures of a benchmark, or of all benchmarks of a suite, in matplotlib's current style.
+
+    `with_published`: the figures have the lines of the benchmark's paper.
+    """
     for part in record.get("parts", [record]):
-        yield from _figures(benchmark_of(part["benchmark"]), part["rows"])
+        benchmark = benchmark_of(part["benchmark"])
+        if not with_published:
+            benchmark = replace(benchmark, plots=[replace(plot, published=()) for plot in benchmark.plots])
+        yield from _figures(benchmark, part["rows"])
 
 
 def _figures(benchmark: BenchmarkDefinition, rows: Sequence[Row]) -> Iterator[Figure]:

@@ -454,15 +454,17 @@ def _part(record: Mapping[str, Any], comparison: Record) -> dict[str, Any]:
     }
 
 
-def published_beside_ours(record: Mapping[str, Any]) -> list[tuple[Published, str]]:
-    """The values that the benchmark's paper prints, each with our figure of the same thing, as text.
+def published_beside_ours(
+    record: Mapping[str, Any], published: Sequence[Published] | None = None
+) -> list[tuple[Published, str]]:
+    """The values that a paper prints, by default the benchmark's own, each with our figure of the same thing, as text.
 
     A value of cells that were not measured is left out, unless we have no figure of it at all.
     """
     benchmark = benchmark_of(record["benchmark"])
     rows = [*record["rows"], *benchmark.derived_rows(record["rows"])]
     beside_ours = []
-    for value in benchmark.published:
+    for value in benchmark.published if published is None else published:
         ours = our_range(value, rows)
         if ours or not value.figure:
             beside_ours.append((value, ours))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from exchange_simulation.messaging.paper import Published
 from exchange_simulation.papers.claims import LEAST_BEND, MOST_BEND, Claim
 from exchange_simulation.papers.paper import Absent, BenchPart, ExchangePart, Paper, PaperItem
 from exchange_simulation.papers.statistics import Read, bend, constant, figure_at, metric_of, ratio
@@ -42,6 +43,10 @@ PARTS = (
                 "message rate of MPI over IPoIB and RDMA",
                 "sockets alone stand in for MPI over IPoIB; nothing here for RDMA, which takes InfiniBand",
             ),
+        ),
+        published=(
+            Published("MB/s of the network alone, IPoIB, both ways through one host", "550", figure="megabytes_per_s"),
+            Published("the same, SDP", "650", figure="megabytes_per_s"),
         ),
         full="--transport tcp --sizes 1B..1MiB",
         quick="--transport tcp --sizes 1MiB --count 2000",

@@ -20,6 +20,7 @@ from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.record.reading import read_record
 from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.options import settings_in_words
+from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.plots import figures_of
 from exchange_simulation.messaging.report import PAGE as BENCH_PAGE
 from exchange_simulation.messaging.report import published_beside_ours
@@ -108,6 +109,8 @@ class BenchPart(PaperPart):
     """The options of the paper's own extent."""
     quick: str
     """The options of `--quick`."""
+    published: Sequence[Published] | None = None
+    """What the paper printed, for a benchmark that another paper describes; None for the benchmark's own values."""
 
     def command(self, *, quick: bool) -> str:
         return f"exchange bench {self.benchmark} {self._options(quick)}"
@@ -129,14 +132,15 @@ class BenchPart(PaperPart):
         return BENCH_PAGE
 
     def drawings(self, record: Record) -> list[Drawing]:
-        named_by_paper = [figure for figure in drawings(figures_of(record)) if "figure" in figure.title]
-        return named_by_paper or drawings(figures_of(record))
+        all_drawings = drawings(figures_of(record, with_published=self.published is None))
+        named_by_paper = [drawing for drawing in all_drawings if "figure" in drawing.title]
+        return named_by_paper or all_drawings
 
     def write_figures(self, folder: Path, record: Record) -> None:
         write_figures(folder, figures_of(record))
 
     def values(self, record: Record) -> list[BesideOurs]:
-        rows = published_beside_ours(record)
+        rows = published_beside_ours(record, self.published)
         return [BesideOurs(value.title, value.value, ours) for value, ours in rows]
 
 
