@@ -179,6 +179,23 @@ def _storer(bits: int) -> Callable[[Any, int, int], None]:
     return checked
 
 
+@intrinsic
+def _pointer_to(_typing: Any, address: Any) -> Any:  # noqa: ARG001
+    """The address as a pointer to bytes."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.inttoptr(args[0], ir.IntType(8).as_pointer())
+
+    return types.CPointer(types.uint8)(types.int64), generate
+
+
+@inlined
+def bytes_at(address: int, size: int) -> Any:
+    """The `size` bytes at an address, as memory for the functions below."""
+    pointer = _pointer_to(address)
+    return numba.carray(pointer, size) if CHECKED else pointer
+
+
 as_u8 = _memory_as(8, types.uint8, np.uint8)
 as_u32 = _memory_as(32, types.uint32, np.uint32)
 as_u64 = _memory_as(64, types.uint64, np.uint64)

@@ -15,6 +15,7 @@ RUN = frozenset({"run"})
 GATEWAY = frozenset({"gateway"})
 ENGINE = frozenset({"engine"})
 REPORTER = frozenset({"reporter"})
+SUBSCRIBER = frozenset({"subscriber"})
 RUN_AND_GATEWAY = RUN | GATEWAY
 """Commands with a setting of the load."""
 RUN_GATEWAY_AND_ENGINE = RUN | GATEWAY | ENGINE

@@ -14,6 +14,8 @@ MAX_PAIRS = 16
 """The most pairs of a run, each a gateway and its engine."""
 MAX_GATEWAYS = 16
 """The most gateways that share one engine."""
+MAX_SUBSCRIBERS = 64
+"""The most subscribers to market data in a run."""
 
 
 def tagged(number: int, instance: int) -> int:

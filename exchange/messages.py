@@ -161,6 +161,61 @@ class Resume(NamedTuple):
     checksum: U64  # of the answers; between a reporter and a source, the time in the source's hello
 
 
+class MarketTrade(NamedTuple):
+    """Market data: an incoming order traded with one resting order."""
+
+    instrument: U16  # 0 while the engine has one book
+    sequence: U64  # market data counts from 1 in each feed
+    read_ns: U64  # the engine's monotonic clock when it had read the order
+    price: U16  # ticks
+    volume: U16  # lots
+
+
+class MarketQuote(NamedTuple):
+    """Market data: best prices after a change, as in a Quote."""
+
+    instrument: U16
+    sequence: U64
+    read_ns: U64
+    bid: U16
+    ask: U16
+
+
+class DepthLevel(NamedTuple):
+    """Market data: one of the best price levels of a side has changed."""
+
+    instrument: U16
+    sequence: U64
+    read_ns: U64  # of the newest order that the book has
+    side: U8
+    place: U8  # 0 is the best price
+    price: U16  # 0 if the side has no such level
+    volume: U32  # lots that rest there
+
+
+class SnapshotRequest(NamedTuple):
+    """A subscriber asks for a snapshot: at its start, and after a gap if the feed is conflated."""
+
+    subscriber: U8
+
+
+class Snapshot(NamedTuple):
+    """Best prices after the market data up to `sequence`. It follows a hello, and its depth levels follow it."""
+
+    instrument: U16
+    sequence: U64
+    subscriber: U8  # who asked
+    bid: U16
+    ask: U16
+
+
+class FeedReceipt(NamedTuple):
+    """A subscriber has all market data up to `sequence` that it will get: after its snapshot, and after the end."""
+
+    subscriber: U8
+    sequence: U64
+
+
 Message = (
     Order
     | Confirmation
@@ -179,6 +234,12 @@ Message = (
     | ReplaceRequest
     | Replaced
     | CancelRequest
+    | MarketTrade
+    | MarketQuote
+    | DepthLevel
+    | SnapshotRequest
+    | Snapshot
+    | FeedReceipt
 )
 M = TypeVar("M", bound=Message)
 
@@ -200,6 +261,12 @@ TYPES: dict[int, type[Message]] = {
     15: ReplaceRequest,
     16: Replaced,
     17: CancelRequest,
+    24: MarketTrade,
+    25: MarketQuote,
+    26: DepthLevel,
+    27: SnapshotRequest,
+    28: Snapshot,
+    29: FeedReceipt,
 }
 """The message of each type byte."""
 
@@ -208,6 +275,8 @@ ORDER_TYPES: tuple[type[Message], ...] = (Order, Cancel, TypedOrder, ReplaceRequ
 """Records that a matching engine takes. `matching_engine/kernels.py` must have a kernel for each."""
 ANSWER_TYPES: tuple[type[Message], ...] = (Confirmation, Trade, Quote, Rejection, Cancelled, Replaced)
 """Records with which a matching engine answers."""
+MARKET_DATA_TYPES: tuple[type[Message], ...] = (MarketTrade, MarketQuote, DepthLevel)
+"""Records of a market-data feed that have a sequence number."""
 
 
 class MalformedMessage(ValueError):

@@ -136,7 +136,39 @@ class EngineResult:
     """The sessions of several gateways, of which `orders` and `answers` are the sums; empty for one gateway."""
     market: MarketResult | None = None
     """None for one gateway."""
+    market_data: dict[str, Any] | None = None
+    """What it published: messages, checksum, frames_dropped, waited_s, snapshots, ...; None without subscribers."""
     statistics_sent: int = 0
+    stopped: str | None = None
+
+
+@dataclass(kw_only=True)
+class SubscriberResult:
+    """Market data that a subscriber received. A message is a record with a sequence number."""
+
+    messages: int
+    trades: int
+    quotes: int
+    levels: int
+    """Changes of price levels, where depth was asked for."""
+    gaps: int
+    missed: int
+    """Messages in the gaps, and behind the last one."""
+    before: int
+    """Messages before the subscriber joined."""
+    repeated: int
+    """Messages whose number had come already."""
+    snapshots: int
+    checksum: str
+    """Of the messages received, in order."""
+    engine_said: dict[str, Any] | None
+    """The engine's end: sent, sent_checksum."""
+    delivery: dict[str, Any] | None
+    """Log buckets of the times from the engine's reading of an order to its message; None from another host."""
+    junk_frames: int
+    usage: dict[str, Any]
+    sockets: list[dict[str, Any]] = field(default_factory=list)
+    link: dict[str, Any] = field(default_factory=dict)
     stopped: str | None = None
 
 
@@ -156,6 +188,9 @@ class ReporterResult:
     sockets: list[dict[str, Any]] = field(default_factory=list)
     """Sockets of the connections to the sources."""
     stopped: str | None = None
+
+
+ComponentResult = GatewayResult | EngineResult | ReporterResult | SubscriberResult
 
 
 def max_rss_bytes() -> int:

@@ -16,6 +16,7 @@ from exchange.declared import (
     RUN_AND_GATEWAY,
     RUN_AND_REPORTER,
     RUN_GATEWAY_AND_ENGINE,
+    SUBSCRIBER,
     CheckedLater,
     NumberBetween,
     OneOfWords,
@@ -25,7 +26,7 @@ from exchange.declared import (
     declared_settings,
     setting,
 )
-from exchange.instances import MAX_GATEWAYS, MAX_PAIRS, named
+from exchange.instances import MAX_GATEWAYS, MAX_PAIRS, MAX_SUBSCRIBERS, named
 from exchange.market_ids import HIGHEST_NUMBER
 from exchange.order_mix import OrderMix, check_mix
 from exchange.workload import (
@@ -52,6 +53,9 @@ TOPOLOGIES = ("duplex", "simplex")
 
 PRIORITIES = ("normal", "real-time")
 """How the kernel schedules gateway, engine and broker: like other processes, or before all of them."""
+
+SLOW_SUBSCRIBER_RULES = ("drop", "wait", "conflate")
+"""What happens if a subscriber has no room for market data. Each transport declares the rules that it can keep."""
 
 SYNCS = ("batch", "always", "none")
 """When an input journal is synced to the disk, as matching_engine/recovering/journal.py describes it."""
@@ -209,7 +213,7 @@ class RunSettings:
         default="price-time",
         check=OneOfWords(tuple(POLICIES)),
         option="--policy",
-        commands=RUN_GATEWAY_AND_ENGINE,
+        commands=RUN_GATEWAY_AND_ENGINE | SUBSCRIBER,
         heading="Engine",
         help="What an incoming order trades with.",
     )
@@ -217,7 +221,7 @@ class RunSettings:
         default=999,
         check=WholeNumber(1, MAX_PRICE),
         option="--max-price",
-        commands=RUN_GATEWAY_AND_ENGINE,
+        commands=RUN_GATEWAY_AND_ENGINE | SUBSCRIBER,
         heading="Engine",
         help="Highest price the book accepts, ticks; at most 65534.",
     )
@@ -251,7 +255,7 @@ class RunSettings:
         default=10.0,
         check=NumberBetween(0.1, 10**6),
         option="--timeout",
-        commands=RUN_GATEWAY_AND_ENGINE,
+        commands=RUN_GATEWAY_AND_ENGINE | SUBSCRIBER,
         heading="Measuring",
         help="Longest wait for a peer or an answer, seconds.",
     )
@@ -331,7 +335,7 @@ class RunSettings:
         default="normal",
         check=OneOfWords(PRIORITIES),
         option="--priority",
-        commands=RUN_GATEWAY_AND_ENGINE,
+        commands=RUN_GATEWAY_AND_ENGINE | SUBSCRIBER,
         heading="Measuring",
         help="How the kernel schedules gateway, engine and a broker of ours: real-time goes before all other work, and "
         "needs the right to.",
@@ -345,6 +349,32 @@ class RunSettings:
         help="Keep both streams, orders.bin and answers.bin.",
     )
     """Whether to write both streams to files, which `match` replays."""
+    subscribers: int = setting(
+        default=0,
+        check=WholeNumber(0, MAX_SUBSCRIBERS),
+        option="--subscribers",
+        commands=RUN | ENGINE,
+        heading="Engine",
+        help="Number of subscribers, to each of which the engine publishes trades and quotes.",
+    )
+    depth: bool = setting(
+        default=False,
+        check=Switch(),
+        option="--depth",
+        commands=RUN | ENGINE,
+        heading="Engine",
+        help="Publish the ten best price levels of each side too.",
+    )
+    slow_subscriber: str | None = setting(
+        default=None,
+        check=OneOfWords(SLOW_SUBSCRIBER_RULES),
+        option="--slow-subscriber",
+        commands=RUN | ENGINE | SUBSCRIBER,
+        heading="Engine",
+        help="If a subscriber has no room: drop what comes, wait for it, or conflate: drop, then send it a snapshot.  "
+        "[default: the transport's]",
+    )
+    """None without subscribers."""
     journal: str | None = setting(
         default=None,
         check=Text("a folder, or None"),
@@ -384,7 +414,7 @@ class RunSettings:
         default=None,
         check=Text("a folder of keys, or None"),
         option="--secure",
-        commands=RUN | GATEWAY | ENGINE | REPORTER,
+        commands=RUN | GATEWAY | ENGINE | REPORTER | SUBSCRIBER,
         heading="Transport",
         help="Encrypt with the keys in DIR, made by exchange keys, and admit only peers that have them: CURVE, TLS, "
         "amqps.  [default: none]",
@@ -426,6 +456,7 @@ class RunSettings:
             raise BadSetting("window", self.window, f"at least the packing, {self.packing}")
         self._check_gateways()
         self._check_cpus()
+        self._check_market_data()
 
     def _check_numbers_of_components(self) -> None:
         if self.tape is not None and self.pairs > 1:
@@ -453,11 +484,26 @@ class RunSettings:
         if self.orders is not None and self.orders > most_orders:
             raise BadSetting("orders", self.orders, f"at most {most_orders} with {self.gateways} gateways")
 
+    def _check_market_data(self) -> None:
+        if not self.subscribers:
+            return
+        if self.packing > 1:
+            raise BadSetting("subscribers", self.subscribers, "0, where orders are packed: give --packing 1")
+        if self.pairs > 1:
+            raise BadSetting("subscribers", self.subscribers, "0, where there are several pairs: give --pairs 1")
+        if self.journals:
+            raise BadSetting("subscribers", self.subscribers, "0, where engines keep journals: no --recover, --journal")
+
     def _check_cpus(self) -> None:
         if not isinstance(self.cpus, Mapping):
             raise BadSetting("cpus", self.cpus, "a processor by role")
         gateways = max(self.pairs, self.gateways)
-        instances_of_roles = {"gateway": gateways, "engine": self.pairs, "reporter": self.reporters}
+        instances_of_roles = {
+            "gateway": gateways,
+            "engine": self.pairs,
+            "reporter": self.reporters,
+            "subscriber": self.subscribers,
+        }
         names = {"broker"}
         for role, instances in instances_of_roles.items():
             for instance in range(1, instances + 1):

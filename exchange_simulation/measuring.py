@@ -128,6 +128,9 @@ class RunOptions(TypedDict, total=False):
     sync: str
     pairs: int
     reporters: int
+    subscribers: int
+    depth: bool
+    slow_subscriber: str
     policy: str
     max_price: int
     packing: int

@@ -51,6 +51,7 @@ REPLACED = 16
 COUNTERS = REPLACED + 1 - ORDERS  # number of words from ORDERS to REPLACED
 VOLUME_IN = 18
 VOLUME_CANCELLED = 20
+FEED = 22  # the address of a feed's memory, for the kernels of an engine that publishes market data; else 0
 STATE_WORDS = 32
 
 # The bitmap, in 8-byte words: asks and bids take turns.

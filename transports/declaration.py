@@ -256,6 +256,11 @@ class Transport:
     "" is for addresses of which no other query fits; the last one that fits holds. A reason is the end of a sentence:
     "a channel gives each message to every subscriber".
     """
+    slow_subscriber: Mapping[str, str] = field(default_factory=dict)
+    """What a publisher can do if a subscriber has no room, each with the options of its URL; empty without `fanout`.
+
+    The first is the default: {"drop": "full=drop", "wait": ""}. To conflate is to drop, and to send a snapshot then.
+    """
     needs: Mapping[str, str] = field(default_factory=dict)
     """The modules of client libraries, each with how to get it: {"pika": "`pip install pika`"}."""
     broker: Callable[[], Broker] | None = None

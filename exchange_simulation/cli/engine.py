@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 def command(
     url: str,
     reporter_url: str,
+    market_data_url: str | None,
     name: str,
     capacity: int | None,
     input_path: str | None,
@@ -48,9 +49,13 @@ def command(
     urls = [with_keys(address, secure) for address in url.split()]
     url = " ".join(urls)
     reporter_url = with_keys(reporter_url, secure)
+    if market_data_url is not None:
+        market_data_url = with_keys(market_data_url, secure)
     if not launched:
         for address in urls:
             check_exposure(address, insecure)
+        if market_data_url is not None:
+            check_exposure(market_data_url, insecure)
     events = Events(named("engine", instance), launched)
     settings = run_settings(**given)
     opened = contextlib.ExitStack()
@@ -73,7 +78,16 @@ def command(
             )
             shared.on_dropped = lambda gateway: events.say("dropped", gateway=gateway)
             return shared, " ".join(link.url for link in links)
-        service, link = open_engine(name, url, reporter_url, settings, salvage=salvage, patience_s=patience_s, **common)
+        service, link = open_engine(
+            name,
+            url,
+            reporter_url,
+            settings,
+            salvage=salvage,
+            patience_s=patience_s,
+            market_data_url=market_data_url,
+            **common,
+        )
         if settings.journal:
             _heed_launcher(cast("RecoveringEngine", service), events)
         return service, link.url

@@ -41,6 +41,7 @@ SECTIONS = {
         "gateway": "The gateway alone: offers orders, times their answers.",
         "engine": "The matching engine alone: answers one gateway's orders.",
         "reporter": "The stats reporter alone: writes what both measured.",
+        "subscriber": "A subscriber alone: receives an engine's market data.",
         "keys": "Keys for --secure: runs that are encrypted and admit nobody else.",
         "tape": "A file of seeded orders, to be matched or replayed.",
         "broker": "A private RabbitMQ for several runs: start, status, stop.",
@@ -53,7 +54,7 @@ COMMANDS = tuple(name for section in SECTIONS.values() for name in section)
 LEAVE_A_RECORD = frozenset((*SECTIONS["Measure"], *SECTIONS["Compare"])) - {"match"}
 """Subcommands that are worth finishing when nobody reads their output any more."""
 
-COMPONENTS = frozenset(("gateway", "engine", "reporter"))
+COMPONENTS = frozenset(("gateway", "engine", "reporter", "subscriber"))
 """Subcommands that handle signals in their loop; before it, SIGINT waits for a moment in which nothing is imported."""
 
 WITHOUT_KERNELS = {"results", "report", "serve", "keys", "broker"}

@@ -20,7 +20,7 @@ import click
 import orjson
 
 from exchange.json_records import encode_json
-from exchange.results import EngineResult, GatewayResult, ReporterResult
+from exchange.results import ComponentResult
 from exchange.session import Disagreement
 from exchange_simulation.launching.errors import UserError, sentence
 from exchange_simulation.launching.interrupts import ENDING_SIGNALS, interruptible, on_signals, raise_if_interrupted
@@ -36,7 +36,7 @@ class Service(Protocol):
 
     def warm(self) -> None: ...
 
-    def run(self) -> GatewayResult | EngineResult | ReporterResult | None:
+    def run(self) -> ComponentResult | None:
         """Serve to the end. Returns the result; None from a standby that was not needed."""
 
     def stop(self, reason: str) -> None: ...
@@ -121,7 +121,7 @@ class Events:
         """Report that this standby is the engine from now on."""
         self.say("took over", f"the other engine is gone; serving at {url}")
 
-    def result(self, result: GatewayResult | EngineResult | ReporterResult) -> None:
+    def result(self, result: ComponentResult) -> None:
         """Report the result to the launcher. The reporter gets it too, as the last record of a source.
 
         Both are needed: components started by hand have no launcher, and a launcher must not depend on the reporter,

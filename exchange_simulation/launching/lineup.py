@@ -11,6 +11,7 @@ from exchange.instances import instance_of, named, role_of
 from exchange.settings import RunSettings
 
 STANDBY = "standby"
+SUBSCRIBER = "subscriber"
 READY_S = 180.0
 """The longest time in which components must get ready. The first run compiles kernels."""
 
@@ -31,20 +32,22 @@ def processes_of(component: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Lineup:
-    """The numbers of a run's pairs and reporters."""
+    """The numbers of a run's pairs, reporters and subscribers."""
 
     pairs: tuple[int, ...] = (1,)
     reporters: tuple[int, ...] = (1,)
     has_standbys: bool = False
     sharing: int = 1
     """The number of gateways that share the engine; 1 if each pair has a gateway and an engine."""
+    subscribers: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, settings: RunSettings) -> Lineup:
         """Return the lineup of a run with these settings."""
         pairs = range(1, settings.pairs + 1)
         reporters = range(1, settings.reporters + 1)
-        return cls(tuple(pairs), tuple(reporters), settings.standby, settings.gateways)
+        subscribers = range(1, settings.subscribers + 1)
+        return cls(tuple(pairs), tuple(reporters), settings.standby, settings.gateways, tuple(subscribers))
 
     @property
     def shares_engine(self) -> bool:
@@ -92,9 +95,15 @@ class Lineup:
         return [named("engine", pair) for pair in self.pairs]
 
     @property
+    def subscriber_names(self) -> list[str]:
+        """Names of the subscribers to market data, which report to no reporter."""
+        return [named(SUBSCRIBER, instance) for instance in self.subscribers]
+
+    @property
     def names(self) -> list[str]:
         """Names of all components, listeners before those that connect to them."""
-        return [*(named("reporter", instance) for instance in self.reporters), *self.sources]
+        reporters = [named("reporter", instance) for instance in self.reporters]
+        return [*reporters, *self.sources, *self.subscriber_names]
 
     @property
     def processes(self) -> list[str]:

@@ -12,8 +12,19 @@ from typing import Any, TypeVar
 
 import click
 
-from exchange.declared import ENGINE, GATEWAY, REPORTER, RUN, NumberBetween, OneOfWords, Setting, Switch, WholeNumber
-from exchange.instances import MAX_PAIRS
+from exchange.declared import (
+    ENGINE,
+    GATEWAY,
+    REPORTER,
+    RUN,
+    SUBSCRIBER,
+    NumberBetween,
+    OneOfWords,
+    Setting,
+    Switch,
+    WholeNumber,
+)
+from exchange.instances import MAX_PAIRS, MAX_SUBSCRIBERS
 from exchange.settings import DECLARED
 from exchange.workload import ARRIVALS
 from exchange_simulation.launching.option_types import (
@@ -37,7 +48,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 MAX_CAPACITY = 1 << 29
 """The order book's own limit, repeated here because the book takes long to import."""
 
-COMPONENTS = GATEWAY | ENGINE | REPORTER
+COMPONENTS = GATEWAY | ENGINE | REPORTER | SUBSCRIBER
 
 
 @dataclass(frozen=True)
@@ -176,6 +187,21 @@ TABLE = (
         metavar="URL",
         required=True,
     ),
+    Option(
+        "--market-data",
+        "market_data_url",
+        ENGINE,
+        "Where subscribers connect to; with --subscribers.",
+        metavar="URL",
+    ),
+    Option(
+        "--market-data",
+        "market_data_url",
+        SUBSCRIBER,
+        "Where the matching engine publishes.",
+        metavar="URL",
+        required=True,
+    ),
     Option("--run", "name", COMPONENTS, "The run's name; a peer that does not know it is refused.", required=True),
     Option("--results", "results", GATEWAY, "Where --record writes.", default="results", metavar="DIR"),
     Option("--results", "results", REPORTER, "Where the run's folder is.", default="results", metavar="DIR"),
@@ -223,6 +249,9 @@ TABLE = (
         1,
     ),
     Option("--instance", "instance", REPORTER, "The number of this reporter.", click.IntRange(1, MAX_PAIRS), 1),
+    Option(
+        "--instance", "instance", SUBSCRIBER, "The number of this subscriber.", click.IntRange(1, MAX_SUBSCRIBERS), 1
+    ),
     Option("--cpu", "cpu", COMPONENTS, "Stay on this processor.", click.IntRange(0, 4095)),
     Option("--launched", "launched", COMPONENTS, "Speak to a launcher, in events.", is_flag=True, hidden=True),
 )

@@ -24,8 +24,10 @@ from transports.base import Link, Pattern, TransportError
 from transports.registry import connect, has_broker, listen
 
 if TYPE_CHECKING:
+    from gateway.market_data.subscriber import Subscriber
     from gateway.service import Gateway
     from matching_engine.engine import MatchingEngine
+    from matching_engine.market_data.service import PublishingEngineService
     from matching_engine.recovering.engine import RecoveringEngine
     from matching_engine.recovering.follower import Follower
     from matching_engine.recovering.journal import InputJournal
@@ -109,12 +111,15 @@ def open_engine(
     instance: int = 1,
     salvage: bool = False,
     patience_s: float | None = None,
+    market_data_url: str | None = None,
 ) -> tuple[EngineService, Link]:
     """Return an engine's service, and the link on which it waits for its gateway.
 
     With a journal, that link can be opened again. `patience_s`: how long the engine waits for its reporter to listen;
-    None for the settings' timeout.
+    None for the settings' timeout. With `market_data_url` it publishes market data there.
     """
+    if settings.subscribers and market_data_url is None:
+        raise UserError(f"--subscribers is {settings.subscribers}: say with --market-data URL where they connect to")
     if salvage and not settings.journal:
         raise UserError("--salvage goes on with a journal: say which with --journal DIR")
     gateway = listen(url, link_token(name, url))
@@ -134,6 +139,11 @@ def open_engine(
     from matching_engine.service import EngineService
 
     terms = _terms(name, settings, instance)
+    if market_data_url is not None:
+        publishing = _publishing_service(
+            name, market_data_url, engine, terms, gateway, reporter, settings, reports_thread_usage
+        )
+        return publishing, gateway
     service = EngineService(
         engine, terms, gateway, reporter, settings.sampling_interval, settings.timeout_s, reports_thread_usage
     )
@@ -184,6 +194,45 @@ def open_shared_engine(
         input_stream,
     )
     return service, links
+
+
+def _publishing_service(
+    name: str,
+    url: str,
+    engine: MatchingEngine,
+    terms: Terms,
+    gateway: Link,
+    reporter: Link,
+    settings: RunSettings,
+    reports_thread_usage: bool,
+) -> PublishingEngineService:
+    """Return the service of an engine that publishes market data at the URL."""
+    from matching_engine.market_data.feed import PublishingEngine
+    from matching_engine.market_data.publisher import MarketDataPublisher
+    from matching_engine.market_data.service import PublishingEngineService
+
+    publishing = PublishingEngine(engine.book, settings.depth)
+    link = listen(url, link_token(name, url), pattern=Pattern.FANOUT)
+    rule = str(settings.slow_subscriber)
+    publisher = MarketDataPublisher(publishing.feed, link, terms, settings.subscribers, rule, settings.timeout_s)
+    service = PublishingEngineService(
+        publishing, terms, gateway, reporter, settings.sampling_interval, settings.timeout_s, reports_thread_usage
+    )
+    service.publish_by(publisher)
+    publishing.empty_feed = publisher.publish
+    return service
+
+
+def open_subscriber(
+    name: str, url: str, settings: RunSettings, instance: int = 1, patience_s: float | None = None
+) -> Subscriber:
+    """Return the service of a subscriber to the market data that an engine publishes at the URL."""
+    from gateway.market_data.subscriber import Subscriber
+
+    until_ns = _deadline_ns(patience_s or settings.timeout_s)
+    link = connect(url, link_token(name, url), until_ns, pattern=Pattern.FANOUT)
+    asks_after_gaps = settings.slow_subscriber == "conflate"
+    return Subscriber(link, _terms(name, settings, 1), instance, settings.timeout_s, asks_after_gaps)
 
 
 def _terms(name: str, settings: RunSettings, instance: int) -> Terms:

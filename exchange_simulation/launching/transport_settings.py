@@ -48,6 +48,8 @@ def with_transport_defaults(settings: RunSettings, patterns: Iterable[Pattern] =
         raise BadSetting("nagle", "broker", f"{', '.join(ROLES)}; {settings.transport} has no broker")
     if "broker" in settings.cpus and not transport.has_broker(scheme):
         raise BadSetting("cpus", "broker", f"one of {', '.join(ROLES)}; {settings.transport} has no broker")
+    if settings.slow_subscriber is None and settings.subscribers and transport.slow_subscriber:
+        of_transport["slow_subscriber"] = next(iter(transport.slow_subscriber))
     whole = replace(settings, **of_transport)
     _check_url(whole, transport, scheme, (Pattern.PAIR, *patterns))
     return whole
@@ -94,6 +96,10 @@ def has_simplex(transport: Transport, scheme: str) -> bool:
     return scheme in transport.simplex
 
 
+def has_market_data(transport: Transport, scheme: str) -> bool:
+    return bool(transport.slow_subscriber) and has_processes(transport, scheme)
+
+
 def has_encryption(transport: Transport, scheme: str) -> bool:
     return "keys" in transport.options and has_processes(transport, scheme)
 
@@ -134,6 +140,9 @@ def check_transport(settings: RunSettings) -> None:
         require(has_encryption, f"--secure is {settings.secure}; {scheme} has no encryption")
     if settings.capture:
         require(has_tcp, f"--capture is for TCP; {scheme} has no packets")
+    if settings.subscribers:
+        require(has_market_data, f"--subscribers is {settings.subscribers}; {scheme} has no fanout between processes")
+        _check_slow_subscriber(settings, transport, scheme)
     has_several = settings.pairs > 1 or settings.reporters > 1
     if has_several and transport.has_broker(scheme) and "pair" not in transport.options:
         raise UserError(f"--pairs is {settings.pairs}; {scheme} has queues for one pair only")
@@ -147,6 +156,16 @@ def check_transport(settings: RunSettings) -> None:
     if settings.secure:
         _check_keys(settings.secure)
     check_exposure(with_keys(settings.transport, settings.secure), settings.insecure)
+
+
+def _check_slow_subscriber(settings: RunSettings, transport: Transport, scheme: str) -> None:
+    """UserError if the transport cannot do with a slow subscriber what was asked for, or if there is a network."""
+    rule = settings.slow_subscriber
+    if rule not in transport.slow_subscriber:
+        can = " or ".join(transport.slow_subscriber)
+        raise UserError(f"--slow-subscriber is {rule}, which {scheme} cannot do for one subscriber alone: use {can}")
+    if settings.network != "local":
+        raise UserError(f"--subscribers is {settings.subscribers}; with --network {settings.network} use 0")
 
 
 def check_some_have(settings: Mapping[str, Any], transports: Iterable[str]) -> None:

@@ -17,9 +17,13 @@ from exchange.messages import (
     Cancelled,
     CancelRequest,
     Confirmation,
+    DepthLevel,
     End,
+    FeedReceipt,
     Hello,
     MalformedMessage,
+    MarketQuote,
+    MarketTrade,
     Message,
     Order,
     Quote,
@@ -27,6 +31,8 @@ from exchange.messages import (
     Replaced,
     ReplaceRequest,
     Resume,
+    Snapshot,
+    SnapshotRequest,
     Statistics,
     Throughput,
     Timestamp,
@@ -65,6 +71,16 @@ SPECIFIED = {
     ReplaceRequest: Specified(15, 13, {"id": 4, "order_id": 4, "price": 2, "volume": 2}),
     Replaced: Specified(16, 9, {"id": 4, "price": 2, "volume": 2}),
     CancelRequest: Specified(17, 9, {"id": 4, "order_id": 4}),
+    MarketTrade: Specified(24, 23, {"instrument": 2, "sequence": 8, "read_ns": 8, "price": 2, "volume": 2}),
+    MarketQuote: Specified(25, 23, {"instrument": 2, "sequence": 8, "read_ns": 8, "bid": 2, "ask": 2}),
+    DepthLevel: Specified(
+        26,
+        27,
+        {"instrument": 2, "sequence": 8, "read_ns": 8, "side": 1, "place": 1, "price": 2, "volume": 4},
+    ),
+    SnapshotRequest: Specified(27, 2, {"subscriber": 1}),
+    Snapshot: Specified(28, 16, {"instrument": 2, "sequence": 8, "subscriber": 1, "bid": 2, "ask": 2}),
+    FeedReceipt: Specified(29, 10, {"subscriber": 1, "sequence": 8}),
     Hello: Specified(
         12,
         33,
@@ -97,6 +113,14 @@ ENCODED_BY_HAND = [
     (ReplaceRequest(id=7, order_id=5, price=499, volume=45), "0f 07000000 05000000 f301 2d00"),
     (Replaced(id=7, price=499, volume=45), "10 07000000 f301 2d00"),
     (CancelRequest(id=7, order_id=5), "11 07000000 05000000"),
+    (
+        MarketTrade(instrument=0, sequence=258, read_ns=256, price=499, volume=45),
+        "18 0000 0201000000000000 0001000000000000 f301 2d00",
+    ),
+    (
+        MarketQuote(instrument=1, sequence=3, read_ns=256, bid=450, ask=549),
+        "19 0100 0300000000000000 0001000000000000 c201 2502",
+    ),
 ]
 
 
@@ -270,7 +294,7 @@ def test_a_truncated_record_is_refused_at_its_start(kind):
 
 def test_an_unknown_type_byte_is_reported_with_its_offset():
     before = encode(Quote(bid=1, ask=2))
-    known_codes = range(1, 18)
+    known_codes = {*range(1, 18), *range(24, 30)}
     for code in sorted(set(range(256)) - set(known_codes)):
         messages, error = decoded_up_to_an_error(before + bytes([code]) * 40)
         assert messages == [Quote(bid=1, ask=2)]

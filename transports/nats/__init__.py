@@ -34,5 +34,6 @@ TRANSPORT = Transport(
     over_tcp=frozenset({"nats"}),
     patterns=BASIC_PATTERNS | SHARED_PATTERNS,
     lacks={"delivery=durable": dict.fromkeys(SHARED_PATTERNS, "with delivery=durable it has pair and fan-in only")},
+    slow_subscriber={"drop": ""},
     broker=later("transports.nats.server:Nats"),
 )

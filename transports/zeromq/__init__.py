@@ -1,7 +1,8 @@
 """ZeroMQ, with no process in between: zeromq+tcp, zeromq+ipc, zeromq+inproc; plain zeromq is zeromq+tcp.
 
 `?calls=plain` uses pyzmq's own calls, one a message, instead of the compiled ones. `?hwm=` is how many messages a
-socket holds each way for each peer; `?sndbuf=` and `?rcvbuf=` are the bytes that the kernel holds. `?keys=DIR` encrypts
+socket holds each way for each peer; `?sndbuf=` and `?rcvbuf=` are the bytes that the kernel holds. `?full=drop`
+lets a publisher drop frames for subscribers without room, for which it waits otherwise. `?keys=DIR` encrypts
 by CURVE, with the keys in a folder of `exchange keys`. The modules with zmq and numba load when the first link is made.
 """
 
@@ -30,8 +31,10 @@ TRANSPORT = Transport(
         "back": (),
         "hwm": WholeNumberOption("messages", 1, 2**31 - 1),
         "keys": (),
+        "full": ("wait", "drop"),
         **BUFFERS,
     },
+    slow_subscriber={"drop": "full=drop", "wait": "", "conflate": "full=drop"},
     over_tcp=frozenset({"zeromq", "zeromq+tcp"}),
     simplex=frozenset({"zeromq", "zeromq+tcp"}),
 )

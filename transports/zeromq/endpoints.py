@@ -5,8 +5,9 @@ pair      PAIR and PAIR, which takes one peer, so no stranger ever gets an answe
 fan-in    a ROUTER, and DEALERs
 queue     a PULL at each listener; each PUSH connects to all listeners and deals its messages round-robin: without a
           broker the fastest listener cannot take more than the others
-fanout,   publishers have an XPUB, which waits for its slowest subscriber, and a PULL for replies; subscribers have
-topic     a SUB and a PUSH, which connect to every publisher
+fanout,   publishers have an XPUB, which waits for its slowest subscriber (with `full=drop` it drops frames for a
+topic     subscriber without room), and a PULL for replies; subscribers have a SUB and a PUSH, which connect to every
+          publisher
 requests  a ROUTER, which knows the sender of each request, and DEALERs
 
 Subscriptions take time to reach a publisher, which drops messages that match none. So the last subscription of each
@@ -111,7 +112,8 @@ def _prepare(socket: Socket, address: Address) -> None:
     if address.pattern is Pattern.REQUESTS and socket.type == zmq.ROUTER:
         socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
     if socket.type == zmq.XPUB:
-        socket.setsockopt(zmq.XPUB_NODROP, 1)
+        drops = address.options.get("full") == "drop"
+        socket.setsockopt(zmq.XPUB_NODROP, 0 if drops else 1)
         socket.setsockopt(zmq.XPUB_VERBOSER, 1)
     if socket.type == zmq.SUB:
         for prefix in (*_subscriptions(address), JOINED):

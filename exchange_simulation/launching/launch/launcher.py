@@ -17,7 +17,7 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.interrupts import signals_deferred
 from exchange_simulation.launching.launch.places import Places, as_seen_by_peers, meeting_places, of_role
 from exchange_simulation.launching.launch.watch import OnSecond, Watch
-from exchange_simulation.launching.lineup import Lineup, component_of
+from exchange_simulation.launching.lineup import SUBSCRIBER, Lineup, component_of
 from exchange_simulation.launching.notices import detail
 from exchange_simulation.launching.option_table import arguments
 from exchange_simulation.launching.priority import yielding
@@ -176,7 +176,7 @@ def _values_of_component(name: str, folder: Path, settings: RunSettings, places:
     """Return a component's parameters beside the settings: run, folder, addresses, number, processor, journal."""
     role = role_of(name)
     instance = instance_of(name)
-    engines = [places.engines[instance]]
+    engines = [places.engines[1 if role == SUBSCRIBER else instance]]
     if role == "engine" and settings.gateways > 1:
         engines = list(places.engines.values())
     reporter = places.reporters[Lineup.of(settings).group_of(name)]
@@ -186,6 +186,7 @@ def _values_of_component(name: str, folder: Path, settings: RunSettings, places:
         "url": " ".join(of_role(url, role, settings) for url in ([reporter] if role == "reporter" else engines)),
         "engine_url": of_role(as_seen_by_peers(engines[0]), role, settings),
         "reporter_url": as_seen_by_peers(reporter),
+        "market_data_url": places.market_data,
         "instance": instance,
         "cpu": settings.cpus.get(name, settings.cpus.get(role)),
         "journal": settings.journal or (folder / "journal" if settings.recover else None),

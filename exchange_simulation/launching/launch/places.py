@@ -36,11 +36,15 @@ class Places:
     broker: RunningBroker | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     """Environment variables that the components need."""
+    market_data: str | None = None
+    """The URL at which the engine publishes market data; None without subscribers."""
 
     def link_addresses(self, run: str) -> list[Address]:
         """Return the addresses of all links of the run."""
         addresses = [Address.parse(url, run, Pattern.PAIR) for url in self.engines.values()]
         addresses += [Address.parse(url, run, Pattern.FAN_IN) for url in self.reporters.values()]
+        if self.market_data:
+            addresses.append(Address.parse(self.market_data, run, Pattern.FANOUT))
         return addresses
 
 
@@ -87,7 +91,11 @@ def meeting_places(
         for gateway in lineup.gateway_numbers:
             url = f"{scheme}://{given_place or free('engine', gateway)}{question_mark}{options}"
             engines[gateway] = _with_topology(with_option(url, options_of_settings), settings, reserved, network)
-        yield Places(engines, reporters)
+        market_data = None
+        if settings.subscribers:
+            url = with_option(f"{scheme}://{free('subscriber', 1)}{question_mark}{options}", options_of_settings)
+            market_data = _of_publisher(url, settings, reserved, network)
+        yield Places(engines, reporters, market_data=market_data)
 
 
 def _at_broker(
@@ -102,7 +110,8 @@ def _at_broker(
     for gateway in lineup.gateway_numbers:
         engines[gateway] = _with_topology(_of_instance(broker.url, gateway), settings, reserved, network)
     reporters = {instance: _of_instance(broker.url, instance) for instance in lineup.reporters}
-    return Places(engines, reporters, broker, broker.environment)
+    market_data = _of_publisher(broker.url, settings, reserved, network) if settings.subscribers else None
+    return Places(engines, reporters, broker, broker.environment, market_data)
 
 
 def _of_instance(url: str, instance: int) -> str:
@@ -119,6 +128,16 @@ def _with_topology(url: str, settings: RunSettings, reserved: contextlib.ExitSta
         return url
     url = with_option(url, "topology=simplex")
     if "back" not in transport_of(scheme_of(url)).options or "back=" in url:
+        return url
+    port = free_place("port", Path(), reserved, network, "engine").rpartition(":")[2]
+    return with_option(url, f"back={port}")
+
+
+def _of_publisher(url: str, settings: RunSettings, reserved: contextlib.ExitStack, network: Network | None) -> str:
+    """Return the URL of market data, with the option for slow subscribers, and with a second port if it needs one."""
+    transport = transport_of(scheme_of(url))
+    url = with_option(url, transport.slow_subscriber[str(settings.slow_subscriber)])
+    if "back" not in transport.options or transport.places[scheme_of(url)] != "port" or "back=" in url:
         return url
     port = free_place("port", Path(), reserved, network, "engine").rpartition(":")[2]
     return with_option(url, f"back={port}")

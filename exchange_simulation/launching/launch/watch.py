@@ -20,7 +20,7 @@ from exchange.instances import instance_of, named, role_of
 from exchange.words import printable
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.interrupts import ONE_PRESS_S, interruptible
-from exchange_simulation.launching.lineup import READY_S, Lineup, component_of, processes_of
+from exchange_simulation.launching.lineup import READY_S, SUBSCRIBER, Lineup, component_of, processes_of
 from exchange_simulation.launching.long_waits import LONG_WAIT_S, waiting_for
 from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.priority import processors_of
@@ -112,6 +112,8 @@ class Watch:
         self._facts_for_successor: dict[str, dict[str, Any]] = {}
         """By component: the facts that a process needs to take the place of a killed one."""
         self._failures: list[str] = []
+        self._failures_of_subscribers: dict[str, str] = {}
+        """The first failure of each subscriber, which ends no other component."""
         self._ready_processes: set[str] = set()
         self._unneeded: set[str] = set()
         """Standbys that ended without a session."""
@@ -232,7 +234,7 @@ class Watch:
             case {"event": "error", "message": message, "exit_code": 2} if not self._has_started:
                 raise UserError(message)
             case {"event": "error", "message": message}:
-                self._give_up(f"{name}: {message}")
+                self._fail(name, f"{name}: {message}")
 
     def _take_result(self, component: str, result: dict[str, Any]) -> None:
         """Keep a component's result, and ask the processes to end that are no longer needed.
@@ -276,7 +278,7 @@ class Watch:
         result.
         """
         role = role_of(name)
-        if role == "reporter" or self._may_end_alone(name):
+        if role in ("reporter", SUBSCRIBER) or self._may_end_alone(name):
             return
         partners = [named("gateway" if role == "engine" else "engine", instance_of(name))]
         if self._lineup.shares_engine:
@@ -350,7 +352,7 @@ class Watch:
             self._incomplete_line[name] = b""
             self._listen_to(name)
             return
-        self._give_up(f"the {name} {self._description_of_end(name, code)}")
+        self._fail(name, f"the {name} {self._description_of_end(name, code)}")
 
     def _description_of_end(self, name: str, code: int) -> str:
         """Return the signal that killed a process, or its exit code with the last line of its log."""
@@ -366,6 +368,13 @@ class Watch:
             return False
         engine_has_ended = named("engine", instance_of(name)) in self._results
         return not (role_of(name) == "gateway" and engine_has_ended)
+
+    def _fail(self, name: str, reason: str) -> None:
+        """Note the failure of a component. A subscriber's does not end the run, once the run is under way."""
+        if self._has_started and role_of(name) == SUBSCRIBER:
+            self._failures_of_subscribers.setdefault(name, reason)
+        else:
+            self._give_up(reason)
 
     def _give_up(self, reason: str) -> None:
         """Note the failure, and ask all components to end, except engines that end with their gateways."""
@@ -400,7 +409,7 @@ class Watch:
             recorded |= _complete_results(reporter)
         results, unreadable = read_results({**received, **self._results, **recorded})
         outcome = outcome_of(self._lineup, results)
-        failures = [*self._failures, *unreadable]
+        failures = [*self._failures, *self._failures_of_subscribers.values(), *unreadable]
         was_interrupted = self._interrupted_s is not None and self._has_started
         is_in_a_result = any(gateway.stopped for gateway in outcome.gateways.values())
         if was_interrupted and not is_in_a_result:

@@ -9,11 +9,11 @@ from typing import Any
 
 from exchange.instances import instance_of, named, role_of
 from exchange.messages import LAYOUTS, Confirmation, Order, Quote, Rejection, Trade
-from exchange.results import NAME, EngineResult, GatewayResult, ReporterResult
+from exchange.results import NAME, ComponentResult, EngineResult, GatewayResult, ReporterResult, SubscriberResult
 from exchange_simulation.launching.lineup import Lineup
 from exchange_simulation.launching.record.noise import Noise
 
-Result = GatewayResult | EngineResult | ReporterResult
+Result = ComponentResult
 
 
 @dataclass(kw_only=True)
@@ -24,6 +24,7 @@ class RunOutcome:
     gateways: Mapping[int, GatewayResult] = field(default_factory=dict)
     engines: Mapping[int, EngineResult] = field(default_factory=dict)
     reporters: Mapping[int, ReporterResult] = field(default_factory=dict)
+    subscribers: Mapping[int, SubscriberResult] = field(default_factory=dict)
     failures: tuple[str, ...] = ()
     traffic: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
     """Sums of the traffic records of gateways that left no result, by pair."""
@@ -130,7 +131,7 @@ class RunOutcome:
 
     @property
     def results(self) -> dict[str, Result]:
-        """Results by component, pair by pair; the reporters come last."""
+        """Results by component, pair by pair; reporters and subscribers come last."""
         by_name: dict[str, Result] = {}
         for pair, gateway in self.gateways.items():
             by_name[named("gateway", pair)] = gateway
@@ -138,6 +139,8 @@ class RunOutcome:
             by_name[named("engine", pair)] = engine
         for instance, reporter in self.reporters.items():
             by_name[named("reporter", instance)] = reporter
+        for number, subscriber in self.subscribers.items():
+            by_name[named("subscriber", number)] = subscriber
         return {name: by_name[name] for name in self._components if name in by_name}
 
     @property
@@ -154,7 +157,7 @@ class RunOutcome:
             for pair in self.lineup.pairs:
                 names += [named("gateway", pair), named("engine", pair)]
         names += [named("reporter", instance) for instance in self.lineup.reporters]
-        return names
+        return names + self.lineup.subscriber_names
 
     @property
     def sockets(self) -> dict[str, list[dict[str, Any]]]:
@@ -172,6 +175,7 @@ def outcome_of(lineup: Lineup, results: Mapping[str, Result]) -> RunOutcome:
     gateways: dict[int, GatewayResult] = {}
     engines: dict[int, EngineResult] = {}
     reporters: dict[int, ReporterResult] = {}
+    subscribers: dict[int, SubscriberResult] = {}
     in_lineup = [name for name in results if name in lineup.names]
     for name in sorted(in_lineup, key=instance_of):
         result = results[name]
@@ -180,12 +184,19 @@ def outcome_of(lineup: Lineup, results: Mapping[str, Result]) -> RunOutcome:
             gateways[instance] = result
         elif isinstance(result, EngineResult):
             engines[instance] = result
+        elif isinstance(result, SubscriberResult):
+            subscribers[instance] = result
         else:
             reporters[instance] = result
-    return RunOutcome(lineup=lineup, gateways=gateways, engines=engines, reporters=reporters)
+    return RunOutcome(lineup=lineup, gateways=gateways, engines=engines, reporters=reporters, subscribers=subscribers)
 
 
-KINDS: dict[str, type[Result]] = {"gateway": GatewayResult, "engine": EngineResult, "reporter": ReporterResult}
+KINDS: dict[str, type[Result]] = {
+    "gateway": GatewayResult,
+    "engine": EngineResult,
+    "reporter": ReporterResult,
+    "subscriber": SubscriberResult,
+}
 
 
 def read_results(records: Mapping[str, dict[str, Any]]) -> tuple[dict[str, Result], tuple[str, ...]]:

@@ -8,10 +8,11 @@ from typing import Any
 
 from exchange.json_records import SCHEMA
 from exchange.measurements import LogBuckets
-from exchange.results import ReporterResult
+from exchange.results import ReporterResult, SubscriberResult
 from exchange.workload import Arrivals
 from exchange_simulation.launching.files import write_json
 from exchange_simulation.launching.record.gateways import gateways_of
+from exchange_simulation.launching.record.market_data import market_data_record
 from exchange_simulation.launching.record.outcome import (
     RunOutcome,
     checksums,
@@ -93,6 +94,8 @@ def make_record(spool: Spool, conditions: Conditions, outcome: RunOutcome) -> di
         record["broker"] = {**outcome.broker, "links": _links(outcome)}
     if outcome.noise:
         record["noise"] = outcome.noise.as_record(components(outcome))
+    if outcome.lineup.subscribers:
+        record["market_data"] = market_data_record(outcome)
     if any(outcome.affinity.values()):
         record["affinity"] = outcome.affinity
     if outcome.network:
@@ -151,6 +154,6 @@ def _links(outcome: RunOutcome) -> dict[str, Any]:
     """Return the facts about the messages of each gateway and engine at the broker, by component."""
     links = {}
     for name, result in outcome.results.items():
-        if not isinstance(result, ReporterResult):
+        if not isinstance(result, ReporterResult | SubscriberResult):
             links[name] = result.link
     return links

@@ -9,6 +9,7 @@ from typing import Any
 
 from exchange.instances import instance_of, named, role_of
 from exchange.results import EngineResult, GatewayResult, StreamCounts
+from exchange_simulation.launching.record.market_data import market_data_differences
 from exchange_simulation.launching.record.outcome import RunOutcome, counts, untimed_orders
 
 LEAST_SHARE_OF_OFFERED = 0.99
@@ -85,6 +86,7 @@ def _reasons_for_invalid(outcome: RunOutcome) -> Iterator[str]:
     yield from _market_differences(outcome)
     for reporter in outcome.lineup.reporters:
         yield from _statistics_differences(outcome, reporter)
+    yield from market_data_differences(outcome)
     yield from _setting_differences(outcome)
     yield from sockets_differ(outcome.sockets)
 

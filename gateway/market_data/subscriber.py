@@ -1,0 +1,245 @@
+"""A subscriber's loop: join with a snapshot, then receive market data to its end, and count what is missing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from exchange.checksum import StreamChecksum
+from exchange.measurements import BUCKETS, LogBuckets
+from exchange.messages import (
+    DepthLevel,
+    End,
+    FeedReceipt,
+    Hello,
+    MalformedMessage,
+    MarketQuote,
+    Message,
+    Snapshot,
+    SnapshotRequest,
+    decode_all,
+    encode,
+)
+from exchange.results import ResourceUsage, SubscriberResult
+from exchange.session import Terms
+from gateway.market_data import kernels
+from transports.base import Link, PeerGone, is_silent
+from transports.frames import Bytes, FrameBatch
+
+ASK_EVERY_NS = 100_000_000
+"""The time between two requests for a snapshot."""
+BETWEEN_FRAMES_S = 2.0
+"""The longest time between two frames of a live engine: it sends one every second."""
+LARGEST_OFFSET_NS = 10_000_000
+"""Clocks of one host agree within this time: the difference of wall and monotonic clock is that of its boot."""
+PLACES = 10
+"""Price levels of each side in a depth."""
+
+
+class Subscriber:
+    """Receives the market data of one engine.
+
+    `run` returns after the engine's end. If `asks_after_gaps`, the subscriber asks for a new snapshot after a gap.
+    """
+
+    def __init__(self, link: Link, terms: Terms, number: int, timeout_s: float, asks_after_gaps: bool = False) -> None:
+        self._link = link
+        self._terms = terms
+        self._number = number
+        self._timeout_ns = int(timeout_s * 1e9)
+        self._asks_after_gaps = asks_after_gaps
+        self._frames = FrameBatch(1 << 12, 1 << 21)
+        self._numbers = np.zeros(kernels.NUMBERS, np.int64)
+        self._buckets = np.zeros(BUCKETS, np.int64)
+        self._checksum = StreamChecksum()
+        self.depth = np.zeros((2, PLACES, 2), np.int64)
+        """Price and volume of the best levels of asks, then bids."""
+        self._before = 0
+        self._snapshots = 0
+        self._gaps_at_snapshot = 0
+        """The gaps before the last snapshot, which it has filled."""
+        self._asked_ns = 0
+        self._heard_ns = 0
+        self._is_same_host = False
+        self._engine_end: End | None = None
+        self._stopped: str | None = None
+        self._junk = 0
+        self._usage_at_start = ResourceUsage.now()
+
+    @property
+    def best_prices(self) -> tuple[int, int]:
+        """Bid and ask, as the last quote or snapshot has them."""
+        return int(self._numbers[kernels.BID]), int(self._numbers[kernels.ASK])
+
+    def stop(self, reason: str) -> None:
+        """End early. What was received until now is in the result."""
+        self._stopped = self._stopped or reason
+
+    def warm(self) -> None:
+        """Load the kernels."""
+        record = np.frombuffer(encode(MarketQuote(0, 0, 0, 0, 0)), np.uint8).copy()
+        scratch = Subscriber(self._link, self._terms, self._number, 1.0)
+        scratch._snapshots = 1  # only a subscriber that has joined takes records
+        scratch._take_frame(record, 0, len(record), 0)
+
+    def close(self) -> None:
+        """Release the link."""
+        self._link.close()
+
+    def run(self) -> SubscriberResult:
+        """Receive until the engine's end, its silence, or `stop`. Disagreement if the engine has other terms."""
+        self._usage_at_start = ResourceUsage.now()
+        self._heard_ns = time.monotonic_ns()
+        try:
+            while self._engine_end is None and self._stopped is None:
+                self._step()
+        except PeerGone as error:
+            self._stopped = self._stopped or str(error)
+        return self._result()
+
+    def _step(self) -> None:
+        """One turn of the loop."""
+        self._ask_if_due()
+        if self._receive():
+            return
+        now_ns = time.monotonic_ns()
+        if now_ns - self._heard_ns > self._patience_ns and is_silent(self._link, self._receive):
+            self._stopped = self._stopped or self._silence
+        elif self._engine_end is None:
+            self._link.wait(now_ns + ASK_EVERY_NS)
+
+    @property
+    def _has_joined(self) -> bool:
+        return self._snapshots > 0
+
+    @property
+    def _patience_ns(self) -> int:
+        return self._timeout_ns + int(BETWEEN_FRAMES_S * 1e9)
+
+    @property
+    def _silence(self) -> str:
+        patience_s = self._patience_ns / 1e9
+        if self._has_joined:
+            return f"no market data came for {patience_s:g} s{self._link.excuse()}"
+        return f"no snapshot came from {self._link.url} within {patience_s:g} s{self._link.excuse()}"
+
+    def _ask_if_due(self) -> None:
+        """Ask for a snapshot if one is lacking, and the last request is not recent."""
+        has_unfilled_gap = self._asks_after_gaps and self._numbers[kernels.GAPS] > self._gaps_at_snapshot
+        if self._has_joined and not has_unfilled_gap:
+            return
+        now_ns = time.monotonic_ns()
+        if now_ns - self._asked_ns >= ASK_EVERY_NS:
+            self._asked_ns = now_ns
+            self._send(SnapshotRequest(self._number))
+
+    def _receive(self) -> int:
+        """Receive once, and take the frames. Returns their number."""
+        self._frames.clear()
+        count = self._link.receive(self._frames)
+        if count:
+            self._heard_ns = time.monotonic_ns()
+        data = self._frames.buffer
+        offsets = self._frames.offsets.tolist()
+        for frame in range(self._frames.count):
+            self._take_frame(data, offsets[frame], offsets[frame + 1], self._heard_ns)
+        return count
+
+    def _take_frame(self, data: Bytes, begin: int, end: int, now_ns: int) -> None:
+        """Take the frame in the bytes from `begin` to `end`, which had come at `now_ns`."""
+        if kernels.is_market_data(data, begin, end):
+            if self._has_joined:
+                kernels.take_records(
+                    data, begin, end, now_ns, self._numbers, self._buckets, self._checksum.state, self.depth
+                )
+        elif begin < end:
+            self._take_messages(data[begin:end].tobytes())
+
+    def _take_messages(self, frame: bytes) -> None:
+        """Take a frame that is no market data: a hello with a snapshot, or the end."""
+        try:
+            messages = list(decode_all(frame))
+        except MalformedMessage:
+            self._junk += 1
+            return
+        match messages:
+            case [Hello() as hello, Snapshot() as snapshot, *levels]:
+                self._take_snapshot(hello, snapshot, levels)
+            case [End() as end]:
+                self._take_end(end)
+            case _:
+                self._junk += 1
+
+    def _take_snapshot(self, hello: Hello, snapshot: Snapshot, levels: Sequence[Message]) -> None:
+        """Join with this snapshot, or fill a gap. A snapshot for another subscriber fills a gap as well."""
+        self._terms.agree(hello)
+        if not self._has_joined:
+            if snapshot.subscriber != self._number:
+                return
+            our_offset_ns = time.time_ns() - time.monotonic_ns()
+            self._is_same_host = abs(hello.wall_ns - hello.monotonic_ns - our_offset_ns) < LARGEST_OFFSET_NS
+            self._before = snapshot.sequence
+            self._send(FeedReceipt(self._number, snapshot.sequence))
+        else:
+            self._count_missing(snapshot.sequence)
+        self._snapshots += 1
+        self._gaps_at_snapshot = int(self._numbers[kernels.GAPS])
+        self._numbers[kernels.EXPECTED] = snapshot.sequence + 1
+        self._numbers[kernels.BID] = snapshot.bid
+        self._numbers[kernels.ASK] = snapshot.ask
+        self.depth[:] = 0
+        for level in levels:
+            if isinstance(level, DepthLevel):
+                self.depth[level.side - 1, level.place] = level.price, level.volume
+
+    def _count_missing(self, last: int) -> None:
+        """Count the messages up to the number `last` that have not come as a gap."""
+        missing = last + 1 - int(self._numbers[kernels.EXPECTED])
+        if missing > 0:
+            self._numbers[kernels.GAPS] += 1
+            self._numbers[kernels.MISSED] += missing
+
+    def _take_end(self, end: End) -> None:
+        """Note the end, and confirm it. Later ends are the same."""
+        if self._engine_end is None and self._has_joined:
+            self._engine_end = end
+            self._count_missing(end.sent)
+            self._send(FeedReceipt(self._number, end.sent))
+            self._link.drain(time.monotonic_ns() + self._timeout_ns)
+
+    def _send(self, message: Message) -> None:
+        """Send a message. A request that the link does not take is sent again later."""
+        self._link.send(FrameBatch.of(encode(message)), 0)
+
+    def _result(self) -> SubscriberResult:
+        numbers = self._numbers.tolist()
+        delivery = None
+        if self._is_same_host:
+            buckets = LogBuckets(
+                self._buckets, numbers[kernels.SUM_NS], numbers[kernels.MIN_NS], numbers[kernels.MAX_NS]
+            )
+            delivery = {
+                name: value.tolist() if isinstance(value, np.ndarray) else value
+                for name, value in buckets.sparse().items()
+            }
+        return SubscriberResult(
+            messages=numbers[kernels.MESSAGES],
+            trades=numbers[kernels.TRADES],
+            quotes=numbers[kernels.QUOTES],
+            levels=numbers[kernels.LEVELS],
+            gaps=numbers[kernels.GAPS],
+            missed=numbers[kernels.MISSED],
+            before=self._before,
+            repeated=numbers[kernels.REPEATED],
+            snapshots=self._snapshots,
+            checksum=self._checksum.hex,
+            engine_said=None if self._engine_end is None else self._engine_end._asdict(),
+            delivery=delivery,
+            junk_frames=self._junk + self._link.junk,
+            usage=ResourceUsage.now().since(self._usage_at_start),
+            sockets=self._link.sockets(),
+            link=self._link.facts(),
+            stopped=self._stopped,
+        )
