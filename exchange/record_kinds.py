@@ -37,6 +37,35 @@ class RunSettingsRecord(TypedDict):
     gateways: NotRequired[int]
 
 
+class SubscriberRecord(TypedDict):
+    """What a subscriber received of a run's market data; without delivery times on another host than the engine's."""
+
+    subscriber: int
+    messages: int
+    gaps: int
+    dropped: int
+    conflated: int
+    delivery_us: Figures
+
+
+class PublishedRecord(TypedDict):
+    """What a run's engine published."""
+
+    slow_subscriber: str
+    messages: int
+    frames_dropped: int
+    waited_s: float
+    joined: list[int]
+
+
+class MarketDataRecord(TypedDict):
+    """The market data of a run; `published` is null if the engine left no result."""
+
+    published: PublishedRecord | None
+    delivery_us: Figures
+    subscribers: list[SubscriberRecord]
+
+
 class RunRecord(TypedDict):
     schema: int
     name: str
@@ -57,6 +86,7 @@ class RunRecord(TypedDict):
     versions: NotRequired[dict[str, Any] | None]
     network: NotRequired[dict[str, Any] | None]
     recovered: NotRequired[dict[str, Any] | None]
+    market_data: NotRequired[MarketDataRecord | None]
     pairs: NotRequired[list[dict[str, Any]] | None]
     gateways: NotRequired[list[dict[str, Any]] | None]
 

@@ -12,6 +12,7 @@ from exchange_simulation.reports.formats.few_orders import has_enough_orders
 from exchange_simulation.reports.formats.numbers import is_number, rate_text, three_digits
 from exchange_simulation.reports.formats.settings import setting_text
 from exchange_simulation.reports.formats.times import date_and_time, time_in_words
+from exchange_simulation.reports.run.market_data import COLUMNS, published_words, subscriber_rows
 from exchange_simulation.reports.run.run_folder import is_scheduled, mean_cores
 from transports.base import TransportError
 from transports.registry import caution_of, scheme_of, transport_of
@@ -42,6 +43,9 @@ def page_words(run: Record) -> dict[str, Any]:
         "both_ends": both_ends(run),
         "other_counts": other_counts(run),
         "socket_counters": socket_counters(run),
+        "published": published_words(run),
+        "subscribers": subscriber_rows(run),
+        "subscriber_columns": COLUMNS,
     }
 
 

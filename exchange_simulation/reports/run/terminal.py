@@ -13,6 +13,7 @@ from exchange_simulation.launching.record.noise_summary import noise_of
 from exchange_simulation.reports.formats.fairness import fairness_rows
 from exchange_simulation.reports.formats.few_orders import has_enough_orders, max_of
 from exchange_simulation.reports.formats.numbers import ABSENT, number_text, rate_text, whole_number
+from exchange_simulation.reports.run.market_data import COLUMNS, SubscriberRow, published_words, subscriber_rows
 from exchange_simulation.reports.tables import FoldingTable, indented, key, plain_table, terminal
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ def show_record(record: dict[str, Any]) -> None:
         console.print(_pairs_table(record["pairs"]))
     if record.get("gateways"):
         console.print(gateways_table(record["gateways"]))
+    subscribers = subscriber_rows(record)
+    if subscribers:
+        console.print(_subscribers_table(subscribers))
     if record.get("components"):
         console.print(_usage(record["components"]), markup=False)
     if record.get("capture"):
@@ -134,6 +138,9 @@ def _traffic(record: dict[str, Any]) -> Iterator[str]:
             yield f"{summed}{sums['hash']}: orders {sums['orders']}, answers {sums['answers']}"
         if not record["completion_us"] and record["settings"].get("warm_up_s"):
             yield f"nothing is left to analyse after a warm-up of {record['settings']['warm_up_s']:g} s"
+    published = published_words(record)
+    if published:
+        yield published
     refused = counts.get("handshakes_refused") or 0
     junk = counts.get("junk_frames") or 0
     if refused or junk:
@@ -216,6 +223,13 @@ def gateways_table(gateways: list[dict[str, Any]]) -> FoldingTable:
         figures = [_figure(row.times, name) if row.times else ABSENT for name in ("p50", "p99", "max")]
         share = ABSENT if row.share is None else f"{row.share:.2%}"
         table.add_row(row.title, row.status, whole_number(row.orders), share, *figures)
+
+
+def _subscribers_table(rows: Sequence[SubscriberRow]) -> FoldingTable:
+    """Return a table with a row for each subscriber, or for some of many; times are from the engine's reading."""
+    table = plain_table(key("subscriber", from_right=True), *COLUMNS, gap=1)
+    for row in rows:
+        table.add_row(row.label, *row.cells)
     return table
 
 
