@@ -74,7 +74,15 @@ def command(
         if settings.gateways > 1:
             stream = opened.enter_context(open_input(Path(input_path) if input_path else None))
             shared, links = open_shared_engine(
-                name, urls, reporter_url, settings, stream, capacity=capacity, with_ids=with_ids, patience_s=patience_s
+                name,
+                urls,
+                reporter_url,
+                settings,
+                stream,
+                capacity=capacity,
+                with_ids=with_ids,
+                patience_s=patience_s,
+                market_data_url=market_data_url,
             )
             shared.on_dropped = lambda gateway: events.say("dropped", gateway=gateway)
             return shared, " ".join(link.url for link in links)

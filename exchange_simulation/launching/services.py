@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from gateway.market_data.subscriber import Subscriber
     from gateway.service import Gateway
     from matching_engine.engine import MatchingEngine
-    from matching_engine.market_data.service import PublishingEngineService
+    from matching_engine.market_data.feed import PublishingEngine
+    from matching_engine.market_data.publisher import MarketDataPublisher
     from matching_engine.recovering.engine import RecoveringEngine
     from matching_engine.recovering.follower import Follower
     from matching_engine.recovering.journal import InputJournal
@@ -118,8 +119,7 @@ def open_engine(
     With a journal, that link can be opened again. `patience_s`: how long the engine waits for its reporter to listen;
     None for the settings' timeout. With `market_data_url` it publishes market data there.
     """
-    if settings.subscribers and market_data_url is None:
-        raise UserError(f"--subscribers is {settings.subscribers}: say with --market-data URL where they connect to")
+    _check_market_data_url(settings, market_data_url)
     if salvage and not settings.journal:
         raise UserError("--salvage goes on with a journal: say which with --journal DIR")
     gateway = listen(url, link_token(name, url))
@@ -140,10 +140,14 @@ def open_engine(
 
     terms = _terms(name, settings, instance)
     if market_data_url is not None:
-        publishing = _publishing_service(
-            name, market_data_url, engine, terms, gateway, reporter, settings, reports_thread_usage
+        from matching_engine.market_data.service import PublishingEngineService
+
+        publishing = _publishing_engine(settings, capacity, with_ids)
+        publishing_service = PublishingEngineService(
+            publishing, terms, gateway, reporter, settings.sampling_interval, settings.timeout_s, reports_thread_usage
         )
-        return publishing, gateway
+        publishing_service.publisher = _publisher(name, market_data_url, publishing, settings)
+        return publishing_service, gateway
     service = EngineService(
         engine, terms, gateway, reporter, settings.sampling_interval, settings.timeout_s, reports_thread_usage
     )
@@ -160,12 +164,14 @@ def open_shared_engine(
     capacity: int | None = None,
     with_ids: bool = False,
     patience_s: float | None = None,
+    market_data_url: str | None = None,
 ) -> tuple[SharedEngineService, list[Link]]:
     """Return the service of an engine that several gateways share, and the links on which it waits for them.
 
-    `urls` are the addresses for gateways 1, 2, ... `input_stream` and `patience_s`: see SharedEngineService and
-    `open_engine`.
+    `urls` are the addresses for gateways 1, 2, ... `input_stream`, `patience_s` and `market_data_url`: see
+    SharedEngineService and `open_engine`.
     """
+    _check_market_data_url(settings, market_data_url)
     if len(urls) != settings.gateways:
         raise UserError(
             f"--listen has {counted(len(urls), 'addresses')}, and --gateways is {settings.gateways}: give an address "
@@ -183,6 +189,22 @@ def open_shared_engine(
         for link in links:
             link.close(0)
         raise
+    if market_data_url is not None:
+        from matching_engine.market_data.service import PublishingSharedEngineService
+
+        publishing = _publishing_engine(settings, capacity, with_ids)
+        publishing_service = PublishingSharedEngineService(
+            publishing,
+            _terms(name, settings, instance=1),
+            links,
+            reporter,
+            settings.sampling_interval,
+            settings.timeout_s,
+            reports_thread_usage,
+            input_stream,
+        )
+        publishing_service.publisher = _publisher(name, market_data_url, publishing, settings)
+        return publishing_service, links
     service = SharedEngineService(
         _engine(settings, capacity, with_ids),
         _terms(name, settings, instance=1),
@@ -196,31 +218,29 @@ def open_shared_engine(
     return service, links
 
 
-def _publishing_service(
-    name: str,
-    url: str,
-    engine: MatchingEngine,
-    terms: Terms,
-    gateway: Link,
-    reporter: Link,
-    settings: RunSettings,
-    reports_thread_usage: bool,
-) -> PublishingEngineService:
-    """Return the service of an engine that publishes market data at the URL."""
-    from matching_engine.market_data.feed import PublishingEngine
-    from matching_engine.market_data.publisher import MarketDataPublisher
-    from matching_engine.market_data.service import PublishingEngineService
+def _check_market_data_url(settings: RunSettings, url: str | None) -> None:
+    """UserError if there are to be subscribers, and no address for them."""
+    if settings.subscribers and url is None:
+        raise UserError(f"--subscribers is {settings.subscribers}: say with --market-data URL where they connect to")
 
-    publishing = PublishingEngine(engine.book, settings.depth)
+
+def _publisher(name: str, url: str, engine: PublishingEngine, settings: RunSettings) -> MarketDataPublisher:
+    """Return the publisher of an engine's market data, which listens at the URL, and let it empty the engine's feed."""
+    from matching_engine.market_data.publisher import MarketDataPublisher
+
     link = listen(url, link_token(name, url), pattern=Pattern.FANOUT)
     rule = str(settings.slow_subscriber)
-    publisher = MarketDataPublisher(publishing.feed, link, terms, settings.subscribers, rule, settings.timeout_s)
-    service = PublishingEngineService(
-        publishing, terms, gateway, reporter, settings.sampling_interval, settings.timeout_s, reports_thread_usage
-    )
-    service.publish_by(publisher)
-    publishing.empty_feed = publisher.publish
-    return service
+    terms = _terms(name, settings, instance=1)
+    publisher = MarketDataPublisher(engine.feed, link, terms, settings.subscribers, rule, settings.timeout_s)
+    engine.empty_feed = publisher.publish
+    return publisher
+
+
+def _publishing_engine(settings: RunSettings, capacity: int | None, with_ids: bool) -> PublishingEngine:
+    from matching_engine.market_data.feed import PublishingEngine
+
+    book = _engine(settings, capacity, with_ids).book
+    return PublishingEngine(book, settings.depth, is_shared=settings.gateways > 1)
 
 
 def open_subscriber(

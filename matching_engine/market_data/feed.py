@@ -127,10 +127,10 @@ class PublishingEngine(MatchingEngine):
     Its frames have one order each: with several, the answers would not tell where an order's trades begin.
     """
 
-    def __init__(self, book: OrderBook, with_depth: bool = False) -> None:
-        super().__init__(book)
+    def __init__(self, book: OrderBook, with_depth: bool = False, is_shared: bool = False) -> None:
+        super().__init__(book, is_shared=is_shared)
         self.feed = MarketDataFeed(book, with_depth)
-        self.kernel = publishing_handler(exact=IS_EXACT[book.policy], keeps_ids=book.with_ids)
+        self.kernel = publishing_handler(exact=IS_EXACT[book.policy], keeps_ids=book.with_ids, shared=is_shared)
         self.empty_feed = self._forget_records
         """Called if the feed may be full: takes its records away."""
 
@@ -138,12 +138,12 @@ class PublishingEngine(MatchingEngine):
         self.feed.take(FrameBatch())
 
     def renewed(self) -> PublishingEngine:
-        return PublishingEngine(self.book.renewed(), self.feed.with_depth)
+        return PublishingEngine(self.book.renewed(), self.feed.with_depth, self.is_shared)
 
     def warm(self) -> None:
         """Load the kernels by an order in a book of its own."""
         book = OrderBook(max_price=1, policy=self.book.policy, capacity=1, with_ids=self.book.with_ids)
-        scratch = PublishingEngine(book, with_depth=True)
+        scratch = PublishingEngine(book, with_depth=True, is_shared=self.is_shared)
         scratch.handle(WARMING_ORDER, FrameBatch())
         scratch.feed.take(FrameBatch())
 

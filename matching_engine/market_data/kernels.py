@@ -142,12 +142,12 @@ def publish_answers(feed: Any, buffer: Bytes, begin: int, end: int, incoming: in
 
 
 @cache
-def publishing_handler(*, exact: bool, keeps_ids: bool) -> Callable[..., tuple[int, int, int, int, int]]:
+def publishing_handler(*, exact: bool, keeps_ids: bool, shared: bool) -> Callable[..., tuple[int, int, int, int, int]]:
     """Return the kernel of an engine that publishes, for frames of one record: `handler` of matching_engine/kernels.py.
 
     It stops with ROOM if the feed may lack room for the next order.
     """
-    kind = EngineKind(exact, keeps_ids, packed=False, sources=SOURCES)
+    kind = EngineKind(exact, keeps_ids, packed=False, shared=shared, sources=SOURCES)
 
     def handle(
         orders: Bytes,
@@ -189,7 +189,7 @@ def publishing_handler(*, exact: bool, keeps_ids: bool) -> Callable[..., tuple[i
         book.state[ANSWER_BYTES] += end.byte - begin
         return why, frame, source_offsets[frame], end.frame, end.byte
 
-    traits = {"_exact": exact, "_ids": keeps_ids}
+    traits = {"_exact": exact, "_ids": keeps_ids, "_shared": shared}
     handle.__qualname__ = "publish" + "".join(trait for trait, is_set in traits.items() if is_set)
     return kernel(handle)
 
@@ -209,7 +209,7 @@ def volume_of_level(book: Book, side: int, key: int) -> int:
     return volume
 
 
-DEPTH_KIND = EngineKind(exact=False, keeps_ids=False, packed=False, sources=SOURCES)
+DEPTH_KIND = EngineKind(exact=False, keeps_ids=False, packed=False, shared=False, sources=SOURCES)
 
 
 def _read_depth(arena: Arena, index: Words, depth: npt.NDArray[np.int64]) -> None:

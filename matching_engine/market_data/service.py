@@ -1,29 +1,29 @@
-"""The engine's loop, with market data: it serves the publisher between its turns."""
+"""The loops of engines that publish market data: they serve the publisher between their turns.
+
+There are two, for one gateway and for several. The same methods of both loops have something to add.
+"""
 
 from __future__ import annotations
 
 from exchange.results import EngineResult
 from matching_engine.market_data.publisher import MarketDataPublisher
 from matching_engine.service import EngineService
+from matching_engine.sessions.service import SharedEngineService
 
 
 class PublishingEngineService(EngineService):
-    """An engine that publishes what its PublishingEngine writes into the feed."""
+    """An engine with one gateway that publishes what its PublishingEngine writes into the feed."""
 
     publisher: MarketDataPublisher
+    """Set before the engine runs."""
 
-    def publish_by(self, publisher: MarketDataPublisher) -> None:
-        """Publish by this publisher. Call it once, before the engine runs."""
-        self.publisher = publisher
+    def run(self) -> EngineResult:
+        self.publisher.await_subscribers()
+        return super().run()
 
     def close(self) -> None:
         super().close()
         self.publisher.close()
-
-    def _serve_to_the_end(self) -> None:
-        self.publisher.await_subscribers()
-        super()._serve_to_the_end()
-        self.publisher.finish()
 
     def _report(self) -> None:
         super()._report()
@@ -32,6 +32,42 @@ class PublishingEngineService(EngineService):
     @property
     def _next_ns(self) -> int:
         return min(super()._next_ns, self.publisher.next_ns)
+
+    def _finish(self) -> EngineResult:
+        self.publisher.finish()
+        return super()._finish()
+
+    def _result(self) -> EngineResult:
+        result = super()._result()
+        result.market_data = self.publisher.facts
+        return result
+
+
+class PublishingSharedEngineService(SharedEngineService):
+    """The same with several gateways."""
+
+    publisher: MarketDataPublisher
+    """Set before the engine runs."""
+
+    def run(self) -> EngineResult:
+        self.publisher.await_subscribers()
+        return super().run()
+
+    def close(self) -> None:
+        super().close()
+        self.publisher.close()
+
+    def _report(self) -> None:
+        super()._report()
+        self.publisher.serve()
+
+    @property
+    def _next_ns(self) -> int:
+        return min(super()._next_ns, self.publisher.next_ns)
+
+    def _finish(self) -> EngineResult:
+        self.publisher.finish()
+        return super()._finish()
 
     def _result(self) -> EngineResult:
         result = super()._result()

@@ -328,11 +328,16 @@ class SharedEngineService:
 
     def _sleep(self) -> None:
         """Sleep until a frame comes, or there is other work."""
-        until_ns = min(self._reporting.next_ns, self._still_here_ns)
+        until_ns = min(self._next_ns, self._still_here_ns)
         if any(session.waiting for session in self._sessions):
             until_ns = min(until_ns, time.monotonic_ns() + CROWDED_SLEEP_NS)
         self._together.sleep([session.link for session in self._sessions if session.has_room], until_ns)
         self._is_attended = False
+
+    @property
+    def _next_ns(self) -> int:
+        """Time of the next work besides orders."""
+        return self._reporting.next_ns
 
     def _finish(self) -> EngineResult:
         """Report the last second, and send the result to the reporter, which confirms once it has everything."""

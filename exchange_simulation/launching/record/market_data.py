@@ -11,8 +11,13 @@ from exchange.results import SubscriberResult
 from exchange_simulation.launching.record.outcome import RunOutcome
 
 
-def market_data_record(outcome: RunOutcome) -> dict[str, Any]:
-    """Return the `market_data` of run.json: the engine's counts, delivery to all subscribers, and each subscriber."""
+def market_data_field(outcome: RunOutcome) -> dict[str, Any]:
+    """Return the field `market_data` of run.json: the engine's counts, the delivery to all, and each subscriber.
+
+    Empty for a run without subscribers.
+    """
+    if not outcome.lineup.subscribers:
+        return {}
     deliveries = [delivery_of(subscriber) for subscriber in outcome.subscribers.values()]
     published = [engine.market_data for engine in outcome.engines.values() if engine.market_data]
     record: dict[str, Any] = {"published": published[0] if published else None}
@@ -20,7 +25,7 @@ def market_data_record(outcome: RunOutcome) -> dict[str, Any]:
     record["subscribers"] = []
     for number, subscriber in sorted(outcome.subscribers.items()):
         record["subscribers"].append(_of_subscriber(number, subscriber, record["published"] or {}))
-    return record
+    return {"market_data": record}
 
 
 def delivery_of(subscriber: SubscriberResult) -> LogBuckets:

@@ -12,7 +12,7 @@ from exchange.results import ReporterResult, SubscriberResult
 from exchange.workload import Arrivals
 from exchange_simulation.launching.files import write_json
 from exchange_simulation.launching.record.gateways import gateways_of
-from exchange_simulation.launching.record.market_data import market_data_record
+from exchange_simulation.launching.record.market_data import market_data_field
 from exchange_simulation.launching.record.outcome import (
     RunOutcome,
     checksums,
@@ -94,8 +94,7 @@ def make_record(spool: Spool, conditions: Conditions, outcome: RunOutcome) -> di
         record["broker"] = {**outcome.broker, "links": _links(outcome)}
     if outcome.noise:
         record["noise"] = outcome.noise.as_record(components(outcome))
-    if outcome.lineup.subscribers:
-        record["market_data"] = market_data_record(outcome)
+    record |= market_data_field(outcome)
     if any(outcome.affinity.values()):
         record["affinity"] = outcome.affinity
     if outcome.network:

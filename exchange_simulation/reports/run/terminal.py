@@ -223,6 +223,7 @@ def gateways_table(gateways: list[dict[str, Any]]) -> FoldingTable:
         figures = [_figure(row.times, name) if row.times else ABSENT for name in ("p50", "p99", "max")]
         share = ABSENT if row.share is None else f"{row.share:.2%}"
         table.add_row(row.title, row.status, whole_number(row.orders), share, *figures)
+    return table
 
 
 def _subscribers_table(rows: Sequence[SubscriberRow]) -> FoldingTable:
