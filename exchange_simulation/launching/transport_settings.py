@@ -51,7 +51,8 @@ def with_transport_defaults(settings: RunSettings, patterns: Iterable[Pattern] =
     if settings.slow_subscriber is None and settings.subscribers and transport.slow_subscriber:
         of_transport["slow_subscriber"] = next(iter(transport.slow_subscriber))
     whole = replace(settings, **of_transport)
-    _check_url(whole, transport, scheme, (Pattern.PAIR, *patterns))
+    patterns_of_market_data = (Pattern.FANOUT,) if settings.subscribers and transport.slow_subscriber else ()
+    _check_url(whole, transport, scheme, (Pattern.PAIR, *patterns, *patterns_of_market_data))
     return whole
 
 
