@@ -24,7 +24,7 @@ from exchange.messages import (
     decode_all,
 )
 from exchange.order_mix import OrderMix
-from exchange_simulation.experiments.tapes import importing
+from exchange_simulation.experiments.tapes import conversion, importing
 from gateway.mixed_orders import MixedOrders
 from tests.decoders.damage import damaged
 from tests.exchange_command import exchange_in_process
@@ -77,9 +77,11 @@ def volumes(book: ReferenceBook, side: int) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("form", ["itch50", "lobster"])
-@given(seed=st.integers(0, 2**32), part_bytes=st.sampled_from([64, 1000, 1 << 23]))
+@given(
+    seed=st.integers(0, 2**32), part_bytes=st.sampled_from([64, 1000, 1 << 23]), capacity=st.sampled_from([2, 1 << 12])
+)
 def test_the_tape_of_a_market_has_its_trades_and_its_book(
-    form: str, seed: int, part_bytes: int, tmp_path_factory: pytest.TempPathFactory
+    form: str, seed: int, part_bytes: int, capacity: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("market")
     market = ReferenceBook(with_ids=True)
@@ -87,6 +89,7 @@ def test_the_tape_of_a_market_has_its_trades_and_its_book(
     content = itch(events) if form == "itch50" else lobster(events).encode()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(importing, "PART_BYTES", part_bytes)
+        patch.setattr(conversion, "FIRST_CAPACITY", capacity)
         record = imported(folder, content, *(ITCH_WORDS if form == "itch50" else LOBSTER_WORDS))
     tape = messages_in(folder)
     assert [message.id for message in tape] == list(range(1, len(tape) + 1))
@@ -108,7 +111,8 @@ EVENTS = (
     Event("execute at", 12, price=50_150, shares=5),
     Event("replace", 12, new_number=13, price=50_300, shares=8),
     Event("execute", 13, shares=8),
-    Event("reduce", 11, shares=6),
+    Event("execute", 11, shares=2),
+    Event("reduce", 11, shares=4),
 )
 
 
@@ -122,11 +126,12 @@ def test_each_message_of_itch_becomes_its_record(tmp_path: Path) -> None:
         TypedOrder(5, BID, 502, 5, IMMEDIATE_OR_CANCEL),
         ReplaceRequest(6, 2, 503, 8),
         TypedOrder(7, BID, 503, 8, IMMEDIATE_OR_CANCEL),
-        CancelRequest(8, 1),
+        TypedOrder(8, ASK, 500, 2, IMMEDIATE_OR_CANCEL),
+        CancelRequest(9, 1),
     ]
     assert {name: record[name] for name in ("orders", "executions", "cancels", "replaces")} == {
         "orders": 2,
-        "executions": 3,
+        "executions": 4,
         "cancels": 1,
         "replaces": 2,
     }
@@ -207,7 +212,7 @@ GOOD_LINE = b"34200.5,1,7,10,50000,1\n"
             ITCH_WORDS,
             f"at offset {len(WHOLE)}: its length is 12, where messages of type",
         ),
-        (itch(EVENTS, OTHER_STOCK), ITCH_WORDS, "has no order for a tape among 9 events"),
+        (itch(EVENTS, OTHER_STOCK), ITCH_WORDS, "has no order for a tape among 10 events"),
     ],
 )
 def test_a_file_of_another_form_is_refused_and_leaves_no_tape(
