@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from exchange.measurements import CLOCKS, LogBuckets, Meter
+from exchange.measurements import CLOCKS, THROUGHPUT_METERS, LogBuckets
 from exchange.percentiles import PERCENTS
 from spark.dataset.runs import RUNS as RUNS_TABLE
 from spark.dataset.runs import RUNS_A_FILE, RUNS_SCHEMA, IngestedRun
@@ -27,7 +27,7 @@ SECONDS = 125
 ORDERS_PER_S = 8_000
 EXPERIMENT = "made-up"
 NS_PER_S = 1_000_000_000
-METERS = [meter for meter in Meter if meter <= Meter.GATEWAY_MESSAGES_RECEIVED]
+METERS = THROUGHPUT_METERS
 ROWS = "rows"
 """The folder of the single completions; ingest writes no such table."""
 

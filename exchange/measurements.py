@@ -24,8 +24,9 @@ BUCKETS = BUCKETS_PER_OCTAVE * OCTAVES
 
 
 class Meter(IntEnum):
-    """Throughput (1-4, messages/s) and timestamp (5-7, ns of the gateway's monotonic clock) meters."""
+    """Throughput (1-4, messages/s) and timestamp (0 and 5-7, ns of the reporting source's monotonic clock) meters."""
 
+    ORDER_MATCHED = 0
     GATEWAY_ORDERS_SENT = 1
     ENGINE_ORDERS_RECEIVED = 2
     ENGINE_MESSAGES_SENT = 3
@@ -33,6 +34,14 @@ class Meter(IntEnum):
     ORDER_HANDED_OVER = 5
     ORDER_ANSWERED = 6
     ORDER_DUE = 7
+
+
+THROUGHPUT_METERS = (
+    Meter.GATEWAY_ORDERS_SENT,
+    Meter.ENGINE_ORDERS_RECEIVED,
+    Meter.ENGINE_MESSAGES_SENT,
+    Meter.GATEWAY_MESSAGES_RECEIVED,
+)
 
 
 class Source(IntEnum):

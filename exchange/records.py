@@ -16,6 +16,7 @@ from exchange.messages import Statistics, encode
 SESSION = "session"
 THROUGHPUT = "throughput"
 SAMPLE = "sample"
+MATCHED = "matched"
 COMPLETION = "completion"
 TRAFFIC = "traffic"
 PROCESS = "process"
@@ -59,6 +60,13 @@ class ThroughputPayload(TypedDict):
 
     meter: Int32
     rate_per_s: float
+
+
+class MatchedPayload(TypedDict):
+    """When the engine had sent the answers to the batch that held a sampled order, by the engine's monotonic clock."""
+
+    id: int
+    matched_ns: int
 
 
 class SamplePayload(TypedDict):
@@ -129,7 +137,8 @@ PAYLOADS: dict[str, type] = {
 }
 """The fields of each kind, declared here alone: Spark's tables derive their columns from them.
 
-A RESULT is missing here: its fields are those of a component's result (exchange/results.py), and no table has them."""
+Two kinds are missing here, which no table has: a RESULT, whose fields are those of a component's result
+(exchange/results.py), and MATCHED, whose fields are those of MatchedPayload."""
 NEEDED_BY_FIGURES: dict[str, type] = {
     COMPLETION: CompletionPayload,
     TRAFFIC: TrafficPayload,

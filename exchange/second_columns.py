@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from exchange.measurements import Meter
+from exchange.measurements import THROUGHPUT_METERS
 
 
 class Unit(Enum):
@@ -46,7 +46,7 @@ class SecondColumn:
     """Whether a run at rate max lacks the column: all of its completion times count from the hand-over."""
 
 
-METERS = {int(meter): f"{meter.name.lower()}_per_s" for meter in Meter if meter <= Meter.GATEWAY_MESSAGES_RECEIVED}
+METERS = {int(meter): f"{meter.name.lower()}_per_s" for meter in THROUGHPUT_METERS}
 """The figure of each throughput meter."""
 
 COLUMNS = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from exchange.measurements import Meter, RateMeter
+from exchange.messages import Timestamp
 from exchange.session import Reporting
 from matching_engine.engine import EngineCounts, counts_in
 from matching_engine.turns import EngineSamples
@@ -46,6 +47,9 @@ class EngineMeters:
             self._report(counts, time_ns)
 
     def _report(self, counts: EngineCounts, now_ns: int) -> None:
+        """Report the meters, and the time at which the newest sampled order had its answers."""
         self.start_after(counts)
+        sampled_id = self._sampled * self._interval
+        self._reporting.message(Timestamp(Meter.ORDER_MATCHED, sampled_id, now_ns))
         self._reporting.message(self._orders_received.sample(counts.records, now_ns))
         self._reporting.message(self._messages_sent.sample(counts.answers, now_ns))

@@ -9,7 +9,7 @@ from exchange.instances import named, role_of, untagged
 from exchange.json_records import Record
 from exchange.measurements import Meter, Source
 from exchange.messages import Message, Throughput, Timestamp
-from exchange.records import PROCESS, SAMPLE, THROUGHPUT, RecordWriter
+from exchange.records import MATCHED, PROCESS, SAMPLE, THROUGHPUT, RecordWriter
 from exchange.results import ResourceUsage
 from stats_reporter.sample_pairs import READINGS, SamplePairs
 from stats_reporter.writer import SpoolWriter
@@ -23,7 +23,7 @@ ROLES: dict[type[Message], dict[int, str]] = {
         Meter.ENGINE_MESSAGES_SENT: ENGINE,
         Meter.GATEWAY_MESSAGES_RECEIVED: GATEWAY,
     },
-    Timestamp: dict.fromkeys(READINGS, GATEWAY),
+    Timestamp: {**dict.fromkeys(READINGS, GATEWAY), Meter.ORDER_MATCHED: ENGINE},
 }
 """The role that reports each meter, by the meter's kind of message."""
 
@@ -80,10 +80,12 @@ class SpoolRecords:
                 self.write(self._reporter, PROCESS, {"second": second, **self.usage()})
 
     def take_reading(self, source: str, message: Message) -> None:
-        """Write a record of a meter's reading. A timestamp is written with the last one of its sample."""
+        """Write a record of a meter's reading. A gateway's timestamp is written with the last one of its sample."""
         if isinstance(message, Throughput):
             meter, _ = untagged(message.meter)
             self.write(source, THROUGHPUT, {"meter": meter, "rate_per_s": message.rate_per_s})
+        elif isinstance(message, Timestamp) and role_of(source) == ENGINE:
+            self.write(source, MATCHED, {"id": message.correlation_id, "matched_ns": message.time_ns})
         elif isinstance(message, Timestamp):
             sample = self._pairs[source].take(message)
             if sample is not None:

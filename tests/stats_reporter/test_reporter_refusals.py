@@ -31,8 +31,8 @@ JUNK = [
     encode(Throughput(1, 1)) + b"\x00",  # too long
     encode(Throughput(0, 1)),  # throughput meters are 1 to 4
     encode(Throughput(5, 1)),
-    encode(Timestamp(4, 1, 1)),  # timestamp meters are 5 to 7
-    encode(Timestamp(8, 1, 1)),
+    encode(Timestamp(4, 1, 1)),  # timestamp meters are 0 and 5 to 7
+    encode(Timestamp(3, 1, 1)),
     encode(Order(1, 1, 500, 1)),  # for an engine
     encode(Confirmation(1)),  # for a gateway
     encode(Statistics(b"")),  # no JSON object

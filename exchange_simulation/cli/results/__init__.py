@@ -165,6 +165,12 @@ def baseline(name: str, output: Path | None, results: str) -> None:
 @command.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_names)
 @click.option("--prometheus", is_flag=True, help="As the text that Prometheus scrapes.")
+@click.option(
+    "--format",
+    "file_format",
+    type=OneOf(("hftbacktest",)),
+    help="As order latency data of NAME for backtests, an .npz.",
+)
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Without NAME: only the newest so many runs.")
 @click.option(
     "--output",
@@ -173,17 +179,34 @@ def baseline(name: str, output: Path | None, results: str) -> None:
     help="Write a file, which appears whole, as node_exporter's textfile collector wants it.",
 )
 @results_option
-def export(names: tuple[str, ...], prometheus: bool, last: int | None, output: Path | None, results: str) -> None:
-    """Print the figures of runs and comparisons for another tool.
+def export(
+    names: tuple[str, ...],
+    prometheus: bool,
+    file_format: str | None,
+    last: int | None,
+    output: Path | None,
+    results: str,
+) -> None:
+    """Print the figures of runs and comparisons for another tool, or write a run's order latencies for backtests.
 
     Example: exchange results export --prometheus --last 10
+
+    \b
+    exchange results export first --format hftbacktest --output latency.npz
     """
+    if file_format is not None:
+        if prometheus:
+            raise click.UsageError("--prometheus and --format are two forms: give one of them")
+        if len(names) != 1 or last is not None:
+            raise click.UsageError(f"--format {file_format} is of one run: give its NAME")
+        _export_order_latencies(Path(results), names[0], output)
+        return
     from exchange_simulation.cli.results.kinds import find
     from exchange_simulation.cli.results.metrics_of_folders import metrics_text, newest_folders
     from exchange_simulation.launching.files import write_whole
 
     if not prometheus:
-        raise click.UsageError("say in which form: --prometheus")
+        raise click.UsageError("say in which form: --prometheus, or --format hftbacktest")
     if names and last is not None:
         raise click.UsageError("--last is of all runs, and NAME is of one: give one of them")
     chosen = [find(Path(results), name) for name in names] or newest_folders(Path(results), last)
@@ -192,6 +215,31 @@ def export(names: tuple[str, ...], prometheus: bool, last: int | None, output: P
         click.echo(text, nl=False)
     else:
         write_whole(output, text.encode())
+
+
+def _export_order_latencies(results: Path, name: str, output: Path | None) -> None:
+    """Write the request, exchange and response times of a run's sampled orders. UserError if it has none."""
+    from exchange.words import counted, printable
+    from exchange_simulation.cli.results.kinds import find
+    from exchange_simulation.reports.run.hftbacktest import order_latencies, write_order_latencies
+
+    folder, kind = find(results, name)
+    if kind.name != "run":
+        raise UserError(f"{folder} is a {kind.name}: give one of its runs, as {name}/RUN")
+    latencies = order_latencies(folder)
+    if len(latencies.rows) == 0:
+        raise UserError(
+            f"{folder}: none of its {counted(latencies.sampled, 'sampled orders')} has a request, an exchange and a "
+            f"response time in this order: run again with --sampling-interval 100, say, on one host"
+        )
+    path = output if output is not None else Path(f"{folder.name}.npz")
+    write_order_latencies(latencies, path)
+    orders = counted(len(latencies.rows), "orders")
+    click.echo(f"{printable(str(path))}: {orders} of the {latencies.sampled:,} that were sampled")
+    if latencies.without_exchange_time:
+        click.echo(f"left out  {latencies.without_exchange_time:,} that the engine answered with a later sampled order")
+    if latencies.out_of_order:
+        click.echo(f"left out  {latencies.out_of_order:,} whose times do not follow each other")
 
 
 @command.command()
