@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from exchange.words import counted
 from exchange_simulation.messaging.supply_chain.chain import Chain
-from exchange_simulation.messaging.supply_chain.messages import INTERACTIONS, AgentKind, Group
+from exchange_simulation.messaging.supply_chain.messages import (
+    INTERACTIONS,
+    PROBABILITIES,
+    AgentKind,
+    Group,
+    mean_kb,
+    sizes_kb,
+)
 from exchange_simulation.messaging.supply_chain.paper_figures import PAPERS_MIX
 from exchange_simulation.messaging.supply_chain.plan import SupplyChainPlan
 from exchange_simulation.messaging.supply_chain.topologies import PER_BASE
@@ -20,7 +27,10 @@ GROUP_IN_WORDS = {
 OUR_CHOICES = (
     ("interaction rates", f"{PER_BASE:g} messages/s delivered for each unit of BASE; shares from tables 4 and 5"),
     ("a kilobyte", "1,024 bytes; a message has the size of table 2, with the head of our frames in it"),
-    ("sizes", "95, 4 and 1 % in an even sequence, not at random; all messages of an interaction have the same x"),
+    ("sizes", "95, 4 and 1 % in an even sequence, not at random; all messages of an interaction have the same x; the"
+     " values of x, and five cash desks in statInfoSM (m1 and b hold them), follow from table 4"),
+    ("table 5", "counts receipts: a message to four subscribers counts four times"),
+    ("a misprint", "equation 3.1a has interaction 5 in group d; the text and tables 1 and 5 have group c, as here"),
     ("pace", "each location begins its interactions evenly, and neighbours take turns"),
     ("who serves whom", "supermarket n has centre n modulo the number of centres"),
     ("families", "each supplier offers as many, in changing company; a centre calls for all in turn"),
@@ -48,7 +58,14 @@ def print_plan(plan: SupplyChainPlan, title: str) -> None:
     )
     locations = ", ".join(f"{topology.locations[kind]} {kind.name}" for kind in AgentKind)
     console.print(f"{locations}; {counted(topology.families, 'product families')}")
-    for table in (_interactions(plan), _messages(plan), _groups(plan), _locations(plan), _our_choices()):
+    for table in (
+        _interactions(plan),
+        _messages(plan),
+        _sizes(plan),
+        _groups(plan),
+        _locations(plan),
+        _our_choices(),
+    ):
         console.print()
         console.print(table)
 
@@ -97,6 +114,24 @@ def _messages(plan: SupplyChainPlan) -> FoldingTable:
             number_text(flow.received),
             f"{flow.kb:.2f}",
             counted(len(chain.destinations(message)), kind),
+        )
+    return table
+
+
+def _sizes(plan: SupplyChainPlan) -> FoldingTable:
+    """Tables 2 and 4: the parameters of each message's size, its three sizes with their chances, and their average."""
+    chances = [f"{share:.0%}" for share in PROBABILITIES]
+    table = plain_table(key("size, m1 x + b, kB"), "m1", "b", "x", *chances, "average")
+    for flow in plan.flows:
+        message = flow.message
+        x = INTERACTIONS[message.interaction].x
+        table.add_row(
+            message.name,
+            f"{message.m1:.4f}",
+            f"{message.b:.4f}",
+            ", ".join(f"{value:,}" for value in x) if any(x) else "-",
+            *(f"{size:.2f}" for size in sizes_kb(message)),
+            f"{mean_kb(message):.2f}",
         )
     return table
 
