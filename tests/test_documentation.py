@@ -250,7 +250,7 @@ def test_source_files_that_pages_name_exist() -> None:
     rooms = [ROOT / name for name in (*ROOMS, "benchmarks", "tests", "examples")]
     paths = [path.as_posix() for room in rooms for path in room.rglob("*.py")]
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.glob("*.md")]
-    example = ("adding-a-transport.md", "exchange_unix.py")
+    example = ("example-transport.md", "exchange_unix.py")
     named = [(page.name, name) for page in pages for name in re.findall(r"`([a-z_/]+\.py)`", page.read_text())]
     missing = [item for item in named if not any(path.endswith(f"/{item[1]}") for path in paths)]
     assert missing == [example]

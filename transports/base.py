@@ -2,7 +2,7 @@
 
 A link joins two components and moves frames in batches; it never knows what is in them. None of its calls
 blocks except `wait`, so a component is one thread with one loop: receive, handle, send, wait.
-A transport describes itself by a Transport of transports/declaration.py; docs/adding-a-transport.md has an example.
+A transport describes itself by a Transport of transports/declaration.py; docs/example-transport.md has an example.
 
     TransportError
     ├── BadAddress      the URL is wrong: unknown scheme, missing port, unusable path

@@ -1,4 +1,4 @@
-"""The example of docs/adding-a-transport.md, as an installed distribution, keeps the contract and carries a run."""
+"""The example of docs/example-transport.md, as an installed distribution, keeps the contract and carries a run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from tests.transports.test_contract import *  # noqa: F403 - every claim, over t
 from tests.transports.test_contract_of_peers import *  # noqa: F403
 from transports.registry import GROUP
 
-PAGE = (Path(__file__).parents[2] / "docs" / "adding-a-transport.md").read_text()
+DOCS = Path(__file__).parents[2] / "docs"
+EXAMPLE_PAGE = (DOCS / "example-transport.md").read_text()
+DISTRIBUTION_PAGE = (DOCS / "adding-a-transport.md").read_text()
 RELAY_MODULE = r"""
 import contextlib
 import os
@@ -108,8 +110,8 @@ Its frames go over the example's links."""
 def distribution(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder for sys.path with the page's example, installed as the page describes."""
     folder = tmp_path_factory.mktemp("distribution")
-    [example] = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    [project] = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    [example] = re.findall(r"^```python\n(.*?)^```", EXAMPLE_PAGE, re.MULTILINE | re.DOTALL)
+    [project] = re.findall(r"^```toml\n(.*?)^```", DISTRIBUTION_PAGE, re.MULTILINE | re.DOTALL)
     entry_points = tomllib.loads(project)["project"]["entry-points"][GROUP]
     [(scheme, module)] = entry_points.items()
     add_distribution(folder, scheme, module, example)
