@@ -138,6 +138,7 @@ class JudgedArmRecord(TypedDict):
     runs: list[Record]
     metrics: dict[str, EstimateRecord]
     held: bool | None
+    """Whether the arm held its rate; None at rate max."""
 
 
 class VerdictRecord(TypedDict):
@@ -216,9 +217,11 @@ class FaultCellRecord(TypedDict):
     transport: str
     delivery: str | None
     over: str
+    """The transport, with the guarantee if it has several: the name of the cell's column."""
     run: str
     skipped: NotRequired[str]
     said: NotRequired[str | None]
+    """The run's first sentence about what happened."""
     orders: NotRequired[dict[str, int | None]]
 
 
@@ -293,6 +296,7 @@ class PaperClaimRecord(TypedDict):
     statistic: str
     expected: str
     of_hardware: bool
+    """Whether the claim depends on hardware that this machine may not have."""
     outcome: str
     why: str
     ratio: float | None

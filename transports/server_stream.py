@@ -78,7 +78,7 @@ class ServerStream(ABC):
         self.flush()
 
     def flush(self) -> bool:
-        """Write what was taken. True if all of it has gone."""
+        """Send the outgoing bytes, and then the commands that found no room among them. True if all of it has gone."""
         bounds = self.bounds
         while True:
             begin = int(bounds[UNSENT])
@@ -112,8 +112,11 @@ class ServerStream(ABC):
         return bool(self._later)
 
     def events(self, readable: bool) -> tuple[int, int]:
-        """Return what to sleep on: until bytes have come (`readable`), and until unsent bytes can go."""
-        return self.fd, (READABLE if readable else 0) | (WRITABLE if self.has_unsent else 0)
+        """Return (the descriptor, the events of a Sleeper): READABLE if asked for, WRITABLE if bytes are unsent."""
+        events = READABLE if readable else 0
+        if self.has_unsent:
+            events |= WRITABLE
+        return self.fd, events
 
     def sleep(self, until_ns: int, readable: bool = True) -> None:
         """Sleep until bytes have come (`readable`), unsent bytes can go, a signal, or `until_ns`."""

@@ -110,7 +110,7 @@ class Command(click.Command):
     """The command's table in the file; empty if it is the command's own name. All benchmarks share one table."""
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        *parameters, help_option = super().get_params(ctx)
+        *parameters, help_option = super().get_params(ctx)  # click appends --help
         return [*parameters, *OUTPUT_OPTIONS, help_option]
 
     def make_context(
@@ -128,7 +128,7 @@ class Command(click.Command):
         context = super().make_context(info_name, args, parent, **extra)
         used = configured_values(context)
         if used:
-            with context.scope(cleanup=False):
+            with context.scope(cleanup=False):  # so that --quiet holds for this sentence, too
                 say(_sentence_about_defaults(sources, used, parameter_of))
         return context
 
@@ -176,7 +176,7 @@ def configured_values(ctx: click.Context) -> dict[str, Any]:
 def _parameters_by_key(command: click.Command) -> dict[str, str]:
     """Return the command's parameters by their keys in the file, which are the options' names.
 
-    For example: orders_per_s by rate
+    For example: {"rate": "orders_per_s"}
     """
     options = (param for param in command.params if isinstance(param, click.Option))
     return {option.opts[0].removeprefix("--"): str(option.name) for option in options}
@@ -204,11 +204,14 @@ def _sources(parameter_of: Mapping[str, str], command: str) -> list[DefaultsSour
         if value:
             from_environment[key] = value
     return [
-        DefaultsSource(
-            str(FILE), {parameter_of[key]: value for key, value in from_file.items() if key in parameter_of}
-        ),
-        DefaultsSource("the environment", {parameter_of[key]: value for key, value in from_environment.items()}),
+        DefaultsSource(str(FILE), _by_parameter(from_file, parameter_of)),
+        DefaultsSource("the environment", _by_parameter(from_environment, parameter_of)),
     ]
+
+
+def _by_parameter(values: Mapping[str, Any], parameter_of: Mapping[str, str]) -> dict[str, Any]:
+    """Return values, given by key, by the command's parameter; a key of other commands is left out."""
+    return {parameter_of[key]: value for key, value in values.items() if key in parameter_of}
 
 
 def _read() -> dict[str, Any]:
@@ -225,7 +228,8 @@ def _check_shared(values: Mapping[str, Any], parameter_of: Mapping[str, str]) ->
     The other commands are imported only if this one does not have all of the keys.
     """
     known = set(parameter_of)
-    if not values.keys() <= known:
+    has_keys_of_others = bool(values.keys() - known)
+    if has_keys_of_others:
         for name in CONFIGURED:
             known |= _keys_of(name)
     _check_keys(values, known, str(FILE))

@@ -128,14 +128,17 @@ def packets(field: str) -> Read:
     return read
 
 
-def _completion(clock: str, figure: str, judged: frozenset[str]) -> Metric:
-    is_judged = clock == "due" and figure in judged
+def _completion(clock: str, figure: str, judged_figures: frozenset[str]) -> Metric:
+    if clock == "due" and figure in judged_figures:
+        judged = scheduled_orders(LEAST_ORDERS.get(figure, 1))
+    else:
+        judged = is_never_judged
     return Metric(
         name=f"{clock}_{figure}_us",
         title=f"completion {FIGURE_TITLES[figure]} {CLOCKS[clock]}",
         unit="us",
         read=number_at("completion_us", clock, figure),
-        judged=scheduled_orders(LEAST_ORDERS.get(figure, 1)) if is_judged else is_never_judged,
+        judged=judged,
         says="{smaller} is {times} times faster than {larger}",
     )
 
@@ -197,9 +200,13 @@ PAPER_METRICS = (
 """Metrics of the paper's section 5.2, and of its figures 8 (a) and 9."""
 
 
-def _completions(*judged: str) -> tuple[Metric, ...]:
-    """Return all completion metrics. The figures `judged`, from due time, get a verdict."""
-    return tuple(_completion(clock, figure, frozenset(judged)) for clock in CLOCKS for figure in FIGURE_TITLES)
+def _completions(*judged_figures: str) -> tuple[Metric, ...]:
+    """Return all completion metrics. The `judged_figures`, from due time, get a verdict."""
+    metrics = []
+    for clock in CLOCKS:
+        for figure in FIGURE_TITLES:
+            metrics.append(_completion(clock, figure, frozenset(judged_figures)))
+    return tuple(metrics)
 
 
 COMPARISON_METRICS = (
@@ -230,11 +237,12 @@ COMPARISON_METRICS = (
     *PAPER_METRICS,
 )
 """Metrics of a comparison of transports."""
+_WITHOUT_COMPLETION = [metric for metric in COMPARISON_METRICS if not metric.name.endswith("_us")]
 NAGLE_METRICS = (
     *_completions("mean", "p50"),
     Metric(name="packets_per_order", title="packets an order", unit="packets", read=packets("per_order")),
     Metric(name="packet_bytes", title="mean size of a packet", unit="bytes of payload", read=packets("mean_bytes")),
     Metric(name="packet_gap_us", title="mean gap between packets", unit="us", read=packets("mean_gap_us")),
-    *(replace(metric, judged=is_never_judged) for metric in COMPARISON_METRICS if not metric.name.endswith("_us")),
+    *(replace(metric, judged=is_never_judged) for metric in _WITHOUT_COMPLETION),
 )
 """Metrics of an experiment with Nagle's algorithm."""

@@ -30,9 +30,8 @@ WAKE_UPS_PER_S = 1_000
 UNDER_WAY_NS = 2_000_000_000
 """The longest time that a reply may be under way after its sender has left."""
 FEW_MESSAGES = 64
-"""A consumer of a flood rests after it received fewer messages than this at once..."""
+"""A consumer of a flood rests after it received fewer messages than this at once, and fewer bytes than FEW_BYTES."""
 FEW_BYTES = 8_192
-"""... and fewer bytes than this."""
 REST_S = 0.0005
 """The rest of a consumer of a flood."""
 NEAR_THE_END = 1_000
@@ -161,15 +160,18 @@ class Lags:
 
     def add(self, lags_ns: Longs) -> None:
         if self._count + len(lags_ns) > len(self._uncounted_ns):
-            self.all()
+            self._count_in_buckets()
         self._uncounted_ns[self._count : self._count + len(lags_ns)] = lags_ns
         self._count += len(lags_ns)
 
     def all(self) -> LogBuckets:
         """The buckets of all lags so far."""
+        self._count_in_buckets()
+        return self._buckets
+
+    def _count_in_buckets(self) -> None:
         self._buckets.merge(LogBuckets.of(self._uncounted_ns[: self._count]))
         self._count = 0
-        return self._buckets
 
 
 def ceiling_per_s(size: int) -> float:
@@ -178,7 +180,8 @@ def ceiling_per_s(size: int) -> float:
 
     source = MessageSource(size)
     source.fill(1, 0, np.zeros(1, np.int64))  # loads the kernel
-    loop = OpenLoop(source, 1 << 40, MAX_RATE_PER_S)
+    more_than_can_be_made = 1 << 40
+    loop = OpenLoop(source, more_than_can_be_made, MAX_RATE_PER_S)
     began_ns = time.monotonic_ns()
     count_before = source.count
     took_ns = 0
@@ -231,18 +234,18 @@ class Consume:
         receipt = Receipt(self.size)
         result = RoleResult()
         try:
-            result.first_ns = _take(session, receipt, 1, receipt.empty_batch(1))
+            result.first_ns = _take(session, receipt, until=1, batch=receipt.empty_batch(1))
             batch = receipt.empty_batch()
-            few = min(FEW_MESSAGES, FEW_BYTES // self.size) if self.is_flood else 0
+            rests_below = min(FEW_MESSAGES, FEW_BYTES // self.size) if self.is_flood else 0
             begin_of_last_quarter = 3 * self.count // 4
             end_of_last_quarter = self.count - min(TAIL, self.count // 8)
             came_ns = result.first_ns
             last_quarter: list[tuple[int, int]] = []  # messages received, and when, at its begin and at its end
             for until in (begin_of_last_quarter, end_of_last_quarter):
-                came_ns = _take(session, receipt, until, batch, came_ns, few)
+                came_ns = _take(session, receipt, until, batch, came_ns, rests_below)
                 last_quarter.append((receipt.received, came_ns))
             result.details["last_quarter"] = last_quarter
-            result.last_ns = _take(session, receipt, self.count, batch, came_ns, few)
+            result.last_ns = _take(session, receipt, self.count, batch, came_ns, rests_below)
             batch.clear()
             if session.link.receive(batch):  # more messages than expected
                 receipt.add(batch, time.monotonic_ns())
@@ -252,10 +255,12 @@ class Consume:
         return _with_receipt(result, receipt, session.link)
 
 
-def _take(session: Session, receipt: Receipt, until: int, batch: FrameBatch, now_ns: int = 0, few: int = 0) -> int:
+def _take(
+    session: Session, receipt: Receipt, until: int, batch: FrameBatch, now_ns: int = 0, rests_below: int = 0
+) -> int:
     """Receive until the receipt has `until` messages; returns when the last came, or `now_ns` if it has them already.
 
-    After fewer than `few` messages at once, the consumer rests.
+    After fewer than `rests_below` messages at once, the consumer rests.
     """
     report_ns = time.monotonic_ns() + REPORT_EVERY_NS
     while receipt.received < until:
@@ -265,7 +270,7 @@ def _take(session: Session, receipt: Receipt, until: int, batch: FrameBatch, now
         if now_ns > report_ns:
             session.report_progress(receipt.received)
             report_ns = now_ns + REPORT_EVERY_NS
-        if batch.count < few and until - receipt.received > NEAR_THE_END:
+        if batch.count < rests_below and until - receipt.received > NEAR_THE_END:
             time.sleep(REST_S)
     return now_ns
 
@@ -322,10 +327,10 @@ class ConsumeShared:
         """Work until the launcher says stop; serve the links and report progress now and then."""
         batch = receipt.empty_batch()
         reported = 0
-        for_ns = max(FIRST_SERVE_NS, int(self.rest_s * 1e9) // 10)
+        work_ns = max(FIRST_SERVE_NS, int(self.rest_s * 1e9) // 10)
         while not session.must_stop:
-            self._work_for_a_while(session.links[-1], out, receipt, batch, result, for_ns)
-            for_ns = min(2 * for_ns, REPORT_EVERY_NS)
+            self._work_for_a_while(session.links[-1], out, receipt, batch, result, work_ns)
+            work_ns = min(2 * work_ns, REPORT_EVERY_NS)
             for link in session.links:
                 session.serve(link)
             if out:
@@ -335,10 +340,10 @@ class ConsumeShared:
                 session.report_progress(reported)
 
     def _work_for_a_while(
-        self, link: Link, out: Outbound | None, receipt: Receipt, batch: FrameBatch, result: RoleResult, for_ns: int
+        self, link: Link, out: Outbound | None, receipt: Receipt, batch: FrameBatch, result: RoleResult, work_ns: int
     ) -> None:
-        """Publish and consume for `for_ns`, or until all messages are handed over."""
-        until_ns = time.monotonic_ns() + for_ns
+        """Publish and consume for `work_ns`, or until all messages are handed over."""
+        until_ns = time.monotonic_ns() + work_ns
         while time.monotonic_ns() < until_ns:
             handed_over = out.hand_over() if out else 0
             if out and handed_over and out.is_handed_over:
@@ -350,7 +355,7 @@ class ConsumeShared:
                     result.first_ns = result.last_ns
                 receipt.add(batch, result.last_ns)
             elif not handed_over:
-                time.sleep(min(self.rest_s, for_ns / 1e9))
+                time.sleep(min(self.rest_s, work_ns / 1e9))
 
 
 class Outbound:

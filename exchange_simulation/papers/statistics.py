@@ -63,7 +63,7 @@ def _values(row: Record, figure: str) -> ByRepeat:
         if repeat["status"] != COMPLETE:
             continue
         figures = figures_with_usage(repeat, has_broker(row["transport"]))
-        if figures.get(figure):
+        if figures.get(figure):  # a ratio needs a value above 0
             values[repeat["repeat"]] = float(figures[figure])
     return values
 
@@ -82,8 +82,9 @@ def metric_of(metric: str, orders_per_s: float, *, nagle: bool) -> Read:
 
     def read(record: Record) -> ByRepeat:
         for arm in record["arms"]:
-            has_nagle = bool(arm["settings"]["nagle"])
-            if arm["settings"]["orders_per_s"] == orders_per_s and has_nagle == nagle and metric in arm["metrics"]:
+            settings = arm["settings"]
+            is_wanted = settings["orders_per_s"] == orders_per_s and bool(settings["nagle"]) == nagle
+            if is_wanted and metric in arm["metrics"]:
                 by_repeat = arm["metrics"][metric]["by_repeat"]
                 return {int(repeat): float(value) for repeat, value in by_repeat.items() if value}
         return {}
@@ -108,7 +109,7 @@ def _repeats_of(record: Record) -> int:
 
 
 def ratio(words: str, part: str, above: Read, below: Read, *, part_below: str = "") -> Statistic:
-    """A statistic: `above` over `below`, both of `part`, or the lower of `part_below`."""
+    """A statistic: `above` over `below`, from the record of `part`; `below` from that of `part_below`, if given."""
 
     def values(records: PartRecords) -> ByRepeat:
         lower_part = part_below or part
@@ -140,8 +141,10 @@ def bend(words: str, part: str, figure: str, x: str, at: tuple[float, float, flo
             least = LEAST_RISE * abs(rise)
             lower_rise = max(middles[repeat] - lows[repeat], least)
             upper_rise = max(highs[repeat] - middles[repeat], least)
+            lower_slope = lower_rise / (middle - low)
+            upper_slope = upper_rise / (high - middle)
             if rise:
-                bends[repeat] = upper_rise / (high - middle) / (lower_rise / (middle - low))
+                bends[repeat] = upper_slope / lower_slope
         return bends
 
     return Statistic(words, values)

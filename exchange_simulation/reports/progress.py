@@ -27,35 +27,41 @@ OnCount = Callable[[int], None]
 @contextlib.contextmanager
 def progress_bar(settings: RunSettings) -> Iterator[OnSecond]:
     """Show a bar for one run; the context's value is to be called once a second."""
-    orders_a_pair = settings.orders if settings.orders_per_s is None else settings.order_limit
-    if orders_a_pair is None:
-        total = None
-        of_total = " orders"
+    if settings.orders_per_s is None:
+        orders_of_pair = settings.orders  # None for a run of a duration: how many it sends is not known before
     else:
-        total = settings.pairs * orders_a_pair
-        of_total = f" of {total:,} orders"
-    with counting(scheme_of(settings.transport), total, of_total, "answered") as on_count:
+        orders_of_pair = settings.order_limit
+    if orders_of_pair is None:
+        total = None
+        words_after_count = " orders"
+    else:
+        total = settings.pairs * orders_of_pair
+        words_after_count = f" of {total:,} orders"
+    with counting(scheme_of(settings.transport), total, words_after_count, "answered") as on_count:
         yield lambda moment: on_count(moment.answered)
 
 
 @contextlib.contextmanager
-def counting(work: str, total: int | None, of_total: str, done: str) -> Iterator[OnCount]:
-    """Show a bar, or print lines, for work named `work`; the context's value is to be called with the number done."""
+def counting(work: str, total: int | None, words_after_count: str, verb: str) -> Iterator[OnCount]:
+    """Show a bar, or print lines, for work named `work`; the context's value is to be called with the number done.
+
+    A line: `work`, the number, `words_after_count`, `verb`. For example: tcp: 500 of 800 orders answered
+    """
     console = screen()
     if console.is_terminal and not has_listener():
-        with _bar(console, work, total, of_total) as on_count:
+        with _bar(console, work, total, words_after_count) as on_count:
             yield on_count
     else:
-        yield _lines(work, of_total, done)
+        yield _lines(work, words_after_count, verb)
 
 
 @contextlib.contextmanager
-def _bar(console: Console, work: str, total: int | None, of_total: str) -> Iterator[OnCount]:
+def _bar(console: Console, work: str, total: int | None, words_after_count: str) -> Iterator[OnCount]:
     """Show a bar that is redrawn only when called: a livelier bar would take CPU from the run that is measured."""
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.completed:,.0f}" + of_total),
+        TextColumn("{task.completed:,.0f}" + words_after_count),
         TimeRemainingColumn(),
         console=console,
         auto_refresh=False,
@@ -66,11 +72,11 @@ def _bar(console: Console, work: str, total: int | None, of_total: str) -> Itera
         yield lambda count: bar.update(task, completed=count, refresh=True)
 
 
-def _lines(work: str, of_total: str, done: str) -> OnCount:
+def _lines(work: str, words_after_count: str, verb: str) -> OnCount:
     """Return a function that prints a line about the count now and then."""
 
     def print_line(count: int) -> None:
-        say(f"{work}: {count:,}{of_total} {done}")
+        say(f"{work}: {count:,}{words_after_count} {verb}")
 
     def every_s() -> float:
         return CALL_EVERY_S if has_listener() else LINE_EVERY_S
@@ -79,7 +85,7 @@ def _lines(work: str, of_total: str, done: str) -> OnCount:
 
 
 def now_and_then(on_count: OnCount, every_s: Callable[[], float]) -> OnCount:
-    """Return a function that passes a count on once the time since the one before is over."""
+    """Return a function that passes a count on unless the last one was passed on less than `every_s()` ago."""
     passed_s = time.monotonic()
 
     def on_each(count: int) -> None:
@@ -93,10 +99,10 @@ def now_and_then(on_count: OnCount, every_s: Callable[[], float]) -> OnCount:
 
 def screen(file: IO[str] | None = None) -> Console:
     """Return a console on stderr, or on `file`, that outlives its terminal."""
-    return Console(file=cast(IO[str], Lasting(file or sys.stderr)), highlight=False)
+    return Console(file=cast(IO[str], FileThatMayClose(file or sys.stderr)), highlight=False)
 
 
-class Lasting:
+class FileThatMayClose:
     """A file that ignores failed writes: a terminal that is closed in the middle does not end the run."""
 
     def __init__(self, file: IO[str]) -> None:

@@ -41,6 +41,7 @@ CODE_OF_ROWS = (
 TABLES = "tables"
 LIVE = "live"
 DIFFERENCES = {"exchange": "by other code", "Spark": "by another Spark", "place": "in another place"}
+"""What an error says of a field of the stamp that differs."""
 
 
 class LiveFolder:
@@ -74,7 +75,8 @@ class LiveFolder:
         """Return the run's file in the table `live`, which lies in the folder of the tables that ingest makes."""
         run = self.run.resolve()
         experiment = experiment_of(self.run)
-        results = run.parent if experiment == ALONE else run.parent.parent
+        is_part_of_trial = experiment != ALONE
+        results = run.parent.parent if is_part_of_trial else run.parent
         return results / TABLES / LIVE / f"experiment={quote(experiment, safe=' ')}" / f"part-{run.name}.parquet"
 
     def foreign_checkpoint_error(self, why: str) -> ForeignCheckpointError:

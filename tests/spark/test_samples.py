@@ -42,10 +42,10 @@ def rows_of(table: DataFrame) -> list[dict[str, Any]]:
 def test_each_second_has_the_figures_of_its_samples(spark: SparkSession) -> None:
     random = np.random.default_rng(1)
     times_us = random.lognormal(5, 0.5, 90).round(3)
-    start_s = 7.3 + np.arange(90) / 30 * 0.99  # thirty samples a second, and none at a second's edge
-    records = [
-        sample_record(number, time, at) for number, (time, at) in enumerate(zip(times_us, start_s, strict=True), 1)
-    ]
+    start_s = 7.3 + np.arange(90) * 0.99 / 30  # about thirty samples a second, and none at a second's edge
+    records = []
+    for place in range(90):
+        records.append(sample_record(place + 1, times_us[place], start_s[place]))
     *seconds, whole = rows_of(seconds_of_run(samples_of_lines(lines_of(spark, records))))
     answered_s = start_s + times_us / 1e6 - start_s[0]
     for row in seconds:
@@ -84,10 +84,11 @@ def test_the_median_of_all_orders_lies_in_the_interval_in_95_percent(spark: Spar
             continue
         low_rank = round(row["p50_low_us"])
         assert row["p50_high_us"] == row["samples"] + 1 - low_rank
-        outside = 2 * stats.binom.cdf(low_rank - 1, row["samples"], 0.5)
-        assert outside <= 0.05, row
-        narrower = 2 * stats.binom.cdf(low_rank + 1, row["samples"], 0.5)
-        assert narrower > 0.05, row
+        # The median is outside if fewer than low_rank of the samples are below it, or as few above it.
+        chance_outside = 2 * stats.binom.cdf(low_rank - 1, row["samples"], 0.5)
+        assert chance_outside <= 0.05, row
+        chance_outside_narrower = 2 * stats.binom.cdf(low_rank + 1, row["samples"], 0.5)
+        assert chance_outside_narrower > 0.05, row
 
 
 def test_a_stream_of_the_spool_has_the_rows_of_the_table(spark: SparkSession, tmp_path: Path) -> None:
@@ -100,13 +101,11 @@ def test_a_stream_of_the_spool_has_the_rows_of_the_table(spark: SparkSession, tm
     arriving = spark.readStream.option("maxFilesPerTrigger", 1).text(f"file://{spool}")
     seconds = sample_seconds(samples_of_lines(arriving), answered_at())
     query = seconds.writeStream.format("memory").queryName("sampled").outputMode("complete")
-    query.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(
-        availableNow=True
-    ).start().awaitTermination()
+    query = query.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    query.trigger(availableNow=True).start().awaitTermination()
     streamed = rows_of(spark.table("sampled").orderBy("window"))
-    read = rows_of(
-        sample_seconds(samples_of_lines(spark.read.text(f"file://{spool}")), answered_at()).orderBy("window")
-    )
+    lines = spark.read.text(f"file://{spool}")
+    read = rows_of(sample_seconds(samples_of_lines(lines), answered_at()).orderBy("window"))
     assert len(read) == 20
     assert streamed == read
 

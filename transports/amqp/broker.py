@@ -60,11 +60,10 @@ class RabbitMq(Broker):
 
     def probe(self, url: str, link_addresses: Sequence[Address]) -> RabbitMqProbe:
         run = link_addresses[0].token
-        queues = {
-            queue.name.removeprefix(f"{run}.")
-            for address in link_addresses
-            for queue in LinkSide.of(address, listens=True).declares
-        }
+        queues = set()
+        for address in link_addresses:
+            for queue in LinkSide.of(address, listens=True).declares:
+                queues.add(queue.name.removeprefix(f"{run}."))
         return RabbitMqProbe(url, run, sorted(queues - set(NAMES)))
 
 

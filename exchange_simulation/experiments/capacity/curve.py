@@ -37,17 +37,16 @@ STRAY_SHARE = 0.04
 """The share of stray probes in the model."""
 STRAY = NormalDist(0.0, 2.0)
 """The noise of stray probes: a wide normal distribution."""
+# The grid of the unknowns has four axes: capacities, SLOPES, FLOORS, and combinations of a skew and a deviation.
 SLOPES = np.geomspace(0.2, 40.0, 8, dtype=np.float32)[:, None, None]
 FLOORS = -np.log(np.array([0.05, 0.3, 0.5, 0.65, 0.8], np.float32))[:, None]
+"""A in the model, for figures of an idle system that are these parts of their bound."""
 DEVIATIONS = np.geomspace(0.04, 1.0, 6)
 SKEWS = np.array([0.4, 1.0, 2.5])
 """Ratios of the deviation above the median to the deviation below it."""
 BELOW = np.outer(SKEWS**-0.5, DEVIATIONS).ravel().astype(np.float32)
 ABOVE = np.outer(SKEWS**0.5, DEVIATIONS).ravel().astype(np.float32)
-"""Deviations of the noise below and above its median, for each combination of a skew and a deviation.
-
-The grid of the unknowns has four axes: capacities, SLOPES, FLOORS, and these combinations.
-"""
+"""Deviations of the noise below and above its median, for each combination of a skew and a deviation."""
 FLATNESS = 0.25
 """The prior of a slope b is b ** -FLATNESS. With equal priors the model would explain noise by steep slopes."""
 STEP = 0.05
@@ -78,7 +77,8 @@ class ProbeOutcome:
         A figure that contradicts `holds` does not count: the probe failed for another reason.
         """
         log_ratio = self.log_ratio
-        if log_ratio is None or self.holds is not (log_ratio <= 0):
+        contradicts = log_ratio is not None and (log_ratio <= 0) != self.holds
+        if log_ratio is None or contradicts:
             return (-np.inf, 0.0) if self.holds else (0.0, np.inf)
         if log_ratio < -FAR:
             return (-np.inf, -FAR)

@@ -64,9 +64,11 @@ def _back_afterwards() -> Iterator[None]:
     current = os.open("/proc/self/ns/net", os.O_RDONLY)
     try:
         yield
-        _checked(_libc.setns(current, _NEWNET))
     finally:
-        os.close(current)
+        try:
+            _checked(_libc.setns(current, _NEWNET))
+        finally:
+            os.close(current)
 
 
 def _checked(result: int) -> None:
@@ -89,7 +91,7 @@ def netem(interface: str, rate_bit_per_s: int, delay_us: float) -> None:
 def send_whole_frames(interface: str) -> None:
     """Turn checksum offload off. The kernel then sends frames as on a cable, and none is larger than the MTU."""
     value = ctypes.create_string_buffer(struct.pack("II", _ETHTOOL_STXCSUM, 0))
-    request = struct.pack("16sQ16x", interface.encode(), ctypes.addressof(value))
+    request = struct.pack("16sQ16x", interface.encode(), ctypes.addressof(value))  # struct ifreq: name, address
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, _SIOCETHTOOL, request)
 

@@ -60,7 +60,8 @@ class SecondsOnScreen:
             self._is_drawn = False
         if not self._live:
             self._print_final(folder)
-        for second in sorted(rows_of_run)[:-SECONDS_SHOWN]:
+        seconds_no_longer_shown = sorted(rows_of_run)[:-SECONDS_SHOWN]
+        for second in seconds_no_longer_shown:
             del rows_of_run[second]
 
     def draw(self) -> None:

@@ -46,7 +46,8 @@ class Comparison:
     """`exchange sweep` under way, its scratch folders in a place of its own."""
 
     def __init__(self, place: Path) -> None:
-        self.folder, self.scratch = place / "results" / "mine", place / "scratch"
+        self.folder = place / "results" / "mine"
+        self.scratch = place / "scratch"
         self.scratch.mkdir()
         words = command("sweep", *FAST, "--results", place / "results", "--name", "mine")
         self.process = subprocess.Popen(
@@ -130,8 +131,8 @@ def test_a_killed_node_is_replaced_and_loses_at_most_one_run(comparison: Compari
     _, err = comparison.process.communicate(timeout=PATIENCE_S)
     assert "Traceback" not in err
     assert len(set(comparison.brokers())) == 2, "its successor serves what is left"
-    runs = comparison.folder.glob("0[12]-*/run.json")
-    assert "complete" in [orjson.loads(path.read_bytes())["status"] for path in runs]
+    records_after_warm_up = comparison.folder.glob("0[12]-*/run.json")
+    assert "complete" in [orjson.loads(path.read_bytes())["status"] for path in records_after_warm_up]
 
 
 def test_the_standing_node_is_used_only_for_its_own_nodelay(rabbitmq_node: Node) -> None:
@@ -144,11 +145,12 @@ def test_the_standing_node_is_used_only_for_its_own_nodelay(rabbitmq_node: Node)
 @pytest.mark.long
 def test_runs_with_the_same_nodelay_share_a_node() -> None:
     with Brokers() as brokers:
-        plain, quiet = brokers.get(RabbitMq(), nodelay=True), brokers.get(RabbitMq(), nodelay=False)
-        assert brokers.get(RabbitMq(), nodelay=True) is plain
-        assert brokers.get(RabbitMq(), nodelay=False) is quiet
-        assert node_of(plain).pid != node_of(quiet).pid
-        nodes = [psutil.Process(node_of(each).pid) for each in (plain, quiet)]
+        with_nodelay = brokers.get(RabbitMq(), nodelay=True)
+        with_nagle = brokers.get(RabbitMq(), nodelay=False)
+        assert brokers.get(RabbitMq(), nodelay=True) is with_nodelay
+        assert brokers.get(RabbitMq(), nodelay=False) is with_nagle
+        assert node_of(with_nodelay).pid != node_of(with_nagle).pid
+        nodes = [psutil.Process(node_of(broker).pid) for broker in (with_nodelay, with_nagle)]
     assert all(is_gone(node) for node in nodes)
 
 

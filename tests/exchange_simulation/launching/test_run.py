@@ -116,9 +116,8 @@ def test_analysis_leaves_the_last_order_out_and_says_so(tmp_path: Path) -> None:
 
 def test_a_warm_up_is_left_out_of_the_figures_and_kept_in_the_counts(tmp_path: Path) -> None:
     record = run_exchange_in_process(tmp_path, "--rate", 2000, "--orders", 4000, "--warm-up", 1).record
-    assert (
-        1900 <= record["completion_us"]["due"]["count"] < 3999
-    )  # 2000, and the orders that the first second left unanswered
+    measured = record["completion_us"]["due"]["count"]
+    assert 1900 <= measured < 3999, "2000, and the orders that the first second left unanswered"
     assert record["counts"]["orders_answered"] == 4000
 
 
@@ -189,8 +188,8 @@ def test_a_run_leaves_record_spool_and_page_with_settings_as_given(transport: st
     """The options reach all components."""
     orders = 1000
     words = ("--json", "-v", "--no-spark", "--results", tmp_path, "--name", "here", "--rate", 2000, "--orders", orders)
-    where = ("--cpus", "gateway=0,engine=0,reporter=0")
-    finished = exchange("run", *words, "--transport", transport, "--nagle", "engine", *where)
+    processors = ("--cpus", "gateway=0,engine=0,reporter=0")
+    finished = exchange("run", *words, "--transport", transport, "--nagle", "engine", *processors)
     assert {path.name for path in (tmp_path / "here").iterdir()} == {"run.json", "report.html", "spool"}
     assert all(path.suffix == ".jsonl" for path in (tmp_path / "here" / "spool").iterdir())
     assert finished.out.encode() == (tmp_path / "here" / "run.json").read_bytes()

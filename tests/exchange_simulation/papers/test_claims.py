@@ -106,8 +106,9 @@ def as_if_measured(part: object, paper: Paper, quick: bool) -> Record:
     rows = []
     for transport in settings["transport"]:
         for point in benchmark.points(settings):
-            sizes = float(point.get("size_bytes", 1)) + float(point.get("pairs", 1))
-            repeats = [repeat_with(sizes, number) for number in range(1, part.repeats + 1)]
+            # The value differs from cell to cell, so that a figure rises along sizes and along pairs.
+            value = float(point.get("size_bytes", 1)) + float(point.get("pairs", 1))
+            repeats = [repeat_with(value, number) for number in range(1, part.repeats + 1)]
             rows.append({"transport": transport, "point": dict(point), "repeats": repeats})
     return {"settings": {"repeats": part.repeats}, "rows": rows}
 

@@ -27,10 +27,10 @@ def test_prefetch_limits_the_unacknowledged_messages_of_a_consumer(broker_place:
         assert connector.send(TEN, 0) == 10
         assert connector.drain(deadline_ns())
         batch = FrameBatch(2)
-        serve_links_until(lambda: listener.receive(batch) >= 0 and batch.count == 2, listener)
+        receive_until(listener, batch, 2)
         assert left(listener) == 10 - 3
         batch = FrameBatch(20)
-        serve_links_until(lambda: listener.receive(batch) >= 0 and batch.count == 8, listener)
+        receive_until(listener, batch, 8)
         assert listener.facts()["knobs"] == {
             "queue": "classic",
             "prefetch": 3,
@@ -48,11 +48,31 @@ def test_one_acknowledgement_settles_ack_batch_messages(broker_place: str, monke
         assert connector.send(TEN, 0) == 10
         assert connector.drain(deadline_ns())
         first_three = FrameBatch(3)
-        serve_links_until(lambda: listener.receive(first_three) >= 0 and first_three.count == 3, listener)
-        serve_links_until(lambda: listener.receive(first_three) >= 0 and left(listener) == 10 - 6, listener)
+        receive_until(listener, first_three, 3)
+        receive_until_left(listener, first_three, 10 - 6)
         fourth = FrameBatch(1)
-        serve_links_until(lambda: listener.receive(fourth) >= 0 and fourth.count == 1, listener)
-        serve_links_until(lambda: listener.receive(fourth) >= 0 and left(listener) == 0, listener)
+        receive_until(listener, fourth, 1)
+        receive_until_left(listener, fourth, 0)
+
+
+def receive_until(receiver: Link, batch: FrameBatch, count: int, *others: Link) -> None:
+    """Receive until the batch has so many frames; serve the other links meanwhile."""
+
+    def has_all() -> bool:
+        receiver.receive(batch)
+        return batch.count == count
+
+    serve_links_until(has_all, receiver, *others)
+
+
+def receive_until_left(receiver: Link, full_batch: FrameBatch, count: int) -> None:
+    """Call `receive`, which acknowledges and takes nothing into the full batch, until so many messages are left."""
+
+    def are_left() -> bool:
+        receiver.receive(full_batch)
+        return left(receiver) == count
+
+    serve_links_until(are_left, receiver)
 
 
 def left(link: Link) -> int:
@@ -84,7 +104,7 @@ def test_each_subscriber_of_a_fanout_has_a_queue_of_the_given_kind(kind: str, br
 
 def receive_ten(subscriber: Link, publisher: Link) -> list[bytes]:
     batch = FrameBatch(20)
-    serve_links_until(lambda: subscriber.receive(batch) >= 0 and batch.count == 10, subscriber, publisher)
+    receive_until(subscriber, batch, 10, publisher)
     return list(batch)
 
 

@@ -46,18 +46,20 @@ def test_a_frame_sent_right_after_the_hello_reaches_the_connector(
 ) -> None:
     """The server drops a frame for a connector that has not subscribed to frames yet."""
     listener = listen(nats.url, TOKEN)
-    frames, first = FrameBatch.of(b"at once"), 0
+    frames = FrameBatch.of(b"at once")
+    first = 0
     write = Connection.write
 
-    def listener_is_quicker(connection: Connection, line: bytes) -> None:
+    def write_after_the_listener_has_sent(connection: Connection, line: bytes) -> None:
         nonlocal first
-        if b".out." in line:
+        is_subscription_to_frames = b".out." in line
+        if is_subscription_to_frames:
             listener.wait(time.monotonic_ns() + 50_000_000)
             listener.wait(time.monotonic_ns())
             first = listener.send(frames, first)
         write(connection, line)
 
-    monkeypatch.setattr(Connection, "write", listener_is_quicker)
+    monkeypatch.setattr(Connection, "write", write_after_the_listener_has_sent)
     connector = connect(nats.url, TOKEN, deadline_ns())
     received = FrameBatch()
 

@@ -56,16 +56,15 @@ def test_a_name_may_be_a_path_or_the_end_of_one_name(results_folder: Path) -> No
 
 def test_json_is_the_record_s_own_bytes(results_folder: Path) -> None:
     for name, file in {"first": "run.json", "trial": "comparison.json"}.items():
-        assert (
-            results(results_folder, "show", name, "--json").stdout_bytes == (results_folder / name / file).read_bytes()
-        )
+        shown = results(results_folder, "show", name, "--json").stdout_bytes
+        assert shown == (results_folder / name / file).read_bytes()
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
         ("frist", "no run or trial called frist (did you mean first?)"),
-        ("bb01", "2 names in"),
+        ("bb01", "2 names in"),  # they end so
         ("notes", "no folder of ours"),
         ("x" * 300, "no run or trial"),
     ],
@@ -103,7 +102,10 @@ def spoilt(good: Any, depth: int = 0) -> Iterator[Any]:
                 yield {**good, place: other}
             if depth < 2:
                 yield {name: value for name, value in good.items() if name != place}
-    yield 7 if isinstance(good, str | None) else "x"
+    if good is None or isinstance(good, str):
+        yield 7
+    else:
+        yield "x"
 
 
 def test_no_damage_to_a_record_leads_to_a_traceback(tmp_path: Path) -> None:

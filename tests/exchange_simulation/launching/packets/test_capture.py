@@ -24,7 +24,8 @@ from tests.machine import until
 from transports.sockets import counted_since, counters, describe
 
 ROUNDS = 3_000
-ORDER, ANSWER = bytes(40), bytes(70)
+ORDER = bytes(40)
+ANSWER = bytes(70)
 COUNTS = "0 packets captured, 0 packets received by filter, 0 packets dropped by kernel"
 DIES_LATER = f"""
 trap '' INT
@@ -65,7 +66,8 @@ def play(one: socket.socket, other: socket.socket, rounds: int) -> None:
 
 
 def name(end: socket.socket) -> str:
-    return "{}:{}".format(*end.getsockname())
+    host, port = end.getsockname()
+    return f"{host}:{port}"
 
 
 def reading(end: socket.socket) -> dict[str, Any]:
@@ -89,9 +91,9 @@ def test_tcpdump_and_the_kernel_count_the_same(pcap, ends):
     record = as_record(ends, before)
     rows = packet_rows(record)
     assert capture.captured
-    held = compare_with_counters(record, pcap, asdict(capture.captured))
-    assert len(held["directions"]) == 2
-    assert max(held["off_by"].values()) < 0.002, held  # a delayed acknowledgement more or less
+    comparison = compare_with_counters(record, pcap, asdict(capture.captured))
+    assert len(comparison["directions"]) == 2
+    assert max(comparison["off_by"].values()) < 0.002, comparison  # a delayed acknowledgement more or less
     assert capture.captured.dropped == 0
     assert capture.captured.captured == pytest.approx(sum(row.segments for row in rows), rel=0.002)
 
@@ -107,7 +109,8 @@ def test_a_capture_of_a_whole_connection_has_the_kernel_s_counts(pcap):
             play(one, other, ROUNDS)
             accepted = reading(other)
         traffic = counts(pcap)
-    sent, received = (traffic[accepted[a], accepted[b]] for a, b in (("local", "peer"), ("peer", "local")))
+    sent = traffic[accepted["local"], accepted["peer"]]
+    received = traffic[accepted["peer"], accepted["local"]]
     assert sent.payload_bytes == accepted["bytes_out"] == ROUNDS * len(ANSWER)
     assert received.payload_bytes == accepted["bytes_in"] == ROUNDS * len(ORDER)
     assert sent.segments == pytest.approx(accepted["segments_out"], rel=0.003)
@@ -120,23 +123,29 @@ def test_segments_sent_in_one_piece_are_captured_as_one(pcap):
     with socket.create_server(("127.0.0.1", 0)) as door, socket.socket() as one:
         one.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 1460)
         one.connect(door.getsockname())
-        way = name(one), name(door)
+        direction = (name(one), name(door))
         with door.accept()[0] as other, Capture([one.getsockname()[1]], pcap, process_group=os.getpgrp()):
             with ThreadPoolExecutor(1) as sender:
                 sent = sender.submit(one.sendall, block)
                 assert other.recv(len(block), socket.MSG_WAITALL) == block
                 sent.result()
             counted = counters(one)
-    assert counts(pcap)[way].payload_bytes == counted["bytes_out"] >= len(block)
-    assert counted["segments_out"] > len(block) / 1460 > 2 * counts(pcap)[way].segments
+    captured = counts(pcap)[direction]
+    least_segments = len(block) / 1460
+    assert captured.payload_bytes == counted["bytes_out"]
+    assert captured.payload_bytes >= len(block)
+    assert counted["segments_out"] > least_segments
+    assert 2 * captured.segments < least_segments, "a captured frame holds several segments"
 
 
 def test_a_capture_that_ends_at_once_has_lost_nothing(pcap, ends):
     for _ in range(10):
         with Capture([ends[0].getsockname()[1]], pcap, process_group=os.getpgrp()):
             play(*ends, 1)
-        one, other = map(name, ends)  # another test's connection may have the same port, elsewhere
-        assert {counts(pcap)[way].payload_bytes for way in ((one, other), (other, one))} == {len(ORDER), len(ANSWER)}
+        one, other = map(name, ends)  # look at this direction alone: another test may have the same port, elsewhere
+        captured = counts(pcap)
+        assert captured[one, other].payload_bytes == len(ORDER)
+        assert captured[other, one].payload_bytes == len(ANSWER)
 
 
 def test_only_the_ports_that_were_asked_for_are_captured(pcap, ends):
@@ -221,10 +230,15 @@ def test_an_error_of_tcpdump_does_not_hide_an_earlier_error(pretend, tmp_path):
     assert is_gone(tmp_path)
 
 
-def answering(tmp_path: Path, *told: tuple[int, int]) -> str:
-    """A tcpdump that has captured and received so many when asked; how often it was asked is in `asked`."""
+def answering(tmp_path: Path, *answers: tuple[int, int]) -> str:
+    """A script in place of tcpdump. Asked for the nth time, it has captured and received as the nth answer says.
+
+    At its end it writes to `asked` how often it was asked.
+    """
     os.mkfifo(tmp_path / "never")
-    cases = " ".join(f"{at}) c={captured} r={received};;" for at, (captured, received) in enumerate(told, start=1))
+    cases = ""
+    for number, (captured, received) in enumerate(answers, start=1):
+        cases += f" {number}) c={captured} r={received};;"
     counts = "$c packets captured, $r packets received by filter, 0 packets dropped by kernel"
     return f"""
         trap 'n=$((n + 1)); case $n in {cases} esac; echo "{counts}" >&2' USR1
@@ -252,7 +266,7 @@ def test_a_deaf_tcpdump_is_killed(pretend, tmp_path, monkeypatch):
     until(lambda: is_gone(tmp_path), "its end")
 
 
-def test_what_was_received_counts_twice_on_loopback_only():
+def test_received_packets_count_twice_on_loopback_only():
     counted = Captured(captured=5, received=10, dropped=1)
     assert counted.missing(11, "lo") == 0
     assert counted.missing(11, "eth0") == 5
