@@ -38,7 +38,7 @@ SIZES = {pa.int32(): 31, pa.int64(): 63}
 NO_PAYLOAD = b"null"
 
 
-class Line(msgspec.Struct):
+class SpoolLine(msgspec.Struct):
     """A line of the spool whose fields are not checked yet; one that is missing is None."""
 
     schema: Any = None
@@ -107,7 +107,7 @@ def _is_new(line: bytes, seen: set[int]) -> bool:
     return True
 
 
-def _record(text: str) -> tuple[Line, Any]:
+def _record(text: str) -> tuple[SpoolLine, Any]:
     """Return a record and its payload. _UnusableLine if the line has a problem: the first one that the tests find."""
     try:
         line = LINE.decode(text)
@@ -149,7 +149,7 @@ class _Rows:
         self._rows: list[tuple[Any, ...]] = []
         self._batches: list[pa.RecordBatch] = []
 
-    def add(self, line: Line, payload: Any) -> None:
+    def add(self, line: SpoolLine, payload: Any) -> None:
         at_us = line.wall_ns // NS_PER_US
         origin = (line.run, line.source, _pair_of(line.source), at_us, line.wall_ns, line.monotonic_ns)
         self._rows.append((*origin, *(getattr(payload, name) for name in self._names)))
@@ -210,5 +210,5 @@ def _python_type(arrow_type: pa.DataType) -> Any:
     return by_name[arrow_type]
 
 
-LINE = msgspec.json.Decoder(Line)
+LINE = msgspec.json.Decoder(SpoolLine)
 PAYLOAD_DECODERS = {kind: _payload_decoder(kind) for kind in KINDS}
