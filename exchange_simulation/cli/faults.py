@@ -16,8 +16,8 @@ from exchange_simulation.launching.typed_settings import was_typed
     type=Listed(Scheme()),
     default="zeromq,tcp,amqp",
     show_default=True,
-    metavar="SCHEME[,...]",
-    help="What carries the orders.",
+    metavar="SCHEME[?OPTION=VALUE][,...]",
+    help="What carries the orders, as in redis?kind=stream.",
 )
 @click.option(
     "--delivery",

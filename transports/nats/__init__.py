@@ -10,7 +10,7 @@ engine.
 """
 
 from transports.base import BASIC_PATTERNS, MANY_LISTENER_PATTERNS, Pattern
-from transports.declaration import BUFFERS, Transport, later
+from transports.declaration import BUFFERS, Transport, WholeNumberOption, later
 from transports.guarantees import IN_MEMORY, Fate, Guarantee, Sync
 from transports.nats.deliveries import DELIVERIES, SYNCS
 
@@ -28,8 +28,14 @@ TRANSPORT = Transport(
         "delivery=durable&sync=always": Guarantee(Fate.KEPT, Fate.KEPT, Sync.BEFORE_CONFIRM),
     },
     about={"nats": "a NATS server between the two, over TCP: from its memory, or through a stream of JetStream"},
-    options={"delivery": DELIVERIES, "sync": SYNCS, "pair": (), **BUFFERS},
-    server_options=frozenset({"sync"}),
+    options={
+        "delivery": DELIVERIES,
+        "sync": SYNCS,
+        "max_pending": WholeNumberOption("bytes", 1 << 20, 1 << 30),
+        "pair": (),
+        **BUFFERS,
+    },
+    server_options=frozenset({"sync", "max_pending"}),
     variants=("", "delivery=durable"),
     over_tcp=frozenset({"nats"}),
     patterns=BASIC_PATTERNS | SHARED_PATTERNS,

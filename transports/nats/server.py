@@ -10,7 +10,7 @@ import signal
 import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,8 +34,10 @@ PATIENCE_NS = 5_000_000_000
 SLOW_CLIENT = "Slow Consumer Detected"
 """In the server's log, when it hangs up on a client that reads too slowly."""
 RELOADED = "Reloaded server configuration"
-JETSTREAM = "jetstream {{ store_dir: {folder}, sync_interval: {sync} }}\n"
+JETSTREAM = 'jetstream {{ store_dir: {folder}, sync_interval: "{sync}" }}\n'
 """The settings of JetStream, which keeps streams in a folder; empty for a server without it."""
+MAX_PENDING = 64 << 20
+"""NATS's own default of max_pending, in bytes."""
 AUTHORIZATION_S = 60
 """How long a client may take to introduce itself. NATS's own 2 s hang up on a process that waits for a processor."""
 
@@ -54,13 +56,17 @@ class Nats(Broker):
         if not nodelay:
             raise NagleNotHonoured("a NATS server always sets TCP_NODELAY on its sockets: leave broker out of --nagle")
         token = secrets.token_hex(16)
-        sync = self.options.get("sync", SYNCS[0])
-        server = PrivateNats.start(
-            ServerCommand(PRODUCT, partial(_command, token, sync), _greeting), folder, process_group, where
+        settings = NatsSettings(
+            token=token,
+            sync=self.options.get("sync", SYNCS[0]),
+            max_pending=int(self.options.get("max_pending", MAX_PENDING)),
         )
-        server.token = token
-        server.sync = sync
-        server.about["sync"] = sync
+        server = PrivateNats.start(
+            ServerCommand(PRODUCT, partial(_command, settings), _greeting), folder, process_group, where
+        )
+        server.settings = settings
+        server.about["sync"] = settings.sync
+        server.about["max_pending"] = settings.max_pending
         try:
             yield RunningBroker(f"nats://{server.host}:{server.port}", {PASSWORD: token}, server)
         finally:
@@ -70,12 +76,32 @@ class Nats(Broker):
         return NatsProbe(url, link_addresses[0].token)
 
 
+@dataclass(frozen=True)
+class NatsSettings:
+    """The settings of a server that takes clients with one token only."""
+
+    token: str
+    sync: str = SYNCS[0]
+    max_pending: int = MAX_PENDING
+    """The bytes that it keeps for a client that reads too slowly, before it hangs up."""
+
+    def write(self, folder: Path, host: str, port: int) -> Path:
+        """Write the file for a server that listens on one address; returns its path."""
+        path = folder / "nats.conf"
+        streams = json.dumps(str(folder / "streams"))
+        path.write_text(
+            f'listen: "{host}:{port}"\nmax_pending: {self.max_pending}\n'
+            f'authorization {{ token: "{self.token}", timeout: {AUTHORIZATION_S} }}\n'
+            + JETSTREAM.format(folder=streams, sync=self.sync)
+        )
+        return path
+
+
 @dataclass
 class PrivateNats(PrivateServer):
     """A server that we started; its log says on whom it hung up."""
 
-    token: str = field(default="", repr=False)
-    sync: str = SYNCS[0]
+    settings: NatsSettings = field(default_factory=lambda: NatsSettings(""), repr=False)
 
     def block_publishers(self) -> None:
         raise OSError("a NATS server has no command that blocks publishers, and no alarm")
@@ -85,13 +111,13 @@ class PrivateNats(PrivateServer):
 
     def close_connections(self) -> None:
         """Close every client's connection: the server reloads its settings, with another token and then with ours."""
-        self._reload(secrets.token_hex(16))
-        self._reload(self.token)
+        self._reload(replace(self.settings, token=secrets.token_hex(16)))
+        self._reload(self.settings)
 
-    def _reload(self, token: str) -> None:
-        """Have the server take clients with this token only. OSError if it is gone, or does not reload in time."""
+    def _reload(self, settings: NatsSettings) -> None:
+        """Have the server read other settings. OSError if it is gone, or does not reload in time."""
         reloaded = self.log().count(RELOADED)
-        _write_settings(self.folder, self.host, self.port, token, self.sync)
+        settings.write(self.folder, self.host, self.port)
         os.kill(self.pid, signal.SIGHUP)
         until_s = time.monotonic() + PATIENCE_NS / 1e9
         while self.log().count(RELOADED) == reloaded:
@@ -136,21 +162,10 @@ class NatsProbe:
         self._connection.close()
 
 
-def _command(token: str, sync: str, host: str, port: int, folder: Path) -> list[str]:
+def _command(settings: NatsSettings, host: str, port: int, folder: Path) -> list[str]:
     """The command line of a server."""
-    settings = _write_settings(folder, host, port, token, sync)
-    return [str(find_program(PROGRAM, VARIABLE, HOW_TO_GET_IT)), "--config", str(settings)]
-
-
-def _write_settings(folder: Path, host: str, port: int, token: str, sync: str) -> Path:
-    """Write the settings of a server that listens on one address only, and takes clients with this token only."""
-    settings = folder / "nats.conf"
-    streams = json.dumps(str(folder / "streams"))
-    settings.write_text(
-        f'listen: "{host}:{port}"\nauthorization {{ token: "{token}", timeout: {AUTHORIZATION_S} }}\n'
-        + JETSTREAM.format(folder=streams, sync=sync)
-    )
-    return settings
+    path = settings.write(folder, host, port)
+    return [str(find_program(PROGRAM, VARIABLE, HOW_TO_GET_IT)), "--config", str(path)]
 
 
 def _greeting(sock: socket.socket) -> Mapping[str, Any] | None:

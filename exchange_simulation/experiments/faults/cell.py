@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ from exchange_simulation.experiments.faults.run import FaultRun, first_reason, r
 from exchange_simulation.launching.lineup import READY_S
 from transports.declaration import RunningBroker
 
+NO_WORD = re.compile(r"[^A-Za-z0-9+_.]+")
+"""What names of folders have a hyphen for: the signs of a URL's options, and spaces."""
 LOOK_S = 0.05
 """The time between two looks for the first sample of a run."""
 ENDING_S = 30.0
@@ -37,8 +40,8 @@ class FaultCell:
 
     @property
     def name(self) -> str:
-        """The name of the folder of the cell's run."""
-        return f"{self.fault.name}-{self.over.replace(' ', '-')}"
+        """The name of the folder of the cell's run. For example: engine-kill-redis-kind-stream"""
+        return f"{self.fault.name}-{NO_WORD.sub('-', self.over)}"
 
     @property
     def facts(self) -> dict[str, Any]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from exchange.allowed import meant
 from exchange.json_records import SCHEMA
+from exchange.settings import RunSettings
 from exchange.words import counted
 from exchange_simulation.experiments.faults.cell import FaultCell, measured_cell
 from exchange_simulation.experiments.faults.injection import FAULTS
@@ -21,12 +22,13 @@ from exchange_simulation.launching.interrupts import interruptible, interruption
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.notices import has_listener, say
 from exchange_simulation.launching.record.machine import host_facts, now, versions
+from exchange_simulation.launching.transport_settings import split_query, with_option, with_transport_defaults
 from exchange_simulation.reports.faults.page import FILE, write_page
 from exchange_simulation.reports.faults.table import fails, show
 from exchange_simulation.reports.report import print_measured
-from transports.base import BadAddress, NotInstalled
+from transports.base import BadAddress, NotInstalled, mask
 from transports.declaration import RunningBroker, Transport
-from transports.registry import has_broker, transport_of
+from transports.registry import has_broker, scheme_of, transport_of
 
 START_S = 4.0
 """The time that a run takes beyond its length: to start, to notice the fault, and to end."""
@@ -52,6 +54,7 @@ def planned(
 ) -> FaultPlan:
     """Plan a cell for each fault over each transport; over a broker, for each guarantee too.
 
+    A transport is a scheme, or a scheme with options, as in redis?kind=stream.
     `further` are options for every `exchange run`, which override `load`. UserError for an unknown word, for a list
     that is empty or has a word twice, and if there is no cell.
     """
@@ -61,11 +64,11 @@ def planned(
         if name not in FAULTS:
             raise UserError(f"--faults: {name!r} is no fault; there are {', '.join(FAULTS)}{meant(name, FAULTS)}")
     cells = []
-    for scheme in transports:
-        for delivery in _deliveries_over(scheme, deliveries):
+    for transport in transports:
+        for delivery in _deliveries_over(transport, deliveries):
             for name in faults:
-                if has_broker(scheme) or not FAULTS[name].needs_broker:
-                    cells.append(FaultCell(transport=scheme, delivery=delivery, fault=FAULTS[name]))
+                if has_broker(transport) or not FAULTS[name].needs_broker:
+                    cells.append(FaultCell(transport=transport, delivery=delivery, fault=FAULTS[name]))
     if not cells:
         raise UserError(f"--faults: {', '.join(faults)}: there is no broker over {', '.join(transports)}")
     return FaultPlan(cells=tuple(cells), load=load.overridden_by(further), further=tuple(further))
@@ -92,12 +95,12 @@ def plan_of(record: dict[str, Any]) -> FaultPlan:
     return FaultPlan(cells=tuple(cells), load=load, further=tuple(further))
 
 
-def _deliveries_over(scheme: str, deliveries: Sequence[str]) -> Sequence[str | None]:
+def _deliveries_over(url: str, deliveries: Sequence[str]) -> Sequence[str | None]:
     """Return the guarantees for a transport's cells; [None] if the transport has no choice of guarantees.
 
     UserError for an unknown guarantee.
     """
-    transport = _declared(scheme)
+    transport = _declared(url)
     option = transport.run_settings.get("delivery")
     known = transport.words(option) if option else ()
     if not known:
@@ -109,23 +112,38 @@ def _deliveries_over(scheme: str, deliveries: Sequence[str]) -> Sequence[str | N
     return deliveries
 
 
-def _declared(scheme: str) -> Transport:
-    """Return the declaration of a transport. UserError if it is unknown, or joins threads of one process."""
+def _declared(url: str) -> Transport:
+    """Return the declaration of a transport.
+
+    UserError if it is unknown, joins threads of one process, has a wrong option, or names a place.
+    """
+    scheme = scheme_of(url)
     try:
         transport = transport_of(scheme)
-    except (BadAddress, NotInstalled) as error:
-        raise UserError(f"--transports: {error}") from error
+        if "://" in url:
+            raise UserError(f"--transports: {mask(url)} names a place; say {scheme} alone: only our own can be broken")
+        settings = RunSettings(transport=url, orders=1)
+        with_transport_defaults(settings)
+    except (BadAddress, NotInstalled, UserError) as error:
+        sentence = str(error)
+        raise UserError(sentence if sentence.startswith("--") else f"--transports: {sentence}") from error
     if scheme in transport.one_process:
         raise UserError(f"--transports: {scheme!r} joins threads of one process, and none of them can be broken alone")
     return transport
 
 
-def _broker(scheme: str, brokers: Brokers) -> RunningBroker:
-    """Return the private broker of all cells over the transport, and start it if needed. NotInstalled, CannotStart."""
-    declared_broker = transport_of(scheme).broker
-    if declared_broker is None:
+def _broker(url: str, brokers: Brokers) -> RunningBroker:
+    """Return the private broker of all cells over the transport, and start it if needed. NotInstalled, CannotStart.
+
+    Its address has the transport's options, but for those of the server.
+    """
+    scheme = scheme_of(url)
+    transport = transport_of(scheme)
+    if transport.broker is None:
         raise NotInstalled(f"{scheme} declares no broker that could be started here")
-    return brokers.get(declared_broker(), nodelay=True)
+    query, server_options = split_query(url.partition("?")[2], transport.server_options)
+    running = brokers.get(transport.broker().with_options(server_options), nodelay=True)
+    return replace(running, url=with_option(running.url, query))
 
 
 def run_matrix(plan: FaultPlan, results: str, name: str | None, as_json: bool) -> int:
@@ -178,8 +196,9 @@ def _measured(plan: FaultPlan, folder: Path) -> dict[str, Any]:
 
 def _entry(cell: FaultCell, plan: FaultPlan, folder: Path, brokers: Brokers) -> dict[str, Any]:
     """Run a cell, unless its fault is impossible over its transport. Returns the cell's entry in the record."""
-    if cell.fault.needs_tcp and cell.transport not in transport_of(cell.transport).over_tcp:
-        return {**cell.facts, "skipped": f"{cell.transport} has no TCP connection to break"}
+    scheme = scheme_of(cell.transport)
+    if cell.fault.needs_tcp and scheme not in transport_of(scheme).over_tcp:
+        return {**cell.facts, "skipped": f"{scheme} has no TCP connection to break"}
     broker = None
     has_broker_in_network = bool(cell.fault.network)  # `exchange run` then starts its own broker in the network
     if has_broker(cell.transport) and not has_broker_in_network:

@@ -252,3 +252,27 @@ def test_no_fault_loses_an_order_that_the_record_does_not_show(transport: str, t
         assert not cell["hangs"], cell["run"]
         assert cell["orders"]["unreported"] == 0, cell["run"]
     assert finished.code == 0
+
+
+def test_a_transport_with_options_has_cells_and_folders_of_its_own() -> None:
+    transports = ["redis?kind=stream", "nats?delivery=durable&sync=always"]
+    plan = planned(transports, ["lossy"], ["engine-kill", "broker-kill"], FaultLoad(), ())
+    assert [cell.over for cell in plan.cells] == [transport for transport in transports for _ in range(2)]
+    assert [cell.name for cell in plan.cells[1:3]] == [
+        "broker-kill-redis-kind-stream",
+        "engine-kill-nats-delivery-durable-sync-always",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("transport", "sentence"),
+    [
+        ("redis?kind=list", "--transports: redis.*: kind is 'list'; it takes pubsub, stream"),
+        ("nats?delivery=acked", "--transports: nats.*: delivery is 'acked'; it takes lossy, durable"),
+        ("nats?durable=on", "--transports: nats.*: 'durable' is no option of nats"),
+        ("nats://127.0.0.1:4222", "--transports: nats://127.0.0.1:4222 names a place; say nats alone"),
+    ],
+)
+def test_a_transport_with_a_mistake_is_refused_before_anything_runs(transport: str, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        planned([transport], ["lossy"], ["engine-kill"], FaultLoad(), ())
