@@ -1,8 +1,9 @@
 """Measures the matching core: decode, validate, match and encode from memory to memory, a batch at a time.
 
 Ours is `MatchingEngine.handle`, called from Python. The references are `reference/matching.cpp`, which finds the next
-best price in a bitmap or by walking the array of price levels, and `benchmarks/reference_book.py`, sorted dictionaries
-of queues. Each reference must give our answers, byte for byte.
+best price in a bitmap or by walking the array of price levels; `reference/order_types.cpp`, which has ids, order types,
+cancels and replaces, too; and `benchmarks/reference_book.py`, sorted dictionaries of queues. Each reference must give
+our answers, byte for byte.
 
 Time is CPU time of the thread, so other programs count as little as possible. Files, batches and the book are made
 before the clock starts. A figure is the best of a few passes, since the first has cold caches; a reference that takes a
@@ -25,7 +26,9 @@ from benchmarks.cpp import built
 from benchmarks.reference_book import ReferenceBook
 from exchange.checksum import StreamChecksum
 from exchange.messages import Cancel, Order, decode_all, encode
-from gateway.offering import OrderFlow
+from exchange.order_mix import OrderMix
+from gateway.mixed_orders import MixedOrders
+from gateway.offering import MixedOrderFlow, OrderFlow
 from gateway.seeded_orders import SeededOrders
 from matching_engine.engine import HandleStop, MatchingEngine
 from matching_engine.order_book import OrderBook
@@ -35,24 +38,29 @@ SEED = 1
 PASSES = 3
 """A figure is the best of so many passes."""
 BATCH_ORDERS = 4096
+MIX_OF_ALL = "limit=43,post=7,market=5,ioc=3,fok=2,cancel=30,replace=10"
+"""A mix of all kinds, of which no more orders rest at any time than the book has room for at first."""
 SMALL = 50_000
 """Number of orders for the reference in Python."""
 
 
 @dataclass
 class Tape:
-    """A stream of orders, with volumes of the default workload and uniform prices; and the settings of the book."""
+    """A stream of orders, with volumes of the default workload; and the settings of the book."""
 
     prices: tuple[int, int] = (450, 549)
     """The lowest and the highest price."""
     max_price: int = 999
     orders: int = 1_000_000
     with_ids: bool = False
+    mix: str | None = None
+    """The mix of messages; None for plain orders with uniform prices."""
+    price_model: str = "uniform"
     answers: FrameBatch = field(default_factory=lambda: FrameBatch(1 << 16, 1 << 20))
 
     def batches(self) -> Iterator[FrameBatch]:
         """Yield the orders as frames, as the engine receives them."""
-        flow = OrderFlow(SeededOrders(SEED, self.prices))
+        flow = OrderFlow(self._plain_orders) if self.mix is None else MixedOrderFlow(self._mixed_orders(self.mix))
         for first in range(0, self.orders, BATCH_ORDERS):
             batch = FrameBatch(BATCH_ORDERS)
             flow.fill(batch, first + 1, min(BATCH_ORDERS, self.orders - first))
@@ -60,7 +68,15 @@ class Tape:
 
     def records(self) -> bytes:
         """Return the orders one after the other, as in a file."""
-        return SeededOrders(SEED, self.prices).records(1, self.orders)
+        orders = self._plain_orders if self.mix is None else self._mixed_orders(self.mix)
+        return orders.records(1, self.orders)
+
+    @property
+    def _plain_orders(self) -> SeededOrders:
+        return SeededOrders(SEED, self.prices, self.price_model)
+
+    def _mixed_orders(self, mix: str) -> MixedOrders:
+        return MixedOrders(OrderMix.parse(mix), SEED, self.prices, self.price_model)
 
 
 def rows(repeats: int) -> Iterator[BenchmarkRow]:
@@ -80,6 +96,23 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
     by_id = Tape(with_ids=True)
     without_ids = cpp("bitmap", by_id)
     yield compared("the same, with an index of ids", by_id, "C++, without ids", without_ids, repeats)
+
+    with_order_types = cpp_with_ids(by_id)
+    yield compared("the same", by_id, "C++, with ids", with_order_types, repeats)
+
+    moves = Tape(with_ids=True, mix="exchange-core", price_model="two-sided")
+    yield compared(
+        "1,000,000 of the mix exchange-core",
+        moves,
+        "C++, with ids",
+        cpp_with_ids(moves),
+        repeats,
+        required=1.0,
+        hoped_for=1.3,
+    )
+
+    several = Tape(with_ids=True, mix=MIX_OF_ALL, price_model="two-sided")
+    yield compared(f"1,000,000 of {MIX_OF_ALL}", several, "C++, with ids", cpp_with_ids(several), repeats)
 
     wide = Tape(prices=(1, 65534), max_price=65534)
     walking = cpp("levels", wide, passes=1)
@@ -152,11 +185,26 @@ def cpp(search: str, tape: Tape, passes: int = PASSES) -> Measure | None:
     program = built("matching")
     if program is None:
         return None
+    return _program([str(program), search, str(tape.max_price)], tape, passes)
+
+
+def cpp_with_ids(tape: Tape) -> Measure | None:
+    """Do the same with the C++ program that has ids, order types, cancels and replaces."""
+    program = built("order_types")
+    if program is None:
+        return None
+    return _program([str(program), str(tape.max_price)], tape, PASSES)
+
+
+def _program(command: list[str], tape: Tape, passes: int) -> Measure:
+    """Check a program's answers to the tape; returns a function that measures its orders a second.
+
+    The program takes the number of passes, the tape, and a file for its answers as its last words.
+    """
     folder = tempfile.TemporaryDirectory(prefix="exchange-tape-")
     orders = Path(folder.name, "orders.bin")
     answers = Path(folder.name, "answers.bin")
     orders.write_bytes(tape.records())
-    command = [str(program), search, str(tape.max_price)]
     subprocess.run([*command, "1", str(orders), str(answers)], check=True, capture_output=True)
     check_answers(tape, answers.read_bytes())
 

@@ -130,6 +130,7 @@ PAYLOADS: dict[str, type] = {
     SESSION: SessionPayload,
     THROUGHPUT: ThroughputPayload,
     SAMPLE: SamplePayload,
+    MATCHED: MatchedPayload,
     COMPLETION: CompletionPayload,
     TRAFFIC: TrafficPayload,
     PROCESS: ProcessPayload,
@@ -137,8 +138,7 @@ PAYLOADS: dict[str, type] = {
 }
 """The fields of each kind, declared here alone: Spark's tables derive their columns from them.
 
-Two kinds are missing here, which no table has: a RESULT, whose fields are those of a component's result
-(exchange/results.py), and MATCHED, whose fields are those of MatchedPayload."""
+A RESULT is missing here: its fields are those of a component's result (exchange/results.py), and no table has them."""
 NEEDED_BY_FIGURES: dict[str, type] = {
     COMPLETION: CompletionPayload,
     TRAFFIC: TrafficPayload,

@@ -11,119 +11,21 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <vector>
 
+#include "book_parts.hpp"
+
 namespace {
 
 constexpr size_t kOrderBytes = 10;
-constexpr size_t kBatchOrders = 4096;
-constexpr uint32_t kNil = 0xFFFFFFFF;
-enum Side : int { kAsk = 0, kBid = 1 };
 
 struct RestingOrder {
     uint32_t id;
     uint32_t volume;
     uint32_t next;
-};
-
-struct PriceLevel {
-    uint32_t head = kNil;
-    uint32_t tail = kNil;
-};
-
-// Encoded answers one after the other, with the end of each.
-class Answers {
-public:
-    void clear() {
-        bytes_ = 0;
-        frames_ = 0;
-    }
-    // Make sure that there is space for the answers to an order of this volume: each lot causes two trades at most, and
-    // then come a quote and a confirmation.
-    void reserve(size_t volume) {
-        size_t frames = 2 * volume + 2;
-        if (bytes_ + 9 * frames + 8 > buffer_.size()) buffer_.resize(2 * (bytes_ + 9 * frames + 8));
-        if (frames_ + frames > ends_.size()) ends_.resize(2 * (frames_ + frames));
-    }
-    void trade(uint32_t id, uint32_t price, uint32_t volume) {
-        uint8_t* at = buffer_.data() + bytes_;
-        uint64_t head = 3 | uint64_t(id) << 8 | uint64_t(price) << 40 | uint64_t(volume) << 56;
-        std::memcpy(at, &head, 8);
-        at[8] = uint8_t(volume >> 8);
-        close(9);
-    }
-    void quote(uint32_t bid, uint32_t ask) {
-        put(4 | uint64_t(bid) << 8 | uint64_t(ask) << 24, 5);
-    }
-    void confirmation(uint32_t id) { put(2 | uint64_t(id) << 8, 5); }
-    void rejection(uint32_t id, uint8_t reason) { put(8 | uint64_t(id) << 8 | uint64_t(reason) << 40, 6); }
-
-    const uint8_t* data() const { return buffer_.data(); }
-    size_t bytes() const { return bytes_; }
-    size_t frames() const { return frames_; }
-
-private:
-    void put(uint64_t record, size_t size) {
-        std::memcpy(buffer_.data() + bytes_, &record, 8);
-        close(size);
-    }
-    void close(size_t size) {
-        bytes_ += size;
-        ends_[frames_++] = int64_t(bytes_);
-    }
-
-    std::vector<uint8_t> buffer_ = std::vector<uint8_t>(1 << 20);
-    std::vector<int64_t> ends_ = std::vector<int64_t>(1 << 17);
-    size_t bytes_ = 0;
-    size_t frames_ = 0;
-};
-
-// The levels that hold orders: one bit for each price, and a summary bit for each word of 64 prices.
-class Bitmap {
-public:
-    void occupy(uint32_t price) {
-        words_[price >> 6] |= 1ull << (price & 63);
-        summary_[price >> 12] |= 1ull << (price >> 6 & 63);
-    }
-    void vacate(uint32_t price) {
-        uint64_t& word = words_[price >> 6];
-        word &= ~(1ull << (price & 63));
-        if (word == 0) summary_[price >> 12] &= ~(1ull << (price >> 6 & 63));
-    }
-    // The next price with orders above this one; `none` if there is no such price.
-    uint32_t above(uint32_t price, uint32_t none, const PriceLevel*) const {
-        uint32_t word = price >> 6;
-        if (uint64_t bits = words_[word] & (~1ull << (price & 63))) return word << 6 | __builtin_ctzll(bits);
-        uint32_t group = word >> 6;
-        uint64_t words = summary_[group] & (~1ull << (word & 63));
-        while (!words) {
-            if (++group == 16) return none;
-            words = summary_[group];
-        }
-        word = group << 6 | __builtin_ctzll(words);
-        return word << 6 | __builtin_ctzll(words_[word]);
-    }
-    // The next price with orders below this one; 0 if there is no such price.
-    uint32_t below(uint32_t price, const PriceLevel*) const {
-        uint32_t word = price >> 6;
-        if (uint64_t bits = words_[word] & ~(~0ull << (price & 63))) return word << 6 | (63 - __builtin_clzll(bits));
-        int group = int(word >> 6);
-        uint64_t words = summary_[group] & ~(~0ull << (word & 63));
-        while (!words) {
-            if (--group < 0) return 0;
-            words = summary_[group];
-        }
-        word = uint32_t(group) << 6 | (63 - __builtin_clzll(words));
-        return word << 6 | (63 - __builtin_clzll(words_[word]));
-    }
-
-private:
-    uint64_t words_[1024] = {};
-    uint64_t summary_[16] = {};
 };
 
 // No index at all: the next best price is found level by level.
@@ -253,13 +155,6 @@ private:
     Search search_[2];
 };
 
-// The thread's CPU time, in which other programs count as little as possible.
-double cpu_seconds() {
-    timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
-}
-
 // Match all orders of the tape in a new book, and print the line of this pass.
 template <class Search>
 void run(uint32_t max_price, const std::vector<uint8_t>& tape, std::ofstream* out) {
@@ -269,8 +164,8 @@ void run(uint32_t max_price, const std::vector<uint8_t>& tape, std::ofstream* ou
     OrderBook<Search> book(max_price);
     Answers answers;
     double start = cpu_seconds();
-    for (size_t first = 0; first < orders; first += kBatchOrders) {
-        size_t end = first + kBatchOrders < orders ? first + kBatchOrders : orders;
+    for (size_t first = 0; first < orders; first += kBatchMessages) {
+        size_t end = first + kBatchMessages < orders ? first + kBatchMessages : orders;
         answers.clear();
         for (size_t i = first; i < end; ++i) book.handle(tape.data() + i * kOrderBytes, answers);
         frames += answers.frames();

@@ -64,7 +64,7 @@ def test_a_frame_carries_the_document_as_a_statistics_message():
 
 
 def test_every_documented_kind_is_declared():
-    documented = ["session", "throughput", "sample", "completion", "traffic", "process", "end"]
+    documented = ["session", "throughput", "matched", "sample", "completion", "traffic", "process", "end"]
     assert [getattr(records, kind.upper()) for kind in documented] == documented
 
 
