@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from exchange.measurements import CLOCKS, THROUGHPUT_METERS, LogBuckets
+from exchange.measurements import CLOCKS, LogBuckets
+from exchange.meters import THROUGHPUT_METERS
 from exchange.percentiles import PERCENTS
 from spark.dataset.runs import RUNS as RUNS_TABLE
 from spark.dataset.runs import RUNS_A_FILE, RUNS_SCHEMA, IngestedRun

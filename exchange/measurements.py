@@ -1,4 +1,4 @@
-"""Meters, sources and clocks, and the log buckets of completion times.
+"""The log buckets of completion times, and the clocks of these times.
 
 Bucket i holds values v with 2^(i/128) <= v < 2^((i+1)/128), in ns: 128 buckets an octave, so half a bucket,
 0.27 %, is the worst error of a percentile. Count, sum, min and max stay exact. Buckets merge by adding counts.
@@ -8,48 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from exchange.messages import Throughput
 from exchange.percentiles import PERCENTS
 
 NS_PER_S = 1_000_000_000
 BUCKETS_PER_OCTAVE = 128
 OCTAVES = 45  # 2^45 ns is 9.8 hours; longer values go into the last bucket
 BUCKETS = BUCKETS_PER_OCTAVE * OCTAVES
-
-
-class Meter(IntEnum):
-    """Throughput (1-4, messages/s) and timestamp (0 and 5-7, ns of the reporting source's monotonic clock) meters."""
-
-    ORDER_MATCHED = 0
-    GATEWAY_ORDERS_SENT = 1
-    ENGINE_ORDERS_RECEIVED = 2
-    ENGINE_MESSAGES_SENT = 3
-    GATEWAY_MESSAGES_RECEIVED = 4
-    ORDER_HANDED_OVER = 5
-    ORDER_ANSWERED = 6
-    ORDER_DUE = 7
-
-
-THROUGHPUT_METERS = (
-    Meter.GATEWAY_ORDERS_SENT,
-    Meter.ENGINE_ORDERS_RECEIVED,
-    Meter.ENGINE_MESSAGES_SENT,
-    Meter.GATEWAY_MESSAGES_RECEIVED,
-)
-
-
-class Source(IntEnum):
-    """The sender of a hello."""
-
-    GATEWAY = 1
-    ENGINE = 2
-    REPORTER = 3
 
 
 CLOCKS = ("handed_over", "due", "lag")
@@ -158,21 +127,3 @@ class LogBuckets:
         buckets = cls(sum_ns=int(payload["sum_ns"]), min_ns=int(payload["min_ns"]), max_ns=int(payload["max_ns"]))
         buckets.counts[np.asarray(payload["bucket"], np.int64)] = payload["bucket_count"]
         return buckets
-
-
-class RateMeter:
-    """A throughput meter: messages since the last sample, over the time since."""
-
-    def __init__(self, meter: Meter, start_ns: int, total: int = 0) -> None:
-        """`total` messages came before the start."""
-        self._meter = meter
-        self._last_total = total
-        self._last_ns = start_ns
-
-    def sample(self, total: int, now_ns: int) -> Throughput:
-        """Return the message for the reporter; `total` is the number of messages so far."""
-        elapsed_ns = max(now_ns - self._last_ns, 1)
-        rate_per_s = (total - self._last_total) * NS_PER_S // elapsed_ns
-        self._last_total = total
-        self._last_ns = now_ns
-        return Throughput(self._meter, rate_per_s)

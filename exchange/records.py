@@ -10,8 +10,9 @@ import orjson
 
 from exchange.instances import INSTANCES, named
 from exchange.json_records import DAMAGED, SCHEMA, Record, UnusableRecord, check, decode, encode_json
-from exchange.measurements import BUCKETS, Source
+from exchange.measurements import BUCKETS
 from exchange.messages import Statistics, encode
+from exchange.meters import Source
 
 SESSION = "session"
 THROUGHPUT = "throughput"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from exchange.measurements import THROUGHPUT_METERS
+from exchange.meters import THROUGHPUT_METERS
 
 
 class Unit(Enum):

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from exchange.instances import instance_of, named, role_of, tagged, untagged
-from exchange.measurements import NS_PER_S, Source
+from exchange.measurements import NS_PER_S
 from exchange.messages import PROTOCOL_VERSION, End, Hello, Throughput, Timestamp, encode
+from exchange.meters import Source
 from exchange.records import PROCESS, RESULT, RecordWriter
 from exchange.results import ResourceUsage
 from exchange.settings import POLICIES

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from exchange.measurements import LogBuckets, Meter, RateMeter
+from exchange.measurements import LogBuckets
 from exchange.messages import Timestamp
+from exchange.meters import Meter, RateMeter
 from exchange.records import COMPLETION, TRAFFIC
 from exchange.session import Reporting
 from gateway.completion import ANSWERED_COLUMN, Completion

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from exchange.measurements import Source
 from exchange.messages import (
     ANSWER_TYPES,
     LAYOUTS,
@@ -20,6 +19,7 @@ from exchange.messages import (
     Trade,
     encode,
 )
+from exchange.meters import Source
 from exchange.results import GatewayResult, HashedStream, StreamCounts
 from exchange.session import Reporting, Terms
 from exchange.settings import RunSettings

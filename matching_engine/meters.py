@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from exchange.measurements import Meter, RateMeter
 from exchange.messages import Timestamp
+from exchange.meters import Meter, RateMeter
 from exchange.session import Reporting
 from matching_engine.engine import EngineCounts, counts_in
 from matching_engine.turns import EngineSamples

@@ -6,8 +6,8 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from exchange.measurements import Source
 from exchange.messages import End, Hello, Message, encode, read
+from exchange.meters import Source
 from exchange.results import EngineResult, StreamCounts
 from exchange.session import Disagreement, Reporting, Terms
 from matching_engine.engine import HandleStop, MatchingEngine

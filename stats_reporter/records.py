@@ -7,8 +7,8 @@ from typing import Any
 
 from exchange.instances import named, role_of, untagged
 from exchange.json_records import Record
-from exchange.measurements import Meter, Source
 from exchange.messages import Message, Throughput, Timestamp
+from exchange.meters import Meter, Source
 from exchange.records import MATCHED, PROCESS, SAMPLE, THROUGHPUT, RecordWriter
 from exchange.results import ResourceUsage
 from stats_reporter.sample_pairs import READINGS, SamplePairs

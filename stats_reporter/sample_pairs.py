@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from exchange.instances import untagged
-from exchange.measurements import Meter
 from exchange.messages import Timestamp
+from exchange.meters import Meter
 
 READINGS: dict[int, str] = {
     Meter.ORDER_DUE: "due_ns",

@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from exchange.measurements import Source
 from exchange.messages import Hello, Resume, encode, read
+from exchange.meters import Source
 from exchange.session import Disagreement, Terms
 from gateway.completion import Completion
 from gateway.recovering.completion import RecoveringIntake

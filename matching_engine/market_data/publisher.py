@@ -10,8 +10,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from exchange.measurements import Source
 from exchange.messages import End, FeedReceipt, SnapshotRequest, encode, read
+from exchange.meters import Source
 from exchange.session import Terms
 from matching_engine.market_data.feed import MarketDataFeed
 from transports.base import Link, PeerGone

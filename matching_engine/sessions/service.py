@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from exchange.measurements import Source
+from exchange.meters import Source
 from exchange.results import EngineResult, HashedStream, MarketResult, StreamCounts
 from exchange.session import Reporting, Terms
 from matching_engine.engine import MatchingEngine

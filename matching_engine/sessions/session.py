@@ -9,8 +9,8 @@ import numpy as np
 
 from exchange.checksum import StreamChecksum
 from exchange.instances import named
-from exchange.measurements import Source
 from exchange.messages import End, Hello, Message, encode, read
+from exchange.meters import Source
 from exchange.results import SessionResult, StreamCounts
 from exchange.session import Disagreement, Terms
 from matching_engine.sessions.routing import CLOSED, OPEN

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyspark
 
 import spark.summary
-from exchange import measurements, percentiles, second_columns, second_figures, seconds
+from exchange import measurements, meters, percentiles, second_columns, second_figures, seconds
 from exchange import records as record_kinds
 from spark.errors import ForeignCheckpointError
 from spark.live import batch, records
@@ -25,6 +25,7 @@ from spark.tables.files import locked
 
 CODE_OF_ROWS = (
     measurements,
+    meters,
     percentiles,
     record_kinds,
     second_columns,

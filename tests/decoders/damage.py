@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from exchange.measurements import Source
 from exchange.messages import Order, Quote, Statistics, Throughput, Timestamp, Trade, encode
+from exchange.meters import Source
 from exchange.records import RecordWriter
 from exchange.session import Terms
 

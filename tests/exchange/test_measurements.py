@@ -12,16 +12,9 @@ from hypothesis import strategies as st
 from numba import njit
 
 from exchange.log_buckets import log_bucket
-from exchange.measurements import (
-    BUCKETS,
-    BUCKETS_PER_OCTAVE,
-    LogBuckets,
-    Meter,
-    RateMeter,
-    bucket_middle_ns,
-    bucket_of,
-)
+from exchange.measurements import BUCKETS, BUCKETS_PER_OCTAVE, LogBuckets, bucket_middle_ns, bucket_of
 from exchange.messages import Throughput
+from exchange.meters import Meter, RateMeter
 
 ONE_HOUR_NS = 3_600_000_000_000
 WORST_ERROR = 0.003

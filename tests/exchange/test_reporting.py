@@ -7,8 +7,9 @@ import time
 import orjson
 import pytest
 
-from exchange.measurements import NS_PER_S, Source
+from exchange.measurements import NS_PER_S
 from exchange.messages import End, Hello, Statistics, Throughput, decode
+from exchange.meters import Source
 from exchange.results import ResourceUsage
 from exchange.session import Reporting, Terms
 

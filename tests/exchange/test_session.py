@@ -8,8 +8,8 @@ import time
 import pytest
 
 from exchange.instances import INSTANCES, named, tagged
-from exchange.measurements import Source
 from exchange.messages import PROTOCOL_VERSION, decode, encode
+from exchange.meters import Source
 from exchange.session import Disagreement, Terms, source_of
 
 TERMS = Terms(run=0xFEED, policy="price-time", packing=4, max_price=999)

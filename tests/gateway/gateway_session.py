@@ -11,11 +11,12 @@ import orjson
 from scripted_links import SimulatedEngine, SimulatedReporter
 
 from exchange.checksum import StreamChecksum
-from exchange.measurements import LogBuckets, Meter
+from exchange.measurements import LogBuckets
 from exchange.messages import (
     Statistics,
     Timestamp,
 )
+from exchange.meters import Meter
 from exchange.results import GatewayResult
 from exchange.session import Terms
 from exchange.settings import RunSettings

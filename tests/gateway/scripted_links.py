@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import xxhash
 
-from exchange.measurements import Source
 from exchange.messages import Confirmation, End, Hello, Message, Order, Resume, decode, decode_all, encode
+from exchange.meters import Source
 from exchange.session import Terms
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch

@@ -7,13 +7,13 @@ from gateway_session import RUN, GatewaySession
 from scripted_links import MS, SECOND, START_NS, TURN_NS, SimulatedEngine
 
 from exchange.checksum import StreamChecksum
-from exchange.measurements import Meter
 from exchange.messages import (
     Confirmation,
     End,
     Order,
     encode,
 )
+from exchange.meters import Meter
 from exchange.session import Disagreement, Terms
 from transports.base import PeerGone
 from transports.frames import FrameBatch

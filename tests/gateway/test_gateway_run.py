@@ -11,7 +11,6 @@ from gateway_session import RUN, GatewaySession, stream_of
 from schedules import KINDS, source, written
 from scripted_links import MS, SECOND, START_NS, TURN_NS
 
-from exchange.measurements import Meter, Source
 from exchange.messages import (
     LAYOUTS,
     Confirmation,
@@ -23,6 +22,7 @@ from exchange.messages import (
     Trade,
     encode,
 )
+from exchange.meters import Meter, Source
 from gateway.seeded_orders import ORDER_BYTES
 from transports.outbox import frame_checksum
 

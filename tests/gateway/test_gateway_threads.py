@@ -13,7 +13,6 @@ from gateway_session import RUN, stream_of
 from scripted_links import SECOND
 
 from exchange.checksum import StreamChecksum
-from exchange.measurements import Source
 from exchange.messages import (
     Confirmation,
     End,
@@ -23,6 +22,7 @@ from exchange.messages import (
     decode_all,
     encode,
 )
+from exchange.meters import Source
 from exchange.session import Terms
 from exchange.settings import RunSettings
 from gateway.completion import Completion

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scripted_links import ScriptedLink
 
 from exchange.checksum import StreamChecksum
-from exchange.measurements import Meter, Source
 from exchange.messages import (
     ASK,
     Confirmation,
@@ -24,6 +23,7 @@ from exchange.messages import (
     decode,
     encode,
 )
+from exchange.meters import Meter, Source
 from exchange.records import COMPLETION, decode_sent
 from exchange.results import GatewayResult
 from exchange.session import Terms

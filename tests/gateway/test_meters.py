@@ -7,8 +7,9 @@ import orjson
 import pytest
 from scripted_links import MS, SECOND, START_NS, ScriptedLink
 
-from exchange.measurements import LogBuckets, Meter, Source
+from exchange.measurements import LogBuckets
 from exchange.messages import Confirmation, Quote, Statistics, Throughput, Timestamp, decode, encode
+from exchange.meters import Meter, Source
 from exchange.session import Reporting, Terms
 from exchange.settings import RunSettings
 from gateway.completion import Completion

@@ -8,8 +8,8 @@ from collections import deque
 
 import pytest
 
-from exchange.measurements import Meter, Source
 from exchange.messages import ASK, Cancel, Confirmation, End, Hello, Message, Order, Throughput, decode_all, encode
+from exchange.meters import Meter, Source
 from exchange.results import EngineResult
 from exchange.session import Terms
 from matching_engine.engine import MatchingEngine

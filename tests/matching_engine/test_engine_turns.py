@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exchange.measurements import Meter, Source
 from exchange.messages import (
     ASK,
     BID,
@@ -31,6 +30,7 @@ from exchange.messages import (
     encode,
     read,
 )
+from exchange.meters import Meter, Source
 from exchange.records import PROCESS
 from exchange.results import EngineResult
 from exchange.session import Terms

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from spark_runs import CORES, METERS, START_WALL_NS, MadeUpRun, Record, reading, record, source_of
 from spark_tables import column, run_record, summarized, tables
 
-from exchange.measurements import CLOCKS, Meter
+from exchange.measurements import CLOCKS
+from exchange.meters import Meter
 from exchange.second_figures import PlacedMeters
 from spark.summary import MEASURED, RATE, ROWS, as_table, rows_of_run
 from tests.spark.conftest import Analysed

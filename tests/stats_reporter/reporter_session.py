@@ -12,12 +12,12 @@ import json
 import time
 from pathlib import Path
 
-from exchange.measurements import Source
 from exchange.messages import (
     Message,
     decode,
     encode,
 )
+from exchange.meters import Source
 from exchange.results import ReporterResult
 from exchange.session import Reporting, Terms
 from stats_reporter.service import Reporter

@@ -6,11 +6,11 @@ import dataclasses
 
 from reporter_session import TERMS, ScriptedSource
 
-from exchange.measurements import Meter, Source
 from exchange.messages import (
     Throughput,
     Timestamp,
 )
+from exchange.meters import Meter, Source
 
 SECOND_PAIR = dataclasses.replace(TERMS, instance=2)
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from reporter_session import COMPLETION, RUN, TERMS, TIMEOUT_S, TRAFFIC
 
-from exchange.measurements import Meter, Source
 from exchange.messages import Throughput, Timestamp
+from exchange.meters import Meter, Source
 from exchange.records import SAMPLE, SESSION, THROUGHPUT
 from exchange.results import ReporterResult
 from exchange.session import Reporting

@@ -7,7 +7,6 @@ import time
 import pytest
 from reporter_session import COMPLETION, RUN, TERMS, TRAFFIC
 
-from exchange.measurements import Source
 from exchange.messages import (
     Confirmation,
     Hello,
@@ -17,6 +16,7 @@ from exchange.messages import (
     Timestamp,
     encode,
 )
+from exchange.meters import Source
 from exchange.records import RecordWriter
 from exchange.session import Terms
 from transports import registry

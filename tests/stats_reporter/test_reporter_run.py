@@ -8,12 +8,12 @@ from types import SimpleNamespace
 
 from reporter_session import COMPLETION, RUN, TERMS, TIMEOUT_S, TRAFFIC, ScriptedSource
 
-from exchange.measurements import Meter, Source
 from exchange.messages import (
     Statistics,
     Throughput,
     Timestamp,
 )
+from exchange.meters import Meter, Source
 from exchange.records import RecordWriter
 from stats_reporter.service import GATHERING_S, Reporter
 from stats_reporter.writer import SpoolWriter

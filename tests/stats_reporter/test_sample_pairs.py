@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exchange.measurements import Meter
 from exchange.messages import Timestamp
+from exchange.meters import Meter
 from stats_reporter.sample_pairs import SamplePairs
 
 HANDED = Meter.ORDER_HANDED_OVER

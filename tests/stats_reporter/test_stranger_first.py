@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from reporter_session import RUN, ScriptedSource
 
-from exchange.measurements import Source
+from exchange.meters import Source
 from stats_reporter.service import Reporter
 from stats_reporter.writer import SpoolWriter
 from tests.machine import PATIENCE_S, until

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from exchange.json_records import Record, section
-from exchange.measurements import Meter
+from exchange.meters import Meter
 from exchange.workload import is_steady
 from exchange_simulation.reports.drawing.canvas import empty_axes, linear_y, time_x
 from exchange_simulation.reports.drawing.chart import (

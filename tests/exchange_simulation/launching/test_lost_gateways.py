@@ -21,7 +21,7 @@ pytestmark = pytest.mark.xdist_group("lost gateways")
 
 FLOOD = """
 import sys, time
-from exchange.measurements import Source
+from exchange.meters import Source
 from exchange.messages import ASK, BID, Hello, Order, encode, read
 from exchange.session import Terms
 from exchange_simulation.launching.services import link_token, run_id

@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 from spark_runs import CORES, METERS, MadeUpRun, reading
 from spark_tables import Row, summary_of
 
-from exchange.measurements import CLOCKS, Meter
+from exchange.measurements import CLOCKS
+from exchange.meters import Meter
 from exchange.percentiles import PERCENTS
 from spark.run_facts import read_run
 from spark.run_tables import write_run_tables

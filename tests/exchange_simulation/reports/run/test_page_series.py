@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from synthetic_run import SyntheticRun
 
-from exchange.measurements import BUCKETS, LogBuckets, Meter, bucket_of
+from exchange.measurements import BUCKETS, LogBuckets, bucket_of
+from exchange.meters import Meter
 from exchange.records import NEEDED_BY_FIGURES
 from exchange.seconds import merged
 from exchange_simulation.reports.drawing.canvas import page_style
