@@ -209,8 +209,22 @@ def _completions(*judged_figures: str) -> tuple[Metric, ...]:
     return tuple(metrics)
 
 
+DELIVERY_METRICS = tuple(
+    Metric(
+        name=f"delivery_{figure}_us",
+        title=f"delivery of market data, {FIGURE_TITLES[figure]}",
+        unit="us",
+        read=number_at("market_data", "delivery_us", figure),
+        judged=(lambda settings: settings.subscribers > 0) if figure == "p99" else is_never_judged,
+        says="{smaller} delivers market data {times} times faster than {larger}",
+    )
+    for figure in ("p50", "p99", "max")
+)
+"""Metrics of runs with subscribers."""
+
 COMPARISON_METRICS = (
     *_completions("p50", "p99"),
+    *DELIVERY_METRICS,
     Metric(
         name="orders_per_s",
         title="achieved rate",
@@ -229,7 +243,7 @@ COMPARISON_METRICS = (
         name="cpu_s_per_million",
         title="CPU of all components",
         unit="CPU s per million orders",
-        read=_cpu_s_per_million(*COMPONENTS),
+        read=_cpu_s_per_million(*COMPONENTS, "subscriber"),
         judged=lambda _: True,
         says="{larger} takes {times} times the CPU of {smaller}",
     ),

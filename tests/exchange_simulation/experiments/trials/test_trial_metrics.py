@@ -43,3 +43,11 @@ def test_every_metric_has_a_name_of_its_own() -> None:
 def test_a_p99_is_judged_if_ten_of_the_measured_orders_are_slower(settings: dict[str, Any], judged: bool) -> None:
     given = RunSettings(**{"transport": "tcp", "orders_per_s": 1_000.0, **settings})
     assert METRICS["due_p99_us"].judged(given) is judged
+
+
+def test_the_delivery_of_market_data_is_judged_where_there_are_subscribers() -> None:
+    metric = METRICS["delivery_p99_us"]
+    assert metric.read({"market_data": {"delivery_us": {"p99": 700.0}}}) == 700.0
+    assert metric.read({}) is None
+    assert metric.judged(RunSettings(orders=1, subscribers=8))
+    assert not metric.judged(RunSettings(orders=1))
