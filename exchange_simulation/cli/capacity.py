@@ -14,7 +14,7 @@ from exchange_simulation.cli.trial_options import redo_option, typed_options
 from exchange_simulation.experiments.sweep.keys import shared_options
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.option_types import Number, Scheme, Seconds
-from exchange_simulation.launching.options import json_option, results_option
+from exchange_simulation.launching.options import json_option, options_for, results_option
 from exchange_simulation.launching.setting_warnings import warn_of_spinning
 from exchange_simulation.launching.typed_settings import run_settings, without_default_rate
 
@@ -86,6 +86,7 @@ OPTIONS_OF_BENCHMARKS = {
 @click.option(
     "--pause", "pause_s", type=Seconds(0, 3600), default=0.5, show_default=True, help="Seconds between two runs."
 )
+@options_for("gateways")
 @redo_option
 @results_option
 @click.option("--name", help="The folder in DIR.  [default: time and command]")

@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
+from exchange.instances import MAX_GATEWAYS
 from exchange_simulation.cli.command import Command
 from exchange_simulation.cli.gate_options import comparison_gate_options
 from exchange_simulation.cli.trial_options import folder_options, make_or_resume, rate_trial_options
-from exchange_simulation.launching.option_types import Cpus, Listed, Rate, Scheme, Seconds
+from exchange_simulation.launching.option_types import Count, Cpus, Listed, Rate, Scheme, Seconds
 from exchange_simulation.launching.options import json_option, session_options
 
 
@@ -29,6 +30,15 @@ from exchange_simulation.launching.options import json_option, session_options
     show_default=True,
     metavar="RATE[,...]",
     help="Offered loads, orders a second, or max.",
+)
+@click.option(
+    "--gateways",
+    "numbers_of_gateways",
+    type=Listed(Count(1, MAX_GATEWAYS)),
+    default="1",
+    show_default=True,
+    metavar="NUMBER[,...]",
+    help="Numbers of gateways at one engine, which share the rate.",
 )
 @rate_trial_options
 @session_options
@@ -63,7 +73,8 @@ def command(ctx: click.Context, /, **_: Any) -> None:
         rates = given.pop("rates")
         repeats = given.pop("repeats")
         seconds = given.pop("seconds")
-        arms = comparison_arms(transports, rates, seconds, given)
+        gateways = given.pop("numbers_of_gateways")
+        arms = comparison_arms(transports, rates, seconds, given, gateways)
         return TrialPlan(arms=arms, repeats=repeats, seed=given["seed"])
 
     make_or_resume(ctx, COMPARE, plan_of)

@@ -42,6 +42,9 @@ def _plan_alone(ctx: click.Context, _param: click.Parameter, file: Path | None) 
 @click.option("--transports", metavar="SCHEME[,...]", help="Short for --vary transport=SCHEME[,...].")
 @click.option("--rates", metavar="RATE[,...]", help="Short for --vary rate=RATE[,...].")
 @click.option(
+    "--gateways", "numbers_of_gateways", metavar="NUMBER[,...]", help="Short for --vary gateways=NUMBER[,...]."
+)
+@click.option(
     "--vary",
     multiple=True,
     metavar="NAME=VALUE[,...]",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from exchange.settings import NAGLE_ROLES, ROLES, RunSettings
+from exchange.words import counted
 from exchange_simulation.experiments.trials.arms import Factor, TrialArm, arms_of
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.option_types import USUAL
@@ -22,11 +23,21 @@ NAGLE_OFF = "Nagle off"
 
 
 def comparison_arms(
-    transports: Sequence[str], rates: Sequence[float | None], seconds: float, given: dict[str, Any]
+    transports: Sequence[str],
+    rates: Sequence[float | None],
+    seconds: float,
+    given: dict[str, Any],
+    gateways: Sequence[int] = (1,),
 ) -> tuple[TrialArm, ...]:
-    """Return an arm for every transport at every rate, in runs of about `seconds`. UserError for a mistake in one."""
+    """Return an arm for every transport at every rate with every number of gateways, in runs of about `seconds`.
+
+    UserError for a mistake in one.
+    """
     settings = ArmSettings(transports, seconds, given)
-    return of_one_kind(arms_of(settings, [transport_factor(transports)], [rate_factor(rates)]))
+    blocks = [rate_factor(rates)]
+    if list(gateways) != [1]:
+        blocks.append(gateways_factor(gateways))
+    return of_one_kind(arms_of(settings, [transport_factor(transports)], blocks))
 
 
 def of_one_kind(arms: tuple[TrialArm, ...]) -> tuple[TrialArm, ...]:
@@ -112,6 +123,19 @@ def rate_factor(rates: Sequence[float | None]) -> Factor:
             raise UserError(f"--rates has the rate {rate} twice: give each once, as 1000,2000,4000")
         levels[words] = orders_per_s
     return Factor("orders_per_s", levels)
+
+
+def gateways_factor(gateways: Sequence[int]) -> Factor:
+    """Return a level for each number of gateways. UserError if there is none, or one twice."""
+    if not gateways:
+        raise UserError("--gateways is empty: give one number or more, each once, as 1,4,16")
+    levels: dict[str, int] = {}
+    for number in gateways:
+        words = counted(number, "gateways")
+        if words in levels:
+            raise UserError(f"--gateways has {number} twice: give each number once, as 1,4,16")
+        levels[words] = number
+    return Factor("gateways", levels)
 
 
 def nagle_arms(

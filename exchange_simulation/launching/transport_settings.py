@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import resource
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
@@ -119,11 +120,28 @@ def check_warm_up(settings: RunSettings) -> None:
         raise UserError(f"--warm-up {settings.warm_up_s:g} leaves nothing of a run of {length_s:g} s to analyse")
 
 
+DESCRIPTORS_OF_GATEWAY = 16
+"""The most files that a gateway takes in one process: its link at the engine, or its pipes at the launcher."""
+OTHER_DESCRIPTORS = 64
+
+
+def check_descriptors(gateways: int) -> None:
+    """UserError if this system lets a process open too few files for so many gateways at one engine."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = OTHER_DESCRIPTORS + DESCRIPTORS_OF_GATEWAY * gateways
+    if gateways > 1 and resource.RLIM_INFINITY != limit < needed:
+        raise UserError(
+            f"--gateways is {gateways}, for which a process may need {needed} open files, and this system allows "
+            f"{limit}: raise that with ulimit -n {needed}, or take fewer gateways"
+        )
+
+
 def check_transport(settings: RunSettings) -> None:
     """UserError if the transport lacks a feature of the settings, or is open to other hosts without --insecure.
 
     Call this once for a run, before anything is started. With --insecure, an open address gets a warning.
     """
+    check_descriptors(settings.gateways)
     transport = _declared(settings.transport)
     scheme = scheme_of(settings.transport)
 

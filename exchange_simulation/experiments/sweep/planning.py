@@ -45,6 +45,7 @@ Levels = Mapping[str, Any]
 A_DAY_S = 86_400.0
 CONDITIONS = (
     "rate",
+    "gateways",
     "arrivals",
     "orders",
     "duration",

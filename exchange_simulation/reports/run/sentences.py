@@ -8,6 +8,7 @@ from exchange.json_records import Record, section
 from exchange.words import counted, participants_clause
 from exchange_simulation.launching.record.noise import noise_words
 from exchange_simulation.launching.record.noise_summary import noise_of
+from exchange_simulation.reports.formats.fairness import fairness_rows
 from exchange_simulation.reports.formats.few_orders import has_enough_orders
 from exchange_simulation.reports.formats.numbers import is_number, rate_text, three_digits
 from exchange_simulation.reports.formats.settings import setting_text
@@ -37,6 +38,7 @@ def page_words(run: Record) -> dict[str, Any]:
         "verdict": verdict(run),
         "meaning": MEANINGS.get(str(run.get("status"))),
         "clocks": clocks(run),
+        "gateways": fairness_rows(run.get("gateways") or ()),
         "noise": noise_of(run).banner("runs"),
         "answers_per_order": answers_per_order(run),
         "mean_cores": mean_cores(run),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,18 @@ from benchmarks.reference_book import ReferenceBook
 from exchange.market_ids import gateway_of, number_of
 from exchange.messages import Message, Quote, decode_all, encode
 from exchange.settings import RunSettings
+from exchange_simulation.experiments.comparison_arms import comparison_arms
+from exchange_simulation.reports.formats.fairness import fairness_rows
 from gateway.seeded_orders import SeededOrders
 from gateway.seeds import instrument_seed
-from tests.exchange_command import VALID_STATUSES, exchange, run_exchange, run_exchange_in_process
+from tests.exchange_command import (
+    VALID_STATUSES,
+    command,
+    exchange,
+    exchange_in_process,
+    run_exchange,
+    run_exchange_in_process,
+)
 
 pytestmark = pytest.mark.xdist_group("gateways")
 
@@ -169,3 +179,49 @@ def test_what_does_not_go_with_gateways_is_refused_by_a_sentence(
     assert finished.code == 2
     assert sentence in " ".join(finished.err.split())
     assert not list(itertools.chain(tmp_path.iterdir()))
+
+
+def test_more_gateways_than_open_files_allow_are_refused_by_a_sentence(tmp_path: Path) -> None:
+    run = command("run", "--gateways", 16, "--results", tmp_path)
+    finished = subprocess.run(
+        ["bash", "-c", 'ulimit -n 200; exec "$@"', "bash", *run], capture_output=True, text=True, check=False
+    )
+    assert finished.returncode == 2
+    words = " ".join(finished.stderr.split())
+    assert "--gateways is 16, for which a process may need 320 open files, and this system allows 200" in words
+    assert not list(tmp_path.iterdir())
+
+
+def test_transports_are_compared_at_each_number_of_gateways() -> None:
+    arms = comparison_arms(["zeromq", "tcp"], [2000.0], 1.0, {}, [1, 4])
+    assert [arm.label for arm in arms] == [
+        "zeromq at 2,000 orders/s, 1 gateway",
+        "tcp at 2,000 orders/s, 1 gateway",
+        "zeromq at 2,000 orders/s, 4 gateways",
+        "tcp at 2,000 orders/s, 4 gateways",
+    ]
+    assert [arm.settings.gateways for arm in arms] == [1, 1, 4, 4]
+    assert comparison_arms(["zeromq", "tcp"], [2000.0], 1.0, {})[0].label == "zeromq at 2,000 orders/s"
+
+
+def test_a_sweep_varies_the_number_of_gateways(tmp_path: Path) -> None:
+    words = ("sweep", "--gateways", "1,4", "--rates", 2000, "--dry-run", "--results", tmp_path)
+    finished = exchange_in_process(*words)
+    assert finished.code == 0, finished.err
+    assert "gateways 4 at 2,000 orders/s" in finished.out + finished.err
+
+
+def test_terminal_and_page_show_the_fairness(three: tuple[Path, dict[str, Any]]) -> None:
+    folder, record = three
+    shown = exchange_in_process("report", folder)
+    assert shown.code == 0, shown.err
+    assert "gateway  status" in shown.out
+    page = (folder / "report.html").read_text()
+    assert "Gateways: share of the orders" in page
+    for entry in record["gateways"]:
+        assert f"{100 * entry['share']:.2f} %" in page
+
+
+def test_of_many_gateways_the_best_the_median_and_the_worst_are_shown() -> None:
+    entries = [{"gateway": n, "status": "complete", "completion_us": {"due": {"p99": 100.0 * n}}} for n in range(1, 17)]
+    assert [row.title for row in fairness_rows(entries)] == ["1, best", "9, median", "16, worst"]
