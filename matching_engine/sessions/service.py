@@ -228,7 +228,7 @@ class SharedEngineService:
             lent_of.append((session.number, lent))
         if not lent_of:
             return False
-        until_ns = min(self._reporting.next_ns, self._still_here_ns)
+        until_ns = min(self._next_ns, self._still_here_ns)
         taken = self._turns.take(
             lent_of, self._engine, self._queues, self._orders, self._answers, self._meters.turn_samples,
             self._input, self._market.answers, until_ns,
