@@ -19,6 +19,7 @@ from transports.amqp.loops import OwnLoop, PikaLoop
 from transports.amqp.session import BrokerSession
 from transports.amqp.topology import LinkSide, check_kind, consume, declare, queue_length
 from transports.base import Address, Link, PeerGone, TransportError
+from transports.confirm_times import ConfirmTimes
 from transports.frames import FrameBatch
 from transports.lending import Lent
 from transports.sockets import read_back, set_nodelay
@@ -79,6 +80,7 @@ class AmqpLink(Link):
         self._acknowledged = 0
         self._acknowledged_ns = 0
         self._returned = 0
+        self._confirm_times = ConfirmTimes()
         self._commit = _Commit()
         self._has_looked = False
         try:
@@ -121,6 +123,7 @@ class AmqpLink(Link):
         self._has_looked = True
         self._acknowledge()
         self._client.take(batch)
+        self._confirm_times.confirmed(self._client.confirmed)
         self.junk = self._client.too_long
         if batch.count == before:
             self._check()
@@ -152,11 +155,14 @@ class AmqpLink(Link):
     def send(self, batch: FrameBatch, first: int) -> int:
         if self.free_places <= 0:
             self._client.serve()  # confirms, or the end of a pause, may have come
+            self._confirm_times.confirmed(self._client.confirmed)
             self._loop.flush()
             self._session.check()
         last = min(batch.count, first + self.free_places)
         if last > first:
             first = self._client.publish(batch, first, last)
+            if self._delivery.confirms:
+                self._confirm_times.sent(self._client.published)
             self._loop.flush()
         return first
 
@@ -176,6 +182,7 @@ class AmqpLink(Link):
         self._check()
         if not (readable and self._has_looked):
             self._client.serve()  # read frames that are no messages: unread, they would end each sleep at once
+            self._confirm_times.confirmed(self._client.confirmed)
         self._has_looked = False
         if (readable and self._client.has_more) or (writable and self.free_places > 0):
             return
@@ -245,6 +252,7 @@ class AmqpLink(Link):
             "refused": self._client.refused,
             "redelivered": self._client.redelivered,
             "blocked_s": self._session.blocked_s,
+            **self._confirm_times.facts(),
             "knobs": self._knobs(),
         }
 

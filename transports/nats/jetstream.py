@@ -20,6 +20,7 @@ import time
 from typing import Any
 
 from transports.base import Address, BadAddress, PeerGone
+from transports.confirm_times import ConfirmTimes
 from transports.frames import ANSWERED, RECEIVED, FrameBatch, ReturnAddresses
 from transports.nats.carriers import CoreCarrier
 from transports.nats.connection import BEGIN, END, TOO_LONG, Connection, Control
@@ -120,6 +121,7 @@ class JetStreamCarrier(CoreCarrier):
         """Acknowledges what was handed over last; empty if nothing was."""
         self._sent = 0
         self._answered = 0
+        self._confirm_times = ConfirmTimes()
         self._leftover = 0
         """Frames that had been delivered to an earlier reader, and are delivered again."""
 
@@ -213,7 +215,9 @@ class JetStreamCarrier(CoreCarrier):
         self.serve()
         end = min(batch.count, first + WINDOW - (self._sent - self._answered))
         taken = self._sender.send_frames(batch, first, end)
-        self._sent += taken - first
+        if taken > first:
+            self._sent += taken - first
+            self._confirm_times.sent(self._sent)
         return taken
 
     def serve(self) -> None:
@@ -226,6 +230,7 @@ class JetStreamCarrier(CoreCarrier):
             why, at, answered = count_acknowledgements(sender.incoming, begin, end)
             sender.numbers[BEGIN] = at
             self._answered += int(answered)
+            self._confirm_times.confirmed(self._answered)
             if why != OTHER:
                 break
             control = sender.next_control()
@@ -281,7 +286,12 @@ class JetStreamCarrier(CoreCarrier):
         return [self._sender.fd]
 
     def facts(self) -> dict[str, Any]:
-        return {"confirmed": self._answered, "unconfirmed": self._sent - self._answered, "left_over": self._leftover}
+        return {
+            "confirmed": self._answered,
+            "unconfirmed": self._sent - self._answered,
+            "left_over": self._leftover,
+            **self._confirm_times.facts(),
+        }
 
     def close(self) -> None:
         """Delete our consumer, and with it what it has not acknowledged."""

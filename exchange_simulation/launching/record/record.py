@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from exchange.confirms import with_confirm_figures
 from exchange.json_records import SCHEMA
 from exchange.measurements import LogBuckets
 from exchange.results import ReporterResult, SubscriberResult
@@ -154,5 +155,5 @@ def _links(outcome: RunOutcome) -> dict[str, Any]:
     links = {}
     for name, result in outcome.results.items():
         if not isinstance(result, ReporterResult | SubscriberResult):
-            links[name] = result.link
+            links[name] = with_confirm_figures(result.link) if result.link else result.link
     return links

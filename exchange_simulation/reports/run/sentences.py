@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from exchange.confirms import confirm_rows
 from exchange.json_records import Record, section
 from exchange.words import counted, participants_clause
 from exchange_simulation.launching.record.noise import noise_words
@@ -213,8 +214,9 @@ def clocks(run: Record) -> list[tuple[str, Record]]:
     completion = section(run, "completion_us")
     handed_over = ("from handing over", section(completion, "handed_over"))
     if not is_scheduled(run):
-        return [handed_over]
-    return [("from due time", section(completion, "due")), handed_over, ("lag", section(run, "lag_us"))]
+        return [handed_over, *confirm_rows(run)]
+    due = ("from due time", section(completion, "due"))
+    return [due, handed_over, ("lag", section(run, "lag_us")), *confirm_rows(run)]
 
 
 def answers_per_order(run: Record) -> float | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from exchange.confirms import confirm_rows
 from exchange.percentiles import LABELS
 from exchange.words import counted, participants_clause
 from exchange_simulation.launching.record.noise_summary import noise_of
@@ -191,6 +192,7 @@ def _completion_table(record: dict[str, Any]) -> FoldingTable:
     rows = {title: times[clock] for clock, title in CLOCKS.items() if clock in times}
     if record.get("lag_us"):
         rows["lag of the gateway itself"] = record["lag_us"]
+    rows |= dict(confirm_rows(record))
     for title, figures in rows.items():
         table.add_row(title, *(_figure(figures, name) for name in COMPLETION_COLUMNS))
     return table
