@@ -27,6 +27,8 @@ from transports.sockets import set_nodelay
 PORT = 4222
 PASSWORD = "EXCHANGE_NATS_PASSWORD"
 """The variable with the password of the address's user, or without a user the server's token."""
+SLOW_CONSUMER = "Slow Consumer"
+"""The server's word for a client that reads too slowly."""
 ANSWER_S = 10.0
 """How long a server may take to greet us, and to answer the first PING."""
 NO_ADDRESSES = ReturnAddresses(0)
@@ -87,6 +89,8 @@ class Connection(ServerStream):
         bounds = self.numbers[BOUNDS_AT : BOUNDS_AT + server_stream.BOUNDS]
         super().__init__(sock, bounds, self.memory[:INCOMING_BYTES], self.memory[OUTGOING:HEAD])
         self._server = server
+        self._address: Address | None = None
+        """The address by which the server can be asked once more; None until the server has accepted us."""
         self.info: dict[str, Any] = {}
         """The server's facts about itself: server_name, version, max_payload, ..."""
         self._head = self.memory[HEAD:HEAD]
@@ -106,7 +110,29 @@ class Connection(ServerStream):
         except BaseException:
             connection.close()
             raise
+        connection._address = address
         return connection
+
+    def fill(self) -> None:
+        """Take in the bytes that have come. PeerGone if the server hung up, with what it does with slow clients."""
+        try:
+            super().fill()
+        except PeerGone as error:
+            raise self._reason_of(error) from error
+
+    def _reason_of(self, error: PeerGone) -> PeerGone:
+        """The same error; if the server lives on and has not said why it hung up, with the probable reason."""
+        address = self._address
+        if address is None or SLOW_CONSUMER in str(error):
+            return error
+        try:
+            Connection.open(address, time.monotonic_ns()).close()
+        except (PeerGone, BadAddress):
+            return error
+        return PeerGone(
+            f"{error}, and lives on. {SLOW_CONSUMER}? It hangs up on a client that reads too slowly, once it has more "
+            "for it than it keeps (its option max_pending)"
+        )
 
     @property
     def place(self) -> str:
@@ -191,7 +217,7 @@ class Connection(ServerStream):
         text = " ".join(error.words).strip("'")
         if text.lower() == "authorization violation":
             return f"{text}: set {PASSWORD} to the user's password, or to the server's token"
-        if text.lower() == "slow consumer":
+        if text.lower() == SLOW_CONSUMER.lower():
             return f"{text}: it had more for us than it keeps for a client (its option max_pending), and hung up"
         return text
 

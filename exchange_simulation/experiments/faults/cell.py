@@ -67,6 +67,7 @@ def measured_cell(
     words = [*further, "--transport", broker.url, *_options_of_cell(cell), *_options_of_load(load)]
     words += ["--results", str(folder), "--name", cell.name]
     run_folder = folder / cell.name
+    slow_clients = _slow_clients(broker)
     run = FaultRun(words, broker.environment)
     entry = {**cell.facts, "command": f"exchange run {' '.join(words)}"}
     try:
@@ -85,7 +86,23 @@ def measured_cell(
     finally:
         if run.code is None:
             run.kill()
-    return {**entry, **_outcome(run, run_folder, load, course)}
+    return {**entry, **_outcome(run, run_folder, load, course), **_slow_clients_since(broker, slow_clients)}
+
+
+def _slow_clients(broker: RunningBroker) -> int | None:
+    """The number of clients on which the broker has hung up because they read too slowly; None if it does not tell."""
+    try:
+        return broker.server.facts().get("slow_clients") if broker.server else None
+    except OSError:
+        return None
+
+
+def _slow_clients_since(broker: RunningBroker, before: int | None) -> dict[str, int]:
+    """The field `slow_clients` of a cell's entry: on how many clients the broker has hung up in this run."""
+    now = _slow_clients(broker)
+    if now is None or before is None:
+        return {}
+    return {"slow_clients": now - before}
 
 
 def _options_of_cell(cell: FaultCell) -> list[str]:

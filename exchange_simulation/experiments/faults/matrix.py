@@ -215,4 +215,6 @@ def _in_short(entry: dict[str, Any]) -> str:
         return f"skipped: {entry['skipped']}"
     orders = entry["orders"]
     unreported = f", {orders['unreported']:,} MISSING FROM THE RECORD" if orders["unreported"] else ""
-    return f"{orders['lost']:,} of {orders['sent']:,} orders lost{unreported}; {entry['said']}"
+    slow_clients = entry.get("slow_clients")
+    hung_up = f"; the broker hung up on {counted(slow_clients, 'slow clients')}" if slow_clients else ""
+    return f"{orders['lost']:,} of {orders['sent']:,} orders lost{unreported}; {entry['said']}{hung_up}"

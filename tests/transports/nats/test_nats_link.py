@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 
 from tests.transports.conftest import TOKEN, deadline_ns, greet, joined, serve_links_until
 from tests.transports.nats.conftest import server_that_sends
 from transports.base import BadAddress, Pattern, PeerGone
-from transports.declaration import RunningBroker
+from transports.declaration import RunningBroker, Where
 from transports.frames import FrameBatch
 from transports.lending import lent_by
 from transports.nats.connection import PASSWORD, Connection
+from transports.nats.server import Nats, PrivateNats
 from transports.registry import connect, listen
 
 INFO = b'INFO {"version":"2.10.0","max_payload":1048576}\r\n'
@@ -206,3 +208,24 @@ def test_our_own_slowness_is_not_taken_for_the_server_s_silence(
     monkeypatch.setattr(Connection, "next_control", slow_first_look)
     with joined(nats.url):
         assert looks > 1
+
+
+def test_a_server_that_hangs_up_and_lives_on_may_have_found_us_too_slow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = Nats().with_options({"max_pending": str(1 << 20)})
+    with broker.start(tmp_path / "server", process_group=None, nodelay=True, where=Where()) as running:
+        monkeypatch.setenv(PASSWORD, running.environment[PASSWORD])
+        assert isinstance(running.server, PrivateNats)
+        with joined(f"{running.url}?rcvbuf=4096") as (slow, quick):
+            frames = FrameBatch.of(*[bytes(10_000)] * 100)
+            first = 0
+
+            def hung_up() -> bool:
+                nonlocal first
+                first = quick.send(frames, first) % frames.count
+                return running.server.facts()["slow_clients"] > 0
+
+            serve_links_until(hung_up, quick)
+            with pytest.raises(PeerGone, match=r"and lives on\. Slow Consumer\? .*max_pending"):
+                serve_links_until(lambda: slow.receive(FrameBatch()) < 0, slow)
