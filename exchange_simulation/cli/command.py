@@ -16,8 +16,9 @@ import click
 from click.core import ParameterSource
 
 from exchange.settings import DECLARED
+from exchange_simulation.cli.idle_options import CheckedCommand
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.notices import heard_by, say, with_details
+from exchange_simulation.launching.notices import heard_by, say, with_details, with_one_line
 from exchange_simulation.launching.toml_file import read_toml
 
 HEADINGS: dict[str, tuple[str, ...]] = {
@@ -76,6 +77,7 @@ CONFIGURED = ("run", "compare", "sweep", "capacity", "nagle", "bench")
 def _be_quiet(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
     if is_set:
         ctx.with_resource(heard_by(lambda _: None))
+        ctx.with_resource(with_one_line())
 
 
 def _be_verbose(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
@@ -90,7 +92,7 @@ OUTPUT_OPTIONS = (
         expose_value=False,
         is_eager=True,
         callback=_be_quiet,
-        help="Print only the outcome, and errors.",
+        help="Print the outcome in one line, and errors.",
     ),
     click.Option(
         ["-v", "--verbose"],
@@ -103,7 +105,7 @@ OUTPUT_OPTIONS = (
 )
 
 
-class Command(click.Command):
+class Command(CheckedCommand):
     """A command whose options stand in groups and take defaults from a file and the environment."""
 
     table = ""

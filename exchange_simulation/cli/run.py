@@ -15,6 +15,7 @@ from exchange.words import printable
 from exchange_simulation.cli.command import Command
 from exchange_simulation.cli.gate_options import GateFiles, report_options, show_gate, slo_option
 from exchange_simulation.launching.errors import UserError, left_out
+from exchange_simulation.launching.notices import prints_one_line
 from exchange_simulation.launching.options import json_option, options_of, spark_option
 from exchange_simulation.launching.typed_settings import run_settings, was_typed, without_default_rate
 
@@ -185,7 +186,8 @@ def _write_page(folder: Path, measured: MeasuredRun, as_json: bool) -> None:
     from exchange_simulation.reports.run.run_folder import read_run_folder
 
     page = write_page(folder, read_run_folder(folder, measured.spool))
-    click.echo(f"page: {printable(str(page))}", err=as_json)
+    if not prints_one_line():
+        click.echo(f"page: {printable(str(page))}", err=as_json)
 
 
 def check(settings: RunSettings) -> None:
@@ -222,6 +224,14 @@ def _progress_view(
 def _show(folder: Path, measured: MeasuredRun, as_json: bool) -> None:
     """Print the record and its seconds as tables; or, as JSON, run.json to stdout and the reasons to stderr."""
     record = measured.record
+    if not as_json and prints_one_line():
+        from exchange_simulation.launching.record.noise_summary import noise_of
+        from exchange_simulation.reports.report import outcome_line
+        from exchange_simulation.reports.run.terminal import headline
+
+        doubts = [*record["reasons"], noise_of(record).banner("runs")]
+        click.echo(outcome_line(headline(record), "; ".join(doubt for doubt in doubts if doubt)))
+        return
     if not as_json:
         from exchange_simulation.reports.run.run_folder import read_run_folder
         from exchange_simulation.reports.run.seconds_tables import show_seconds

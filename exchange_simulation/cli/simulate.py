@@ -6,13 +6,14 @@ from typing import Any
 
 import click
 
+from exchange_simulation.cli.idle_options import CheckedCommand
 from exchange_simulation.cli.spark import session_options
 from exchange_simulation.launching.option_types import Count, Number
 from exchange_simulation.launching.options import json_option, market_options, results_option, stream_options
 from exchange_simulation.launching.typed_settings import naming_options
 
 
-@click.command()
+@click.command(cls=CheckedCommand)
 @click.option(
     "--instruments", type=Count(), default="1000", show_default=True, help="Instruments, each with its own book."
 )

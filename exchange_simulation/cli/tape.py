@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from exchange_simulation.cli.idle_options import refuse_idle_options
 from exchange_simulation.cli.main import LoadingGroup
+from exchange_simulation.launching.files import refuse_overwriting
 from exchange_simulation.launching.option_types import Count, OneOf, Rate
 from exchange_simulation.launching.options import json_option, options_for
 from exchange_simulation.launching.typed_settings import run_settings
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from exchange_simulation.experiments.tapes.statistics import ArrivalFigures, TapeStatistics
 
 
+overwrite_option = click.option("--overwrite", is_flag=True, help="Replace the file if it is there already.")
 FORMATS = ("lobster", "itch50")
 PRICE_UNITS_PER_DOLLAR = 10_000
 LARGEST_TICK = 1_000 * PRICE_UNITS_PER_DOLLAR
@@ -36,8 +39,9 @@ LARGEST_TICK = 1_000 * PRICE_UNITS_PER_DOLLAR
     help="Orders a second: write also when each is due, in a file beside the tape.",
 )
 @options_for("arrivals", "mix")
+@overwrite_option
 @click.pass_context
-def command(ctx: click.Context, /, output: Path | None, **given: Any) -> None:
+def command(ctx: click.Context, /, output: Path | None, overwrite: bool, **given: Any) -> None:
     """Write the seeded order stream as wire messages; with --rate, also their due times, in a file beside it.
 
     Example: exchange tape --orders 1000000 --seed 7 --output tape.bin
@@ -52,6 +56,8 @@ def command(ctx: click.Context, /, output: Path | None, **given: Any) -> None:
 
     if output is None:
         raise click.UsageError("Missing option '--output': name the file to write")
+    refuse_idle_options(ctx)
+    refuse_overwriting(output, overwrite)
     write_tape(output, run_settings(**given))
 
 
@@ -88,8 +94,11 @@ def stats(tape: Path, as_json: bool) -> None:
     help="The step of prices: a price of the tape is a number of ticks.",
 )
 @click.option("--output", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The tape to write.")
+@overwrite_option
 @json_option
-def import_(source: Path, file_format: str, stock: str | None, tick: str, output: Path, as_json: bool) -> None:
+def import_(
+    source: Path, file_format: str, stock: str | None, tick: str, output: Path, overwrite: bool, as_json: bool
+) -> None:
     """Make a tape of a file of market data: the day's orders of one stock, and when they are due.
 
     An execution becomes an immediate-or-cancel order of the other side. What a tape cannot say is counted.
@@ -102,6 +111,7 @@ def import_(source: Path, file_format: str, stock: str | None, tick: str, output
     from exchange_simulation.experiments.tapes.importing import import_tape
     from exchange_simulation.reports.exports import print_json
 
+    refuse_overwriting(output, overwrite)
     events = _event_file(file_format, stock)
     imported = import_tape(source, events, output, _price_units(tick))
     if as_json:

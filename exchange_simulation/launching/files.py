@@ -77,6 +77,12 @@ def write_whole(path: Path, content: bytes) -> Path:
     return path
 
 
+def refuse_overwriting(path: Path, overwrite: bool) -> None:
+    """Raise UserError if the file is there already and the user did not ask to replace it. A device is no such file."""
+    if path.is_file() and not overwrite:
+        raise UserError(f"{path} exists already: choose another name, or replace it with --overwrite")
+
+
 def json_bytes(value: object) -> bytes:
     """Return the value as indented JSON. It may hold numbers of numpy."""
     return encode_json(value, orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY)

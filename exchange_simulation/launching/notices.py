@@ -14,6 +14,7 @@ Listener = Callable[[str], None]
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 _is_verbose: ContextVar[bool] = ContextVar("is_verbose", default=False)
+_is_one_line: ContextVar[bool] = ContextVar("is_one_line", default=False)
 
 
 def say(sentence: str) -> None:
@@ -49,6 +50,16 @@ def holding(variable: ContextVar[T], value: T) -> Iterator[None]:
 def with_details() -> contextlib.AbstractContextManager[None]:
     """Return a context in which `detail` says its sentences."""
     return holding(_is_verbose, True)
+
+
+def with_one_line() -> contextlib.AbstractContextManager[None]:
+    """Return a context in which commands print their outcome in one line."""
+    return holding(_is_one_line, True)
+
+
+def prints_one_line() -> bool:
+    """Return True if the user wants the outcome in one line, without tables."""
+    return _is_one_line.get()
 
 
 def heard_by(listener: Listener) -> contextlib.AbstractContextManager[None]:

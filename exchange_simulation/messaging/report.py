@@ -17,6 +17,7 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.record.noise_summary import noise_of
 from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.measurements import MEASUREMENTS
+from exchange_simulation.messaging.measuring import COMPLETE
 from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.point import size_in_words
 from exchange_simulation.messaging.presentation import Column
@@ -28,7 +29,7 @@ from exchange_simulation.reports.comparison.ratio_plot import ratio_plot
 from exchange_simulation.reports.comparison.sentences import how_tested, sureness
 from exchange_simulation.reports.comparison.table import show_ratios
 from exchange_simulation.reports.formats.numbers import ABSENT, number_text
-from exchange_simulation.reports.report import ReportOptions, print_report, write_html
+from exchange_simulation.reports.report import ReportOptions, outcome_line, print_report, write_html
 from exchange_simulation.reports.tables import FoldingTable, key, plain_table, terminal, warning
 
 PAGE = "bench.html"
@@ -66,6 +67,15 @@ def show(record: Mapping[str, Any], whole: bool = True) -> None:
     if with_tables:
         _show_verdicts(comparison)
     _show_benchmark(record, with_tables)
+
+
+def line_of(record: Mapping[str, Any]) -> str:
+    """The outcome in one line: the status unless it is complete, the headline, and the banner of noise."""
+    all_fields = judged(dict(record))
+    headline_sentence = _headline(all_fields)
+    if record["status"] != COMPLETE:
+        headline_sentence = f"{record['status']}: {'; '.join(reasons_in_words(record['reasons']))}; {headline_sentence}"
+    return outcome_line(headline_sentence, noise_of(record).banner(MEASUREMENTS))
 
 
 def _show_noise(record: Mapping[str, Any]) -> None:

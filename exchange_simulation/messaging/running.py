@@ -17,6 +17,7 @@ from exchange_simulation.launching.errors import UserError, left_out, sentence
 from exchange_simulation.launching.files import dated_name
 from exchange_simulation.launching.interrupts import interruption_noted
 from exchange_simulation.launching.launch.brokers import Brokers
+from exchange_simulation.launching.notices import prints_one_line
 from exchange_simulation.launching.record.reading import damage_named
 from exchange_simulation.launching.transport_settings import check_some_have
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
@@ -31,7 +32,7 @@ from exchange_simulation.messaging.measurements import lacks_intervals
 from exchange_simulation.messaging.measuring import COMPLETE
 from exchange_simulation.messaging.options import settings_again
 from exchange_simulation.messaging.point import Settings
-from exchange_simulation.messaging.report import PAGE, is_long, show, write_page
+from exchange_simulation.messaging.report import PAGE, is_long, line_of, show, write_page
 from exchange_simulation.messaging.results import ResultsFolder
 from exchange_simulation.messaging.suite import SUITE, jobs_of_suite, measure_suite
 from exchange_simulation.messaging.verdicts import with_verdicts
@@ -117,6 +118,8 @@ def _show(measured: MeasuredBenchmark, output: BenchmarkOutput) -> int:
     """Print the record as a table, or as JSON; returns the exit code."""
     if output.as_json:
         print_json(measured.record)
+    elif prints_one_line():
+        click.echo(line_of(measured.record))
     else:
         show(measured.record, whole=False)
         if is_long(measured.record):

@@ -13,6 +13,7 @@ from exchange.words import printable
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import write_whole
 from exchange_simulation.launching.interrupts import signals_deferred
+from exchange_simulation.launching.notices import prints_one_line
 from exchange_simulation.reports.exports import print_csv, print_json
 
 
@@ -53,6 +54,8 @@ def print_report(
 
     `kind` is a noun for the folder in error messages, such as capacity. UserError if --hlog was given.
     """
+    if options.with_spark:
+        raise UserError(f"--spark is of one run, and {folder} is a {kind}'s folder: exchange spark ingest takes many")
     if options.hlog:
         raise UserError(f"--hlog is of one run, and {folder} is a {kind}'s folder: give the folder of a run in it")
     if options.as_json:
@@ -67,10 +70,20 @@ def print_report(
     return 0
 
 
-def print_measured(rows: object, as_json: bool, show: Callable[[], None], page: Path) -> None:
-    """Print what a command has measured: the rows, or the record, as JSON; else show it and say where its page is."""
+def outcome_line(headline: str, noise: str) -> str:
+    """Return the outcome in one line. A banner of noise stands in brackets behind it."""
+    return printable(" ".join(f"{headline} ({noise})".split()) if noise else headline)
+
+
+def print_measured(rows: object, as_json: bool, show: Callable[[], None], page: Path, line: str) -> None:
+    """Print what a command has measured.
+
+    As JSON the rows, or the record; with --quiet `line` alone; else everything, and where the page is.
+    """
     if as_json:
         print_json(rows)
+    elif prints_one_line():
+        click.echo(line)
     else:
         show()
         click.echo(printable(f"page: {page}"))

@@ -9,7 +9,7 @@ from exchange.json_records import Record
 from exchange.record_kinds import BenchRecord
 from exchange.unique import unique
 from exchange_simulation.cli.results.difference import print_rows
-from exchange_simulation.cli.results.kind import FolderKind, ListedFolder
+from exchange_simulation.cli.results.kind import FolderKind, ListedFolder, refuse_spark
 from exchange_simulation.cli.results.rerun import warn_of_differences
 from transports.registry import scheme_of
 
@@ -52,7 +52,8 @@ class BenchKind(FolderKind):
 
         print_rows("what was found", difference["figures"], lambda _, figure: median_text(figure), with_ratio=True)
 
-    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool | None, as_json: bool) -> int:  # noqa: ARG002
+    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool | None, as_json: bool) -> int:
+        refuse_spark(with_spark, self.name)
         from exchange_simulation.messaging.running import BenchmarkOutput, run_again
 
         record = self.read(folder)

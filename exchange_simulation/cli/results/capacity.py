@@ -10,7 +10,7 @@ from exchange.load_axis import LoadAxis
 from exchange.record_kinds import CapacityRecord
 from exchange.unique import unique
 from exchange_simulation.cli.results.difference import print_lines, print_rows
-from exchange_simulation.cli.results.kind import FolderKind, ListedFolder
+from exchange_simulation.cli.results.kind import FolderKind, ListedFolder, refuse_spark
 from exchange_simulation.cli.results.rerun import refuse_journal_elsewhere, settings_of_record, warn_of_differences
 from exchange_simulation.launching.record.reading import damage_named
 from transports.registry import scheme_of
@@ -66,7 +66,8 @@ class CapacityKind(FolderKind):
         print_lines(f"A: {first_answer}", f"B: {second_answer}")
         print_rows("what was found", [difference["capacity"]], lambda _, capacity: _in_words(capacity), with_ratio=True)
 
-    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool | None, as_json: bool) -> int:  # noqa: ARG002
+    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool | None, as_json: bool) -> int:
+        refuse_spark(with_spark, self.name)
         from exchange_simulation.experiments.capacity.capacity import capacity
         from exchange_simulation.experiments.capacity.search import search_settings_of
         from exchange_simulation.launching.files import dated_name

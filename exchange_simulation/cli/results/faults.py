@@ -8,7 +8,7 @@ from exchange.json_records import Record
 from exchange.record_kinds import FaultsRecord
 from exchange.unique import unique
 from exchange_simulation.cli.results.difference import print_rows
-from exchange_simulation.cli.results.kind import FolderKind, ListedFolder
+from exchange_simulation.cli.results.kind import FolderKind, ListedFolder, refuse_spark
 from exchange_simulation.cli.results.rerun import warn_of_differences
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.record.reading import damage_named
@@ -47,7 +47,8 @@ class FaultsKind(FolderKind):
     def show_findings(self, difference: Record) -> None:
         print_rows("orders lost", difference["figures"], lambda _, lost: f"{lost:,}")
 
-    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool | None, as_json: bool) -> int:  # noqa: ARG002
+    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool | None, as_json: bool) -> int:
+        refuse_spark(with_spark, self.name)
         from exchange_simulation.experiments.faults.matrix import plan_of, run_matrix
 
         record = self.read(folder)

@@ -19,6 +19,7 @@ from exchange_simulation.cli.results.difference import (
     print_lines,
     print_rows,
 )
+from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.record.noise_summary import noise_of
 from exchange_simulation.launching.record.reading import UNFINISHED, Unusable, damage_named, read_record
 
@@ -165,6 +166,13 @@ class FolderKind(ABC):
     @abstractmethod
     def show_findings(self, difference: Record) -> None:
         """Print the part of the difference that `findings` made."""
+
+
+def refuse_spark(with_spark: bool | None, kind: str) -> None:
+    """Raise UserError if the user said something about Spark, which a rerun of this kind never uses."""
+    if with_spark is not None:
+        option = "--spark" if with_spark else "--no-spark"
+        raise UserError(f"{option} changes nothing: a {kind} makes no tables with Spark; leave it out")
 
 
 def unusable_row(folder: Path, what: str, error: Unusable) -> ListedFolder:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -35,6 +37,8 @@ TRIAL_WORDS_WIDTH = 34
 """Characters for the words about a trial; a longer sentence is cut before names are."""
 TIME_WIDTH = len("11-22 23:59 ")
 """Characters of the column `local time`, with the blank behind it."""
+UNBOUNDED = 10_000
+"""The width of a list that nobody looks at in a terminal."""
 SEPARATORS = 3
 """Blanks between the name, the status with its time, the kind, and the figures or words."""
 NO_RESULTS = ("tables", "baselines")
@@ -89,7 +93,7 @@ def lines(rows: Sequence[ListedFolder]) -> list[str]:
 
     Figures lose nothing: if the terminal is too narrow for them, the time is left out.
     """
-    columns = shutil.get_terminal_size().columns
+    columns = _columns()
     names = ["name", *(row.name for row in rows)]
     kinds = ["what", *(row.what for row in rows)]
     contents, figures_width = _figures_or_words(rows)
@@ -105,6 +109,13 @@ def lines(rows: Sequence[ListedFolder]) -> list[str]:
         line = f"{name_cell} {time_and_status} {kind_cell} {_beginning_of(content, widths.content)}"
         shown.append(line.rstrip().replace("\n", "\\n"))
     return shown
+
+
+def _columns() -> int:
+    """Return the width of the terminal, or of COLUMNS. A pipe has no width, so that names in it can be pasted."""
+    if "COLUMNS" in os.environ or sys.stdout.isatty():
+        return shutil.get_terminal_size().columns
+    return UNBOUNDED
 
 
 def _times_and_statuses(rows: Sequence[ListedFolder], *, shows_time: bool) -> list[str]:

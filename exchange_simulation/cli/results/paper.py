@@ -7,7 +7,7 @@ from pathlib import Path
 from exchange.json_records import Record
 from exchange.record_kinds import PaperRecord
 from exchange_simulation.cli.results.difference import print_rows
-from exchange_simulation.cli.results.kind import FolderKind, ListedFolder
+from exchange_simulation.cli.results.kind import FolderKind, ListedFolder, refuse_spark
 from exchange_simulation.cli.results.rerun import warn_of_differences
 
 
@@ -50,7 +50,8 @@ class PaperKind(FolderKind):
     def show_findings(self, difference: Record) -> None:
         print_rows("what was found", difference["claims"], lambda _, outcome: str(outcome))
 
-    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool | None, as_json: bool) -> int:  # noqa: ARG002
+    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool | None, as_json: bool) -> int:
+        refuse_spark(with_spark, self.name)
         from exchange_simulation.papers.catalogue import paper_of
         from exchange_simulation.papers.measuring import measure_paper
         from exchange_simulation.papers.terminal import show

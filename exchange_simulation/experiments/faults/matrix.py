@@ -12,7 +12,7 @@ from typing import Any
 from exchange.allowed import meant
 from exchange.json_records import SCHEMA
 from exchange.settings import RunSettings
-from exchange.words import counted
+from exchange.words import counted, printable
 from exchange_simulation.experiments.faults.cell import FaultCell, measured_cell
 from exchange_simulation.experiments.faults.injection import FAULTS
 from exchange_simulation.experiments.faults.load import FaultLoad
@@ -20,11 +20,11 @@ from exchange_simulation.launching.errors import CannotStart, UserError
 from exchange_simulation.launching.files import dated_name, new_run_folder, write_json
 from exchange_simulation.launching.interrupts import interruptible, interruption_noted
 from exchange_simulation.launching.launch.brokers import Brokers
-from exchange_simulation.launching.notices import has_listener, say
+from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.record.machine import host_facts, now, versions
 from exchange_simulation.launching.transport_settings import split_query, with_option, with_transport_defaults
 from exchange_simulation.reports.faults.page import FILE, write_page
-from exchange_simulation.reports.faults.table import fails, show
+from exchange_simulation.reports.faults.table import answer, fails, show
 from exchange_simulation.reports.report import print_measured
 from transports.base import BadAddress, NotInstalled, mask
 from transports.declaration import RunningBroker, Transport
@@ -153,9 +153,8 @@ def run_matrix(plan: FaultPlan, results: str, name: str | None, as_json: bool) -
         say(f"{counted(len(plan.cells), 'runs')}, about {max(1, plan.expected_s / 60):.0f} min")
         record = _measured(plan, folder)
         page = write_page(folder, record)
-    is_quiet = has_listener()
-    show_record = partial(show, record, in_full=not is_quiet)
-    print_measured(record, as_json, show_record, page)
+    head, *_ = answer(record)
+    print_measured(record, as_json, partial(show, record), page, printable(head))
     return 1 if fails(record) else 0
 
 

@@ -41,6 +41,8 @@ from exchange_simulation.launching.files import dated_name, new_run_folder, writ
 from exchange_simulation.launching.interrupts import interruption_noted
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.notices import has_listener, say
+from exchange_simulation.launching.record.noise_summary import noise_of
+from exchange_simulation.reports.comparison.answer import headline
 from exchange_simulation.reports.comparison.arm_rows import arm_rows
 from exchange_simulation.reports.comparison.figures import trial_figures
 from exchange_simulation.reports.comparison.page import write_page
@@ -48,7 +50,7 @@ from exchange_simulation.reports.comparison.paper_figures import paper_figures
 from exchange_simulation.reports.comparison.table import show, show_nagle
 from exchange_simulation.reports.drawing.figures import write_figures
 from exchange_simulation.reports.exports import print_json
-from exchange_simulation.reports.report import ReportOptions, print_measured, print_report
+from exchange_simulation.reports.report import ReportOptions, outcome_line, print_measured, print_report
 from exchange_simulation.reports.tables import columns
 
 SHOW: dict[str, Callable[[dict[str, Any]], None]] = {COMPARE.name: show, NAGLE.name: show_nagle, SWEEP.name: show}
@@ -148,7 +150,8 @@ def _show(trial: Trial, as_json: bool) -> Trial:
     study = trial.plan.study
     record = trial.record
     rows = arm_rows(record) if study.rows_as_json else record
-    print_measured(rows, as_json, partial(SHOW[study.name], record), trial.page)
+    line = outcome_line(headline(record), noise_of(record).banner("runs"))
+    print_measured(rows, as_json, partial(SHOW[study.name], record), trial.page, line)
     if not trial.is_whole:
         resume_command = f"exchange {study.name} --resume {trial.folder.name}"
         click.echo(f"interrupted; what was measured is kept: {resume_command} goes on", err=True)

@@ -116,8 +116,8 @@ def _sentence_on_transport(transport: str, cells: list[Record]) -> str:
     return words
 
 
-def show(record: Record, in_full: bool = True) -> None:
-    """Print faults.json's content; the details of each cell only if `in_full`."""
+def show(record: Record) -> None:
+    """Print faults.json's content."""
     console = terminal()
     head, *others = answer(record)
     console.print(head, style="bold", markup=False)
@@ -126,9 +126,8 @@ def show(record: Record, in_full: bool = True) -> None:
     console.print()
     console.print(_matrix(record))
     console.print(LEGEND, style="dim", markup=False)
-    if in_full:
-        console.print()
-        console.print(_details(record))
+    console.print()
+    console.print(_details(record))
 
 
 def _matrix(record: Record) -> FoldingTable:

@@ -163,7 +163,7 @@ def test_a_matrix_in_which_no_fault_could_be_tried_fails() -> None:
 
 
 def test_a_matrix_shown_in_short_leaves_out_the_details(capsys: pytest.CaptureFixture[str]) -> None:
-    show({"status": "complete", "planned_cells": 0, "cells": [], "faults": {}}, in_full=False)
+    show({"status": "complete", "planned_cells": 0, "cells": [], "faults": {}})
     output = capsys.readouterr().out
     assert "A cell: orders lost" in output
     assert "what the run said" not in output

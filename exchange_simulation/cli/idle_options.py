@@ -1,0 +1,190 @@
+"""Options that would change nothing where they stand. Each is refused with a sentence, so that nobody waits for it.
+
+A mode is an option that makes another command of its command: beside `faults --list` the transports mean nothing. A
+need is a condition without which an option means nothing: `--rate` of a simulation without events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+Parameters = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mode:
+    """An option beside which most others change nothing."""
+
+    parameter: str
+    words: str
+    """What the command does in this mode, after "which"."""
+    kept: frozenset[str] | None = None
+    """The parameters that still change something; None if `idle` names those that do not."""
+    idle: frozenset[str] = frozenset()
+
+    def is_idle(self, parameter: str) -> bool:
+        """Return True if the parameter changes nothing in this mode."""
+        if parameter == self.parameter:
+            return False
+        if self.kept is None:
+            return parameter in self.idle
+        return parameter not in self.kept
+
+
+@dataclass(frozen=True, kw_only=True)
+class Need:
+    """A condition that an option needs to change anything. It is checked if a user typed the option."""
+
+    parameter: str
+    is_met: Callable[[Parameters], bool]
+    words: str
+    """The sentence after the option's name."""
+
+
+PLANNED = Mode(
+    parameter="dry_run",
+    words="prints the plan and runs nothing",
+    idle=frozenset({"name", "no_spark", "yes", "junit", "markdown", "quiet", "verbose"}),
+)
+MODES: dict[str, tuple[Mode, ...]] = {
+    "faults": (Mode(parameter="listing", words="lists the faults and runs nothing", kept=frozenset()),),
+    "sweep": (Mode(parameter="example", words="prints a file to start from", kept=frozenset()), PLANNED),
+    "compare": (PLANNED,),
+    "nagle": (PLANNED,),
+    "capacity": (PLANNED,),
+    "supply-chain": (
+        Mode(
+            parameter="plan",
+            words="prints what will flow and measures nothing",
+            kept=frozenset(
+                {"topology", "base", "interactions", "config", "agents", "transport", "duration_s", "restart_after_s"}
+            ),
+        ),
+    ),
+}
+"""By the command's name: the options that make another command of it."""
+
+
+def _has_rate(parameters: Parameters) -> bool:
+    return any(rate is not None for rate in parameters["rates"])
+
+
+def _has_events(parameters: Parameters) -> bool:
+    return bool(parameters["events"] or parameters["trades"] or parameters["quotes"])
+
+
+def _is_part_of_events(parameters: Parameters) -> bool:
+    return bool(parameters["events"])
+
+
+def _waits_for_due_times(parameters: Parameters) -> bool:
+    return parameters["orders_per_s"] is not None or parameters["tape"] is not None
+
+
+NEEDS: dict[str, tuple[Need, ...]] = {
+    "simulate": (
+        Need(
+            parameter="orders_per_s",
+            is_met=_has_events,
+            words="is for the times of events: give --events, --trades or --quotes too",
+        ),
+        Need(
+            parameter="trades",
+            is_met=lambda parameters: not _is_part_of_events(parameters),
+            words="is part of --events: leave it out",
+        ),
+        Need(
+            parameter="quotes",
+            is_met=lambda parameters: not _is_part_of_events(parameters),
+            words="is part of --events: leave it out",
+        ),
+    ),
+    "run": (
+        Need(
+            parameter="pace",
+            is_met=_waits_for_due_times,
+            words="is how the gateway waits for a due time, and at --rate max no order is due: leave it out",
+        ),
+        Need(
+            parameter="with_spark",
+            is_met=lambda parameters: parameters["with_spark"] or not parameters["live_spark"],
+            words="is --no-spark, and --live-spark is Spark's table: give one of them",
+        ),
+    ),
+    "tape": (
+        Need(
+            parameter="max_price",
+            is_met=lambda parameters: parameters["price_model"] == "wide",
+            words="bounds the prices of --price-model wide alone: give --prices instead",
+        ),
+        Need(
+            parameter="arrivals",
+            is_met=lambda parameters: parameters["orders_per_s"] is not None,
+            words="says when orders are due, which only a tape with a --rate does: give one",
+        ),
+    ),
+}
+"""By the command's name: conditions without which an option changes nothing."""
+NEEDS_OF_BENCHMARKS = (
+    Need(
+        parameter="seconds",
+        is_met=_has_rate,
+        words="is how long messages are offered at a rate: give a --rate too, or a --count",
+    ),
+)
+"""Conditions of every benchmark that has the option."""
+
+
+def refuse_idle_options(ctx: click.Context) -> None:
+    """Raise UsageError, naming the option, if the user typed an option that changes nothing."""
+    typed = [param for param in ctx.command.get_params(ctx) if _was_typed(ctx, param)]
+    names = {param.name for param in typed}
+    if {"quiet", "verbose"} <= names:
+        raise click.UsageError("--quiet and --verbose contradict each other: give one of them")
+    name = ctx.info_name or ""
+    for mode in MODES.get(name, ()):
+        if not ctx.params.get(mode.parameter):
+            continue
+        for param in typed:
+            if mode.is_idle(str(param.name)):
+                option = _option_of(ctx, mode.parameter)
+                raise click.UsageError(f"{_words_of(param)} changes nothing beside {option}, which {mode.words}")
+    for need in needs_of(name, ctx.command):
+        if need.parameter in names and not need.is_met(ctx.params):
+            raise click.UsageError(f"{_option_of(ctx, need.parameter)} {need.words}")
+
+
+def needs_of(name: str, command: click.Command) -> tuple[Need, ...]:
+    """Return the needs of the options of the command that is called by this name."""
+    parameters = {param.name for param in command.params}
+    is_benchmark = {"seconds", "rates", "quick"} <= parameters
+    return (*NEEDS.get(name, ()), *(NEEDS_OF_BENCHMARKS if is_benchmark else ()))
+
+
+def _was_typed(ctx: click.Context, param: click.Parameter) -> bool:
+    return ctx.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE
+
+
+def _option_of(ctx: click.Context, parameter: str) -> str:
+    """Return the name of the parameter's option."""
+    (param,) = [param for param in ctx.command.get_params(ctx) if param.name == parameter]
+    return _words_of(param)
+
+
+def _words_of(param: click.Parameter) -> str:
+    """Return the long name of an option, or the name of an argument."""
+    long_names = [name for name in param.opts if name.startswith("--")]
+    return long_names[0] if long_names else param.human_readable_name
+
+
+class CheckedCommand(click.Command):
+    """A command that refuses options that would change nothing."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        refuse_idle_options(ctx)
+        return super().invoke(ctx)

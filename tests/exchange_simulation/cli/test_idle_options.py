@@ -1,0 +1,216 @@
+"""Every option that changes nothing where it stands is refused with a sentence: all commands, all options."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from exchange_simulation.cli.idle_options import MODES, CheckedCommand, Mode, needs_of, refuse_idle_options
+from exchange_simulation.cli.main import main
+
+SAMPLES = {
+    "FILE": "file",
+    "NAME": "first",
+    "DIR": "folder",
+    "URL": "place",
+    "CONDITION": "p50 of tcp over 2x zeromq",
+    "NAME=VALUE[,...]": "packing=1,2",
+    "SCHEME[,...]": "zeromq,tcp",
+    "RATE[,...]": "1000",
+    "PERCENT": "10%",
+    "KIND=PERCENT,...": "limit=100",
+    "N": "2",
+}
+"""A value for options without a default, by what the help calls it."""
+SAMPLES_BY_NAME = {
+    "nagle": "none",
+    "orders": "10",
+    "duration_s": "1",
+    "window": "10",
+    "name": "first",
+    "journal": "folder",
+    "repeats": "6",
+    "pause_s": "1",
+    "max_repeats": "20",
+    "seconds": "1",
+    "count": "10",
+    "speed": "1",
+    "delivery": "lossy",
+    "amqp_client": "compiled",
+    "config": "file",
+    "restart_after_s": "1",
+    "partitions": "2",
+    "vary": "packing=1,2",
+    "arrivals": "poisson",
+    "junit": "file",
+}
+
+
+def commands(group: click.Group = main, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Yield every command that has no subcommands, with the words that call it."""
+    context = click.Context(group, info_name=" ".join(path))
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+        else:
+            yield (*path, name), command
+
+
+ALL_COMMANDS = dict(commands())
+
+
+def sample_of(param: click.Parameter) -> list[str]:
+    """Return words that give the parameter a value."""
+    if not isinstance(param, click.Option):
+        return ["value"]
+    name = max(param.opts, key=len)
+    if param.is_flag:
+        return [name]
+    if param.name in SAMPLES_BY_NAME:
+        return [name, SAMPLES_BY_NAME[str(param.name)]]
+    if param.name == "cpus":
+        return [name, "gateway=0" if "gateway" in (param.help or "") else "publisher=0"]
+    if isinstance(param.default, str | int | float):
+        return [name, str(param.default)]
+    return [name, SAMPLES.get(param.metavar or "", "1")]
+
+
+def is_refused(words: tuple[str, ...], command: click.Command, typed: list[str]) -> bool:
+    """Return whether these words after the command are refused as options that change nothing."""
+    with command.make_context(words[-1], typed) as context:
+        try:
+            refuse_idle_options(context)
+        except click.UsageError:
+            return True
+    return False
+
+
+def is_mode_of(words: tuple[str, ...], param: click.Parameter) -> bool:
+    return param.name in {mode.parameter for mode in MODES.get(words[-1], ())}
+
+
+PAIRS_IN_MODES = [
+    (words, mode, str(param.name))
+    for words, command in ALL_COMMANDS.items()
+    for mode in MODES.get(words[-1], ())
+    if any(param.name == mode.parameter for param in command.params)
+    for param in command.get_params(click.Context(command))
+    if not is_mode_of(words, param) and "--help" not in param.opts
+]
+
+
+@pytest.mark.parametrize(
+    ("words", "mode", "parameter"),
+    PAIRS_IN_MODES,
+    ids=[f"{' '.join(words)} {mode.parameter} {parameter}" for words, mode, parameter in PAIRS_IN_MODES],
+)
+def test_beside_a_mode_every_option_is_refused_or_changes_something(
+    words: tuple[str, ...], mode: Mode, parameter: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = ALL_COMMANDS[words]
+    by_name = {str(param.name): param for param in command.get_params(click.Context(command))}
+    typed = [*sample_of(by_name[mode.parameter]), *sample_of(by_name[parameter])]
+    assert is_refused(words, command, typed) == mode.is_idle(parameter)
+
+
+def test_every_option_that_runs_nothing_is_a_mode() -> None:
+    """A new option whose help says that nothing is run belongs into MODES, with the options that it makes idle."""
+    words_of_modes = re.compile(r"(run|measure|make)s? nothing|Print a file")
+    for words, command in ALL_COMMANDS.items():
+        for param in command.params:
+            is_mode = isinstance(param, click.Option) and words_of_modes.search(param.help or "")
+            if is_mode and words[0] != "paper":
+                declared = {mode.parameter for mode in MODES.get(words[-1], ())}
+                assert param.name in declared, (words, param.name)
+
+
+def test_modes_and_needs_name_options_that_exist() -> None:
+    for words, command in ALL_COMMANDS.items():
+        names = {param.name for param in command.get_params(click.Context(command))}
+        for mode in MODES.get(words[-1], ()):
+            if mode.kept is not None and words[0] != "paper":
+                assert {mode.parameter, *mode.kept} <= names, words
+        for need in needs_of(words[-1], command):
+            assert need.parameter in names, words
+
+
+def test_commands_with_needs_and_modes_check_them() -> None:
+    for words, command in ALL_COMMANDS.items():
+        if MODES.get(words[-1]) or needs_of(words[-1], command):
+            assert isinstance(command, CheckedCommand), words
+
+
+def test_quiet_and_verbose_contradict_each_other_in_every_command_that_has_both() -> None:
+    checked = []
+    for words, command in ALL_COMMANDS.items():
+        names = {param.name for param in command.get_params(click.Context(command))}
+        if {"quiet", "verbose"} <= names:
+            checked.append(words)
+            assert isinstance(command, CheckedCommand), words
+    assert len(checked) > 10
+    refused = CliRunner().invoke(main, ["run", "-q", "-v", "--transport", "memory"])
+    assert (refused.exit_code, "contradict each other" in refused.stderr) == (2, True)
+
+
+REFUSED = {
+    "faults --list --json": "--json changes nothing beside --list, which lists the faults and runs nothing",
+    "faults --list --transports nosuch": "--transports changes nothing beside --list",
+    "bench supply-chain --plan --json": "--json changes nothing beside --plan, which prints what will flow",
+    "sweep --example --json": "--json changes nothing beside --example",
+    "bench de-spsc --seconds 2": "--seconds is how long messages are offered at a rate: give a --rate too",
+    "simulate --rate 500": "--rate is for the times of events: give --events, --trades or --quotes too",
+    "simulate --events --trades": "--trades is part of --events",
+    "compare --dry-run -q": "--quiet changes nothing beside --dry-run",
+    "compare --dry-run --junit gate.xml": "--junit changes nothing beside --dry-run",
+    "run --live-spark --no-spark": "--live-spark is Spark's table",
+    "run --rate max --pace spin:50": "at --rate max no order is due",
+    "tape --output t.bin --max-price 500": "--max-price bounds the prices of --price-model wide alone",
+    "tape --output t.bin --arrivals fixed": "--arrivals says when orders are due",
+}
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_an_option_without_effect_is_refused_with_a_sentence(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused = CliRunner().invoke(main, line.split())
+    assert refused.exit_code == 2, refused.output
+    assert REFUSED[line] in refused.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_exchange_toml_says_is_never_called_idle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "exchange.toml").write_text('[compare]\nname = "mine"\n')
+    assert CliRunner().invoke(main, ["compare", "--dry-run"]).exit_code == 0
+
+
+def test_a_tape_is_replaced_only_if_the_user_says_so(tmp_path: Path) -> None:
+    tape = tmp_path / "tape.bin"
+    words = ["tape", "--orders", "10", "--output", str(tape)]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    first = tape.read_bytes()
+    refused = CliRunner().invoke(main, [*words, "--seed", "2"])
+    assert refused.exit_code == 2
+    assert "exists already: choose another name, or replace it with --overwrite" in refused.stderr
+    assert tape.read_bytes() == first
+    assert CliRunner().invoke(main, [*words, "--seed", "2", "--overwrite"]).exit_code == 0
+    assert tape.read_bytes() != first
+
+
+def test_quiet_prints_one_line(tmp_path: Path) -> None:
+    words = ["--transport", "memory", "--results", str(tmp_path), "-q"]
+    run = CliRunner().invoke(main, ["run", "--rate", "max", "--orders", "2000", *words])
+    assert len(run.stdout.splitlines()) == 1, run.output
+    assert run.stdout.startswith("complete: memory as fast as it goes, seed 1: p50 ")
+    bench = CliRunner().invoke(main, ["bench", "de-spsc", "--sizes", "64", "--repeats", "1", *words])
+    assert len(bench.stdout.splitlines()) == 1, bench.output
