@@ -111,7 +111,7 @@ class RunSettings:
         option="--rate",
         commands=RUN_AND_GATEWAY,
         heading="Load",
-        help="Offered load, orders a second, or max.",
+        help="Offered load, orders a second, or max; or rates over time, as 1000@10s,8000@10s,1000 or 1000..8000@20s.",
         may_be_none=True,
     )
     """Offered load of each pair; None: as fast as it goes."""
@@ -121,7 +121,7 @@ class RunSettings:
         option="--arrivals",
         commands=RUN_AND_GATEWAY,
         heading="Load",
-        help="When orders arrive: fixed, poisson, bursts:100, ramp:0.1..1.",
+        help="When orders arrive: fixed, poisson, bursts:100, ramp:0.1..1, steps:0.1@10,1@10.",
         metavar="WORD",
     )
     """The schedule at that rate, as `Arrivals.parse` reads it; without a rate it means nothing."""

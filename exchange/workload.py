@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from exchange.allowed import BadSetting, between, one_of
+from exchange.load_shape import LoadShape
 
 MAX_PRICE = 65_534
 """Prices travel as u16, and one more than the highest price of a book stands for no ask."""
@@ -51,6 +52,12 @@ ARRIVALS = {
         lambda first, last: {"shares": (float(first), float(last))},
         is_steady=False,
     ),
+    "steps": ArrivalsForm(
+        "steps:SHARE@SECONDS,... (shares of the rate, or FROM..TO of them, as steps:0.1@10,1@10)",
+        r":([\d.,@e-]+)",
+        lambda text: {"shape": LoadShape.parse(text)},
+        is_steady=False,
+    ),
     "recorded": ArrivalsForm("recorded (as beside a tape)", is_steady=False),
 }
 *_FIRST_USAGES, _LAST_USAGE = (form.usage for form in ARRIVALS.values())
@@ -76,6 +83,8 @@ class Arrivals:
     """Orders that are due at once."""
     shares: tuple[float, float] = (1.0, 1.0)
     """Shares of the rate, at the run's start and at its end."""
+    shape: LoadShape | None = None
+    """The shares of the rate over time, of steps."""
 
     @classmethod
     def parse(cls, text: object) -> Arrivals:
@@ -87,17 +96,30 @@ class Arrivals:
         parameters = re.fullmatch(form.parameters, str(text).removeprefix(kind))
         if parameters is None:
             raise ValueError(FORMS)
-        return cls(kind, **form.read(*parameters.groups()))
+        try:
+            return cls(kind, **form.read(*parameters.groups()))
+        except ValueError as error:
+            raise ValueError(FORMS) from error
 
     def __post_init__(self) -> None:
         is_burst_allowed = 1 <= self.burst <= MAX_BURST
         are_shares_allowed = all(LEAST_SHARE <= share <= 1 for share in self.shares)
-        if not (is_burst_allowed and are_shares_allowed):
+        if not (is_burst_allowed and are_shares_allowed and self._is_shape_allowed):
             raise ValueError(FORMS)
+
+    @property
+    def _is_shape_allowed(self) -> bool:
+        """True if every share lies within LEAST_SHARE to 1, and every segment has a length."""
+        if self.shape is None:
+            return True
+        shares = [share for segment in self.shape.segments for share in (segment.first, segment.last)]
+        return not self.shape.is_open and all(LEAST_SHARE <= share <= 1 for share in shares)
 
     @property
     def mean_share(self) -> float:
         """Mean share of the rate over the whole run."""
+        if self.shape is not None:
+            return self.shape.mean_share
         return sum(self.shares) / 2
 
 

@@ -17,6 +17,7 @@ from numba import float64, int64, njit, uint64
 
 from exchange.allowed import check_registry
 from exchange.compiled import cached_kernel
+from exchange.load_shape import LoadShape
 from exchange.settings import RunSettings
 from exchange.workload import ARRIVALS, LATEST_NS
 from gateway import seeds
@@ -78,6 +79,34 @@ class Ramp:
         under_root = np.maximum(a * a + (b * b - a * a) * x, 0)  # only beyond the run's last order it would be below 0
         share_of_length = (a + b) * x / (a + np.sqrt(under_root))
         due[:] = whole_ns(self._length_ns * share_of_length)
+
+
+class Shaped:
+    """A rate that changes from segment to segment, and within a ramp by the same amount every second.
+
+    Order i is due when the integral of the rate is i - 1. In a segment with the rates a at its start and b after its
+    length T, x orders after its start take 2 * x / (a + sqrt(a^2 + 2 * x * (b - a) / T)).
+    """
+
+    at_once = 1
+
+    def __init__(self, period_ns: float, shape: LoadShape) -> None:
+        segments = shape.segments
+        self._first_per_ns = np.array([segment.first / period_ns for segment in segments])
+        last_per_ns = np.array([segment.last / period_ns for segment in segments])
+        lengths_ns = np.array([(segment.seconds or 0.0) * 1e9 for segment in segments])
+        self._slope = (last_per_ns - self._first_per_ns) / lengths_ns
+        orders = (self._first_per_ns + last_per_ns) / 2 * lengths_ns
+        self._orders_before = np.concatenate(([0.0], np.cumsum(orders)[:-1]))
+        self._start_ns = np.concatenate(([0.0], np.cumsum(lengths_ns)[:-1]))
+
+    def write(self, due: Longs, earlier: int) -> None:
+        numbers = np.arange(earlier, earlier + len(due))
+        segments = np.searchsorted(self._orders_before, numbers, side="right") - 1
+        x = numbers - self._orders_before[segments]
+        a = self._first_per_ns[segments]
+        under_root = np.maximum(a * a + 2 * x * self._slope[segments], 0)
+        due[:] = whole_ns(self._start_ns[segments] + 2 * x / (a + np.sqrt(under_root)))
 
 
 class Poisson:
@@ -163,11 +192,18 @@ def whole_ns(times_ns: npt.NDArray[np.floating[Any]]) -> Longs:
     return np.minimum(times_ns, float(NEVER_NS)).astype(np.int64)
 
 
+def _shape_of(settings: RunSettings) -> LoadShape:
+    shape = settings.arriving.shape
+    assert shape is not None
+    return shape
+
+
 GENERATORS: dict[str, Callable[[RunSettings, float], DueTimes]] = {
     "fixed": lambda _, period_ns: Periodic(period_ns),
     "poisson": lambda settings, period_ns: Poisson(period_ns, settings.seed),
     "bursts": lambda settings, period_ns: Periodic(period_ns, settings.arriving.burst),
     "ramp": lambda settings, period_ns: Ramp(period_ns, settings.arriving.shares, settings.order_limit),
+    "steps": lambda settings, period_ns: Shaped(period_ns, _shape_of(settings)),
     "recorded": lambda settings, _: Recorded.of(Path(str(settings.tape)), settings.order_limit, settings.speed or 1.0),
 }
 """Makes the due times of each kind of arrivals from a run's settings and its mean period in ns."""

@@ -14,6 +14,7 @@ import click
 
 from exchange.allowed import meant
 from exchange.instances import role_of
+from exchange.load_shape import LoadShape, is_shape
 from exchange.quantities import DURATION_FORMS, NUMBER_FORMS, number_of, seconds_of
 from exchange.settings import MAX_RATE_PER_S, NAGLE_ROLES
 
@@ -64,6 +65,23 @@ class Rate(SettingType[float | None]):
         if value is None:
             return "max"
         return str(int(value)) if value.is_integer() else repr(value)
+
+
+class RateOrShape(SettingType[float | LoadShape | None]):
+    """A rate, or rates over time. `run_settings` makes a rate and arrivals of the latter."""
+
+    name = "rate"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | LoadShape | None:
+        if not isinstance(value, str) or not is_shape(value):
+            return Rate().convert(value, param, ctx)
+        try:
+            return LoadShape.parse(value)
+        except ValueError as error:
+            self.fail(f"{value!r} is no load: give {error}", param, ctx)
+
+    def write(self, value: float | LoadShape | None) -> str:
+        return value.text if isinstance(value, LoadShape) else Rate().write(value)
 
 
 class Scheme(click.ParamType[str]):

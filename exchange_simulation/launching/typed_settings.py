@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from exchange.allowed import BadSetting
+from exchange.load_shape import LoadShape
 from exchange.settings import DEFAULT_WINDOW, NAGLE_ROLES, ROLES, RunSettings
 from exchange_simulation.launching.option_table import TABLE
 from exchange_simulation.launching.priority import at_priority
@@ -67,6 +68,9 @@ def _completed(given: dict[str, Any]) -> dict[str, Any]:
         from exchange_simulation.launching.tape import mix_of_file
 
         fields["mix"] = mix_of_file(Path(mix.removeprefix(MIX_OF_TAPE)))
+    shape = fields.get("orders_per_s")
+    if isinstance(shape, LoadShape):
+        fields |= _settings_of_shape(shape, fields)
     if fields.get("tape"):
         from exchange_simulation.launching.tape import settings_of_tape
 
@@ -82,6 +86,34 @@ def _completed(given: dict[str, Any]) -> dict[str, Any]:
         transport = fields.get("transport", RunSettings.transport)
         fields["nagle"] = NAGLE_ROLES if has_broker(transport) else ROLES
     return fields
+
+
+def _settings_of_shape(shape: LoadShape, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the rate, the arrivals and the duration of a load over time. BadSetting for settings that contradict it.
+
+    An open end lasts as long as --duration says.
+    """
+    arrivals = given.get("arrivals")
+    if arrivals not in (None, "fixed"):
+        raise BadSetting("arrivals", arrivals, "fixed, where --rate says how the load changes")
+    if given.get("tape"):
+        raise BadSetting("orders_per_s", shape.text, "one rate, where a tape is replayed")
+    duration_s = given.get("duration_s")
+    if shape.is_open and duration_s is None:
+        last_per_s = f"{shape.segments[-1].first:,.10g}"
+        allowed = (
+            f"a number of seconds, since the load has no end at {last_per_s}/s: give --duration 30s, or a last @TIME"
+        )
+        raise BadSetting("duration_s", "not given", allowed)
+    settled = shape.in_shares()
+    if duration_s is not None:
+        settled = settled.lasting(duration_s)
+    return {
+        "orders_per_s": shape.highest,
+        "arrivals": f"steps:{settled.text}",
+        "duration_s": settled.length_s,
+        "orders": given.get("orders"),
+    }
 
 
 def was_typed(field: str) -> bool:

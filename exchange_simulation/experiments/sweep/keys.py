@@ -10,13 +10,14 @@ from typing import Any
 
 import click
 
+from exchange.load_shape import LoadShape
 from exchange.settings import RunSettings
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.option_table import TABLE
 
 SINGLE_RUN_KEYS = {"record", "capture", "journal", "sync", "recover", "standby"}
 """Keys that no sweep takes: these settings keep files or add latency, and runs that recovered are not compared."""
-LIST_KEYS = {"nagle", "cpus", "mix"}
+LIST_KEYS = {"nagle", "cpus", "mix", "arrivals"}
 """Keys whose values are lists. In a list of levels, the parts of such a value are joined by + in place of a comma."""
 OPTION_OF_KEY = {"transport": "transports", "rate": "rates", "gateways": "numbers_of_gateways"}
 """Keys that `exchange sweep` varies by an option, and the parameter of that option."""
@@ -44,9 +45,14 @@ class Key:
         text = str(written)
         typed = text.replace("+", ",") if self.name in LIST_KEYS else text
         try:
-            return self.option.type.convert(typed, None, None)
+            value = self.option.type.convert(typed, None, None)
         except click.BadParameter as error:
             raise UserError(f"{where}: {self.name} is {text}: {error.message}") from error
+        if isinstance(value, LoadShape):
+            raise UserError(
+                f"{where}: {self.name} is {text}, a load over time: vary arrivals, as arrivals=fixed,steps:0.1@5+1@5"
+            )
+        return value
 
 
 def keys() -> dict[str, Key]:
