@@ -24,11 +24,27 @@ if TYPE_CHECKING:
         bench,
         capacity,
         compare,
+        faults,
+        nagle,
         run,
+        simulate,
         spark_tables,
+        suite,
         sweep,
     )
-    from exchange_simulation.outcomes import Arm, Benchmark, Capacity, Comparison, Estimate, Run, Times, Verdict
+    from exchange_simulation.outcomes import (
+        Arm,
+        Benchmark,
+        Capacity,
+        Comparison,
+        Estimate,
+        FaultMatrix,
+        Run,
+        SimulatedMarket,
+        Times,
+        Verdict,
+    )
+    from exchange_simulation.stored_outcomes import NoOutcome, list_results, open
 
 __all__ = [
     "Answers",
@@ -39,24 +55,33 @@ __all__ = [
     "Capacity",
     "Comparison",
     "Estimate",
+    "FaultMatrix",
     "MeasurementError",
+    "NoOutcome",
     "NoiseSummary",
     "NotWhole",
     "OrderBook",
     "Run",
     "RunOptions",
+    "SimulatedMarket",
     "Times",
     "Verdict",
     "bench",
     "capacity",
     "compare",
+    "faults",
+    "list_results",
+    "nagle",
+    "open",
     "orders",
     "run",
+    "simulate",
     "spark_tables",
+    "suite",
     "sweep",
 ]
 
-API_MODULES = ("market", "outcomes", "measuring")
+API_MODULES = ("market", "outcomes", "stored_outcomes", "measuring")
 """The modules that define the names of `__all__`, the quickest to import first."""
 
 

@@ -12,39 +12,48 @@ with spark_tables("results", events=True) as spark:
 from __future__ import annotations
 
 import contextlib
+import inspect
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, ForwardRef, TypedDict, TypeVar, Unpack
 
 import click
 
 from exchange.allowed import BadSetting, between
-from exchange.settings import RunSettings
+from exchange.settings import DECLARED, RunSettings
 from exchange_simulation.experiments.capacity.capacity import measured_capacity
 from exchange_simulation.experiments.capacity.exchange_rates import ExchangeRates, objective_of
 from exchange_simulation.experiments.capacity.search import SearchSettings
-from exchange_simulation.experiments.comparison_arms import comparison_arms
+from exchange_simulation.experiments.comparison_arms import comparison_arms, nagle_arms
 from exchange_simulation.experiments.sweep.keys import key_of, nearest
 from exchange_simulation.experiments.sweep.planning import Description, levels_of, sweep_arms
 from exchange_simulation.experiments.trials.plan import TrialPlan
-from exchange_simulation.experiments.trials.study import SWEEP
+from exchange_simulation.experiments.trials.study import NAGLE, SWEEP
 from exchange_simulation.experiments.trials.trial import new_trial
 from exchange_simulation.launching.errors import advice_on_missing
 from exchange_simulation.launching.files import dated_name, new_run_folder, run_name
 from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
 from exchange_simulation.launching.notices import heard_by, say
 from exchange_simulation.launching.option_table import TABLE
-from exchange_simulation.launching.option_types import Listed, Rate, Scheme
+from exchange_simulation.launching.option_types import USUAL, Count, Listed, Rate, Scheme
 from exchange_simulation.launching.record.record import exit_code
 from exchange_simulation.launching.run import measured_run
 from exchange_simulation.launching.transport_settings import check_transport, check_warm_up
 from exchange_simulation.launching.typed_settings import run_settings
 from exchange_simulation.messaging.benchmarks import benchmark_of, names
-from exchange_simulation.messaging.options import parameters, settings_in_words
-from exchange_simulation.messaging.running import measured_benchmark
-from exchange_simulation.outcomes import Benchmark, Capacity, Comparison, MeasuredOutcome, Run
+from exchange_simulation.messaging.options import parameters, settings_in_words, suite_settings_in_words
+from exchange_simulation.messaging.running import measured_benchmark, measured_suite
+from exchange_simulation.outcomes import (
+    Benchmark,
+    Capacity,
+    Comparison,
+    FaultMatrix,
+    MeasuredOutcome,
+    Run,
+    SimulatedMarket,
+)
 from exchange_simulation.reports.progress import progress_bar
 from exchange_simulation.reports.run.page import write_page
 from exchange_simulation.reports.run.run_folder import read_run_folder
@@ -68,6 +77,8 @@ RANGES = {
     "pause": (0, 3600),
 }
 """The ranges of the arguments of `capacity`, as `exchange capacity` has them."""
+SIMULATION_OPTIONS = {"seed", "prices", "price_model", "max_price", "policy"}
+"""The options of a run that `simulate` takes."""
 OnProgress = Callable[[str], None]
 """A function that is called with a sentence, about once a second of a run and once a run of a trial."""
 Number = int | float | str
@@ -291,6 +302,113 @@ def bench(
     return _checked(outcome, is_whole=outcome.status == "complete")
 
 
+def nagle(
+    transports: Sequence[str] | str = ("tcp", "zeromq", "amqp"),
+    rates: Sequence[Number | None] | str = (1000, 2000, 4000, 6000, 8000),
+    roles: Sequence[str] | str = (USUAL,),
+    *,
+    repeats: int = 10,
+    seconds: float = 5.0,
+    redo_noisy: bool = True,
+    results: str | Path = "results",
+    name: str | None = None,
+    on_progress: OnProgress | None = None,
+    **options: Unpack[RunOptions],
+) -> Comparison:
+    """Set Nagle's algorithm off and on, over each transport at each rate: completion time, packets, verdicts.
+
+    NotWhole if a planned run is missing.
+    """
+    with _called_from_python(on_progress):
+        between("seconds", seconds, 0.01, 10**6)
+        fields = _fields(options, besides={"transport", "rate", "nagle"})
+        levels = _listed(click.STRING, roles)
+        arms = nagle_arms(_listed(Scheme(), transports), _listed(Rate(), rates), levels, seconds, fields)
+        seed = int(options.get("seed", RunSettings.seed))
+        plan = TrialPlan(arms=arms, repeats=repeats, seed=seed, study=NAGLE).with_redo(redo_noisy)
+        trial = new_trial(plan, str(results), name, _say_all)
+    return _checked(Comparison(trial.folder, trial.record), is_whole=trial.exit_code == 0)
+
+
+def faults(
+    transports: Sequence[str] | str = ("zeromq", "tcp", "amqp"),
+    faults: Sequence[str] | str | None = None,
+    deliveries: Sequence[str] | str = ("lossy", "confirmed", "durable"),
+    *,
+    results: str | Path = "results",
+    name: str | None = None,
+    on_progress: OnProgress | None = None,
+) -> FaultMatrix:
+    """Break one thing in each of many runs, and count the orders that are lost. Without `faults`, all are tried.
+
+    NotWhole if an order is missing from a record, a run hung, or no fault could be tried.
+    """
+    with _called_from_python(on_progress):
+        from exchange_simulation.experiments.faults.injection import FAULTS
+        from exchange_simulation.experiments.faults.load import FaultLoad
+        from exchange_simulation.experiments.faults.matrix import measured_matrix, planned
+        from exchange_simulation.reports.faults.table import fails
+
+        chosen = list(FAULTS) if faults is None else _listed(click.STRING, faults)
+        guarantees = _listed(click.STRING, deliveries)
+        plan = planned(_listed(Scheme(), transports), guarantees, chosen, FaultLoad(), ())
+        measured = measured_matrix(plan, str(results), name)
+    return _checked(FaultMatrix(measured.folder, measured.record), is_whole=not fails(measured.record))
+
+
+def simulate(
+    instruments: int | str = 1000,
+    orders: int | str = "1e8",
+    *,
+    master: str = "none",
+    partitions: int | None = None,
+    events: Sequence[str] = (),
+    results: str | Path = "results",
+    name: str | None = None,
+    on_progress: OnProgress | None = None,
+    **options: Any,
+) -> SimulatedMarket:
+    """Match the seeded orders of many instruments, without a broker. `master` is Spark's; none is this process alone.
+
+    `events` are tables to write: orders, trades, confirmations, quotes. Options are seed, prices, price_model,
+    max_price and policy.
+    """
+    with _called_from_python(on_progress):
+        from exchange_simulation.experiments.simulate.simulate import measured_simulation
+        from exchange_simulation.experiments.simulate.simulation import Simulation
+
+        for option in sorted(options.keys() - SIMULATION_OPTIONS):
+            raise BadOption(f"{option!r} is no option{nearest(option, SIMULATION_OPTIONS)}")
+        simulation = Simulation(
+            instruments=Count().convert(instruments, None, None),
+            orders=Count().convert(orders, None, None),
+            **_fields(options),
+        )
+        measured = measured_simulation(simulation, master, partitions, str(results), name, events=events)
+    return SimulatedMarket(measured.folder, measured.record)
+
+
+def suite(
+    *,
+    results: str | Path = "results",
+    name: str | None = None,
+    on_progress: OnProgress | None = None,
+    **options: Any,
+) -> Benchmark:
+    """Measure all messaging benchmarks, with the options of `exchange bench suite`, as `quick=True`.
+
+    NotWhole if an answer was wrong, or a benchmark ended early.
+    """
+    with _called_from_python(on_progress):
+        known = {param.opts[0].removeprefix("--").replace("-", "_"): param for param in parameters(None)}
+        words: list[str] = []
+        for option, value in options.items():
+            words += _typed(option, value, known)
+        measured = measured_suite(suite_settings_in_words(words), str(results), name)
+    outcome = Benchmark(measured.folder, measured.record)
+    return _checked(outcome, is_whole=outcome.status == "complete")
+
+
 @contextlib.contextmanager
 def spark_tables(
     results: str | Path = "results",
@@ -367,7 +485,9 @@ def _checked(outcome: SomeOutcome, *, is_whole: bool) -> SomeOutcome:
 
 
 def _listed(value_type: click.ParamType[Any], values: Sequence[Any] | str) -> list[Any]:
-    """Return the values, converted: from a list, or from text with commas."""
+    """Return the values, converted: from a list, or from text with commas. BadOption for one value that is no list."""
+    if isinstance(values, int | float) or not hasattr(values, "__iter__"):
+        raise BadOption(f"{values!r} is one value, where a list is needed: give [{values!r}]")
     if isinstance(values, str):
         return Listed(value_type).convert(values, None, None)
     return [value_type.convert(value, None, None) for value in values]
@@ -401,3 +521,32 @@ def _value(option: str, value: Any) -> Any:
         return OPTIONS[option].type.convert(value, None, None)
     except click.BadParameter as error:
         raise BadOption(f"{option} is {value!r}: {error.message}") from error
+
+
+OPTIONS_THAT_VARY: dict[Callable[..., Any], Set[str]] = {
+    run: set(),
+    compare: {"transport", "rate"},
+    nagle: {"transport", "rate", "nagle"},
+    sweep: set(),
+    capacity: {"rate", "orders", "duration", "pairs", "reporters"},
+}
+"""By function: the options of a run that it does not take, since it varies them or names them otherwise."""
+
+
+def _signature_of(function: Callable[..., Any], besides: Set[str]) -> inspect.Signature:
+    """Return the function's signature with every option of a run by its name and default, for help() and editors."""
+    signature = inspect.signature(function)
+    own = [parameter for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
+    names_of_own = {parameter.name for parameter in own}
+    options = []
+    for option, annotation in RunOptions.__annotations__.items():
+        if option in besides or option in names_of_own:
+            continue
+        default = DECLARED[_field_of(option)].default
+        text = annotation.__forward_arg__ if isinstance(annotation, ForwardRef) else annotation
+        options.append(inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=text))
+    return signature.replace(parameters=[*own, *options])
+
+
+for _function, _besides in OPTIONS_THAT_VARY.items():
+    vars(_function)["__signature__"] = _signature_of(_function, _besides)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ from exchange.percentiles import FIGURES
 from exchange.second_columns import RATES
 from exchange_simulation.launching.record.noise_summary import NoiseSummary, noise_of
 from exchange_simulation.reports.comparison.arm_rows import arm_rows
+from exchange_simulation.reports.drawing.colours import LIGHT
 from exchange_simulation.reports.exports import flat
 from exchange_simulation.reports.formats.few_orders import has_enough_orders
 from exchange_simulation.reports.formats.numbers import three_digits
@@ -20,6 +21,9 @@ from exchange_simulation.reports.formats.numbers import three_digits
 if TYPE_CHECKING:
     import pandas
     import pyarrow
+    from matplotlib.figure import Figure as MatplotlibFigure
+
+    from exchange_simulation.reports.drawing.figures import Figure as DrawnFigure
 
 Row = dict[str, Any]
 FRAME = '<iframe title="{title}" srcdoc="{page}" style="width: 100%; height: 640px; border: 0"></iframe>'
@@ -76,7 +80,7 @@ class Estimate:
         return f"{three_digits(self.median)} ({three_digits(self.low)}..{three_digits(self.high)})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MeasuredOutcome:
     """The outcome of a measurement: its folder, and the record in it.
 
@@ -89,6 +93,49 @@ class MeasuredOutcome:
     @property
     def status(self) -> str:
         return str(self.record["status"])
+
+    @property
+    def started_at(self) -> str | None:
+        """When the measurement began, in ISO 8601; None if that is unknown."""
+        conditions = self.record.get("conditions") or {}
+        started_at: str | None = self.record.get("started_at") or conditions.get("started_at")
+        return started_at
+
+    def __repr__(self) -> str:
+        """For example: <Run results/first: complete: zeromq, 8,000 orders/s: p50 127 us, p99 402 us>"""
+        return f"<{type(self).__name__} {self.folder}: {self}>"
+
+    @property
+    def plots(self) -> list[str]:
+        """The names that `plot` takes."""
+        from exchange_simulation.reports.drawing.canvas import page_style
+
+        with page_style(LIGHT):
+            return [drawn.name for drawn in self._figures()]
+
+    def plot(self, name: str | None = None) -> MatplotlibFigure:
+        """Return a picture of the page as matplotlib's figure, the first unless `name` chooses one of `plots`.
+
+        LookupError if there is no such picture. ModuleNotFoundError without the extra `report` (matplotlib).
+        """
+        from exchange_simulation.reports.drawing.canvas import page_style
+
+        with page_style(LIGHT):
+            figures = {drawn.name: drawn for drawn in self._figures()}
+            if not figures:
+                raise LookupError(f"{self.folder} has nothing to draw: too little was measured")
+            if name is None:
+                name = next(iter(figures))
+            if name not in figures:
+                raise LookupError(f"there is no picture {name!r}; there are {', '.join(figures)}")
+            chosen = figures[name]
+            chosen.chart.axes.set_title(chosen.title, loc="left")
+            picture: MatplotlibFigure = chosen.chart.figure
+            return picture
+
+    def _figures(self) -> Iterator[DrawnFigure]:
+        """Yield the figures of the page; a style must be set."""
+        raise NotImplementedError
 
     @property
     def noise(self) -> NoiseSummary:
@@ -126,7 +173,7 @@ class MeasuredOutcome:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run(MeasuredOutcome):
     """One run of the exchange. `rows` are its seconds; a rate is None in a second too short to have one."""
 
@@ -173,6 +220,12 @@ class Run(MeasuredOutcome):
     def reasons(self) -> list[str]:
         """Why the run is not complete; empty if it is."""
         return list(self.record["reasons"])
+
+    def _figures(self) -> Iterator[DrawnFigure]:
+        from exchange_simulation.reports.run.figures import run_figures
+        from exchange_simulation.reports.run.run_folder import read_run_folder
+
+        return run_figures(read_run_folder(self.folder))
 
     def rows(self) -> list[Row]:
         from exchange_simulation.reports.run.run_folder import read_run_folder
@@ -251,7 +304,7 @@ class Verdict:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison(MeasuredOutcome):
     """A trial of several arms, interleaved and repeated. `rows` are its arms."""
 
@@ -275,6 +328,11 @@ class Comparison(MeasuredOutcome):
     def caveats(self) -> list[str]:
         return list(self.record["caveats"])
 
+    def _figures(self) -> Iterator[DrawnFigure]:
+        from exchange_simulation.reports.comparison.figures import trial_figures
+
+        return trial_figures(dict(self.record))
+
     def rows(self) -> list[Row]:
         return [flat(row) for row in arm_rows(dict(self.record))]
 
@@ -284,7 +342,7 @@ class Comparison(MeasuredOutcome):
         return headline(dict(self.record))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Capacity(MeasuredOutcome):
     """The highest rate that holds an objective. `rows` are the runs that were made to find it."""
 
@@ -312,6 +370,11 @@ class Capacity(MeasuredOutcome):
         value: float | None = estimate.get(name)
         return value
 
+    def _figures(self) -> Iterator[DrawnFigure]:
+        from exchange_simulation.reports.capacity.page import capacity_figures
+
+        return capacity_figures(dict(self.record))
+
     def rows(self) -> list[Row]:
         return [flat(probe) for probe in self.record["probes"]]
 
@@ -321,7 +384,7 @@ class Capacity(MeasuredOutcome):
         return headline(dict(self.record))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Benchmark(MeasuredOutcome):
     """A messaging benchmark. `rows` are its cells: one point over one transport."""
 
@@ -355,9 +418,60 @@ class Benchmark(MeasuredOutcome):
             raise LookupError(f"the cell has no figure {name}; it has {', '.join(figures)}")
         return Estimate.of(figures[name])
 
+    def _figures(self) -> Iterator[DrawnFigure]:
+        from exchange_simulation.messaging.plots import figures_of
+
+        return figures_of(self.record)
+
     def rows(self) -> list[Row]:
-        return [{"transport": row["transport"], **row["point"], **flat(row["figures"])} for row in self.record["rows"]]
+        rows = []
+        for part in self.record.get("parts", [self.record]):
+            for row in part["rows"]:
+                cell = {"transport": row["transport"], **row["point"], **flat(row["figures"])}
+                rows.append({"benchmark": part["benchmark"], **cell} if "parts" in self.record else cell)
+        return rows
 
     def __str__(self) -> str:
-        cells = len(self.record["rows"])
+        cells = len(self.rows())
         return f"{self.record['benchmark']}, {self.status}: {self.record['about']}; {cells} cells"
+
+
+@dataclass(frozen=True, repr=False)
+class FaultMatrix(MeasuredOutcome):
+    """A matrix of faults over transports. `rows` are its cells: one run with one fault."""
+
+    def _figures(self) -> Iterator[DrawnFigure]:
+        return iter(())
+
+    def rows(self) -> list[Row]:
+        return [flat(cell) for cell in self.record["cells"]]
+
+    def __str__(self) -> str:
+        from exchange_simulation.reports.faults.table import answer
+
+        head, *_ = answer(dict(self.record))
+        return head
+
+
+@dataclass(frozen=True, repr=False)
+class SimulatedMarket(MeasuredOutcome):
+    """The engine over many instruments. `rows` has the totals, and their spread over the instruments."""
+
+    @property
+    def orders_per_s(self) -> float:
+        """Orders that were matched a second."""
+        return float(self.record["rates"]["orders_per_s"])
+
+    def _figures(self) -> Iterator[DrawnFigure]:
+        return iter(())
+
+    def rows(self) -> list[Row]:
+        spread = self.record["per_instrument"]
+        return [
+            {"message": name, "total": total, **spread.get(name, {})} for name, total in self.record["totals"].items()
+        ]
+
+    def __str__(self) -> str:
+        settings = self.record["settings"]
+        matched = f"{settings['orders']:,} orders of {settings['instruments']:,} instruments"
+        return f"{self.status}: {matched}, {self.orders_per_s:,.0f} orders/s"

@@ -110,11 +110,6 @@ NEEDS: dict[str, tuple[Need, ...]] = {
             is_met=_waits_for_due_times,
             words="is how the gateway waits for a due time, and at --rate max no order is due: leave it out",
         ),
-        Need(
-            parameter="with_spark",
-            is_met=lambda parameters: parameters["with_spark"] or not parameters["live_spark"],
-            words="is --no-spark, and --live-spark is Spark's table: give one of them",
-        ),
     ),
     "tape": (
         Need(

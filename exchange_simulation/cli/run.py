@@ -64,6 +64,8 @@ def command(
     exchange run --slo "p99 <= 1ms" --junit gate.xml      # exit code 3 if p99 is above
     """
     _refuse_two_views(live, live_spark, as_json)
+    if live_spark and not with_spark and was_typed("with_spark"):
+        raise click.UsageError("--live-spark is a table that Spark makes, and --no-spark leaves Spark out: give one")
     settings = run_settings(**without_default_rate(given))
     _refuse_idle_seed(settings)
     if events and not settings.record:

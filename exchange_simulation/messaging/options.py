@@ -251,6 +251,13 @@ def settings_in_words(benchmark: BenchmarkDefinition, words: Sequence[str]) -> t
         return settings_of(benchmark, values), set(filter(was_typed, values))
 
 
+def suite_settings_in_words(words: Sequence[str]) -> Settings:
+    """Parse the words after `exchange bench suite`."""
+    command = click.Command("suite", params=parameters(None))
+    with command.make_context("suite", [*words]) as context:
+        return {name: value for name, value in context.params.items() if name not in OPTIONS_OF_OUTPUT}
+
+
 def settings_again(record: Mapping[str, Any], benchmark: BenchmarkDefinition | None) -> Settings:
     """The settings with which a recorded benchmark, or suite, is measured again.
 

@@ -69,11 +69,16 @@ def measured_benchmark(
 
 def run_suite(settings: Settings, output: BenchmarkOutput) -> int:
     """Measure every benchmark over those of the user's transports that support it; returns the exit code."""
+    return _show(measured_suite(settings, output.results, output.name), output)
+
+
+def measured_suite(settings: Settings, results: str, name: str | None) -> MeasuredBenchmark:
+    """Measure every benchmark over those of the user's transports that support it, in a new folder of `results`."""
     jobs = list(jobs_of_suite(settings))
     if not jobs:
         raise UserError(f"no benchmark can be measured over {', '.join(settings['transport'])}")
     check_some_have(settings, unique(transport for job in jobs for transport in job.settings["transport"]))
-    return _show(_measured(SUITE, partial(measure_suite, jobs, settings), output.results, output.name), output)
+    return _measured(SUITE, partial(measure_suite, jobs, settings), results, name)
 
 
 def run_again(folder: Path, record: Record, output: BenchmarkOutput) -> int:

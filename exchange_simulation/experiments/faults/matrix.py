@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from exchange.allowed import meant
 from exchange.json_records import SCHEMA
@@ -148,14 +148,28 @@ def _broker(url: str, brokers: Brokers) -> RunningBroker:
 
 def run_matrix(plan: FaultPlan, results: str, name: str | None, as_json: bool) -> int:
     """Run every cell in a new folder, and show the result. Returns the exit code: 1 if the matrix fails."""
+    measured = measured_matrix(plan, results, name)
+    record = measured.record
+    head, *_ = answer(record)
+    print_measured(record, as_json, partial(show, record), measured.page, printable(head))
+    return 1 if fails(record) else 0
+
+
+class MeasuredMatrix(NamedTuple):
+    """A fault matrix that was run: its folder, with the record and the page."""
+
+    folder: Path
+    record: dict[str, Any]
+    page: Path
+
+
+def measured_matrix(plan: FaultPlan, results: str, name: str | None) -> MeasuredMatrix:
+    """Run every cell in a new folder of `results`."""
     with interruption_noted():
         folder = new_run_folder(Path(results), name or dated_name("faults"))
         say(f"{counted(len(plan.cells), 'runs')}, about {max(1, plan.expected_s / 60):.0f} min")
         record = _measured(plan, folder)
-        page = write_page(folder, record)
-    head, *_ = answer(record)
-    print_measured(record, as_json, partial(show, record), page, printable(head))
-    return 1 if fails(record) else 0
+        return MeasuredMatrix(folder, record, write_page(folder, record))
 
 
 def _measured(plan: FaultPlan, folder: Path) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -52,7 +52,45 @@ def simulate(
     settings: Mapping[str, str] = MappingProxyType({}),
     as_json: bool,
 ) -> int:
-    """Match a simulation, and write its `events` into `tables`. `settings` are Spark's. Returns the exit code, 0.
+    """Match a simulation and show it. Returns the exit code, 0."""
+    measured = measured_simulation(
+        simulation,
+        master,
+        partitions,
+        results,
+        name,
+        events=events,
+        orders_per_s=orders_per_s,
+        tables=tables,
+        settings=settings,
+    )
+    for note in measured.notes:
+        click.echo(note, err=True)
+    _show(measured.record, measured.folder, as_json)
+    return 0
+
+
+class MeasuredSimulation(NamedTuple):
+    """A simulation that was matched: its folder with the record, and sentences about how it was done."""
+
+    folder: Path
+    record: dict[str, Any]
+    notes: Sequence[str]
+
+
+def measured_simulation(
+    simulation: Simulation,
+    master: str,
+    partitions: int | None,
+    results: str,
+    name: str | None,
+    *,
+    events: Sequence[str] = (),
+    orders_per_s: float = ORDERS_PER_S,
+    tables: str | None = None,
+    settings: Mapping[str, str] = MappingProxyType({}),
+) -> MeasuredSimulation:
+    """Match a simulation in a new folder of `results`, and write its `events` into `tables`. `settings` are Spark's.
 
     If the simulation fails or is interrupted, its folder is removed.
     """
@@ -79,10 +117,7 @@ def simulate(
             }
         matched.write(folder)
         write_json(folder / FILE, record)
-    for note in matched.notes:
-        click.echo(note, err=True)
-    _show(record, folder, as_json)
-    return 0
+    return MeasuredSimulation(folder, record, matched.notes)
 
 
 def _record_header(folder: Path, simulation: Simulation, master: str, parts: int) -> dict[str, Any]:

@@ -124,7 +124,8 @@ def test_benchmarks_share_a_table_and_a_key_of_none_is_refused() -> None:
     quiet = CliRunner().invoke(main, ["bench", "de-spsc", "-q"])
     assert quiet.exit_code == 0, quiet.output
     assert quiet.stderr == ""
-    assert "64 B  memory" in quiet.stdout
+    assert "memory, messages/s: " in quiet.stdout
+    assert " at 64 B" in quiet.stdout
     assert "--sizes 64" in CliRunner().invoke(main, ["bench", "de-spsc"]).stderr
     Path("exchange.toml").write_text("[bench]\nsises = 64\n")
     assert "did you mean sizes?" in refused("bench", "de-spsc")

@@ -170,7 +170,7 @@ REFUSED = {
     "simulate --events --trades": "--trades is part of --events",
     "compare --dry-run -q": "--quiet changes nothing beside --dry-run",
     "compare --dry-run --junit gate.xml": "--junit changes nothing beside --dry-run",
-    "run --live-spark --no-spark": "--live-spark is Spark's table",
+    "run --live-spark --no-spark": "--no-spark leaves Spark out: give one",
     "run --rate max --pace spin:50": "at --rate max no order is due",
     "tape --output t.bin --max-price 500": "--max-price bounds the prices of --price-model wide alone",
     "tape --output t.bin --arrivals fixed": "--arrivals says when orders are due",

@@ -1,0 +1,89 @@
+"""Earlier outcomes from Python: opened, listed, drawn, printed; and what help() says of the functions."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+import exchange_simulation
+from exchange_simulation import BadOption, Comparison, NoOutcome, Run, list_results
+from tests.exchange_simulation.cli.results.kept_folders import put_run, put_trial
+
+
+def test_a_folder_is_opened_as_the_outcome_that_it_holds(tmp_path: Path) -> None:
+    opened = exchange_simulation.open(put_run(tmp_path, "first", us=250.0))
+    assert isinstance(opened, Run)
+    assert opened.p50_us == 260.0
+    assert isinstance(exchange_simulation.open(put_trial(tmp_path, "second")), Comparison)
+
+
+def test_a_folder_without_a_record_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NoOutcome, match="holds none of comparison"):
+        exchange_simulation.open(tmp_path)
+    damaged = put_run(tmp_path, "damaged")
+    (damaged / "run.json").write_bytes(b"{")
+    with pytest.raises(NoOutcome, match="damaged"):
+        exchange_simulation.open(damaged)
+
+
+def test_results_are_listed_oldest_first_without_unusable_folders(tmp_path: Path) -> None:
+    put_run(tmp_path, "later", started_at="2026-11-22T10:00:00+00:00")
+    put_run(tmp_path, "earlier", started_at="2026-11-20T10:00:00+00:00")
+    put_trial(tmp_path, "between")
+    (tmp_path / "other").mkdir()
+    assert [outcome.folder.name for outcome in list_results(tmp_path)] == ["earlier", "between", "later"]
+    with pytest.raises(NoOutcome, match="cannot read"):
+        list_results(tmp_path / "nowhere")
+
+
+def test_an_outcome_s_repr_is_one_short_line(tmp_path: Path) -> None:
+    folder = put_run(tmp_path, "first")
+    shown = repr(exchange_simulation.open(folder))
+    assert shown.startswith(f"<Run {folder}: complete: zeromq, 8,000 orders/s: p50 110 us")
+    assert len(shown) < 300
+
+
+def test_an_outcome_is_drawn_by_the_name_of_a_picture(tmp_path: Path) -> None:
+    trial = put_trial(tmp_path, "first", repeats=6, rates=(1000.0, 2000.0))
+    outcome = exchange_simulation.open(trial)
+    name = outcome.plots[0]
+    assert outcome.plot(name).axes[0].get_title("left")
+    with pytest.raises(LookupError, match="there is no picture 'nosuch'"):
+        outcome.plot("nosuch")
+
+
+def test_help_shows_every_option_of_a_run_with_its_default() -> None:
+    parameters = inspect.signature(exchange_simulation.run).parameters
+    assert parameters["rate"].default == 8000.0
+    assert parameters["packing"].default == 1
+    assert "options" not in parameters
+    of_compare = inspect.signature(exchange_simulation.compare).parameters
+    assert "rate" not in of_compare
+    assert "packing" in of_compare
+
+
+@pytest.mark.parametrize("given", [{"rates": 2000}, {"transports": 7}])
+def test_one_value_where_a_list_is_needed_is_a_bad_option(given: dict[str, object], tmp_path: Path) -> None:
+    (value,) = given.values()
+    with pytest.raises(BadOption, match=rf"{value} is one value, where a list is needed: give \[{value}\]"):
+        exchange_simulation.compare(**given, results=tmp_path)  # type: ignore[arg-type]
+
+
+def test_a_market_is_simulated_from_python(tmp_path: Path) -> None:
+    market = exchange_simulation.simulate(instruments=4, orders="4k", results=tmp_path, name="market")
+    assert market.record["totals"]["orders"] == 4_000
+    assert market.rows()[0]["total"] == 4_000
+    assert repr(exchange_simulation.open(market.folder)) == repr(market)
+    with pytest.raises(BadOption, match="'window' is no option"):
+        exchange_simulation.simulate(4, 100, results=tmp_path, window=3)
+
+
+def test_a_fault_and_a_level_of_nagle_that_do_not_exist_are_bad_options(tmp_path: Path) -> None:
+    with pytest.raises(BadOption, match="'nosuch' is no fault"):
+        exchange_simulation.faults(["tcp"], ["nosuch"], results=tmp_path)
+    with pytest.raises(BadOption, match="'nosuch' is none"):
+        exchange_simulation.nagle(["tcp"], [1000], ["nosuch"], results=tmp_path)
+    with pytest.raises(BadOption, match="'nosuch' is no option"):
+        exchange_simulation.suite(nosuch=1, results=tmp_path)
