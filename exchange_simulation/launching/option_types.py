@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 import re
@@ -267,13 +266,17 @@ def _whole_number(text: str) -> int | None:
 class Number(click.FloatRange):
     """A number within a range, also as 8,000, 8k or 1e4. nan is refused here, since click's range accepts it."""
 
+    noun = "number"
+    forms = NUMBER_FORMS
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        with contextlib.suppress(InvalidOperation):
-            value = self._read(str(value))
-        number = float(super().convert(value, param, ctx))
+        try:
+            number = self._read(str(value))
+        except InvalidOperation:
+            self.fail(f"{value!r} is no {self.noun}: give one, as {self.forms}", param, ctx)
         if math.isnan(number):
             self.fail(f"{number} is no number: give one from {self.min:g} to {self.max:g}", param, ctx)
-        return number
+        return float(super().convert(number, param, ctx))
 
     def _read(self, text: str) -> float:
         """Read the number. InvalidOperation if the text is none."""
@@ -284,6 +287,8 @@ class Seconds(Number):
     """Seconds within a range, also with a unit: 2s, 500ms, 1m or 1h."""
 
     name = "seconds"
+    noun = "duration"
+    forms = DURATION_FORMS
 
     def _read(self, text: str) -> float:
         return seconds_of(text)
