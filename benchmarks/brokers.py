@@ -1,18 +1,22 @@
-"""Compares brokers: the exchange over NATS and over Redis with the same exchange over RabbitMQ, and Redis' own client.
+"""Compares brokers: the exchange over NATS and over Redis with the same over RabbitMQ, and our links with clients.
 
     gateway ── orders ──▶ server ──▶ engine
     gateway ◀── answers ── server ◀── engine
 
 Each run starts a server of its own, so that the server too has real-time priority where the system permits it. The
-last row sends 16-byte messages one way through channels of one Redis server: by our link, and by redis-py, which
-publishes in pipelines of PIPELINE messages. Servers that are not installed are left out, with a sentence.
+last rows send 16-byte messages one way through one server: by our link, and by nats-py, whose publisher flushes after
+PIPELINE messages, or redis-py, which publishes in pipelines of as many. The server's share is its part of the CPU time
+that server and both ends used while our link sent. Servers that are not installed are left out, with a sentence.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import importlib.util
 import multiprocessing
 import os
+import resource
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -23,8 +27,9 @@ from urllib.parse import urlsplit
 
 from benchmarks.comparison import BenchmarkRow, Cost, Record, in_turns, permitted_priority, record_of
 from transports.base import NotInstalled
-from transports.declaration import Where
+from transports.declaration import RunningBroker, Where
 from transports.frames import FrameBatch
+from transports.nats.connection import PASSWORD as NATS_PASSWORD
 from transports.redis.connection import PASSWORD, PORT
 from transports.registry import connect, listen, transport_of
 
@@ -37,6 +42,8 @@ FEW = 3
 MESSAGE = b"0123456789abcdef"
 MESSAGES = 200_000
 MESSAGES_OF_REDIS_PY = 50_000
+MESSAGES_OF_NATS = 1_000_000
+MESSAGES_OF_NATS_PY = 50_000
 PIPELINE = 100
 """Messages that redis-py sends at once: without pipelines it waits for the answer to each."""
 TOKEN = "benchmark"
@@ -49,6 +56,8 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
     has_reference = is_installed(REFERENCE)
     if has_reference and is_installed("nats"):
         yield from against_rabbitmq("NATS", "nats", few, required_p50=0.5, required_rate=5)
+    if is_installed("nats"):
+        yield from one_way_through_nats(repeats)
     if not is_installed("redis"):
         return
     if has_reference:
@@ -62,6 +71,50 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
     yield BenchmarkRow(
         "channels of Redis, one way, 16 B", "redis-py", "messages/s", ours, reference, required=5, hoped_for=10
     )
+
+
+def one_way_through_nats(repeats: int) -> Iterator[BenchmarkRow]:
+    """Compare our link with nats-py, and measure the server's share of the processors while our link sends."""
+    if importlib.util.find_spec("nats") is None:
+        print("nats-py is not installed: `pip install nats-py`")
+        return
+    shares: list[float] = []
+    with running_server("nats") as running:
+
+        def ours() -> float:
+            server_before_ns = server_cpu_ns(running)
+            clients_before_s = clients_cpu_s()
+            rate = one_way(running.url, send_by_link, receive_by_link, MESSAGES_OF_NATS)
+            server_s = (server_cpu_ns(running) - server_before_ns) / 1e9
+            shares.append(server_s / (server_s + clients_cpu_s() - clients_before_s))
+            return rate
+
+        our_rates, reference = in_turns(
+            ours,
+            partial(one_way, running.url, send_by_nats_py, receive_by_nats_py, MESSAGES_OF_NATS_PY),
+            repeats,
+        )
+    yield BenchmarkRow("NATS one way, 16 B", "nats-py", "messages/s", our_rates, reference, required=5, hoped_for=10)
+    yield BenchmarkRow(
+        "CPU time of the NATS server while our link sends one way",
+        "server and both ends",
+        "s/s",
+        shares,
+        [1.0] * len(shares),
+        required=0.75,
+        hoped_for=0.85,
+    )
+
+
+def clients_cpu_s() -> float:
+    """CPU time of this process and of those that it has waited for: the receiver, and the senders that have ended."""
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def server_cpu_ns(running: RunningBroker) -> int:
+    assert running.server is not None
+    return running.server.cpu_ns()
 
 
 def is_installed(scheme: str) -> bool:
@@ -109,6 +162,13 @@ def against_rabbitmq(
 @contextlib.contextmanager
 def server(scheme: str) -> Iterator[str]:
     """Start a private server; yields its address. Its password is in the environment."""
+    with running_server(scheme) as running:
+        yield running.url
+
+
+@contextlib.contextmanager
+def running_server(scheme: str) -> Iterator[RunningBroker]:
+    """Start a private server. Its password is in the environment."""
     declared_broker = transport_of(scheme).broker
     assert declared_broker is not None
     with (
@@ -118,7 +178,7 @@ def server(scheme: str) -> Iterator[str]:
         before = {name: os.environ.get(name) for name in running.environment}
         os.environ.update(running.environment)
         try:
-            yield running.url
+            yield running
         finally:
             for name, value in before.items():
                 if value is None:
@@ -189,6 +249,60 @@ def receive_by_link(url: str, messages: int) -> float:
             link.wait(until_ns)
     took_ns = time.monotonic_ns() - began_ns
     link.close()
+    return received / (took_ns / 1e9)
+
+
+def send_by_nats_py(url: str, messages: int) -> None:
+    asyncio.run(_publish_by_nats_py(url, messages))
+
+
+async def _publish_by_nats_py(url: str, messages: int) -> None:
+    """Publish once the receiver has subscribed, and said so."""
+    import nats
+
+    client = await nats.connect(url, token=os.environ[NATS_PASSWORD])
+    while True:
+        try:
+            await client.request(f"{TOKEN}.ready", b"", timeout=1)
+            break
+        except (nats.errors.NoRespondersError, nats.errors.TimeoutError):
+            await asyncio.sleep(0.01)
+    for _ in range(messages // PIPELINE):
+        for _ in range(PIPELINE):
+            await client.publish(TOKEN, MESSAGE)
+        await client.flush()
+    await client.close()
+
+
+def receive_by_nats_py(url: str, messages: int) -> float:
+    return asyncio.run(_receive_by_nats_py(url, messages))
+
+
+async def _receive_by_nats_py(url: str, messages: int) -> float:
+    """Return the messages that came in a second."""
+    import nats
+
+    client = await nats.connect(url, token=os.environ[NATS_PASSWORD])
+    received = 0
+    began_ns = 0
+    is_over = asyncio.Event()
+
+    async def take(_message: Any) -> None:
+        nonlocal received, began_ns
+        received += 1
+        if received == 1:
+            began_ns = time.monotonic_ns()
+        if received == messages:
+            is_over.set()
+
+    async def answer(message: Any) -> None:
+        await message.respond(b"")
+
+    await client.subscribe(TOKEN, cb=take)
+    await client.subscribe(f"{TOKEN}.ready", cb=answer)
+    await asyncio.wait_for(is_over.wait(), PATIENCE_S)
+    took_ns = time.monotonic_ns() - began_ns
+    await client.close()
     return received / (took_ns / 1e9)
 
 

@@ -6,7 +6,9 @@ the business of the classes that build on this one.
 
 from __future__ import annotations
 
+import contextlib
 import socket
+import time
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -121,6 +123,19 @@ class ServerStream(ABC):
     def sleep(self, until_ns: int, readable: bool = True) -> None:
         """Sleep until bytes have come (`readable`), unsent bytes can go, a signal, or `until_ns`."""
         Sleeper([self.events(readable)]).sleep(until_ns)
+
+    def end(self, until_ns: int) -> None:
+        """Say that nothing more comes, and read what still comes until the server hangs up, or `until_ns`.
+
+        A socket that is closed with unread bytes resets its connection, and the server drops what it has not read yet.
+        """
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
+            while time.monotonic_ns() < until_ns:
+                Sleeper([(self.fd, READABLE)]).sleep(until_ns)
+                with contextlib.suppress(BlockingIOError):
+                    if not self._socket.recv_into(self.incoming.data):
+                        return
 
     def close(self) -> None:
         self._socket.close()

@@ -222,7 +222,9 @@ class NatsLink(Link):
             return False
 
     def close(self, linger_s: float = 1.0) -> None:
-        self.drain(time.monotonic_ns() + int(linger_s * 1e9))
+        until_ns = time.monotonic_ns() + int(linger_s * 1e9)
+        if self.drain(until_ns):
+            self._connection.end(until_ns)
         with contextlib.suppress(PeerGone):
             self._carrier.close()
         self._connection.close()

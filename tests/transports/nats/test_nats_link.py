@@ -32,6 +32,23 @@ def test_a_peer_that_left_is_noticed_after_its_last_frame(nats: RunningBroker, l
         assert list(batch) == [b"last"]
 
 
+def test_what_send_took_arrives_although_the_sender_left_words_unread(nats: RunningBroker) -> None:
+    """A socket that is closed with unread bytes resets its connection, and the server drops what it has not read."""
+    frames = FrameBatch.of(*[bytes(1000)] * 1000)
+    received = FrameBatch(20_000, 30_000_000)
+    with joined(nats.url) as (listener, connector):
+        listener.send(FrameBatch.of(b"unread"), 0)
+        assert listener.drain(deadline_ns())
+        for _ in range(20):
+            first = 0
+            while first < frames.count:
+                first = connector.send(frames, first)
+        connector.close(60.0)
+        with pytest.raises(PeerGone, match="has left"):
+            serve_links_until(lambda: listener.receive(received) < 0, listener)
+    assert received.count == 20_000
+
+
 def test_a_pair_that_lost_its_peer_is_open_to_the_next_one(nats: RunningBroker) -> None:
     with joined(nats.url) as (listener, connector):
         connector.close()
