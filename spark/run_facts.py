@@ -108,7 +108,7 @@ def facts_of(folder: Path, record: Record) -> RunFacts:
     rates = record.get("rates") or {}
     offered = rates.get("offered_orders_per_s", settings.get("orders_per_s"))
     arrivals = settings.get("arrivals", "fixed")
-    gateways = max(len(record.get("pairs") or ()), settings.get("pairs") or 1)
+    gateways = max(len(record.get("pairs") or ()), settings.get("pairs") or 1, settings.get("gateways") or 1)
     experiment = experiment_of(folder)
     run = folder.resolve().name
     if not (is_utf8(experiment) and is_utf8(run)):

@@ -60,7 +60,7 @@ class Window:
         self._headline = Headline(settings)
         self._is_scheduled = settings.orders_per_s is not None
         self._spool = GrowingSpool(folder, settings.reporters)
-        self._figures = Figures(settings.pairs)
+        self._figures = Figures(settings.pairs * settings.gateways)
         self._start_ns: int | None = None
 
     def before_start(self) -> Text:
@@ -95,7 +95,7 @@ class Feed:
         self._headline = Headline(settings)
         self._groups = groups(settings.orders_per_s is not None)
         self._spool = GrowingSpool(folder, settings.reporters)
-        self._figures = Figures(settings.pairs)
+        self._figures = Figures(settings.pairs * settings.gateways)
         self._answered = 0
 
     def has_grown(self) -> bool:

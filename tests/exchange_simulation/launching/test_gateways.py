@@ -17,6 +17,7 @@ from exchange_simulation.experiments.comparison_arms import comparison_arms
 from exchange_simulation.reports.formats.fairness import fairness_rows
 from gateway.seeded_orders import SeededOrders
 from gateway.seeds import instrument_seed
+from spark.run_facts import facts_of
 from tests.exchange_command import (
     VALID_STATUSES,
     command,
@@ -225,3 +226,8 @@ def test_terminal_and_page_show_the_fairness(three: tuple[Path, dict[str, Any]])
 def test_of_many_gateways_the_best_the_median_and_the_worst_are_shown() -> None:
     entries = [{"gateway": n, "status": "complete", "completion_us": {"due": {"p99": 100.0 * n}}} for n in range(1, 17)]
     assert [row.title for row in fairness_rows(entries)] == ["1, best", "9, median", "16, worst"]
+
+
+def test_spark_adds_up_the_seconds_of_all_gateways(three: tuple[Path, dict[str, Any]]) -> None:
+    folder, record = three
+    assert facts_of(folder, record).gateways == 3
