@@ -32,6 +32,7 @@ OPTIONS_OF_BENCHMARKS = {
     "redo_noisy",
     "results",
     "name",
+    "dry_run",
     "as_json",
 }
 """Parameters whose options may be given beside --bench."""
@@ -90,6 +91,7 @@ OPTIONS_OF_BENCHMARKS = {
 @redo_option
 @results_option
 @click.option("--name", help="The folder in DIR.  [default: time and command]")
+@click.option("--dry-run", is_flag=True, help="Print what would be searched and how long it takes; run nothing.")
 @json_option
 @click.pass_context
 def command(
@@ -99,6 +101,7 @@ def command(
     bench: str | None,
     results: str,
     name: str | None,
+    dry_run: bool,
     as_json: bool,
     **given: Any,
 ) -> None:
@@ -109,7 +112,7 @@ def command(
 
     Example: exchange capacity --transport zeromq --slo "p99 <= 1ms, lag p99 <= 500us"
     """
-    from exchange_simulation.experiments.capacity.capacity import capacity
+    from exchange_simulation.experiments.capacity.capacity import capacity, planned_search
     from exchange_simulation.experiments.capacity.exchange_rates import ExchangeRates, objective_of
     from exchange_simulation.experiments.capacity.search import SearchSettings
     from exchange_simulation.launching.files import dated_name
@@ -124,6 +127,10 @@ def command(
         )
         warn_of_spinning(settings)
         load = ExchangeRates(settings, objective, search)
+    if dry_run:
+        for line in planned_search(load, search):
+            click.echo(line)
+        return
     folder = Path(results) / (name or dated_name("capacity"))
     raise SystemExit(capacity(load, search, folder, as_json))
 

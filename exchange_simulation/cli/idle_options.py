@@ -51,12 +51,17 @@ PLANNED = Mode(
     words="prints the plan and runs nothing",
     idle=frozenset({"name", "no_spark", "yes", "junit", "markdown", "quiet", "verbose"}),
 )
+PLANNED_SEARCH = Mode(
+    parameter="dry_run",
+    words="prints the plan and runs nothing",
+    idle=frozenset({"name", "results", "as_json", "quiet", "verbose"}),
+)
 MODES: dict[str, tuple[Mode, ...]] = {
     "faults": (Mode(parameter="listing", words="lists the faults and runs nothing", kept=frozenset()),),
     "sweep": (Mode(parameter="example", words="prints a file to start from", kept=frozenset()), PLANNED),
     "compare": (PLANNED,),
     "nagle": (PLANNED,),
-    "capacity": (PLANNED,),
+    "capacity": (PLANNED_SEARCH,),
     "supply-chain": (
         Mode(
             parameter="plan",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from exchange.json_records import SCHEMA, Record
 from exchange.load_axis import LoadAxis
+from exchange.words import counted
 from exchange_simulation.experiments.capacity.curve import ProbeOutcome
 from exchange_simulation.experiments.capacity.search import CapacitySearch, SearchSettings
 from exchange_simulation.launching.errors import UserError
@@ -24,8 +25,11 @@ from exchange_simulation.launching.record.noise_summary import noise_of
 from exchange_simulation.repeats.noise_rule import RedoRule, noise_caveats, set_aside_words
 from exchange_simulation.reports.capacity.page import FILE, write_page
 from exchange_simulation.reports.capacity.table import headline, show
+from exchange_simulation.reports.formats.times import duration_in_words
 from exchange_simulation.reports.report import outcome_line, print_measured
 
+PROBE_OVERHEAD_S = 2.5
+"""Time of a probe beside its orders: processes start, load their compiled kernels and end."""
 VALUE_WIDTH = 21
 """The width of a value with its unit in a line of progress."""
 
@@ -231,6 +235,28 @@ def measured_capacity(load: SearchedLoad, search_settings: SearchSettings, folde
         _run(search, prober)
         record = capacity_record.write(prober, search, is_over=True)
         return MeasuredCapacity(record, write_page(folder, record), is_complete=not search.stopped)
+
+
+def planned_search(load: SearchedLoad, search_settings: SearchSettings) -> Iterator[str]:
+    """Yield sentences on a search that was not begun: what it looks for, and how long it takes at most.
+
+    UserError if it could not begin.
+    """
+    lowest = load.lowest_value()
+    header = load.record_header()
+    subject = header.get("subject") or header["settings"]["transport"]
+    begins_at = load.axis.in_words(f"{search_settings.start_per_s:,.10g}")
+    yield f"{subject}: the highest {load.axis.noun} that holds {header['objective']}, from {begins_at} on"
+    yield f"a probe needs {header['needed_orders']:,} orders or messages; the lowest {load.axis.noun} is {lowest:,.4g}"
+    probes = counted(search_settings.most_probes, "probes")
+    longest_s = search_settings.longest_s + search_settings.pause_s + PROBE_OVERHEAD_S
+    shortest_s = search_settings.seconds + search_settings.pause_s + PROBE_OVERHEAD_S
+    shortest = duration_in_words(search_settings.most_probes * shortest_s)
+    longest = duration_in_words(search_settings.most_probes * longest_s)
+    precision = f"{search_settings.precision:.1%}"
+    yield f"up to {probes}, {shortest} to {longest}; it ends sooner once the interval is {precision} to either side"
+    if search_settings.redo_noisy:
+        yield f"{RedoRule.of_plan(search_settings.most_probes).in_words('probes')} (--keep-noisy: never)"
 
 
 def _run(search: CapacitySearch, prober: Prober) -> None:

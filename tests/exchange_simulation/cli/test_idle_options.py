@@ -71,15 +71,20 @@ def sample_of(param: click.Parameter) -> list[str]:
     if not isinstance(param, click.Option):
         return ["value"]
     name = max(param.opts, key=len)
-    if param.is_flag:
-        return [name]
+    return [name] if param.is_flag else [name, value_for(param)]
+
+
+def value_for(param: click.Option) -> str:
+    """Return a value that the option takes."""
     if param.name in SAMPLES_BY_NAME:
-        return [name, SAMPLES_BY_NAME[str(param.name)]]
+        return SAMPLES_BY_NAME[str(param.name)]
     if param.name == "cpus":
-        return [name, "gateway=0" if "gateway" in (param.help or "") else "publisher=0"]
+        return "gateway=0" if "gateway" in (param.help or "") else "publisher=0"
+    if isinstance(param.type, click.Choice):
+        return str(param.type.choices[0])
     if isinstance(param.default, str | int | float):
-        return [name, str(param.default)]
-    return [name, SAMPLES.get(param.metavar or "", "1")]
+        return str(param.default)
+    return SAMPLES.get(param.metavar or "", "1")
 
 
 def is_refused(words: tuple[str, ...], command: click.Command, typed: list[str]) -> bool:
@@ -205,6 +210,16 @@ def test_a_tape_is_replaced_only_if_the_user_says_so(tmp_path: Path) -> None:
     assert tape.read_bytes() == first
     assert CliRunner().invoke(main, [*words, "--seed", "2", "--overwrite"]).exit_code == 0
     assert tape.read_bytes() != first
+
+
+def test_a_search_for_a_capacity_has_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    planned = CliRunner().invoke(main, ["capacity", "--dry-run", "--transport", "tcp", "--probes", "12"])
+    assert planned.exit_code == 0, planned.output
+    lines = planned.stdout.splitlines()
+    assert lines[0] == "tcp: the highest rate that holds p99 <= 1ms, from 2,000 orders/s on"
+    assert lines[2].startswith("up to 12 probes, ")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_quiet_prints_one_line(tmp_path: Path) -> None:
