@@ -226,6 +226,11 @@ class Transport:
     """
     title: str = ""
     """The transport's name in sentences, as `ZeroMQ`; sentences use the scheme if the title is empty."""
+    colour: str = ""
+    """The name of its colour on every page and picture, of exchange_simulation/reports/drawing/colours.py.
+
+    Without one its lines have colours that are free.
+    """
     about: Mapping[str, str] = field(default_factory=dict)
     """One line for users, by scheme. The table of docs/transports.md has those of this repository."""
     one_process: frozenset[str] = frozenset()

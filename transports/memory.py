@@ -169,6 +169,7 @@ def connect(address: Address, until_ns: int) -> Link:
 
 
 TRANSPORT = Transport(
+    colour="purple",
     places={"memory": "name"},
     listen=listen,
     connect=connect,

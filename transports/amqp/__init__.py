@@ -58,6 +58,7 @@ TRANSPORT = Transport(
     places={"amqp": "broker", "amqps": "broker"},
     listen=listen,
     title="AMQP",
+    colour="orange",
     connect=connect,
     guarantees=GUARANTEES,
     about=dict.fromkeys(("amqp", "amqps"), "a RabbitMQ between the two, over TCP or TLS"),

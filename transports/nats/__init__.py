@@ -21,6 +21,7 @@ TRANSPORT = Transport(
     places={"nats": "broker"},
     listen=later("transports.nats.opening:listen"),
     title="NATS",
+    colour="teal",
     connect=later("transports.nats.opening:connect"),
     guarantees={
         "": IN_MEMORY,

@@ -15,6 +15,7 @@ TRANSPORT = Transport(
     places={"nng": "port"},
     listen=later("transports.nng.link:listen"),
     title="NNG",
+    colour="gold",
     guarantees={"": WITHOUT_SERVER},
     connect=later("transports.nng.link:connect"),
     about={"nng": "libnng over TCP, PAIR0 to PAIR0"},

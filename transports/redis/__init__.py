@@ -22,6 +22,7 @@ TRANSPORT = Transport(
     places={"redis": "broker"},
     listen=later("transports.redis.opening:listen"),
     title="Redis",
+    colour="red",
     connect=later("transports.redis.opening:connect"),
     guarantees={
         "": IN_MEMORY,

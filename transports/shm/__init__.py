@@ -13,6 +13,7 @@ TRANSPORT = Transport(
     places={"shm": "path"},
     listen=later("transports.shm.link:listen"),
     title="shared memory",
+    colour="navy",
     connect=later("transports.shm.link:connect"),
     guarantees={"": WITHOUT_SERVER},
     about={"shm": "two rings in memory that processes of one host share: no network, the floor of every figure"},

@@ -12,6 +12,7 @@ TRANSPORT = Transport(
     places={"tcp": "port"},
     listen=later("transports.tcp.link:listen"),
     title="TCP",
+    colour="green",
     connect=later("transports.tcp.link:connect"),
     guarantees={"": WITHOUT_SERVER},
     about={"tcp": "plain sockets, a length and a frame per write: the raw baseline"},

@@ -14,6 +14,7 @@ TRANSPORT = Transport(
     places={"zeromq": "port", "zeromq+tcp": "port", "zeromq+ipc": "path", "zeromq+inproc": "name"},
     listen=later("transports.zeromq.endpoints:listen"),
     title="ZeroMQ",
+    colour="blue",
     connect=later("transports.zeromq.endpoints:connect"),
     guarantees={"": WITHOUT_SERVER},
     about={

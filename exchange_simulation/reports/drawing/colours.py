@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping
 from itertools import cycle
 
+from transports.registry import built_in
+
 INK = "exchange:ink"
 MUTED = "exchange:muted"
 GRID = "exchange:grid"
@@ -22,7 +24,13 @@ OLIVE = "exchange:olive"
 BROWN = "exchange:brown"
 SLATE = "exchange:slate"
 
-TRANSPORT_COLOURS = {"zeromq": BLUE, "amqp": ORANGE, "tcp": GREEN, "memory": PURPLE}
+TEAL = "exchange:teal"
+RED = "exchange:red"
+GOLD = "exchange:gold"
+NAVY = "exchange:navy"
+
+TRANSPORT_COLOURS = {name: f"exchange:{transport.colour}" for name, transport in built_in().items() if transport.colour}
+"""The colour of each transport, which declares its name."""
 ROLE_COLOURS = {"gateway": VIOLET, "engine": OLIVE, "broker": BROWN, "reporter": SLATE}
 SPARE_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, BROWN, VIOLET, OLIVE, SLATE)
 """The colours of lines whose transport has none, in the order in which they are used."""
@@ -39,6 +47,10 @@ LIGHT = {
     OLIVE: "#66700a",
     BROWN: "#875a28",
     SLATE: "#4a6274",
+    TEAL: "#007a85",
+    RED: "#b3262e",
+    GOLD: "#8a6d00",
+    NAVY: "#26418f",
 }
 DARK = {
     INK: "#e8eaed",
@@ -52,6 +64,10 @@ DARK = {
     OLIVE: "#b3bf4a",
     BROWN: "#cfa36b",
     SLATE: "#8fb0c7",
+    TEAL: "#4fc4cf",
+    RED: "#f27d7d",
+    GOLD: "#d9b93b",
+    NAVY: "#8aa4f2",
 }
 
 STAND_INS = {name: f"#0102{place:02x}" for place, name in enumerate(LIGHT, start=3)}

@@ -10,6 +10,7 @@ from exchange_simulation.reports.drawing.colours import (
     line_colours,
     transport_colour,
 )
+from transports.registry import built_in
 
 
 def test_no_colour_means_two_things() -> None:
@@ -17,6 +18,11 @@ def test_no_colour_means_two_things() -> None:
     assert len(set(meanings)) == len(meanings)
     for palette in (LIGHT, DARK):
         assert len(set(palette.values())) == len(palette)
+
+
+def test_every_transport_of_this_repository_declares_a_colour_of_the_palette() -> None:
+    assert set(TRANSPORT_COLOURS) == set(built_in())
+    assert set(TRANSPORT_COLOURS.values()) <= set(LIGHT) & set(DARK)
 
 
 def test_a_transport_has_its_colour_by_name_variant_and_url() -> None:
