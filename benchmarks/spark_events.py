@@ -1,7 +1,7 @@
 """The market's events in Spark: how fast a simulation writes them, and bars over them beside DuckDB.
 
     exchange simulate --trades --quotes  ─▶ tables of 100,000,000 events
-    BARS on Spark's local[2], in DuckDB on two threads  ─▶ the same statement over the same files, and the same answer
+    bars_by_time.sql on Spark's local[2], in DuckDB on two threads  ─▶ the same files, and the same answer
 
 The clock runs from a simulation's first order to its last row, and from a statement to its rows. A session's start is
 in neither. Answers are timed five times in a session: the first time, in which Java and Python start too, and the
@@ -95,16 +95,15 @@ def check_agreement(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
 
 def with_spark(tables: Path) -> Answers:
     """Answer the statement with Spark, TIMES times in a session."""
-    from exchange_simulation.experiments.pipeline.jobs import open_dataset
-    from spark.dataset.bars import BARS, create_partial_bars
+    from exchange_simulation.experiments.pipeline.jobs import compilers_for, open_dataset
     from spark.dataset.views import create_views
+    from spark.gold.views import bars_by_time
 
-    with open_dataset(MASTER, str(tables)) as (spark, folder):
-        existing_tables = create_views(spark, folder)
+    with open_dataset(MASTER, str(tables), compilers_for(str(tables))) as (spark, folder):
+        create_views(spark, folder)
         for _ in range(TIMES):
             start_s = time.monotonic()
-            create_partial_bars(spark, folder, existing_tables, EVERY_NS)
-            bars = spark.sql(BARS).toArrow()
+            bars = bars_by_time(spark, EVERY_NS).toArrow()
             yield time.monotonic() - start_s, bars
 
 
@@ -112,21 +111,16 @@ def with_duckdb(tables: Path) -> Answers:
     """Answer the statement with DuckDB, TIMES times in a session."""
     import duckdb
 
-    from spark.dataset.bars import BARS, PARTIAL_BARS
+    from spark.gold.views import statement_of
 
     with duckdb.connect(config={"threads": THREADS}) as database:
-        columns = (
-            "experiment varchar, run varchar, instrument int, sequence bigint, time_ns bigint, side varchar, volume int"
-        )
-        database.sql(f"create table orders ({columns})")
         for name in TABLES:
             files = f"read_parquet('{tables / name}/**/*.parquet', hive_partitioning = true)"
             database.sql(f"create view {name} as select * from {files}")
-        for name, statement in PARTIAL_BARS.items():
-            database.sql(f"create view partial_{name} as {statement.format(every_ns=EVERY_NS)}")
+        statement = statement_of("bars_by_time", TABLES).replace(":every_ns", str(EVERY_NS))
         for _ in range(TIMES):
             start_s = time.monotonic()
-            bars = database.sql(BARS).to_arrow_table()
+            bars = database.sql(statement).to_arrow_table()
             yield time.monotonic() - start_s, bars
 
 

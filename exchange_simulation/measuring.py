@@ -426,11 +426,12 @@ def spark_tables(
         from exchange_simulation.experiments.pipeline.jobs import INGEST_MASTER, ingest_and_summarize
         from spark.dataset.views import create_views
         from spark.errors import SparkError
+        from spark.gold.views import create_gold_views
         from spark.sessions.session import open_session
 
         try:
             spark = stack.enter_context(open_session(INGEST_MASTER, settings=settings))
-            create_views(spark, ingest_and_summarize(spark, Path(results), tables, events))
+            create_gold_views(spark, create_views(spark, ingest_and_summarize(spark, Path(results), tables, events)))
         except SparkError as error:
             raise CannotMeasure(str(error)) from error
         session = stack.pop_all()

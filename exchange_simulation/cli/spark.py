@@ -5,12 +5,15 @@ from __future__ import annotations
 import functools
 import re
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 
 from exchange_simulation.launching.option_table import F
 from exchange_simulation.launching.options import json_option, together
+
+if TYPE_CHECKING:
+    from exchange_simulation.experiments.pipeline.sql import Output, RowsOf
 
 tables_option = click.option(
     "--tables", metavar="URL", help="Where the tables are: any file system that Spark reaches.  [default: in RESULTS]"
@@ -151,8 +154,11 @@ def sql(statement: str | None, file: TextIO | None, **asked: Any) -> None:
         raise click.UsageError("there is no statement: give one as an argument, or with --file")
     if statement is not None and file is not None:
         raise click.UsageError("--file and the argument are two statements: give one of them")
+    output = _output(asked.pop("form"), asked.pop("parquet"))
     query = statement if file is None else file.read()
-    _query(str(query), **asked)
+    from exchange_simulation.experiments.pipeline.sql import sql
+
+    raise SystemExit(sql(str(query), output=output, **asked))
 
 
 @command.command()
@@ -163,9 +169,9 @@ def bars(every: int, **asked: Any) -> None:
 
     Example: exchange spark bars --every 1s
     """
-    from spark.dataset.bars import BARS
+    from spark.gold.views import bars_by_time
 
-    _query(BARS, **asked, bars_ns=every)
+    _gold(functools.partial(bars_by_time, every_ns=every), **asked)
 
 
 @command.command()
@@ -175,27 +181,26 @@ def samples(**asked: Any) -> None:
 
     Example: exchange spark samples
     """
-    from exchange_simulation.experiments.pipeline.sql import SAMPLES
+    from spark.gold.views import samples
 
-    _query(SAMPLES, **asked)
+    _gold(samples, **asked)
 
 
-def _query(
-    statement: str,
-    *,
-    tables: str,
-    master: str,
-    settings: dict[str, str],
-    form: str | None,
-    parquet: Path | None,
-    **more: int,
-) -> None:
+def _gold(rows_of: RowsOf, *, form: str | None, parquet: Path | None, **asked: Any) -> None:
+    """Show the rows of one of our own statements."""
+    output = _output(form, parquet)
+    from exchange_simulation.experiments.pipeline.sql import gold
+
+    raise SystemExit(gold(rows_of, output=output, **asked))
+
+
+def _output(form: str | None, parquet: Path | None) -> Output:
+    """Return where the rows go. UsageError for two outputs."""
     if form and parquet:
         raise click.UsageError(f"--{form} and --parquet are two outputs: give one")
-    from exchange_simulation.experiments.pipeline.sql import OUTPUTS, sql, to_parquet
+    from exchange_simulation.experiments.pipeline.sql import OUTPUTS, to_parquet
 
-    output = to_parquet(parquet) if parquet else OUTPUTS[form]
-    raise SystemExit(sql(statement, tables, master, output, settings=settings, **more))
+    return to_parquet(parquet) if parquet else OUTPUTS[form]
 
 
 @command.command()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
@@ -50,7 +52,7 @@ def query(spark: SparkSession, sql: str) -> DataFrame:
 
     BadQueryError, a sentence, if the statement does not parse, names what is not there, or would write.
     """
-    try:
+    with bad_queries(spark):
         if not _reads(spark, sql):
             raise BadQueryError(
                 "this SQL would write; exchange spark sql takes what only reads: SELECT, WITH, SHOW, DESCRIBE"
@@ -58,6 +60,13 @@ def query(spark: SparkSession, sql: str) -> DataFrame:
         rows = spark.sql(sql)
         _ = rows.schema  # Spark Connect looks for tables and columns only now
         return rows
+
+
+@contextmanager
+def bad_queries(spark: SparkSession) -> Iterator[None]:
+    """Raise BadQueryError, a sentence, if a statement does not parse, or names what is not there."""
+    try:
+        yield
     except ParseException as error:
         raise BadQueryError(f"this SQL does not parse: {_first_line(error)}") from error
     except AnalysisException as error:

@@ -141,9 +141,10 @@ def write_rows(hidden: Path, files: Iterable[Path], run: str, rows: Iterable[Row
         hidden.replace(file)
 
 
-def read_rows(file: Path) -> dict[int, Row]:
-    """Return the rows by second; none if no batch has written any."""
-    if not file.exists():
-        return {}
-    rows = read_columns(file, "second", "final", *FIGURES).to_pylist()
-    return {row["second"]: row for row in rows}
+def read_rows(files: Iterable[Path]) -> dict[int, Row]:
+    """Return the rows of these files by second."""
+    rows: dict[int, Row] = {}
+    for file in files:
+        for row in read_columns(file, "second", "final", *FIGURES).to_pylist():
+            rows[row["second"]] = row
+    return dict(sorted(rows.items()))

@@ -53,8 +53,8 @@ class LiveFolder:
         self.path = run_folder / "live"
         self.checkpoint = self.path / "checkpoint"
         self.records = self.path / "records"
-        self.seconds = self.path / "seconds" / "part-0.parquet"
-        """All rows, which the next follower begins with."""
+        self.seconds = self.path / "seconds"
+        """The files of all rows, which the next follower begins with."""
         self.notes = self.path / "notes"
         self.work = self.path / "work"
         """Files under way: each is written here, and renamed to its place once it is whole."""
@@ -63,7 +63,7 @@ class LiveFolder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Prepare the folder for one follower. TablesBusyError if it has another one."""
-        for folder in (self.records, self.seconds.parent, self.table_file.parent, self.notes):
+        for folder in (self.records, self.seconds, self._table, self.notes):
             folder.mkdir(parents=True, exist_ok=True)
         with locked(self.path, f"{self.run} is followed by another process already: look there, or wait for its end"):
             shutil.rmtree(self.work, ignore_errors=True)  # what a killed follower was writing
@@ -71,14 +71,20 @@ class LiveFolder:
             self._check_stamp()
             yield
 
+    def files_of_hour(self, hour: int) -> tuple[Path, Path]:
+        """Return the files of an hour of the run: in `seconds`, and in the table `live`."""
+        name = self.run.resolve().name
+        in_table = f"part-{name}.parquet" if hour == 0 else f"part-{name}.{hour}.parquet"
+        return self.seconds / f"part-{hour}.parquet", self._table / in_table
+
     @property
-    def table_file(self) -> Path:
-        """Return the run's file in the table `live`, which lies in the folder of the tables that ingest makes."""
+    def _table(self) -> Path:
+        """The folder of the run's files in the table `live`, beside the tables that ingest makes."""
         run = self.run.resolve()
         experiment = experiment_of(self.run)
         is_part_of_trial = experiment != ALONE
         results = run.parent.parent if is_part_of_trial else run.parent
-        return results / TABLES / LIVE / f"experiment={quote(experiment, safe=' ')}" / f"part-{run.name}.parquet"
+        return results / TABLES / LIVE / f"experiment={quote(experiment, safe=' ')}"
 
     def foreign_checkpoint_error(self, why: str) -> ForeignCheckpointError:
         """Return the error that says why the folder cannot be continued, and what to do."""

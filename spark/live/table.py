@@ -7,6 +7,7 @@ records/N.parquet ──a few numbers a second──▶ facts ──with the tim
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from spark.live.folder import LiveFolder
 from spark.live.records import Identities, completion_figures, read_identities, without_duplicates
 from spark.summary import TIMES
 from spark.tables.files import spark_path, write_table
+
+SECONDS_AN_HOUR = 3600
 
 
 @dataclass
@@ -50,8 +53,7 @@ class LiveTable:
     def __init__(self, folder: LiveFolder) -> None:
         self._folder = folder
         self._load()
-        if self.rows:
-            self._write_rows()  # the one before may have been killed between its two files
+        self.write_rows_of(self.rows)  # the one before may have been killed between its two files
 
     @property
     def ended(self) -> bool:
@@ -68,7 +70,8 @@ class LiveTable:
         summary = summarize_batch(self._file("records", batch_id), batch_id, identities)
         summary = replace(summary, late=sum(map(self._facts.is_final, summary.seconds)))
         rows = self._changed_rows(summary, self._add(summary))
-        self._write_rows()
+        # A batch that is taken again finds its rows there, and writes their hours once more.
+        self.write_rows_of([*summary.seconds, *(row["second"] for row in rows)])
         self._folder.replace(self._folder.notes / f"{batch_id:06}.json", msgspec.json.encode(summary))
         return rows
 
@@ -87,7 +90,7 @@ class LiveTable:
             if summary.batch_id != self._next:
                 raise self._folder.foreign_checkpoint_error(f"it lacks the note of batch {self._next}")
             self._add(summary)
-        self.rows = read_rows(self._folder.seconds)
+        self.rows = read_rows(self._folder.seconds.glob("part-*.parquet"))
         self._times = {second: {name: row[name] for name in TIMES} for second, row in self.rows.items()}
 
     def _add(self, batch: BatchSummary) -> set[int]:
@@ -122,11 +125,17 @@ class LiveTable:
         work.unlink()
         return new
 
-    def _write_rows(self) -> None:
-        """A batch that is taken again finds its rows there, and writes the same: they depend on the records alone."""
-        rows = [row for _, row in sorted(self.rows.items())]
+    def write_rows_of(self, changed: Iterable[int]) -> None:
+        """Write the hours of these seconds anew, so that a batch takes as long on the second day as on the first.
+
+        The rows depend on the records alone: written twice, they are the same.
+        """
         folder = self._folder
-        write_rows(folder.work / "seconds", (folder.seconds, folder.table_file), folder.run.resolve().name, rows)
+        for hour in sorted({second // SECONDS_AN_HOUR for second in changed}):
+            first = hour * SECONDS_AN_HOUR
+            seconds = range(first, first + SECONDS_AN_HOUR)
+            rows = [self.rows[second] for second in seconds if second in self.rows]
+            write_rows(folder.work / "seconds", folder.files_of_hour(hour), folder.run.resolve().name, rows)
 
     def _changed_rows(self, batch: BatchSummary, changed: set[int]) -> list[Row]:
         files = {batch_id for second in batch.timed for batch_id in self._by_second[second]}

@@ -16,6 +16,7 @@ from exchange_simulation.launching.files import local_path
 from spark.dataset.folder import LocalFolder, as_url, dataset_folder
 from spark.dataset.ingesting import ingest_runs
 from spark.dataset.runs import read_runs
+from spark.dataset.views import create_views
 from spark.errors import DatasetUnreadableError, SparkUnavailableError
 from spark.sessions import scratch_folder as scratch
 from spark.sessions import session as sessions
@@ -35,6 +36,8 @@ def test_runs_go_into_tables_at_a_path_of_any_name(name: str, spark: SparkSessio
     folder = dataset_folder(spark, str(tmp_path / name / "tables"))
     ingest_runs(folder, find_runs(results).sources, again=False)
     assert [ingested.record.run for ingested in read_runs(folder)] == ["run"]
+    create_views(spark, folder)
+    assert spark.table("sample").count() == made_up.samples
     assert sorted(path.name for path in (tmp_path / name).iterdir()) == ["results", "tables"]
 
 

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 import pyarrow.csv
 import pyarrow.parquet
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from exchange.words import counted
 from exchange_simulation.experiments.pipeline.jobs import compilers_for, session_for
 from exchange_simulation.launching.errors import UserError, users_mistake
-from exchange_simulation.launching.files import local_path, whole_file
+from exchange_simulation.launching.files import whole_file
 from exchange_simulation.reports.formats.numbers import ABSENT
 from exchange_simulation.reports.tables import TableColumn, plain_table, terminal
-from spark.dataset.bars import STRETCH_RULES, create_partial_bars
 from spark.dataset.folder import ServedFolder, dataset_folder
 from spark.dataset.row_stream import row_stream
-from spark.dataset.views import create_views, query
+from spark.dataset.views import bad_queries, create_views, query
 from spark.errors import BadQueryError
+from spark.gold.views import create_gold_views
 from spark.sessions.connect import is_connect
 from spark.sessions.settings import with_given
 from spark.tables.schemas import KEYS
@@ -33,77 +34,39 @@ NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 """The beginnings of the names of Spark's types of numbers."""
 NAMING_NUMBERS = ("instrument", "start_s", "second")
 """Columns of numbers that name a row, as columns of words do."""
+RowsOf = Callable[[SparkSession], DataFrame]
+"""Returns the rows of one of our own statements."""
 Output = Callable[[DataFrame, str], None]
 """Writes all rows of a query; the text is the master that answers it."""
 
 
-SAMPLES = """
-with sampled as (
-  select experiment, run, if(due_ns is null, 'handed_over', 'due') as clock,
-    (answered_ns - coalesce(due_ns, handed_over_ns)) / 1e3 as us
-  from sample
-), ranked as (
-  select *, row_number() over (partition by experiment, run, clock order by us) as rank,
-    count(*) over (partition by experiment, run, clock) as samples
-  from sampled
-), bounded as (
-  select *, floor((samples + 1) / 2 - 0.98 * sqrt(samples)) as low_rank from ranked
-), estimated as (
-  select experiment, run, clock, count(*) as samples, median(us) as p50_us, avg(us) as mean_us,
-    max(case when rank = low_rank then us end) as p50_low_us,
-    max(case when rank = samples + 1 - low_rank then us end) as p50_high_us
-  from bounded group by 1, 2, 3
-), exact as (
-  select experiment, run, coalesce(due_count, handed_over_count) as orders,
-    coalesce(due_p50_us, handed_over_p50_us) as p50_us, coalesce(due_mean_us, handed_over_mean_us) as mean_us
-  from summary
-)
-select experiment, run, clock, samples, orders,
-  estimated.p50_us as sampled_p50_us, p50_low_us as sampled_p50_low_us, p50_high_us as sampled_p50_high_us,
-  exact.p50_us, 100 * (estimated.p50_us / exact.p50_us - 1) as p50_error_percent,
-  estimated.mean_us as sampled_mean_us, exact.mean_us,
-  100 * (estimated.mean_us / exact.mean_us - 1) as mean_error_percent
-from estimated join exact using (experiment, run)
-order by experiment, run, clock
-"""
-"""The estimates from sampled orders beside the figures of all orders. Spark and DuckDB take it.
-
-The 95 % interval of the median is that of spark/samples.py. It runs between the samples of two ranks, each 0.98 sqrt(n)
-from the middle rank: 1.96 standard deviations of sqrt(n) / 2. For fewer than six samples, `low_rank` is below 1: no
-sample has it, so the interval is null.
-"""
-
-
-def sql(
-    statement: str,
-    tables: str,
-    master: str,
-    output: Output,
-    *,
-    settings: Mapping[str, str],
-    bars_ns: int | None = None,
-) -> int:
+def sql(statement: str, tables: str, master: str, output: Output, *, settings: Mapping[str, str]) -> int:
     """Run one statement, and give its rows to `output`. Returns the exit code.
 
-    With `bars_ns` there is a view of partial bars of this length, which BARS of spark/dataset/bars.py merges.
     UserError if the statement or the tables are wrong.
     """
+    with _tables_for(tables, master, settings) as (spark, names), users_mistake(BadQueryError):
+        create_gold_views(spark, names, statement)
+        output(query(spark, statement), master)
+    return 0
+
+
+def gold(rows_of: RowsOf, tables: str, master: str, output: Output, *, settings: Mapping[str, str]) -> int:
+    """Give the rows of a statement of ours to `output`. Returns the exit code. UserError if a table is missing."""
+    with _tables_for(tables, master, settings) as (spark, _), users_mistake(BadQueryError), bad_queries(spark):
+        output(rows_of(spark), master)
+    return 0
+
+
+@contextmanager
+def _tables_for(tables: str, master: str, settings: Mapping[str, str]) -> Iterator[tuple[SparkSession, list[str]]]:
+    """Yield a session in which each table is a view, and the names of the tables."""
     is_served = is_connect(master)
-    # Over tables on this machine Python makes the partial bars, which leaves Java little to do.
-    python_makes_bars = bars_ns is not None and local_path(tables) is not None
-    # A served session has its Java already, so only a session that is started here gets settings for the compiler.
-    starts_busy_java = not (is_served or python_makes_bars)
-    if starts_busy_java:
+    if not is_served:  # a served session has its Java already
         settings = with_given(compilers_for(tables), settings)
     with session_for(tables, master, settings) as spark:
         folder = ServedFolder(spark, tables) if is_served else dataset_folder(spark, tables)
-        views = create_views(spark, folder)
-        has_table_for_bars = any(table in views for table in STRETCH_RULES)
-        if bars_ns is not None and has_table_for_bars:
-            create_partial_bars(spark, folder, views, bars_ns)
-        with users_mistake(BadQueryError):
-            output(query(spark, statement), master)
-    return 0
+        yield spark, create_views(spark, folder)
 
 
 def _check_names(rows: DataFrame) -> None:

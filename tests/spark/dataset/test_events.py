@@ -27,11 +27,9 @@ from exchange_simulation.cli.main import main
 from exchange_simulation.experiments.events import TABLES
 from exchange_simulation.experiments.pipeline import events as pipeline_events
 from exchange_simulation.experiments.pipeline.events import RecordedRun, write_events
-from exchange_simulation.experiments.pipeline.sql import SAMPLES
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.market import OrderBook, orders
-from spark.dataset.bars import BARS, PARTIAL_BARS, EventsFile, partial_bars
-from spark.dataset.folder import DatasetFolder
+from spark.gold.views import statement_of
 from spark.tables.schemas import KEYS
 from tests.exchange_simulation.experiments.simulate.sample_simulations import simulated
 from tests.spark.dataset.conftest import STREAM_ORDERS, SparkCommand, record_streams
@@ -181,12 +179,7 @@ def json_rows(done: Result) -> list[dict[str, Any]]:
 
 
 @pytest.mark.jvm
-@pytest.mark.parametrize("is_here", [True, False])
-def test_bars_are_those_of_duckdb_and_hold_every_order(
-    events: Path, spark_command: SparkCommand, monkeypatch: pytest.MonkeyPatch, is_here: bool
-) -> None:
-    if not is_here:  # tables of another file system are grouped by SQL alone
-        monkeypatch.setattr(DatasetFolder, "local", None)
+def test_bars_are_those_of_duckdb_and_hold_every_order(events: Path, spark_command: SparkCommand) -> None:
     rows = json_rows(spark_command("bars", "--every", "400ms", "--json", "--tables", events / "tables"))
     assert [(row["run"], row["start_s"]) for row in rows] == [
         (f"run-{seed}", pytest.approx(0.4 * bar)) for seed in (1, 2) for bar in range(5)
@@ -195,8 +188,8 @@ def test_bars_are_those_of_duckdb_and_hold_every_order(
     base = duckdb.connect()
     for table in ("orders", "trades", "quotes"):
         base.sql(f"create view {table} as select * from '{events}/tables/{table}/**/*.parquet'")
-        base.sql(f"create view partial_{table} as {PARTIAL_BARS[table].format(every_ns=EVERY_NS)}")
-    there = base.sql(BARS).df().to_dict("records")
+    statement = statement_of("bars_by_time", ("orders", "trades", "quotes")).replace(":every_ns", str(EVERY_NS))
+    there = base.sql(statement).df().to_dict("records")
     for ours, theirs in zip(rows, there, strict=True):
         assert ours == {name: each if name in KEYS else pytest.approx(each) for name, each in theirs.items()}
     first = rows_of(events / "trial" / "run-1", "trades").query("time_ns < 400_000_000")
@@ -215,7 +208,7 @@ def test_samples_stand_beside_the_times_of_all_orders(events: Path, spark_comman
     base = duckdb.connect()
     for table in ("sample", "summary"):
         base.sql(f"create view {table} as select * from '{events}/tables/{table}/**/*.parquet'")
-    by_duckdb = base.sql(SAMPLES).df()
+    by_duckdb = base.sql(statement_of("samples", ("sample", "summary"))).df()
     pd.testing.assert_frame_equal(pd.DataFrame(rows).astype(by_duckdb.dtypes.to_dict()), by_duckdb)
     first = next(row for row in rows if (row["run"], row["clock"]) == ("run-1", "due"))
     assert first["samples"] == 4
@@ -265,45 +258,3 @@ def test_a_length_that_is_none_is_refused(every: str) -> None:
     done = CliRunner().invoke(main, ["spark", "bars", f"--every={every}"])
     assert done.exit_code == 2
     assert "give a whole number and a unit" in done.stderr
-
-
-def test_stretches_of_unsorted_rows_hold_each_row_once(tmp_path: Path) -> None:
-    rows = pd.DataFrame(
-        {
-            "run": ["a", "a", "a", "b", "b", "b", "b", "a"],
-            "instrument": [1, 1, 1, 1, 2, 2, 2, 1],
-            "sequence": [5, 6, 2, 7, 8, 9, 10, 9],
-            "time_ns": [1, 2, 3, 4, 5, 15, 6, None],
-            "price": [10, 30, 20, 40, 50, 60, 70, 99],
-            "volume": [1, 2, 3, 4, 5, 6, 7, 99],
-        }
-    ).astype({"time_ns": "Int64", "price": "int32"})
-    rows.to_parquet(tmp_path / "part-0.parquet")
-    files = [EventsFile(str(tmp_path / "part-0.parquet"), "trial")]
-    found = pa.Table.from_batches(partial_bars(files, "trades", 10, 0, [1])).to_pandas()
-    assert found[["run", "instrument", "first", "open", "high", "close", "volume", "trades"]].values.tolist() == [
-        ["a", 1, 5, 10, 30, 30, 3, 2],
-        ["a", 1, 2, 20, 20, 20, 3, 1],
-        ["b", 1, 7, 40, 40, 40, 4, 1],
-        ["b", 2, 8, 50, 50, 50, 5, 1],
-        ["b", 2, 9, 60, 60, 60, 6, 1],
-        ["b", 2, 10, 70, 70, 70, 7, 1],
-    ]
-    assert set(found.experiment) == {"trial"}
-
-
-def test_a_part_of_a_file_has_the_names_of_its_runs(tmp_path: Path) -> None:
-    """With one run, and with two."""
-    rows = pa.table({
-        "run": ["a", "a", "a", "b", "b", "b"], "instrument": pa.array([1] * 6, pa.int32()),
-        "sequence": [1, 2, 3, 1, 2, 3], "time_ns": [1, 2, 3, 1, 2, 3],
-        "price": pa.array([10, 20, 30, 40, 50, 60], pa.int32()), "volume": pa.array([1] * 6, pa.int32()),
-    })  # fmt: skip
-    pq.write_table(rows, tmp_path / "part-0.parquet", row_group_size=2)  # aa, ab, bb
-    files = [EventsFile(str(tmp_path / "part-0.parquet"), "trial")]
-    found = pa.Table.from_batches(partial_bars(files, "trades", 10, 0, [1]))
-    trades = found.group_by("run").aggregate([("trades", "sum"), ("low", "min"), ("high", "max")]).to_pylist()
-    assert trades == [
-        {"run": "a", "trades_sum": 3, "low_min": 10, "high_max": 30},
-        {"run": "b", "trades_sum": 3, "low_min": 40, "high_max": 60},
-    ]

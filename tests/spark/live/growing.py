@@ -65,7 +65,7 @@ def followed(spark: SparkSession, folder: Path) -> FollowedRun:
 
 def table(folder: Path) -> Rows:
     """Return the rows of the run's live table by second."""
-    return read_rows(folder / "live" / "seconds" / "part-0.parquet")
+    return read_rows((folder / "live" / "seconds").glob("part-*.parquet"))
 
 
 def in_order(records: Iterable[Record]) -> list[Record]:

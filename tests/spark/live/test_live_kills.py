@@ -144,7 +144,7 @@ def assert_whole_at_the_end(spark: SparkSession, feed: Feed, undisturbed: Rows) 
     folder = feed.growing.folder
     followed(spark, folder)
     assert table(folder) == undisturbed
-    assert read_rows(LiveFolder(folder).table_file) == undisturbed
+    assert read_rows([LiveFolder(folder).files_of_hour(0)[1]]) == undisturbed
     assert in_table(folder) == countable(RECORDS)
     assert in_table_by_spark(spark, folder) == countable(RECORDS)
 

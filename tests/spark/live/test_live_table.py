@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -16,7 +18,9 @@ from spark_runs import MadeUpRun, completion_payload, record
 
 from spark.dataset.folder import dataset_folder
 from spark.dataset.views import create_views
+from spark.live.folder import LiveFolder
 from spark.live.query import FollowedRun
+from spark.live.table import LiveTable
 from spark.summary import MEASURED, RATE
 from spark.tables.files import spark_path
 from spark.tables.problems import NO_RECORD, UNKNOWN_SCHEMA
@@ -110,8 +114,10 @@ def test_unreadable_lines_are_counted_by_problem_with_an_example(spark: SparkSes
 
 @pytest.mark.parametrize("experiment", ["alone", "a [1] trial"])
 def test_four_readers_and_sql_see_each_second_once_while_the_run_goes_on(
-    spark: SparkSession, tmp_path: Path, experiment: str
+    spark: SparkSession, tmp_path: Path, experiment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """With an hour of two seconds, the run has two files."""
+    monkeypatch.setattr("spark.live.table.SECONDS_AN_HOUR", 2)
     records = in_order(MadeUpRun(seconds=3, orders_per_s=200).records)
     results = tmp_path / "results"
     if experiment == "alone":
@@ -128,6 +134,7 @@ def test_four_readers_and_sql_see_each_second_once_while_the_run_goes_on(
                 assert len(rows) == len(expected), reader
                 assert dict(rows) == expected, reader
     assert list(table(growing.folder)) == [0, 1, 2, 3]
+    assert len(list((results / "tables" / "live").rglob("part-*.parquet"))) == 2
     views = create_views(spark, dataset_folder(spark, str(results / "tables")))
     assert views == ["live"]
     keys = spark.sql("select distinct experiment, run from live").collect()
@@ -146,3 +153,21 @@ def rows_by_reader(spark: SparkSession, folder: Path) -> dict[str, list[tuple[in
         "duckdb": by_duckdb.fetchall(),
         "polars": pl.read_parquet(folder).select(columns).rows(),
     }
+
+
+def test_a_batch_writes_only_the_hours_of_its_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A day of a run had all its 86,400 rows written by each batch."""
+    folder = LiveFolder(tmp_path / "results" / "run")
+    written: list[Path] = []
+
+    def note_files(_hidden: Path, files: Iterable[Path], _run: str, rows: Iterable[dict[str, Any]]) -> None:
+        written.extend(files)
+        assert [row["second"] for row in rows] == [3_600, 3_700]
+
+    with folder.locked():
+        live = LiveTable(folder)
+        live.rows = {second: {"second": second} for second in (0, 3_599, 3_600, 3_700, 7_200)}
+        monkeypatch.setattr("spark.live.table.write_rows", note_files)
+        live.write_rows_of([3_700])
+    assert written == list(folder.files_of_hour(1))
+    assert [path.name for path in written] == ["part-1.parquet", "part-run.1.parquet"]

@@ -1,0 +1,155 @@
+"""The views over the market's events, against DuckDB and against small markets made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from spark.dataset.folder import LocalFolder
+from spark.dataset.views import create_views
+from spark.gold.views import (
+    VIEWS,
+    bars_by_count,
+    bars_by_time,
+    bars_by_volume,
+    completion_by_activity,
+    create_gold_views,
+    market_stats,
+    resample,
+    trade_quotes,
+)
+from spark.tables.schemas import KEYS
+
+pytestmark = pytest.mark.jvm
+STREAM = "experiment, run, instrument"
+ONE_MARKET = {"experiment": "e", "run": "r", "pair": 1, "instrument": 1}
+TYPES = {
+    "trades": "experiment string, run string, pair int, instrument int, sequence bigint, time_ns bigint, price int, "
+    "volume int, aggressor string",
+    "quotes": "experiment string, run string, pair int, instrument int, sequence bigint, time_ns bigint, bid int, "
+    "ask int",
+    "orders": "experiment string, run string, pair int, instrument int, sequence bigint, time_ns bigint, id bigint, "
+    "side string, volume int",
+    "sample": "experiment string, run string, pair int, id bigint, due_ns bigint, handed_over_ns bigint, "
+    "answered_ns bigint",
+}
+
+Rows = list[dict[str, Any]]
+
+
+@pytest.fixture
+def views(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session of the tests, without views from others."""
+    for view in spark.sql("show views").collect():
+        spark.catalog.dropTempView(view.viewName)
+    yield spark
+    for view in spark.sql("show views").collect():
+        spark.catalog.dropTempView(view.viewName)
+
+
+def make(spark: SparkSession, table: str, rows: Rows) -> None:
+    """Make a view of a market's table."""
+    spark.createDataFrame([ONE_MARKET | row for row in rows], TYPES[table]).createOrReplaceTempView(table)
+
+
+def rows_of(frame: DataFrame, *names: str) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in frame.select(*names).collect()]
+
+
+def trade(sequence: int, time_ns: int, price: int, volume: int = 1, aggressor: str = "bid") -> dict[str, Any]:
+    return {"sequence": sequence, "time_ns": time_ns, "price": price, "volume": volume, "aggressor": aggressor}
+
+
+def quote(sequence: int, time_ns: int, bid: int | None, ask: int | None) -> dict[str, Any]:
+    return {"sequence": sequence, "time_ns": time_ns, "bid": bid, "ask": ask}
+
+
+def test_a_trade_has_the_quote_before_it_and_its_spreads(views: SparkSession) -> None:
+    """The quote that the trade itself causes has the same time and a later place; an empty side is no old price."""
+    make(views, "trades", [trade(2, 10, 104), trade(5, 20, 99, aggressor="ask"), trade(8, 900, 100)])
+    quotes = [quote(1, 5, 100, 104), quote(3, 10, 102, 108), quote(4, 15, 98, None), quote(6, 20, 90, 94)]
+    make(views, "quotes", quotes)
+    rows = trade_quotes(views, within_ns=100, horizon_ns=10).orderBy("sequence")
+    names = ("sequence", "bid", "ask", "quote_age_ns", "effective_spread", "realised_spread")
+    assert rows_of(rows, *names) == [
+        (2, 100, 104, 5, 4.0, 2 * (104 - 92)),
+        (5, 98, None, 5, None, -2 * (99 - 92)),
+        (8, None, None, 880, None, 2 * (100 - 92)),
+    ]
+
+
+def test_quotes_as_of_a_trade_are_those_of_duckdb(views: SparkSession, events: Path) -> None:
+    create_views(views, LocalFolder(f"file://{events}/tables"))
+    for table in ("trades", "quotes"):
+        duckdb.sql(f"create or replace view {table} as select * from '{events}/tables/{table}/**/*.parquet'")
+    as_of = f"""
+        select t.experiment, t.run, t.instrument, t.sequence, t.price, q.bid, q.ask, t.time_ns - q.time_ns as age
+        from trades t asof left join quotes q using ({STREAM}, sequence) order by all"""
+    ours = trade_quotes(views, within_ns=1 << 62).select(
+        *KEYS, "instrument", "sequence", "price", "bid", "ask", "quote_age_ns"
+    )
+    expected = duckdb.sql(as_of).fetchall()
+    assert sorted(map(tuple, ours.collect()), key=str) == sorted(expected, key=str)
+    assert len(expected) > 1_000
+
+
+def test_bars_have_vwap_and_volatility_by_time_by_count_and_by_volume(views: SparkSession) -> None:
+    make(views, "trades", [trade(1, 0, 10, 1), trade(2, 5, 20, 3), trade(3, 12, 30, 4), trade(4, 13, 30, 1)])
+    figures = ("open", "high", "low", "close", "volume", "trades", "vwap", "volatility")
+    first = (10, 20, 10, 20, 4, 2, 17.5, pytest.approx(75**0.5 / 2))
+    second = (30, 30, 30, 30, 5, 2, 30.0, 0.0)
+    assert rows_of(bars_by_time(views, every_ns=10), *figures) == [first, second]
+    assert rows_of(bars_by_count(views, trades=2), *figures) == [first, second]
+    assert rows_of(bars_by_volume(views, lots=4), *figures) == [
+        first,
+        (30, 30, 30, 30, 4, 1, 30.0, 0.0),
+        (30, 30, 30, 30, 1, 1, 30.0, 0.0),
+    ]
+
+
+def test_an_empty_interval_has_the_last_price_and_no_volume(views: SparkSession) -> None:
+    make(views, "trades", [trade(1, 0, 10), trade(2, 5, 20), trade(3, 31, 30, 7)])
+    assert rows_of(resample(views, every_ns=10), "start_ns", "price", "volume", "trades") == [
+        (0, 20, 2, 2),
+        (10, 20, 0, 0),
+        (20, 20, 0, 0),
+        (30, 30, 7, 1),
+    ]
+
+
+def test_market_stats_weigh_the_spread_by_time(views: SparkSession) -> None:
+    make(views, "trades", [trade(4, 30, 104, 2)])
+    make(views, "quotes", [quote(1, 0, 100, 104), quote(2, 30, 100, 102), quote(3, 40, None, 102)])
+    order = {"time_ns": 0, "id": 1}
+    orders = [order | {"sequence": 1, "side": "bid", "volume": 5}, order | {"sequence": 2, "side": "ask", "volume": 3}]
+    make(views, "orders", orders)
+    names = ("orders", "trades", "order_to_trade", "spread", "spread_by_time", "bid_depth", "ask_depth")
+    assert rows_of(market_stats(views), *names) == [(2, 1, 2.0, 3.0, 3.5, 3, 1)]
+
+
+def test_samples_of_a_burst_are_in_the_last_quarter(views: SparkSession) -> None:
+    """Order n is due in millisecond n, in which n trades happen, and waits for n microseconds."""
+    trades = [trade(10 * n + k, n * 1_000_000, 100) for n in range(1, 9) for k in range(n)]
+    make(views, "trades", trades)
+    orders = [{"sequence": n, "id": n, "time_ns": n * 1_000_000, "side": "bid", "volume": 1} for n in range(1, 9)]
+    make(views, "orders", orders)
+    samples = [{"id": n, "due_ns": 0, "handed_over_ns": 0, "answered_ns": n * 1_000} for n in range(1, 9)]
+    make(views, "sample", samples)
+    rows = rows_of(completion_by_activity(views, every_ns=1_000_000), "quarter", "trades_from", "trades_to", "mean_us")
+    assert rows == [(1, 1, 2, 1.5), (2, 3, 4, 3.5), (3, 5, 6, 5.5), (4, 7, 8, 7.5)]
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_every_function_is_a_view_once_its_tables_are_there(name: str, views: SparkSession, events: Path) -> None:
+    tables = create_views(views, LocalFolder(f"file://{events}/tables"))
+    _, needed = VIEWS[name]
+    create_gold_views(views, tables, f"select * from {name}")
+    if set(needed).issubset(tables):
+        assert views.sql(f"select * from {name} limit 1").count() <= 1
+    else:
+        assert not views.catalog.tableExists(name)
