@@ -53,7 +53,8 @@ class LiveTable:
     def __init__(self, folder: LiveFolder) -> None:
         self._folder = folder
         self._load()
-        self.write_rows_of(self.rows)  # the one before may have been killed between its two files
+        if self.rows:
+            self.write_rows_of(self.rows)  # the one before may have been killed between its two files
 
     @property
     def ended(self) -> bool:
@@ -131,7 +132,8 @@ class LiveTable:
         The rows depend on the records alone: written twice, they are the same.
         """
         folder = self._folder
-        for hour in sorted({second // SECONDS_AN_HOUR for second in changed}):
+        hours = {second // SECONDS_AN_HOUR for second in changed}
+        for hour in sorted(hours or {0}):  # readers find a file, even if it has no rows yet
             first = hour * SECONDS_AN_HOUR
             seconds = range(first, first + SECONDS_AN_HOUR)
             rows = [self.rows[second] for second in seconds if second in self.rows]

@@ -1,11 +1,4 @@
-"""Parquet files: a local table is one file with its final name, never a folder of parts, and never half of one.
-
-Tasks that decode files with Arrow get them whole. Spark reads them, from wherever it can, and deals them out; it does
-not look into them. Spark's own way from a file to Arrow goes value by value: 100,000,000 numbers took it 31 s, of which
-this way takes 5, counting included.
-
-    files on any file system ──Spark──▶ `whole_files`: (path, content) ──Arrow──▶ `decoded`: tables
-"""
+"""Parquet files: a local table is one file with its final name, never a folder of parts, and never half of one."""
 
 from __future__ import annotations
 
@@ -28,18 +21,6 @@ PARTS = ".parts"
 LOCK = ".lock"
 ABANDONED_AFTER_S = 3600
 PATH = "path"
-CONTENT = "content"
-ROWS_AT_ONCE = 1 << 16
-"""Rows of a table that are decoded at once, so that their counts stay in a processor's cache."""
-
-
-@contextmanager
-def persisted(rows: DataFrame) -> Iterator[DataFrame]:
-    """Inside, the rows are computed once, however often they are read."""
-    try:
-        yield rows.persist()
-    finally:
-        rows.unpersist()
 
 
 def spark_path(path: Path) -> str:
