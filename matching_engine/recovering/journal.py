@@ -154,7 +154,8 @@ class InputJournal:
         magic, size, checksum = HEAD.unpack_from(beginning)
         document = beginning[HEAD.size : HEAD.size + size]
         if magic != MAGIC:
-            theirs, ours = magic[6:].decode(errors="replace"), MAGIC[6:].decode()
+            theirs = magic[6:].decode(errors="replace")
+            ours = MAGIC[6:].decode()
             raise JournalRefused(f"{self.path} is a journal of version {theirs}, and this is {ours}: choose another")
         if crc32c(np.frombuffer(document, np.uint8)) != checksum:
             raise JournalRefused(f"{self.path} is damaged at offset {HEAD.size}: its head cannot be read")

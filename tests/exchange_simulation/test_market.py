@@ -50,7 +50,9 @@ def test_a_bad_argument_of_the_stream_is_named(wrong: dict[str, object], named: 
 
 
 def test_the_answers_are_those_of_the_plain_book():
-    stream, book, plain = orders(seed=3, count=20_000), OrderBook(), ReferenceBook()
+    stream = orders(seed=3, count=20_000)
+    book = OrderBook()
+    plain = ReferenceBook()
     answers = book.match(stream)
     said = [answer for order in decode_all(stream.tobytes()) for answer in plain.handle(order)]
     for found, kind in [(answers.trades, "Trade"), (answers.confirmations, "Confirmation"), (answers.quotes, "Quote")]:
@@ -72,7 +74,9 @@ def test_the_book_says_what_rests_in_it():
 
 
 def test_two_halves_are_matched_as_the_whole():
-    stream, whole, parts = orders(count=5000), OrderBook(), OrderBook()
+    stream = orders(count=5000)
+    whole = OrderBook()
+    parts = OrderBook()
     whole.match(stream)
     parts.match(stream[:2500])
     parts.match(stream[2500:])

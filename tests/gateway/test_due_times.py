@@ -75,7 +75,8 @@ def test_a_ramp_rises_evenly_to_the_offered_rate():
 @pytest.mark.parametrize("shares", [(0.1, 1.0), (1.0, 0.25), (0.5, 0.5), (0.001, 0.002)])
 def test_the_orders_of_a_ramp_are_the_area_under_its_rate(shares):
     first, last = (Fraction(share) for share in shares)
-    orders, rate = 5_000, Fraction(RATE)
+    orders = 5_000
+    rate = Fraction(RATE)
     length_s = orders / (rate * (first + last) / 2)
     due = written(source(f"ramp:{shares[0]}..{shares[1]}", orders), orders)
     for order_id in (1, 2, 100, 2_500, orders):

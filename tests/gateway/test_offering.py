@@ -29,9 +29,11 @@ class OfferedOrders:
         self.link = ScriptedLink(room)
         self.pacer = Pacer.of(self.settings)
         self.pacer.start(START_NS)
-        completion_class, offering_class = Completion, Offering
+        completion_class = Completion
+        offering_class = Offering
         if recovers:
-            completion_class, offering_class = RecoveringCompletion, ResendingOffering
+            completion_class = RecoveringCompletion
+            offering_class = ResendingOffering
         self.completion = completion_class(self.pacer.scheduled, 10**6)
         self.offering = offering_class(self.settings, self.link, self.completion, self.pacer, StreamChecksum())
 
@@ -110,7 +112,8 @@ def test_window_packing_and_back_pressure_hold_together(window, packing, rooms, 
     for room, count in zip(rooms, answered, strict=False):
         offered.link.room = room
         offered.offer_all()
-        offering, completion = offered.offering, offered.completion
+        offering = offered.offering
+        completion = offered.completion
         assert offering.sent - completion.answered <= window
         assert offered.sent_bytes == offered.stream
         assert completion.newest == offering.sent

@@ -121,7 +121,8 @@ def test_a_removed_amqp_client_is_reported_but_not_run_again(tmp_path: Path):
 
 def said_by(exchange: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
-        results, outcome = unpack(Path(folder)), {}
+        results = unpack(Path(folder))
+        outcome = {}
         for name, words in AS_JSON.items():
             done = subprocess.run([exchange, *words_in(words, results)], capture_output=True, text=True, check=False)
             outcome[name] = {"code": done.returncode, "said": json.loads(done.stdout)}

@@ -43,7 +43,8 @@ class ByHand:
         self._started: dict[str, subprocess.Popen[str]] = {}
 
     def start(self, name: str, *words: object) -> None:
-        role, engine = role_of(name), self.engine if instance_of(name) == 1 else self.second_engine
+        role = role_of(name)
+        engine = self.engine if instance_of(name) == 1 else self.second_engine
         places = {
             "reporter": ["--listen", self.reporter, "--results", self.results],
             "engine": ["--listen", engine, "--reporter", self.reporter],
@@ -284,7 +285,8 @@ def test_a_reporter_of_several_records_the_pairs_that_report_to_it(tmp_path: Pat
     reporter = ReporterResult(
         received=8, announced=8, checksums_agree=True, junk_frames=0, handshakes_refused=0, samples=0, results=results
     )
-    who, before = RunSettings(pairs=4, reporters=2), conditions_here("x")
+    who = RunSettings(pairs=4, reporters=2)
+    before = conditions_here("x")
     assert record_by_hand(tmp_path, before, reporter, 2, who, cpu=1) == 0
     record = json.loads((tmp_path / "run.json").read_bytes())
     assert record["status"] == "complete"

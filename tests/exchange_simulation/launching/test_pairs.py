@@ -35,7 +35,9 @@ def spool(folder: Path) -> list[dict[str, Any]]:
 
 def percentile_us(folder: Path, clock: str, percent: float) -> float:
     """By numpy, over every completion of every pair, each at its bucket's middle."""
-    counts, least, most = np.zeros(BUCKETS, np.int64), [], []
+    counts = np.zeros(BUCKETS, np.int64)
+    least = []
+    most = []
     for payload in (record["payload"] for record in spool(folder) if record["kind"] == "completion"):
         if payload["clock"] == clock and not payload["last_order"]:
             counts[payload["bucket"]] += payload["bucket_count"]
@@ -135,7 +137,8 @@ def test_pairs_are_processes_of_their_own_whose_recorded_streams_replay(
     tmp_path: Path, match_record: dict[str, object]
 ) -> None:
     finished = run_exchange(tmp_path, *REFERENCE_RUN, "--pairs", 2, "--reporters", 2, "--record", "--name", "taped")
-    record, folder = finished.record, tmp_path / "taped"
+    record = finished.record
+    folder = tmp_path / "taped"
     assert finished.code == 0
     assert record["status"] == "complete", finished.err
     first, second = record["pairs"]

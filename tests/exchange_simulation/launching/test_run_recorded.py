@@ -62,7 +62,8 @@ def test_orders_of_a_killed_gateway_are_counted_unknown_ones_first(running: Star
     assert counts["orders_sent"] >= counts["orders_answered"] > 0
     assert counts["orders_sent"] >= counts["orders_received"]
     assert "the gateway left no result; its counts end with the last second that it reported" in record["reasons"]
-    sent, answered = counts["orders_sent"], counts["orders_answered"]
+    sent = counts["orders_sent"]
+    answered = counts["orders_answered"]
     assert record["reasons"][0] == f"orders sent at least {sent:,}, answered at least {answered:,}"
 
 
@@ -200,7 +201,8 @@ def test_a_signal_after_a_run_s_end_is_heeded_once_its_record_is_written(
         leave(self, *how)  # type: ignore[arg-type]
 
     monkeypatch.setattr(ProcessGroup, "__exit__", interrupted)
-    settings, folder = RunSettings(orders=10, orders_per_s=None), new_run_folder(tmp_path, "here")
+    settings = RunSettings(orders=10, orders_per_s=None)
+    folder = new_run_folder(tmp_path, "here")
     with pytest.raises(KeyboardInterrupt):
         measure(folder, settings, progress_bar(settings))
     assert json.loads((folder / "run.json").read_text())["status"] == "complete"
@@ -239,7 +241,8 @@ def test_a_broker_that_is_paused_for_longer_than_a_look_ends_nothing(running: St
 
 def test_only_the_scratch_folder_with_a_line_break_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The line break is in its path."""
-    strange, other = tmp_path / "two\nlines", tmp_path / "two"
+    strange = tmp_path / "two\nlines"
+    other = tmp_path / "two"
     strange.mkdir()
     other.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(strange))

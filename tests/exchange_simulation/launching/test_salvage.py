@@ -21,7 +21,8 @@ from matching_engine.turns import Sums
 
 @pytest.mark.parametrize(("salvage", "orders"), [(False, 100), (True, 0)])
 def test_damage_before_a_snapshot_is_cut_by_salvage_alone(salvage: bool, orders: int, tmp_path: Path) -> None:
-    settings, path = RunSettings(journal=str(tmp_path)), tmp_path / "engine.journal"
+    settings = RunSettings(journal=str(tmp_path))
+    path = tmp_path / "engine.journal"
     engine = MatchingEngine(OrderBook(999))
     journal = services._open_journal("it", settings, 1)
     begins = path.stat().st_size

@@ -77,7 +77,9 @@ def introduce(port: int, context: zmq.Context[zmq.Socket[bytes]], name: str) -> 
     """What becomes of the handshake of one who knows the run's name."""
     both = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_HANDSHAKE_FAILED_AUTH
     with context.socket(zmq.DEALER) as informed, informed.get_monitor_socket(both) as told:
-        informed.linger, informed.plain_username, informed.plain_password = 0, b"exchange", name.encode()
+        informed.linger = 0
+        informed.plain_username = b"exchange"
+        informed.plain_password = name.encode()
         informed.connect(f"tcp://127.0.0.1:{port}")
         verdict = until(lambda: told.poll(0) and recv_monitor_message(told)["event"], "a verdict on who knows the name")
         informed.disable_monitor()

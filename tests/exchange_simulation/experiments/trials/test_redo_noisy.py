@@ -24,7 +24,9 @@ from exchange_simulation.reports.comparison.page import write_page
 
 PLAN = plan(repeats=2).with_redo(True)
 """2 warm-ups, 4 runs, and at most 2 more."""
-QUIET, NOISY, NOISIEST = 0.01, 0.2, 0.5
+QUIET = 0.01
+NOISY = 0.2
+NOISIEST = 0.5
 
 
 class Machine:
@@ -188,7 +190,8 @@ def test_a_run_of_unknown_noise_is_not_repeated_but_has_a_caveat(tmp_path: Path)
 
 def test_a_failed_run_is_not_tried_again_for_noise(tmp_path: Path) -> None:
     machine = Machine(after_warm_ups(NOISY))
-    write, calls = machine.__call__, 0
+    write = machine.__call__
+    calls = 0
 
     def measure(folder: Path, settings: RunSettings) -> dict[str, Any]:
         nonlocal calls

@@ -31,7 +31,8 @@ class Scripted:
 
     def __init__(self, at: int = 0, instead: Callable[[], Any] = dict) -> None:
         self.names: list[str] = []
-        self._at, self._instead = at, instead
+        self._at = at
+        self._instead = instead
 
     def __call__(self, folder: Path, settings: RunSettings) -> dict[str, Any]:
         self.names.append(folder.name.rpartition("-")[0])
@@ -79,7 +80,8 @@ def test_after_ctrl_c_finished_runs_are_kept_and_the_others_made_later(
     ctrl_c: Callable[[], dict[str, Any]], tmp_path: Path
 ) -> None:
     before = signal.getsignal(signal.SIGINT)
-    first, second = Scripted(at=5, instead=ctrl_c), Scripted()
+    first = Scripted(at=5, instead=ctrl_c)
+    second = Scripted()
     assert not run_steps(tmp_path, first)
     assert len(first.names) == 5
     assert signal.getsignal(signal.SIGINT) is before

@@ -17,7 +17,9 @@ from exchange_simulation.repeats.sign_flips import (
     sign_flips,
 )
 
-ROWS, METRICS, REPEATS = 15, 3, 10
+ROWS = 15
+METRICS = 3
+REPEATS = 10
 GROUPS = [row * METRICS // ROWS for row in range(ROWS)]
 Floats = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
@@ -101,7 +103,8 @@ def test_interval_and_verdict_never_contradict_each_other(seed: int) -> None:
 
 def test_an_estimate_is_shifted_and_turned_with_its_row() -> None:
     rows = normal_rows(7)
-    estimate, turned = judged(rows), judged(-rows)
+    estimate = judged(rows)
+    turned = judged(-rows)
     assert [row.estimate for row in turned] == pytest.approx([-row.estimate for row in estimate])
     assert [row.p_corrected for row in turned] == [row.p_corrected for row in estimate]
     shifted = judged(rows + 3.0)

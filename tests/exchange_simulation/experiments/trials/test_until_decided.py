@@ -110,7 +110,8 @@ def test_the_announcement_has_the_smallest_likely_difference(tmp_path: Path) -> 
 
 
 def put_earlier_trial(results_folder: Path) -> None:
-    folder, quiet = results_folder / "earlier", [100.0, 101.0, 99.0, 100.5, 100.0, 99.5]
+    folder = results_folder / "earlier"
+    quiet = [100.0, 101.0, 99.0, 100.5, 100.0, 99.5]
     folder.mkdir()
     put_all(folder, plan(repeats=6), {"a": quiet, "b": quiet[::-1]})
     (folder / "comparison.json").write_bytes(orjson.dumps(results(folder, plan(repeats=6))))

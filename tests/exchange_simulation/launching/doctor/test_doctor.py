@@ -35,7 +35,8 @@ from tests.exchange_simulation.launching.record.fake_machine import FakeMachine
 
 pytestmark = pytest.mark.xdist_group("doctor")
 
-CPUS, CLOCKS = "sys/devices/system/cpu", "sys/devices/system/clocksource/clocksource0"
+CPUS = "sys/devices/system/cpu"
+CLOCKS = "sys/devices/system/clocksource/clocksource0"
 CORES = os.cpu_count() or 1
 ALL_GOOD = [Item(name=name, verdict="good", found="") for names in PURPOSES.values() for name in names]
 SECONDS = 5.0

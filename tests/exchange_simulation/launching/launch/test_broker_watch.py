@@ -42,7 +42,8 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> BrokerWatch:
     """A watch whose every look is due."""
     monkeypatch.setattr("exchange_simulation.launching.launch.broker_watch.SAMPLING_S", 0.0)
     made = object.__new__(BrokerWatch)
-    made._next_look_s, made.deepest = 0.0, {}
+    made._next_look_s = 0.0
+    made.deepest = {}
     return made
 
 
@@ -67,7 +68,8 @@ def test_a_failed_look_ends_the_looks_but_not_the_run(watch: BrokerWatch, failur
 def test_a_run_that_did_not_begin_deletes_no_queue(watch: BrokerWatch) -> None:
     """A second run of the same name is refused, as long as the first one goes on."""
     watch._probe = probe = ScriptedProbe([])  # type: ignore[assignment]
-    watch._server, watch._has_begun = None, False
+    watch._server = None
+    watch._has_begun = False
     watch.close()
     assert probe.calls == ["close"]
     watch.clock_starts()
@@ -83,7 +85,8 @@ def test_queues_that_cannot_be_deleted_do_not_fail_the_run(
 
     watch._probe = probe = ScriptedProbe([])  # type: ignore[assignment]
     monkeypatch.setattr(probe, "take_down", fail)
-    watch._server, watch._has_begun = None, True
+    watch._server = None
+    watch._has_begun = True
     watch.close()
     assert "the run's queues may be left at the broker: RuntimeError: the channel is closed" in capsys.readouterr().err
 
@@ -127,5 +130,6 @@ def test_a_broker_whose_address_may_be_of_this_host_is_hidden(
     monkeypatch.setattr("psutil.net_if_addrs", lambda: {nic: [mine]})
     monkeypatch.setattr(broker_watch, "_is_bridge", lambda nic: nic == "docker0")
     monkeypatch.setattr(broker_watch, "sees_every_process", lambda: not in_a_container)
-    watch._server, watch._url = None, f"amqp://guest@{host}:1/"
+    watch._server = None
+    watch._url = f"amqp://guest@{host}:1/"
     assert watch.is_hidden == is_hidden

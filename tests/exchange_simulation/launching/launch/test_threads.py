@@ -86,7 +86,8 @@ class Plays:
 
 
 def test_seconds_are_shown_until_the_last_gateway_has_ended(tmp_path: Path) -> None:
-    stage, moments = Stage(tmp_path, RunSettings(transport="memory", pairs=2)), list[Moment]()
+    stage = Stage(tmp_path, RunSettings(transport="memory", pairs=2))
+    moments = list[Moment]()
 
     def go_on() -> str:
         until(lambda: all(thread.name != "gateway" for thread in threading.enumerate()), "the other's end")

@@ -181,7 +181,8 @@ def test_a_component_that_dies_after_its_last_report_is_not_missing(
 
 
 def test_results_are_kept_by_name_and_seconds_are_summed(shells: Shells) -> None:
-    lineup, moments = Lineup((1, 2), (1,)), list[Moment]()
+    lineup = Lineup((1, 2), (1,))
+    moments = list[Moment]()
     second = json.dumps({"event": "second", "sent": 5, "answered": 4})
     for name in lineup.names:
         role = name.partition(".")[0]

@@ -129,9 +129,11 @@ def test_a_network_that_ends_before_its_run_is_flagged(available):
 
 
 def test_a_network_leaves_no_process_and_no_interface(available):
-    before, children = set(psutil.net_if_addrs()), psutil.Process().children()
+    before = set(psutil.net_if_addrs())
+    children = psutil.Process().children()
     with Network.up(parse(available("wan1"))) as net:
-        holder, namespaces = holder_of(net), namespaces_of(net)
+        holder = holder_of(net)
+        namespaces = namespaces_of(net)
         assert set(psutil.net_if_addrs()) == before
     assert not psutil.pid_exists(holder)
     assert not inhabited(namespaces)

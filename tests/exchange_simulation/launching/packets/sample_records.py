@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-GATEWAY, ENGINE, BROKER = "127.0.0.1:1001", "127.0.0.1:1002", "127.0.0.1:5672"
+GATEWAY = "127.0.0.1:1001"
+ENGINE = "127.0.0.1:1002"
+BROKER = "127.0.0.1:5672"
 
 
 def end(component: str, local: str, peer: str, **counted: Any) -> dict[str, Any]:

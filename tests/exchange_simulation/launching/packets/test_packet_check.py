@@ -10,7 +10,8 @@ from exchange_simulation.launching.packets import pcap
 from exchange_simulation.launching.packets.pcap import Direction, Traffic, compare_with_counters
 from tests.exchange_simulation.launching.packets.sample_records import ENGINE, GATEWAY, duplex
 
-THERE, BACK = (GATEWAY, ENGINE), (ENGINE, GATEWAY)
+THERE = (GATEWAY, ENGINE)
+BACK = (ENGINE, GATEWAY)
 STRANGER = ("10.0.0.1:1", "10.0.0.2:2")
 TCPDUMP_COUNTS = {"captured": 300, "received": 300, "dropped": 0}
 

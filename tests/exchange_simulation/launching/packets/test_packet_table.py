@@ -106,7 +106,8 @@ def test_a_direction_without_packets_is_shown_without_a_mean(capsys):
 
 
 def test_packets_times_gap_is_the_duration_in_every_row_and_in_the_sum():
-    rows, whole = packet_rows(over_a_broker()), exchange_total(over_a_broker())
+    rows = packet_rows(over_a_broker())
+    whole = exchange_total(over_a_broker())
     assert whole is not None
     assert all(self_check(each, 2.0) < 1e-9 for each in [*rows, whole])
 

@@ -19,7 +19,8 @@ LINKS = {
     276: (b"\x08\x00" + bytes(18), b"\x86\xdd" + bytes(18)),
 }
 """By link type, what stands before IPv4 and before IPv6."""
-ONE, OTHER = "127.0.0.1:4711", "127.0.0.1:80"
+ONE = "127.0.0.1:4711"
+OTHER = "127.0.0.1:80"
 MAGIC = {1000: 0xA1B2C3D4, 1: 0xA1B23C4D}
 
 

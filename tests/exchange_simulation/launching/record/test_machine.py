@@ -11,7 +11,8 @@ import pytest
 from exchange_simulation.launching.record.machine import checkout, cpu_quota_cores, host_facts
 from tests.exchange_simulation.launching.record.fake_machine import FakeMachine
 
-CPUS, CLOCKS = "sys/devices/system/cpu", "sys/devices/system/clocksource/clocksource0"
+CPUS = "sys/devices/system/cpu"
+CLOCKS = "sys/devices/system/clocksource/clocksource0"
 
 
 def test_facts_that_the_system_does_not_show_are_absent(machine: FakeMachine) -> None:

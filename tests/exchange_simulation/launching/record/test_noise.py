@@ -14,7 +14,10 @@ import pytest
 from exchange_simulation.launching.record.noise import MachineTimes, Noise, NoiseMeter, noise_between, noise_share
 from tests.exchange_simulation.launching.record.fake_machine import FakeMachine
 
-OWN, SHELL, OTHER, CHILD = 100, 50, 60, 61
+OWN = 100
+SHELL = 50
+OTHER = 60
+CHILD = 61
 WINDOW_S = 2.0
 QUIET = Noise(
     window_s=WINDOW_S,

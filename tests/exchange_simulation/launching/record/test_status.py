@@ -15,7 +15,8 @@ from exchange_simulation.launching.record.outcome import RunOutcome, outcome_of,
 from exchange_simulation.launching.record.status import is_gateways_own, judge
 
 RATE = 8000.0
-ORDERS, ANSWERS = StreamCounts(messages=80, checksum="00000000000000aa"), StreamCounts(messages=190, checksum="b" * 16)
+ORDERS = StreamCounts(messages=80, checksum="00000000000000aa")
+ANSWERS = StreamCounts(messages=190, checksum="b" * 16)
 GATEWAY_END = {"sent": 80, "sent_checksum": 0xAA, "received": 0, "received_checksum": 0}
 ENGINE_END = {"sent": 190, "sent_checksum": int("b" * 16, 16), "received": 80, "received_checksum": 0xAA}
 LATE = "the gateway's p99 lag is 10.0 ms, though the rate was held and answers kept up: a delay on the gateway's side"
@@ -210,7 +211,8 @@ def test_partial_comes_before_invalid_and_invalid_before_saturated() -> None:
 
 def two_pairs(reporters: int = 1, **changes: Any) -> RunOutcome:
     """The outcome of a run in which all is well, but for `changes` by component, as gateway_2."""
-    well, lineup = outcome().results, Lineup((1, 2), tuple(range(1, reporters + 1)))
+    well = outcome().results
+    lineup = Lineup((1, 2), tuple(range(1, reporters + 1)))
     pairs_each = 2 // reporters
     heard = {"received": 9 * pairs_each, "announced": 9 * pairs_each}
     results: dict[str, Any] = {
