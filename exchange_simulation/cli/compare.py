@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from exchange.instances import MAX_GATEWAYS
+from exchange.instances import MAX_GATEWAYS, MAX_SUBSCRIBERS
 from exchange_simulation.cli.command import Command
 from exchange_simulation.cli.gate_options import comparison_gate_options
 from exchange_simulation.cli.trial_options import folder_options, make_or_resume, rate_trial_options
@@ -39,6 +39,15 @@ from exchange_simulation.launching.options import json_option, session_options
     show_default=True,
     metavar="NUMBER[,...]",
     help="Numbers of gateways at one engine, which share the rate.",
+)
+@click.option(
+    "--subscribers",
+    "numbers_of_subscribers",
+    type=Listed(Count(0, MAX_SUBSCRIBERS)),
+    default="0",
+    show_default=True,
+    metavar="NUMBER[,...]",
+    help="Numbers of subscribers to market data.",
 )
 @rate_trial_options
 @session_options
@@ -74,7 +83,8 @@ def command(ctx: click.Context, /, **_: Any) -> None:
         repeats = given.pop("repeats")
         seconds = given.pop("seconds")
         gateways = given.pop("numbers_of_gateways")
-        arms = comparison_arms(transports, rates, seconds, given, gateways)
+        subscribers = given.pop("numbers_of_subscribers")
+        arms = comparison_arms(transports, rates, seconds, given, gateways, subscribers)
         return TrialPlan(arms=arms, repeats=repeats, seed=given["seed"])
 
     make_or_resume(ctx, COMPARE, plan_of)

@@ -87,6 +87,10 @@ def _is_part_of_events(parameters: Parameters) -> bool:
     return bool(parameters["events"])
 
 
+def _has_subscribers(parameters: Parameters) -> bool:
+    return bool(parameters["subscribers"])
+
+
 def _waits_for_due_times(parameters: Parameters) -> bool:
     return parameters["orders_per_s"] is not None or parameters["tape"] is not None
 
@@ -114,6 +118,16 @@ NEEDS: dict[str, tuple[Need, ...]] = {
             parameter="pace",
             is_met=_waits_for_due_times,
             words="is how the gateway waits for a due time, and at --rate max no order is due: leave it out",
+        ),
+        Need(
+            parameter="depth",
+            is_met=_has_subscribers,
+            words="is for market data: give --subscribers too",
+        ),
+        Need(
+            parameter="slow_subscriber",
+            is_met=_has_subscribers,
+            words="is for market data: give --subscribers too",
         ),
     ),
     "tape": (

@@ -45,6 +45,12 @@ def _plan_alone(ctx: click.Context, _param: click.Parameter, file: Path | None) 
     "--gateways", "numbers_of_gateways", metavar="NUMBER[,...]", help="Short for --vary gateways=NUMBER[,...]."
 )
 @click.option(
+    "--subscribers",
+    "numbers_of_subscribers",
+    metavar="NUMBER[,...]",
+    help="Short for --vary subscribers=NUMBER[,...].",
+)
+@click.option(
     "--vary",
     multiple=True,
     metavar="NAME=VALUE[,...]",

@@ -28,15 +28,18 @@ def comparison_arms(
     seconds: float,
     given: dict[str, Any],
     gateways: Sequence[int] = (1,),
+    subscribers: Sequence[int] = (0,),
 ) -> tuple[TrialArm, ...]:
-    """Return an arm for every transport at every rate with every number of gateways, in runs of about `seconds`.
+    """Return an arm for every transport at every rate, with every number of gateways and of subscribers.
 
-    UserError for a mistake in one.
+    A run takes about `seconds`. UserError for a mistake in one.
     """
     settings = ArmSettings(transports, seconds, given)
     blocks = [rate_factor(rates)]
     if list(gateways) != [1]:
-        blocks.append(gateways_factor(gateways))
+        blocks.append(numbers_factor("gateways", gateways, "1,4,16"))
+    if list(subscribers) != [0]:
+        blocks.append(numbers_factor("subscribers", subscribers, "0,8"))
     return of_one_kind(arms_of(settings, [transport_factor(transports)], blocks))
 
 
@@ -125,17 +128,17 @@ def rate_factor(rates: Sequence[float | None]) -> Factor:
     return Factor("orders_per_s", levels)
 
 
-def gateways_factor(gateways: Sequence[int]) -> Factor:
-    """Return a level for each number of gateways. UserError if there is none, or one twice."""
-    if not gateways:
-        raise UserError("--gateways is empty: give one number or more, each once, as 1,4,16")
+def numbers_factor(components: str, numbers: Sequence[int], example: str) -> Factor:
+    """Return a level for each number of such components, as gateways. UserError if there is none, or one twice."""
+    if not numbers:
+        raise UserError(f"--{components} is empty: give one number or more, each once, as {example}")
     levels: dict[str, int] = {}
-    for number in gateways:
-        words = counted(number, "gateways")
+    for number in numbers:
+        words = counted(number, components)
         if words in levels:
-            raise UserError(f"--gateways has {number} twice: give each number once, as 1,4,16")
+            raise UserError(f"--{components} has {number} twice: give each number once, as {example}")
         levels[words] = number
-    return Factor("gateways", levels)
+    return Factor(components, levels)
 
 
 def nagle_arms(

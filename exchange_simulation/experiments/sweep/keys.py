@@ -19,7 +19,12 @@ SINGLE_RUN_KEYS = {"record", "capture", "journal", "sync", "recover", "standby"}
 """Keys that no sweep takes: these settings keep files or add latency, and runs that recovered are not compared."""
 LIST_KEYS = {"nagle", "cpus", "mix", "arrivals"}
 """Keys whose values are lists. In a list of levels, the parts of such a value are joined by + in place of a comma."""
-OPTION_OF_KEY = {"transport": "transports", "rate": "rates", "gateways": "numbers_of_gateways"}
+OPTION_OF_KEY = {
+    "transport": "transports",
+    "rate": "rates",
+    "gateways": "numbers_of_gateways",
+    "subscribers": "numbers_of_subscribers",
+}
 """Keys that `exchange sweep` varies by an option, and the parameter of that option."""
 HELP_OF_SWEEP = {
     "orders": "Orders of each run.  [default: what --duration allows]",

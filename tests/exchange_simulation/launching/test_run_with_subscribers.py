@@ -10,6 +10,8 @@ from typing import Any
 import psutil
 import pytest
 
+from exchange_simulation.experiments.comparison_arms import comparison_arms
+from exchange_simulation.launching.errors import UserError
 from tests.exchange_command import (
     ORDERS,
     REFERENCE_RUN,
@@ -153,3 +155,17 @@ def test_settings_that_cannot_have_subscribers_are_refused(
     assert finished.code == 2
     assert sentence in " ".join(finished.err.split())
     assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize("words", [("--depth",), ("--slow-subscriber", "wait")])
+def test_options_of_market_data_need_subscribers(words: tuple[str, ...], tmp_path: Path) -> None:
+    finished = exchange_in_process("run", *words, "--results", tmp_path / "results")
+    assert finished.code == 2
+    assert "is for market data: give --subscribers too" in " ".join(finished.err.split())
+
+
+def test_transports_are_compared_at_each_number_of_subscribers() -> None:
+    arms = comparison_arms(["zeromq", "amqp"], [4000.0], 1.0, {}, subscribers=[0, 8])
+    assert [arm.settings.subscribers for arm in arms] == [0, 0, 8, 8]
+    with pytest.raises(UserError, match="--subscribers has 8 twice"):
+        comparison_arms(["zeromq", "amqp"], [4000.0], 1.0, {}, subscribers=[8, 8])
