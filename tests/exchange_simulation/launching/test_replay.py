@@ -157,7 +157,7 @@ def test_a_tape_has_due_times_if_a_rate_is_given(tmp_path: Path) -> None:
     due = np.fromfile(tape.with_suffix(".due"), "<u8")
     assert due.tolist() == [place // 3 * 3_000_000 for place in range(300)]
     assert tape.read_bytes() == SeededOrders(1, (450, 549)).records(1, 300)
-    assert "remove it, or give this one a --rate" in refused(*words)
+    assert "remove it, or give this one a --rate" in refused(*words, "--overwrite")
     assert "choose another" in refused("tape", "--rate", 5, "--output", tmp_path / "tape.due")
 
 
