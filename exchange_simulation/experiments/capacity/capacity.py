@@ -247,7 +247,9 @@ def planned_search(load: SearchedLoad, search_settings: SearchSettings) -> Itera
     subject = header.get("subject") or header["settings"]["transport"]
     begins_at = load.axis.in_words(f"{search_settings.start_per_s:,.10g}")
     yield f"{subject}: the highest {load.axis.noun} that holds {header['objective']}, from {begins_at} on"
-    yield f"a probe needs {header['needed_orders']:,} orders or messages; the lowest {load.axis.noun} is {lowest:,.4g}"
+    if header["needed_orders"]:
+        needed = f"{header['needed_orders']:,} {'messages' if 'benchmark' in header else 'orders'}"
+        yield f"a probe needs {needed}, so the lowest {load.axis.noun} is {lowest:,.4g}"
     probes = counted(search_settings.most_probes, "probes")
     longest_s = search_settings.longest_s + search_settings.pause_s + PROBE_OVERHEAD_S
     shortest_s = search_settings.seconds + search_settings.pause_s + PROBE_OVERHEAD_S
