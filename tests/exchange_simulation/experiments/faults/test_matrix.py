@@ -13,7 +13,7 @@ from exchange_simulation.experiments.faults.injection import DELAY_US, FAULTS, d
 from exchange_simulation.experiments.faults.load import FaultLoad
 from exchange_simulation.experiments.faults.matrix import planned
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.reports.faults.table import answer, cell_of, cell_summary, fails, measured_cells, show
+from exchange_simulation.reports.faults.table import answer, cell_of, cell_summary, fails, measured_cells
 from tests.broker import need_rabbitmq
 from tests.exchange_command import exchange, exchange_in_process
 from tests.machine import PATIENCE_S, lacks
@@ -160,13 +160,6 @@ def test_a_matrix_in_which_no_fault_could_be_tried_fails() -> None:
     assert lines[0] == "no fault could be tried; 1 not possible here"
     assert lines[1] == "over tcp, no fault could be tried: the details say why"
     assert fails(record)
-
-
-def test_a_matrix_shown_in_short_leaves_out_the_details(capsys: pytest.CaptureFixture[str]) -> None:
-    show({"status": "complete", "planned_cells": 0, "cells": [], "faults": {}})
-    output = capsys.readouterr().out
-    assert "A cell: orders lost" in output
-    assert "what the run said" not in output
 
 
 @pytest.mark.parametrize(
