@@ -38,9 +38,11 @@ STARTERS = (subprocess, exchange, run_exchange, command, Running, need_rabbitmq)
 STARTING_FIXTURES = {"running", "no_standing_broker"}
 """Fixtures that start a process. With them, or with a name of STARTERS, a test is not for `make test-fast`."""
 
+# The shell ignores SIGINT in `make test &`, and nohup ignores SIGHUP. Commands under test would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # The shell ignores SIGINT in `make test &`. The commands under test would inherit that and ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 USUAL_GC_THRESHOLD = gc.get_threshold()
 # During collection nothing is garbage, and looking for garbage among thousands of tests takes a seventh of the time.
