@@ -17,6 +17,7 @@ from click.core import ParameterSource
 
 from exchange.settings import DECLARED
 from exchange_simulation.cli.idle_options import CheckedCommand
+from exchange_simulation.cli.standard_output import go_on_without_output
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.notices import heard_by, say, with_details, with_one_line
 from exchange_simulation.launching.toml_file import read_toml
@@ -133,6 +134,11 @@ class Command(CheckedCommand):
             with context.scope(cleanup=False):  # so that --quiet holds for this sentence, too
                 say(_sentence_about_defaults(sources, used, parameter_of))
         return context
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Measure, also when nobody reads the output any more: a record is left."""
+        go_on_without_output()
+        return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows: dict[str, list[tuple[str, str]]] = {f"{heading} options": [] for heading in HEADINGS}

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from exchange_simulation.cli.standard_output import go_on_without_output, standard_output
+from exchange_simulation.cli.standard_output import standard_output
 from exchange_simulation.launching.interrupts import BY_SIGNAL, ended_as_by_ctrl_c, interruption_noted
 
 SECTIONS = {
@@ -50,9 +50,6 @@ SECTIONS = {
 }
 """The subcommands by what a user wants, each with a line of help; each is a file of this folder with a `command`."""
 COMMANDS = tuple(name for section in SECTIONS.values() for name in section)
-
-LEAVE_A_RECORD = frozenset((*SECTIONS["Measure"], *SECTIONS["Compare"])) - {"match"}
-"""Subcommands that are worth finishing when nobody reads their output any more."""
 
 COMPONENTS = frozenset(("gateway", "engine", "reporter", "subscriber"))
 """Subcommands that handle signals in their loop; before it, SIGINT waits for a moment in which nothing is imported."""
@@ -166,8 +163,6 @@ def main(ctx: click.Context) -> None:
         ctx.obj = ctx.with_resource(interruption_noted(numbers=(signal.SIGINT,)))
     else:
         ctx.obj = ctx.with_resource(ended_as_by_ctrl_c())
-    if ctx.invoked_subcommand in LEAVE_A_RECORD:
-        go_on_without_output()
     if ctx.invoked_subcommand not in OPEN_TO_OTHERS:
         ctx.call_on_close(partial(os.umask, os.umask(PRIVATE_UMASK)))
 

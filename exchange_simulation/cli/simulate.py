@@ -8,6 +8,7 @@ import click
 
 from exchange_simulation.cli.idle_options import CheckedCommand
 from exchange_simulation.cli.spark import session_options
+from exchange_simulation.cli.standard_output import go_on_without_output
 from exchange_simulation.launching.option_types import Count, Number
 from exchange_simulation.launching.options import json_option, market_options, results_option, stream_options
 from exchange_simulation.launching.typed_settings import naming_options
@@ -71,6 +72,7 @@ def command(
     from exchange_simulation.experiments.simulate.simulate import simulate
     from exchange_simulation.experiments.simulate.simulation import Simulation
 
+    go_on_without_output()
     with naming_options():
         simulation = Simulation(**given)
     asked = {"orders": events, "trades": events or trades, "confirmations": events, "quotes": events or quotes}

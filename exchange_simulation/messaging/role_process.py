@@ -23,7 +23,7 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -131,25 +131,34 @@ def fork(role: Role, patience_s: float, group: int, settle: Callable[[], None]) 
 
 def _run_fork(role: Role, pipe: PipeEnd, patience_s: float, group: int, settle: Callable[[], None]) -> NoReturn:
     """What a forked process does: it plays the role, and ends."""
+    code = 1
     try:
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
         os.setpgid(0, group)
         _close_all_except(pipe.fileno())
         play(role, pipe, patience_s, False, settle)
+        code = 0
     finally:
-        os._exit(0)
+        os._exit(code)
 
 
 def _close_all_except(descriptor: int) -> None:
     """Close every descriptor except this one and the standard ones; standard input becomes empty."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
-    for name in os.listdir("/dev/fd"):  # under Linux a link to /proc/self/fd
-        other = int(name)
+    for other in _open_descriptors():
         if other > 2 and other != descriptor:
             with contextlib.suppress(OSError):
                 os.close(other)
+
+
+def _open_descriptors() -> Iterable[int]:
+    """The open descriptors; all that could be open where /proc is hidden, to which /dev/fd is a link under Linux."""
+    try:
+        return [int(name) for name in os.listdir("/dev/fd")]
+    except OSError:
+        return range(os.sysconf("SC_OPEN_MAX"))
 
 
 @dataclass

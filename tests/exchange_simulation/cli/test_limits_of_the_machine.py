@@ -120,6 +120,18 @@ def test_a_tape_whose_name_is_no_utf8_is_replayed(tmp_path: Path) -> None:
     assert done.record["settings"]["tape"] == f"{tmp_path}/tape\\udcff.bin"
 
 
+@pytest.mark.parametrize("name", [NO_UTF8, "o'br\"ien $x"], ids=["no UTF-8", "quotes"])
+@pytest.mark.parametrize("transport", ["nats", "redis"])
+def test_a_private_server_works_in_a_folder_of_any_name(transport: str, name: str, tmp_path: Path) -> None:
+    """NATS ended: its settings had a bad escape."""
+    scratch = tmp_path / name
+    scratch.mkdir()
+    words = (*SMALL_RUN, "--transport", transport, "--results", tmp_path / "results")
+    done = run_in((), *words, env={**os.environ, "TMPDIR": str(scratch)})
+    assert done.code == 0, done.err
+    assert_left_nothing(scratch)
+
+
 def test_a_scratch_folder_that_libzmq_cannot_name_is_a_sentence(tmp_path: Path) -> None:
     scratch = tmp_path / NO_UTF8
     scratch.mkdir()
@@ -154,6 +166,15 @@ def test_without_proc_a_run_measures_and_the_noise_is_unknown(transport: str, tm
     assert done.code == 0, done.err
     assert "memory_bytes" not in done.record["host"]
     assert not done.record.get("noise")
+
+
+def test_without_proc_a_benchmark_measures(tmp_path: Path) -> None:
+    """Each role ended with exit code 0 and without a word: /dev/fd is a link to /proc/self/fd."""
+    need_hidden_proc()
+    words = ("bench", "de-spsc", "--transport", "zeromq", "--sizes", 8, "--count", 100, "--repeats", 1, "--json")
+    done = run_in(NO_PROC, *words, "--results", tmp_path / "results")
+    assert done.code == 0, done.err
+    assert done.record["status"] == "complete"
 
 
 def test_without_proc_no_private_broker_is_started(tmp_path: Path) -> None:

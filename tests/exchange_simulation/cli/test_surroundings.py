@@ -15,6 +15,7 @@ from tests.exchange_command import VALID_STATUSES, Running, command
 from tests.machine import PATIENCE_S
 
 FULL = Path("/dev/full")
+ONLY_OUTPUT = [("--help",), ("run", "--help"), ("bench",), ("results", "list", "--help")]
 SMALL_RUN = ("run", "--orders", 20, "--rate", "max", "--no-spark")
 
 
@@ -61,7 +62,7 @@ def test_a_full_disk_under_stdout_keeps_the_record_s_exit_code(tmp_path: Path, f
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="no /dev/full")
-@pytest.mark.parametrize("words", [("--help",), ("results", "list", "--help")], ids=" ".join)
+@pytest.mark.parametrize("words", ONLY_OUTPUT, ids=" ".join)
 def test_output_that_is_all_there_is_ends_with_a_sentence_on_a_full_disk(
     tmp_path: Path, words: tuple[str, ...]
 ) -> None:
