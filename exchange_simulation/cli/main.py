@@ -13,7 +13,12 @@ from typing import Any
 import click
 
 from exchange_simulation.cli.standard_output import standard_output
-from exchange_simulation.launching.interrupts import BY_SIGNAL, ended_as_by_ctrl_c, interruption_noted
+from exchange_simulation.launching.interrupts import (
+    BY_SIGNAL,
+    SignalReceived,
+    ended_as_by_ctrl_c,
+    interruption_noted,
+)
 
 SECTIONS = {
     "Measure": {
@@ -93,7 +98,8 @@ class Subcommands(LoadingGroup):
             return self._invoke(ctx)
         except KeyboardInterrupt as error:
             click.echo("interrupted", err=True)
-            raise SystemExit(_exit_code(ctx, otherwise=BY_SIGNAL + signal.SIGINT)) from error
+            number = error.number if isinstance(error, SignalReceived) else signal.SIGINT
+            raise SystemExit(_exit_code(ctx, otherwise=BY_SIGNAL + number)) from error
         except SystemExit as error:
             if _is_interrupted(ctx):
                 raise SystemExit(_exit_code(ctx, otherwise=1)) from error

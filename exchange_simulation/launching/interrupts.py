@@ -26,6 +26,14 @@ BY_SIGNAL = 128
 """Shells give a command that was ended by a signal this exit code plus the signal's number."""
 
 
+class SignalReceived(KeyboardInterrupt):
+    """The KeyboardInterrupt for a signal, which it names for whoever does not know the notes."""
+
+    def __init__(self, number: signal.Signals) -> None:
+        super().__init__()
+        self.number = number
+
+
 class Interruption:
     """The signals that asked a command to end."""
 
@@ -69,7 +77,7 @@ class Interruption:
         elif now_s - self._first_s <= ONE_PRESS_S:
             return
         else:
-            raise KeyboardInterrupt
+            raise SignalReceived(self.number)
         self._is_pending = True
         if self._raising_contexts:
             self._raise_pending()
@@ -87,7 +95,7 @@ class Interruption:
 
     def _raise_pending(self) -> None:
         self._is_pending = False
-        raise KeyboardInterrupt
+        raise SignalReceived(self.number or signal.SIGINT)
 
 
 _current: ContextVar[Interruption | None] = ContextVar("interruption", default=None)
