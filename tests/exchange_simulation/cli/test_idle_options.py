@@ -48,6 +48,7 @@ SAMPLES_BY_NAME = {
     "vary": "packing=1,2",
     "arrivals": "poisson",
     "junit": "file",
+    "slow_subscriber": "wait",
 }
 
 
