@@ -324,6 +324,9 @@ class Transport:
 
         NotInstalled if a client library is missing.
         """
+        reason = self.why_lacks(address.pattern, address.options)
+        if reason:
+            raise BadAddress(f"{address.scheme} has no pattern {address.pattern.value!r}; {reason}")
         known = self.takes(address.scheme)
         for name in sorted(address.options.keys() - set(known)):
             known_words = ", ".join(known) or "none"
@@ -339,9 +342,6 @@ class Transport:
                 problem = f"it takes {', '.join(takes)}"
             if problem is not None:
                 raise BadAddress(f"{address.masked_url}: {name} is {value!r}; {problem}")
-        reason = self.why_lacks(address.pattern, address.options)
-        if reason:
-            raise BadAddress(f"{address.scheme} has no pattern {address.pattern.value!r}; {reason}")
         self.check_installed(address.scheme)
 
     def check_installed(self, scheme: str) -> None:

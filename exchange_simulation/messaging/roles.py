@@ -21,7 +21,7 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.transport_settings import with_option
 from exchange_simulation.messaging.session import OPEN_NS, Session
 from transports.base import PUBLISHING_PATTERNS, Address, Link, Pattern
-from transports.declaration import Transport
+from transports.declaration import Transport, WholeNumberOption
 from transports.registry import connect, listen, scheme_of, transport_of
 
 LINGER_S = 2.0
@@ -239,7 +239,9 @@ class Links:
         """The option for the most messages in flight: the larger, the fewer. Empty for a transport without it."""
         if "hwm" not in self._declared.options or "hwm=" in self.transport:
             return {}
-        return {"hwm": max(LEAST_IN_FLIGHT, min(MOST_IN_FLIGHT, IN_FLIGHT_BYTES // size))}
+        takes = self._declared.options["hwm"]
+        most = min(MOST_IN_FLIGHT, takes.most) if isinstance(takes, WholeNumberOption) else MOST_IN_FLIGHT
+        return {"hwm": max(LEAST_IN_FLIGHT, min(most, IN_FLIGHT_BYTES // size))}
 
     def _port(self, host: str) -> str:
         """A free port on a host."""

@@ -53,6 +53,7 @@ LONG = ["de-spsc", "--transport", "zeromq", "--sizes", "64", "--count", "1000000
         ("perftest --transport tcp --mode topic", "has no pattern 'topic'"),
         ("fe-spmc --consumers 0", "consumers are 1 to 1,024"),
         ("fe-spmc --transport tcp --sizes 64 --consumers 1", "tcp has no pattern 'fanout'"),
+        ("fe-spmc --transport nng --sizes 64 --consumers 1", "nng has no pattern 'fanout'; PUB drops"),
         ("te-spsc --binding quotes.#", "4 of 4 patterns (quotes.#, quotes.#, quotes.#, ...) match the key"),
         (
             "te-spsc --binding other.{n}.#",
