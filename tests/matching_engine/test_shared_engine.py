@@ -10,7 +10,6 @@ from dataclasses import replace
 import pytest
 
 from exchange.market_ids import HIGHEST_NUMBER, market_id
-from exchange.measurements import Source
 from exchange.messages import (
     ASK,
     BID,
@@ -27,6 +26,7 @@ from exchange.messages import (
     decode_all,
     encode,
 )
+from exchange.meters import Source
 from exchange.results import EngineResult
 from exchange.session import Terms
 from matching_engine.engine import MatchingEngine
