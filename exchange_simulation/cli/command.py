@@ -23,7 +23,16 @@ from exchange_simulation.launching.notices import heard_by, say, with_details, w
 from exchange_simulation.launching.toml_file import read_toml
 
 HEADINGS: dict[str, tuple[str, ...]] = {
-    "Load": ("bench", "sizes", "count", "rates", "seconds", "start_per_s", "numbers_of_gateways"),
+    "Load": (
+        "bench",
+        "sizes",
+        "count",
+        "rates",
+        "seconds",
+        "start_per_s",
+        "numbers_of_gateways",
+        "numbers_of_subscribers",
+    ),
     "Transport": ("transports", "deliveries", "roles"),
     "Engine": (),
     "Measuring": (
