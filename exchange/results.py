@@ -116,8 +116,10 @@ class MarketResult:
 
     orders: StreamCounts
     answers: StreamCounts
-    """Each answer once, also a quote, which goes to all gateways."""
+    """Each answer once, also a quote, however many gateways get it."""
     quotes: int
+    receivers_of_a_quote: int
+    """How many gateways get each quote: all, or none."""
 
 
 @dataclass(kw_only=True)

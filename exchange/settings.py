@@ -276,6 +276,14 @@ class RunSettings:
         heading="Load",
         help="Number of gateways at one engine; they share --rate, --orders and --window.",
     )
+    quotes_to: str = setting(
+        default="all",
+        check=OneOfWords(("all", "none")),
+        option="--quotes-to",
+        commands=RUN | ENGINE,
+        heading="Engine",
+        help="With --gateways: each quote goes to all gateways, or to none.",
+    )
     reporters: int = setting(
         default=1,
         check=WholeNumber(1, MAX_PAIRS),
@@ -466,6 +474,8 @@ class RunSettings:
     def _check_gateways(self) -> None:
         """BadSetting if several gateways share an engine, and another setting does not go together with that."""
         if self.gateways == 1:
+            if self.quotes_to != "all":
+                raise BadSetting("quotes_to", self.quotes_to, "all with --gateways 1")
             return
         reasons = {
             "--pairs": self.pairs > 1 and "each pair has one gateway",

@@ -132,6 +132,7 @@ class RunOptions(TypedDict, total=False):
     pace: str
     priority: str
     record: bool
+    quotes_to: str
     gateways: int
     recover: bool
     standby: bool

@@ -45,12 +45,19 @@ KINDS = (
     default=1,
     help="The tape is what an engine took from so many gateways, input.bin of a run: --answers gets a file for each.",
 )
+@click.option(
+    "--quotes-to",
+    type=click.Choice(["all", "none"]),
+    default="all",
+    help="With --gateways: as in the run, each quote goes to all gateways, or to none.",
+)
 @options_for("capacity", "with_ids", "policy", "max_price")
 @json_option
 def command(
     tape: Path,
     answers: Path | None,
     gateways: int,
+    quotes_to: str,
     capacity: int | None,
     with_ids: bool,
     policy: str,
@@ -62,14 +69,16 @@ def command(
     Example: exchange match tape.bin --answers answers.bin --json
     """
     book = {"max_price": max_price, "policy": policy, "capacity": capacity, "with_ids": with_ids}
-    figures = _match(tape, answers, gateways, **book)
+    if quotes_to != "all" and gateways == 1:
+        raise click.UsageError("--quotes-to is for the orders of several gateways: give --gateways, too")
+    figures = _match(tape, answers, gateways, get_quotes=quotes_to == "all", **book)
     _show(figures, as_json)
     requests = figures["cancels"] + figures["replaces"]
     if requests and not with_ids:
         click.echo(f"{requests:,} cancels and replaces were rejected: only a book with --ids finds orders", err=True)
 
 
-def _match(tape: Path, answers: Path | None, gateways: int, **book: Any) -> dict[str, Any]:
+def _match(tape: Path, answers: Path | None, gateways: int, *, get_quotes: bool, **book: Any) -> dict[str, Any]:
     """Match the tape; return counts, checksums, speed. UserError if tape, output or a book setting is wrong."""
     from exchange.checksum import StreamChecksum
     from exchange.messages import MalformedMessage
@@ -91,7 +100,7 @@ def _match(tape: Path, answers: Path | None, gateways: int, **book: Any) -> dict
             file = None
             if gateways > 1:
                 check_gateways_on(tape, orders, gateways)
-                by_gateway = AnswersOfGateways(gateways, answers, files)
+                by_gateway = AnswersOfGateways(gateways, answers, files, get_quotes=get_quotes)
             elif answers:
                 file = files.enter_context(whole_file(answers))
 

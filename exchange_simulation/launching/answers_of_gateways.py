@@ -39,9 +39,13 @@ def check_gateways_on(tape: Path, orders: Bytes, gateways: int) -> None:
 class AnswersOfGateways:
     """Divides answers among gateways: a count and a checksum for each, and a file if there is a path."""
 
-    def __init__(self, gateways: int, path: Path | None, files: contextlib.ExitStack) -> None:
-        """`path` is the file of gateway 1; the files are closed with `files`. OSError if one cannot be written."""
+    def __init__(self, gateways: int, path: Path | None, files: contextlib.ExitStack, *, get_quotes: bool) -> None:
+        """`path` is the file of gateway 1; the files are closed with `files`. OSError if one cannot be written.
+
+        `get_quotes`: each quote goes to every gateway; otherwise to none.
+        """
         self._gateways = gateways
+        self._get_quotes = get_quotes
         self._checksums = [StreamChecksum() for _ in range(gateways)]
         self._counts = [0] * gateways
         self._files: list[IO[bytes]] = []
@@ -51,7 +55,8 @@ class AnswersOfGateways:
 
     def take(self, answers: Bytes) -> None:
         """Divide these answers, whole records one after the other, in market ids."""
-        parts = routed(answers, offsets_of(answers, _ANSWER_SIZES), self._gateways)
+        offsets = offsets_of(answers, _ANSWER_SIZES)
+        parts = routed(answers, offsets, self._gateways, get_quotes=self._get_quotes)
         for i, part in enumerate(parts):
             self._checksums[i].update(part)
             self._counts[i] += len(offsets_of(part, _ANSWER_SIZES)) - 1

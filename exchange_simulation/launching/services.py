@@ -202,6 +202,7 @@ def open_shared_engine(
             settings.timeout_s,
             reports_thread_usage,
             input_stream,
+            sends_quotes=settings.quotes_to == "all",
         )
         publishing_service.publisher = _publisher(name, market_data_url, publishing, settings)
         return publishing_service, links
@@ -214,6 +215,7 @@ def open_shared_engine(
         settings.timeout_s,
         reports_thread_usage,
         input_stream,
+        sends_quotes=settings.quotes_to == "all",
     )
     return service, links
 

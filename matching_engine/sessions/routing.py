@@ -1,7 +1,8 @@
 """Whose an order is, and who gets an answer: kernels over the frames of several gateways.
 
 `stamp` puts a gateway into the ids of its orders, which makes them market ids (exchange/market_ids.py). `route` gives
-each answer to the gateway whose order it names, with the gateway's own number as its id, and a quote to all gateways.
+each answer to the gateway whose order it names, with the gateway's own number as its id, and a quote to all gateways
+that get quotes.
 docs/gateways.md has the rule.
 """
 
@@ -49,6 +50,7 @@ _answered_id = field_reader("id", Trade, Confirmation, Rejection, Cancelled, Rep
 CLOSED = 0  # it gets no answers, and those for it are counted as undelivered
 OPEN = 1
 OVERRUN = 2  # as CLOSED, since more answers waited for it than there is room
+OPEN_WITHOUT_QUOTES = 3  # as OPEN, and it gets no quotes
 
 
 @inlined
@@ -99,7 +101,7 @@ def _append(
     """
     count = counts[gateway]
     queue = queues[gateway]
-    if states[gateway] == OPEN:
+    if states[gateway] == OPEN or states[gateway] == OPEN_WITHOUT_QUOTES:
         begin = ends[gateway, count]
         if count + 1 < ends.shape[1] and begin + size <= len(queue):
             for byte in range(size):
@@ -135,6 +137,8 @@ def route(
         size = offsets[frame + 1] - at
         if answers[at] == QUOTE:
             for gateway in range(1, gateways):
+                if states[gateway] == OPEN_WITHOUT_QUOTES:
+                    continue
                 _append(answers, at, size, gateway, queues, ends, counts, states, undelivered)
             continue
         order_id = signed(_answered_id(answers, at))
@@ -144,13 +148,18 @@ def route(
             store_u32(queues[gateway], begin + ID_AT, order_id & HIGHEST_NUMBER)
 
 
-def routed(answers: Bytes, offsets: Longs, gateways: int) -> list[Bytes]:
+def open_state(*, gets_quotes: bool) -> int:
+    """Return the state of a gateway that gets answers."""
+    return OPEN if gets_quotes else OPEN_WITHOUT_QUOTES
+
+
+def routed(answers: Bytes, offsets: Longs, gateways: int, *, get_quotes: bool = True) -> list[Bytes]:
     """Return the bytes that each of so many gateways gets of these answers, one record a frame, gateway 1 first."""
     count = len(offsets) - 1
     counts = np.zeros(1 + gateways, np.int64)
     queues = np.zeros((1 + gateways, len(answers)), np.uint8)
     ends = np.zeros((1 + gateways, count + 1), np.int64)
-    states = np.full(1 + gateways, OPEN, np.int64)
+    states = np.full(1 + gateways, open_state(gets_quotes=get_quotes), np.int64)
     states[0] = CLOSED
     route(answers, offsets, 0, count, queues, ends, counts, states, np.zeros(1 + gateways, np.int64))
     return [queues[gateway, : ends[gateway, counts[gateway]]] for gateway in range(1, 1 + gateways)]

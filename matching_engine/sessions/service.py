@@ -50,15 +50,18 @@ class SharedEngineService:
         timeout_s: float,
         reports_thread_usage: bool = False,
         input_stream: HashedStream | None = None,
+        sends_quotes: bool = True,
     ) -> None:
         """`gateways` are the links of gateways 1, 2, ...
 
         `input_stream` takes the orders of all gateways in the engine's order, with market ids; without it they are
         only hashed. `reports_thread_usage`: report the resources that this thread uses, not those of the process.
+        `sends_quotes`: each quote goes to every gateway; otherwise to none.
         """
         self._engine = engine
         self._links = gateways
         self._reporter = reporter
+        self._sends_quotes = sends_quotes
         self._timeout_s = timeout_s
         self._timeout_ns = int(timeout_s * 1e9)
         self._outbox = Outbox(reporter)
@@ -144,7 +147,7 @@ class SharedEngineService:
         for session, link in zip(self._sessions, self._links, strict=True):
             if session.is_open:
                 self._sockets_before[session.number - 1] = link.sockets()
-                session.begin()
+                session.begin(gets_quotes=self._sends_quotes)
         if not any(session.is_open for session in self._sessions):
             self._stopped = self._stopped or "no gateway came, or stayed"
         now_ns = time.monotonic_ns()
@@ -368,6 +371,7 @@ class SharedEngineService:
                 orders=StreamCounts(messages=counts.records, checksum=self._input.hex),
                 answers=StreamCounts(messages=counts.answers, checksum=self._market.answers.hex),
                 quotes=counts.quotes,
+                receivers_of_a_quote=len(self._sessions) if self._sends_quotes else 0,
             ),
             stopped=self._stopped,
         )

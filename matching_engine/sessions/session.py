@@ -13,7 +13,7 @@ from exchange.messages import End, Hello, Message, encode, read
 from exchange.meters import Source
 from exchange.results import SessionResult, StreamCounts
 from exchange.session import Disagreement, Terms
-from matching_engine.sessions.routing import CLOSED, OPEN
+from matching_engine.sessions.routing import CLOSED, open_state
 from matching_engine.turns import Sums
 from transports.base import Link, PeerGone
 from transports.frames import Bytes, FrameBatch, Longs
@@ -171,11 +171,11 @@ class GatewaySession:
             return
         self.hello = hello
 
-    def begin(self) -> None:
+    def begin(self, *, gets_quotes: bool) -> None:
         """Answer the hello: from now on orders may come, and answers go."""
         now_ns = time.monotonic_ns()
         self.times = SessionTimes(heard_ns=now_ns, taken_ns=now_ns)
-        self._queues.states[self.number] = OPEN
+        self._queues.states[self.number] = open_state(gets_quotes=gets_quotes)
         self.send_message(self._terms.hello(Source.ENGINE))
 
     def read_foreign(self, frame: bytes) -> None:

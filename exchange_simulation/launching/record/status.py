@@ -99,12 +99,13 @@ def _market_differences(outcome: RunOutcome) -> Iterator[str]:
             continue
         if market.orders.messages != engine.orders.messages:
             yield f"the engine took {engine.orders.messages} orders, and matched {market.orders.messages}"
-        quotes_for_others = market.quotes * (len(engine.sessions) - 1)
+        others = market.answers.messages - market.quotes
+        expected = others + market.quotes * market.receivers_of_a_quote
         given = engine.answers.messages + sum(session.undelivered for session in engine.sessions)
-        if market.answers.messages + quotes_for_others != given:
+        if expected != given:
             yield (
-                f"the engine's {market.answers.messages} answers, with {quotes_for_others} more for quotes that go to "
-                f"all, are not the {given} that it gave its gateways"
+                f"the engine's {others} answers, and its {market.quotes} quotes for {market.receivers_of_a_quote} "
+                f"gateways each, are not the {given} that it gave its gateways"
             )
 
 

@@ -36,14 +36,15 @@ def answers_path(folder: Path, gateway: int, stem: str = "answers") -> Path:
     return folder / (f"{stem}.bin" if gateway == 1 else f"{stem}.{gateway}.bin")
 
 
-def answers_by_the_reference_book(orders: bytes, gateways: int, with_ids: bool) -> list[bytes]:
-    """Match the input plainly, and give each answer to the gateway whose order it names, a quote to all."""
+def answers_by_the_reference_book(orders: bytes, gateways: int, with_ids: bool, quotes_to: str = "all") -> list[bytes]:
+    """Match the input plainly, and give each answer to the gateway whose order it names, a quote to all or to none."""
     book = ReferenceBook(with_ids=with_ids, is_shared=True)
     streams = [b""] * gateways
     for order in decode_all(orders):
         for answer in book.handle(order):
             if isinstance(answer, Quote):
-                streams = [stream + encode(answer) for stream in streams]
+                if quotes_to == "all":
+                    streams = [stream + encode(answer) for stream in streams]
                 continue
             own: Message = answer._replace(id=number_of(answer.id))
             streams[gateway_of(answer.id) - 1] += encode(own)
@@ -94,21 +95,24 @@ def test_a_gateway_s_orders_are_a_function_of_seed_and_number(three: tuple[Path,
 
 @pytest.mark.parametrize("seed", [1, 2])  # the threads interleave otherwise each time
 @pytest.mark.parametrize("mix", [(), MIX], ids=["plain", "mix"])
-def test_the_kept_input_reproduces_every_gateway_s_answers(tmp_path: Path, seed: int, mix: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("quotes_to", ["all", "none"])
+def test_the_kept_input_reproduces_every_gateway_s_answers(
+    tmp_path: Path, seed: int, mix: tuple[str, ...], quotes_to: str
+) -> None:
     words = ("--gateways", 3, "--rate", "max", "--orders", 3000, "--seed", seed, "--record", "--name", "run")
-    finished = run_exchange_in_process(tmp_path, *words, *mix)
+    finished = run_exchange_in_process(tmp_path, *words, *mix, "--quotes-to", quotes_to)
     assert finished.code == 0, finished.err
     folder = tmp_path / "run"
     received = [answers_path(folder, gateway).read_bytes() for gateway in (1, 2, 3)]
 
     kept = (folder / "input.bin").read_bytes()
-    by_reference = answers_by_the_reference_book(kept, 3, with_ids=bool(mix))
+    by_reference = answers_by_the_reference_book(kept, 3, bool(mix), quotes_to)
     assert by_reference == received
 
     matched = tmp_path / "matched.bin"
     with_ids = ("--ids",) if mix else ()
     words = ("match", folder / "input.bin", "--gateways", 3, "--answers", matched, "--json", *with_ids)
-    record = exchange(*words).record
+    record = exchange(*words, "--quotes-to", quotes_to).record
     by_match = [answers_path(tmp_path, gateway, "matched").read_bytes() for gateway in (1, 2, 3)]
     assert by_match == received
     checksums = [entry["answers"]["checksum"] for entry in finished.record["gateways"]]
@@ -144,6 +148,17 @@ TRANSPORTS = (
 )
 
 
+def test_without_quotes_each_gateway_gets_the_answers_to_its_orders_alone(tmp_path: Path) -> None:
+    """Processes over zeromq, where compiled turns route the answers."""
+    words = ("--gateways", 2, "--rate", 4000, "--orders", 2000, "--timeout", 30, "--quotes-to", "none")
+    finished = run_exchange(tmp_path, *words, "--record", "--name", "run")
+    assert finished.code == 0, finished.err
+    assert finished.record["counts"]["quotes"] == 0
+    kept = (tmp_path / "run" / "input.bin").read_bytes()
+    received = [answers_path(tmp_path / "run", gateway).read_bytes() for gateway in (1, 2)]
+    assert answers_by_the_reference_book(kept, 2, False, "none") == received
+
+
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_the_input_of_processes_reproduces_every_gateway_s_answers(tmp_path: Path, transport: str) -> None:
     """Over a transport that lends its calls, compiled turns serve the gateways."""
@@ -162,6 +177,7 @@ def test_the_input_of_processes_reproduces_every_gateway_s_answers(tmp_path: Pat
 REFUSED = [
     (("--gateways", 0), "--gateways is 0"),
     (("--gateways", 17), "--gateways is 17"),
+    (("--quotes-to", "none"), "--quotes-to is none; allowed is all with --gateways 1"),
     (("--gateways", 2, "--pairs", 2), "--gateways is 2; allowed is 1 with --pairs: each pair has one gateway"),
     (("--gateways", 2, "--recover"), "--gateways is 2; allowed is 1 with --recover"),
     (("--gateways", 2, "--standby"), "--gateways is 2; allowed is 1 with --standby"),
