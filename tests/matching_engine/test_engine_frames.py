@@ -272,7 +272,7 @@ def test_warming_up_leaves_nothing_to_compile_and_the_book_unchanged(with_ids):
     before = state_of(book)
     engine.warm()
     assert state_of(book) == before
-    compiled = kernels.handler(exact=False, keeps_ids=with_ids, packed=False)
+    compiled = kernels.handler(exact=False, keeps_ids=with_ids, packed=False, shared=False)
     signatures = len(compiled.signatures)
     handled(engine, [encode(Order(order_id, ASK, 500, 1)) for order_id in range(9)])
     assert signatures > 0

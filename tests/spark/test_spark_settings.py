@@ -90,7 +90,6 @@ def test_a_typed_setting_replaces_ours_and_adds_to_java_s_options() -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ("spark", "ingest", "{}"),
         ("spark", "summary", "{}"),
         ("spark", "sql", "select 1", "--tables", "{}"),
         ("spark", "bars", "--tables", "{}"),

@@ -22,7 +22,7 @@ def test_an_option_may_have_an_empty_value() -> None:
 
 def test_a_misspelt_option_is_refused_with_the_known_options() -> None:
     address = Address.parse("zeromq://127.0.0.1:1?cals=plain", "token")
-    taken = "back, calls, hwm, keys, nodelay, rcvbuf, sndbuf, topology"
+    taken = "back, calls, full, hwm, keys, nodelay, rcvbuf, sndbuf, topology"
     with pytest.raises(BadAddress, match=f"'cals' is no option of zeromq, which takes {taken}"):
         transport_of("zeromq").check(address)
 

@@ -39,6 +39,7 @@ ELSEWHERE = {
     "engine",
     "gateway",
     "reporter",
+    "subscriber",
     "broker",
     "faults",
     "serve",

@@ -171,7 +171,7 @@ def test_without_proc_a_run_measures_and_the_noise_is_unknown(transport: str, tm
 def test_without_proc_a_benchmark_measures(tmp_path: Path) -> None:
     """Each role ended with exit code 0 and without a word: /dev/fd is a link to /proc/self/fd."""
     need_hidden_proc()
-    words = ("bench", "de-spsc", "--transport", "zeromq", "--sizes", 8, "--count", 100, "--repeats", 1, "--json")
+    words = ("bench", "de-spsc", "--transport", "zeromq", "--sizes", 8, "--count", 200_000, "--repeats", 1, "--json")
     done = run_in(NO_PROC, *words, "--results", tmp_path / "results")
     assert done.code == 0, done.err
     assert done.record["status"] == "complete"

@@ -99,8 +99,18 @@ def test_a_plan_keeps_its_study(tmp_path: Path) -> None:
     ],
 )
 def test_a_verdict_says_whether_it_hurts_or_helps_and_how_often(ratio: IntervalEstimate, message: str) -> None:
-    found = Finding(wording="", first="Nagle off", second="Nagle on", ratio=ratio, repeats=8, lower=7, higher=1)
-    assert hurts_or_helps(found) == message
+    finding = Finding(
+        wording="",
+        first="Nagle off",
+        second="Nagle on",
+        ratio=ratio,
+        repeats=8,
+        lower=7,
+        higher=1,
+        lowest_ratio=ratio.value,
+        highest_ratio=ratio.value,
+    )
+    assert hurts_or_helps(finding) == message
 
 
 def test_all_metrics_of_a_study_are_one_family(tmp_path: Path) -> None:

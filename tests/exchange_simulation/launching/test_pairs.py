@@ -181,7 +181,7 @@ def test_while_one_gateway_is_silent_each_second_is_shown_once() -> None:
         (("--reporters", 2), "--reporters is 2; allowed is a whole number from 1 to 1"),
         (("--pairs", 2, "--cpus", "gateway.3=0"), "--cpus is gateway.3; allowed is one of gateway, engine, reporter"),
         (("--pairs", 2, "--cpus", "reporter.2=0"), "--cpus is reporter.2; allowed is one of gateway, engine, reporter"),
-        (("--pairs", 2, "--transport", "tcp://127.0.0.1:7000"), "tcp://127.0.0.1:7000 is one place, for one pair"),
+        (("--pairs", 2, "--transport", "tcp://127.0.0.1:7000"), "tcp://127.0.0.1:7000 is one place, for one gateway"),
     ],
 )
 def test_what_cannot_be_is_told_in_a_sentence(words: tuple[object, ...], message: str, tmp_path: Path) -> None:

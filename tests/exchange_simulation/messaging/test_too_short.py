@@ -141,6 +141,7 @@ def test_messages_without_a_stamp_have_the_right_mean_latency() -> None:
 
 def test_the_paper_s_clock_ends_with_the_reply() -> None:
     publisher = RoleResult(sent=10, first_ns=5, details={"replied_ns": 5 + LEAST_SPAN_NS})
-    assert by_publishers_clock(100, publisher)["messages_per_s"] == 1000.0
+    results = {"publisher": publisher}
+    assert by_publishers_clock(100, results, {})["messages_per_s"] == 1000.0
     publisher.details["replied_ns"] -= 1
-    assert by_publishers_clock(100, publisher) == {}
+    assert by_publishers_clock(100, results, {}) == {}

@@ -118,7 +118,7 @@ def test_no_query_is_left_if_the_launcher_is_killed(tmp_path: Path, start: Calla
 def test_a_run_goes_on_if_its_query_does_not_start(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     java = fake_java(tmp_path / "java", JAVA_17)
     java.write_text(f"#!/bin/sh\n[ \"$1\" = -version ] && echo '{JAVA_17}' >&2 && exit\necho no memory >&2\nexit 1\n")
-    words = ("--rate", "1000", "--orders", "500", "--no-spark", "--no-page", "--results", tmp_path / "results")
+    words = ("--rate", "1000", "--orders", "500", "--no-page", "--results", tmp_path / "results")
     finished = exchange_in_process(
         "run", "--live-spark", "--transport", "memory", *words, JAVA_HOME=str(tmp_path / "java")
     )

@@ -24,8 +24,10 @@ MARKET = ("--instruments", 7, "--orders", 30_003, "--seed", 5)
 
 
 def test_tape_and_match_give_the_same_result_for_an_instrument_s_seed(tmp_path: Path) -> None:
-    options = ("--prices", "440..560", "--price-model", "normal", "--max-price", 500)
-    assert simulated(tmp_path, *MARKET, *options, "--policy", "exact-price", "--name", "x").code == 0
+    options = ("--prices", "440..560", "--price-model", "normal")
+    assert (
+        simulated(tmp_path, *MARKET, *options, "--max-price", 500, "--policy", "exact-price", "--name", "x").code == 0
+    )
     row = rows(tmp_path / "x")[2]
     tape = tmp_path / "tape"
     exchange("tape", "--seed", row["seed"], "--orders", row["orders"], *options, "--output", tape)
@@ -227,7 +229,7 @@ def test_a_book_larger_than_memory_gets_an_error_and_leaves_nothing(
 REFUSED = {
     ("--instruments", "0"): "--instruments is 0; allowed is a whole number from 1 to 1,000,000",
     ("--instruments", "10", "--orders", "9"): "--orders is 9; allowed is a whole number from 10 to",
-    ("--orders", "1.5"): "'1.5' is no whole number: give one, as 1000000, 1M or 1e6",
+    ("--orders", "1.5"): "'1.5' is no whole number: give one, as 1000000, 1,000,000, 1M or 1e6",
     ("--orders", "many"): "'many' is no whole number",
     ("--orders", "1e999999999"): "'1e999999999' is no whole number",
     ("--orders", "nan"): "'nan' is no whole number",

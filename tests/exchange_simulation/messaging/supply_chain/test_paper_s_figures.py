@@ -97,7 +97,7 @@ def test_values_of_tables_4_and_5_stand_beside_ours() -> None:
 
     assert "<td>order: kB on average (table 4)</td><td>2.34</td><td>2.5</td>" in page
     assert "<td>vertical, group a: % of messages (table 5)</td><td>14.19</td><td>14.19</td>" in page
-    assert "<td>horizontal, group a: % of messages (table 5)</td><td>37.46</td><td></td>" in page
+    assert "horizontal, group a" not in page, "no cell of it was measured"
 
 
 def test_a_cell_with_a_failed_repeat_has_not_passed() -> None:
