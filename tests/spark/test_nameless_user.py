@@ -61,7 +61,7 @@ def test_a_run_gets_its_tables_from_spark(transport: str, nameless: Path) -> Non
     done = run_nameless(nameless, *words)
     assert done.code == 0, done.err
     assert "no tables" not in done.err
-    assert (nameless / "results" / "run" / "tables" / "completion_seconds.parquet").exists(), done.err
+    assert (nameless / "results" / "run" / "tables" / "sample_seconds.parquet").exists(), done.err
     assert not list((nameless / "scratch").glob("exchange-spark-*"))
 
 

@@ -97,7 +97,7 @@ def test_new_runs_are_followed_until_ctrl_c(tmp_path: Path, start: Callable[...,
 def test_a_run_with_a_live_query_is_recorded_and_its_table_is_complete(
     tmp_path: Path, start: Callable[..., StartedCommand]
 ) -> None:
-    words = ("--rate", "1000", "--orders", "2000", "--no-spark", "--no-page", "--name", "run", "--results", tmp_path)
+    words = ("--rate", "1000", "--orders", "2000", "--no-page", "--name", "run", "--results", tmp_path)
     run = start("run", "--live-spark", "--transport", "memory", *words)
     assert run.exit_code() == 0, run.error_output()
     is_table_complete = "the live table is not whole" not in run.error_output()
