@@ -25,16 +25,16 @@ def _count(record: Record, outcome: str) -> int:
 def contradictions(record: Record) -> Iterator[str]:
     """A sentence for each claim that does not hold.
 
-    For example: Not so here: with eight pairs the bandwidth drops below that of four (figure 4a). MB/s in all of 8
+    For example: With eight pairs the bandwidth drops below that of four (figure 4a): not so here. MB/s in all of 8
     pairs over 4: 1.2 (1.1 to 1.3), where at most 1 was expected.
     """
     for claim in record["claims"]:
         if claim["outcome"] == DOES_NOT_HOLD:
             hardware = " This claim is about the paper's hardware." if claim["of_hardware"] else ""
-            yield (
-                f"{claim['sentence'].removesuffix('.')} ({claim['place']}): not so here. {claim['statistic']}: "
-                f"{seen(claim)}, where {claim['expected']} was expected.{hardware}"
-            )
+            sentence = claim["sentence"].removesuffix(".")
+            statistic = claim["statistic"][0].upper() + claim["statistic"][1:]
+            comparison = f"{statistic}: {seen(claim)}, where {claim['expected']} was expected."
+            yield f"{sentence} ({claim['place']}): not so here. {comparison}{hardware}"
 
 
 def seen(claim: Record) -> str:
