@@ -66,7 +66,7 @@ def running_jvm(conf: SparkConf, folder: Path) -> Iterator[JavaGateway]:
 
 def _start(conf: SparkConf, folder: Path) -> JavaGateway:
     log = folder / LOG_NAME
-    with log.open("wb") as output:
+    with log.open("wb") as output, _temporary_files_in(folder):
         try:
             return launch_gateway(conf, {"stdout": output, "stderr": subprocess.STDOUT})  # type: ignore[no-untyped-call]
         except (PySparkException, Py4JError, OSError) as failure:
@@ -77,6 +77,20 @@ def _start(conf: SparkConf, folder: Path) -> JavaGateway:
         except BaseException:
             _kill_half_started(folder)
             raise
+
+
+@contextmanager
+def _temporary_files_in(folder: Path) -> Iterator[None]:
+    """Let pyspark put the file in which it awaits the JVM's port into `folder`, whose name Java can read.
+
+    In a TMPDIR whose name is no UTF-8 it would wait for that file for ever.
+    """
+    usual = tempfile.tempdir
+    tempfile.tempdir = str(folder)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = usual
 
 
 def _kill_half_started(folder: Path) -> None:

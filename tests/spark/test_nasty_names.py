@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from pyspark import SparkConf
 from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun
 
@@ -18,9 +19,10 @@ from spark.dataset.ingesting import ingest_runs
 from spark.dataset.runs import read_runs
 from spark.dataset.views import create_views
 from spark.errors import DatasetUnreadableError, SparkUnavailableError
+from spark.sessions import jvm
 from spark.sessions import scratch_folder as scratch
 from spark.sessions import session as sessions
-from spark.sessions.jvm import session_folder
+from spark.sessions.jvm import running_jvm, session_folder
 from spark.sessions.scratch_folder import scratch_folder
 from spark.tables.files import spark_path, tables_folder
 
@@ -89,6 +91,25 @@ def test_a_name_that_is_no_utf8_is_a_sentence(tmp_path: Path) -> None:
     for use in (spark_path, tables_folder, lambda path: LocalFolder(as_url(str(path)))):
         with pytest.raises(DatasetUnreadableError, match=r"Spark takes UTF-8 only, and .* is none"):
             use(folder)
+
+
+def test_pyspark_s_own_files_lie_in_the_session_s_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a TMPDIR whose name is no UTF-8, pyspark waited for ever for the file with the JVM's port."""
+    usual = str(tmp_path / NO_UTF8)
+    folder = tmp_path / "session"
+    folder.mkdir()
+    places: list[str] = []
+
+    def launch(*_: object) -> None:
+        places.append(tempfile.gettempdir())
+        raise OSError("no JVM here")
+
+    monkeypatch.setattr(tempfile, "tempdir", usual)
+    monkeypatch.setattr(jvm, "launch_gateway", launch)
+    with pytest.raises(SparkUnavailableError, match="no JVM here"), running_jvm(SparkConf(loadDefaults=False), folder):
+        pass
+    assert places == [str(folder)]
+    assert tempfile.gettempdir() == usual
 
 
 @pytest.mark.parametrize("master", ["local-cluster[1,1,1024]", "yarn"])
