@@ -1,4 +1,4 @@
-"""Where a server listens that speaks a protocol of its own, as NATS and Redis do, and how to reach it."""
+"""The address of a server with a protocol of its own, such as NATS or Redis, and connecting to it."""
 
 from __future__ import annotations
 

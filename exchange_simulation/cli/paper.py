@@ -129,6 +129,6 @@ def _show(measured: MeasuredPaper, *, as_json: bool) -> None:
     page = measured.folder / PAGE
     if page.exists():
         click.echo(printable(f"page: {page}"))
-    if any(part["reasons"] == ["interrupted"] for part in measured.record["parts"]):
+    if measured.is_interrupted:
         resume = f"exchange paper {measured.record['paper']} --resume {measured.folder.name}"
         click.echo(printable(f"interrupted; what was measured is kept: {resume} goes on"), err=True)

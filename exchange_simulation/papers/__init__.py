@@ -7,6 +7,7 @@
 | statistics.py | what a claim is about: ratios of measured figures, by repeat |
 | amqp.py, mrg.py, zeromq.py, request_reply.py, supply_chain.py | one paper each |
 | catalogue.py | the papers by name, and the list of all their figures and tables |
-| measuring.py | `exchange paper NAME`: measures the parts, tests the claims, writes the record and the page |
+| paper_folder.py | reads a paper's folder, and tests its claims |
+| measuring.py | `exchange paper NAME`: measures the parts, writes the record and the page |
 | page.py, terminal.py, exporting.py | what people look at, and what an artefact review asks for |
 """

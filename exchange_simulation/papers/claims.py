@@ -115,14 +115,14 @@ def _intervals(
     for place in places:
         by_repeat = values[place]
         rows.append([log(by_repeat[repeat]) if repeat in by_repeat else nan for repeat in repeats])
-    estimates = estimate_together(rows, [claim.statistic.words for claim in claims], ALPHA, SEED)
+    log_ratios = estimate_together(rows, [claim.statistic.words for claim in claims], ALPHA, SEED)
     return [
         (
-            exp(found.estimate),
-            exp(found.estimate - found.half_width),
-            exp(found.estimate + found.half_width),
+            exp(log_ratio.estimate),
+            exp(log_ratio.estimate - log_ratio.half_width),
+            exp(log_ratio.estimate + log_ratio.half_width),
         )
-        for found in estimates
+        for log_ratio in log_ratios
     ]
 
 

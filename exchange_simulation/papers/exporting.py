@@ -14,8 +14,9 @@ from pathlib import Path
 from exchange.json_records import Record
 from exchange_simulation.launching.errors import writing
 from exchange_simulation.launching.files import json_bytes, write_whole
-from exchange_simulation.papers.measuring import paper_in, read_part
+from exchange_simulation.papers.claims import PartRecords
 from exchange_simulation.papers.paper import Paper
+from exchange_simulation.papers.paper_folder import paper_in, read_parts
 from exchange_simulation.papers.sentences import seen
 
 CLAIM_COLUMNS = ("place", "sentence", "statistic", "expected", "ratio", "low", "high", "repeats", "outcome")
@@ -50,26 +51,27 @@ def export_paper(folder: Path, record: Record, target: Path) -> Path:
         for claim in record["claims"]
     ]
     _write_latex(target / "claims.tex", ("where", "claim", "expected", "seen", "outcome"), in_latex)
-    values = list(_values(folder, paper))
+    records = read_parts(folder, paper)
+    values = list(_values(paper, records))
     _write_csv(target / "values.csv", VALUE_COLUMNS, values)
     _write_latex(target / "values.tex", VALUE_COLUMNS, values)
-    _write_parts(folder, paper, target)
+    _write_parts(paper, records, target)
     return target
 
 
-def _values(folder: Path, paper: Paper) -> Iterator[list[str]]:
+def _values(paper: Paper, records: PartRecords) -> Iterator[list[str]]:
     """Yield a row for each value that the paper prints, with ours."""
     for part in paper.parts:
-        record = read_part(folder, part)
+        record = records.get(part.name)
         if record is not None:
             for value in part.values(record):
                 yield [part.name, value.title, value.paper, value.ours]
 
 
-def _write_parts(folder: Path, paper: Paper, target: Path) -> None:
+def _write_parts(paper: Paper, records: PartRecords, target: Path) -> None:
     """Write each part's record, and its figures as files."""
     for part in paper.parts:
-        record = read_part(folder, part)
+        record = records.get(part.name)
         if record is None:
             continue
         part_folder = target / part.name

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -11,23 +10,19 @@ from typing import NamedTuple
 import click
 
 from exchange.json_records import SCHEMA, Record
-from exchange.record_kinds import PaperRecord
 from exchange_simulation.launching.errors import UserError, left_out
 from exchange_simulation.launching.files import dated_name, new_run_folder, write_json
 from exchange_simulation.launching.interrupts import interruption_noted
 from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.record.machine import host_facts, now, versions
-from exchange_simulation.launching.record.reading import Unusable, read_record
-from exchange_simulation.papers.catalogue import paper_of
-from exchange_simulation.papers.claims import claim_as_dict, judge_claims
+from exchange_simulation.messaging.benchmark_record import INTERRUPTED
+from exchange_simulation.messaging.measuring import COMPLETE, PARTIAL
+from exchange_simulation.papers.claims import NOT_MEASURED
+from exchange_simulation.papers.page import write_page
 from exchange_simulation.papers.paper import Paper, PaperPart
+from exchange_simulation.papers.paper_folder import FILE, caveats_of, read_paper, read_part, read_parts, tested_claims
 
-FILE = "paper.json"
-COMPLETE = "complete"
-PARTIAL = "partial"
 FAILED = "failed"
-NOT_MEASURED = "not measured"
-INTERRUPTED = "interrupted"
 SET_ASIDE = ".interrupted"
 """The end of the name of a part's folder whose measurement was interrupted, and which is measured anew."""
 
@@ -37,6 +32,8 @@ class MeasuredPaper(NamedTuple):
 
     folder: Path
     record: Record
+    is_interrupted: bool
+    """True if a signal ended the measurement early."""
 
     @property
     def exit_code(self) -> int:
@@ -59,13 +56,6 @@ def resume_paper(paper: Paper, results: str, name: str) -> MeasuredPaper:
     return _Measurement(paper, bool(record["quick"]), folder, record["started_at"]).run()
 
 
-def read_paper(folder: Path) -> Record:
-    """Read a folder's paper.json. UserError if there is none, Unusable if it is damaged."""
-    if not (folder / FILE).exists():
-        raise UserError(f"{folder} has no {FILE}: exchange results list shows what there is")
-    return read_record(folder / FILE, PaperRecord)
-
-
 @dataclass
 class _Measurement:
     """One measurement of a paper, in its folder."""
@@ -77,30 +67,30 @@ class _Measurement:
 
     def run(self) -> MeasuredPaper:
         """Measure the parts that are not measured yet, until a signal asks for an end."""
-        from exchange_simulation.papers.page import write_page
-
         failures: dict[str, str] = {}
         parts = self.paper.parts
         began_s = time.monotonic()
         with interruption_noted() as interruption:
             self._write(failures)
             for number, part in enumerate(parts, start=1):
-                if self._record_of(part) is not None:
+                if self._is_measured(part):
                     say(f"{number} of {len(parts)}, {part.name}: measured already")
                     continue
                 say(f"{number} of {len(parts)}, {part.name}: {part.command(quick=self.quick)}")
                 failure = self._measure(part)
+                if interruption.came:
+                    failures[part.name] = INTERRUPTED
+                    break
                 if failure:
                     failures[part.name] = failure
                     say(f"{part.name} failed, the others go on: {failure}")
                 self._write(failures)
-                if interruption.came:
-                    break
-            say(f"{len(parts)} parts in {time.monotonic() - began_s:.0f} s")
+            else:
+                say(f"all parts in {time.monotonic() - began_s:.0f} s")
             record = self._write(failures)
             with left_out("page"):
                 write_page(self.folder, record)
-        return MeasuredPaper(self.folder, record)
+        return MeasuredPaper(self.folder, record, interruption.came)
 
     def _measure(self, part: PaperPart) -> str:
         """Measure a part in its folder; returns why it failed, empty if it did not.
@@ -119,16 +109,15 @@ class _Measurement:
             return error.format_message()
         return ""
 
-    def _record_of(self, part: PaperPart) -> Record | None:
-        """Return the record of a part that was measured to its end; otherwise None."""
+    def _is_measured(self, part: PaperPart) -> bool:
+        """Return whether the part was measured to its end."""
         record = read_part(self.folder, part)
-        if record is None or record["status"] == PARTIAL:
-            return None
-        return record
+        return record is not None and record["status"] != PARTIAL
 
     def _write(self, failures: dict[str, str]) -> Record:
         """Write the record of everything that was measured so far, and return it."""
-        parts = [self._part_as_dict(part, failures) for part in self.paper.parts]
+        records = read_parts(self.folder, self.paper)
+        parts = [self._part_as_dict(part, records.get(part.name), failures) for part in self.paper.parts]
         is_complete = all(part["status"] == COMPLETE for part in parts)
         record = {
             "schema": SCHEMA,
@@ -141,14 +130,13 @@ class _Measurement:
             "host": host_facts(),
             "versions": versions(),
             "parts": parts,
-            "claims": tested_claims(self.folder, self.paper),
-            "caveats": list(_caveats(self.folder, self.paper)),
+            "claims": tested_claims(self.paper, records),
+            "caveats": caveats_of(records),
         }
         write_json(self.folder / FILE, record)
         return record
 
-    def _part_as_dict(self, part: PaperPart, failures: dict[str, str]) -> Record:
-        record = read_part(self.folder, part)
+    def _part_as_dict(self, part: PaperPart, record: Record | None, failures: dict[str, str]) -> Record:
         status = record["status"] if record else NOT_MEASURED
         reasons = list(record.get("reasons", ())) if record else []
         if part.name in failures:
@@ -171,34 +159,3 @@ def _free_name(folder: Path) -> Path:
         if not kept.exists():
             return kept
         number += 1
-
-
-def read_part(folder: Path, part: PaperPart) -> Record | None:
-    """Return the record of a part of the paper in `folder`; None if there is none that can be used."""
-    try:
-        return part.read(folder / part.name)
-    except Unusable:
-        return None
-
-
-def tested_claims(folder: Path, paper: Paper) -> list[Record]:
-    """Test the paper's claims on the parts that were measured."""
-    records = {}
-    for part in paper.parts:
-        record = read_part(folder, part)
-        if record is not None:
-            records[part.name] = record
-    return [claim_as_dict(tested) for tested in judge_claims(paper.claims, records)]
-
-
-def _caveats(folder: Path, paper: Paper) -> Iterator[str]:
-    for part in paper.parts:
-        record = read_part(folder, part)
-        if record is not None:
-            for caveat in record["caveats"]:
-                yield f"{part.name}: {caveat}"
-
-
-def paper_in(record: Record) -> Paper:
-    """The paper of a record. UserError if this version has no such paper."""
-    return paper_of(record["paper"])

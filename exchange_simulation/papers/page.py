@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from exchange.json_records import Record
-from exchange_simulation.papers.measuring import paper_in, read_part
 from exchange_simulation.papers.paper import Absent, BesideOurs, Paper, PaperItem, PaperPart
+from exchange_simulation.papers.paper_folder import paper_in, read_parts
 from exchange_simulation.papers.sentences import contradictions, headline, in_readers_order, problems, seen
 from exchange_simulation.reports.drawing.figures import Drawing
 from exchange_simulation.reports.drawing.templates import templates
@@ -53,23 +53,24 @@ def write_page(folder: Path, record: Record) -> Path:
 
 
 def _sections(folder: Path, record: Record, paper: Paper) -> Iterator[Section]:
-    part_records = {part["part"]: part for part in record["parts"]}
+    entries = {entry["part"]: entry for entry in record["parts"]}
+    records = read_parts(folder, paper)
     for content in paper.contents:
         if isinstance(content, Absent):
             yield Section(content.item.name, [content.item], missing=f"{content.reason}.")
         else:
-            yield _section(folder, content, part_records[content.name])
+            yield _section(content, entries[content.name], records.get(content.name))
 
 
-def _section(folder: Path, part: PaperPart, in_paper: Record) -> Section:
-    record = read_part(folder, part)
+def _section(part: PaperPart, entry: Record, record: Record | None) -> Section:
+    """Return the section of a part; `entry` is what the paper's record says of it, and `record` its own record."""
     if record is None:
-        reasons = "; ".join(in_paper["reasons"]) or "it has not been measured yet"
-        return Section(part.name, part.items, in_paper["command"], missing=f"Nothing is here: {reasons}.")
+        reasons = "; ".join(entry["reasons"]) or "it has not been measured yet"
+        return Section(part.name, part.items, entry["command"], missing=f"Nothing is here: {reasons}.")
     return Section(
         name=part.name,
         items=part.items,
-        command=in_paper["command"],
+        command=entry["command"],
         page=f"{part.name}/{part.page}",
         drawings=part.drawings(record),
         values=part.values(record),

@@ -5,20 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.papers.measuring import paper_in, read_paper, tested_claims
 from exchange_simulation.papers.page import write_page
+from exchange_simulation.papers.paper_folder import paper_in, read_paper, read_parts, tested_claims
 from exchange_simulation.papers.terminal import show
 from exchange_simulation.reports.report import ReportOptions, print_report
 
 
 def report_paper(folder: Path, options: ReportOptions) -> int:
     """Show a paper's folder and make its page; returns the exit code, 0."""
+    if options.hlog:
+        raise UserError(f"--hlog is of a run, and {folder} is a paper's: say --json, or --csv for its claims")
     if options.figures:
         raise UserError(
             f"--figures is of one measurement: give a part of {folder}, or exchange paper NAME --export DIR"
         )
     record = read_paper(folder)
-    record["claims"] = tested_claims(folder, paper_in(record))
+    paper = paper_in(record)
+    record["claims"] = tested_claims(paper, read_parts(folder, paper))
     return print_report(
         folder,
         "paper",

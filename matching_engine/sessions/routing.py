@@ -1,4 +1,4 @@
-"""Whose an order is, and who gets an answer: kernels over the frames of several gateways.
+"""Kernels that mark each order with its gateway, and give each answer to the gateways that get it.
 
 `stamp` puts a gateway into the ids of its orders, which makes them market ids (exchange/market_ids.py). `route` gives
 each answer to the gateway whose order it names, with the gateway's own number as its id, and a quote to all gateways
