@@ -119,16 +119,12 @@ def _refuse_beside_resume(ctx: click.Context) -> None:
 
 def _show(measured: MeasuredPaper, *, as_json: bool) -> None:
     from exchange_simulation.papers.page import PAGE
+    from exchange_simulation.papers.sentences import headline
     from exchange_simulation.papers.terminal import show
-    from exchange_simulation.reports.exports import print_json
+    from exchange_simulation.reports.report import print_measured
 
-    if as_json:
-        print_json(measured.record)
-        return
-    show(measured.record)
-    page = measured.folder / PAGE
-    if page.exists():
-        click.echo(printable(f"page: {page}"))
+    record = measured.record
+    print_measured(record, as_json, lambda: show(record), measured.folder / PAGE, headline(record))
     if measured.is_interrupted:
-        resume = f"exchange paper {measured.record['paper']} --resume {measured.folder.name}"
+        resume = f"exchange paper {record['paper']} --resume {measured.folder.name}"
         click.echo(printable(f"interrupted; what was measured is kept: {resume} goes on"), err=True)
