@@ -56,18 +56,12 @@ PLANNED_SEARCH = Mode(
     words="prints the plan and runs nothing",
     idle=frozenset({"name", "results", "as_json", "quiet", "verbose"}),
 )
-PLANNED_PAPER = Mode(
-    parameter="dry_run",
-    words="prints the commands and runs nothing",
-    kept=frozenset({"quick"}),
-)
 MODES: dict[str, tuple[Mode, ...]] = {
     "faults": (Mode(parameter="listing", words="lists the faults and runs nothing", kept=frozenset()),),
     "sweep": (Mode(parameter="example", words="prints a file to start from", kept=frozenset()), PLANNED),
     "compare": (PLANNED,),
     "nagle": (PLANNED,),
     "capacity": (PLANNED_SEARCH,),
-    **dict.fromkeys(("amqp", "mrg", "zeromq", "request-reply"), (PLANNED_PAPER,)),
     "supply-chain": (
         Mode(
             parameter="plan",
