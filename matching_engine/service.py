@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
 from typing import Any
 
 from exchange.messages import End, Hello, Message, encode, read
 from exchange.meters import Source
 from exchange.results import EngineResult, StreamCounts
-from exchange.session import Disagreement, Reporting, Terms
+from exchange.session import Disagreement, Terms
 from matching_engine.engine import HandleStop, MatchingEngine
-from matching_engine.meters import EngineMeters
+from matching_engine.loop import EngineLoop
 from matching_engine.turns import NO_STORE, EngineTurnsTaken, OrderStore, Sums, take_lent, warm_turns
 from transports.base import Link, PeerGone, is_silent
 from transports.frames import FrameBatch
 from transports.lending import lent_by
-from transports.outbox import Outbox
 from transports.sockets import counted_since
 
 ANSWER_BYTES = 1 << 21
@@ -24,7 +22,7 @@ BETWEEN_FRAMES_S = 2.0
 """The longest time between two frames of a live gateway: it sends one every second, empty if no order is due."""
 
 
-class EngineService:
+class EngineService(EngineLoop):
     """Serves one gateway over one link, and reports to the stats reporter over another.
 
     `run` takes turns from the gateway's hello to its end, and returns the result.
@@ -41,53 +39,30 @@ class EngineService:
         reports_thread_usage: bool = False,
     ) -> None:
         """`reports_thread_usage`: report the resources that this thread uses, not those of the process."""
-        self._engine = engine
-        self._terms = terms
+        super().__init__(engine, terms, reporter, sampling_interval, timeout_s, reports_thread_usage)
         self._gateway = gateway
-        self._reporter = reporter
-        self._timeout_s = timeout_s
-        self._timeout_ns = int(timeout_s * 1e9)
-        self._outbox = Outbox(reporter)
-        self._reporting = Reporting(self._outbox, terms, Source.ENGINE, reports_thread_usage)
-        self._meters = EngineMeters(self._reporting, sampling_interval)
         self._sums = Sums()
         self._orders = FrameBatch(1 << 14)
         """Received frames: orders, and others."""
         self._answers = FrameBatch(ANSWER_BYTES // 5, ANSWER_BYTES)
         self._greeted = False
-        self._started = False
-        """Whether the clock runs, from the first frame after the hello on."""
         self._heard_ns = 0
         """When the last frame came."""
         self._deadline_ns = 0
         """When to give up waiting for the gateway's hello."""
         self._gateway_end: End | None = None
-        self._stopped: str | None = None
-        """Why the session ends early."""
-        self._stop_asked = False
         self._junk = 0
         self._refused = 0
         self._sockets_before: list[dict[str, Any]] = []
 
-    def stop(self, reason: str) -> None:
-        """End the session early. What was measured until now still goes to the reporter."""
-        self._stopped = self._stopped or reason
-        self._stop_asked = True
-
     def warm(self) -> None:
-        """Run every kernel once, so that nothing compiles once the clock runs."""
-        self._engine.warm()
+        super().warm()
         warm_turns(self._engine)
 
     def close(self) -> None:
         """Release both links."""
         self._gateway.close()
-        self._reporter.close()
-
-    def run(self) -> EngineResult:
-        """Serve one session, from the gateway's hello to the reporter's confirmation."""
-        self._serve_to_the_end()
-        return self._finish()
+        super().close()
 
     def _serve_to_the_end(self) -> None:
         """Serve the gateway, and let the link send the rest. Note the reason if the gateway went away."""
@@ -248,14 +223,6 @@ class EngineService:
         else:
             self._stopped = f"no gateway came to {self._gateway.url} within {self._timeout_s:g} s"
 
-    def _report(self) -> None:
-        """Close the second if it is over. Then write one record, or send the written records."""
-        now_ns = time.monotonic_ns()
-        if self._started and now_ns >= self._reporting.next_second_ns:
-            self._reporting.next_second(now_ns)
-        if not self._reporting.write_next(now_ns):
-            self._outbox.flush()
-
     def _wait(self) -> None:
         """Sleep until there is something to do. Over a link that lends its calls, take compiled turns instead."""
         if self._may_take_turns and self._take_turns():
@@ -264,8 +231,7 @@ class EngineService:
 
     @property
     def _next_ns(self) -> int:
-        """Time of the next work besides orders."""
-        return self._reporting.next_ns if self._started else self._deadline_ns
+        return super()._next_ns if self._started else self._deadline_ns
 
     @property
     def _may_take_turns(self) -> bool:
@@ -334,16 +300,6 @@ class EngineService:
             received=counts.records,
             received_checksum=self._sums.orders.value,
         )
-
-    def _finish(self) -> EngineResult:
-        """Report the last second, and send the result to the reporter, which confirms once it has everything."""
-        self._reporting.stop()
-        result = self._result()
-        result.statistics_sent = self._outbox.posted + 1  # the result itself
-        self._reporting.close(asdict(result))
-        if self._outbox.settle(self._timeout_ns, lambda: self._stop_asked) is None:
-            result.stopped = self._stopped or "the reporter did not confirm the statistics"
-        return result
 
     def _result(self) -> EngineResult:
         counts = self._engine.counts

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
-from exchange.meters import Source
 from exchange.results import EngineResult, HashedStream, MarketResult, StreamCounts
-from exchange.session import Reporting, Terms
+from exchange.session import Terms
 from matching_engine.engine import MatchingEngine
-from matching_engine.meters import EngineMeters
+from matching_engine.loop import EngineLoop
 from matching_engine.service import ANSWER_BYTES, BETWEEN_FRAMES_S
 from matching_engine.sessions.routing import OVERRUN, route, stamp
 from matching_engine.sessions.session import FRAMES_A_TURN, WAITING_ANSWERS, AnswerQueues, GatewaySession
@@ -24,7 +23,6 @@ from matching_engine.turns import Sums
 from transports.base import LAST_LOOK_NS, Link, PeerGone
 from transports.frames import FrameBatch
 from transports.lending import NOTICE, lent_by
-from transports.outbox import Outbox
 from transports.sockets import counted_since
 from transports.together import SleepTogether
 
@@ -34,7 +32,7 @@ STILL_HERE_NS = 1_000_000_000
 """The time between two empty frames to gateways that wait for the others' ends."""
 
 
-class SharedEngineService:
+class SharedEngineService(EngineLoop):
     """Serves several gateways, each over a link of its own, and reports to the stats reporter over another link.
 
     `run` takes turns until every gateway has sent its end or was dropped, and returns the result.
@@ -58,15 +56,9 @@ class SharedEngineService:
         only hashed. `reports_thread_usage`: report the resources that this thread uses, not those of the process.
         `sends_quotes`: each quote goes to every gateway; otherwise to none.
         """
-        self._engine = engine
+        super().__init__(engine, terms, reporter, sampling_interval, timeout_s, reports_thread_usage)
         self._links = gateways
-        self._reporter = reporter
         self._sends_quotes = sends_quotes
-        self._timeout_s = timeout_s
-        self._timeout_ns = int(timeout_s * 1e9)
-        self._outbox = Outbox(reporter)
-        self._reporting = Reporting(self._outbox, terms, Source.ENGINE, reports_thread_usage)
-        self._meters = EngineMeters(self._reporting, sampling_interval)
         self._queues = AnswerQueues(len(gateways))
         self._sessions = [
             GatewaySession(number, link, replace(terms, instance=number), self._queues)
@@ -80,9 +72,6 @@ class SharedEngineService:
         """The answers to a gateway's orders, for whichever gateways."""
         self._market = Sums()
         self._input = input_stream or self._market.orders
-        self._stopped: str | None = None
-        """Why the run ends early."""
-        self._stop_asked = False
         self._turn_ns = 0
         """When the latest turn began."""
         self._is_attended = False
@@ -94,14 +83,8 @@ class SharedEngineService:
         self._reported_drops: set[int] = set()
         self._sockets_before: list[list[dict[str, Any]]] = [[] for _ in gateways]
 
-    def stop(self, reason: str) -> None:
-        """End all sessions early. What was measured until now still goes to the reporter."""
-        self._stopped = self._stopped or reason
-        self._stop_asked = True
-
     def warm(self) -> None:
-        """Run every kernel once, so that nothing compiles once the clock runs."""
-        self._engine.warm()
+        super().warm()
         nothing = FrameBatch(1)
         queues = AnswerQueues(1)
         stamp(nothing.buffer, nothing.offsets, 0, 0, 1, Sums().orders.state)
@@ -112,15 +95,14 @@ class SharedEngineService:
         """Release all links."""
         for link in self._links:
             link.close(0 if self._stopped else 1.0)
-        self._reporter.close()
+        super().close()
 
-    def run(self) -> EngineResult:
-        """Serve all gateways, from their hellos to the reporter's confirmation."""
+    def _serve_to_the_end(self) -> None:
+        """Greet all gateways, serve them, and part from them."""
         self._greet_all()
         if any(session.is_open for session in self._sessions):
             self._trade()
             self._part()
-        return self._finish()
 
     def _greet_all(self) -> None:
         """Wait for all hellos, then answer them together. A gateway that does not come in time is dropped."""
@@ -153,6 +135,7 @@ class SharedEngineService:
         now_ns = time.monotonic_ns()
         self._turn_ns = now_ns
         self._still_here_ns = now_ns + STILL_HERE_NS
+        self._started = True
         self._meters.start(now_ns, now_ns, self._engine.counts)
 
     def _trade(self) -> None:
@@ -309,14 +292,6 @@ class SharedEngineService:
         """Send the engine's end once no answers wait. Returns whether it was sent."""
         return not session.waiting and session.send_message(session.engine_end)
 
-    def _report(self) -> None:
-        """Close the second if it is over. Then write one record, or send the written records."""
-        now_ns = time.monotonic_ns()
-        if self._turn_ns and now_ns >= self._reporting.next_second_ns:
-            self._reporting.next_second(now_ns)
-        if not self._reporting.write_next(now_ns):
-            self._outbox.flush()
-
     def _attend(self) -> None:
         """Let each link do its own work, and show ended gateways now and then that the engine is there."""
         now_ns = time.monotonic_ns()
@@ -336,21 +311,6 @@ class SharedEngineService:
             until_ns = min(until_ns, time.monotonic_ns() + CROWDED_SLEEP_NS)
         self._together.sleep([session.link for session in self._sessions if session.has_room], until_ns)
         self._is_attended = False
-
-    @property
-    def _next_ns(self) -> int:
-        """Time of the next work besides orders."""
-        return self._reporting.next_ns
-
-    def _finish(self) -> EngineResult:
-        """Report the last second, and send the result to the reporter, which confirms once it has everything."""
-        self._reporting.stop()
-        result = self._result()
-        result.statistics_sent = self._outbox.posted + 1  # the result itself
-        self._reporting.close(asdict(result))
-        if self._outbox.settle(self._timeout_ns, lambda: self._stop_asked) is None:
-            result.stopped = self._stopped or "the reporter did not confirm the statistics"
-        return result
 
     def _result(self) -> EngineResult:
         counts = self._engine.counts
