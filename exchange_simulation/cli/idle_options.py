@@ -56,13 +56,19 @@ PLANNED_SEARCH = Mode(
     words="prints the plan and runs nothing",
     idle=frozenset({"name", "results", "as_json", "quiet", "verbose"}),
 )
+PLANNED_PAPER = Mode(
+    parameter="dry_run",
+    words="prints the commands and runs nothing",
+    kept=frozenset({"quick"}),
+)
 MODES: dict[str, tuple[Mode, ...]] = {
     "faults": (Mode(parameter="listing", words="lists the faults and runs nothing", kept=frozenset()),),
     "sweep": (Mode(parameter="example", words="prints a file to start from", kept=frozenset()), PLANNED),
     "compare": (PLANNED,),
     "nagle": (PLANNED,),
     "capacity": (PLANNED_SEARCH,),
-    "supply-chain": (
+    "paper": (PLANNED_PAPER,),
+    "bench supply-chain": (
         Mode(
             parameter="plan",
             words="prints what will flow and measures nothing",
@@ -72,7 +78,7 @@ MODES: dict[str, tuple[Mode, ...]] = {
         ),
     ),
 }
-"""By the command's name: the options that make another command of it."""
+"""By the words that call a command, or by those of its group: the options that make another command of it."""
 
 
 def _has_rate(parameters: Parameters) -> bool:
@@ -143,7 +149,7 @@ NEEDS: dict[str, tuple[Need, ...]] = {
         ),
     ),
 }
-"""By the command's name: conditions without which an option changes nothing."""
+"""By the words that call a command: conditions without which an option changes nothing."""
 NEEDS_OF_BENCHMARKS = (
     Need(
         parameter="seconds",
@@ -160,24 +166,39 @@ def refuse_idle_options(ctx: click.Context) -> None:
     names = {param.name for param in typed}
     if {"quiet", "verbose"} <= names:
         raise click.UsageError("--quiet and --verbose contradict each other: give one of them")
-    name = ctx.info_name or ""
-    for mode in MODES.get(name, ()):
+    words = words_of(ctx)
+    for mode in modes_of(words):
         if not ctx.params.get(mode.parameter):
             continue
         for param in typed:
             if mode.is_idle(str(param.name)):
                 option = _option_of(ctx, mode.parameter)
                 raise click.UsageError(f"{_words_of(param)} changes nothing beside {option}, which {mode.words}")
-    for need in needs_of(name, ctx.command):
+    for need in needs_of(words, ctx.command):
         if need.parameter in names and not need.is_met(ctx.params):
             raise click.UsageError(f"{_option_of(ctx, need.parameter)} {need.words}")
 
 
-def needs_of(name: str, command: click.Command) -> tuple[Need, ...]:
-    """Return the needs of the options of the command that is called by this name."""
+def words_of(ctx: click.Context) -> tuple[str, ...]:
+    """Return the words that call the context's command, after `exchange`. For example: bench, supply-chain"""
+    words: list[str] = []
+    while ctx.parent is not None:
+        words.insert(0, ctx.info_name or "")
+        ctx = ctx.parent
+    return tuple(words)
+
+
+def modes_of(words: tuple[str, ...]) -> tuple[Mode, ...]:
+    """Return the modes of the command that these words call: its own, or those of its group."""
+    group = words[0] if words else ""
+    return MODES.get(" ".join(words)) or MODES.get(group, ())
+
+
+def needs_of(words: tuple[str, ...], command: click.Command) -> tuple[Need, ...]:
+    """Return the needs of the options of the command that these words call."""
     parameters = {param.name for param in command.params}
     is_benchmark = {"seconds", "rates", "quick"} <= parameters
-    return (*NEEDS.get(name, ()), *(NEEDS_OF_BENCHMARKS if is_benchmark else ()))
+    return (*NEEDS.get(" ".join(words), ()), *(NEEDS_OF_BENCHMARKS if is_benchmark else ()))
 
 
 def _was_typed(ctx: click.Context, param: click.Parameter) -> bool:

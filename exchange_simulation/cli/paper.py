@@ -10,6 +10,7 @@ from click.core import ParameterSource
 
 from exchange.words import printable
 from exchange_simulation.cli.command import Command
+from exchange_simulation.cli.idle_options import CheckedCommand
 from exchange_simulation.cli.main import LoadingGroup
 from exchange_simulation.launching.options import json_option, results_option
 
@@ -50,7 +51,7 @@ def command() -> None:
     """
 
 
-@click.command("list", short_help="the papers, with the number of claims of each")
+@click.command("list", cls=CheckedCommand, short_help="the papers, with the number of claims of each")
 def list_command() -> None:
     """Print the papers. Their figures and tables, with the commands that make them: exchange bench coverage.
 

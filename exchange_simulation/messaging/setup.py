@@ -279,9 +279,7 @@ class Setup:
 
     def _broker(self, transport: str, brokers: Brokers) -> RunningBroker:
         """The broker of a transport, which is started if it is private."""
-        broker = broker_of_run(_settled(transport, self._settings), brokers)
-        os.environ.update(broker.environment)  # only forks of this process read them
-        return broker
+        return broker_of_run(_settled(transport, self._settings), brokers)
 
     @property
     def group(self) -> int:
@@ -292,10 +290,13 @@ class Setup:
     def links(self, transport: str, is_local: bool = False) -> Iterator[Links]:
         """Yield the links of one cell, under a new name; ports stay reserved until the context ends.
 
+        The environment then has the password of the cell's broker, since each private broker has its own.
         `is_local`: on loopback, also if there is a network.
         """
         with contextlib.ExitStack() as stack:
             broker = self.brokers.get(transport)
+            if broker:
+                stack.enter_context(_environment(broker.environment))
             token = f"bench-{secrets.token_hex(6)}"
             network = None if is_local else self.network
 
@@ -306,6 +307,21 @@ class Setup:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+
+@contextlib.contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set variables of the environment, which this process, its threads and its forks read, until the context ends."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _settled(transport: str, settings: Settings, patterns: Sequence[Pattern] = ()) -> RunSettings:

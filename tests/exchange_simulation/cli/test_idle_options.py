@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from exchange_simulation.cli.idle_options import MODES, CheckedCommand, Mode, needs_of, refuse_idle_options
+from exchange_simulation.cli.idle_options import CheckedCommand, Mode, modes_of, needs_of, refuse_idle_options
 from exchange_simulation.cli.main import main
 
 SAMPLES = {
@@ -90,7 +90,7 @@ def value_for(param: click.Option) -> str:
 
 def is_refused(words: tuple[str, ...], command: click.Command, typed: list[str]) -> bool:
     """Return whether these words after the command are refused as options that change nothing."""
-    with command.make_context(words[-1], typed) as context:
+    with command.make_context(words[-1], typed, parent=context_of_group(words)) as context:
         try:
             refuse_idle_options(context)
         except click.UsageError:
@@ -98,14 +98,25 @@ def is_refused(words: tuple[str, ...], command: click.Command, typed: list[str])
     return False
 
 
+def context_of_group(words: tuple[str, ...]) -> click.Context:
+    """Return the context of the group of the command that these words call, within those of the groups above."""
+    context = click.Context(main, info_name="exchange")
+    for name in words[:-1]:
+        assert isinstance(context.command, click.Group)
+        group = context.command.get_command(context, name)
+        assert group is not None
+        context = click.Context(group, info_name=name, parent=context)
+    return context
+
+
 def is_mode_of(words: tuple[str, ...], param: click.Parameter) -> bool:
-    return param.name in {mode.parameter for mode in MODES.get(words[-1], ())}
+    return param.name in {mode.parameter for mode in modes_of(words)}
 
 
 PAIRS_IN_MODES = [
     (words, mode, str(param.name))
     for words, command in ALL_COMMANDS.items()
-    for mode in MODES.get(words[-1], ())
+    for mode in modes_of(words)
     if any(param.name == mode.parameter for param in command.params)
     for param in command.get_params(click.Context(command))
     if not is_mode_of(words, param) and "--help" not in param.opts
@@ -133,24 +144,24 @@ def test_every_option_that_runs_nothing_is_a_mode() -> None:
     for words, command in ALL_COMMANDS.items():
         for param in command.params:
             is_mode = isinstance(param, click.Option) and words_of_modes.search(param.help or "")
-            if is_mode and words[0] != "paper":
-                declared = {mode.parameter for mode in MODES.get(words[-1], ())}
+            if is_mode:
+                declared = {mode.parameter for mode in modes_of(words)}
                 assert param.name in declared, (words, param.name)
 
 
 def test_modes_and_needs_name_options_that_exist() -> None:
     for words, command in ALL_COMMANDS.items():
         names = {param.name for param in command.get_params(click.Context(command))}
-        for mode in MODES.get(words[-1], ()):
-            if mode.kept is not None and words[0] != "paper":
-                assert {mode.parameter, *mode.kept} <= names, words
-        for need in needs_of(words[-1], command):
+        for mode in modes_of(words):
+            if mode.kept is not None and mode.parameter in names:
+                assert mode.kept <= names, words
+        for need in needs_of(words, command):
             assert need.parameter in names, words
 
 
 def test_commands_with_needs_and_modes_check_them() -> None:
     for words, command in ALL_COMMANDS.items():
-        if MODES.get(words[-1]) or needs_of(words[-1], command):
+        if modes_of(words) or needs_of(words, command):
             assert isinstance(command, CheckedCommand), words
 
 
@@ -171,6 +182,8 @@ REFUSED = {
     "faults --list --transports nosuch": "--transports changes nothing beside --list",
     "bench supply-chain --plan --json": "--json changes nothing beside --plan, which prints what will flow",
     "sweep --example --json": "--json changes nothing beside --example",
+    "paper mrg --dry-run --json": "--json changes nothing beside --dry-run, which prints the commands and runs nothing",
+    "paper supply-chain --dry-run --name mine": "--name changes nothing beside --dry-run",
     "bench de-spsc --seconds 2": "--seconds is how long messages are offered at a rate: give a --rate too",
     "simulate --rate 500": "--rate is for the times of events: give --events, --trades or --quotes too",
     "simulate --events --trades": "--trades is part of --events",
