@@ -63,6 +63,7 @@ SYNCS = ("batch", "always", "none")
 MAX_ORDERS = 2**32 - 1
 MAX_RATE_PER_S = 100_000_000
 MAX_PACKING = 1_000
+LONGEST_WORK_S = 1.0
 DEFAULT_WINDOW = 16_384
 """The most unanswered orders with `--rate max`, by default."""
 
@@ -284,6 +285,15 @@ class RunSettings:
         heading="Engine",
         help="With --gateways: each quote goes to all gateways, or to none.",
     )
+    work_s: float = setting(
+        default=0.0,
+        check=NumberBetween(0, LONGEST_WORK_S),
+        option="--work",
+        commands=RUN | ENGINE,
+        heading="Engine",
+        help="How long the engine computes on each order before it answers, as 200us: a slow consumer.",
+        metavar="TIME",
+    )
     reporters: int = setting(
         default=1,
         check=WholeNumber(1, MAX_PAIRS),
@@ -484,6 +494,7 @@ class RunSettings:
             "--standby": self.standby and "a standby follows a journal, and a journal has one gateway's orders",
             "--recover": self.recover and "a session of several gateways cannot be resumed yet",
             "--journal": self.journal is not None and "a journal has one gateway's orders",
+            "--work": self.work_s > 0 and "an engine that works has one gateway yet",
         }
         for option, reason in reasons.items():
             if reason:
@@ -550,6 +561,11 @@ class RunSettings:
     def journals(self) -> bool:
         """Whether the engines keep journals, so that sessions can be resumed."""
         return self.recover or self.journal is not None
+
+    @property
+    def work_ns(self) -> int:
+        """How long the engine computes on each order."""
+        return round(self.work_s * 1e9)
 
     @property
     def spin_ns(self) -> int:

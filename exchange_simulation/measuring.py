@@ -145,6 +145,7 @@ class RunOptions(TypedDict, total=False):
     slow_subscriber: str
     policy: str
     max_price: int
+    work: str | float
     packing: int
     sampling_interval: int | str
     timeout: float

@@ -12,6 +12,7 @@ from exchange.session import Disagreement, Terms
 from matching_engine.engine import HandleStop, MatchingEngine
 from matching_engine.loop import EngineLoop
 from matching_engine.turns import NO_STORE, EngineTurnsTaken, OrderStore, Sums, take_lent, warm_turns
+from matching_engine.work import work_for
 from transports.base import Link, PeerGone, is_silent
 from transports.frames import FrameBatch
 from transports.lending import lent_by
@@ -37,13 +38,19 @@ class EngineService(EngineLoop):
         sampling_interval: int,
         timeout_s: float,
         reports_thread_usage: bool = False,
+        work_ns: int = 0,
     ) -> None:
-        """`reports_thread_usage`: report the resources that this thread uses, not those of the process."""
+        """`reports_thread_usage`: report the resources that this thread uses, not those of the process.
+
+        `work_ns`: how long the engine computes on each order before it answers.
+        """
         super().__init__(engine, terms, reporter, sampling_interval, timeout_s, reports_thread_usage)
         self._gateway = gateway
         self._sums = Sums()
-        self._orders = FrameBatch(1 << 14)
-        """Received frames: orders, and others."""
+        self._work_ns = work_ns
+        frames_a_turn = 1 if work_ns else 1 << 14
+        self._orders = FrameBatch(frames_a_turn)
+        """Received frames: orders, and others. An engine that works takes one at a time, and leaves the others."""
         self._answers = FrameBatch(ANSWER_BYTES // 5, ANSWER_BYTES)
         self._greeted = False
         self._heard_ns = 0
@@ -133,7 +140,10 @@ class EngineService(EngineLoop):
         if is_at_frame_begin:
             self._answers.clear()
         answered = self._answers.count
+        matched_before = self._engine.counts.records if self._work_ns else 0
         end, stop = self._engine.handle(self._orders, self._answers, first, at, byte)
+        if self._work_ns:
+            work_for((self._engine.counts.records - matched_before) * self._work_ns)
         self._answer(first, end, answered)
         if stop is HandleStop.FOREIGN:
             self._read_foreign(self._orders[end])
@@ -235,8 +245,8 @@ class EngineService(EngineLoop):
 
     @property
     def _may_take_turns(self) -> bool:
-        """Whether compiled code may match and answer the orders."""
-        return self._started
+        """Whether compiled code may match and answer the orders. It does no work on them."""
+        return self._started and not self._work_ns
 
     def _take_turns(self) -> bool:
         """Take turns in compiled code, and report in between. Returns False if the link lends nothing now."""

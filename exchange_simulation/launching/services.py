@@ -144,12 +144,26 @@ def open_engine(
 
         publishing = _publishing_engine(settings, capacity, with_ids)
         publishing_service = PublishingEngineService(
-            publishing, terms, gateway, reporter, settings.sampling_interval, settings.timeout_s, reports_thread_usage
+            publishing,
+            terms,
+            gateway,
+            reporter,
+            settings.sampling_interval,
+            settings.timeout_s,
+            reports_thread_usage,
+            settings.work_ns,
         )
         publishing_service.publisher = _publisher(name, market_data_url, publishing, settings)
         return publishing_service, gateway
     service = EngineService(
-        engine, terms, gateway, reporter, settings.sampling_interval, settings.timeout_s, reports_thread_usage
+        engine,
+        terms,
+        gateway,
+        reporter,
+        settings.sampling_interval,
+        settings.timeout_s,
+        reports_thread_usage,
+        settings.work_ns,
     )
     return service, gateway
 
@@ -349,7 +363,14 @@ def _recovering_engine(
 
     terms = _terms(name, settings, instance)
     return RecoveringEngine(
-        engine, terms, session, reporter, settings.sampling_interval, settings.timeout_s, reports_thread_usage
+        engine,
+        terms,
+        session,
+        reporter,
+        settings.sampling_interval,
+        settings.timeout_s,
+        reports_thread_usage,
+        settings.work_ns,
     )
 
 

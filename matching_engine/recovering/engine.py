@@ -44,8 +44,11 @@ class RecoveringEngine(EngineService):
         sampling_interval: int,
         timeout_s: float,
         reports_thread_usage: bool = False,
+        work_ns: int = 0,
     ) -> None:
-        super().__init__(engine, terms, session.link, reporter, sampling_interval, timeout_s, reports_thread_usage)
+        super().__init__(
+            engine, terms, session.link, reporter, sampling_interval, timeout_s, reports_thread_usage, work_ns
+        )
         self._session = session
         self._journal = session.journal
         self._end_of_departed_gateway: End | None = None
