@@ -134,6 +134,25 @@ class CancelRequest(NamedTuple):
     order_id: U32
 
 
+class InstrumentOrder(NamedTuple):
+    """A typed order of one of several instruments. A request has no instrument: the order that it names has one."""
+
+    id: U32
+    instrument: U16  # from 0 on
+    side: U8
+    price: U16  # ticks; 0 for a market order
+    volume: U16  # lots
+    order_type: U8
+
+
+class InstrumentQuote(NamedTuple):
+    """Best prices of one of several instruments after a change, as in a Quote."""
+
+    instrument: U16
+    bid: U16
+    ask: U16
+
+
 class Hello(NamedTuple):
     """Opens every session, before any clock starts."""
 
@@ -234,6 +253,8 @@ Message = (
     | ReplaceRequest
     | Replaced
     | CancelRequest
+    | InstrumentOrder
+    | InstrumentQuote
     | MarketTrade
     | MarketQuote
     | DepthLevel
@@ -261,6 +282,8 @@ TYPES: dict[int, type[Message]] = {
     15: ReplaceRequest,
     16: Replaced,
     17: CancelRequest,
+    18: InstrumentOrder,
+    19: InstrumentQuote,
     24: MarketTrade,
     25: MarketQuote,
     26: DepthLevel,
@@ -271,10 +294,27 @@ TYPES: dict[int, type[Message]] = {
 """The message of each type byte."""
 
 
-ORDER_TYPES: tuple[type[Message], ...] = (Order, Cancel, TypedOrder, ReplaceRequest, CancelRequest)
+ORDER_TYPES: tuple[type[Message], ...] = (
+    Order,
+    Cancel,
+    TypedOrder,
+    ReplaceRequest,
+    CancelRequest,
+    InstrumentOrder,
+)
 """Records that a matching engine takes. `matching_engine/kernels.py` must have a kernel for each."""
-ANSWER_TYPES: tuple[type[Message], ...] = (Confirmation, Trade, Quote, Rejection, Cancelled, Replaced)
+ANSWER_TYPES: tuple[type[Message], ...] = (
+    Confirmation,
+    Trade,
+    Quote,
+    Rejection,
+    Cancelled,
+    Replaced,
+    InstrumentQuote,
+)
 """Records with which a matching engine answers."""
+QUOTE_TYPES: tuple[type[Message], ...] = (Quote, InstrumentQuote)
+"""Answers that name no order."""
 MARKET_DATA_TYPES: tuple[type[Message], ...] = (MarketTrade, MarketQuote, DepthLevel)
 """Records of a market-data feed that have a sequence number."""
 

@@ -27,6 +27,7 @@ from exchange.declared import (
     setting,
 )
 from exchange.instances import MAX_GATEWAYS, MAX_PAIRS, MAX_SUBSCRIBERS, named
+from exchange.instruments import MAX_INSTRUMENTS
 from exchange.market_ids import HIGHEST_NUMBER
 from exchange.order_mix import OrderMix, check_mix
 from exchange.workload import (
@@ -277,6 +278,14 @@ class RunSettings:
         heading="Load",
         help="Number of gateways at one engine; they share --rate, --orders and --window.",
     )
+    instruments: int = setting(
+        default=1,
+        check=WholeNumber(1, MAX_INSTRUMENTS),
+        option="--instruments",
+        commands=RUN_GATEWAY_AND_ENGINE | SUBSCRIBER,
+        heading="Load",
+        help="Number of instruments of an engine, each with a book; orders choose them by Zipf's law.",
+    )
     quotes_to: str = setting(
         default="all",
         check=OneOfWords(("all", "none")),
@@ -473,6 +482,7 @@ class RunSettings:
         if self.window is not None and self.window < self.packing:
             raise BadSetting("window", self.window, f"at least the packing, {self.packing}")
         self._check_gateways()
+        self._check_instruments()
         self._check_cpus()
         self._check_market_data()
 
@@ -504,6 +514,20 @@ class RunSettings:
         most_orders = self.gateways * HIGHEST_NUMBER
         if self.orders is not None and self.orders > most_orders:
             raise BadSetting("orders", self.orders, f"at most {most_orders} with {self.gateways} gateways")
+
+    def _check_instruments(self) -> None:
+        """BadSetting if there are several instruments, and another setting does not go together with that."""
+        if self.instruments == 1:
+            return
+        reasons = {
+            "--pairs": self.pairs > 1 and "each pair has one book",
+            "--standby": self.standby and "a journal has the orders of one book",
+            "--recover": self.recover and "a journal has the orders of one book",
+            "--journal": self.journal is not None and "a journal has the orders of one book",
+        }
+        for option, reason in reasons.items():
+            if reason:
+                raise BadSetting("instruments", self.instruments, f"1 with {option}: {reason}")
 
     def _check_market_data(self) -> None:
         if not self.subscribers:

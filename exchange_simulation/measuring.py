@@ -126,6 +126,7 @@ class RunOptions(TypedDict, total=False):
     prices: str | tuple[int, int]
     price_model: str
     mix: str
+    instruments: int
     window: int | str
     tape: str
     speed: float

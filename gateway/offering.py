@@ -252,8 +252,8 @@ class OrderFlow:
         """Return the flow of a run's orders: those of its tape, of its mix, or else of its seed."""
         if settings.tape is not None:
             return cls._of_tape(Path(settings.tape), settings)
-        if settings.mix is not None:
-            return MixedOrderFlow(MixedOrders.of(settings.mix, settings), settings.packing)
+        if MixedOrders.are_needed_for(settings):
+            return MixedOrderFlow(MixedOrders.of(settings), settings.packing)
         return cls(SeededOrders.of(settings), settings.packing)
 
     @classmethod

@@ -36,6 +36,8 @@ INSTRUMENTS = 4
 """Seeds of instruments."""
 MIX = 5
 """Kinds of messages, and the ages of the orders that requests name."""
+INSTRUMENT_CHOICE = 6
+"""The instruments of orders, of several at one engine."""
 
 
 @njit(inline="always")

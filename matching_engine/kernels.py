@@ -21,6 +21,7 @@ from exchange.messages import (
     POST_ONLY,
     Cancel,
     CancelRequest,
+    InstrumentOrder,
     Order,
     ReplaceRequest,
     TypedOrder,
@@ -295,7 +296,7 @@ def enter_replace_request(
     return DONE, replace_order(book, answers, end, order, request_id, price, volume)
 
 
-if unknown := set(ORDER_TYPES) - {Order, Cancel, TypedOrder, ReplaceRequest, CancelRequest}:
+if unknown := set(ORDER_TYPES) - {Order, Cancel, TypedOrder, ReplaceRequest, CancelRequest, InstrumentOrder}:
     raise LookupError(f"there is no kernel for {unknown.pop().__name__}, which ORDER_TYPES names")
 ORDER = LAYOUTS[Order].code
 CANCEL = LAYOUTS[Cancel].code

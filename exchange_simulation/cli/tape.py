@@ -38,7 +38,7 @@ LARGEST_TICK = 1_000 * PRICE_UNITS_PER_DOLLAR
     type=Rate(),
     help="Orders a second: write also when each is due, in a file beside the tape.",
 )
-@options_for("arrivals", "mix")
+@options_for("arrivals", "mix", "instruments")
 @overwrite_option
 @click.pass_context
 def command(ctx: click.Context, /, output: Path | None, overwrite: bool, **given: Any) -> None:

@@ -168,7 +168,7 @@ def _order_source(settings: RunSettings) -> SeededOrders | MixedOrders:
     from gateway.mixed_orders import MixedOrders
     from gateway.seeded_orders import SeededOrders
 
-    return SeededOrders.of(settings) if settings.mix is None else MixedOrders.of(settings.mix, settings)
+    return MixedOrders.of(settings) if MixedOrders.are_needed_for(settings) else SeededOrders.of(settings)
 
 
 def _write_orders(path: Path, orders: SeededOrders | MixedOrders, count: int) -> None:

@@ -18,9 +18,11 @@ from exchange.messages import (
     ANSWER_TYPES,
     LAYOUTS,
     ORDER_TYPES,
+    QUOTE_TYPES,
     Cancelled,
     CancelRequest,
     Confirmation,
+    InstrumentQuote,
     Quote,
     Rejection,
     Replaced,
@@ -32,13 +34,14 @@ from transports.frames import Bytes, Longs
 
 ORDER_SIZES = sizes_by_code(ORDER_TYPES)
 QUOTE = LAYOUTS[Quote].code
+INSTRUMENT_QUOTE = LAYOUTS[InstrumentQuote].code
 REPLACE_REQUEST = LAYOUTS[ReplaceRequest].code
 CANCEL_REQUEST = LAYOUTS[CancelRequest].code
 ID_AT = 1
 """The offset of the id in every order and in every answer but a quote."""
 NAMED_AT = LAYOUTS[CancelRequest].offset("order_id")
 """The offset of the id of the order that a request names."""
-for _message in (*ORDER_TYPES, *(_answer for _answer in ANSWER_TYPES if _answer is not Quote)):
+for _message in (*ORDER_TYPES, *(_answer for _answer in ANSWER_TYPES if _answer not in QUOTE_TYPES)):
     if LAYOUTS[_message].offset("id") != ID_AT or LAYOUTS[_message].width("id") != 4:
         raise LookupError(f"the id of {_message.__name__} lies at another place than that of the others")
 if LAYOUTS[ReplaceRequest].offset("order_id") != NAMED_AT:
@@ -135,7 +138,7 @@ def route(
     for frame in range(first, count):
         at = offsets[frame]
         size = offsets[frame + 1] - at
-        if answers[at] == QUOTE:
+        if answers[at] == QUOTE or answers[at] == INSTRUMENT_QUOTE:
             for gateway in range(1, gateways):
                 if states[gateway] == OPEN_WITHOUT_QUOTES:
                     continue

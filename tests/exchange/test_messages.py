@@ -21,6 +21,8 @@ from exchange.messages import (
     End,
     FeedReceipt,
     Hello,
+    InstrumentOrder,
+    InstrumentQuote,
     MalformedMessage,
     MarketQuote,
     MarketTrade,
@@ -71,6 +73,8 @@ SPECIFIED = {
     ReplaceRequest: Specified(15, 13, {"id": 4, "order_id": 4, "price": 2, "volume": 2}),
     Replaced: Specified(16, 9, {"id": 4, "price": 2, "volume": 2}),
     CancelRequest: Specified(17, 9, {"id": 4, "order_id": 4}),
+    InstrumentOrder: Specified(18, 13, {"id": 4, "instrument": 2, "side": 1, "price": 2, "volume": 2, "order_type": 1}),
+    InstrumentQuote: Specified(19, 7, {"instrument": 2, "bid": 2, "ask": 2}),
     MarketTrade: Specified(24, 23, {"instrument": 2, "sequence": 8, "read_ns": 8, "price": 2, "volume": 2}),
     MarketQuote: Specified(25, 23, {"instrument": 2, "sequence": 8, "read_ns": 8, "bid": 2, "ask": 2}),
     DepthLevel: Specified(
@@ -294,7 +298,7 @@ def test_a_truncated_record_is_refused_at_its_start(kind):
 
 def test_an_unknown_type_byte_is_reported_with_its_offset():
     before = encode(Quote(bid=1, ask=2))
-    known_codes = {*range(1, 18), *range(24, 30)}
+    known_codes = {*range(1, 20), *range(24, 30)}
     for code in sorted(set(range(256)) - set(known_codes)):
         messages, error = decoded_up_to_an_error(before + bytes([code]) * 40)
         assert messages == [Quote(bid=1, ask=2)]

@@ -15,12 +15,14 @@ from exchange.messages import (
     MARKET,
     POST_ONLY,
     CancelRequest,
+    InstrumentOrder,
     Order,
     ReplaceRequest,
     TypedOrder,
     decode_all,
 )
 from exchange.order_mix import KINDS, OrderMix
+from gateway.instrument_choice import instruments_of, limits_of
 from gateway.mixed_orders import ORDER_TYPE_OF, MixedOrders
 from gateway.seeded_orders import SeededOrders
 from matching_engine.engine import MatchingEngine
@@ -37,6 +39,7 @@ FIRST_MESSAGES = [
     Order(id=5, side=1, price=515, volume=70),
     TypedOrder(id=6, side=1, price=539, volume=37, order_type=3),
 ]
+INSTRUMENTS_OF_SEED_7 = [6, 33, 53, 11, 37, 0, 12, 40]
 KIND_OF_TYPE = {order_type: kind for kind, order_type in ORDER_TYPE_OF.items()}
 
 
@@ -110,6 +113,45 @@ def test_a_replace_keeps_its_order_on_its_side_of_the_prices():
 def test_a_stream_without_earlier_orders_begins_with_orders():
     first = next(decode_all(stream("limit=1,cancel=99").records(1, 1)))
     assert isinstance(first, Order)
+
+
+def stream_of_instruments(instruments: int, mix: str = MARKET_MIX) -> MixedOrders:
+    return MixedOrders(OrderMix.parse(mix), 7, PRICES, "two-sided", instruments)
+
+
+def test_with_instruments_orders_are_the_same_but_for_their_instrument():
+    one = decode_all(stream().records(1, 2_000))
+    instruments = stream_of_instruments(100).instruments(1, 2_000).tolist()
+    for instrument, message, plain in zip(
+        instruments, decode_all(stream_of_instruments(100).records(1, 2_000)), one, strict=True
+    ):
+        if isinstance(message, InstrumentOrder):
+            typed = TypedOrder(*plain, order_type=1) if isinstance(plain, Order) else plain
+            assert message == InstrumentOrder(typed.id, instrument, *typed[1:])
+        else:
+            assert message == plain
+
+
+def test_a_request_has_the_instrument_of_the_order_that_it_names():
+    messages = stream_of_instruments(100)
+    instruments = messages.instruments(1, 5_000)
+    for message in decode_all(messages.records(1, 5_000)):
+        if isinstance(message, CancelRequest | ReplaceRequest):
+            assert instruments[message.id - 1] == instruments[message.order_id - 1]
+
+
+def test_instruments_have_the_shares_of_zipfs_law():
+    count = 200_000
+    orders = Counter(instruments_of(7, 50, np.arange(1, count + 1)).tolist())
+    harmonic = sum(1 / (k + 1) for k in range(50))
+    for instrument in range(50):
+        expected = count / (instrument + 1) / harmonic
+        assert orders[instrument] == pytest.approx(expected, abs=5 * expected**0.5)
+
+
+def test_the_first_instruments_of_a_seed_are_as_documented():
+    assert limits_of(4).tolist() == [2061584302, 3092376453, 3779571220, 4294967296]
+    assert instruments_of(7, 100, np.arange(1, 9)).tolist() == INSTRUMENTS_OF_SEED_7
 
 
 @pytest.mark.parametrize("mix", [MARKET_MIX, "exchange-core", "paper"])
