@@ -23,7 +23,7 @@ _P1, _P2, _P3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
 _P4, _P5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
 _COUNT_AT = 32
 _REST_AT = 40
-_STATE_BYTES = 72
+STATE_BYTES = 72
 _STRIPE = 32
 _DATA = [types.Array(types.uint8, 1, "C", readonly=readonly) for readonly in (False, True)]
 
@@ -75,7 +75,7 @@ class StreamChecksum:
     """Whether the bytes themselves are needed, too, so that compiled turns must leave them for `update`."""
 
     def __init__(self) -> None:
-        self.state: State = np.zeros(_STATE_BYTES, np.uint8)
+        self.state: State = np.zeros(STATE_BYTES, np.uint8)
         self.state[:_STRIPE].view("<u8")[:] = [(_P1 + _P2) % _MODULUS, _P2, 0, -_P1 % _MODULUS]
 
     def update(self, data: npt.NDArray[np.uint8]) -> None:

@@ -105,10 +105,14 @@ class Offering:
             return 0
         handed_ns = time.monotonic_ns()
         first = self._first_unsent
-        self._first_unsent = self._link.send(self._batch, first)
+        self._first_unsent = self._send(first)
         if self._first_unsent == first:
             return 0
         return self._note(first, handed_ns)
+
+    def _send(self, first: int) -> int:
+        """Send the batch's frames from `first` on. Returns the first frame that was not taken."""
+        return self._link.send(self._batch, first)
 
     def _allowed(self) -> int:
         """Return how many more orders may be prepared: whole packs within the window, up to the limit."""

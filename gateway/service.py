@@ -52,6 +52,7 @@ class Gateway:
     offering_class: type[Offering] = Offering
     intake_class: type[Intake] = Intake
     meters_class: type[Meters] = Meters
+    turns_class: type[GatewayTurns] = GatewayTurns
 
     def __init__(
         self,
@@ -82,7 +83,7 @@ class Gateway:
         )
         self._offering = self.offering_class(settings, engine, self._completion, self._pacer, order_stream)
         self._intake = self.intake_class(engine, self._completion, answer_stream)
-        self._turns = GatewayTurns(engine, self._offering, self._intake, self._completion, settings.spin_ns)
+        self._turns = self.turns_class(engine, self._offering, self._intake, self._completion, settings.spin_ns)
         self._meters = self.meters_class(self._reporting, self._completion, self._pacer)
         self._intake.on_sampled = self._meters.note_answered
         self._timeout_ns = int(settings.timeout_s * 1e9)
@@ -196,8 +197,11 @@ class Gateway:
         if self._offering.offer(now_ns):
             self._note_backlog()
         if self._offering.done and not self._end_sent and self._intake.end is None:
-            sent = self._engine.send(FrameBatch.of(encode(self._end)), 0)
-            self._end_sent = sent == 1  # if the link had no room, the next turn sends it
+            self._end_sent = self._send_end()  # if the link had no room, the next turn sends it
+
+    def _send_end(self) -> bool:
+        """Send the gateway's end. Returns False if the link had no room."""
+        return self._engine.send(FrameBatch.of(encode(self._end)), 0) == 1
 
     def _keep_time(self, now_ns: int) -> None:
         """Do what is due by the clock: close the second, show that the gateway lives, end after the duration."""
@@ -222,12 +226,16 @@ class Gateway:
         silent_ns = time.monotonic_ns() - self._received_ns
         if not self._awaits_answer or silent_ns < self._timeout_ns:
             return True
-        if not is_silent(self._engine, self._intake.take):
+        if not self._is_engine_silent():
             self._received_ns = time.monotonic_ns()
             return True
         silence = f"the engine said nothing for {self._settings.timeout_s:g} s"
         self._stopped = self._stopped or silence + self._engine.excuse()
         return False
+
+    def _is_engine_silent(self) -> bool:
+        """Look a last time. Returns True if no frame has come."""
+        return is_silent(self._engine, self._intake.take)
 
     def _wait(self) -> None:
         """Sleep until there is something to do. Over a link that lends its calls, take compiled turns instead."""

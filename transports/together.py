@@ -1,9 +1,10 @@
-"""Waiting for several links of one thread at once."""
+"""Several links of one thread: waiting for all of them at once, and their facts together."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from typing import Any
 
 from transports.base import Link
 from transports.waiting import Sleeper
@@ -35,3 +36,15 @@ class SleepTogether:
             self._watched = watched
             self._sleeper = Sleeper(watched)
         self._sleeper.sleep(until_ns)
+
+
+def added_facts(links: Iterable[Link]) -> dict[str, Any]:
+    """Return the links' facts together: numbers added up, other facts as the first link has them."""
+    together: dict[str, Any] = {}
+    for link in links:
+        for name, value in link.facts().items():
+            if isinstance(value, int | float) and not isinstance(value, bool) and name in together:
+                together[name] += value
+            else:
+                together.setdefault(name, value)
+    return together

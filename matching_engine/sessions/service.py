@@ -24,7 +24,7 @@ from transports.base import LAST_LOOK_NS, Link, PeerGone
 from transports.frames import FrameBatch
 from transports.lending import NOTICE, lent_by
 from transports.sockets import counted_since
-from transports.together import SleepTogether
+from transports.together import SleepTogether, added_facts
 
 CROWDED_SLEEP_NS = 1_000_000
 """The longest sleep while answers wait for room on a link."""
@@ -324,7 +324,7 @@ class SharedEngineService(EngineLoop):
             handshakes_refused=sum(session.refused + session.link.refused for session in self._sessions),
             usage=self._reporting.usage(),
             sockets=sockets,
-            link=_added_facts([link.facts() for link in self._links]),
+            link=added_facts(self._links),
             gateway_said=None,
             sessions=[session.result() for session in self._sessions],
             market=MarketResult(
@@ -349,15 +349,3 @@ def _drain(link: Link, until_ns: int) -> None:
         link.drain(until_ns)
     except PeerGone:
         return
-
-
-def _added_facts(facts_of_links: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the links' facts together: numbers added up, other facts as the first link has them."""
-    together: dict[str, Any] = {}
-    for facts in facts_of_links:
-        for name, value in facts.items():
-            if isinstance(value, int | float) and not isinstance(value, bool) and name in together:
-                together[name] += value
-            else:
-                together.setdefault(name, value)
-    return together

@@ -11,15 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
 from exchange import checksum, market_ids, messages
 from exchange.checksum import State, StreamChecksum, hash_into
-from exchange.compiled import as_i64, cached_kernel, inlined
+from exchange.compiled import as_i64, cached_kernel
 from exchange.results import HashedStream
 from matching_engine import arena as book_arena
 from matching_engine import turns
@@ -30,26 +27,21 @@ from matching_engine.sessions import routing
 from matching_engine.sessions.routing import OVERRUN, route, stamp
 from matching_engine.sessions.session import AnswerQueues
 from matching_engine.turns import HANDLE, LONGEST_WAIT_NS, EngineSamples, messages_in
-from transports import lending
+from transports import lending, lent_table
 from transports.frames import Bytes, FrameBatch, Longs
 from transports.lending import NOTICE, RECEIVE, SEND, SIGNAL, SLEEP, Lent, idle_calls, monotonic_ns, poll
+from transports.lent_table import FIRST_POLLFD, LINK_COLUMNS, MAY_HAVE_SENT, LentTable, memory_of, numbers_of
 
 KEPT_BYTES = 1 << 20
 """Room for orders that Python writes to a file after the call."""
 
-# Columns of `rows`, which has a row for each gateway, by its number.
-IS_SERVED = 0  # whether frames may come from it
-UNSENT = 1  # the first answer in its queue that its link has not taken
-TAKEN = 2  # orders that were taken from it in this call
-SENT = 3  # answers that its link took in this call
-HAS_SPOKEN = 4  # whether a frame came from it in this call
-MAY_HAVE_SENT = 5  # whether to receive from it before the next sleep
-NUMBERS = 6  # the address of its link's numbers
-NUMBERS_LENGTH = 7
-MEMORY = 8  # the address of its link's memory
-MEMORY_LENGTH = 9
-FIRST_POLLFD = 10  # the first of its descriptors among `pollfds`
-COLUMNS = 11
+# Columns of `rows`, a LentTable's, which has a row for each gateway, by its number.
+IS_SERVED = LINK_COLUMNS  # whether frames may come from it
+UNSENT = LINK_COLUMNS + 1  # the first answer in its queue that its link has not taken
+TAKEN = LINK_COLUMNS + 2  # orders that were taken from it in this call
+SENT = LINK_COLUMNS + 3  # answers that its link took in this call
+HAS_SPOKEN = LINK_COLUMNS + 4  # whether a frame came from it in this call
+COLUMNS = LINK_COLUMNS + 5
 
 _LONG = types.int64
 _LONGS = types.int64[::1]
@@ -86,26 +78,6 @@ TURNS = types.UniTuple(_LONG, 7)(
 )
 
 
-@intrinsic
-def _pointer(_typing: Any, address: Any) -> Any:  # noqa: ARG001
-    """The pointer to an address."""
-
-    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        return builder.inttoptr(args[0], ir.IntType(8).as_pointer())
-
-    return types.voidptr(types.int64), generate
-
-
-@inlined
-def _numbers_of(rows: Longs, gateway: int) -> Any:
-    return numba.carray(_pointer(rows[gateway, NUMBERS]), (rows[gateway, NUMBERS_LENGTH],), np.int64)
-
-
-@inlined
-def _memory_of(rows: Longs, gateway: int) -> Any:
-    return numba.carray(_pointer(rows[gateway, MEMORY]), (rows[gateway, MEMORY_LENGTH],), np.uint8)
-
-
 class SharedTurnsTaken(NamedTuple):
     """Result of a call of `take_turns`."""
 
@@ -125,7 +97,7 @@ class SharedTurnsTaken(NamedTuple):
     """1 if the next turn may be compiled, too."""
 
 
-@cached_kernel(checksum, market_ids, messages, book_arena, routing, turns, lending, signature=TURNS)
+@cached_kernel(checksum, market_ids, messages, book_arena, routing, turns, lending, lent_table, signature=TURNS)
 def take_turns(  # noqa: PLR0912, PLR0915 - a turn is one compiled call
     receive: Any,
     send: Any,
@@ -176,8 +148,8 @@ def take_turns(  # noqa: PLR0912, PLR0915 - a turn is one compiled call
         for gateway in range(1, gateways + 1):
             if rows[gateway, IS_SERVED] == 0 or rows[gateway, MAY_HAVE_SENT] == 0:
                 continue
-            numbers = _numbers_of(rows, gateway)
-            received = receive(numbers, _memory_of(rows, gateway), orders, order_ends, 0, largest_order)
+            numbers = numbers_of(rows, gateway)
+            received = receive(numbers, memory_of(rows, gateway), orders, order_ends, 0, largest_order)
             needs_python |= numbers[NOTICE] != 0
             if received == 0:
                 rows[gateway, MAY_HAVE_SENT] = 0
@@ -220,8 +192,8 @@ def take_turns(  # noqa: PLR0912, PLR0915 - a turn is one compiled call
                     needs_python = True
                 if unsent == count:
                     continue
-                link_numbers = _numbers_of(rows, other)
-                taken = send(link_numbers, _memory_of(rows, other), queues[other], ends[other], unsent, count)
+                link_numbers = numbers_of(rows, other)
+                taken = send(link_numbers, memory_of(rows, other), queues[other], ends[other], unsent, count)
                 rows[other, SENT] += taken - unsent
                 rows[other, MAY_HAVE_SENT] = 1  # the send may have consumed the event of an order
                 hash_into(answer_sums[other], queues[other], ends[other, unsent], ends[other, taken])
@@ -258,8 +230,8 @@ def take_turns(  # noqa: PLR0912, PLR0915 - a turn is one compiled call
                 gateway = owners[i]
                 rows[gateway, MAY_HAVE_SENT] = 1
                 if i != rows[gateway, FIRST_POLLFD] or reason != 0:
-                    numbers = _numbers_of(rows, gateway)
-                    sleep(numbers, _memory_of(rows, gateway), 0)  # it notes what Python has to do
+                    numbers = numbers_of(rows, gateway)
+                    sleep(numbers, memory_of(rows, gateway), 0)  # it notes what Python has to do
                     needs_python |= numbers[NOTICE] != 0
         if needs_python:
             break
@@ -270,7 +242,7 @@ class SharedTurns:
     """Takes the turns of one engine by compiled code."""
 
     def __init__(self, gateways: int) -> None:
-        self._rows: Longs = np.zeros((1 + gateways, COLUMNS), np.int64)
+        self._links = LentTable(1 + gateways, COLUMNS)
         self._kept: Bytes = np.zeros(KEPT_BYTES, np.uint8)
 
     def take(
@@ -290,7 +262,9 @@ class SharedTurns:
         `progress_of` says what each gateway sent and got. Of a batch that is not matched whole, the frames are in
         `orders`.
         """
-        pollfds, owners = self._place(lent_of)
+        self._links.place(lent_of)
+        for gateway, _ in lent_of:
+            self._links.rows[gateway, IS_SERVED] = 1
         _, first_lent = lent_of[0]
         taken = SharedTurnsTaken(
             *take_turns(
@@ -306,7 +280,7 @@ class SharedTurns:
                 answers.buffer,
                 answers.offsets,
                 answers.largest_frame,
-                self._rows,
+                self._links.rows,
                 queues.order_sums,
                 queues.answer_sums,
                 input_stream.state,
@@ -318,8 +292,8 @@ class SharedTurns:
                 queues.counts,
                 queues.states,
                 queues.undelivered,
-                pollfds,
-                owners,
+                self._links.pollfds,
+                self._links.owners,
                 samples.interval,
                 samples.rows,
                 until_ns,
@@ -329,28 +303,9 @@ class SharedTurns:
             input_stream.update(self._kept[: taken.kept_bytes])
         return taken
 
-    def _place(self, lent_of: Sequence[tuple[int, Lent]]) -> tuple[Longs, Longs]:
-        """Note the memory of the links that are served. Returns their descriptors, and the gateway of each."""
-        pollfds: list[int] = []
-        owners: list[int] = []
-        self._rows[:] = 0
-        for gateway, lent in lent_of:
-            row = self._rows[gateway]
-            row[IS_SERVED] = 1
-            row[MAY_HAVE_SENT] = 1
-            row[NUMBERS] = lent.numbers.ctypes.data
-            row[NUMBERS_LENGTH] = len(lent.numbers)
-            row[MEMORY] = lent.memory.ctypes.data
-            row[MEMORY_LENGTH] = len(lent.memory)
-            row[FIRST_POLLFD] = len(pollfds)
-            of_link = [] if lent.pollfds is None else lent.pollfds.tolist()
-            pollfds += of_link
-            owners += [gateway] * len(of_link)
-        return np.array(pollfds, np.int64), np.array(owners, np.int64)
-
     def progress_of(self, gateway: int) -> tuple[int, int, int, bool]:
         """Return what the last call did for a gateway: the arguments of GatewaySession.note_turns."""
-        row = self._rows[gateway].tolist()
+        row = self._links.rows[gateway].tolist()
         return row[TAKEN], row[SENT], row[UNSENT], bool(row[HAS_SPOKEN])
 
     def warm(self, engine: MatchingEngine) -> None:
