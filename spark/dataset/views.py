@@ -39,8 +39,7 @@ def create_views(spark: SparkSession, folder: TablesFolder) -> list[str]:
     spark.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
     for name in tables:
         rows = spark.read.parquet(folder.pattern(name))
-        if name == RUNS:
-            check_columns(rows.columns, folder.url)
+        check_columns(name, rows.columns, folder.url)
         keys = [key for key in KEYS if key in rows.columns]
         other_columns = [column for column in rows.columns if column not in keys]
         rows.select(*keys, *other_columns).createOrReplaceTempView(name)

@@ -1,18 +1,19 @@
 -- A row for each :every_ns of an instrument in which anything happened: prices, volume, spread and depth.
 -- vwap is the mean price of a lot; volatility the standard deviation of the lots' prices around it, in ticks.
--- Depth is the lots that rest at the bar's end: a trade takes its volume from both sides.
+-- Depth is the lots that rest at the bar's end: a trade takes its volume from both sides. `orders` counts every message.
 with events as (
   select experiment, run, instrument, time_ns - time_ns % :every_ns as bar,
     sequence as traded, price, volume, cast(null as bigint) as quoted, cast(null as int) as bid,
-    cast(null as int) as ask, cast(null as string) as side, cast(null as int) as lots
+    cast(null as int) as ask, cast(null as bigint) as ordered, cast(null as string) as side, cast(null as int) as lots
   from {trades} where time_ns is not null
   union all
   select experiment, run, instrument, time_ns - time_ns % :every_ns as bar,
-    null, null, null, sequence, bid, ask, null, null
+    null, null, null, sequence, bid, ask, null, null, null
   from {quotes} where time_ns is not null
   union all
   select experiment, run, instrument, time_ns - time_ns % :every_ns as bar,
-    null, null, null, null, null, null, side, volume
+    null, null, null, null, null, null, sequence, side,
+    case when reject_reason is null then coalesce(volume, 0) - coalesce(cancelled_volume, 0) else 0 end
   from {orders} where time_ns is not null
 ), bars as (
   select experiment, run, instrument, bar,
@@ -22,9 +23,9 @@ with events as (
     sqrt(greatest(sum(1e0 * price * price * volume) / sum(volume)
       - power(sum(1e0 * price * volume) / sum(volume), 2), 0)) as volatility,
     avg(ask - bid) as spread, max_by(bid, quoted) as bid, max_by(ask, quoted) as ask,
-    nullif(count(side), 0) as orders,
-    sum(case when side = 'bid' then lots when side = 'ask' then 0 end) as bids,
-    sum(case when side = 'ask' then lots when side = 'bid' then 0 end) as asks
+    nullif(count(ordered), 0) as orders,
+    sum(case when side = 'bid' then lots when ordered is not null then 0 end) as bids,
+    sum(case when side = 'ask' then lots when ordered is not null then 0 end) as asks
   from events group by experiment, run, instrument, bar
 )
 select /*+ repartition(1) */ experiment, run, instrument, bar / 1e9 as start_s, open, high, low, close, volume, trades,

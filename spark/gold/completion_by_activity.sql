@@ -4,9 +4,10 @@ with activity as (
   select experiment, run, pair, time_ns div :every_ns as number, count(*) as trades
   from trades where time_ns is not null group by experiment, run, pair, time_ns div :every_ns
 ), sampled as (
-  select experiment, run, pair, id, orders.time_ns div :every_ns as number,
+  select experiment, run, orders.pair, id, orders.time_ns div :every_ns as number,
     (answered_ns - coalesce(due_ns, handed_over_ns)) / 1e3 as us
-  from sample join orders using (experiment, run, pair, id) where orders.time_ns is not null
+  from sample join orders using (experiment, run, id)
+  where orders.time_ns is not null and orders.gateway = sample.pair
 ), ranked as (
   select experiment, run, us, coalesce(trades, 0) as trades,
     ntile(4) over (partition by experiment, run order by coalesce(trades, 0), id) as quarter

@@ -10,7 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 NS_PER_S = 1_000_000_000
 NS_PER_MS = 1_000_000
 EVENT_COLUMNS = {
-    "orders": "experiment string, run string, instrument int, time_ns bigint, side string, volume int",
+    "orders": "experiment string, run string, instrument int, sequence bigint, time_ns bigint, kind string, "
+    "side string, volume int, reject_reason string, cancelled_volume int",
     "trades": "experiment string, run string, instrument int, sequence bigint, time_ns bigint, price int, volume int",
     "quotes": "experiment string, run string, instrument int, sequence bigint, time_ns bigint, bid int, ask int",
 }
@@ -41,7 +42,7 @@ def trade_quotes(spark: SparkSession, within_ns: int = NS_PER_S, horizon_ns: int
 
 
 def market_stats(spark: SparkSession) -> DataFrame:
-    """Return a row for each instrument of a run: orders a trade, spread, depth."""
+    """Return a row for each instrument of a run: messages by kind, orders a trade, spread, depth."""
     return _rows(spark, "market_stats")
 
 

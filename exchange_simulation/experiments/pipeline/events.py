@@ -1,9 +1,9 @@
 """The market events of a recorded run: orders, trades, confirmations and quotes, as typed columns.
 
-    orders.bin ── matched again, a block at a time ──▶ the answers to each order ─┬─▶ Arrow rows of each kind of event
-    answers.bin ── must be equal to those answers ─────────────────────────────────┘
+    streams of orders ── matched again, a block at a time ──▶ the answers to each message ─┬─▶ Arrow rows of each event
+    streams of answers ── must be equal to those answers ──────────────────────────────────┘
 
-The time of an answer is the due time of the order that caused it, in ns since the gateway's first order was due.
+The time of an answer is the due time of the message that caused it, in ns since the gateway's first order was due.
 Ingest puts the rows into the tables of many runs; `exchange run --events` writes those of its run.
 """
 
@@ -14,25 +14,26 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from exchange.instances import MAX_PAIRS, named
 from exchange.measurements import NS_PER_S
-from exchange.messages import LAYOUTS, MalformedMessage, Order
+from exchange.messages import ORDER_TYPES, MalformedMessage, sizes_by_code
 from exchange.record_kinds import RunRecord
 from exchange.records import TRAFFIC
 from exchange.words import printable
-from exchange_simulation.experiments.events import SCHEMAS, TABLES, Bytes, Longs, Market, event_rows
+from exchange_simulation.experiments.events.order_history import OrderHistory
+from exchange_simulation.experiments.events.order_messages import messages_in
+from exchange_simulation.experiments.events.tables import SCHEMAS, TABLES, Bytes, Market, event_rows
+from exchange_simulation.experiments.pipeline.engine_streams import EngineStreams
 from exchange_simulation.launching.errors import users_mistake, writing
 from exchange_simulation.launching.files import whole_file
 from exchange_simulation.launching.record.reading import read_record
-from gateway.tape import check_due, due_path, map_file, replayable_records
 from matching_engine.encoding import SMALLEST_ANSWER
 from matching_engine.engine import HandleStop, MatchingEngine
 from matching_engine.order_book import OrderBook
-from matching_engine.tape import ANSWER_BYTES
+from matching_engine.tape import ANSWER_BYTES, offsets_of
 from spark.dataset.ingesting import EventTables, RunSource
 from spark.errors import RunUnreadableError
 from spark.run_facts import experiment_of
@@ -42,8 +43,8 @@ from spark.tables.table_writer import TableWriter
 from transports.frames import LARGEST_FRAME, FrameBatch
 
 BLOCK_ORDERS = 1 << 15
-"""Orders of a block. A block is large, since an Arrow call takes as long for a few rows as for ten thousand."""
-ORDER_BYTES = LAYOUTS[Order].size
+"""Messages of a block. A block is large, since an Arrow call takes as long for a few rows as for ten thousand."""
+ORDER_SIZES = sizes_by_code(ORDER_TYPES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,13 +56,16 @@ class RecordedRun:
     run: str
     policy: str
     max_price: int
+    gateways: int = 1
+    """The gateways at the engine."""
+    quotes_to: str = "all"
     starts_ns: Mapping[int, int]
     """By pair, the wall clock when the gateway's first order was due; a pair may be missing."""
 
     @classmethod
     def of(cls, folder: Path, experiment: str, run: str, spool: SpoolTables) -> RecordedRun:
         """Return the run in `folder`, with the engine's settings of its run.json."""
-        settings_of_old_runs = {"policy": "price-time", "max_price": 999}
+        settings_of_old_runs = {"policy": "price-time", "max_price": 999, "gateways": 1, "quotes_to": "all"}
         engine = settings_of_old_runs | read_record(folder / "run.json", RunRecord)["settings"]
         return cls(
             folder=folder,
@@ -69,12 +73,15 @@ class RecordedRun:
             run=run,
             policy=engine["policy"],
             max_price=engine["max_price"],
+            gateways=engine["gateways"],
+            quotes_to=engine["quotes_to"],
             starts_ns=starts_of_clocks(spool.kinds[TRAFFIC]),
         )
 
     def rows(self) -> Iterator[tuple[str, pa.Table]]:
-        """Yield rows of each table, a block of orders at a time. ValueError if the streams are damaged."""
-        for pair in range(1, MAX_PAIRS + 1):
+        """Yield rows of each table, a block of messages at a time. ValueError if the streams are damaged."""
+        pairs = MAX_PAIRS if self.gateways == 1 else 1
+        for pair in range(1, pairs + 1):
             if (self.folder / f"{named('orders', pair)}.bin").exists():
                 values = {"experiment": self.experiment, "run": self.run, PAIR: pair}
                 for market in self._markets(pair):
@@ -83,66 +90,77 @@ class RecordedRun:
 
     def _markets(self, pair: int) -> Iterator[Market]:
         """Yield the market of a pair, block by block. ValueError if its streams are damaged or disagree."""
-        orders_file = self.folder / f"{named('orders', pair)}.bin"
-        answers_file = self.folder / f"{named('answers', pair)}.bin"
-        due_file = due_path(orders_file)
         try:
-            records = replayable_records(orders_file)
-            if not records.has_plain_orders_only:
-                raise ValueError(
-                    f"{orders_file} has more kinds of messages than plain orders, for which there are no tables"
-                )
-            due_ns = None
-            if due_file.exists():
-                check_due(due_file, records.records)
-                due_ns = map_file(due_file).view("<u8")
-            yield from self._matched_again(pair, map_file(orders_file), map_file(answers_file), due_ns)
+            yield from self._matched_again(pair, self._streams(pair))
         except (MalformedMessage, ValueError, OSError) as error:
             raise ValueError(f"the streams in {self.folder} give no events: {error}") from None
 
-    def _matched_again(self, pair: int, orders: Bytes, answers: Bytes, due_ns: Longs | None) -> Iterator[Market]:
-        """Match the orders once more; yield each block with its answers, which must be the recorded ones.
+    def _streams(self, pair: int) -> EngineStreams:
+        if self.gateways == 1:
+            return EngineStreams.of_pair(self.folder, pair)
+        return EngineStreams.of_gateways(self.folder, self.gateways, gets_quotes=self.quotes_to == "all")
+
+    def _matched_again(self, pair: int, streams: EngineStreams) -> Iterator[Market]:
+        """Match the messages once more; yield each block with its answers, which must be the recorded ones.
 
         ValueError if the answers are not those of the matching engine.
         """
-        # Each order is a frame. With packing, the engine puts all answers to a frame into one frame.
-        engine = MatchingEngine(OrderBook(self.max_price, self.policy), packing=2)
+        # Each message is a frame. With packing, the engine puts all answers to a frame into one frame.
+        book = OrderBook(self.max_price, self.policy, with_ids=streams.has_requests)
+        engine = MatchingEngine(book, packing=2, is_shared=streams.is_shared)
         frames = FrameBatch(ANSWER_BYTES // SMALLEST_ANSWER, ANSWER_BYTES)
-        batch = FrameBatch(1, LARGEST_FRAME)  # its own memory is replaced by the stream's
-        orders_before = 0
+        history = OrderHistory(streams.counts, is_shared=streams.is_shared)
+        messages_before = 0
         answers_before = 0
-        position = 0
-        count = len(orders) // ORDER_BYTES
-        for first in range(0, count, BLOCK_ORDERS):
-            batch.count = min(BLOCK_ORDERS, count - first)
-            batch.buffer = orders[first * ORDER_BYTES : (first + batch.count) * ORDER_BYTES]
-            batch.offsets = np.arange(batch.count + 1) * ORDER_BYTES
+        for batch in blocks_of(streams.messages):
             taken = 0
             stop = HandleStop.ROOM
             while stop is not HandleStop.DONE:
                 frames.clear()
                 end, stop = engine.handle(batch, frames, taken)
-                matched_again = frames.span(0, frames.count)
-                if not np.array_equal(matched_again, answers[position : position + len(matched_again)]):
-                    raise ValueError("its answers are not those of the matching engine to its orders")
+                if stop is HandleStop.FOREIGN:
+                    raise ValueError(f"message {messages_before + end - taken + 1} is none that this engine takes")
+                answers = frames.span(0, frames.count)
+                ends = frames.offsets[1 : frames.count + 1]
+                streams.check_answers(answers)
+                messages = messages_in(batch.buffer, batch.offsets[taken:end])
+                due_ns = streams.due_times(history.places_of(messages.id))
+                messages, cancelled = history.follow(messages, answers, ends)
                 market = Market(
                     instrument=pair,
-                    orders=batch.span(taken, end).view(LAYOUTS[Order].dtype),
-                    due_ns=None if due_ns is None else due_ns[first + taken : first + end].astype(np.int64),
-                    answers=matched_again,
-                    ends=frames.offsets[1 : frames.count + 1],
+                    messages=messages,
+                    due_ns=due_ns,
+                    answers=answers,
+                    ends=ends,
                     max_price=self.max_price,
-                    orders_before=orders_before,
+                    cancelled=cancelled,
+                    gateway=None if streams.is_shared else pair,
+                    is_shared=streams.is_shared,
+                    messages_before=messages_before,
                     answers_before=answers_before,
                     start_ns=self.starts_ns.get(pair),
                 )
                 yield market
-                orders_before += end - taken
+                messages_before += end - taken
                 answers_before += len(market.starts)
-                position += len(matched_again)
                 taken = end
-        if position < len(answers):
-            raise ValueError(f"it has {len(answers) - position:,} bytes of answers more than its orders cause")
+        streams.check_ends()
+
+
+def blocks_of(messages: Bytes) -> Iterator[FrameBatch]:
+    """Yield the messages as batches, a frame a message, which share their memory. ValueError if one is not whole."""
+    at = 0
+    longest_block = BLOCK_ORDERS * int(ORDER_SIZES.max())
+    while at < len(messages):
+        offsets = offsets_of(messages[at : at + longest_block], ORDER_SIZES)[: BLOCK_ORDERS + 1]
+        if len(offsets) == 1:
+            raise ValueError(f"it has no message at offset {at}")
+        batch = FrameBatch(1, LARGEST_FRAME)  # its own memory is replaced by the stream's
+        batch.buffer = messages[at : at + offsets[-1]]
+        batch.offsets = offsets
+        batch.count = len(offsets) - 1
+        yield batch
+        at += int(offsets[-1])
 
 
 def starts_of_clocks(traffic: pa.Table) -> dict[int, int]:

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from exchange.messages import LAYOUTS, Order
-from exchange_simulation.experiments.events import Market, event_rows
+from exchange_simulation.experiments.events.order_messages import plain_messages
+from exchange_simulation.experiments.events.tables import Market, event_rows
 from exchange_simulation.experiments.simulate.simulation import Block
 from exchange_simulation.launching.errors import UserError
 from spark.tables.experiment_folder import experiment_folder
@@ -105,17 +106,17 @@ class EventFiles:
 
     def _market(self, block: Block) -> Market:
         """Return the orders and answers of a block. The orders are due at the rate of the events, from 0 on."""
-        orders = block.orders.view(LAYOUTS[Order].dtype)
+        messages = plain_messages(block.orders.view(LAYOUTS[Order].dtype))
         count = block.answers.count
-        indexes = np.arange(block.first, block.first + len(orders))
+        indexes = np.arange(block.first, block.first + len(messages))
         return Market(
             instrument=block.instrument,
-            orders=orders,
+            messages=messages,
             due_ns=(indexes * (NS / self._events.orders_per_s)).astype(np.int64),
             answers=block.answers.span(0, count),
             ends=block.answers.offsets[1 : count + 1],
             max_price=self._max_price,
-            orders_before=block.first,
+            messages_before=block.first,
             answers_before=self._answers,
         )
 

@@ -15,7 +15,7 @@ import click
 from exchange.allowed import BadSetting, whole
 from exchange.json_records import SCHEMA
 from exchange.words import counted, printable
-from exchange_simulation.experiments.events import TABLES
+from exchange_simulation.experiments.events.tables import TABLES
 from exchange_simulation.experiments.simulate.events import WantedEvents
 from exchange_simulation.experiments.simulate.parts import ROWS_FILE, Matched, MatchPart, OnParts, match_in_this_process
 from exchange_simulation.experiments.simulate.simulation import Simulation

@@ -24,7 +24,7 @@ from spark_runs import START_WALL_NS, MadeUpRun
 
 from exchange.words import counted
 from exchange_simulation.cli.main import main
-from exchange_simulation.experiments.events import TABLES
+from exchange_simulation.experiments.events.tables import TABLES
 from exchange_simulation.experiments.pipeline import events as pipeline_events
 from exchange_simulation.experiments.pipeline.events import RecordedRun, write_events
 from exchange_simulation.launching.errors import UserError

@@ -33,8 +33,8 @@ TYPES = {
     "volume int, aggressor string",
     "quotes": "experiment string, run string, pair int, instrument int, sequence bigint, time_ns bigint, bid int, "
     "ask int",
-    "orders": "experiment string, run string, pair int, instrument int, sequence bigint, time_ns bigint, id bigint, "
-    "side string, volume int",
+    "orders": "experiment string, run string, pair int, instrument int, sequence bigint, time_ns bigint, gateway int, "
+    "id bigint, kind string, side string, volume int, reject_reason string, cancelled_volume int",
     "sample": "experiment string, run string, pair int, id bigint, due_ns bigint, handed_over_ns bigint, "
     "answered_ns bigint",
 }
@@ -125,18 +125,22 @@ def test_an_empty_interval_has_the_last_price_and_no_volume(views: SparkSession)
 def test_market_stats_weigh_the_spread_by_time(views: SparkSession) -> None:
     make(views, "trades", [trade(4, 30, 104, 2)])
     make(views, "quotes", [quote(1, 0, 100, 104), quote(2, 30, 100, 102), quote(3, 40, None, 102)])
-    order = {"time_ns": 0, "id": 1}
-    orders = [order | {"sequence": 1, "side": "bid", "volume": 5}, order | {"sequence": 2, "side": "ask", "volume": 3}]
-    make(views, "orders", orders)
-    names = ("orders", "trades", "order_to_trade", "spread", "spread_by_time", "bid_depth", "ask_depth")
-    assert rows_of(market_stats(views), *names) == [(2, 1, 2.0, 3.0, 3.5, 3, 1)]
+    order = {"time_ns": 0, "id": 1, "kind": "limit"}
+    bid = order | {"sequence": 1, "side": "bid", "volume": 5}
+    ask = order | {"sequence": 2, "side": "ask", "volume": 3}
+    rejected = order | {"sequence": 3, "side": "ask", "volume": 9, "reject_reason": "price"}
+    cancel = order | {"sequence": 4, "kind": "cancel", "side": "bid", "cancelled_volume": 2}
+    make(views, "orders", [bid, ask, rejected, cancel])
+    names = ("orders", "cancels", "rejections", "cancelled_volume", "trades", "order_to_trade")
+    assert rows_of(market_stats(views), *names) == [(4, 1, 1, 2, 1, 4.0)]
+    assert rows_of(market_stats(views), "spread", "spread_by_time", "bid_depth", "ask_depth") == [(3.0, 3.5, 1, 1)]
 
 
 def test_samples_of_a_burst_are_in_the_last_quarter(views: SparkSession) -> None:
     """Order n is due in millisecond n, in which n trades happen, and waits for n microseconds."""
     trades = [trade(10 * n + k, n * 1_000_000, 100) for n in range(1, 9) for k in range(n)]
     make(views, "trades", trades)
-    orders = [{"sequence": n, "id": n, "time_ns": n * 1_000_000, "side": "bid", "volume": 1} for n in range(1, 9)]
+    orders = [{"sequence": n, "id": n, "gateway": 1, "time_ns": n * 1_000_000} for n in range(1, 9)]
     make(views, "orders", orders)
     samples = [{"id": n, "due_ns": 0, "handed_over_ns": 0, "answered_ns": n * 1_000} for n in range(1, 9)]
     make(views, "sample", samples)

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.reference_book import ReferenceBook
 from exchange.checksum import StreamChecksum
 from exchange.messages import ASK, BID, Message, Order, Quote, Trade, decode_all
-from exchange_simulation.experiments.events import TABLES
+from exchange_simulation.experiments.events.tables import TABLES
 from exchange_simulation.experiments.simulate.simulate import TITLES, _totals
 from exchange_simulation.experiments.simulate.simulation import Block, InstrumentMatcher, Simulation
 from exchange_simulation.reports.tables import terminal

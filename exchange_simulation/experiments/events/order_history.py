@@ -1,0 +1,144 @@
+"""What became of the orders of a stream: their sides, and what rests of each, while the stream goes on.
+
+    messages, answers to each ──▶ OrderHistory.follow ──▶ the side of each request, the volume that each message cancels
+
+A gateway numbers its messages 1, 2, 3, ... A message's *place* is the number of messages of all earlier gateways, and
+of its own gateway's earlier ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from exchange import market_ids, messages
+from exchange.compiled import cached_kernel, field_reader, signed
+from exchange.market_ids import NUMBER_BITS
+from exchange.messages import LAYOUTS, Cancelled, Rejection, Trade
+from exchange_simulation.experiments.events.order_messages import (
+    KIND_OF_CANCEL,
+    KIND_OF_REPLACE,
+    Bytes,
+    Column,
+    Longs,
+    OrderMessages,
+)
+from matching_engine.encoding import ANSWER_SIZES
+
+WIRE_ID_BITS = 32
+"""The bits of an id on the wire. A lone gateway has all of them for its own number."""
+NO_PLACE = -1
+TRADE = LAYOUTS[Trade].code
+CANCELLED = LAYOUTS[Cancelled].code
+REJECTION = LAYOUTS[Rejection].code
+_trade_id = field_reader("id", Trade)
+_trade_volume = field_reader("volume", Trade)
+_cancelled_volume = field_reader("volume", Cancelled)
+
+
+@cached_kernel(messages, market_ids)
+def _follow(
+    kinds: Longs,
+    places: Longs,
+    named_places: Longs,
+    volumes: Longs,
+    answers: Bytes,
+    ends: Longs,
+    sizes: Longs,
+    first_places: Longs,
+    number_bits: int,
+    resting: Longs,
+    cancelled: Longs,
+) -> None:
+    """Keep `resting` up to date, the lots that rest of each order by place; note the lots that each message cancels.
+
+    A trade has a message for the resting order, and a message a price level for the incoming order: both lose the lots.
+    A replace takes out what rests of its order, and brings in the order anew.
+    """
+    numbers = (1 << number_bits) - 1
+    at = 0
+    for i in range(len(kinds)):
+        kind = kinds[i]
+        is_request = kind in (KIND_OF_CANCEL, KIND_OF_REPLACE)
+        place = named_places[i] if is_request else places[i]
+        is_rejected = at < ends[i] and answers[at] == REJECTION
+        if not is_rejected:
+            if kind == KIND_OF_REPLACE:
+                cancelled[i] = resting[place]
+            if kind != KIND_OF_CANCEL:
+                resting[place] = volumes[i]
+        while at < ends[i]:
+            if answers[at] == TRADE:
+                order_id = signed(_trade_id(answers, at))
+                traded = first_places[order_id >> number_bits] + (order_id & numbers) - 1
+                resting[traded] -= signed(_trade_volume(answers, at))
+            elif answers[at] == CANCELLED:
+                cancelled[i] = signed(_cancelled_volume(answers, at))
+                resting[place] = 0
+            at += sizes[answers[at]]
+
+
+class OrderHistory:
+    """The orders of a stream so far."""
+
+    def __init__(self, messages_of_gateways: Sequence[int], *, is_shared: bool) -> None:
+        """`messages_of_gateways`: the number of messages of each gateway. `is_shared`: ids are market ids."""
+        counts = [0, *messages_of_gateways] if is_shared else [*messages_of_gateways]
+        self._counts = np.array(counts, np.int64)
+        self._first_places = np.cumsum(self._counts) - self._counts
+        self._number_bits = NUMBER_BITS if is_shared else WIRE_ID_BITS
+        total = sum(counts)
+        self._sides = np.zeros(total, np.uint8)
+        self._resting = np.zeros(total, np.int64)
+
+    @property
+    def resting(self) -> Longs:
+        """The lots that rest of each order, by place."""
+        return self._resting
+
+    def places_of(self, ids: Column) -> Longs:
+        """Return the place of each id; NO_PLACE if no gateway has a message of that id."""
+        gateways, numbers = self._divided(ids)
+        is_known = (gateways < len(self._counts)) & (numbers > 0)
+        known_gateways = np.where(is_known, gateways, 0)
+        is_known &= numbers <= self._counts[known_gateways]
+        return np.where(is_known, self._first_places[known_gateways] + numbers - 1, NO_PLACE)
+
+    def follow(self, block: OrderMessages, answers: Bytes, ends: Longs) -> tuple[OrderMessages, Longs]:
+        """Return the block with the sides of its requests, and the lots that each of its messages cancelled.
+
+        `ends`: where the answers to each message end. Blocks come in the stream's order. ValueError if a message's id
+        is beyond those of its gateway.
+        """
+        places = self.places_of(block.id)
+        if (places == NO_PLACE).any():
+            raise ValueError("it has a message of an unknown number")
+        is_request = (block.kind == KIND_OF_CANCEL) | (block.kind == KIND_OF_REPLACE)
+        self._sides[places[~is_request]] = block.side[~is_request]
+        named_places = np.where(is_request, self.places_of(block.order_id), NO_PLACE)
+        cancelled = np.zeros(len(block), np.int64)
+        _follow(
+            np.ascontiguousarray(block.kind, np.int64),
+            places,
+            named_places,
+            np.ascontiguousarray(block.volume, np.int64),
+            answers,
+            ends,
+            ANSWER_SIZES,
+            self._first_places,
+            self._number_bits,
+            self._resting,
+            cancelled,
+        )
+        gateways, numbers = self._divided(block.id)
+        gateways_of_named, numbers_of_named = self._divided(block.order_id)
+        is_earlier = (named_places != NO_PLACE) & (gateways == gateways_of_named) & (numbers_of_named < numbers)
+        sides_of_named = np.where(is_earlier, self._sides[named_places], 0)
+        return replace(block, side=np.where(is_request, sides_of_named, block.side)), cancelled
+
+    def _divided(self, ids: Column) -> tuple[Longs, Longs]:
+        """Return the gateway of each id, or 0 if there is but one, and the gateway's own number."""
+        whole_ids = np.asarray(ids, np.int64)
+        return whole_ids >> self._number_bits, whole_ids & ((1 << self._number_bits) - 1)

@@ -1,0 +1,133 @@
+"""The streams that a run with --record keeps of one engine: its messages, their due times, and the recorded answers.
+
+one gateway:       orders.bin, orders.due                                         answers.bin
+several gateways:  input.bin, in the engine's order; orders.due, orders.2.due...  answers.bin, answers.2.bin, ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from exchange.instances import named
+from exchange.order_mix import CANCEL, REPLACE
+from exchange_simulation.experiments.events.tables import Bytes, Longs
+from exchange_simulation.launching.recorded_streams import INPUT
+from gateway.tape import check_due, due_path, map_file, replayable_records
+from matching_engine.encoding import ANSWER_SIZES
+from matching_engine.sessions.routing import routed
+from matching_engine.tape import offsets_of
+
+
+@dataclass(kw_only=True)
+class EngineStreams:
+    """The streams of one engine. Answers are checked from their beginning on, as they are made again."""
+
+    messages: Bytes
+    """Orders and requests in the engine's order."""
+    counts: Sequence[int]
+    """The number of messages of each gateway."""
+    answers: Sequence[Bytes]
+    """The answers that each gateway recorded."""
+    has_requests: bool
+    """Whether there may be cancels and replaces."""
+    is_shared: bool = False
+    """Whether ids are market ids, and `answers` has those of several gateways."""
+    gets_quotes: bool = True
+    _due_ns: Longs | None = None
+    """The due times of all messages, by place as in order_history.py; None if a gateway has none."""
+    _checked: list[int] = field(default_factory=list)
+    """The bytes of each gateway's answers that were checked."""
+    _latest_due_ns: int = 0
+
+    def __post_init__(self) -> None:
+        self._checked = [0] * len(self.answers)
+
+    @classmethod
+    def of_pair(cls, folder: Path, pair: int) -> EngineStreams:
+        """Return the streams of a gateway and its engine. MalformedMessage, ValueError or OSError if damaged."""
+        orders_file = folder / f"{named('orders', pair)}.bin"
+        records = replayable_records(orders_file)
+        return cls(
+            messages=map_file(orders_file),
+            counts=[records.records],
+            answers=[map_file(folder / f"{named('answers', pair)}.bin")],
+            has_requests=_has_requests(records.kinds),
+            _due_ns=_due_times(orders_file, records.records),
+        )
+
+    @classmethod
+    def of_gateways(cls, folder: Path, gateways: int, *, gets_quotes: bool) -> EngineStreams:
+        """Return the streams of several gateways at one engine. MalformedMessage, ValueError or OSError if damaged."""
+        counts: list[int] = []
+        answers: list[Bytes] = []
+        due_times: list[Longs] = []
+        has_requests = False
+        for gateway in range(1, gateways + 1):
+            orders_file = folder / f"{named('orders', gateway)}.bin"
+            records = replayable_records(orders_file)
+            counts.append(records.records)
+            answers.append(map_file(folder / f"{named('answers', gateway)}.bin"))
+            has_requests = has_requests or _has_requests(records.kinds)
+            due_ns = _due_times(orders_file, records.records)
+            if due_ns is not None:
+                due_times.append(due_ns)
+        return cls(
+            messages=map_file(folder / INPUT),
+            counts=counts,
+            answers=answers,
+            has_requests=has_requests,
+            is_shared=True,
+            gets_quotes=gets_quotes,
+            _due_ns=np.concatenate(due_times) if len(due_times) == gateways else None,
+        )
+
+    def due_times(self, places: Longs) -> Longs | None:
+        """Return when the next messages were due, by their places; None if that is not known.
+
+        The engine takes the orders of several gateways as they arrive. So that no time is before an earlier message's,
+        a message that was due before an earlier one has that one's time.
+        """
+        if self._due_ns is None:
+            return None
+        due_ns = self._due_ns[places].astype(np.int64)
+        if self.is_shared:
+            due_ns = np.maximum(np.maximum.accumulate(due_ns), self._latest_due_ns)
+            self._latest_due_ns = int(due_ns[-1])
+        return due_ns
+
+    def check_answers(self, answers: Bytes) -> None:
+        """Compare the next answers of the engine with the recorded ones. ValueError if they are not the same."""
+        if self.is_shared:
+            offsets = offsets_of(answers, ANSWER_SIZES)
+            parts = routed(answers, offsets, len(self.counts), get_quotes=self.gets_quotes)
+        else:
+            parts = [answers]
+        for i, part in enumerate(parts):
+            first = self._checked[i]
+            if not np.array_equal(part, self.answers[i][first : first + len(part)]):
+                raise ValueError("its answers are not those of the matching engine to its orders")
+            self._checked[i] = first + len(part)
+
+    def check_ends(self) -> None:
+        """Raise ValueError if more answers were recorded than the messages cause."""
+        for recorded, checked in zip(self.answers, self._checked, strict=True):
+            if checked < len(recorded):
+                raise ValueError(f"it has {len(recorded) - checked:,} bytes of answers more than its orders cause")
+
+
+def _has_requests(kinds: dict[str, int]) -> bool:
+    return kinds[CANCEL] + kinds[REPLACE] > 0
+
+
+def _due_times(orders_file: Path, orders: int) -> Longs | None:
+    """Return the due times beside a stream of so many orders; None if there are none. ValueError if damaged."""
+    due_file = due_path(orders_file)
+    if not due_file.exists():
+        return None
+    check_due(due_file, orders)
+    due_ns: Longs = map_file(due_file).view("<i8")
+    return due_ns

@@ -1,0 +1,178 @@
+"""The tables of events of runs with mixes and with several gateways, against the plain book of sorted dictionaries."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+
+from benchmarks.reference_book import ReferenceBook
+from exchange.market_ids import gateway_of, number_of
+from exchange.messages import (
+    ASK,
+    BID,
+    Cancelled,
+    CancelRequest,
+    Message,
+    Order,
+    Quote,
+    Rejection,
+    ReplaceRequest,
+    Trade,
+    TypedOrder,
+    decode_all,
+)
+from exchange.order_mix import KINDS
+from exchange_simulation.experiments.pipeline.events import write_events
+from exchange_simulation.launching.errors import UserError
+from gateway.tape_records import KIND_OF_ORDER_TYPE
+from matching_engine.reasons import REASONS
+from spark.gold.views import statement_of
+from tests.exchange_command import run_exchange_in_process
+
+MIX = "limit=43,post=7,market=5,ioc=3,fok=2,cancel=30,replace=10"
+SIDES = {ASK: "ask", BID: "bid"}
+EVENTS = ("orders", "trades", "quotes")
+
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module", params=[1, 3])
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    """The folder of a recorded run of a mix, with its events, and the number of its gateways."""
+    gateways: int = request.param
+    words = ("--mix", MIX, "--price-model", "two-sided", "--rate", 100_000, "--orders", 6000, "--record", "--events")
+    results = tmp_path_factory.mktemp("mixes")
+    finished = run_exchange_in_process(results, *words, "--gateways", gateways, "--name", "run")
+    assert finished.code == 0, finished.err
+    return results / "run", gateways
+
+
+def rows_of(folder: Path, table: str) -> list[Row]:
+    rows: list[Row] = pq.read_table(folder / "events" / f"{table}.parquet").to_pylist()
+    return rows
+
+
+class PlainEvents:
+    """The rows of events as the plain book has them, with the columns that do not depend on time."""
+
+    def __init__(self, folder: Path, gateways: int) -> None:
+        self.is_shared = gateways > 1
+        self.book = ReferenceBook(with_ids=True, is_shared=self.is_shared)
+        self.orders: list[Row] = []
+        self.trades: list[Row] = []
+        self.quotes: list[tuple[int | None, int | None]] = []
+        self.sides: dict[int, str] = {}
+        stream = folder / ("input.bin" if self.is_shared else "orders.bin")
+        for message in decode_all(stream.read_bytes()):
+            self._take(message)
+
+    def _id(self, name: str, gateway_name: str, order_id: int) -> Row:
+        if self.is_shared:
+            return {name: number_of(order_id), gateway_name: gateway_of(order_id)}
+        return {name: order_id, gateway_name: 1}
+
+    def _take(self, message: Message) -> None:
+        assert isinstance(message, Order | TypedOrder | CancelRequest | ReplaceRequest)
+        named = message.order_id if isinstance(message, CancelRequest | ReplaceRequest) else None
+        resting = None if named is None else self.book.by_id.get(named)
+        before = resting.volume if resting else None
+        if isinstance(message, Order | TypedOrder):
+            self.sides[message.id] = SIDES[message.side]
+        entering = named if isinstance(message, ReplaceRequest) else message.id
+        answers = self.book.handle(message)
+        reasons = [REASONS[answer.reason] for answer in answers if isinstance(answer, Rejection)]
+        cancelled = [answer.volume for answer in answers if isinstance(answer, Cancelled)]
+        if isinstance(message, ReplaceRequest) and not reasons:
+            cancelled = [before]
+        self.orders.append(
+            {
+                **self._id("id", "gateway", message.id),
+                "kind": kind_of(message),
+                "order_id": None if named is None else self._id("id", "gateway", named)["id"],
+                "side": self.sides[message.id if named is None else named],
+                "price": getattr(message, "price", 0) or None,
+                "volume": getattr(message, "volume", None),
+                "reject_reason": reasons[0] if reasons else None,
+                "cancelled_volume": cancelled[0] if cancelled else None,
+            }
+        )
+        for answer in answers:
+            if isinstance(answer, Quote):
+                self.quotes.append((answer.bid or None, answer.ask if answer.ask <= 999 else None))
+            if isinstance(answer, Trade) and answer.id != entering:
+                assert entering is not None
+                self.trades.append(
+                    {
+                        "price": answer.price,
+                        "volume": answer.volume,
+                        "aggressor": self.sides[entering],
+                        **self._id("resting_id", "resting_gateway", answer.id),
+                        **self._id("incoming_id", "incoming_gateway", entering),
+                    }
+                )
+
+
+def kind_of(message: Message) -> str:
+    if isinstance(message, CancelRequest):
+        return "cancel"
+    if isinstance(message, ReplaceRequest):
+        return "replace"
+    return KINDS[KIND_OF_ORDER_TYPE[message.order_type]] if isinstance(message, TypedOrder) else "limit"
+
+
+def test_messages_of_every_kind_and_their_trades_are_those_of_the_plain_book(run: tuple[Path, int]) -> None:
+    folder, gateways = run
+    expected = PlainEvents(folder, gateways)
+    orders = rows_of(folder, "orders")
+    assert [{name: row[name] for name in expected.orders[0]} for row in orders] == expected.orders
+    trades = rows_of(folder, "trades")
+    assert [{name: row[name] for name in expected.trades[0]} for row in trades] == expected.trades
+    assert [(row["bid"], row["ask"]) for row in rows_of(folder, "quotes")] == expected.quotes
+    assert {row["kind"] for row in orders} == set(KINDS)
+    assert {row["gateway"] for row in orders} == set(range(1, gateways + 1))
+    assert {"unknown order", "would trade"}.issubset({row["reject_reason"] for row in orders})
+
+
+def test_times_never_go_back(run: tuple[Path, int]) -> None:
+    folder, _ = run
+    for table in EVENTS:
+        times = [row["time_ns"] for row in rows_of(folder, table)]
+        assert times == sorted(times)
+        assert times[-1] > 0
+
+
+def test_depth_after_cancels_and_replaces_is_that_of_the_plain_book(run: tuple[Path, int]) -> None:
+    """DuckDB takes the statements of both views."""
+    folder, gateways = run
+    book = PlainEvents(folder, gateways).book
+    depth = tuple(sum(order.volume for order in book.resting(side)) for side in (BID, ASK))
+    base = duckdb.connect()
+    for table in EVENTS:
+        base.sql(f"create view {table} as select * from '{folder}/events/{table}.parquet'")
+    stats = base.sql(f"select bid_depth, ask_depth from ({statement_of('market_stats', EVENTS)})").fetchall()
+    assert stats == [depth]
+    bars = statement_of("bars_by_time", EVENTS).replace(":every_ns", "10_000_000")
+    last_bar = base.sql(f"select bid_depth, ask_depth from ({bars}) order by start_s desc limit 1").fetchall()
+    assert last_bar == [depth]
+
+
+def test_answers_of_another_gateway_are_refused(run: tuple[Path, int], tmp_path: Path) -> None:
+    folder, gateways = run
+    copy = Path(shutil.copytree(folder, tmp_path / "copy"))
+    last = copy / ("answers.bin" if gateways == 1 else f"answers.{gateways}.bin")
+    last.write_bytes(last.read_bytes()[:-1])
+    with pytest.raises(UserError, match="not those of the matching engine"):
+        write_events(copy)
+
+
+def test_every_reason_of_the_engine_has_a_word() -> None:
+    """docs/matching.md lists the reasons by number."""
+    _, _, section = Path("docs/matching.md").read_text().partition("Reasons by number: ")
+    sentence, _, _ = section.partition(".\n")
+    assert [int(number) for number in re.findall(r"(?:^|,\s)(\d+) ", sentence)] == sorted(REASONS)
