@@ -33,7 +33,7 @@ HEADINGS: dict[str, tuple[str, ...]] = {
         "numbers_of_gateways",
         "numbers_of_subscribers",
     ),
-    "Transport": ("transports", "deliveries", "roles"),
+    "Transport": ("transports", "deliveries", "roles", "networks"),
     "Engine": (),
     "Measuring": (
         "file",

@@ -9,8 +9,9 @@ import click
 from exchange.settings import MAX_ORDERS
 from exchange_simulation.cli.command import Command
 from exchange_simulation.cli.trial_options import folder_options, make_or_resume, rate_trial_options
+from exchange_simulation.launching.option_table import NOTATIONS
 from exchange_simulation.launching.option_types import USUAL, Count, Listed, Rate, Scheme
-from exchange_simulation.launching.options import json_option, network_option, session_options, topology_option
+from exchange_simulation.launching.options import json_option, session_options, topology_option
 from exchange_simulation.launching.typed_settings import was_typed
 
 
@@ -45,7 +46,15 @@ from exchange_simulation.launching.typed_settings import was_typed
 )
 @rate_trial_options
 @topology_option
-@network_option
+@click.option(
+    "--network",
+    "networks",
+    type=Listed(NOTATIONS["network"]),
+    default="local",
+    show_default=True,
+    metavar="PROFILE[,...]",
+    help="What joins the components; several are measured in turns, a line each: see exchange network list.",
+)
 @session_options
 @folder_options
 @json_option
@@ -65,9 +74,10 @@ def command(ctx: click.Context, /, **_: Any) -> None:
         repeats = given.pop("repeats")
         seconds = given.pop("seconds")
         roles = given.pop("roles")
+        networks = given.pop("networks")
         if given["orders"] is not None and was_typed("seconds"):
             raise click.UsageError("--orders and --seconds both bound the runs: give one")
-        arms = nagle_arms(transports, rates, roles, seconds, given)
+        arms = nagle_arms(transports, rates, roles, seconds, given, networks)
         return TrialPlan(arms=arms, repeats=repeats, seed=given["seed"], study=NAGLE)
 
     make_or_resume(ctx, NAGLE, plan_of)

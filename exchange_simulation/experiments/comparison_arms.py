@@ -19,6 +19,8 @@ from exchange_simulation.launching.transport_settings import (
 from exchange_simulation.launching.typed_settings import run_settings
 from transports.registry import has_broker
 
+LOCAL = "local"
+"""The network of a run on loopback."""
 NAGLE_OFF = "Nagle off"
 
 
@@ -128,6 +130,21 @@ def rate_factor(rates: Sequence[float | None]) -> Factor:
     return Factor("orders_per_s", levels)
 
 
+def network_factor(networks: Sequence[str]) -> Factor:
+    """Return a level for each network, without words if there is one. UserError if there is none, or one twice."""
+    if not networks:
+        raise UserError("--network is empty: give one or more, each once, as local,gige")
+    if len(networks) == 1:
+        return Factor("network", {"": networks[0]})
+    levels: dict[str, str] = {}
+    for network in networks:
+        words = f"on {network}"
+        if words in levels:
+            raise UserError(f"--network has {network} twice: give each once, as local,gige")
+        levels[words] = network
+    return Factor("network", levels)
+
+
 def numbers_factor(components: str, numbers: Sequence[int], example: str) -> Factor:
     """Return a level for each number of such components, as gateways. UserError if there is none, or one twice."""
     if not numbers:
@@ -147,8 +164,11 @@ def nagle_arms(
     levels: Sequence[str],
     seconds: float,
     given: dict[str, Any],
+    networks: Sequence[str] = (LOCAL,),
 ) -> tuple[TrialArm, ...]:
-    """Return arms for each transport at each rate: first with Nagle's algorithm off, then with it on at each level.
+    """Return arms for each transport at each rate, on each network.
+
+    The first arm of each block has Nagle's algorithm off, the others have it on at each level.
 
     A level is roles joined by +, or all, or usual. Usual is as in Subramoni et al. (docs/nagle.md): the broker alone,
     or every role where there is no broker. A level with the broker has no arm over a transport without a broker. A
@@ -160,16 +180,17 @@ def nagle_arms(
         if transports.count(transport) > 1:
             raise UserError(f"--transports has {transport} twice: give each once, as tcp,zeromq,amqp")
     settings = ArmSettings(transports, seconds, given)
+    conditions = [rate_factor(rates), network_factor(networks)]
     arms: list[TrialArm] = []
     for transport in transports:
-        arms += _nagle_arms_over(transport, rates, levels, settings)
+        arms += _nagle_arms_over(transport, conditions, levels, settings)
     if not arms:
         raise UserError(f"--roles {','.join(levels)}: there is no such role over {', '.join(transports)}")
     return tuple(arms)
 
 
 def _nagle_arms_over(
-    transport: str, rates: Sequence[float | None], levels: Sequence[str], settings: ArmSettings
+    transport: str, conditions: Sequence[Factor], levels: Sequence[str], settings: ArmSettings
 ) -> tuple[TrialArm, ...]:
     """Return the arms over one transport; none if the transport has none of the levels."""
     roles_by_level: dict[str, tuple[str, ...]] = {NAGLE_OFF: ()}
@@ -180,7 +201,7 @@ def _nagle_arms_over(
             roles_by_level[words] = roles
     if len(roles_by_level) == 1:
         return ()
-    blocks = [Factor("transport", {transport: transport}), rate_factor(rates)]
+    blocks = [Factor("transport", {transport: transport}), *conditions]
     return arms_of(settings, [Factor("nagle", roles_by_level)], blocks)
 
 

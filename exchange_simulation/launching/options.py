@@ -46,7 +46,6 @@ market_options = options_for("price_model", "max_price", "policy")
 terms_options = options_for("policy", "max_price", "packing")
 session_options = options_for("sampling_interval", "timeout_s")
 topology_option = options_for("topology")
-network_option = options_for("network")
 json_option = click.option("--json", "as_json", is_flag=True, help="Machine-readable output on stdout.")
 no_spark_option = click.option(
     "--no-spark", is_flag=True, envvar="EXCHANGE_NO_SPARK", show_envvar=True, help="Leave out Spark's tables."

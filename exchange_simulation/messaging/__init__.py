@@ -35,7 +35,7 @@ The rig itself, from the command down:
 | measurements.py | which repeats count, and their medians |
 | results.py | the folder in which bench.json grows |
 | measuring.py | one repeat of one cell |
-| setup.py, role_process.py | plan, brokers, kernels; a role's process |
+| setup.py, setups.py, role_process.py | plan, brokers, kernels of a network, and of all; a role's process |
 | by_hand.py | one role on a host of its own |
 | turned_up.py | lends a benchmark with a CapacityScale to `exchange capacity` |
 """

@@ -19,7 +19,8 @@ from exchange_simulation.messaging.cell import least_duration_s
 from exchange_simulation.messaging.cell_turns import measure_in_turns
 from exchange_simulation.messaging.measurements import Measurements
 from exchange_simulation.messaging.point import Settings
-from exchange_simulation.messaging.setup import BenchmarkPlan, Setup, check_cells, plan_of
+from exchange_simulation.messaging.setup import BenchmarkPlan, check_cells, plan_of
+from exchange_simulation.messaging.setups import Setups
 from exchange_simulation.repeats.noise_rule import RedoRule
 from exchange_simulation.reports.formats.times import duration_in_words
 from transports.base import TransportError
@@ -75,7 +76,7 @@ def measure_benchmark(
     repeats = settings["repeats"]
     rule = RedoRule.of_plan(repeats * len(plan.cells)) if settings["redo_noisy"] else None
     measurements = Measurements(list(plan.cells), rule)
-    setup = Setup(plan.patterns(benchmark), settings, brokers)
+    setups = Setups(benchmark, plan, settings, brokers)
     _announce(benchmark, plan, check_cells(benchmark, plan.cells), repeats, rule)
 
     def record() -> Record:
@@ -84,13 +85,13 @@ def measure_benchmark(
             **measurements.record(),
             "left_out": plan.left_out,
             "settings": settings_given(settings),
-            "network": setup.network.facts if setup.network else None,
+            "networks": setups.facts,
             "duration_s": time.monotonic() - began_s,
         }
 
     try:
-        with setup:
-            stopped = measure_in_turns(benchmark, repeats, setup, measurements, lambda: on_measured(record))
+        with setups:
+            stopped = measure_in_turns(benchmark, repeats, setups, measurements, lambda: on_measured(record))
             measurements.stopped = stopped
     except (KeyboardInterrupt, *ERRORS_OF_A_BENCHMARK) as error:
         measurements.stopped = why_it_ended(error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from exchange_simulation.messaging.point import MAX, RATE, Point, Settings, value_in_words
+from exchange_simulation.messaging.point import MAX, NETWORK, RATE, Point, Settings, networks_of, value_in_words
 from exchange_simulation.messaging.roles import RoleResult
 from transports.registry import has_broker
 
@@ -59,6 +59,11 @@ class Cell:
     @property
     def has_broker(self) -> bool:
         return has_broker(self.transport)
+
+    @property
+    def network(self) -> str:
+        """The network between the roles."""
+        return str(self.point[NETWORK]) if NETWORK in self.point else networks_of(self.settings)[0]
 
     @property
     def rate_per_s(self) -> float | None:

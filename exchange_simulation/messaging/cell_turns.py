@@ -14,8 +14,9 @@ from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Cell, Figures
 from exchange_simulation.messaging.measurements import Measurements
 from exchange_simulation.messaging.measuring import COMPLETE, INVALID, PARTIAL, is_timed, measure
+from exchange_simulation.messaging.point import NETWORK
 from exchange_simulation.messaging.report import reasons_in_words
-from exchange_simulation.messaging.setup import Setup
+from exchange_simulation.messaging.setups import Setups
 from exchange_simulation.repeats.noise_rule import Redos
 from exchange_simulation.repeats.turns import in_turns
 from exchange_simulation.reports.formats.numbers import number_text
@@ -47,15 +48,20 @@ class CellStep:
 
 
 def steps_of(cells: Sequence[Cell], repeats: int) -> list[CellStep]:
-    """All measurements in their order. Cells of one point, over several transports, follow each other."""
+    """All measurements in their order. Cells of one point, over several transports and networks, follow each other."""
     places: dict[str, list[int]] = {}
     for place, cell in enumerate(cells):
-        places.setdefault(repr(cell.point), []).append(place)
+        point = {name: value for name, value in cell.point.items() if name != NETWORK}
+        places.setdefault(repr(point), []).append(place)
     return [CellStep(repeat, place) for repeat, place in in_turns(list(places.values()), repeats, SEED)]
 
 
 def measure_in_turns(
-    benchmark: BenchmarkDefinition, repeats: int, setup: Setup, measurements: Measurements, on_each: Callable[[], None]
+    benchmark: BenchmarkDefinition,
+    repeats: int,
+    setups: Setups,
+    measurements: Measurements,
+    on_each: Callable[[], None],
 ) -> str | None:
     """Measure every cell once, then every cell again, and so on, since a machine's speed drifts.
 
@@ -69,7 +75,7 @@ def measure_in_turns(
     began_s = time.monotonic()
     for done, step in enumerate(redos.in_turn(steps), 1):
         raise_if_interrupted()
-        cell, record = _long_enough(benchmark, measurements.cells[step.place], setup)
+        cell, record = _long_enough(benchmark, measurements.cells[step.place], setups)
         measurements.cells[step.place] = cell
         measurements.tries[step.place].append({"repeat": step.repeat, **record})
         redos.note(step, record, is_valid=record["status"] == COMPLETE)
@@ -86,7 +92,7 @@ def measure_in_turns(
     return None
 
 
-def _long_enough(benchmark: BenchmarkDefinition, cell: Cell, setup: Setup) -> tuple[Cell, Record]:
+def _long_enough(benchmark: BenchmarkDefinition, cell: Cell, setups: Setups) -> tuple[Cell, Record]:
     """Measure a cell; while it is too short to be timed, measure it again with more messages or a longer sample.
 
     Returns (the cell that was measured last, its record). The next repeat begins with this cell. The record is invalid
@@ -94,7 +100,7 @@ def _long_enough(benchmark: BenchmarkDefinition, cell: Cell, setup: Setup) -> tu
     """
     has_count = any(option.name == "count" for option in benchmark.options)
     while True:
-        record = measure(benchmark, cell, setup)
+        record = measure(benchmark, cell, setups.of(cell))
         if record["status"] != COMPLETE or is_timed(benchmark, record["figures"]):
             return cell, record
         if not _may_be_longer(cell, has_count):

@@ -11,12 +11,13 @@ import click
 from exchange.quantities import SIZE_FORMS, bytes_of
 from exchange.settings import MAX_RATE_PER_S
 from exchange.unique import unique
+from exchange_simulation.launching.option_table import NOTATIONS
 from exchange_simulation.launching.option_types import Count, Cpus, Listed, Nagle, Rate, Scheme, Seconds
-from exchange_simulation.launching.options import broker_options, json_option, network_option, results_option, together
+from exchange_simulation.launching.options import broker_options, json_option, results_option, together
 from exchange_simulation.launching.transport_settings import settings_that_none_has
 from exchange_simulation.launching.typed_settings import was_typed
 from exchange_simulation.messaging.benchmark import QUICK_HELP, BenchmarkDefinition
-from exchange_simulation.messaging.point import Settings
+from exchange_simulation.messaging.point import LOCAL, NETWORK, Settings
 from exchange_simulation.messaging.roles import HOSTS
 
 LARGEST = 1 << 20
@@ -174,6 +175,14 @@ redo_option = click.option(
     show_default=True,
     help="Measure again if others took more than 5% of all processors meanwhile.",
 )
+networks_option = click.option(
+    "--network",
+    type=EachOnce(NOTATIONS[NETWORK]),
+    default=LOCAL,
+    show_default=True,
+    metavar="PROFILE[,...]",
+    help="What joins the roles; several are measured in turns, a line each: see exchange network list.",
+)
 nagle_option = click.option(
     "--nagle",
     type=Nagle((*HOSTS, "broker")),
@@ -219,7 +228,7 @@ def parameters(benchmark: BenchmarkDefinition | None) -> list[click.Parameter]:
             click.option("--quick", is_flag=True, help=benchmark.quick_help if benchmark else QUICK_HELP),
             timeout_option,
             broker_options,
-            network_option,
+            networks_option,
             nagle_option,
             cpus_option,
             results_option,

@@ -10,7 +10,7 @@ from typing import Any
 
 from exchange.grouping import grouped
 from exchange.words import counted
-from exchange_simulation.messaging.point import size_in_words
+from exchange_simulation.messaging.point import NETWORK, size_in_words
 from exchange_simulation.reports.formats.numbers import number_text
 
 PEAK = "peak_kilobytes_per_s"
@@ -56,7 +56,10 @@ def _is_measured_as_in_paper(row: Row) -> bool:
 
 def _peak_row(peak: str, rows: Sequence[Row]) -> Row:
     best = _best_row(rows)
-    point = {"peak": peak, "match": best["point"]["match"], "size_bytes": best["point"]["size_bytes"]}
+    point = {"peak": peak}
+    for name in ("match", "size_bytes", NETWORK):
+        if name in best["point"]:
+            point[name] = best["point"][name]
     return {"transport": best["transport"], "point": point, "figures": {PEAK: best["figures"][KILOBYTES_PER_S]}}
 
 
@@ -65,7 +68,9 @@ def _best_row(rows: Sequence[Row]) -> Row:
 
 
 def _series(row: Row) -> str:
-    return f"{row['transport']}, {row['point']['match']}"
+    """The transport, the way to find replies, and the network if there are several."""
+    names = [row["transport"], row["point"]["match"], row["point"].get(NETWORK)]
+    return ", ".join(name for name in names if name)
 
 
 def _series_and_size(row: Row) -> str:

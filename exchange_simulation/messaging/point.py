@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from exchange.words import counted
 
 RATE = "rate_per_s"
 """A point's key for its rate; points lack this key with `--rate max` alone, which is the default."""
+NETWORK = "network"
+"""A point's key for its network, if a benchmark is measured in several; and the setting with these networks."""
+LOCAL = "local"
+"""The value of `--network` for no network: all roles are on loopback."""
 MAX = "max"
 """The value of RATE for publishers that send as fast as they can."""
 
 Settings = Mapping[str, Any]
 """Values of the command's options: transport, sizes, count, quick, ..., and the benchmark's own."""
 Point = Mapping[str, Any]
+
+
+def networks_of(settings: Settings) -> list[str]:
+    """The networks of `--network`; records before that option took several have one as a text."""
+    given = settings.get(NETWORK) or LOCAL
+    return [given] if isinstance(given, str) else list(given)
+
+
+def in_each_network(points: Sequence[Point], settings: Settings) -> list[Point]:
+    """Each point in each network of `--network`; the same points if there is one network."""
+    networks = networks_of(settings)
+    if len(networks) == 1:
+        return list(points)
+    return [{**point, NETWORK: network} for point in points for network in networks]
 
 
 def by_size(settings: Settings) -> list[Point]:
@@ -44,6 +62,8 @@ def value_in_words(name: str, value: Any) -> str:
         return size_in_words(value)
     if name == RATE:
         return "as fast as it goes" if value == MAX else f"{value:,}/s"
+    if name == NETWORK:
+        return f"on {value}"
     return counted(value, name) if isinstance(value, int) else f"{name} {value}"
 
 

@@ -19,7 +19,7 @@ from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.measurements import MEASUREMENTS
 from exchange_simulation.messaging.measuring import COMPLETE
 from exchange_simulation.messaging.paper import Published
-from exchange_simulation.messaging.point import size_in_words
+from exchange_simulation.messaging.point import NETWORK, size_in_words
 from exchange_simulation.messaging.presentation import Column
 from exchange_simulation.messaging.results import read
 from exchange_simulation.messaging.verdicts import comparison_of, judged, main_column, point_in_words, saturated_repeats
@@ -247,10 +247,10 @@ def _show_reasons(status: str, reasons: Sequence[str]) -> None:
 
 
 def _sentences(record: Mapping[str, Any]) -> list[str]:
-    """Return sentences: the summary without the headline, the points that did not keep their rate, and the network."""
+    """Return sentences: the summary without the headline, the points that did not keep their rate, and the networks."""
     headline_sentence = _headline(record)
     summary = [sentence for sentence in _summary(record) if sentence != headline_sentence]
-    return [*summary, *_saturated(record["rows"]), *_network_in_words(record.get("network"))]
+    return [*summary, *_saturated(record["rows"]), *_networks_in_words(record.get("networks", ()))]
 
 
 def _summary(record: Mapping[str, Any]) -> Sequence[str]:
@@ -260,10 +260,13 @@ def _summary(record: Mapping[str, Any]) -> Sequence[str]:
     return benchmark_of(record["benchmark"]).summary_sentences(record["rows"])
 
 
-def _network_in_words(network: Mapping[str, Any] | None) -> list[str]:
-    """Return sentences on the network between the roles, and why it is not the one that was asked for."""
-    if network is None:
-        return []
+def _networks_in_words(networks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield sentences on each network between the roles, and why it is not the one that was asked for."""
+    for network in networks:
+        yield from _network_in_words(network)
+
+
+def _network_in_words(network: Mapping[str, Any]) -> list[str]:
     trips = "; ".join(f"{roles} {number_text(each['median'])} us" for roles, each in network["round_trip_us"].items())
     flags = [f"not the network that was asked for: {'; '.join(network['flags'])}"] if network["flags"] else []
     return [f"network {network['profile']}, by {network['mechanism']}; round trips: {trips}", *flags]
@@ -484,7 +487,9 @@ def published_beside_ours(
 def our_range(published: Published, rows: Rows) -> str:
     """Our figure for a published value, lowest to highest over the cells; empty if we have none.
 
-    Transports, and ways to find a reply, have a range each. For example: amqp, indexed 498..510; amqp, scan 122
+    Transports, networks, and ways to find a reply, have a range each.
+
+    For example: amqp, indexed 498..510; amqp, scan 122
     """
     measured = [
         row for row in rows if published.figure in row["figures"] and published.where.items() <= row["point"].items()
@@ -499,9 +504,9 @@ def our_range(published: Published, rows: Rows) -> str:
 
 
 def _subject(row: Mapping[str, Any]) -> str:
-    """The transport of a row, and how it finds replies if it does."""
-    match = row["point"].get("match")
-    return f"{row['transport']}, {match}" if match else str(row["transport"])
+    """The transport of a row, its network if there are several, and how it finds replies if it does."""
+    names = [row["transport"], row["point"].get(NETWORK), row["point"].get("match")]
+    return ", ".join(name for name in names if name)
 
 
 def _range_in_words(medians: Sequence[float]) -> str:

@@ -40,7 +40,7 @@ from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Cell
 from exchange_simulation.messaging.flow import ceiling_per_s
 from exchange_simulation.messaging.payload import MessageSource, Receipt
-from exchange_simulation.messaging.point import Settings, size_in_words
+from exchange_simulation.messaging.point import LOCAL, Settings, in_each_network, size_in_words
 from exchange_simulation.messaging.roles import CONSUMER, HOSTS, PUBLISHER, Links, Role, check_descriptors, open_links
 from transports.base import Link, Pattern, PeerGone, TransportError, excuse_of
 from transports.declaration import BrokerServer, RunningBroker
@@ -49,8 +49,6 @@ from transports.registry import connect, has_broker, scheme_of, transport_of
 if TYPE_CHECKING:
     from exchange_simulation.launching.network.network import Network
 
-LOCAL = "local"
-"""The value of `--network` for no network: all roles are on loopback."""
 WARM_SIZE = 64
 """Bytes of the messages that load the kernels."""
 WARM_S = 10.0
@@ -84,7 +82,7 @@ def plan_of(benchmark: BenchmarkDefinition, settings: Settings) -> BenchmarkPlan
     A transport without the network, or without Nagle's algorithm, is left out if another transport has them. UserError
     if nothing can be measured over one of the other transports, or over any.
     """
-    points = benchmark.points(settings)
+    points = in_each_network(benchmark.points(settings), settings)
     left_out: list[str] = []
     cells: list[Cell] = []
     for transport in settings["transport"]:
@@ -123,7 +121,7 @@ def _check_cpus(cpus: Mapping[str, int]) -> None:
 def _why_unfit(cell: Cell) -> str | None:
     """A sentence if the transport cannot have the network, or Nagle's algorithm, that was asked for."""
     nagle = cell.settings.get("nagle") or ()
-    network = cell.settings.get("network") or LOCAL
+    network = cell.network
     scheme = scheme_of(cell.transport)
     transport = transport_of(scheme)
     if set(nagle) - {"broker"} and scheme not in transport.over_tcp:
@@ -148,13 +146,12 @@ def _why_too_much(cell: Cell) -> str | None:
     if cell.rate_per_s <= most_per_s:
         return None
     size = math.floor(cell.size * most_per_s / cell.rate_per_s)
-    network = cell.settings["network"]
-    return f"at {cell.rate_per_s:,.0f} messages/s --network {network} carries at most {size:,} bytes a message"
+    return f"at {cell.rate_per_s:,.0f} messages/s --network {cell.network} carries at most {size:,} bytes a message"
 
 
 def carried_per_s(cell: Cell) -> float:
     """Messages/s that fill a link of the network by the bytes of the messages alone; infinite without a network."""
-    rate_bit_per_s = parse(cell.settings.get("network") or LOCAL).rate_bit_per_s
+    rate_bit_per_s = parse(cell.network).rate_bit_per_s
     if not rate_bit_per_s:
         return math.inf
     return rate_bit_per_s / 8 / cell.size
@@ -205,11 +202,18 @@ def _links_that_count_ports(transport: str, ports: list[str]) -> Links:
 class Setup:
     """A context with everything that all cells share: brokers, the network, the process group, and loaded kernels.
 
-    `patterns`: patterns of each transport's links that are not pairs. `settings`: delivery and network. `brokers`
-    starts private brokers.
+    `patterns`: patterns of each transport's links that are not pairs. `settings`: delivery and the like. `brokers`
+    starts private brokers. `network`: a profile, or LOCAL.
     """
 
-    def __init__(self, patterns: Mapping[str, Sequence[Pattern]], settings: Settings, brokers: Brokers) -> None:
+    def __init__(
+        self,
+        patterns: Mapping[str, Sequence[Pattern]],
+        settings: Settings,
+        brokers: Brokers,
+        *,
+        network: str = LOCAL,
+    ) -> None:
         for transport, patterns_of_transport in patterns.items():
             _check_transport(transport)
             _settled(transport, settings, patterns_of_transport)
@@ -217,6 +221,7 @@ class Setup:
         self._nagle = tuple(settings.get("nagle") or ())
         self._patterns = patterns
         self._brokers = brokers
+        self._profile = parse(network)
         self.brokers: dict[str, RunningBroker] = {}
         """The brokers of the transports that have one."""
         self.network: Network | None = None
@@ -240,8 +245,8 @@ class Setup:
         return self
 
     def _network_up(self, stack: contextlib.ExitStack) -> Network | None:
-        """The network of `--network`, with a host for the roles that begin and one for the others; None on loopback."""
-        profile = parse(self._settings.get("network") or LOCAL)
+        """The network, with a host for the roles that begin and one for the others; None on loopback."""
+        profile = self._profile
         if profile.is_local:
             return None
         from exchange_simulation.launching.network.network import Network

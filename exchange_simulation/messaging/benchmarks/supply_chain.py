@@ -18,7 +18,7 @@ from exchange_simulation.launching.option_types import OneOf, Seconds
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition, CapacityScale
 from exchange_simulation.messaging.cell import Cell, Figures, Results
 from exchange_simulation.messaging.options import SAMPLE_SECONDS, EachOnce, numbers
-from exchange_simulation.messaging.point import Point, Settings
+from exchange_simulation.messaging.point import LOCAL, Point, Settings
 from exchange_simulation.messaging.presentation import Column
 from exchange_simulation.messaging.roles import Links, Role, check_descriptors
 from exchange_simulation.messaging.supply_chain.chain import Chain, ChainTimes
@@ -151,7 +151,7 @@ def times_of(settings: Settings) -> ChainTimes:
 def why_unsupported(cell: Cell) -> str | None:
     if not cell.has_broker and not chain_of(cell).topology.interactions:
         return "nothing is persistent or durable without a broker: --interactions 5,6,7 need neither"
-    if not cell.has_broker and cell.settings.get("network", "local") != "local":
+    if not cell.has_broker and cell.network != LOCAL:
         return "its locations share a host of the network, so nothing would cross it without a broker"
     return None
 

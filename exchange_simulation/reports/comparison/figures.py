@@ -55,9 +55,9 @@ def trial_figures(record: Record) -> Iterator[Figure]:
     """
     arms = arms_with_rate(record)
     if record["study"] == NAGLE:
-        for transport, arms_of_transport in grouped(arms, transport_of).items():
+        for medium, arms_of_medium in by_medium(arms).items():
             for figure in DRAWN_FIGURES_OF_NAGLE:
-                yield from _completion(arms_of_transport, figure, f", {transport}")
+                yield from _completion(arms_of_medium, figure, f", {medium}")
         return
     for factors, arms_with_factors in grouped(arms, factors_beside_rate).items():
         for figure in DRAWN_FIGURES:
@@ -93,6 +93,17 @@ def line_labels(arms: list[Record]) -> dict[str, str]:
 
 def transport_of(arm: Record) -> str:
     return str(arm["settings"]["transport"])
+
+
+def by_medium(arms: list[Record]) -> dict[str, list[Record]]:
+    """Return the arms over each transport; if arms have several networks, over each transport on each network.
+
+    For example: {"amqp": [...]}; {"amqp, gige": [...], "amqp, local": [...]}
+    """
+    networks = {arm["settings"].get("network") for arm in arms}
+    if len(networks) == 1:
+        return grouped(arms, transport_of)
+    return grouped(arms, lambda arm: f"{transport_of(arm)}, {arm['settings']['network']}")
 
 
 def contender_colours(arms_by_contender: Mapping[str, list[Record]]) -> dict[str, str]:

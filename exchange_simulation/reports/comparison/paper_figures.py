@@ -12,12 +12,12 @@ from exchange_simulation.reports.comparison.answer import NAGLE
 from exchange_simulation.reports.comparison.figures import (
     RatePoint,
     arms_with_rate,
+    by_medium,
     contender_colours,
     contender_of,
     draw_arms,
     numbers_of_points,
     rate_of,
-    transport_of,
 )
 from exchange_simulation.reports.comparison.paper_values import IPOIB_CPU_PERCENT, IPOIB_MEAN_US, IPOIB_RATE
 from exchange_simulation.reports.comparison.sentences import factors_beside_rate
@@ -65,8 +65,9 @@ def _letter(index: int) -> str:
 def arms_by_title_suffix(record: Record) -> dict[str, ArmsByLine]:
     """Return the arms of each figure by the words that end the figure's title; empty if all have one rate.
 
-    A study of Nagle's algorithm has a figure for each contender, in which each transport is a line. Any other study
-    has a figure for each combination of the factors beside the rate, in which each contender is a line.
+    A study of Nagle's algorithm has a figure for each contender, in which each transport is a line, or each transport
+    on each network if there are several. Any other study has a figure for each combination of the factors beside the
+    rate, in which each contender is a line.
     """
     arms = arms_with_rate(record)
     if len({rate_of(arm) for arm in arms}) < 2:
@@ -74,7 +75,7 @@ def arms_by_title_suffix(record: Record) -> dict[str, ArmsByLine]:
     arms_by_figure = {}
     if record["study"] == NAGLE:
         for contender, arms_of_contender in grouped(arms, contender_of).items():
-            arms_by_figure[f", {contender}"] = grouped(arms_of_contender, transport_of)
+            arms_by_figure[f", {contender}"] = by_medium(arms_of_contender)
     else:
         for factors, arms_with_factors in grouped(arms, factors_beside_rate).items():
             arms_by_figure[factors] = grouped(arms_with_factors, contender_of)

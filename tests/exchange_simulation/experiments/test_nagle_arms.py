@@ -135,3 +135,22 @@ def test_packets_of_orders_and_answers_count_once_a_connection() -> None:
     assert packets("mean_bytes")(record) == 10.0
     assert packets("mean_gap_us")(record) == pytest.approx(1e6 / 50)
     assert packets("per_order")({"sockets": []}) is None
+
+
+def test_each_network_has_its_own_blocks_and_a_single_one_has_no_words() -> None:
+    arms = nagle_arms(["tcp"], [1000.0], ["all"], 1.0, {"seed": 1}, ["local", "gige"])
+    assert [(arm.block, arm.settings.network) for arm in arms[::2]] == [
+        ("tcp, at 1,000 orders/s, on local", "local"),
+        ("tcp, at 1,000 orders/s, on gige", "gige"),
+    ]
+    alone = nagle_arms(["tcp"], [1000.0], ["all"], 1.0, {"seed": 1}, ["gige"])
+    assert {(arm.block, arm.settings.network) for arm in alone} == {("tcp, at 1,000 orders/s", "gige")}
+
+
+@pytest.mark.parametrize(
+    ("networks", "sentence"),
+    [([], "--network is empty"), (["gige", "gige"], "--network has gige twice"), (["moon"], "no network is called")],
+)
+def test_networks_that_cannot_be_compared_are_refused(networks: list[str], sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        nagle_arms(["tcp"], [1000.0], ["all"], 1.0, {"seed": 1}, networks)

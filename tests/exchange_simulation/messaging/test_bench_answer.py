@@ -253,5 +253,5 @@ def test_one_sentence_names_all_saturated_points_of_a_transport(saturated: int, 
 
 def test_one_sentence_names_every_flag_of_the_network() -> None:
     network = {"profile": "gige", "mechanism": "wire", "round_trip_us": {}, "flags": ["round trips took long", "lost"]}
-    *_, last_sentence = _sentences({"benchmark": "de-spsc", "rows": [], "network": network})
+    *_, last_sentence = _sentences({"benchmark": "de-spsc", "rows": [], "networks": [network]})
     assert last_sentence == "not the network that was asked for: round trips took long; lost"

@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 
 from exchange_simulation.launching.network.probe import probe
+from exchange_simulation.messaging.benchmarks import benchmark_of
+from exchange_simulation.messaging.options import settings_in_words
+from exchange_simulation.messaging.plots import figures_of
+from exchange_simulation.messaging.setup import plan_of
 from tests.exchange_command import exchange, exchange_in_process
 
 OPTIONS = ("--sizes", 64, "--count", 50, "--repeats", 1, "--rate", 500)
@@ -17,15 +21,20 @@ NEEDED = {"tools", "namespace", "veth", "bridge"}
 """Names of the findings of the probe that a network of namespaces needs."""
 
 
-def test_publisher_and_consumer_have_namespaces_and_their_own_nagle(tmp_path: Path) -> None:
+def need_namespaces() -> None:
+    """Skip the test where networks of namespaces cannot be made."""
     lacking = [finding for finding in probe().findings.values() if finding.name in NEEDED and not finding.works]
     if lacking:
         pytest.skip(f"no namespaces here: {lacking[0]}")
+
+
+def test_publisher_and_consumer_have_namespaces_and_their_own_nagle(tmp_path: Path) -> None:
+    need_namespaces()
     network_options = ("--transport", "tcp,memory", "--network", "veth", "--nagle", "publisher", "--results", tmp_path)
     finished = exchange("bench", "de-spsc", *OPTIONS, *network_options, "--json")
     assert finished.code == 0, finished.err
     assert finished.record["left_out"] == ["memory: --nagle is publisher, and it has no TCP sockets"]
-    assert finished.record["network"]["profile"] == "veth"
+    assert [network["profile"] for network in finished.record["networks"]] == ["veth"]
     assert "tcp_nodelay" not in " ".join(finished.record["reasons"])
     (row,) = finished.record["rows"]
     roles = row["repeats"][0]["roles"]
@@ -40,6 +49,30 @@ def test_publisher_and_consumer_have_namespaces_and_their_own_nagle(tmp_path: Pa
     assert consumer_address.startswith("10.77.")
 
 
+def test_two_networks_are_measured_in_turns_and_each_is_a_line(tmp_path: Path) -> None:
+    need_namespaces()
+    options = ("--transport", "tcp", "--sizes", "64,1KiB", "--count", 50, "--repeats", 2, "--network", "local,veth")
+    finished = exchange("bench", "de-pp", *options, "--results", tmp_path, "--json")
+    assert finished.code == 0, finished.err
+    assert [network["profile"] for network in finished.record["networks"]] == ["veth"]
+    hosts = {}
+    for row in finished.record["rows"]:
+        local_address = row["repeats"][0]["roles"]["publisher"]["sockets"][0]["local"]
+        hosts.setdefault(row["point"]["network"], set()).add(local_address.rpartition(":")[0])
+    assert hosts == {"local": {"127.0.0.1"}, "veth": {"10.77.1.1"}}
+    lines = {series for figure in figures_of(finished.record) for series, *_ in figure.chart.numbers.rows}
+    assert lines == {"local", "veth"}
+
+
+def test_one_network_that_lacks_a_transport_leaves_out_that_network_alone() -> None:
+    benchmark = benchmark_of("de-pp")
+    settings, _ = settings_in_words(benchmark, ["--transport", "memory", "--network", "local,veth", "--sizes", "64"])
+    plan = plan_of(benchmark, settings)
+    assert [cell.network for cell in plan.cells] == ["local"]
+    assert len(plan.left_out) == 1
+    assert "memory: --network is veth" in plan.left_out[0]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -48,6 +81,7 @@ def test_publisher_and_consumer_have_namespaces_and_their_own_nagle(tmp_path: Pa
         (("--transport", "amqp://guest@here", "--nagle", "broker"), "that broker is not ours: say amqp"),
         (("--transport", "tcp", "--nagle", "gateway"), "'gateway' is none of publisher, consumer, broker"),
         (("--transport", "tcp", "--network", "moon"), "no network is called 'moon'"),
+        (("--transport", "tcp", "--network", "local,local"), "give one or more, each once, with commas between them"),
         (("--transport", "tcp", "--cpus", "gateway=0"), "give ROLE=CPU pairs of publisher, consumer"),
         (("--transport", "tcp", "--cpus", "publisher=4095"), "publisher=4095"),
     ],

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.messaging import cell_turns
 from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.cell import Cell
@@ -15,6 +16,8 @@ from exchange_simulation.messaging.cell_turns import measure_in_turns, steps_of
 from exchange_simulation.messaging.measurements import Measurements
 from exchange_simulation.messaging.report import show
 from exchange_simulation.messaging.running import write_page
+from exchange_simulation.messaging.setup import Setup
+from exchange_simulation.messaging.setups import Setups
 from exchange_simulation.repeats.noise_rule import RedoRule
 
 DE_SPSC = benchmark_of("de-spsc")
@@ -27,6 +30,16 @@ CELLS = [
 REPEATS = 2
 RULE = RedoRule.of_plan(len(CELLS) * REPEATS)
 """At most four extra measurements."""
+
+
+class NoSetups(Setups):
+    """Stands for the setups of networks, which a measurement that is made up does not need."""
+
+    def __init__(self) -> None:
+        pass
+
+    def of(self, cell: Cell) -> Setup:
+        return Setup({}, {}, Brokers())
 
 
 class Machine:
@@ -52,7 +65,7 @@ def measure_all(monkeypatch: pytest.MonkeyPatch, machine: Machine, rule: RedoRul
     """The record of a benchmark that the machine measures."""
     monkeypatch.setattr(cell_turns, "measure", machine)
     measurements = Measurements(list(CELLS), rule)
-    measurements.stopped = measure_in_turns(DE_SPSC, REPEATS, None, measurements, lambda: None)  # type: ignore[arg-type]
+    measurements.stopped = measure_in_turns(DE_SPSC, REPEATS, NoSetups(), measurements, lambda: None)
     return {"benchmark": "de-spsc", "settings": {"repeats": REPEATS}, **measurements.record()}
 
 

@@ -33,9 +33,9 @@ def compared(trial: Path, rates: tuple[float, ...] = RATES) -> dict[str, Any]:
     return _results(trial, TrialPlan(arms=arms, repeats=1, seed=1))
 
 
-def nagle_compared(trial: Path) -> dict[str, Any]:
+def nagle_compared(trial: Path, *networks: str) -> dict[str, Any]:
     """Return the results of a study of Nagle's algorithm over tcp."""
-    arms = nagle_arms(["tcp"], RATES, levels=["all"], seconds=1.0, given={"seed": 1})
+    arms = nagle_arms(["tcp"], RATES, ["all"], seconds=1.0, given={"seed": 1}, networks=networks or ["local"])
     return _results(trial, TrialPlan(arms=arms, repeats=1, seed=1, study=NAGLE))
 
 
@@ -114,6 +114,14 @@ def test_figure_9_has_the_share_of_a_core_over_the_run(comparison: dict[str, Any
         DrawnPoint("amqp", 8000.0, 75.0),
     ]
     assert {point.median for point in points["figure-9-b-cpu-utilisation-of-the-gateway"]} == {25.0}
+
+
+def test_each_network_is_a_line_of_a_figure(tmp_path: Path) -> None:
+    figures = drawn_points(nagle_compared(tmp_path, "local", "gige"))
+    completion = figures["figure-8-b-order-completion-time-nagle-off"]
+    assert {point.line for point in completion} == {"tcp, local", "tcp, gige"}
+    assert len(completion) == 4
+    assert {point.line for point in figures["figure-9-b-cpu-utilisation-of-the-gateway"]} == {"tcp, local", "tcp, gige"}
 
 
 def test_nagle_off_and_nagle_on_each_have_a_figure(tmp_path: Path) -> None:
