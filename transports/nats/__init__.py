@@ -17,6 +17,11 @@ from transports.nats.deliveries import DELIVERIES, SYNCS
 SHARED_PATTERNS = MANY_LISTENER_PATTERNS | {Pattern.REQUESTS}
 """Patterns in which an end has many others."""
 
+NO_DURABLE_REQUESTS = (
+    "a stream of delivery=durable takes the place of the asker as that to which a message is answered, so nobody "
+    "could answer the asker: take delivery=lossy"
+)
+
 TRANSPORT = Transport(
     places={"nats": "broker"},
     listen=later("transports.nats.opening:listen"),
@@ -40,7 +45,7 @@ TRANSPORT = Transport(
     variants=("", "delivery=durable"),
     over_tcp=frozenset({"nats"}),
     patterns=BASIC_PATTERNS | SHARED_PATTERNS,
-    lacks={"delivery=durable": dict.fromkeys(SHARED_PATTERNS, "with delivery=durable it has pair and fan-in only")},
+    lacks={"delivery=durable": {Pattern.REQUESTS: NO_DURABLE_REQUESTS}},
     slow_subscriber={"drop": ""},
     broker=later("transports.nats.server:Nats"),
 )

@@ -1,12 +1,19 @@
-"""How a NATS server carries a link's frames: `CoreCarrier` from memory; the one that keeps them is in jetstream.py."""
+"""How a NATS server carries a link's frames: `CoreCarrier` from memory, laid out and scanned by our own kernels.
+
+jetstream.py has the carrier whose frames the server keeps, nats_py.py the one in which nats-py handles each message.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from transports.frames import FrameBatch
 from transports.nats.connection import Connection
 from transports.nats.protocol import FRAME_SUBSCRIPTION
+
+GROUP = "consumers"
+"""The queue group of a queue's consumers, and of those that answer requests."""
 
 
 class CoreCarrier:
@@ -23,12 +30,21 @@ class CoreCarrier:
         self._base = base
 
     def hear(self, subject: str) -> None:
-        """Take the frames that are published to a subject from now on."""
-        self._connection.write(f"SUB {subject} {FRAME_SUBSCRIPTION}\r\n".encode())
+        """Take the frames that are published to a subject, as its only reader."""
+        self.hear_beside_others([subject])
 
-    def publish_to(self, subject: str) -> None:
-        """Send frames to a subject from now on."""
-        self._connection.publish_to(subject)
+    def hear_beside_others(self, subjects: Sequence[str]) -> None:
+        """Take the frames that are published to these subjects from now on; other readers get each frame, too."""
+        for place, subject in enumerate(subjects):
+            self._connection.write(f"SUB {subject} {_frame_number(place)}\r\n".encode())
+
+    def hear_in_group(self, subject: str) -> None:
+        """Take those frames of a subject that the server deals out to us; others of our group get the rest."""
+        self._connection.write(f"SUB {subject} {GROUP} {FRAME_SUBSCRIPTION}\r\n".encode())
+
+    def publish_to(self, subject: str, reply_to: str = "") -> None:
+        """Send frames to a subject from now on, as requests whose answers go to `reply_to` if that is given."""
+        self._connection.publish_to(f"{subject} {reply_to}" if reply_to else subject)
 
     def hear_listener(self, name: str, is_shared: bool) -> None:
         """Take the frames from the listener; `name` is ours, and `is_shared` if it sends to other connectors too."""
@@ -59,13 +75,18 @@ class CoreCarrier:
     """The time at which `serve` is to be called again, monotonic."""
 
     @property
+    def holds_frames(self) -> bool:
+        """True if `take` would give a frame without waiting."""
+        return self._connection.is_frame_next
+
+    @property
     def has_room(self) -> bool:
         """True if `send` would take a frame."""
         return not self._connection.has_unsent
 
-    @property
-    def is_settled(self) -> bool:
-        """True if everything that was sent has gone, and the server has kept it if it is to keep frames."""
+    def settle(self) -> bool:
+        """Do what is due. True if everything that was sent has gone, and the server has kept it if it is to."""
+        self.serve()
         return not self._connection.has_unsent
 
     def events(self) -> list[tuple[int, int]]:
@@ -81,3 +102,8 @@ class CoreCarrier:
 
     def close(self) -> None:
         """Close what belongs to the carrier alone."""
+
+
+def _frame_number(place: int) -> int:
+    """The number of the subscription at a place; all of them begin with the digit of FRAME_SUBSCRIPTION."""
+    return FRAME_SUBSCRIPTION if place == 0 else int(f"{FRAME_SUBSCRIPTION}{place}")

@@ -27,6 +27,8 @@ from transports.sockets import set_nodelay
 PORT = 4222
 PASSWORD = "EXCHANGE_NATS_PASSWORD"
 """The variable with the password of the address's user, or without a user the server's token."""
+OLDEST = (2, 2)
+"""The first version of NATS that says when nobody has subscribed to a subject."""
 SLOW_CONSUMER = "Slow Consumer"
 """The server's word for a client that reads too slowly."""
 ANSWER_S = 10.0
@@ -171,6 +173,7 @@ class Connection(ServerStream):
         if greeting.operation != "INFO":
             raise BadAddress(f"{self._server.place} is no NATS server: it began with {greeting.operation[:20]!r}")
         self.info = json.loads(greeting.payload)
+        self.require(OLDEST, "this transport")
         if self.info.get("tls_required"):
             raise BadAddress(f"the NATS server at {self._server.place} takes TLS only, which this transport lacks")
         password = os.environ.get(PASSWORD, "")
@@ -191,6 +194,18 @@ class Connection(ServerStream):
             **identity,
         }
         self.write(b"CONNECT %s\r\n" % json.dumps(options).encode())
+
+    def require(self, oldest: tuple[int, int], feature: str) -> None:
+        """BadAddress if the server is older than a version, which a feature needs; a version in other words passes."""
+        version = str(self.info.get("version", ""))
+        numbers = version.split(".")[:2]
+        if not all(number.isdecimal() for number in numbers) or len(numbers) < 2:
+            return
+        if (int(numbers[0]), int(numbers[1])) < oldest:
+            raise BadAddress(
+                f"the server at {self._server.place} is NATS {version}; {feature} needs NATS {oldest[0]}.{oldest[1]} "
+                "or newer"
+            )
 
     def _await_control(self, expected: str) -> Control:
         """Wait for the server's next control line. BadAddress if the line is an error, or none comes in time.

@@ -7,9 +7,13 @@
 A reader acknowledges what it has handed over once its component has come back for more. A sender has at most WINDOW
 frames unanswered. It uses a connection of its own, where answers wait behind no frame.
 
-Each direction has a stream, which keeps a frame while a consumer has not acknowledged it (retention `interest`). A
-reader's consumer is its own. The next reader of a stream begins with the first frame that was not acknowledged, and
-then deletes the consumer of the reader before. `fan-in` has one stream to all connectors: each has a consumer there.
+Each direction has a stream, which keeps a frame while a consumer has not acknowledged it (retention `interest`).
+
+    pair, fan-in   a reader's consumer is its own; the next reader of the stream begins with the first frame that was
+                   not acknowledged, and then deletes the consumer of the reader before
+    fan-in, fanout, topic   each reader of the stream to all has a consumer there, from now on
+    queue          all readers share one consumer, and acknowledge each frame by itself
+
 Source: docs.nats.io/reference/reference-protocols/nats_api_reference.
 """
 
@@ -17,13 +21,15 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from transports.base import Address, BadAddress, PeerGone
+from transports.blocks import lay_out_answers
 from transports.confirm_times import ConfirmTimes
 from transports.frames import ANSWERED, RECEIVED, FrameBatch, ReturnAddresses
-from transports.nats.carriers import CoreCarrier
-from transports.nats.connection import BEGIN, END, TOO_LONG, Connection, Control
+from transports.nats.carriers import GROUP, CoreCarrier
+from transports.nats.connection import BEGIN, END, TOO_LONG, UNSENT_END, Connection, Control
 from transports.nats.protocol import (
     ACKNOWLEDGEMENT_SUBSCRIPTION,
     FRAME_SUBSCRIPTION,
@@ -41,12 +47,18 @@ MOST_DELIVERED = 8_192
 """Frames that a reader may have unacknowledged."""
 REDELIVER_NS = 3_600_000_000_000
 """The time after which an unacknowledged frame is delivered again: a reader that is alive shall get none twice."""
+REDELIVER_TO_GROUP_NS = 30_000_000_000
+"""The same for a queue, where another consumer gets what a killed one had taken; this is NATS's own default."""
 UNUSED_NS = 600_000_000_000
 """The server removes a consumer that nobody used for this long, such as a killed run's."""
 ASK_AGAIN_NS = 10_000_000
 ABSENT = 404
 """The code of the server's refusal if a stream or a consumer does not exist."""
+OLDEST_WITH_FILTERS = (2, 10)
+"""The first version of NATS in which a consumer takes several subjects."""
 Answer = dict[str, Any]
+FROM_NOW_ON: Answer = {"deliver_policy": "new"}
+FROM_THE_FIRST: Answer = {"deliver_policy": "all"}
 
 
 class JetStreamApi:
@@ -116,6 +128,11 @@ class JetStreamCarrier(CoreCarrier):
             raise
         self._stream = ""
         """The stream that we read."""
+        self._consumer = ""
+        """The name of our consumer there: our own, or that of our group."""
+        self._is_in_group = False
+        self._empty = FrameBatch(MOST_DELIVERED, 1, 1)
+        """As many frames without a byte as a reader can have to acknowledge."""
         self._replies = ReturnAddresses(MOST_DELIVERED)
         self._acknowledgement = b""
         """Acknowledges what was handed over last; empty if nothing was."""
@@ -130,40 +147,83 @@ class JetStreamCarrier(CoreCarrier):
 
         If another reader is alive, take those that come from now on.
         """
-        self._stream = stream_name(subject)
-        self._create_stream(subject)
+        self._open_stream(subject)
         consumers = self._consumers()
         before = [consumer for consumer in consumers if not consumer.get("push_bound")]
-        is_shared = self._reads_beside_others(subject) or len(before) < len(consumers)
-        if is_shared:
-            before = []
-        deliver = f"{self._base}.deliver.{self._name}"
-        self._connection.ask(f"SUB {deliver} {FRAME_SUBSCRIPTION}\r\n".encode())
-        config = {
-            "durable_name": self._name,
-            "deliver_subject": deliver,
-            "ack_policy": "all",
-            "ack_wait": REDELIVER_NS,
-            "max_ack_pending": MOST_DELIVERED,
-            "inactive_threshold": UNUSED_NS,
-            **({"deliver_policy": "new"} if is_shared else _beginning(before)),
-        }
-        place = f"{self._stream}.{self._name}"
-        self._api.insist(f"CONSUMER.DURABLE.CREATE.{place}", {"stream_name": self._stream, "config": config})
+        if len(before) < len(consumers):
+            self._read_alone([subject], FROM_NOW_ON)
+            return
+        self._read_alone([subject], _beginning(before))
         for consumer in before:
             self._leftover += int(consumer["num_ack_pending"])
             self._api.insist(f"CONSUMER.DELETE.{self._stream}.{consumer['name']}", {})
 
-    def _reads_beside_others(self, subject: str) -> bool:
-        """True for a connector of a fan-in: each of them gets every frame."""
-        return self._is_shared and subject == f"{self._base}.out"
+    def hear_beside_others(self, subjects: Sequence[str]) -> None:
+        self._open_stream(subjects[0])
+        self._read_alone(subjects, FROM_NOW_ON)
 
-    def _create_stream(self, subject: str) -> None:
-        """Create the stream of a subject, unless it exists."""
-        name = stream_name(subject)
+    def _read_alone(self, subjects: Sequence[str], beginning: Answer) -> None:
+        """Create a consumer of our own, which acknowledges all frames before the one that it acknowledges."""
+        deliver = f"{self._base}.deliver.{self._name}"
+        self._connection.ask(f"SUB {deliver} {FRAME_SUBSCRIPTION}\r\n".encode())
+        self._consumer = self._name
+        config = {
+            "deliver_subject": deliver,
+            "ack_policy": "all",
+            "ack_wait": REDELIVER_NS,
+            **self._filter(subjects),
+            **beginning,
+        }
+        self._create_consumer(config)
+
+    def hear_in_group(self, subject: str) -> None:
+        self._open_stream(subject)
+        deliver = f"{self._base}.deliver.{GROUP}"
+        self._connection.write(f"SUB {deliver} {GROUP} {FRAME_SUBSCRIPTION}\r\n".encode())
+        self._consumer = GROUP
+        self._is_in_group = True
+        config = {
+            "deliver_subject": deliver,
+            "deliver_group": GROUP,
+            "ack_policy": "explicit",
+            "ack_wait": REDELIVER_TO_GROUP_NS,
+            **self._filter([subject]),
+            **FROM_THE_FIRST,
+        }
+        self._create_consumer(config)
+
+    def _create_consumer(self, config: Answer) -> None:
+        """Create the consumer with the name `self._consumer`, unless it exists. BadAddress if the server refuses."""
+        config |= {
+            "durable_name": self._consumer,
+            "max_ack_pending": MOST_DELIVERED,
+            "inactive_threshold": UNUSED_NS,
+        }
+        place = f"{self._stream}.{self._consumer}"
+        self._api.insist(f"CONSUMER.DURABLE.CREATE.{place}", {"stream_name": self._stream, "config": config})
+
+    def _filter(self, subjects: Sequence[str]) -> Answer:
+        """The configuration of a consumer that gets these subjects. BadAddress if the server is too old for several."""
+        if len(subjects) == 1:
+            return {"filter_subject": subjects[0]}
+        self._connection.require(OLDEST_WITH_FILTERS, "a durable subscriber with several patterns")
+        return {"filter_subjects": list(subjects)}
+
+    def _open_stream(self, subject: str) -> None:
+        """Read the stream of a subject. It is created unless it exists."""
+        self._stream = self._create_stream(subject)
+
+    def _create_stream(self, subject: str) -> str:
+        """Create the stream that keeps a subject, unless it exists; returns its name.
+
+        A stream keeps all subjects that begin as `<base>.in`, `<base>.out` or `<base>.queue` do.
+        """
+        direction = subject.removeprefix(f"{self._base}.").partition(".")[0]
+        all_of_direction = f"{self._base}.{direction}"
+        name = stream_name(all_of_direction)
         config = {
             "name": name,
-            "subjects": [subject],
+            "subjects": [all_of_direction, f"{all_of_direction}.>"],
             "retention": "interest",
             "storage": "file",
             "discard": "new",
@@ -173,33 +233,64 @@ class JetStreamCarrier(CoreCarrier):
             "num_replicas": 1,
         }
         self._api.insist(f"STREAM.CREATE.{name}", config)
+        return name
 
     def _consumers(self) -> list[Answer]:
         """Return what the server knows of our stream's consumers. One whose reader is alive is `push_bound`."""
         return self._api.insist(f"CONSUMER.LIST.{self._stream}", {}).get("consumers") or []
 
-    def publish_to(self, subject: str) -> None:
+    def publish_to(self, subject: str, reply_to: str = "") -> None:
+        """Send frames to a subject from now on; the stream answers each of them, so nobody else can (`reply_to`)."""
+        assert not reply_to
         self._create_stream(subject)
         self._sender.publish_to(f"{subject} {self._kept}")
 
     def hear_listener(self, name: str, is_shared: bool) -> None:  # noqa: ARG002
-        self.hear(f"{self._base}.out")
+        subject = f"{self._base}.out"
+        if is_shared:
+            self.hear_beside_others([subject])
+        else:
+            self.hear(subject)
 
     def answer(self, connector: str) -> None:
         """One stream has the frames to each connector that comes; the listener publishes to it from the beginning."""
 
     def come_back(self) -> None:
         """Acknowledge what was handed over last."""
-        if self._acknowledgement:
+        if self._is_in_group:
+            self._acknowledge_each()
+        elif self._acknowledgement:
             self._connection.write(self._acknowledgement)
             self._acknowledgement = b""
+
+    def _acknowledge_each(self) -> None:
+        """Answer each frame that was handed over with an empty message; those without room wait for the next call."""
+        connection = self._connection
+        replies = self._replies
+        unanswered = int(replies.counts[RECEIVED] - replies.counts[ANSWERED])
+        if unanswered == 0:
+            return
+        connection.flush()
+        _, used = lay_out_answers(
+            self._empty.buffer,
+            self._empty.offsets,
+            0,
+            unanswered,
+            replies.addresses,
+            replies.lengths,
+            replies.counts,
+            connection.outgoing,
+            int(connection.numbers[UNSENT_END]),
+        )
+        connection.numbers[UNSENT_END] = used
+        connection.flush()
 
     def take(self, batch: FrameBatch) -> int:
         replies = self._replies
         received_before = int(replies.counts[RECEIVED])
         why = self._connection.take_frames(batch, replies)
         received = int(replies.counts[RECEIVED])
-        if received > received_before:
+        if received > received_before and not self._is_in_group:
             last = (received - 1) % len(replies)
             head = replies.addresses[last, : max(int(replies.lengths[last]), 0)].tobytes()
             self._acknowledgement = head + b"0\r\n\r\n"
@@ -260,7 +351,7 @@ class JetStreamCarrier(CoreCarrier):
         """Ask for the consumer's state: whether all that the stream has for us was delivered."""
         self.mark_is_due = True
         self.next_ns = 1 << 62
-        question = f"{API}.CONSUMER.INFO.{self._stream}.{self._name}"
+        question = f"{API}.CONSUMER.INFO.{self._stream}.{self._consumer}"
         self._sender.write(f"PUB {question} {self._api.inbox} 0\r\n\r\n".encode())
 
     def _handle_mark(self, answer: Answer) -> None:
@@ -275,8 +366,8 @@ class JetStreamCarrier(CoreCarrier):
     def has_room(self) -> bool:
         return self._sent - self._answered < WINDOW and not self._sender.has_unsent
 
-    @property
-    def is_settled(self) -> bool:
+    def settle(self) -> bool:
+        self.serve()
         return self._sent == self._answered and not self._sender.has_unsent and not self._connection.has_unsent
 
     def events(self) -> list[tuple[int, int]]:
@@ -294,9 +385,9 @@ class JetStreamCarrier(CoreCarrier):
         }
 
     def close(self) -> None:
-        """Delete our consumer, and with it what it has not acknowledged."""
-        if self._stream:
-            question = f"{API}.CONSUMER.DELETE.{self._stream}.{self._name}"
+        """Delete our consumer, and with it what it has not acknowledged; that of a group stays for the others."""
+        if self._consumer and not self._is_in_group:
+            question = f"{API}.CONSUMER.DELETE.{self._stream}.{self._consumer}"
             self._sender.write(f"PUB {question} 0\r\n\r\n".encode())
             self._sender.flush()
         self._sender.close()
@@ -305,6 +396,6 @@ class JetStreamCarrier(CoreCarrier):
 def _beginning(consumers: list[Answer]) -> Answer:
     """The policy of a new consumer: all frames, or those that the consumers before it have not acknowledged."""
     if not consumers:
-        return {"deliver_policy": "all"}
+        return FROM_THE_FIRST
     acknowledged = min(int(consumer["ack_floor"]["stream_seq"]) for consumer in consumers)
     return {"deliver_policy": "by_start_sequence", "opt_start_seq": acknowledged + 1}

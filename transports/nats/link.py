@@ -78,16 +78,12 @@ class NatsLink(Link):
         self._carrier.serve()
         self._check_peers()
         self._connection.fill()
-        why = self._take_frames(batch)
+        why = self._carrier.take(batch)
         while why == OTHER and self._take_control():
-            why = self._take_frames(batch)
+            why = self._carrier.take(batch)
         if batch.count == before and why != FULL:
             self._raise_if_left()
         return batch.count - before
-
-    def _take_frames(self, batch: FrameBatch) -> int:
-        """Append the frames at the front of what has come; returns why that ended: INCOMPLETE, FULL or OTHER."""
-        return self._carrier.take(batch)
 
     def _take_control(self) -> bool:
         """Handle one block that is no frame. False if no such block has come as a whole."""
@@ -167,7 +163,7 @@ class NatsLink(Link):
         connection.flush()
         if not readable:
             self._raise_if_left()
-        holds_frames = connection.is_frame_next
+        holds_frames = carrier.holds_frames
         if readable and (holds_frames or self._has_left):
             return
         if writable and self._may_send and carrier.has_room:
@@ -212,8 +208,7 @@ class NatsLink(Link):
         try:
             while True:
                 connection.flush()
-                carrier.serve()
-                if carrier.is_settled:
+                if carrier.settle():
                     return True
                 if time.monotonic_ns() >= until_ns:
                     return False

@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import secrets
 import time
-from urllib.parse import quote
 
-from transports.base import Address, BadAddress, CannotListen, Link, Pattern, PeerGone
+from transports.base import Address, CannotListen, Link, Pattern, PeerGone
 from transports.nats import SHARED_PATTERNS
 from transports.nats.carriers import CoreCarrier
 from transports.nats.connection import Connection
@@ -23,25 +22,20 @@ from transports.nats.link import (
     NatsConnector,
     NatsListener,
 )
-from transports.nats.patterns import GROUP, ROLL_CALL, NatsConsumer, NatsPublisher, NatsQueuePublisher, NatsSharedLink
-from transports.nats.protocol import FRAME_SUBSCRIPTION
-from transports.nats.requests import NatsAnswerer
-from transports.topics import check_key
+from transports.nats.patterns import (
+    ROLL_CALL,
+    NatsAnswerer,
+    NatsConsumer,
+    NatsPublisher,
+    NatsQueuePublisher,
+    NatsSharedLink,
+)
+from transports.nats.requests import AnsweringCarrier
+from transports.nats.subjects import base_of, subject_of_publisher, subjects_of_subscriber
 from transports.waiting import Sleeper
 
 PLACE_SUBSCRIPTION = 4
 """The server's answer to a new listener: whether another listener has its place."""
-
-
-def quoted_token(token: str) -> str:
-    """A token as one word of a subject."""
-    return quote(token, safe="").replace(".", "%2E")
-
-
-def _base(address: Address) -> str:
-    """The first words of a conversation's subjects; two conversations never share them."""
-    pair = quoted_token(address.options.get("pair", "1"))
-    return f"exchange.{quoted_token(address.token)}.{address.pattern.value}.{pair}"
 
 
 def _subscription(subject: str, number: int) -> bytes:
@@ -51,7 +45,7 @@ def _subscription(subject: str, number: int) -> bytes:
 
 def listen(address: Address) -> Link:
     """CannotListen if somebody listens there already; patterns with many listeners have no such limit."""
-    base = _base(address)
+    base = base_of(address)
     if address.pattern in SHARED_PATTERNS:
         return _listen_beside_others(address, base)
     connection = Connection.open(address, time.monotonic_ns())
@@ -79,13 +73,14 @@ def listen(address: Address) -> Link:
 
 def connect(address: Address, until_ns: int) -> Link:
     """Return once a listener has subscribed; it need not be served yet. PeerGone if none comes in time."""
-    base = _base(address)
+    base = base_of(address)
     name = secrets.token_hex(8)
     connection = Connection.open(address, until_ns)
     carrier: CoreCarrier | None = None
     try:
         if address.pattern in SHARED_PATTERNS:
-            return _connect_beside_others(address, base, connection, name)
+            carrier = _carrier(address, base, connection, name, until_ns)
+            return _connect_beside_others(address, base, connection, name, carrier)
         _await_listener(connection, address, base, name, until_ns)
         carrier = _carrier(address, base, connection, name, until_ns)
         # Subscribe before the hello: a listener sends as soon as it has heard that.
@@ -99,10 +94,15 @@ def connect(address: Address, until_ns: int) -> Link:
 
 
 def _carrier(address: Address, base: str, connection: Connection, name: str, until_ns: int) -> CoreCarrier:
-    """The carrier of a pair or a fan-in; `name` is that of our end. BadAddress if the server lacks what it needs."""
+    """The carrier of our end, which has this name. BadAddress if the server lacks what the carrier needs."""
     if address.options.get("delivery") == DURABLE:
         return JetStreamCarrier(address, connection, base, name, until_ns)
     return CoreCarrier(connection, base)
+
+
+def _answering_carrier(connection: Connection, base: str) -> CoreCarrier:
+    """The carrier of the end that answers requests."""
+    return AnsweringCarrier(connection, base)
 
 
 def _close(connection: Connection, carrier: CoreCarrier | None) -> None:
@@ -130,82 +130,51 @@ def _has_no_listener(connection: Connection, base: str, name: str) -> bool:
 
 
 def _listen_beside_others(address: Address, base: str) -> Link:
-    """A consumer of a queue, or a publisher."""
+    """A consumer of a queue, one that answers requests, or a publisher."""
+    name = secrets.token_hex(8)
     connection = Connection.open(address, time.monotonic_ns())
+    carrier: CoreCarrier | None = None
+    words = _subscription(f"{base}.words", WORD_SUBSCRIPTION)
     try:
-        words = _subscription(f"{base}.words", WORD_SUBSCRIPTION)
-        if address.pattern is Pattern.QUEUE:
-            frames = f"SUB {base}.queue {GROUP} {FRAME_SUBSCRIPTION}\r\n".encode()
-            connection.ask(words + frames)
-            return NatsConsumer(address, base, connection, GROUP)
+        # Frames may come as soon as somebody sees that we hear words: so subscribe to frames first.
         if address.pattern is Pattern.REQUESTS:
-            connection.ask(words + f"SUB {base}.in {GROUP} {FRAME_SUBSCRIPTION}\r\n".encode())
-            return NatsAnswerer(address, base, connection, GROUP)
-        connection.publish_to(_subject_of_key(address, base))
+            carrier = _answering_carrier(connection, base)
+            carrier.hear_in_group(f"{base}.in")
+            connection.write(words)
+            return NatsAnswerer(address, base, connection, name, carrier)
+        carrier = _carrier(address, base, connection, name, time.monotonic_ns())
+        if address.pattern is Pattern.QUEUE:
+            carrier.hear_in_group(f"{base}.queue")
+            connection.write(words)
+            return NatsConsumer(address, base, connection, name, carrier)
+        carrier.publish_to(subject_of_publisher(address, base))
+        carrier.hear_beside_others([f"{base}.in"])
         roll_call = f"PUB {base}.roll {len(ROLL_CALL)}\r\n".encode() + ROLL_CALL + b"\r\n"
-        connection.ask(words + _subscription(f"{base}.in", FRAME_SUBSCRIPTION) + roll_call)
-        return NatsPublisher(address, base, connection, "publisher")
+        connection.write(words + roll_call)
+        return NatsPublisher(address, base, connection, name, carrier)
     except BaseException:
-        connection.close()
+        _close(connection, carrier)
         raise
 
 
-def _connect_beside_others(address: Address, base: str, connection: Connection, name: str) -> Link:
+def _connect_beside_others(
+    address: Address, base: str, connection: Connection, name: str, carrier: CoreCarrier
+) -> Link:
     """A publisher to a queue, an asker, or a subscriber to all publishers. The listeners may come later."""
     if address.pattern in (Pattern.QUEUE, Pattern.REQUESTS):
-        if address.pattern is Pattern.REQUESTS:
-            connection.publish_to(f"{base}.in {base}.answers.{name}")
-        else:
-            connection.publish_to(f"{base}.queue")
         connection.ask(_subscription(f"{base}.nobody.{name}.*", NOBODY_SUBSCRIPTION))
         has_consumers = not _has_no_listener(connection, base, name)
         connection.write(_subscription(f"{base}.words.{name}", WORD_SUBSCRIPTION))
-        connection.write(_subscription(f"{base}.answers.{name}", FRAME_SUBSCRIPTION))
-        return NatsQueuePublisher(address, base, connection, name, has_consumers)
-    connection.publish_to(f"{base}.in")
-    subjects = _subjects_of_subscriber(address, base)
-    lines = [_subscription(subject, _frame_number(place)) for place, subject in enumerate(subjects)]
-    connection.write(b"".join(lines) + _subscription(f"{base}.roll", WORD_SUBSCRIPTION))
-    subscriber = NatsSharedLink(address, base, connection, name)
+        if address.pattern is Pattern.REQUESTS:
+            answers = f"{base}.answers.{name}"
+            carrier.hear(answers)
+            carrier.publish_to(f"{base}.in", reply_to=answers)
+        else:
+            carrier.publish_to(f"{base}.queue")
+        return NatsQueuePublisher(address, base, connection, name, carrier, has_consumers)
+    carrier.publish_to(f"{base}.in")
+    carrier.hear_beside_others(subjects_of_subscriber(address, base))
+    connection.write(_subscription(f"{base}.roll", WORD_SUBSCRIPTION))
+    subscriber = NatsSharedLink(address, base, connection, name, carrier)
     subscriber.say_hello()
     return subscriber
-
-
-def _frame_number(place: int) -> int:
-    """The number of the subscription at a place; all of them begin with the digit of FRAME_SUBSCRIPTION."""
-    return FRAME_SUBSCRIPTION if place == 0 else int(f"{FRAME_SUBSCRIPTION}{place}")
-
-
-def _subject_of_key(address: Address, base: str) -> str:
-    """The subject to which a publisher publishes. BadAddress for a bad key."""
-    if address.pattern is not Pattern.TOPIC:
-        return f"{base}.out"
-    words = check_key(address.keys[0]).split(".")
-    return ".".join([f"{base}.out", *map(_quoted, words)])
-
-
-def _subjects_of_subscriber(address: Address, base: str) -> list[str]:
-    """The subjects of a subscriber, each once. BadAddress for a pattern that NATS cannot express."""
-    if address.pattern is not Pattern.TOPIC:
-        return [f"{base}.out"]
-    subjects: list[str] = []
-    for pattern in address.keys:
-        words = check_key(pattern).split(".")
-        if "#" in words[:-1]:
-            raise BadAddress(f"NATS has > at the end of a pattern only, so {pattern!r} may have a # at its end only")
-        if words[-1] == "#":  # of AMQP, which stands for no word, too
-            stem = _subject(base, words[:-1])
-            subjects += [stem, f"{stem}.>"]
-        else:
-            subjects.append(_subject(base, words))
-    return list(dict.fromkeys(subjects))
-
-
-def _subject(base: str, words: list[str]) -> str:
-    """The subject of a pattern's words, each quoted but for the wildcard `*`: NATS forbids some characters."""
-    return ".".join([f"{base}.out", *(word if word == "*" else _quoted(word) for word in words)])
-
-
-def _quoted(word: str) -> str:
-    """A word of a key as NATS takes it; an empty one becomes a lone %."""
-    return quote(word, safe="") or "%"

@@ -21,26 +21,19 @@ from transports.base import Address, PeerGone, TransportError
 from transports.frames import FrameBatch
 from transports.nats.carriers import CoreCarrier
 from transports.nats.connection import Connection
-from transports.nats.link import (
-    HELLO,
-    HELLO_EVERY_NS,
-    WELCOME,
-    NatsLink,
-)
+from transports.nats.link import HELLO, HELLO_EVERY_NS, WELCOME, NatsLink
 
 NEVER_NS = 1 << 62
 """A time that does not come."""
 ROLL_CALL = b"who"
 """The word with which a publisher asks for the hello of subscribers that came before it."""
-GROUP = "consumers"
-"""The queue group of a queue's consumers, and of those that answer requests."""
 
 
 class NatsSharedLink(NatsLink):
     """An end among many: it does not ask whether the others are there, since any of them may come and go."""
 
-    def __init__(self, address: Address, base: str, connection: Connection, name: str) -> None:
-        super().__init__(address, base, connection, name, CoreCarrier(connection, base))
+    def __init__(self, address: Address, base: str, connection: Connection, name: str, carrier: CoreCarrier) -> None:
+        super().__init__(address, base, connection, name, carrier)
         self._next_check_ns = NEVER_NS
 
     def _check_peers(self) -> None:
@@ -62,12 +55,17 @@ class NatsSharedLink(NatsLink):
         return True
 
 
-class NatsConsumer(NatsSharedLink):
-    """A consumer of a queue."""
+class NatsAnswerer(NatsSharedLink):
+    """The end that gets requests, and sends a frame for each, in their order."""
 
     def _handle_word(self, word: bytes, name: str) -> None:
+        """Welcome an asker that says hello."""
         if word == HELLO and name.isalnum():
             self._publish_words(f"{self._base}.words.{name}", WELCOME)
+
+
+class NatsConsumer(NatsAnswerer):
+    """A consumer of a queue, which sends nothing."""
 
     def send(self, batch: FrameBatch, first: int) -> int:  # noqa: ARG002
         raise TransportError(f"a consumer of the queue at {self.url} only receives")
@@ -76,8 +74,16 @@ class NatsConsumer(NatsSharedLink):
 class NatsQueuePublisher(NatsSharedLink):
     """A publisher to a queue, or an asker. It says hello until a consumer welcomes it, and sends from then on."""
 
-    def __init__(self, address: Address, base: str, connection: Connection, name: str, has_consumers: bool) -> None:
-        super().__init__(address, base, connection, name)
+    def __init__(
+        self,
+        address: Address,
+        base: str,
+        connection: Connection,
+        name: str,
+        carrier: CoreCarrier,
+        has_consumers: bool,
+    ) -> None:
+        super().__init__(address, base, connection, name, carrier)
         self._has_consumers = has_consumers
         if not has_consumers:
             self._next_check_ns = 0
@@ -103,8 +109,8 @@ class NatsQueuePublisher(NatsSharedLink):
 class NatsPublisher(NatsSharedLink):
     """A publisher, which counts the subscribers that have said hello."""
 
-    def __init__(self, address: Address, base: str, connection: Connection, name: str) -> None:
-        super().__init__(address, base, connection, name)
+    def __init__(self, address: Address, base: str, connection: Connection, name: str, carrier: CoreCarrier) -> None:
+        super().__init__(address, base, connection, name, carrier)
         self._subscribers: set[str] = set()
 
     def _handle_word(self, word: bytes, name: str) -> None:

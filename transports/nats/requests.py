@@ -8,25 +8,32 @@ ReturnAddresses keeps the beginning of the answer's block, `PUB <subject> `, for
 
 from __future__ import annotations
 
-from transports.base import Address
 from transports.blocks import lay_out_answers
 from transports.frames import FrameBatch, ReturnAddresses
+from transports.nats.carriers import CoreCarrier
 from transports.nats.connection import UNSENT_END, Connection
-from transports.nats.patterns import NatsConsumer
 
 
-class NatsAnswerer(NatsConsumer):
-    """The end that gets requests, and sends a frame for each, in their order."""
+class AnsweringCarrier(CoreCarrier):
+    """Requests from the server's memory, and a frame for each of them, in their order."""
 
-    def __init__(self, address: Address, base: str, connection: Connection, name: str) -> None:
-        super().__init__(address, base, connection, name)
+    lends = False
+
+    def __init__(self, connection: Connection, base: str) -> None:
+        super().__init__(connection, base)
         self._askers = ReturnAddresses()
         nothing = FrameBatch(0, 1, 1)
-        self._take_frames(nothing)
+        self.take(nothing)
         self._lay_out(nothing, 0)
 
-    def _take_frames(self, batch: FrameBatch) -> int:
+    def take(self, batch: FrameBatch) -> int:
         return self._connection.take_frames(batch, self._askers)
+
+    def send(self, batch: FrameBatch, first: int) -> int:
+        self._connection.flush()
+        taken = self._lay_out(batch, first)
+        self._connection.flush()
+        return taken
 
     def _lay_out(self, batch: FrameBatch, first: int) -> int:
         """Write answers into the outgoing bytes; returns the first that found no room."""
@@ -45,9 +52,3 @@ class NatsAnswerer(NatsConsumer):
         )
         connection.numbers[UNSENT_END] = used
         return int(taken)
-
-    def send(self, batch: FrameBatch, first: int) -> int:
-        self._connection.flush()
-        taken = self._lay_out(batch, first)
-        self._connection.flush()
-        return taken

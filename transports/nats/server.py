@@ -20,7 +20,7 @@ from transports.declaration import Broker, RunningBroker, Where
 from transports.nats.connection import PASSWORD, Connection, server_address
 from transports.nats.deliveries import SYNCS
 from transports.nats.jetstream import JetStreamApi
-from transports.nats.opening import quoted_token
+from transports.nats.subjects import quoted_token
 from transports.servers.nagle import NagleNotHonoured
 from transports.servers.paths import quoted_path
 from transports.servers.private import PrivateServer, ServerCommand

@@ -13,11 +13,14 @@ from tests.transports.conftest import TOKEN, carry, deadline_ns, greet, joined, 
 from transports.base import Address, BadAddress, Link, Pattern, PeerGone
 from transports.declaration import BreakableServer, RunningBroker, Where
 from transports.frames import FrameBatch
+from transports.nats import jetstream
 from transports.nats.connection import PASSWORD
 from transports.nats.jetstream import WINDOW, JetStreamCarrier
 from transports.nats.link import NatsLink
 from transports.nats.server import Nats, NatsProbe, PrivateNats
 from transports.registry import connect, listen
+
+MESSAGES = 600
 
 
 @pytest.fixture
@@ -165,9 +168,55 @@ def test_a_server_without_jetstream_is_refused_in_words(tmp_path: Path, monkeypa
             assert probe.depth() == {}
 
 
-def test_a_pattern_that_durable_delivery_lacks_is_refused_in_words(nats: RunningBroker) -> None:
-    for opened in (lambda url: listen(url, TOKEN, Pattern.QUEUE), lambda url: connect(url, TOKEN, 0, Pattern.QUEUE)):
-        with pytest.raises(
-            BadAddress, match="nats has no pattern 'queue'; with delivery=durable it has pair and fan-in only"
-        ):
-            opened(f"{nats.url}?delivery=durable")
+def test_durable_requests_are_refused_with_the_reason(nats: RunningBroker) -> None:
+    url = f"{nats.url}?delivery=durable"
+    with pytest.raises(BadAddress, match=r"nats has no pattern 'requests'; a stream .* takes the place of the asker"):
+        listen(url, TOKEN, Pattern.REQUESTS)
+
+
+def test_what_a_killed_consumer_had_taken_comes_to_another_one(
+    url: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(jetstream, "REDELIVER_TO_GROUP_NS", 1_000_000_000)
+    killed = listen(url, TOKEN, Pattern.QUEUE)
+    publisher = connect(url, TOKEN, deadline_ns(), Pattern.QUEUE)
+    assert publisher.send(FrameBatch.of(b"1", b"2", b"3"), 0) == 3
+    assert received_by(killed, 3) == [b"1", b"2", b"3"]
+    cut_off(killed)
+    another = listen(url, TOKEN, Pattern.QUEUE)
+    assert received_by(another, 3) == [b"1", b"2", b"3"]
+    another.close()
+    publisher.close()
+
+
+def test_messages_that_were_handled_leave_the_stream(url: str, nats: RunningBroker) -> None:
+    with probing(nats) as probe:
+        consumer = listen(url, TOKEN, Pattern.QUEUE)
+        publisher = connect(url, TOKEN, deadline_ns(), Pattern.QUEUE)
+        assert publisher.send(FrameBatch.of(*[b"frame"] * MESSAGES), 0) == MESSAGES
+        assert len(received_by(consumer, MESSAGES)) == MESSAGES
+        assert probe.depth()["queue:1:queue"] > 0
+        serve_links_until(lambda: consumer.receive(FrameBatch()) == 0 and probe.depth()["queue:1:queue"] == 0, consumer)
+        consumer.close()
+        publisher.close()
+
+
+def test_messages_wait_for_the_next_consumer_once_all_have_left(url: str) -> None:
+    first = listen(url, TOKEN, Pattern.QUEUE)
+    publisher = connect(url, TOKEN, deadline_ns(), Pattern.QUEUE)
+    first.close()
+    assert publisher.send(FrameBatch.of(b"kept"), 0) == 1
+    assert publisher.drain(deadline_ns())
+    second = listen(url, TOKEN, Pattern.QUEUE)
+    assert received_by(second, 1) == [b"kept"]
+    second.close()
+    publisher.close()
+
+
+def test_a_probe_of_another_run_sees_no_stream_of_this_one(url: str, nats: RunningBroker) -> None:
+    consumer = listen(url, TOKEN, Pattern.QUEUE)
+    probe = Nats().probe(nats.url, [Address.parse(nats.url, "another-run")])
+    assert probe.depth() == {}
+    probe.close()
+    consumer.close()

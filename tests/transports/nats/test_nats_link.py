@@ -127,6 +127,7 @@ def test_a_wrong_password_names_the_variable(nats: RunningBroker, monkeypatch: p
     [
         (b"220 mail.example ESMTP\r\n", "is no NATS server: it began with '220'"),
         (b'INFO {"version":"2.10.0","tls_required":true}\r\n', "takes TLS only"),
+        (b'INFO {"version":"2.1.9"}\r\n', r"is NATS 2\.1\.9; this transport needs NATS 2\.2 or newer"),
     ],
 )
 def test_another_server_at_the_port_is_named(first_line: bytes, sentence: str) -> None:
@@ -145,6 +146,16 @@ def test_a_server_that_hangs_up_on_a_slow_consumer_is_quoted() -> None:
         ):
             serve_links_until(lambda: link.receive(FrameBatch()) > 0, link)
         link.close()
+
+
+def test_a_consumer_joins_a_queue_from_which_messages_come_at_once() -> None:
+    answers = (INFO, b"", b"PONG\r\n", b"MSG queue 1 5\r\nframe\r\n", b"")
+    with server_that_sends(*answers) as url:
+        consumer = listen(url, TOKEN, Pattern.QUEUE)
+        received = FrameBatch()
+        serve_links_until(lambda: consumer.receive(received) > 0)
+        assert list(received) == [b"frame"]
+        consumer.close()
 
 
 def test_no_server_is_an_error_that_names_the_place() -> None:
