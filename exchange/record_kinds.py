@@ -85,6 +85,7 @@ class RunRecord(TypedDict):
     host: NotRequired[dict[str, Any] | None]
     versions: NotRequired[dict[str, Any] | None]
     network: NotRequired[dict[str, Any] | None]
+    hosts: NotRequired[list[dict[str, Any]] | None]
     recovered: NotRequired[dict[str, Any] | None]
     market_data: NotRequired[MarketDataRecord | None]
     pairs: NotRequired[list[dict[str, Any]] | None]

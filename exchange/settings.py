@@ -348,6 +348,16 @@ class RunSettings:
         metavar="PROFILE",
     )
     """The network between the components: loopback, or a profile of docs/network.md."""
+    hosts: str | None = setting(
+        default=None,
+        check=Text("a file, or None"),
+        option="--hosts",
+        commands=RUN,
+        heading="Transport",
+        help="Run components on the hosts that this file names, with a command before each, as ssh engine1.",
+        metavar="FILE",
+    )
+    """The file that names the hosts of the components; None for this host."""
     pace: str = setting(
         default="sleep",
         check=CheckedLater(),

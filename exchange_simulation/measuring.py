@@ -115,6 +115,7 @@ class RunOptions(TypedDict, total=False):
     nagle: str | Sequence[str]
     topology: str
     network: str
+    hosts: str
     secure: str
     insecure: bool
     capture: bool

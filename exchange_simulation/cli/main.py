@@ -50,6 +50,7 @@ SECTIONS = {
         "keys": "Keys for --secure: runs that are encrypted and admit nobody else.",
         "tape": "A file of seeded orders, to be matched or replayed.",
         "broker": "A private RabbitMQ for several runs: start, status, stop.",
+        "hosts": "The hosts of run --hosts: whether they can take part, files for a cluster.",
         "network": "Emulated networks: which there are, and whether they work here.",
     },
 }

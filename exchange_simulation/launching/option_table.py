@@ -120,6 +120,7 @@ NOTATIONS: dict[str, SettingType[Any] | click.ParamType[Any]] = {
     "arrivals": Suggested(lambda: ARRIVALS),
     "prices": Prices(),
     "tape": click.Path(dir_okay=False),
+    "hosts": click.Path(dir_okay=False),
     "journal": click.Path(file_okay=False),
     "cpus": Cpus(),
 }

@@ -46,6 +46,7 @@ class ProcessGroup:
         self._scheduled = scheduled_as_now()
         self.children: dict[str, subprocess.Popen[bytes]] = {}
         self._logs: dict[str, Path | None] = {}
+        self._relayed: set[str] = set()
         with contextlib.ExitStack() as ended_on_error:
             with signals_deferred():
                 self._begin()
@@ -84,6 +85,29 @@ class ProcessGroup:
         `environment` is added to ours; `prefix` goes before the command. The process is scheduled as the caller was
         when the context began.
         """
+        command = [*prefix, *exchange_command(*arguments)]
+        self._start_command(name, command, log, {**os.environ, **SETTLED, **environment})
+
+    def start_on_host(
+        self, name: str, relay: Sequence[str], arguments: list[str], log: Path | None, environment: Mapping[str, str]
+    ) -> None:
+        """Run `exchange ARGUMENTS` on another host, by the command that starts a relay there.
+
+        The relay gets the arguments and the environment over its stdin. Signals go over its stdin too.
+        """
+        self._relayed.add(name)
+        self._start_command(name, relay, log, os.environ)
+        order = {"words": arguments, "environment": dict(environment)}
+        _send(self.children[name], orjson.dumps(order))
+
+    def is_relayed(self, name: str) -> bool:
+        """Return True if the child is the command that reaches a component on another host."""
+        return name in self._relayed
+
+    def _start_command(
+        self, name: str, command: Sequence[str], log: Path | None, environment: Mapping[str, str]
+    ) -> None:
+        """Run a command: its stdin and stdout are pipes, its stderr goes to the `log` file, or to our stderr."""
         if name in self.children:  # a restart
             _close_pipes(self.children[name])
         self._logs[name] = log
@@ -94,12 +118,12 @@ class ProcessGroup:
             _sigint_blocked(),
         ):
             self.children[name] = subprocess.Popen(
-                [*prefix, *exchange_command(*arguments)],
+                command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
                 process_group=self.id,
-                env={**os.environ, **SETTLED, **environment},
+                env=environment,
             )
         with contextlib.suppress(OSError, AttributeError):  # the user's limit is smaller, or this is no Linux
             fcntl.fcntl(self.children[name].stdout, fcntl.F_SETPIPE_SZ, PIPE_BYTES)  # type: ignore[arg-type]
@@ -128,7 +152,9 @@ class ProcessGroup:
 
     def signal(self, name: str, number: int = signal.SIGTERM) -> None:
         """Send a signal, and SIGCONT after it: a stopped process cannot handle the signal."""
-        if self.children[name].poll() is None:
+        if self.is_relayed(name):
+            _send(self.children[name], orjson.dumps({"signal": number}))
+        elif self.children[name].poll() is None:
             self.children[name].send_signal(number)
             self.children[name].send_signal(signal.SIGCONT)
 

@@ -52,12 +52,18 @@ class Brokers:
     """
 
     def __init__(
-        self, processes: ProcessGroup | None = None, network: Network | None = None, takes_standing: bool = True
+        self,
+        processes: ProcessGroup | None = None,
+        network: Network | None = None,
+        takes_standing: bool = True,
+        address: str | None = None,
     ) -> None:
         """The brokers join the group of `processes` and use its folder; without `processes`, they get their own group.
 
         In a network, brokers are started in the namespace of the role `broker`, and the standing broker is not used.
+        `address` is the address of this host on which they listen; None for loopback.
         """
+        self._address = address
         self._processes = processes
         self._network = network
         self._takes_standing = takes_standing and network is None
@@ -142,6 +148,8 @@ class Brokers:
         """Return the place of a new broker, on loopback or in the network, with the folder of keys if there is one."""
         on_loopback = Where(keys=Path(secure) if secure else None)
         network = self._network
+        if self._address is not None:
+            return replace(on_loopback, host=self._address)
         if network is None:
             return on_loopback
         return replace(

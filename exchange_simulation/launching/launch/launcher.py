@@ -29,6 +29,7 @@ from transports.base import mask
 from transports.registry import has_broker
 
 if TYPE_CHECKING:
+    from exchange_simulation.launching.hosts.run_hosts import RunHosts
     from exchange_simulation.launching.launch.broker_watch import BrokerWatch
     from exchange_simulation.launching.launch.brokers import Brokers
     from exchange_simulation.launching.network.network import Network
@@ -51,19 +52,21 @@ def launch(
         processes = stack.enter_context(ProcessGroup())
         group = processes.id
         network = _network(settings, group, stack)
-        brokers_of_run = _brokers(settings, brokers, processes, network, stack)
+        hosts = _hosts(settings, processes, stack)
+        brokers_of_run = _brokers(settings, brokers, processes, network, hosts, stack)
         if brokers_of_run is not None:
             stack.enter_context(brokers_of_run.ends_named())
-        places = stack.enter_context(meeting_places(settings, processes.folder, brokers_of_run, network))
+        places = stack.enter_context(meeting_places(settings, processes.folder, brokers_of_run, network, hosts))
         secret = "" if places.broker else secrets.token_hex(16)  # a broker admits by a password of its own
         environment = {TOKEN: secret, **places.environment}
-        start = partial(_start, processes, folder, component_arguments(folder, settings, places), environment, network)
+        words = component_arguments(folder, settings, places, hosts)
+        start = partial(_start, processes, folder, words, environment, network, hosts)
         for name in lineup.processes:
             start(name)
         capture = _capture(settings, places, folder, network, group, stack)
         broker = _broker_watch(places, folder.name, settings, stack)
         restart = start if settings.recover else None
-        watch = Watch(processes, lineup, on_second, settings.timeout_s, broker, restart)
+        watch = Watch(processes, lineup, on_second, settings.timeout_s, broker, restart, hosts)
         try:
             with yielding():
                 watch.follow()
@@ -71,6 +74,10 @@ def launch(
         finally:
             watch.close()
         outcome = watch.outcome()
+        if hosts:
+            hosts.bring_back(folder)
+            outcome.hosts = hosts.facts(lineup)
+            outcome.failures += tuple(hosts.problems)
     outcome.network = network.facts if network else None
     outcome.capture = asdict(capture.captured) if capture and capture.captured else None
     if capture and capture.problem:
@@ -87,6 +94,7 @@ def _start(
     words: dict[str, list[str]],
     environment: dict[str, str],
     network: Network | None,
+    hosts: RunHosts | None,
     name: str,
 ) -> None:
     """Start a process. An engine that is started again follows its standby, if it has one."""
@@ -95,9 +103,14 @@ def _start(
     follows_another = component != name or name in processes.children
     words_of_component = [word for word in words[component] if follows_another or word != "--standby"]
     detail(f"starting {name}: exchange {shlex.join([role, *words_of_component])}")
-    prefix = network.prefix(role) if network else ()
     command = [role, "--launched", *words_of_component]
-    processes.start(name, command, folder / f"{name}.log", environment, prefix)
+    log = folder / f"{name}.log"
+    relay = hosts.relay_command(component) if hosts else None
+    if relay:
+        processes.start_on_host(name, relay, command, log, environment)
+    else:
+        prefix = network.prefix(role) if network else ()
+        processes.start(name, command, log, environment, prefix)
 
 
 def _network(settings: RunSettings, group: int, stack: contextlib.ExitStack) -> Network | None:
@@ -111,14 +124,24 @@ def _network(settings: RunSettings, group: int, stack: contextlib.ExitStack) -> 
     return stack.enter_context(Network.up(parse(settings.network), roles, process_group=group))
 
 
+def _hosts(settings: RunSettings, processes: ProcessGroup, stack: contextlib.ExitStack) -> RunHosts | None:
+    """Reach the run's hosts, which are left when the stack is closed. Returns None if all is on this host."""
+    if settings.hosts is None:
+        return None
+    from exchange_simulation.launching.hosts.run_hosts import RunHosts
+
+    return stack.enter_context(RunHosts.up(settings, processes))
+
+
 def _brokers(
     settings: RunSettings,
     shared: Brokers | None,
     processes: ProcessGroup,
     network: Network | None,
+    hosts: RunHosts | None,
     stack: contextlib.ExitStack,
 ) -> Brokers | None:
-    """Return the shared brokers; in a network, or without shared ones, return brokers that belong to the run.
+    """Return the shared brokers; in a network, over hosts, or without shared ones, brokers that belong to the run.
 
     None for a transport without a broker.
     """
@@ -126,6 +149,8 @@ def _brokers(
         return None
     from exchange_simulation.launching.launch.brokers import Brokers
 
+    if hosts:
+        return stack.enter_context(Brokers(processes, takes_standing=False, address=hosts.broker_address))
     if shared and not network:
         return shared
     return stack.enter_context(Brokers(processes, network))
@@ -163,13 +188,40 @@ def _broker_watch(places: Places, run: str, settings: RunSettings, stack: contex
     return stack.enter_context(contextlib.closing(watch))
 
 
-def component_arguments(folder: Path, settings: RunSettings, places: Places) -> dict[str, list[str]]:
-    """Return the words that a user would type after `exchange ROLE` for each component, by the component's name."""
+def component_arguments(
+    folder: Path, settings: RunSettings, places: Places, hosts: RunHosts | None = None
+) -> dict[str, list[str]]:
+    """Return the words that a user would type after `exchange ROLE` for each component, by the component's name.
+
+    Paths in the words are those of the component's host.
+    """
     words = {}
     for name in Lineup.of(settings).names:
         values = {**vars(settings), **_values_of_component(name, folder, settings, places)}
+        if hosts:
+            values |= _values_on_host(name, folder.name, values, hosts)
         words[name] = arguments(role_of(name), values)
+        if hosts:
+            words[name] = hosts.with_keys_of(name, words[name], settings.secure)
     return words
+
+
+def _values_on_host(name: str, run: str, values: dict[str, Any], hosts: RunHosts) -> dict[str, Any]:
+    """Return the parameters that differ on the component's host: the address on which it listens, and paths."""
+    urls = values["url"].split()
+    different: dict[str, Any] = {"url": " ".join(hosts.as_listener(url, name) for url in urls)}
+    if role_of(name) == "engine" and values["market_data_url"]:
+        different["market_data_url"] = hosts.as_listener(values["market_data_url"], name)
+    tape = hosts.tape_of(name)
+    if tape is not None:
+        different["tape"] = tape
+    results = hosts.results_of(name)
+    if results is None:
+        return different
+    different["results"] = results
+    if values["input_path"] is not None:
+        different["input_path"] = results / run / INPUT
+    return different
 
 
 def _values_of_component(name: str, folder: Path, settings: RunSettings, places: Places) -> dict[str, Any]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 import secrets
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from exchange.instances import named
+from exchange.instances import named, role_of
 from exchange.settings import RunSettings
-from exchange_simulation.launching.lineup import Lineup
+from exchange_simulation.launching.lineup import SUBSCRIBER, Lineup
 from exchange_simulation.launching.transport_settings import url_options_of, with_option
 from transports.base import Address, BadAddress, Pattern
 from transports.declaration import RunningBroker
@@ -21,6 +21,7 @@ from transports.registry import scheme_of, transport_of
 from transports.sockets import reserved_port
 
 if TYPE_CHECKING:
+    from exchange_simulation.launching.hosts.run_hosts import RunHosts
     from exchange_simulation.launching.launch.brokers import Brokers
     from exchange_simulation.launching.network.network import Network
 
@@ -50,9 +51,13 @@ class Places:
 
 @contextlib.contextmanager
 def meeting_places(
-    settings: RunSettings, scratch: Path, brokers: Brokers | None = None, network: Network | None = None
+    settings: RunSettings,
+    scratch: Path,
+    brokers: Brokers | None = None,
+    network: Network | None = None,
+    hosts: RunHosts | None = None,
 ) -> Iterator[Places]:
-    """Yield the places of a run. `brokers` is None for a transport without a broker.
+    """Yield the places of a run. `brokers` is None for a transport without a broker, `hosts` for a run on this host.
 
     If the transport setting names a place, it is the engine's, and the run can have only one pair. BadAddress.
 
@@ -78,23 +83,34 @@ def meeting_places(
             yield _at_broker(settings, brokers, network, reserved)
             return
 
-        def free(role: str, instance: int) -> str:
-            return free_place(kind, scratch / named(role, instance), reserved, network, role)
+        def free(component: str, name: str) -> str:
+            """Return a place at which the component listens. `name` is that of a file, if the place is a path."""
+            if hosts:
+                return hosts.free_place(component)
+            return free_place(kind, scratch / name, reserved, network, role_of(component))
+
+        def free_port_of_engine(component: str) -> str:
+            return free(component, component).rpartition(":")[2]
 
         options_of_settings = url_options_of(settings)
         reporters = {}
         for instance in lineup.reporters:
-            url = f"{scheme}://{free('reporter', instance)}"
+            reporter = named("reporter", instance)
+            url = f"{scheme}://{free(reporter, reporter)}"
             reporters[instance] = with_option(url, options_of_settings)
         given_place = place.partition("://")[2]
         engines = {}
         for gateway in lineup.gateway_numbers:
-            url = f"{scheme}://{given_place or free('engine', gateway)}{question_mark}{options}"
-            engines[gateway] = _with_topology(with_option(url, options_of_settings), settings, reserved, network)
+            engine = named("engine", lineup.engine_of(gateway))
+            url = f"{scheme}://{given_place or free(engine, named('engine', gateway))}{question_mark}{options}"
+            url = with_option(url, options_of_settings)
+            engines[gateway] = _with_topology(url, settings, partial(free_port_of_engine, engine))
         market_data = None
         if settings.subscribers:
-            url = with_option(f"{scheme}://{free('subscriber', 1)}{question_mark}{options}", options_of_settings)
-            market_data = _of_publisher(url, settings, reserved, network)
+            publisher = lineup.engines[0]
+            url = f"{scheme}://{free(publisher, SUBSCRIBER)}{question_mark}{options}"
+            url = with_option(url, options_of_settings)
+            market_data = _of_publisher(url, settings, partial(free_port_of_engine, publisher))
         yield Places(engines, reporters, market_data=market_data)
 
 
@@ -106,11 +122,15 @@ def _at_broker(
 
     broker = broker_of_run(settings, brokers)
     lineup = Lineup.of(settings)
+
+    def free_port() -> str:
+        return free_place("port", Path(), reserved, network, "engine").rpartition(":")[2]
+
     engines = {}
     for gateway in lineup.gateway_numbers:
-        engines[gateway] = _with_topology(_of_instance(broker.url, gateway), settings, reserved, network)
+        engines[gateway] = _with_topology(_of_instance(broker.url, gateway), settings, free_port)
     reporters = {instance: _of_instance(broker.url, instance) for instance in lineup.reporters}
-    market_data = _of_publisher(broker.url, settings, reserved, network) if settings.subscribers else None
+    market_data = _of_publisher(broker.url, settings, free_port) if settings.subscribers else None
     return Places(engines, reporters, broker, broker.environment, market_data)
 
 
@@ -119,28 +139,26 @@ def _of_instance(url: str, instance: int) -> str:
     return url if instance == 1 else with_option(url, f"pair={instance}")
 
 
-def _with_topology(url: str, settings: RunSettings, reserved: contextlib.ExitStack, network: Network | None) -> str:
+def _with_topology(url: str, settings: RunSettings, free_port: Callable[[], str]) -> str:
     """Return the URL, with the options for two connections if the settings' topology is simplex.
 
-    Some transports need a second port for this.
+    Some transports need a second port for this, which `free_port` finds.
     """
     if settings.topology != "simplex":
         return url
     url = with_option(url, "topology=simplex")
     if "back" not in transport_of(scheme_of(url)).options or "back=" in url:
         return url
-    port = free_place("port", Path(), reserved, network, "engine").rpartition(":")[2]
-    return with_option(url, f"back={port}")
+    return with_option(url, f"back={free_port()}")
 
 
-def _of_publisher(url: str, settings: RunSettings, reserved: contextlib.ExitStack, network: Network | None) -> str:
+def _of_publisher(url: str, settings: RunSettings, free_port: Callable[[], str]) -> str:
     """Return the URL of market data, with the option for slow subscribers, and with a second port if it needs one."""
     transport = transport_of(scheme_of(url))
     url = with_option(url, transport.slow_subscriber[str(settings.slow_subscriber)])
     if "back" not in transport.options or transport.places[scheme_of(url)] != "port" or "back=" in url:
         return url
-    port = free_place("port", Path(), reserved, network, "engine").rpartition(":")[2]
-    return with_option(url, f"back={port}")
+    return with_option(url, f"back={free_port()}")
 
 
 def free_place(kind: str, path: Path, reserved: contextlib.ExitStack, network: Network | None, role: str) -> str:

@@ -19,7 +19,7 @@ import orjson
 from exchange.instances import instance_of, named, role_of
 from exchange.words import printable
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.interrupts import ONE_PRESS_S, interruptible
+from exchange_simulation.launching.interrupts import BY_SIGNAL, ONE_PRESS_S, interruptible
 from exchange_simulation.launching.lineup import READY_S, SUBSCRIBER, Lineup, component_of, processes_of
 from exchange_simulation.launching.long_waits import LONG_WAIT_S, waiting_for
 from exchange_simulation.launching.notices import say
@@ -29,6 +29,7 @@ from exchange_simulation.launching.record.noise import NoiseMeter
 from exchange_simulation.launching.record.outcome import RunOutcome, outcome_of, read_results
 
 if TYPE_CHECKING:
+    from exchange_simulation.launching.hosts.run_hosts import RunHosts
     from exchange_simulation.launching.launch.broker_watch import BrokerWatch
 
 PATIENCE_S = 5.0
@@ -41,6 +42,8 @@ LOOK_S = 1.0
 """The longest time between two looks at the deadlines. Events wake the launcher earlier."""
 BROKER_LOOK_S = 0.25
 """The same for a run with a broker, whose queues are looked at too."""
+KILLED_ON_HOST = {BY_SIGNAL + number: number for number in signal.Signals}
+"""The exit codes by which the relay of a component on another host reports that a signal killed the component."""
 
 
 @dataclass(frozen=True)
@@ -95,8 +98,15 @@ class Watch:
         timeout_s: float,
         broker: BrokerWatch | None = None,
         restart: Callable[[str], None] | None = None,
+        hosts: RunHosts | None = None,
     ) -> None:
-        """`timeout_s`: how long a component waits for a silent one. `restart` starts a killed process again."""
+        """`timeout_s`: how long a component waits for a silent one. `restart` starts a killed process again.
+
+        `hosts` are those of a run over several hosts.
+        """
+        self._hosts = hosts
+        self._relays: dict[str, int] = {}
+        """By component on another host: the number of its relay's process there."""
         self._timeout_s = timeout_s
         self._processes = processes
         self._lineup = lineup
@@ -215,6 +225,8 @@ class Watch:
         match event:
             case {"event": "ready"}:
                 self._note_ready(name)
+            case {"event": "relayed", "pid": pid}:
+                self._relays[name] = pid
             case {"event": "took over"}:
                 self._takeovers += 1
             case {"event": "refuses"}:
@@ -318,8 +330,10 @@ class Watch:
             self._broker.clock_starts()
         for name, child in self._processes.children.items():
             cpus = processors_of(child.pid)
-            if cpus:
+            if cpus and not self._processes.is_relayed(name):
                 self._affinity[name] = cpus
+        if self._hosts:
+            self._hosts.clock_starts()
         self._noise.clock_starts()
         self._processes.tell(*self._lineup.processes)
         self._has_started = True
@@ -333,6 +347,8 @@ class Watch:
         else:
             self._noise.clock_stops(self._broker.pids, self._broker.is_hidden)
             self._broker.clock_stops()
+        if self._hosts:
+            self._hosts.clock_stops(self._relays)
 
     def _handle_end(self, name: str) -> None:
         """Handle the end of a process's events. A process without a result is restarted if that is possible."""
@@ -356,6 +372,8 @@ class Watch:
 
     def _description_of_end(self, name: str, code: int) -> str:
         """Return the signal that killed a process, or its exit code with the last line of its log."""
+        if self._processes.is_relayed(name) and code in KILLED_ON_HOST:
+            code = -KILLED_ON_HOST[code]
         if code < 0:
             return f"was killed by {signal.Signals(-code).name}"
         last_line = self._processes.last_line_of(name)

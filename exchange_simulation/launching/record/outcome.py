@@ -40,6 +40,8 @@ class RunOutcome:
     """The processors on which each component could run when the clock started."""
     network: dict[str, Any] | None = None
     """The network that joined the components; None for loopback."""
+    hosts: list[dict[str, Any]] | None = None
+    """The hosts of the components; None for a run on one host."""
     capture: dict[str, int] | None = None
     """tcpdump's own counts of packets; None without a capture."""
     restarts: int = 0

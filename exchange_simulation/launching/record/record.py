@@ -98,12 +98,21 @@ def make_record(spool: Spool, conditions: Conditions, outcome: RunOutcome) -> di
     record |= market_data_field(outcome)
     if any(outcome.affinity.values()):
         record["affinity"] = outcome.affinity
-    if outcome.network:
-        record["network"] = outcome.network
+    record |= _places(outcome)
     record["host"] = conditions.host
     record["versions"] = conditions.versions
     record["started_at"] = conditions.started_at
     return record
+
+
+def _places(outcome: RunOutcome) -> dict[str, Any]:
+    """Return the fields about an emulated network, and about several hosts; empty for a run on loopback."""
+    fields: dict[str, Any] = {}
+    if outcome.network:
+        fields["network"] = outcome.network
+    if outcome.hosts:
+        fields["hosts"] = outcome.hosts
+    return fields
 
 
 def _offered_orders_per_s(settings: dict[str, Any]) -> float | None:

@@ -41,6 +41,7 @@ ELSEWHERE = {
     "reporter",
     "subscriber",
     "broker",
+    "hosts",
     "faults",
     "serve",
     "results",

@@ -80,6 +80,9 @@ class Shells:
     def signal(self, name: str, number: int = signal.SIGTERM) -> None:
         self.children[name].send_signal(number)
 
+    def is_relayed(self, name: str) -> bool:
+        return False
+
 
 @pytest.fixture
 def shells() -> Iterator[Shells]:

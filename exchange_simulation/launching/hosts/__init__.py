@@ -1,0 +1,5 @@
+"""Runs whose components are on several hosts: the file that names them, what runs there, and the launcher's side.
+
+launcher ── prefix ── agent    one for each host: facts, free ports, clock, files
+launcher ── prefix ── relay    one for each component: starts it, and passes lines between it and the launcher
+"""

@@ -1,0 +1,119 @@
+"""The agent of a run on a host: it tells facts, finds free ports, tells its clock, and takes and gives files.
+
+The launcher starts `exchange hosts agent` over the host's prefix, and sends a message on each line; the agent answers
+each with a message. The agent ends when its stdin ends: with the launcher, or with the connection. At its end it
+removes its folder, in which the components of the host keep their files; a watchdog does so if the agent is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from exchange_simulation.launching.errors import sentence
+from exchange_simulation.launching.hosts.lines import LineReader, PeerSilent, as_line, write_all
+from exchange_simulation.launching.process_group import ProcessGroup
+from exchange_simulation.launching.record.machine import host_facts, versions
+from exchange_simulation.launching.record.noise import NoiseMeter
+from transports.base import TransportError
+from transports.sockets import reserved_port
+
+STDIN = 0
+STDOUT = 1
+TRANSFER_PATIENCE_S = 60.0
+"""The longest time without a byte of a file that is sent."""
+
+
+def serve_launcher() -> None:
+    """Answer the launcher until it closes our stdin."""
+    with ProcessGroup() as processes, contextlib.ExitStack() as reserved:
+        agent = Agent(processes.folder, reserved)
+        reader = LineReader(STDIN)
+        _say({"folder": str(processes.folder), "host": host_facts(), "versions": versions()})
+        with contextlib.suppress(PeerSilent, BrokenPipeError):
+            while True:
+                agent.answer(reader.message(), reader)
+
+
+class Agent:
+    """Answers one message after the other."""
+
+    def __init__(self, folder: Path, reserved: contextlib.ExitStack) -> None:
+        """Ports stay reserved until `reserved` is closed."""
+        self._folder = folder
+        self._reserved = reserved
+        self._noise = NoiseMeter()
+
+    def answer(self, message: dict[str, Any], reader: LineReader) -> None:
+        """Answer a message. Any error of the system becomes an answer with the field `error`."""
+        try:
+            match message:
+                case {"do": "clock"}:
+                    _say({"monotonic_ns": time.monotonic_ns()})
+                case {"do": "reserve", "address": str(address)}:
+                    _say({"port": self._reserved.enter_context(reserved_port(address))})
+                case {"do": "start noise"}:
+                    self._noise.clock_starts()
+                    _say({})
+                case {"do": "stop noise", "pids": list(pids)}:
+                    self._noise.clock_stops(pids)
+                    _say({"noise": _noise_facts(self._noise)})
+                case {"do": "take", "path": str(path), "bytes": int(size)}:
+                    _say({"path": str(self._take(path, size, reader))})
+                case {"do": "list"}:
+                    _say({"files": self._files()})
+                case {"do": "give", "path": str(path)}:
+                    self._give(path)
+                case _:
+                    _say({"error": f"no such message: {message}"})
+        except (OSError, OverflowError, TransportError) as error:
+            if isinstance(error, BrokenPipeError):
+                raise
+            _say({"error": sentence(error)})
+
+    def _take(self, path: str, size: int, reader: LineReader) -> Path:
+        """Write the bytes that follow into a file of the folder, for its owner alone; return the file's path."""
+        target = self._path_of(path)
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        left = size
+        with open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            while left:
+                chunk = reader.some_bytes(left, TRANSFER_PATIENCE_S)
+                file.write(chunk)
+                left -= len(chunk)
+        return target
+
+    def _files(self) -> list[str]:
+        """Return the paths of the files that the components left, relative to the folder of results."""
+        results = self._folder / "results"
+        return sorted(str(path.relative_to(results)) for path in results.rglob("*") if path.is_file())
+
+    def _give(self, path: str) -> None:
+        """Send a file of the folder of results: a message with its size, then its bytes."""
+        with self._path_of(f"results/{path}").open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            _say({"bytes": size})
+            left = size
+            while left:
+                chunk = file.read(min(left, 1 << 20))
+                write_all(STDOUT, chunk)
+                left -= len(chunk)
+
+    def _path_of(self, path: str) -> Path:
+        """Return a path in the folder. OSError for a path that leads out of the folder."""
+        target = (self._folder / path).resolve()
+        if not target.is_relative_to(self._folder.resolve()):
+            raise OSError(f"{path} leads out of the run's folder")
+        return target
+
+
+def _noise_facts(meter: NoiseMeter) -> dict[str, Any] | None:
+    """Return the other work on this host between both readings; None if there were not two readings."""
+    return meter.noise.as_record({}) if meter.noise else None
+
+
+def _say(message: dict[str, Any]) -> None:
+    write_all(STDOUT, as_line(message))

@@ -1,0 +1,232 @@
+"""The launcher's side of the agents: an agent is started on each host, asked, and ended."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from exchange.words import printable
+from exchange_simulation.launching.errors import UserError, last_line, writing
+from exchange_simulation.launching.files import record_file
+from exchange_simulation.launching.hosts.clock_offset import ClockOffset, OffsetReading, narrowest
+from exchange_simulation.launching.hosts.hosts_file import Host
+from exchange_simulation.launching.hosts.lines import LineReader, PeerSilent, as_line, write_all
+from exchange_simulation.launching.interrupts import interruptible, signals_deferred
+from exchange_simulation.launching.process_group import ProcessGroup, end
+
+START_S = 60.0
+"""The longest time for a host to tell its version, or to start its agent."""
+ANSWER_S = 20.0
+"""The longest time for an answer, and between two parts of a file."""
+END_S = 3.0
+CLOCK_READINGS = 20
+LOOK_S = 0.02
+
+
+class HostGone(Exception):
+    """A host does not answer any more. The message is a sentence about the host."""
+
+
+class HostAgent:
+    """An agent under way on a host."""
+
+    def __init__(self, host: Host, process_group: int, log: Path) -> None:
+        """Start the agent, with stderr in a log file. `ready` waits for it. OSError if the prefix is no program."""
+        self.host = host
+        self._log = log
+        with log.open("wb") as stderr:
+            self._process = subprocess.Popen(
+                host.command("hosts", "agent"),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                process_group=process_group,
+            )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._stdin = self._process.stdin.fileno()
+        self._reader = LineReader(self._process.stdout.fileno())
+        self.facts: dict[str, Any] = {}
+        self.versions: dict[str, Any] = {}
+        self.folder = Path()
+        """The folder on that host for the files of the run's components."""
+        self.clock: ClockOffset | None = None
+
+    def ready(self) -> None:
+        """Wait until the agent has told the facts of its host. UserError if it does not start."""
+        try:
+            first = self._reader.message(START_S)
+            self.facts = first["host"]
+            self.versions = first["versions"]
+            self.folder = Path(first["folder"])
+        except (PeerSilent, LookupError, TypeError) as error:
+            raise UserError(f"the host {self.host.name} has no agent: {self._last_words(error)}") from error
+
+    @property
+    def results(self) -> Path:
+        """The folder on that host for the run's folder."""
+        return self.folder / "results"
+
+    def reserve(self, address: str) -> int:
+        """Return a free port of an address of that host, which stays reserved until the agent ends. UserError."""
+        answer = self._ask({"do": "reserve", "address": address})
+        if "error" in answer:
+            advice = 'give an address of that host, and listen = "0.0.0.0" where it cannot be listened on'
+            raise UserError(f"the host {self.host.name} cannot listen on {address}: {answer['error']}; {advice}")
+        return int(answer["port"])
+
+    def put(self, file: Path, path: str) -> str:
+        """Copy a file of this host into the agent's folder; return its path there."""
+        content = file.read_bytes()
+        try:
+            write_all(self._stdin, as_line({"do": "take", "path": path, "bytes": len(content)}))
+            write_all(self._stdin, content)
+        except BrokenPipeError as error:
+            raise self._gone(error) from error
+        answer = self._answer()
+        if "error" in answer:
+            raise UserError(f"the host {self.host.name} cannot keep {file}: {answer['error']}")
+        return str(answer["path"])
+
+    def read_clock(self) -> None:
+        """Read the host's monotonic clock some times, and narrow down its offset to ours."""
+        readings = []
+        for _ in range(CLOCK_READINGS):
+            asked_ns = time.monotonic_ns()
+            answer = self._ask({"do": "clock"})
+            readings.append(OffsetReading(asked_ns, int(answer["monotonic_ns"]), time.monotonic_ns()))
+        offset = narrowest(readings)
+        self.clock = offset if self.clock is None else self.clock.widened_by(offset)
+
+    def start_noise(self) -> None:
+        """Let the agent begin to measure the other work on its host."""
+        self._ask({"do": "start noise"})
+
+    def stop_noise(self, pids: list[int]) -> dict[str, Any] | None:
+        """Return the other work on the host since `start_noise`. `pids` are the relays of the run's components."""
+        return self._ask({"do": "stop noise", "pids": pids}).get("noise")
+
+    def fetch(self, name: str, folder: Path) -> list[str]:
+        """Copy the files of the run `name` from the host into the run's folder here; return their paths."""
+        fetched = []
+        for path in self._ask({"do": "list"})["files"]:
+            run, _, rest = str(path).partition("/")
+            target = folder / rest
+            if run == name and rest and target.resolve().is_relative_to(folder.resolve()):
+                self._fetch_file(str(path), target)
+                fetched.append(rest)
+        return fetched
+
+    def _fetch_file(self, path: str, target: Path) -> None:
+        """Copy a file. HostGone if the host goes meanwhile: then the part of the file that came is removed."""
+        answer = self._ask({"do": "give", "path": path})
+        if "error" in answer:
+            raise HostGone(f"the host {self.host.name} did not give {path}: {answer['error']}")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        left = int(answer["bytes"])
+        with writing(target), record_file(target) as file:
+            while left:
+                try:
+                    chunk = self._reader.some_bytes(left, ANSWER_S)
+                except PeerSilent as error:
+                    raise self._gone(error) from error
+                file.write(chunk)
+                left -= len(chunk)
+
+    def close(self) -> None:
+        """End the agent: the end of its stdin lets it remove its folder."""
+        if self._process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.close()
+        end(self._process, END_S)
+
+    def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Send a message, and return the answer. HostGone if there is none."""
+        try:
+            write_all(self._stdin, as_line(message))
+        except BrokenPipeError as error:
+            raise self._gone(error) from error
+        return self._answer()
+
+    def _answer(self) -> dict[str, Any]:
+        try:
+            return self._reader.message(ANSWER_S)
+        except PeerSilent as error:
+            raise self._gone(error) from error
+
+    def _gone(self, error: Exception) -> HostGone:
+        return HostGone(f"the host {self.host.name} is gone: {self._last_words(error)}")
+
+    def _last_words(self, error: Exception) -> str:
+        """Return the last line that the prefix or the agent printed to stderr; without a line, the error."""
+        return printable(last_line(self._log.read_text(errors="replace"), str(error)))
+
+
+def check_versions(hosts: list[Host], version: str) -> None:
+    """UserError unless each host can be reached, and has this version of exchange. All are asked at the same time."""
+    with contextlib.ExitStack() as stack:
+        asked = []
+        for host in hosts:
+            answer = stack.enter_context(_version_of(host))
+            asked.append((host, answer))
+        until_s = time.monotonic() + START_S
+        for host, answer in asked:
+            _check_version(host, answer, version, until_s)
+
+
+@contextlib.contextmanager
+def _version_of(host: Host) -> Iterator[subprocess.Popen[str]]:
+    """Start `exchange --version` on a host; at the end of the context, kill it if it still runs."""
+    pipe = subprocess.PIPE
+    command = host.command("--version")
+    try:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, process_group=0
+        )
+    except OSError as error:
+        raise UserError(f"the host {host.name} cannot be reached: {command[0]}: {error.strerror}") from error
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def _check_version(host: Host, process: subprocess.Popen[str], version: str, until_s: float) -> None:
+    """UserError if the host does not tell this version."""
+    try:
+        with interruptible():
+            out, err = process.communicate(timeout=max(LOOK_S, until_s - time.monotonic()))
+    except subprocess.TimeoutExpired as error:
+        raise UserError(f"the host {host.name} did not tell its version within {START_S:g} s") from error
+    if process.returncode:
+        said = printable(last_line(err, last_line(out)))
+        raise UserError(
+            f"the host {host.name} cannot be reached, or has no exchange: `exchange --version` there ended with exit "
+            f"code {process.returncode}: {said}"
+        )
+    there = out.strip().rpartition(" ")[2]
+    if there != version:
+        raise UserError(
+            f"the host {host.name} has version {printable(there)} of exchange, and this host {version}: install the "
+            f"same on both"
+        )
+
+
+def started_agents(hosts: list[Host], processes: ProcessGroup, stack: contextlib.ExitStack) -> dict[Host, HostAgent]:
+    """Start an agent on each host at the same time, and wait for all. They end when the stack is closed. UserError."""
+    agents: dict[Host, HostAgent] = {}
+    for number, host in enumerate(hosts, start=1):
+        with signals_deferred():
+            try:
+                agents[host] = HostAgent(host, processes.id, processes.folder / f"agent-{number}.log")
+            except OSError as error:
+                raise UserError(f"the host {host.name} cannot be reached: {error.strerror}") from error
+            stack.callback(agents[host].close)
+    for agent in agents.values():
+        agent.ready()
+    return agents
