@@ -13,7 +13,9 @@ INSTANCES = range(1, 1 + (1 << 8 - NUMBER_BITS))
 MAX_PAIRS = 16
 """The most pairs of a run, each a gateway and its engine."""
 MAX_GATEWAYS = 16
-"""The most gateways that share one engine."""
+"""The most gateways of a market."""
+MAX_ENGINES = 16
+"""The most engines among which the instruments of a market are shared out."""
 MAX_SUBSCRIBERS = 64
 """The most subscribers to market data in a run."""
 
@@ -38,6 +40,25 @@ def named(role: str, instance: int) -> str:
 def spool_file(number: int, reporter: int = 1) -> str:
     """Return the name of a reporter's spool file. The files of several reporters lie in one folder."""
     return f"{number:06}.jsonl" if reporter == 1 else f"{reporter}-{number:06}.jsonl"
+
+
+def orders_file(gateway: int) -> str:
+    """Return the name of the file with the orders of a gateway."""
+    return f"{named('orders', gateway)}.bin"
+
+
+def answers_file(gateway: int, engine: int = 1) -> str:
+    """Return the name of the file with a gateway's answers from an engine.
+
+    For example: answers.bin and, of gateway 2, answers.2.bin; from engine 2, answers-2.bin and answers-2.2.bin
+    """
+    stem = "answers" if engine == 1 else f"answers-{engine}"
+    return f"{named(stem, gateway)}.bin"
+
+
+def input_file(engine: int) -> str:
+    """Return the name of the file with the orders of all gateways at an engine, in the engine's order."""
+    return f"{named('input', engine)}.bin"
 
 
 def role_of(name: str) -> str:

@@ -39,12 +39,34 @@ class HashedStream(Protocol):
         """Let the bytes that are kept outlive this process, even if it is killed next. OSError."""
 
 
+@dataclass(frozen=True)
+class GatewayStreams:
+    """The streams of a gateway."""
+
+    orders: HashedStream
+    answers: tuple[HashedStream, ...]
+    """Those of each engine, engine 1 first."""
+
+
 @dataclass(kw_only=True)
 class StreamCounts:
     """A direction's business messages, and their checksum as hex."""
 
     messages: int = 0
     checksum: str = ""
+
+
+@dataclass(kw_only=True)
+class SessionAtEngine:
+    """A gateway's session at one of several engines."""
+
+    engine: int
+    """The engine's number."""
+    orders: StreamCounts
+    """Orders that the link took."""
+    answers: StreamCounts
+    engine_said: dict[str, Any] | None
+    """The engine's end."""
 
 
 @dataclass(kw_only=True)
@@ -83,7 +105,9 @@ class GatewayResult:
     """Sockets of the connection to the engine at the end: local, peer, tcp_nodelay, tcp_nodelay_asked, and the
     kernel's counters since the session began: segments_out, segments_in, bytes_out, bytes_in, retransmits."""
     engine_said: dict[str, Any] | None
-    """The engine's end: sent, sent_checksum, received, received_checksum."""
+    """The engine's end: sent, sent_checksum, received, received_checksum; of several engines, the sums."""
+    sessions: list[SessionAtEngine] = field(default_factory=list)
+    """The sessions at several engines, of whose checksums that of `answers` is the sum; empty for one engine."""
     link: dict[str, Any] = field(default_factory=dict)
     """Other facts of the link to the engine: over a broker, its confirms, pauses and redeliveries."""
     recovery: dict[str, Any] | None = None

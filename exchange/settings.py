@@ -26,7 +26,7 @@ from exchange.declared import (
     declared_settings,
     setting,
 )
-from exchange.instances import MAX_GATEWAYS, MAX_PAIRS, MAX_SUBSCRIBERS, named
+from exchange.instances import MAX_ENGINES, MAX_GATEWAYS, MAX_PAIRS, MAX_SUBSCRIBERS, named
 from exchange.instruments import MAX_INSTRUMENTS
 from exchange.market_ids import HIGHEST_NUMBER
 from exchange.order_mix import OrderMix, check_mix
@@ -303,6 +303,14 @@ class RunSettings:
         help="How long the engine computes on each order before it answers, as 200us: a slow consumer.",
         metavar="TIME",
     )
+    engines: int = setting(
+        default=1,
+        check=WholeNumber(1, MAX_ENGINES),
+        option="--engines",
+        commands=RUN_GATEWAY_AND_ENGINE | REPORTER | SUBSCRIBER,
+        heading="Engine",
+        help="Number of engines, among which the instruments are shared out; each gateway is joined to each engine.",
+    )
     reporters: int = setting(
         default=1,
         check=WholeNumber(1, MAX_PAIRS),
@@ -491,8 +499,8 @@ class RunSettings:
             raise BadSetting("orders", None, "a number of orders, or a duration")
         if self.window is not None and self.window < self.packing:
             raise BadSetting("window", self.window, f"at least the packing, {self.packing}")
-        self._check_gateways()
         self._check_instruments()
+        self._check_market()
         self._check_cpus()
         self._check_market_data()
 
@@ -501,12 +509,20 @@ class RunSettings:
             raise BadSetting("pairs", self.pairs, "1, where a tape is replayed: its orders are one pair's")
         whole("reporters", self.reporters, 1, self.pairs)
 
+    def _check_market(self) -> None:
+        """BadSetting if several gateways or engines make a market, and another setting does not go together with it."""
+        if self.gateways == 1 and self.quotes_to != "all":
+            raise BadSetting("quotes_to", self.quotes_to, "all with --gateways 1")
+        if self.gateways > 1:
+            self._check_gateways()
+        if self.engines > 1:
+            self._check_engines()
+        most_orders = self.gateways * HIGHEST_NUMBER
+        if self.is_market and self.orders is not None and self.orders > most_orders:
+            raise BadSetting("orders", self.orders, f"at most {most_orders} with {self.gateways} gateways")
+
     def _check_gateways(self) -> None:
-        """BadSetting if several gateways share an engine, and another setting does not go together with that."""
-        if self.gateways == 1:
-            if self.quotes_to != "all":
-                raise BadSetting("quotes_to", self.quotes_to, "all with --gateways 1")
-            return
+        """BadSetting if another setting does not go together with several gateways."""
         reasons = {
             "--pairs": self.pairs > 1 and "each pair has one gateway",
             "--tape": self.tape is not None and "its orders are one gateway's",
@@ -521,9 +537,28 @@ class RunSettings:
                 raise BadSetting("gateways", self.gateways, f"1 with {option}: {reason}")
         if self.orders is not None and self.orders < self.gateways:
             raise BadSetting("orders", self.orders, f"at least one for each gateway, {self.gateways}")
-        most_orders = self.gateways * HIGHEST_NUMBER
-        if self.orders is not None and self.orders > most_orders:
-            raise BadSetting("orders", self.orders, f"at most {most_orders} with {self.gateways} gateways")
+
+    def _check_engines(self) -> None:
+        """BadSetting if another setting does not go together with several engines."""
+        if self.engines > self.instruments:
+            raise BadSetting(
+                "engines",
+                self.engines,
+                f"at most {self.instruments}, the number of --instruments: each engine serves some of them",
+            )
+        reasons = {
+            "--pairs": self.pairs > 1 and "each pair has an engine of its own",
+            "--tape": self.tape is not None and "a tape is replayed at one engine",
+            "--subscribers": self.subscribers > 0 and "a subscriber takes the feed of one engine",
+            "--packing": self.packing > 1 and "the orders of a pack go to several engines",
+            "--standby": self.standby and "a standby follows a journal, and a journal has one engine's orders",
+            "--recover": self.recover and "a session at several engines cannot be resumed yet",
+            "--journal": self.journal is not None and "a session at several engines cannot be resumed yet",
+            "--work": self.work_s > 0 and "an engine that works has one gateway yet",
+        }
+        for option, reason in reasons.items():
+            if reason:
+                raise BadSetting("engines", self.engines, f"1 with {option}: {reason}")
 
     def _check_instruments(self) -> None:
         """BadSetting if there are several instruments, and another setting does not go together with that."""
@@ -555,7 +590,7 @@ class RunSettings:
         gateways = max(self.pairs, self.gateways)
         instances_of_roles = {
             "gateway": gateways,
-            "engine": self.pairs,
+            "engine": max(self.pairs, self.engines),
             "reporter": self.reporters,
             "subscriber": self.subscribers,
         }
@@ -585,6 +620,11 @@ class RunSettings:
             one_of("nagle", role, NAGLE_ROLES, f"{', '.join(ROLES)}, and broker where there is one")
         roles_in_order = tuple(role for role in NAGLE_ROLES if role in self.nagle)
         object.__setattr__(self, "nagle", roles_in_order)
+
+    @property
+    def is_market(self) -> bool:
+        """Whether each gateway has a session at each engine; otherwise a gateway and an engine are a pair."""
+        return self.gateways > 1 or self.engines > 1
 
     @property
     def names_orders(self) -> bool:

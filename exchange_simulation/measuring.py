@@ -136,6 +136,7 @@ class RunOptions(TypedDict, total=False):
     record: bool
     quotes_to: str
     gateways: int
+    engines: int
     recover: bool
     standby: bool
     journal: str

@@ -78,13 +78,13 @@ def settings_of_pair(settings: RunSettings, pair: int) -> RunSettings:
 
 
 def settings_of_gateway(settings: RunSettings, gateway: int) -> RunSettings:
-    """Return the settings of one gateway of a run: its pair's; of several gateways at one engine, its share of them.
+    """Return the settings of one gateway of a run: its pair's; of a market's gateways, its share of them.
 
     Shares of orders and window are whole numbers, and those of all gateways add up to the run's orders and window.
     """
     own = settings_of_pair(settings, gateway)
     gateways = settings.gateways
-    if gateways == 1:
+    if not settings.is_market:
         return own
     orders_per_s = None if own.orders_per_s is None else own.orders_per_s / gateways
     orders = HIGHEST_NUMBER if own.orders is None else instrument_orders(own.orders, gateways, gateway)

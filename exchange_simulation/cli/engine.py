@@ -60,7 +60,7 @@ def command(
     settings = run_settings(**given)
     opened = contextlib.ExitStack()
     common: dict[str, Any] = {"capacity": capacity, "with_ids": with_ids, "instance": instance}
-    if settings.gateways == 1 and input_path is not None:
+    if not settings.is_market and input_path is not None:
         raise click.UsageError("--input keeps the orders of several gateways; of one gateway, its --record keeps them")
 
     def took_over(service: RecoveringEngine) -> None:
@@ -71,7 +71,7 @@ def command(
         if settings.standby:
             return open_standby(name, url, reporter_url, settings, took_over, **common), url
         patience_s = READY_S if launched else None
-        if settings.gateways > 1:
+        if settings.is_market:
             stream = opened.enter_context(open_input(Path(input_path) if input_path else None))
             shared, links = open_shared_engine(
                 name,
@@ -81,6 +81,7 @@ def command(
                 stream,
                 capacity=capacity,
                 with_ids=with_ids,
+                instance=instance,
                 patience_s=patience_s,
                 market_data_url=market_data_url,
             )

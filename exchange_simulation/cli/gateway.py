@@ -45,7 +45,7 @@ def command(
     from exchange_simulation.launching.services import open_gateway
     from exchange_simulation.launching.transport_settings import with_keys
 
-    engine_url = with_keys(engine_url, secure)
+    engine_url = " ".join(with_keys(url, secure) for url in engine_url.split())
     reporter_url = with_keys(reporter_url, secure)
     events = Events(named("gateway", instance), launched)
     opened = contextlib.ExitStack()
@@ -90,7 +90,8 @@ def _settings_by_hand(engine_url: str, cpu: int | None, **given: Any) -> RunSett
     from exchange_simulation.launching.transport_settings import settings_of_url
 
     placed = {} if cpu is None else {"gateway": cpu}
-    settings = run_settings(**given, **settings_of_url(engine_url), cpus=placed)
+    first_engine_url, _, _ = engine_url.partition(" ")
+    settings = run_settings(**given, **settings_of_url(first_engine_url), cpus=placed)
     warn_of_rejections(settings)
     warn_of_spinning(settings)
     return settings

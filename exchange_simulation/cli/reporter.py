@@ -24,6 +24,7 @@ def command(
     timeout_s: float,
     pairs: int,
     gateways: int,
+    engines: int,
     reporters: int,
     instance: int,
     cpu: int | None,
@@ -41,7 +42,9 @@ def command(
     from exchange_simulation.launching.transport_settings import check_exposure, with_keys
 
     url = with_keys(url, secure)
-    settings = run_settings(timeout_s=timeout_s, pairs=pairs, gateways=gateways, reporters=reporters, recover=recover)
+    numbers = {"pairs": pairs, "gateways": gateways, "engines": engines, "reporters": reporters}
+    instruments = max(engines, 1)  # the reporter needs no more than a number that goes with the engines
+    settings = run_settings(timeout_s=timeout_s, instruments=instruments, recover=recover, **numbers)
     if instance > reporters:
         raise click.UsageError(
             f"--instance is {instance}; allowed is 1 to {reporters}, since --reporters is {reporters}"
@@ -67,9 +70,7 @@ def command(
 
     def begin() -> Path:
         folder = new_run_folder(Path(results), name)
-        note_begun(
-            folder, replace(before, settings={"pairs": pairs, "gateways": gateways, "reporters": reporters}), instance
-        )
+        note_begun(folder, replace(before, settings=numbers), instance)
         return folder
 
     result = serve(events, lambda: open_in(begin), cpu)

@@ -1,11 +1,11 @@
 """The components of a run: pairs of a gateway and an engine, and reporters, to which the pairs are assigned in turn.
 
-A run of several gateways at one engine has one pair, whose engine serves all of them.
+A market has several gateways, several engines, or both: each gateway has a session at each engine. It is one pair.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from exchange.instances import instance_of, named, role_of
 from exchange.settings import RunSettings
@@ -38,8 +38,12 @@ class Lineup:
     reporters: tuple[int, ...] = (1,)
     has_standbys: bool = False
     sharing: int = 1
-    """The number of gateways that share the engine; 1 if each pair has a gateway and an engine."""
+    """The number of gateways of a market; 1 if each pair has a gateway and an engine."""
     subscribers: tuple[int, ...] = ()
+    market_engines: int = 1
+    """The number of engines of a market; 1 if each pair has a gateway and an engine."""
+    only_gateway: int | None = None
+    """The one gateway of a market to which this part of the lineup belongs; None for all."""
 
     @classmethod
     def of(cls, settings: RunSettings) -> Lineup:
@@ -47,23 +51,50 @@ class Lineup:
         pairs = range(1, settings.pairs + 1)
         reporters = range(1, settings.reporters + 1)
         subscribers = range(1, settings.subscribers + 1)
-        return cls(tuple(pairs), tuple(reporters), settings.standby, settings.gateways, tuple(subscribers))
+        return cls(
+            pairs=tuple(pairs),
+            reporters=tuple(reporters),
+            has_standbys=settings.standby,
+            sharing=settings.gateways,
+            subscribers=tuple(subscribers),
+            market_engines=settings.engines,
+        )
 
     @property
-    def shares_engine(self) -> bool:
-        """Whether several gateways share one engine."""
-        return self.sharing > 1
+    def is_market(self) -> bool:
+        """Whether each gateway has a session at each engine; otherwise each pair is a gateway and an engine."""
+        return self.sharing > 1 or self.market_engines > 1
 
     @property
     def gateway_numbers(self) -> tuple[int, ...]:
-        """The gateways' numbers: those of their pairs, or 1, 2, ... if they share one engine."""
-        if self.shares_engine:
+        """The gateways' numbers: those of their pairs, or 1, 2, ... in a market."""
+        if self.only_gateway is not None:
+            return (self.only_gateway,)
+        if self.is_market:
             return tuple(range(1, self.sharing + 1))
         return self.pairs
 
-    def engine_of(self, gateway: int) -> int:
-        """Return the number of the engine that serves a gateway."""
-        return self.pairs[0] if self.shares_engine else gateway
+    @property
+    def engine_numbers(self) -> tuple[int, ...]:
+        """The engines' numbers: those of their pairs, or 1, 2, ... in a market."""
+        if self.market_engines > 1:
+            return tuple(range(1, self.market_engines + 1))
+        return self.pairs
+
+    @property
+    def numbered_links(self) -> dict[int, tuple[int, int]]:
+        """The engine and the gateway of each link between the two, by the link's number, from 1 on."""
+        links: dict[int, tuple[int, int]] = {}
+        if not self.is_market:
+            return {pair: (pair, pair) for pair in self.pairs}
+        for engine in self.engine_numbers:
+            for gateway in self.gateway_numbers:
+                links[len(links) + 1] = engine, gateway
+        return links
+
+    def engines_of(self, gateway: int) -> tuple[int, ...]:
+        """Return the numbers of the engines at which a gateway has sessions."""
+        return self.engine_numbers if self.is_market else (gateway,)
 
     def reporter_of(self, pair: int) -> int:
         """Return the reporter to which a pair reports."""
@@ -72,7 +103,7 @@ class Lineup:
     def part_of(self, reporter: int) -> Lineup:
         """Return the lineup of one reporter with the pairs that report to it."""
         pairs = tuple(pair for pair in self.pairs if self.reporter_of(pair) == reporter)
-        return Lineup(pairs, (reporter,), self.has_standbys, self.sharing)
+        return replace(self, pairs=pairs, reporters=(reporter,), subscribers=())
 
     def group_of(self, name: str) -> int:
         """Return the number of the reporter that a process is, or reports to."""
@@ -92,7 +123,7 @@ class Lineup:
 
     @property
     def engines(self) -> list[str]:
-        return [named("engine", pair) for pair in self.pairs]
+        return [named("engine", number) for number in self.engine_numbers]
 
     @property
     def subscriber_names(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""The streams of a pair's orders and answers: their checksums, and with --record files for `exchange match`."""
+"""The streams of a gateway's orders and answers: their checksums, and with --record files for `exchange match`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from exchange.instances import named
-from exchange.results import HashedStream
+from exchange.instances import answers_file, orders_file
+from exchange.results import GatewayStreams, HashedStream
 from exchange.settings import RunSettings
 from exchange_simulation.launching.errors import UserError
 
 FLUSH_EVERY_S = 1.0
-INPUT = "input.bin"
-"""The file with the orders of all gateways at one engine, in the engine's order."""
 
 
 class RecordedStream:
@@ -74,27 +72,31 @@ def _with_path(error: OSError, path: Path) -> OSError:
 @contextlib.contextmanager
 def open_streams(
     folder: Path, settings: RunSettings, instance: int = 1, overwrite: bool = False
-) -> Iterator[tuple[HashedStream, HashedStream]]:
-    """Yield the streams of a pair's orders and answers: files in this folder if `record` is set, else checksums alone.
+) -> Iterator[GatewayStreams]:
+    """Yield the streams of a gateway: files in this folder if `record` is set, else checksums alone.
 
     `overwrite` replaces existing files: those of a killed gateway that this gateway replaces.
     """
     from exchange.checksum import StreamChecksum
 
+    engines = range(1, settings.engines + 1)
     if not settings.record:
-        yield StreamChecksum(), StreamChecksum()
+        yield GatewayStreams(StreamChecksum(), tuple(StreamChecksum() for _ in engines))
         return
     with contextlib.ExitStack() as stack:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            tape = folder / f"{named('orders', instance)}.bin"
+            tape = folder / orders_file(instance)
             orders = RecordedStream(StreamChecksum(), tape, overwrite)
-            answers = RecordedStream(StreamChecksum(), folder / f"{named('answers', instance)}.bin", overwrite)
+            stack.callback(orders.close)
+            answers = []
+            for engine in engines:
+                path = folder / answers_file(instance, engine)
+                answers.append(RecordedStream(StreamChecksum(), path, overwrite))
+                stack.callback(answers[-1].close)
         except FileExistsError as error:
             raise UserError(f"{error.filename} exists already: choose another name with --run") from error
-        for stream in (orders, answers):
-            stack.callback(stream.close)
-        yield orders, answers
+        yield GatewayStreams(orders, tuple(answers))
     _write_due_times(tape, settings, instance)
 
 

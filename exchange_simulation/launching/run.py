@@ -151,7 +151,12 @@ def record_by_hand(
     results, unreadable = read_results(reporter.results)
     outcome = outcome_of(lineup, {**results, name: reporter})
     outcome.failures = unreadable
-    numbers = {"pairs": settings.pairs, "gateways": settings.gateways, "reporters": settings.reporters}
+    numbers = {
+        "pairs": settings.pairs,
+        "gateways": settings.gateways,
+        "engines": settings.engines,
+        "reporters": settings.reporters,
+    }
     from_gateways = _conditions_of_gateways(outcome, numbers, {} if cpu is None else {name: cpu})
     conditions = replace(before, **from_gateways)
     record = write_record(folder, make_record(read_spool(folder), conditions, outcome))

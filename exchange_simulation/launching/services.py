@@ -13,7 +13,7 @@ import xxhash
 
 from exchange.instances import named
 from exchange.messages import PROTOCOL_VERSION
-from exchange.results import HashedStream
+from exchange.results import GatewayStreams, HashedStream
 from exchange.session import Terms
 from exchange.settings import RunSettings
 from exchange.words import counted
@@ -153,7 +153,7 @@ def open_engine(
             reports_thread_usage,
             settings.work_ns,
         )
-        publishing_service.publisher = _publisher(name, market_data_url, publishing, settings)
+        publishing_service.publisher = _publisher(name, market_data_url, publishing, settings, instance)
         return publishing_service, gateway
     service = EngineService(
         engine,
@@ -177,13 +177,14 @@ def open_shared_engine(
     reports_thread_usage: bool = False,
     capacity: int | None = None,
     with_ids: bool = False,
+    instance: int = 1,
     patience_s: float | None = None,
     market_data_url: str | None = None,
 ) -> tuple[SharedEngineService, list[Link]]:
-    """Return the service of an engine that several gateways share, and the links on which it waits for them.
+    """Return the service of an engine of a market, and the links on which it waits for the gateways.
 
-    `urls` are the addresses for gateways 1, 2, ... `input_stream`, `patience_s` and `market_data_url`: see
-    SharedEngineService and `open_engine`.
+    `urls` are the addresses for gateways 1, 2, ... `instance` is the engine's number. `input_stream`, `patience_s` and
+    `market_data_url`: see SharedEngineService and `open_engine`.
     """
     _check_market_data_url(settings, market_data_url)
     if len(urls) != settings.gateways:
@@ -198,7 +199,7 @@ def open_shared_engine(
         for url in urls:
             links.append(listen(url, link_token(name, url)))
         until_ns = _deadline_ns(patience_s or settings.timeout_s)
-        reporter = _to_reporter(name, named("engine", 1), reporter_url, settings, until_ns)
+        reporter = _to_reporter(name, named("engine", instance), reporter_url, settings, until_ns)
     except BaseException:
         for link in links:
             link.close(0)
@@ -209,7 +210,7 @@ def open_shared_engine(
         publishing = _publishing_engine(settings, capacity, with_ids)
         publishing_service = PublishingSharedEngineService(
             publishing,
-            _terms(name, settings, instance=1),
+            _terms(name, settings, instance),
             links,
             reporter,
             settings.sampling_interval,
@@ -218,11 +219,11 @@ def open_shared_engine(
             input_stream,
             sends_quotes=settings.quotes_to == "all",
         )
-        publishing_service.publisher = _publisher(name, market_data_url, publishing, settings)
+        publishing_service.publisher = _publisher(name, market_data_url, publishing, settings, instance)
         return publishing_service, links
     service = SharedEngineService(
         _engine(settings, capacity, with_ids),
-        _terms(name, settings, instance=1),
+        _terms(name, settings, instance),
         links,
         reporter,
         settings.sampling_interval,
@@ -240,13 +241,15 @@ def _check_market_data_url(settings: RunSettings, url: str | None) -> None:
         raise UserError(f"--subscribers is {settings.subscribers}: say with --market-data URL where they connect to")
 
 
-def _publisher(name: str, url: str, engine: PublishingEngine, settings: RunSettings) -> MarketDataPublisher:
+def _publisher(
+    name: str, url: str, engine: PublishingEngine, settings: RunSettings, instance: int
+) -> MarketDataPublisher:
     """Return the publisher of an engine's market data, which listens at the URL, and let it empty the engine's feed."""
     from matching_engine.market_data.publisher import MarketDataPublisher
 
     link = listen(url, link_token(name, url), pattern=Pattern.FANOUT)
     rule = str(settings.slow_subscriber)
-    terms = _terms(name, settings, instance=1)
+    terms = _terms(name, settings, instance)
     publisher = MarketDataPublisher(engine.feed, link, terms, settings.subscribers, rule, settings.timeout_s)
     engine.empty_feed = publisher.publish
     return publisher
@@ -256,7 +259,7 @@ def _publishing_engine(settings: RunSettings, capacity: int | None, with_ids: bo
     from matching_engine.market_data.feed import PublishingEngine
 
     book = _engine(settings, capacity, with_ids).book
-    return PublishingEngine(book, settings.depth, is_shared=settings.gateways > 1)
+    return PublishingEngine(book, settings.depth, is_shared=settings.is_market)
 
 
 def open_subscriber(
@@ -347,7 +350,7 @@ def _engine(settings: RunSettings, capacity: int | None, with_ids: bool) -> Matc
 
     finds_orders = with_ids or settings.names_orders
     book = OrderBook(settings.max_price, settings.policy, capacity, finds_orders)
-    return MatchingEngine(book, settings.packing, is_shared=settings.gateways > 1)
+    return MatchingEngine(book, settings.packing, is_shared=settings.is_market)
 
 
 def _recovering_engine(
@@ -440,26 +443,66 @@ def open_gateway(
     engine_url: str,
     reporter_url: str,
     settings: RunSettings,
-    streams: tuple[HashedStream, HashedStream],
+    streams: GatewayStreams,
     reports_thread_usage: bool = False,
     instance: int = 1,
     patience_s: float | None = None,
 ) -> Gateway:
-    """Return a gateway's service, which writes the bytes of orders and of answers to the two `streams`.
+    """Return a gateway's service, which writes the bytes of orders and of answers to the `streams`.
 
+    `engine_url`: the URL of its engine; with several engines those of engines 1, 2, ..., with a space between.
     `patience_s`: how long the gateway waits for engine and reporter to listen; None for the settings' timeout.
     """
     until_ns = _deadline_ns(patience_s or settings.timeout_s)
     reporter = _to_reporter(name, named("gateway", instance), reporter_url, settings, until_ns)
+    if settings.engines > 1:
+        return _gateway_of_engines(
+            name, engine_url.split(), reporter, settings, streams, reports_thread_usage, instance, until_ns
+        )
     engine = connect(engine_url, link_token(name, engine_url), until_ns)
+    both_streams = streams.orders, streams.answers[0]
     if not settings.journals:
         from gateway.service import Gateway
 
-        return Gateway(settings, run_id(name), engine, reporter, streams, reports_thread_usage, instance)
+        return Gateway(settings, run_id(name), engine, reporter, both_streams, reports_thread_usage, instance)
     from gateway.recovering.gateway import RecoveringGateway
     from transports.renewable import RenewableLink
 
     engine = RenewableLink(engine, lambda until_ns: connect(engine_url, link_token(name, engine_url), until_ns))
-    service = RecoveringGateway(settings, run_id(name), engine, reporter, streams, reports_thread_usage, instance)
+    service = RecoveringGateway(settings, run_id(name), engine, reporter, both_streams, reports_thread_usage, instance)
     service.unrecorded = cast("SourceLink", reporter).unrecorded
     return service
+
+
+def _gateway_of_engines(
+    name: str,
+    engine_urls: Sequence[str],
+    reporter: Link,
+    settings: RunSettings,
+    streams: GatewayStreams,
+    reports_thread_usage: bool,
+    instance: int,
+    until_ns: int,
+) -> Gateway:
+    """Return the service of a gateway with a session at each of several engines. UserError if an address is missing."""
+    from gateway.engines.gateway import GatewayOfEngines
+    from gateway.engines.sessions import EngineLinks, EngineSession
+
+    if len(engine_urls) != settings.engines:
+        reporter.close()
+        raise UserError(
+            f"--engine has {counted(len(engine_urls), 'addresses')}, and --engines is {settings.engines}: give an "
+            f"address for each engine, in quotes, with a space between"
+        )
+    sessions: list[EngineSession] = []
+    try:
+        for number, url in enumerate(engine_urls, start=1):
+            link = connect(url, link_token(name, url), until_ns)
+            sessions.append(EngineSession(number, link, streams.answers[number - 1]))
+    except BaseException:
+        for session in sessions:
+            session.link.close(0)
+        reporter.close()
+        raise
+    links = EngineLinks(sessions)
+    return GatewayOfEngines(settings, run_id(name), links, reporter, streams.orders, reports_thread_usage, instance)

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from exchange.instances import named
+from exchange.instances import input_file, named
 from exchange.order_mix import CANCEL, REPLACE
 from exchange_simulation.experiments.events.tables import Bytes, Longs
-from exchange_simulation.launching.recorded_streams import INPUT
 from gateway.tape import check_due, due_path, map_file, replayable_records
 from matching_engine.encoding import ANSWER_SIZES
 from matching_engine.sessions.routing import routed
@@ -76,7 +75,7 @@ class EngineStreams:
             if due_ns is not None:
                 due_times.append(due_ns)
         return cls(
-            messages=map_file(folder / INPUT),
+            messages=map_file(folder / input_file(engine=1)),
             counts=counts,
             answers=answers,
             has_requests=has_requests,

@@ -88,7 +88,7 @@ def _peers_of(listener: str, lineup: Lineup) -> Iterator[str]:
     number = instance_of(listener)
     if role_of(listener) == "engine":
         for gateway in lineup.gateway_numbers:
-            if lineup.engine_of(gateway) == number:
+            if number in lineup.engines_of(gateway):
                 yield named("gateway", gateway)
         yield from lineup.subscriber_names
         return

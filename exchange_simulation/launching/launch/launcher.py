@@ -11,19 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from exchange.instances import instance_of, role_of
+from exchange.instances import input_file, instance_of, role_of
 from exchange.settings import ROLES, RunSettings
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.interrupts import signals_deferred
 from exchange_simulation.launching.launch.places import Places, as_seen_by_peers, meeting_places, of_role
 from exchange_simulation.launching.launch.watch import OnSecond, Watch
-from exchange_simulation.launching.lineup import SUBSCRIBER, Lineup, component_of
+from exchange_simulation.launching.lineup import Lineup, component_of
 from exchange_simulation.launching.notices import detail
 from exchange_simulation.launching.option_table import arguments
 from exchange_simulation.launching.priority import yielding
 from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.launching.record.outcome import RunOutcome
-from exchange_simulation.launching.recorded_streams import INPUT
 from exchange_simulation.launching.services import TOKEN
 from transports.base import mask
 from transports.registry import has_broker
@@ -85,7 +84,7 @@ def launch(
     for log in folder.glob("*.log"):
         if not log.stat().st_size:
             log.unlink()
-    return places.engines[1], outcome
+    return places.first, outcome
 
 
 def _start(
@@ -170,12 +169,12 @@ def _capture(
     from exchange_simulation.launching.launch.broker_watch import is_of_this_host
     from exchange_simulation.launching.packets.capture import capture_of
 
-    url = places.engines[1]
+    url = places.first
     if places.broker and network is None and not is_of_this_host(urlsplit(url).hostname or ""):
         raise UserError(f"--capture sees this host's loopback, where no packet of {mask(url)} is: capture there")
     role = "broker" if places.broker else "engine"
     prefix = network.prefix(role) if network else None
-    return stack.enter_context(capture_of(places.engines.values(), folder, group, prefix))
+    return stack.enter_context(capture_of(places.of_engines, folder, group, prefix))
 
 
 def _broker_watch(places: Places, run: str, settings: RunSettings, stack: contextlib.ExitStack) -> BrokerWatch | None:
@@ -220,7 +219,7 @@ def _values_on_host(name: str, run: str, values: dict[str, Any], hosts: RunHosts
         return different
     different["results"] = results
     if values["input_path"] is not None:
-        different["input_path"] = results / run / INPUT
+        different["input_path"] = results / run / input_file(instance_of(name))
     return different
 
 
@@ -228,20 +227,25 @@ def _values_of_component(name: str, folder: Path, settings: RunSettings, places:
     """Return a component's parameters beside the settings: run, folder, addresses, number, processor, journal."""
     role = role_of(name)
     instance = instance_of(name)
-    engines = [places.engines[1 if role == SUBSCRIBER else instance]]
-    if role == "engine" and settings.gateways > 1:
-        engines = list(places.engines.values())
+    feeds = list(places.market_data.values())
+    if role == "engine":
+        urls = list(places.engines[instance].values())
+        feeds = feeds[instance - 1 : instance]
+    elif role == "gateway":
+        urls = places.of_gateway(instance)
+    else:
+        urls = []
     reporter = places.reporters[Lineup.of(settings).group_of(name)]
     return {
         "name": folder.name,
         "results": folder.parent,
-        "url": " ".join(of_role(url, role, settings) for url in ([reporter] if role == "reporter" else engines)),
-        "engine_url": of_role(as_seen_by_peers(engines[0]), role, settings),
+        "url": " ".join(of_role(url, role, settings) for url in ([reporter] if role == "reporter" else urls)),
+        "engine_url": " ".join(of_role(as_seen_by_peers(url), role, settings) for url in urls),
         "reporter_url": as_seen_by_peers(reporter),
-        "market_data_url": places.market_data,
+        "market_data_url": " ".join(feeds) or None,
         "instance": instance,
         "cpu": settings.cpus.get(name, settings.cpus.get(role)),
         "journal": settings.journal or (folder / "journal" if settings.recover else None),
         "recover": settings.journals,
-        "input_path": folder / INPUT if settings.record and settings.gateways > 1 else None,
+        "input_path": folder / input_file(instance) if settings.record and settings.is_market else None,
     }

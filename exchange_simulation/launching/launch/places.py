@@ -30,22 +30,38 @@ if TYPE_CHECKING:
 class Places:
     """The URLs of a run's links."""
 
-    engines: Mapping[int, str]
-    """By gateway, the URL on which its engine listens for it, or the broker's URL."""
+    engines: Mapping[int, Mapping[int, str]]
+    """By engine and gateway, the URL on which the engine listens for the gateway, or the broker's URL."""
     reporters: Mapping[int, str]
     """By reporter, the URL on which it listens, or the broker's URL."""
     broker: RunningBroker | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     """Environment variables that the components need."""
-    market_data: str | None = None
-    """The URL at which the engine publishes market data; None without subscribers."""
+    market_data: Mapping[int, str] = field(default_factory=dict)
+    """By engine, the URL at which it publishes market data; empty without subscribers."""
+
+    @property
+    def first(self) -> str:
+        """The URL on which the first engine listens for its first gateway."""
+        return next(iter(self.engines[1].values()))
+
+    @property
+    def of_engines(self) -> list[str]:
+        """The URLs of all engines, for all gateways."""
+        urls: list[str] = []
+        for by_gateway in self.engines.values():
+            urls += by_gateway.values()
+        return urls
+
+    def of_gateway(self, gateway: int) -> list[str]:
+        """Return the URLs on which engines listen for a gateway, in the order of the engines."""
+        return [by_gateway[gateway] for by_gateway in self.engines.values() if gateway in by_gateway]
 
     def link_addresses(self, run: str) -> list[Address]:
         """Return the addresses of all links of the run."""
-        addresses = [Address.parse(url, run, Pattern.PAIR) for url in self.engines.values()]
+        addresses = [Address.parse(url, run, Pattern.PAIR) for url in self.of_engines]
         addresses += [Address.parse(url, run, Pattern.FAN_IN) for url in self.reporters.values()]
-        if self.market_data:
-            addresses.append(Address.parse(self.market_data, run, Pattern.FANOUT))
+        addresses += [Address.parse(url, run, Pattern.FANOUT) for url in self.market_data.values()]
         return addresses
 
 
@@ -73,8 +89,11 @@ def meeting_places(
     if kind == "port" and place.endswith(":0"):
         raise BadAddress(f"{settings.transport} is no port that peers can find: say {scheme} alone to have one found")
     lineup = Lineup.of(settings)
-    if len(lineup.gateways) > 1 and "://" in place and not transport.has_broker(scheme):
-        option = "--gateways" if lineup.shares_engine else "--pairs"
+    has_several_links = len(lineup.gateways) > 1 or len(lineup.engines) > 1
+    if has_several_links and "://" in place and not transport.has_broker(scheme):
+        option = "--pairs"
+        if lineup.is_market:
+            option = "--gateways" if lineup.sharing > 1 else "--engines"
         raise BadAddress(
             f"{settings.transport} is one place, for one gateway: say {scheme} alone, or leave out {option}"
         )
@@ -99,18 +118,19 @@ def meeting_places(
             url = f"{scheme}://{free(reporter, reporter)}"
             reporters[instance] = with_option(url, options_of_settings)
         given_place = place.partition("://")[2]
-        engines = {}
-        for gateway in lineup.gateway_numbers:
-            engine = named("engine", lineup.engine_of(gateway))
-            url = f"{scheme}://{given_place or free(engine, named('engine', gateway))}{question_mark}{options}"
+        engines: dict[int, dict[int, str]] = {engine: {} for engine in lineup.engine_numbers}
+        for number, (engine, gateway) in lineup.numbered_links.items():
+            component = named("engine", engine)
+            url = f"{scheme}://{given_place or free(component, named('engine', number))}{question_mark}{options}"
             url = with_option(url, options_of_settings)
-            engines[gateway] = _with_topology(url, settings, partial(free_port_of_engine, engine))
-        market_data = None
+            engines[engine][gateway] = _with_topology(url, settings, partial(free_port_of_engine, component))
+        market_data = {}
         if settings.subscribers:
-            publisher = lineup.engines[0]
-            url = f"{scheme}://{free(publisher, SUBSCRIBER)}{question_mark}{options}"
-            url = with_option(url, options_of_settings)
-            market_data = _of_publisher(url, settings, partial(free_port_of_engine, publisher))
+            for engine in lineup.engine_numbers:
+                publisher = named("engine", engine)
+                url = f"{scheme}://{free(publisher, named(SUBSCRIBER, engine))}{question_mark}{options}"
+                url = with_option(url, options_of_settings)
+                market_data[engine] = _of_publisher(url, settings, partial(free_port_of_engine, publisher))
         yield Places(engines, reporters, market_data=market_data)
 
 
@@ -126,16 +146,19 @@ def _at_broker(
     def free_port() -> str:
         return free_place("port", Path(), reserved, network, "engine").rpartition(":")[2]
 
-    engines = {}
-    for gateway in lineup.gateway_numbers:
-        engines[gateway] = _with_topology(_of_instance(broker.url, gateway), settings, free_port)
+    engines: dict[int, dict[int, str]] = {engine: {} for engine in lineup.engine_numbers}
+    for number, (engine, gateway) in lineup.numbered_links.items():
+        engines[engine][gateway] = _with_topology(_of_instance(broker.url, number), settings, free_port)
     reporters = {instance: _of_instance(broker.url, instance) for instance in lineup.reporters}
-    market_data = _of_publisher(broker.url, settings, free_port) if settings.subscribers else None
+    market_data = {}
+    if settings.subscribers:
+        for engine in lineup.engine_numbers:
+            market_data[engine] = _of_publisher(_of_instance(broker.url, engine), settings, free_port)
     return Places(engines, reporters, broker, broker.environment, market_data)
 
 
 def _of_instance(url: str, instance: int) -> str:
-    """Return the broker's URL for the queues of one pair, or of one reporter."""
+    """Return the broker's URL for the queues of one link, of one reporter, or of one engine's market data."""
     return url if instance == 1 else with_option(url, f"pair={instance}")
 
 

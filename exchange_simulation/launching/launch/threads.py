@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from exchange.instances import named, role_of
+from exchange.instances import input_file, named, role_of
 from exchange.session import Disagreement
 from exchange.settings import RunSettings
 from exchange_simulation.launching.component import Service
@@ -25,7 +25,7 @@ from exchange_simulation.launching.lineup import Lineup
 from exchange_simulation.launching.priority import at_priority, yielding
 from exchange_simulation.launching.record.noise import NoiseMeter
 from exchange_simulation.launching.record.outcome import Result, RunOutcome, outcome_of
-from exchange_simulation.launching.recorded_streams import INPUT, open_input, open_streams
+from exchange_simulation.launching.recorded_streams import open_input, open_streams
 from exchange_simulation.launching.services import open_engine, open_gateway, open_reporter, open_shared_engine
 from transports.base import TransportError
 
@@ -51,7 +51,7 @@ def run_in_threads(folder: Path, settings: RunSettings, on_second: OnSecond) -> 
                 raise
             stage.failures.append(f"gateway: {sentence(error)}")
     outcome = outcome_of(Lineup.of(settings), stage.results)
-    return places.engines[1], replace(outcome, failures=tuple(stage.failures), noise=noise.noise)
+    return places.first, replace(outcome, failures=tuple(stage.failures), noise=noise.noise)
 
 
 @contextlib.contextmanager
@@ -91,19 +91,23 @@ class Stage:
                 name, url, lambda: folder, settings, reports_thread_usage=True, instance=instance
             )
             self._add(stack, named("reporter", instance), reporter)
-        if self._lineup.shares_engine:
-            input_stream = stack.enter_context(open_input(folder / INPUT if settings.record else None))
-            urls = list(places.engines.values())
-            shared, _ = open_shared_engine(
-                name, urls, places.reporters[1], settings, input_stream, reports_thread_usage=True
-            )
-            self._add(stack, named("engine", 1), shared)
-        for number, url in places.engines.items():
+        for number, by_gateway in places.engines.items():
+            urls = list(by_gateway.values())
             reports_to = places.reporters[self._lineup.reporter_of(number)]
-            if not self._lineup.shares_engine:
-                engine, _ = open_engine(name, url, reports_to, settings, reports_thread_usage=True, instance=number)
+            if self._lineup.is_market:
+                path = folder / input_file(number) if settings.record else None
+                input_stream = stack.enter_context(open_input(path))
+                shared, _ = open_shared_engine(
+                    name, urls, reports_to, settings, input_stream, reports_thread_usage=True, instance=number
+                )
+                self._add(stack, named("engine", number), shared)
+            else:
+                engine, _ = open_engine(name, urls[0], reports_to, settings, reports_thread_usage=True, instance=number)
                 self._add(stack, named("engine", number), engine)
+        for number in self._lineup.gateway_numbers:
+            reports_to = places.reporters[self._lineup.reporter_of(number)]
             streams = stack.enter_context(open_streams(folder, settings, number))
+            url = " ".join(places.of_gateway(number))
             gateway = open_gateway(name, url, reports_to, settings, streams, reports_thread_usage=True, instance=number)
             gateway.on_second = partial(self._put_second, named("gateway", number))
             self._add(stack, named("gateway", number), gateway)

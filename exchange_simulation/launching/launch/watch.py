@@ -293,7 +293,7 @@ class Watch:
         if role in ("reporter", SUBSCRIBER) or self._may_end_alone(name):
             return
         partners = [named("gateway" if role == "engine" else "engine", instance_of(name))]
-        if self._lineup.shares_engine:
+        if self._lineup.is_market:
             partners = self._lineup.gateways
         ended_early = bool(result.get("stopped")) and not result.get("engine_said")
         for partner in partners:
@@ -301,8 +301,8 @@ class Watch:
                 self._signal(partner)
 
     def _may_end_alone(self, component: str) -> bool:
-        """True for a gateway of several at one engine: the engine drops it, and goes on with the others."""
-        return self._lineup.shares_engine and role_of(component) == "gateway"
+        """True for a gateway of a market: the engines drop it, and go on with the others."""
+        return self._lineup.is_market and role_of(component) == "gateway"
 
     def _is_recorded(self, component: str) -> bool:
         """True if the component's result has come to its reporter, and the reporter lacks nothing."""
@@ -404,7 +404,7 @@ class Watch:
         if not self._has_started or role_of(name) != "engine":
             return False
         gateways = [named("gateway", instance_of(name))]
-        if self._lineup.shares_engine:
+        if self._lineup.is_market:
             gateways = self._lineup.gateways
         children = [self._processes.children.get(gateway) for gateway in gateways]
         return any(child is not None and child.poll() is None for child in children)

@@ -149,8 +149,8 @@ def _outcome(folder: Path, begun: dict[str, Any]) -> RunOutcome:
     """Return an outcome without results. Its failure is the end of the process that should have written run.json."""
     settings = begun["settings"]
     try:
-        numbers = {name: settings.get(name, 1) for name in ("pairs", "gateways", "reporters")}
-        lineup = Lineup.of(RunSettings(**numbers))
+        numbers = {name: settings.get(name, 1) for name in ("pairs", "gateways", "engines", "reporters")}
+        lineup = Lineup.of(RunSettings(instruments=numbers["engines"], **numbers))
     except (BadSetting, TypeError) as error:
         raise UserError(f"{folder / FILE} is damaged: {error}") from error
     number = begun.get("reporter")

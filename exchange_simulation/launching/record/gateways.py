@@ -1,4 +1,4 @@
-"""The gateways of a shared engine in run.json: what each sent and got, and how fairly it was served."""
+"""The gateways of a market in run.json: what each sent and got, and how fairly it was served."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import Any
 
 from exchange.measurements import LogBuckets
-from exchange.results import SessionResult
 from exchange_simulation.launching.record.outcome import RunOutcome
 from exchange_simulation.launching.record.status import judge
 
@@ -39,14 +38,11 @@ def gateways_of(
                 "orders_answered": gateway.orders_answered,
                 "share": share,
             }
-        session = _session_of(outcome, number)
-        if session is not None:
-            entry["engine"] = {
-                "orders": asdict(session.orders),
-                "answers": asdict(session.answers),
-                "undelivered": session.undelivered,
-                "dropped": session.dropped,
-            }
+        sessions = _sessions_of(outcome, number)
+        if len(outcome.lineup.engines) > 1:
+            entry["engines"] = [{"engine": engine, **of_session} for engine, of_session in sessions.items()]
+        elif sessions:
+            entry["engine"] = sessions[1]
         figures = {clock: buckets.figures_us() for clock, buckets in times[number].items()}
         entry["completion_us"] = {clock: of_clock for clock, of_clock in figures.items() if clock != "lag"}
         entry["lag_us"] = figures.get("lag", {})
@@ -54,10 +50,15 @@ def gateways_of(
     return entries
 
 
-def _session_of(outcome: RunOutcome, gateway: int) -> SessionResult | None:
-    """Return a gateway's session at the engine; None if the engine left no result."""
-    for engine in outcome.engines.values():
+def _sessions_of(outcome: RunOutcome, gateway: int) -> dict[int, dict[str, Any]]:
+    """Return a gateway's sessions as its engines counted them, by engine; an engine without a result is absent."""
+    sessions = {}
+    for number, engine in outcome.engines_of(gateway).items():
         for session in engine.sessions:
-            if session.gateway == gateway:
-                return session
-    return None
+            sessions[number] = {
+                "orders": asdict(session.orders),
+                "answers": asdict(session.answers),
+                "undelivered": session.undelivered,
+                "dropped": session.dropped,
+            }
+    return sessions

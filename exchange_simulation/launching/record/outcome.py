@@ -54,8 +54,8 @@ class RunOutcome:
     """The broker's ends of its connections to the components, as far as the system shows them."""
 
     def of_pair(self, pair: int) -> RunOutcome:
-        """Return the part of the outcome that belongs to one pair; several gateways at one engine are one pair."""
-        if self.lineup.shares_engine:
+        """Return the part of the outcome that belongs to one pair; a market is one pair."""
+        if self.lineup.is_market:
             return RunOutcome(
                 lineup=replace(self.lineup, reporters=()),
                 gateways=self.gateways,
@@ -72,31 +72,23 @@ class RunOutcome:
             timed=self.timed,
         )
 
-    def engine_of(self, gateway: int) -> EngineResult:
-        """Return the result of a gateway's engine: of several gateways' engine, that of the gateway's session alone.
+    def engines_of(self, gateway: int) -> dict[int, EngineResult]:
+        """Return the results of a gateway's engines by their number, in a market those of the gateway's sessions alone.
 
-        KeyError if the engine left no result.
+        An engine that left no result is absent.
         """
-        engine = self.engines[self.lineup.engine_of(gateway)]
-        for session in engine.sessions:
-            if session.gateway == gateway:
-                return replace(
-                    engine,
-                    orders=session.orders,
-                    answers=session.answers,
-                    gateway_said=session.gateway_said,
-                    sessions=[session],
-                    market=None,
-                )
-        return engine
+        results = {}
+        for number in self.lineup.engines_of(gateway):
+            if number in self.engines:
+                results[number] = _of_session(self.engines[number], gateway)
+        return results
 
     def of_gateway(self, gateway: int) -> RunOutcome:
-        """Return the part of the outcome that belongs to one of several gateways at one engine."""
-        engine = self.lineup.engine_of(gateway)
+        """Return the part of the outcome that belongs to one gateway of a market."""
         return RunOutcome(
-            lineup=Lineup((gateway,), ()),
+            lineup=replace(self.lineup, reporters=(), subscribers=(), only_gateway=gateway),
             gateways={gateway: self.gateways[gateway]} if gateway in self.gateways else {},
-            engines={gateway: self.engine_of(gateway)} if engine in self.engines else {},
+            engines=self.engines_of(gateway),
             traffic=self.traffic,
             streams=self.streams,
         )
@@ -153,7 +145,7 @@ class RunOutcome:
     @property
     def _components(self) -> list[str]:
         names = []
-        if self.lineup.shares_engine:
+        if self.lineup.is_market:
             names += [*self.lineup.gateways, *self.lineup.engines]
         else:
             for pair in self.lineup.pairs:
@@ -170,6 +162,21 @@ class RunOutcome:
         """Return the accepted connections whose other end belongs to a component of this run."""
         ends = {socket["local"] for sockets in self.sockets.values() for socket in sockets}
         return [socket for socket in accepted if socket["peer"] in ends]
+
+
+def _of_session(engine: EngineResult, gateway: int) -> EngineResult:
+    """Return the part of an engine's result that belongs to a gateway's session; all of it if there are no sessions."""
+    for session in engine.sessions:
+        if session.gateway == gateway:
+            return replace(
+                engine,
+                orders=session.orders,
+                answers=session.answers,
+                gateway_said=session.gateway_said,
+                sessions=[session],
+                market=None,
+            )
+    return engine
 
 
 def outcome_of(lineup: Lineup, results: Mapping[str, Result]) -> RunOutcome:
@@ -253,9 +260,8 @@ def counts(outcome: RunOutcome) -> dict[str, int]:
         if gateway.settings.get("mix"):
             sums.update(cancelled=gateway.cancelled, replaced=gateway.replaced)
     for number in outcome.pairs_with_lower_bounds:
-        has_engine = outcome.lineup.engine_of(number) in outcome.engines
-        engine_of_gateway = outcome.engine_of(number) if has_engine else None
-        sums.update(_last_reported(outcome.reported(number), engine_of_gateway))
+        orders_received = sum(engine.orders.messages for engine in outcome.engines_of(number).values())
+        sums.update(_last_reported(outcome.reported(number), orders_received))
     for engine in engines:
         sums.update(orders_received=engine.orders.messages, answers_sent=engine.answers.messages)
     for reporter in reporters:
@@ -278,9 +284,8 @@ def _has_broker(outcome: RunOutcome) -> bool:
     return bool(outcome.broker) or any(end.link for end in ends)
 
 
-def _last_reported(reported: Mapping[str, int], engine: EngineResult | None) -> dict[str, int]:
-    """Return counts of a gateway without a result: its reported counts, with at least the orders of its engine."""
-    received = engine.orders.messages if engine else 0
+def _last_reported(reported: Mapping[str, int], received: int) -> dict[str, int]:
+    """Return counts of a gateway without a result: its reported counts, with at least the orders of its engines."""
     return {**reported, "orders_sent": max(reported["orders_sent"], received)}
 
 

@@ -12,6 +12,7 @@ from exchange.measurements import LogBuckets
 from exchange.results import ReporterResult, SubscriberResult
 from exchange.workload import Arrivals
 from exchange_simulation.launching.files import write_json
+from exchange_simulation.launching.record.engines import engines_field
 from exchange_simulation.launching.record.gateways import gateways_of
 from exchange_simulation.launching.record.market_data import market_data_field
 from exchange_simulation.launching.record.outcome import (
@@ -82,10 +83,11 @@ def make_record(spool: Spool, conditions: Conditions, outcome: RunOutcome) -> di
     record |= _measured(outcome, offered_orders_per_s, record_times)
     record["pairs"] = []
     for pair in outcome.lineup.pairs:
-        times_of_pair = record_times if outcome.lineup.shares_engine else times[pair]
+        times_of_pair = record_times if outcome.lineup.is_market else times[pair]
         record["pairs"].append(_pair(outcome, pair, offered_orders_per_s, times_of_pair, lag_p99_us))
-    if outcome.lineup.shares_engine:
+    if outcome.lineup.is_market:
         record["gateways"] = gateways_of(outcome, times, offered_orders_per_s, lag_p99_us)
+    record |= engines_field(outcome)
     left_out = "the warm-up's seconds, and the last order of each pair"
     record["analysis"] = {"warm_up_s": warm_up_s, "left_out": left_out}
     record["sockets"] = []

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from exchange.instances import instance_of, named, role_of
-from exchange.results import EngineResult, GatewayResult, StreamCounts
+from exchange.results import EngineResult, GatewayResult, SessionAtEngine, StreamCounts
 from exchange_simulation.launching.record.market_data import market_data_differences
 from exchange_simulation.launching.record.outcome import RunOutcome, counts, untimed_orders
 
@@ -72,7 +72,7 @@ def _reasons_for_partial(outcome: RunOutcome) -> Iterator[str]:
         if isinstance(result, EngineResult):
             for session in result.sessions:
                 if session.dropped:
-                    yield f"the engine dropped {named('gateway', session.gateway)}: {session.dropped}"
+                    yield f"the {name} dropped {named('gateway', session.gateway)}: {session.dropped}"
 
 
 def _reasons_for_invalid(outcome: RunOutcome) -> Iterator[str]:
@@ -80,8 +80,7 @@ def _reasons_for_invalid(outcome: RunOutcome) -> Iterator[str]:
     if outcome.missing:
         return
     for number in outcome.lineup.gateway_numbers:
-        differences = _stream_differences(outcome.gateways[number], outcome.engine_of(number))
-        yield from _with_pair_number(outcome, number, differences)
+        yield from _with_pair_number(outcome, number, _session_differences(outcome, number))
         yield from _with_pair_number(outcome, number, _untimed_reasons(untimed_orders(outcome).get(number, 0)))
     yield from _market_differences(outcome)
     for reporter in outcome.lineup.reporters:
@@ -93,18 +92,19 @@ def _reasons_for_invalid(outcome: RunOutcome) -> Iterator[str]:
 
 def _market_differences(outcome: RunOutcome) -> Iterator[str]:
     """Yield the differences between what an engine of several gateways matched, and what it took and gave them all."""
-    for engine in outcome.engines.values():
+    for number, engine in outcome.engines.items():
         market = engine.market
         if market is None:
             continue
+        name = named("engine", number)
         if market.orders.messages != engine.orders.messages:
-            yield f"the engine took {engine.orders.messages} orders, and matched {market.orders.messages}"
+            yield f"the {name} took {engine.orders.messages} orders, and matched {market.orders.messages}"
         others = market.answers.messages - market.quotes
         expected = others + market.quotes * market.receivers_of_a_quote
         given = engine.answers.messages + sum(session.undelivered for session in engine.sessions)
         if expected != given:
             yield (
-                f"the engine's {others} answers, and its {market.quotes} quotes for {market.receivers_of_a_quote} "
+                f"the {name}'s {others} answers, and its {market.quotes} quotes for {market.receivers_of_a_quote} "
                 f"gateways each, are not the {given} that it gave its gateways"
             )
 
@@ -125,19 +125,35 @@ def _setting_differences(outcome: RunOutcome) -> Iterator[str]:
 def _with_pair_number(outcome: RunOutcome, pair: int, reasons: Iterator[str]) -> Iterator[str]:
     """Name the pair, or the gateway, in each reason, if there are several."""
     prefix = f"pair {pair}: " if len(outcome.lineup.pairs) > 1 else ""
-    if outcome.lineup.shares_engine:
+    if outcome.lineup.is_market:
         prefix = f"{named('gateway', pair)}: "
     return (prefix + reason for reason in reasons)
 
 
-def _stream_differences(gateway: GatewayResult, engine: EngineResult) -> Iterator[str]:
+def _session_differences(outcome: RunOutcome, number: int) -> Iterator[str]:
+    """Yield what is wrong with a gateway's orders, and with its session at each of its engines."""
+    gateway = outcome.gateways[number]
+    engines = outcome.engines_of(number)
+    if not gateway.sessions:
+        for engine in engines.values():
+            yield from _stream_differences(gateway, engine)
+    else:
+        sent = sum(session.orders.messages for session in gateway.sessions)
+        if sent != gateway.orders.messages:
+            yield f"{gateway.orders.messages} orders were handed over, {sent} of them to engines"
+        for session in gateway.sessions:
+            for difference in _stream_differences(session, engines[session.engine]):
+                yield f"at {named('engine', session.engine)}, {difference}"
+    if gateway.orders_answered != gateway.orders.messages:
+        yield f"{gateway.orders.messages - gateway.orders_answered} orders were never answered"
+
+
+def _stream_differences(gateway: GatewayResult | SessionAtEngine, engine: EngineResult) -> Iterator[str]:
     """Yield the differences between the streams that one end sent and the other end received."""
     if gateway.orders != engine.orders:
         yield f"orders differ: {gateway.orders} sent, {engine.orders} received"
     if engine.answers != gateway.answers:
         yield f"answers differ: {engine.answers} sent, {gateway.answers} received"
-    if gateway.orders_answered != gateway.orders.messages:
-        yield f"{gateway.orders.messages - gateway.orders_answered} orders were never answered"
     yield from _end_differences(gateway, engine)
 
 
@@ -155,7 +171,7 @@ def _statistics_differences(outcome: RunOutcome, instance: int) -> Iterator[str]
     lineup = outcome.lineup.part_of(instance)
     prefix = "" if len(outcome.lineup.reporters) == 1 else f"{named('reporter', instance)}: "
     sent = sum(outcome.gateways[number].statistics_sent for number in lineup.gateway_numbers)
-    sent += sum(outcome.engines[pair].statistics_sent for pair in lineup.pairs)
+    sent += sum(outcome.engines[engine].statistics_sent for engine in lineup.engine_numbers)
     if sent != reporter.announced:
         yield f"{prefix}statistics differ: {sent} messages sent, {reporter.announced} announced"
     if reporter.received != reporter.announced or not reporter.checksums_agree:
@@ -175,7 +191,7 @@ def sockets_differ(sockets_of: Mapping[str, Sequence[Mapping[str, Any]]]) -> Ite
                 yield f"TCP_NODELAY of the {role}'s {socket['local']} was to be {asked}, and is {is_now}"
 
 
-def _end_differences(gateway: GatewayResult, engine: EngineResult) -> Iterator[str]:
+def _end_differences(gateway: GatewayResult | SessionAtEngine, engine: EngineResult) -> Iterator[str]:
     """Yield a reason if the counts in an end's last message differ from the counts of the other end."""
     for end, message, facts in (
         ("gateway", engine.gateway_said, {"sent": engine.orders}),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from exchange.instances import named
+from exchange.instances import answers_file, orders_file
 from exchange.messages import (
     ANSWER_TYPES,
     ORDER_TYPES,
@@ -33,18 +33,30 @@ def stream_counts(folder: Path, lineup: Lineup) -> dict[int, dict[str, int]]:
     by_pair = {}
     for pair in lineup.gateway_numbers:
         with suppress(OSError):
-            by_pair[pair] = _counts(folder / f"{named('orders', pair)}.bin", folder / f"{named('answers', pair)}.bin")
+            engines = lineup.engine_numbers if lineup.is_market else (1,)
+            answers = [folder / answers_file(pair, engine) for engine in engines]
+            by_pair[pair] = _counts(folder / orders_file(pair), answers)
     return by_pair
 
 
-def _counts(orders: Path, answers: Path) -> dict[str, int]:
-    """Return the counts of one pair. OSError if a stream is missing, a link, or no regular file."""
+def _counts(orders: Path, answers: Sequence[Path]) -> dict[str, int]:
+    """Return the counts of one gateway. OSError if a stream is missing, a link, or no regular file.
+
+    `answers` are its streams from each engine.
+    """
     sent = count_orders(orders)
     received = 0
     answered = 0
-    for data, starts in _records(answers, sizes_by_code(ANSWER_TYPES)):
-        received += len(starts)
-        answered = max(answered, _highest_id(data, starts))
+    for path in answers:
+        ids_of_engine = [np.zeros(0, np.int64)]
+        for data, starts in _records(path, sizes_by_code(ANSWER_TYPES)):
+            received += len(starts)
+            ids = _ids(data, starts)
+            if len(answers) == 1:  # orders are numbered 1, 2, 3, ... and one engine answers them in this order
+                answered = max(answered, int(ids.max(initial=0)))
+            else:
+                ids_of_engine.append(np.unique(ids))
+        answered += len(np.unique(np.concatenate(ids_of_engine)))
     return {"orders_sent": sent, "orders_answered": answered, "answers_received": received}
 
 
@@ -65,14 +77,13 @@ def _records(path: Path, sizes: npt.NDArray[np.int64]) -> Iterator[tuple[npt.NDA
         incomplete = data[offsets[-1] :]
 
 
-def _highest_id(data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> int:
-    """Return the highest order number in these answers. Orders are numbered 1, 2, 3, ... and answered in this order."""
-    highest = 0
+def _ids(data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the order numbers in these answers."""
+    ids = [np.zeros(0, np.int64)]
     for kind in (Confirmation, Trade, Rejection, Cancelled, Replaced):
         _, rows = records_of(kind, data, starts)
-        if len(rows):
-            highest = max(highest, int(rows["id"].max()))
-    return highest
+        ids.append(rows["id"].astype(np.int64))
+    return np.concatenate(ids)
 
 
 def _chunks(path: Path) -> Iterator[npt.NDArray[np.uint8]]:

@@ -83,8 +83,9 @@ def understood(role: str, words: list[str]) -> dict[str, Any]:
 
 def launched(settings: RunSettings) -> dict[str, list[str]]:
     """The command lines of all components."""
-    engines = {k: f"tcp://127.0.0.1:{k}" for k in range(1, settings.pairs + 1)}
-    return component_arguments(Path("results/x"), settings, Places(engines, dict(engines)))
+    urls = {k: f"tcp://127.0.0.1:{k}" for k in range(1, settings.pairs + 1)}
+    engines = {k: {k: url} for k, url in urls.items()}
+    return component_arguments(Path("results/x"), settings, Places(engines, urls))
 
 
 @given(typed())
@@ -115,7 +116,8 @@ def test_a_tape_reaches_the_gateway_with_its_speed(tmp_path: Path, speed: float 
 
 def test_pairs_are_assigned_to_reporters_in_turn() -> None:
     settings = RunSettings(pairs=3, reporters=2, cpus={"engine": 1, "engine.3": 0})
-    places = Places({k: f"tcp://127.0.0.1:{k}" for k in (1, 2, 3)}, {k: f"tcp://127.0.0.1:9{k}" for k in (1, 2)})
+    engines = {k: {k: f"tcp://127.0.0.1:{k}"} for k in (1, 2, 3)}
+    places = Places(engines, {k: f"tcp://127.0.0.1:9{k}" for k in (1, 2)})
     lines = component_arguments(Path("results/x"), settings, places)
     assert list(lines) == Lineup.of(settings).names
     told = {name: dict(zip(words[::2], words[1::2], strict=False)) for name, words in lines.items()}
@@ -123,8 +125,25 @@ def test_pairs_are_assigned_to_reporters_in_turn() -> None:
         for role, place in (("gateway", "--engine"), ("engine", "--listen")):
             words = told[named(role, pair)]
             assert words["--instance"] == str(pair)
-            assert words[place] == places.engines[pair]
+            assert words[place] == places.engines[pair][pair]
             assert words["--reporter"] == places.reporters[reporter]
     assert [told[name].get("--cpu") for name in ("engine", "engine.2", "engine.3")] == ["1", "1", "0"]
     assert [told[name]["--instance"] for name in ("reporter", "reporter.2")] == ["1", "2"]
     assert {(told[name]["--pairs"], told[name]["--reporters"]) for name in ("reporter", "reporter.2")} == {("3", "2")}
+
+
+def test_each_gateway_of_a_market_is_joined_to_each_engine() -> None:
+    settings = RunSettings(gateways=2, engines=2, instruments=5, record=True)
+    engines = {
+        1: {1: "tcp://127.0.0.1:1", 2: "tcp://127.0.0.1:2"},
+        2: {1: "tcp://127.0.0.1:3", 2: "tcp://127.0.0.1:4"},
+    }
+    lines = component_arguments(Path("results/x"), settings, Places(engines, {1: "tcp://127.0.0.1:9"}))
+    assert list(lines) == ["reporter", "engine", "engine.2", "gateway", "gateway.2"]
+    by_name = {name: dict(zip(words[::2], words[1::2], strict=False)) for name, words in lines.items()}
+    assert by_name["engine.2"]["--listen"] == "tcp://127.0.0.1:3 tcp://127.0.0.1:4"
+    assert by_name["gateway.2"]["--engine"] == "tcp://127.0.0.1:2 tcp://127.0.0.1:4"
+    assert [by_name[name]["--input"] for name in ("engine", "engine.2")] == [
+        "results/x/input.bin",
+        "results/x/input.2.bin",
+    ]

@@ -61,7 +61,7 @@ def test_packets_that_tcpdump_lost_are_told(tmp_path: Path) -> None:
 )
 def test_a_capture_that_would_see_no_packet_is_refused(url: str, why: str, tmp_path: Path) -> None:
     settings = RunSettings(transport=url, capture=True)
-    places = Places({1: url}, {1: url}, RunningBroker(url, {}))
+    places = Places({1: {1: url}}, {1: url}, RunningBroker(url, {}))
     with pytest.raises(UserError, match=re.escape(why)):
         _capture(settings, places, tmp_path, None, 0, contextlib.ExitStack())
 
