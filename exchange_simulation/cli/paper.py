@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,8 @@ from exchange.words import printable
 from exchange_simulation.cli.command import Command
 from exchange_simulation.cli.idle_options import CheckedCommand
 from exchange_simulation.cli.main import LoadingGroup
+from exchange_simulation.launching.option_table import NOTATIONS
+from exchange_simulation.launching.option_types import Listed, Scheme
 from exchange_simulation.launching.options import json_option, results_option
 
 if TYPE_CHECKING:
@@ -66,6 +69,20 @@ def command_of(paper: Paper) -> click.Command:
     """Return the command `exchange paper NAME`."""
 
     @click.option("--quick/--full", default=False, help="A few minutes; or the paper's own extent.  [default: full]")
+    @click.option(
+        "--network",
+        "networks",
+        type=Listed(NOTATIONS["network"]),
+        metavar="PROFILE[,...]",
+        help="Measure on these networks, a line each, in place of the paper's: see exchange network list.",
+    )
+    @click.option(
+        "--transport",
+        "transports",
+        type=Listed(Scheme()),
+        metavar="SCHEME[,...]",
+        help="Measure over these, too, a line each, beside the paper's own.",
+    )
     @results_option
     @click.option("--name", help="The folder in DIR.  [default: time and paper]")
     @click.option("--resume", metavar="NAME", help="Go on with one that was interrupted.")
@@ -91,14 +108,16 @@ def command_of(paper: Paper) -> click.Command:
 def _measure(ctx: click.Context, paper: Paper) -> int:
     """Measure, or go on measuring, as the options say; show and export the outcome. Returns the exit code."""
     from exchange_simulation.papers.measuring import measure_paper, resume_paper
+    from exchange_simulation.papers.paper import Axes
 
     given = ctx.params
+    axes = Axes(_checked_networks(given["networks"] or ()), given["transports"] or ())
     if given["dry_run"]:
         for part in paper.parts:
-            click.echo(part.command(quick=given["quick"]))
+            click.echo(part.command(quick=given["quick"], axes=axes))
         return 0
     if given["resume"] is None:
-        measured = measure_paper(paper, quick=given["quick"], results=given["results"], name=given["name"])
+        measured = measure_paper(paper, quick=given["quick"], axes=axes, results=given["results"], name=given["name"])
     else:
         _refuse_beside_resume(ctx)
         measured = resume_paper(paper, given["results"], given["resume"])
@@ -111,9 +130,27 @@ def _measure(ctx: click.Context, paper: Paper) -> int:
     return measured.exit_code
 
 
+def _checked_networks(networks: Sequence[str]) -> Sequence[str]:
+    """Return the networks. UserError if one is unknown, or there twice."""
+    from exchange_simulation.experiments.comparison_arms import network_factor
+    from exchange_simulation.launching.network.profile import parse
+
+    for network in networks:
+        parse(network)
+    if networks:
+        network_factor(networks)
+    return networks
+
+
 def _refuse_beside_resume(ctx: click.Context) -> None:
     """UsageError for options that would change a measurement that goes on."""
-    for name, option in (("quick", "--quick and --full"), ("name", "--name")):
+    options = {
+        "quick": "--quick and --full",
+        "name": "--name",
+        "networks": "--network",
+        "transports": "--transport",
+    }
+    for name, option in options.items():
         if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"--resume goes on as it was begun: leave out {option}")
 

@@ -25,9 +25,9 @@ NOT_MEASURED = "not measured"
 OUTCOMES = (DOES_NOT_HOLD, HOLDS, CANNOT_TELL)
 """In the order in which a reader wants them: what contradicts the paper comes first."""
 SEED = 1
-LEAST_BEND = 0.67
-MOST_BEND = 1.5
-"""A curve is straight if its upper half is not more than half steeper than its lower half, or the other way round."""
+LEAST_STRAIGHT = 0.9
+MOST_STRAIGHT = 1.1
+"""A curve is straight if its middle is within a tenth of the line between its ends."""
 
 ByRepeat = Mapping[int, float]
 """A figure's value in each repeat that measured it."""

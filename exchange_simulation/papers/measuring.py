@@ -19,7 +19,7 @@ from exchange_simulation.messaging.benchmark_record import INTERRUPTED
 from exchange_simulation.messaging.measuring import COMPLETE, PARTIAL
 from exchange_simulation.papers.claims import NOT_MEASURED
 from exchange_simulation.papers.page import write_page
-from exchange_simulation.papers.paper import Paper, PaperPart
+from exchange_simulation.papers.paper import PAPERS_OWN, Axes, Paper, PaperPart
 from exchange_simulation.papers.paper_folder import FILE, caveats_of, read_paper, read_part, read_parts, tested_claims
 
 FAILED = "failed"
@@ -41,10 +41,12 @@ class MeasuredPaper(NamedTuple):
         return 0 if self.record["status"] == COMPLETE else 1
 
 
-def measure_paper(paper: Paper, *, quick: bool, results: str, name: str | None) -> MeasuredPaper:
+def measure_paper(
+    paper: Paper, *, quick: bool, axes: Axes = PAPERS_OWN, results: str, name: str | None
+) -> MeasuredPaper:
     """Measure all parts in a new folder of `results`. UserError if there can be no such folder."""
     folder = new_run_folder(Path(results), name or dated_name(f"paper-{paper.name}"))
-    return _Measurement(paper, quick, folder, started_at=now()).run()
+    return _Measurement(paper, quick, axes, folder, started_at=now()).run()
 
 
 def resume_paper(paper: Paper, results: str, name: str) -> MeasuredPaper:
@@ -53,7 +55,8 @@ def resume_paper(paper: Paper, results: str, name: str) -> MeasuredPaper:
     record = read_paper(folder)
     if record["paper"] != paper.name:
         raise UserError(f"{folder} was made by exchange paper {record['paper']}: type that name before --resume")
-    return _Measurement(paper, bool(record["quick"]), folder, record["started_at"]).run()
+    axes = Axes(record.get("networks", ()), record.get("transports", ()))
+    return _Measurement(paper, bool(record["quick"]), axes, folder, record["started_at"]).run()
 
 
 @dataclass
@@ -62,6 +65,7 @@ class _Measurement:
 
     paper: Paper
     quick: bool
+    axes: Axes
     folder: Path
     started_at: str
 
@@ -76,7 +80,7 @@ class _Measurement:
                 if self._is_measured(part):
                     say(f"{number} of {len(parts)}, {part.name}: measured already")
                     continue
-                say(f"{number} of {len(parts)}, {part.name}: {part.command(quick=self.quick)}")
+                say(f"{number} of {len(parts)}, {part.name}: {part.command(quick=self.quick, axes=self.axes)}")
                 failure = self._measure(part)
                 if interruption.came:
                     failures[part.name] = INTERRUPTED
@@ -102,7 +106,7 @@ class _Measurement:
             kept = _free_name(earlier)
             earlier.rename(kept)
         try:
-            part.measure(self.folder, quick=self.quick)
+            part.measure(self.folder, quick=self.quick, axes=self.axes)
         except KeyboardInterrupt:
             return INTERRUPTED
         except click.ClickException as error:
@@ -125,6 +129,8 @@ class _Measurement:
             "paper": self.paper.name,
             "title": self.paper.title,
             "quick": self.quick,
+            "networks": list(self.axes.networks),
+            "transports": list(self.axes.transports),
             "status": COMPLETE if is_complete else PARTIAL,
             "started_at": self.started_at,
             "host": host_facts(),
@@ -144,7 +150,7 @@ class _Measurement:
             reasons.insert(0, failures[part.name])
         return {
             "part": part.name,
-            "command": part.command(quick=self.quick),
+            "command": part.command(quick=self.quick, axes=self.axes),
             "items": [item.name for item in part.items],
             "status": status,
             "reasons": reasons,

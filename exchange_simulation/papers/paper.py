@@ -11,7 +11,8 @@ from typing import Any
 
 from exchange.json_records import Record
 from exchange.record_kinds import ComparisonRecord
-from exchange_simulation.experiments.comparison_arms import nagle_arms
+from exchange.unique import unique
+from exchange_simulation.experiments.comparison_arms import LOCAL, nagle_arms
 from exchange_simulation.experiments.trials.plan import TrialPlan
 from exchange_simulation.experiments.trials.results import FILE as COMPARISON_FILE
 from exchange_simulation.experiments.trials.study import NAGLE
@@ -60,6 +61,19 @@ class BesideOurs:
     ours: str
 
 
+@dataclass(frozen=True)
+class Axes:
+    """Lines that a user wants in the paper's pictures."""
+
+    networks: Sequence[str] = ()
+    """In place of the paper's own; empty for these."""
+    transports: Sequence[str] = ()
+    """In addition to the paper's own."""
+
+
+PAPERS_OWN = Axes()
+
+
 @dataclass(frozen=True, kw_only=True)
 class PaperPart(ABC):
     """A command that makes some items of a paper."""
@@ -71,11 +85,11 @@ class PaperPart(ABC):
     """With fewer than six, no claim can be told."""
 
     @abstractmethod
-    def command(self, *, quick: bool) -> str:
+    def command(self, *, quick: bool, axes: Axes = PAPERS_OWN) -> str:
         """Return the command that a user would type."""
 
     @abstractmethod
-    def measure(self, parent: Path, *, quick: bool) -> Record:
+    def measure(self, parent: Path, *, quick: bool, axes: Axes = PAPERS_OWN) -> Record:
         """Measure in a new folder of `parent`. ClickException if nothing could be measured."""
 
     @abstractmethod
@@ -112,16 +126,25 @@ class BenchPart(PaperPart):
     published: Sequence[Published] | None = None
     """What the paper printed, for a benchmark that another paper describes; None for the benchmark's own values."""
 
-    def command(self, *, quick: bool) -> str:
-        return f"exchange bench {self.benchmark} {self._options(quick)}"
+    def command(self, *, quick: bool, axes: Axes = PAPERS_OWN) -> str:
+        return f"exchange bench {self.benchmark} {shlex.join(self._options(quick, axes))}"
 
-    def _options(self, quick: bool) -> str:
-        options = self.quick if quick else self.full
-        return f"{options} --repeats {self.repeats}"
+    def _options(self, quick: bool, axes: Axes) -> list[str]:
+        """The words after the benchmark's name."""
+        words = shlex.split(self.quick if quick else self.full)
+        if axes.transports:
+            place = words.index("--transport") + 1
+            words[place] = ",".join(unique([*words[place].split(","), *axes.transports]))
+        if axes.networks:
+            if "--network" in words:
+                place = words.index("--network")
+                del words[place : place + 2]
+            words += ["--network", ",".join(axes.networks)]
+        return [*words, "--repeats", str(self.repeats)]
 
-    def measure(self, parent: Path, *, quick: bool) -> Record:
+    def measure(self, parent: Path, *, quick: bool, axes: Axes = PAPERS_OWN) -> Record:
         benchmark = benchmark_of(self.benchmark)
-        settings, _ = settings_in_words(benchmark, shlex.split(self._options(quick)))
+        settings, _ = settings_in_words(benchmark, self._options(quick, axes))
         return measured_benchmark(benchmark, settings, str(parent), self.name).record
 
     def read(self, folder: Path) -> Record:
@@ -154,20 +177,32 @@ class ExchangePart(PaperPart):
     full_sampling_interval: int
     quick_seconds: float
     quick_sampling_interval: int
+    full_networks: Sequence[str]
     policy: str = "exact-price"
 
-    def command(self, *, quick: bool) -> str:
+    def command(self, *, quick: bool, axes: Axes = PAPERS_OWN) -> str:
         rates = ",".join(f"{rate:g}" for rate in self.orders_per_s)
         if quick:
             extent = f"--seconds {self.quick_seconds:g} --sampling-interval {self.quick_sampling_interval}"
         else:
             extent = f"--orders {self.full_orders} --sampling-interval {self.full_sampling_interval}"
+        transports = shlex.quote(",".join(self._transports(axes)))
+        networks = self._networks(quick, axes)
+        on_networks = "" if networks == [LOCAL] else f"--network {shlex.quote(','.join(networks))} "
         return (
-            f"exchange nagle --transports amqp --roles broker --rates {rates} --policy {self.policy} {extent} "
-            f"--repeats {self.repeats}"
+            f"exchange nagle --transports {transports} --roles broker --rates {rates} --policy {self.policy} {extent} "
+            f"{on_networks}--repeats {self.repeats}"
         )
 
-    def plan(self, *, quick: bool) -> TrialPlan:
+    def _transports(self, axes: Axes) -> list[str]:
+        return unique(["amqp", *axes.transports])
+
+    def _networks(self, quick: bool, axes: Axes) -> list[str]:
+        if axes.networks:
+            return list(axes.networks)
+        return [LOCAL] if quick else list(self.full_networks)
+
+    def plan(self, *, quick: bool, axes: Axes = PAPERS_OWN) -> TrialPlan:
         """The trial of `command`."""
         given: dict[str, Any] = {"policy": self.policy}
         if quick:
@@ -175,11 +210,18 @@ class ExchangePart(PaperPart):
         else:
             given["sampling_interval"] = self.full_sampling_interval
             given["orders"] = self.full_orders
-        arms = nagle_arms(["amqp"], list(self.orders_per_s), ["broker"], self.quick_seconds, given)
+        arms = nagle_arms(
+            self._transports(axes),
+            list(self.orders_per_s),
+            ["broker"],
+            self.quick_seconds,
+            given,
+            self._networks(quick, axes),
+        )
         return TrialPlan(arms=arms, repeats=self.repeats, seed=1, study=NAGLE).with_redo(True)
 
-    def measure(self, parent: Path, *, quick: bool) -> Record:
-        return new_trial(self.plan(quick=quick), str(parent), self.name, _say_on_one_line).record
+    def measure(self, parent: Path, *, quick: bool, axes: Axes = PAPERS_OWN) -> Record:
+        return new_trial(self.plan(quick=quick, axes=axes), str(parent), self.name, _say_on_one_line).record
 
     def read(self, folder: Path) -> Record:
         return read_record(folder / COMPARISON_FILE, ComparisonRecord)

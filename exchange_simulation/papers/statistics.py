@@ -8,10 +8,10 @@ from typing import Any
 from exchange.json_records import Record
 from exchange_simulation.messaging.measurements import figures_with_usage
 from exchange_simulation.messaging.measuring import COMPLETE
+from exchange_simulation.messaging.point import NETWORK
 from exchange_simulation.papers.claims import ByRepeat, PartRecords, Statistic
 from transports.registry import has_broker
 
-LEAST_RISE = 0.001
 Point = dict[str, Any]
 """Values of a cell's point; `transport` is its transport as it was typed."""
 Read = Callable[[Record], ByRepeat]
@@ -50,10 +50,17 @@ def _over_cells(figure: str, point: Point, choose: Callable[[list[float]], float
 
 
 def _rows(record: Record, point: Point) -> Iterator[Record]:
-    """Yield the rows of the cells with these values."""
-    for row in record["rows"]:
-        values = {**row["point"], "transport": row["transport"]}
-        if all(values.get(name) == value for name, value in point.items()):
+    """Yield the rows of the cells with these values.
+
+    A transport or a network that is not named is that of the first row: the paper's own, beside further ones.
+    """
+    rows = record["rows"]
+    if not rows:
+        return
+    wanted = {"transport": rows[0]["transport"], NETWORK: rows[0]["point"].get(NETWORK), **point}
+    for row in rows:
+        values = {NETWORK: None, **row["point"], "transport": row["transport"]}
+        if all(values.get(name) == value for name, value in wanted.items()):
             yield row
 
 
@@ -78,7 +85,10 @@ def scaled(read: Read, factor: float) -> Read:
 
 
 def metric_of(metric: str, orders_per_s: float, *, nagle: bool) -> Read:
-    """Read a metric of the exchange's trial at a rate, with Nagle's algorithm off or on at the broker."""
+    """Read a metric of the exchange's trial at a rate, with Nagle's algorithm off or on at the broker.
+
+    The arm is the first with these settings: that over the paper's own transport on the first network.
+    """
 
     def read(record: Record) -> ByRepeat:
         for arm in record["arms"]:
@@ -123,40 +133,34 @@ def ratio(words: str, part: str, above: Read, below: Read, *, part_below: str = 
     return Statistic(words, values)
 
 
-def bend(words: str, part: str, figure: str, x: str, at: tuple[float, float, float], **point: Any) -> Statistic:
-    """A statistic: how much steeper a figure rises over the upper half of `at` than over the lower half.
+def straightness(words: str, part: str, figure: str, x: str, at: tuple[float, float, float], **point: Any) -> Statistic:
+    """A statistic: a figure at the middle of `at`, over the height of the line between its values at both ends there.
 
-    1 for a straight line. `x` is the point's value along which the figure rises. A half without any rise counts as
-    one with LEAST_RISE of the whole rise, so that the ratio stays above zero.
+    1 for a straight line, also for a flat one; less if the curve bends upwards. `x` is the point's value along which
+    the figure goes. A ratio of two heights has an interval like theirs; a ratio of two rises would have none if the
+    curve hardly rises.
     """
     low, middle, high = at
+    share = (middle - low) / (high - low)
 
-    def values(records: PartRecords) -> ByRepeat:
-        if part not in records:
-            return {}
-        lows, middles, highs = (figure_at(figure, **{x: place}, **point)(records[part]) for place in at)
-        bends: dict[int, float] = {}
-        for repeat in sorted(lows.keys() & middles.keys() & highs.keys()):
-            rise = highs[repeat] - lows[repeat]
-            least = LEAST_RISE * abs(rise)
-            lower_rise = max(middles[repeat] - lows[repeat], least)
-            upper_rise = max(highs[repeat] - middles[repeat], least)
-            lower_slope = lower_rise / (middle - low)
-            upper_slope = upper_rise / (high - middle)
-            if rise:
-                bends[repeat] = upper_slope / lower_slope
-        return bends
-
-    return Statistic(words, values)
-
-
-def slope(figure: str, x: str, low: float, high: float, **point: Any) -> Read:
-    """Read by how much a figure rises for each unit of `x`, from `low` to `high`."""
-
-    def read(record: Record) -> ByRepeat:
+    def line_at_middle(record: Record) -> ByRepeat:
         lows = figure_at(figure, **{x: low}, **point)(record)
         highs = figure_at(figure, **{x: high}, **point)(record)
-        slopes = {repeat: (highs[repeat] - lows[repeat]) / (high - low) for repeat in lows.keys() & highs.keys()}
-        return {repeat: value for repeat, value in slopes.items() if value > 0}
+        return {repeat: lows[repeat] + share * (highs[repeat] - lows[repeat]) for repeat in lows.keys() & highs.keys()}
+
+    return ratio(words, part, figure_at(figure, **{x: middle}, **point), line_at_middle)
+
+
+def with_rise_of(start: Read, low: Read, high: Read) -> Read:
+    """Read `start` plus the difference from `low` to `high`: where a figure would be that rises as these do."""
+
+    def read(record: Record) -> ByRepeat:
+        starts = start(record)
+        lows = low(record)
+        highs = high(record)
+        return {
+            repeat: starts[repeat] + highs[repeat] - lows[repeat]
+            for repeat in starts.keys() & lows.keys() & highs.keys()
+        }
 
     return read

@@ -12,6 +12,7 @@ import pytest
 from exchange.json_records import Record
 from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.options import settings_in_words
+from exchange_simulation.messaging.point import in_each_network
 from exchange_simulation.papers.catalogue import PAPERS
 from exchange_simulation.papers.claims import CANNOT_TELL, DOES_NOT_HOLD, HOLDS, Claim, Statistic, judge_claims
 from exchange_simulation.papers.paper import BenchPart, ExchangePart, Paper
@@ -105,7 +106,7 @@ def as_if_measured(part: object, paper: Paper, quick: bool) -> Record:
     settings, _ = settings_in_words(benchmark, [*shlex.split(options), "--repeats", str(part.repeats)])
     rows = []
     for transport in settings["transport"]:
-        for point in benchmark.points(settings):
+        for point in in_each_network(benchmark.points(settings), settings):
             # The value differs from cell to cell, so that a figure rises along sizes and along pairs.
             value = float(point.get("size_bytes", 1)) + float(point.get("pairs", 1))
             repeats = [repeat_with(value, number) for number in range(1, part.repeats + 1)]

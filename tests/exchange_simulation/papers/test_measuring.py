@@ -113,6 +113,21 @@ def test_options_that_would_change_a_resumed_paper_are_refused(tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("tiny")
+def test_a_resumed_paper_keeps_its_networks_and_transports(tmp_path: Path) -> None:
+    measure(tmp_path, "--transport", "zeromq")
+
+    refused = CliRunner().invoke(
+        main, ["paper", "tiny", "--results", str(tmp_path), "--resume", "p", "--transport", "nng"]
+    )
+    finished = CliRunner().invoke(main, ["paper", "tiny", "--results", str(tmp_path), "--resume", "p"])
+
+    record = json.loads((tmp_path / "p" / "small" / "bench.json").read_text())
+    assert {row["transport"] for row in record["rows"]} == {"tcp", "zeromq"}
+    assert "leave out --transport" in refused.stderr
+    assert "broken: exchange bench throughput --transport tcp,zeromq" in finished.stderr
+
+
+@pytest.mark.usefixtures("tiny")
 def test_another_papers_folder_cannot_be_resumed(tmp_path: Path) -> None:
     measure(tmp_path)
 

@@ -48,6 +48,26 @@ def test_the_exchange_is_measured_as_its_command_says(part: ExchangePart, quick:
     assert json.loads(finished.stdout) == json.loads(json.dumps(plan_as_dict(part.plan(quick=quick))))
 
 
+def test_networks_take_the_place_of_the_papers_and_transports_stand_beside_its_own() -> None:
+    words = ["paper", "amqp", "--quick", "--dry-run", "--network", "local,gige", "--transport", "nats,amqp"]
+
+    finished = CliRunner().invoke(main, words)
+
+    commands = finished.stdout.splitlines()
+    assert finished.exit_code == 0, finished.output
+    assert all("--network local,gige" in command for command in commands)
+    assert commands[1].startswith("exchange bench de-spsc --transport amqp,nats --sizes")
+    assert commands[-1].startswith("exchange nagle --transports amqp,nats ")
+
+
+@pytest.mark.parametrize(("networks", "sentence"), [("moon", "no network is called 'moon'"), ("gige,gige", "twice")])
+def test_networks_that_a_paper_cannot_have_are_refused(networks: str, sentence: str) -> None:
+    refused = CliRunner().invoke(main, ["paper", "amqp", "--quick", "--network", networks])
+
+    assert refused.exit_code == 2
+    assert sentence in refused.stderr
+
+
 def test_the_docs_have_the_same_list() -> None:
     page = COVERAGE_PAGE.read_text()
 
