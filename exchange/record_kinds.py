@@ -86,6 +86,7 @@ class RunRecord(TypedDict):
     versions: NotRequired[dict[str, Any] | None]
     network: NotRequired[dict[str, Any] | None]
     hosts: NotRequired[list[dict[str, Any]] | None]
+    one_way_us: NotRequired[dict[str, Any] | None]
     recovered: NotRequired[dict[str, Any] | None]
     market_data: NotRequired[MarketDataRecord | None]
     pairs: NotRequired[list[dict[str, Any]] | None]

@@ -34,6 +34,7 @@ from exchange_simulation.experiments.trials.study import NAGLE, SWEEP
 from exchange_simulation.experiments.trials.trial import new_trial
 from exchange_simulation.launching.errors import advice_on_missing
 from exchange_simulation.launching.files import dated_name, new_run_folder, run_name
+from exchange_simulation.launching.hosts.checks import check_hosts
 from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
 from exchange_simulation.launching.notices import heard_by, say
 from exchange_simulation.launching.option_table import TABLE
@@ -169,6 +170,7 @@ def run(
         settings = run_settings(**_fields(options))
         check_warm_up(settings)
         check_transport(settings)
+        check_hosts(settings)
         folder = new_run_folder(Path(results), name or run_name(settings))
         with ended_as_by_ctrl_c():
             measured = measured_run(folder, settings, progress_bar(settings))

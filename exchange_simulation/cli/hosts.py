@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import click
+
+from exchange.words import printable
+from exchange_simulation.launching.options import json_option
+
+if TYPE_CHECKING:
+    from exchange_simulation.launching.hosts.examination import HostFinding
 
 
 @click.group()
@@ -11,6 +20,65 @@ def command() -> None:
 
     Example: exchange hosts check hosts.toml
     """
+
+
+@command.command("check")
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@json_option
+def check(file: Path, as_json: bool) -> None:
+    """Whether each host of FILE can be reached and has this version of exchange; its processor, kernel and clock.
+
+    The exit code is 1 if a host cannot take part.
+
+    Example: exchange hosts check hosts.toml
+    """
+    from exchange_simulation.launching.hosts.examination import examined
+    from exchange_simulation.launching.hosts.hosts_file import read_hosts_file
+
+    findings = examined(read_hosts_file(file))
+    if as_json:
+        from exchange_simulation.reports.exports import print_json
+
+        print_json({"hosts": [_as_record(finding) for finding in findings]})
+    else:
+        _show(findings)
+    raise SystemExit(1 if any(finding.problems for finding in findings) else 0)
+
+
+def _as_record(finding: HostFinding) -> dict[str, Any]:
+    """Return the finding as --json prints it."""
+    clock = finding.clock
+    return {
+        "host": finding.host.name,
+        "components": finding.components,
+        "facts": finding.facts,
+        "versions": finding.versions,
+        "clock_offset_us": None if clock is None else clock.middle_ns / 1e3,
+        "clock_bound_us": None if clock is None else clock.bound_ns / 1e3,
+        "problems": finding.problems,
+    }
+
+
+def _show(findings: list[HostFinding]) -> None:
+    """Print a table of the hosts that answered, and a sentence for each problem."""
+    from exchange_simulation.reports.tables import figure, key, plain_table, terminal, words
+
+    table = plain_table(
+        key("components"), figure("cores"), figure("clock +- us"), words("exchange"), words("kernel"), words("host")
+    )
+    for finding in findings:
+        table.add_row(
+            ", ".join(finding.components),
+            str(finding.facts.get("cores", "")),
+            "" if finding.clock is None else f"{finding.clock.bound_ns / 1e3:,.0f}",
+            str(finding.versions.get("exchange", "")),
+            str(finding.facts.get("kernel", "")),
+            finding.host.name,
+        )
+    terminal().print(table)
+    for finding in findings:
+        for problem in finding.problems:
+            click.echo(printable(problem), err=True)
 
 
 @command.command("agent", hidden=True)

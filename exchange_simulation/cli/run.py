@@ -194,6 +194,7 @@ def _write_page(folder: Path, measured: MeasuredRun, as_json: bool) -> None:
 
 def check(settings: RunSettings) -> None:
     """Raise UserError if the run could not start, or would leave nothing to analyse. Warn of settings seldom meant."""
+    from exchange_simulation.launching.hosts.checks import check_hosts
     from exchange_simulation.launching.setting_warnings import warn_of_rejections, warn_of_spinning
     from exchange_simulation.launching.transport_settings import check_transport, check_warm_up
 
@@ -201,6 +202,7 @@ def check(settings: RunSettings) -> None:
     warn_of_rejections(settings)
     warn_of_spinning(settings)
     check_transport(settings)
+    check_hosts(settings)
 
 
 def _progress_view(

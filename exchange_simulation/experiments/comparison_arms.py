@@ -9,6 +9,7 @@ from exchange.settings import NAGLE_ROLES, ROLES, RunSettings
 from exchange.words import counted
 from exchange_simulation.experiments.trials.arms import Factor, TrialArm, arms_of
 from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.hosts.checks import check_hosts
 from exchange_simulation.launching.option_types import USUAL
 from exchange_simulation.launching.transport_settings import (
     check_transport,
@@ -86,6 +87,7 @@ class ArmSettings:
         settings = run_settings(**fields)
         check_warm_up(settings)
         check_transport(settings)
+        check_hosts(settings)
         return settings
 
 

@@ -174,10 +174,6 @@ def check_transport(settings: RunSettings) -> None:
         )
     if settings.secure:
         _check_keys(settings.secure)
-    if settings.hosts is not None:
-        from exchange_simulation.launching.hosts.checks import checked_hosts
-
-        checked_hosts(settings)
     check_exposure(with_keys(settings.transport, settings.secure), settings.insecure)
 
 

@@ -20,6 +20,7 @@ from exchange_simulation.experiments.capacity.search import SearchSettings
 from exchange_simulation.experiments.trials.observations import VALID, is_delayed
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import new_run_folder
+from exchange_simulation.launching.hosts.checks import check_hosts
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.metrics import number_at
 from exchange_simulation.launching.record.noise import noise_share
@@ -57,6 +58,7 @@ MEMORY_SETTINGS: dict[str, Any] = {
     "nagle": (),
     "topology": "duplex",
     "network": "local",
+    "hosts": None,
     "tape": None,
     "speed": None,
     "arrivals": "fixed",
@@ -213,6 +215,7 @@ class ExchangeRates:
                 f"--longest {ceil(needed / start_per_s)}"
             )
         check_transport(self.settings)
+        check_hosts(self.settings)
         return least_per_s
 
     def _refuse_few_orders(self, orders: int | None, source: str, has: str) -> None:

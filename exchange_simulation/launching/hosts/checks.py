@@ -19,6 +19,15 @@ from transports.registry import has_broker, scheme_of, transport_of
 BROKER = "broker"
 
 
+def check_hosts(settings: RunSettings) -> None:
+    """UserError if the run is over several hosts, and cannot be, or is open to other hosts without --insecure.
+
+    Call this once for a run, before anything starts. With --insecure, an open address gets a warning.
+    """
+    if settings.hosts is not None:
+        _check_exposure(settings, checked_hosts(settings), Lineup.of(settings))
+
+
 def checked_hosts(settings: RunSettings) -> HostsFile:
     """Return the tables of the run's hosts file. UserError for a mistake in it, or for a setting that it excludes."""
     assert settings.hosts is not None
@@ -29,7 +38,6 @@ def checked_hosts(settings: RunSettings) -> HostsFile:
     _check_broker(settings, file)
     for listener in _listeners(settings, lineup):
         _check_address(file, listener, list(_peers_of(listener, lineup)))
-    _check_exposure(settings, file, lineup)
     return file
 
 

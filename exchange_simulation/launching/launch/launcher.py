@@ -74,8 +74,11 @@ def launch(
             watch.close()
         outcome = watch.outcome()
         if hosts:
+            from exchange_simulation.launching.hosts.one_way import one_way_times
+
             hosts.bring_back(folder)
             outcome.hosts = hosts.facts(lineup)
+            outcome.one_way_us = one_way_times(folder, lineup, hosts.clock_of)
             outcome.failures += tuple(hosts.problems)
     outcome.network = network.facts if network else None
     outcome.capture = asdict(capture.captured) if capture and capture.captured else None

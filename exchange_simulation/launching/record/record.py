@@ -114,6 +114,8 @@ def _places(outcome: RunOutcome) -> dict[str, Any]:
         fields["network"] = outcome.network
     if outcome.hosts:
         fields["hosts"] = outcome.hosts
+    if outcome.one_way_us:
+        fields["one_way_us"] = outcome.one_way_us
     return fields
 
 

@@ -14,6 +14,7 @@ from exchange_simulation.launching.record.noise_summary import noise_of
 from exchange_simulation.reports.formats.fairness import fairness_rows
 from exchange_simulation.reports.formats.few_orders import has_enough_orders, max_of
 from exchange_simulation.reports.formats.numbers import ABSENT, number_text, rate_text, whole_number
+from exchange_simulation.reports.run.hosts import host_sentences
 from exchange_simulation.reports.run.market_data import COLUMNS, SubscriberRow, published_words, subscriber_rows
 from exchange_simulation.reports.tables import FoldingTable, indented, key, plain_table, terminal
 
@@ -31,7 +32,7 @@ def show_record(record: dict[str, Any]) -> None:
     console.print(headline(record), markup=False)
     for warning in _warnings(record):
         console.print(indented(warning, "bold red"))
-    for line in (*_breaks(record), *_traffic(record)):
+    for line in (*_breaks(record), *host_sentences(record), *_traffic(record)):
         console.print(indented(line))
     if record.get("completion_us"):
         console.print(_completion_table(record))

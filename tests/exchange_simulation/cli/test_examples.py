@@ -42,6 +42,7 @@ ELSEWHERE = {
     "subscriber",
     "broker",
     "hosts",
+    "hosts check",
     "faults",
     "serve",
     "results",
@@ -59,7 +60,7 @@ ELSEWHERE = {
     "spark submit",
 }
 """On other hosts, of a broker that stays, after a death, or slow to start: other tests run these."""
-GROUPS = {"results", "spark", "tape"}
+GROUPS = {"hosts", "results", "spark", "tape"}
 """Commands with subcommands, each of which has an example."""
 
 
@@ -74,6 +75,8 @@ def examples() -> dict[str, str]:
         if name in GROUPS:
             assert isinstance(command, click.Group)
             for subcommand_name, subcommand in command.commands.items():
+                if subcommand.hidden:
+                    continue
                 example_of[f"{name} {subcommand_name}"] = first_example(subcommand)
     return example_of
 

@@ -8,7 +8,7 @@ import pytest
 
 from exchange.settings import RunSettings
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.hosts.checks import checked_hosts
+from exchange_simulation.launching.hosts.checks import check_hosts
 from exchange_simulation.launching.hosts.hosts_file import HERE, Host, read_hosts_file
 
 EXAMPLE = """\
@@ -107,14 +107,14 @@ def test_a_run_that_its_hosts_cannot_have_is_refused(
 ) -> None:
     path = written(tmp_path, text)
     with pytest.raises(UserError) as refused:
-        checked_hosts(RunSettings(hosts=str(path), **settings))  # type: ignore[arg-type]
+        check_hosts(RunSettings(hosts=str(path), **settings))  # type: ignore[arg-type]
     assert mistake in refused.value.message
 
 
 def test_components_of_one_host_need_no_address(tmp_path: Path) -> None:
     roles = ("gateway", "engine", "reporter")
     path = written(tmp_path, "".join(f"[{role}]\nbefore = 'ssh a'\n" for role in roles))
-    checked_hosts(RunSettings(hosts=str(path)))
+    check_hosts(RunSettings(hosts=str(path)))
 
 
 def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
