@@ -134,7 +134,7 @@ def make_or_resume(
 def _exit_code(
     trial: Trial, typed_gate: TypedGate | None, gate: ComparisonGate | None, no_spark: bool, as_json: bool
 ) -> int:
-    """Judge the trial by the gate's conditions, let Spark make tables, and return the exit code of all."""
+    """Judge the trial by the gate's conditions, make the tables of its runs, and return the exit code of all."""
     exit_code = trial.exit_code
     if typed_gate and gate:
         report = typed_gate.judged(gate, trial.folder, trial.record, to_stderr=as_json)
@@ -144,7 +144,7 @@ def _exit_code(
 
 
 def follow_up(trial: Trial, no_spark: bool, as_json: bool) -> int:
-    """Let Spark make tables of the trial's runs, unless the trial was interrupted. Returns the trial's exit code.
+    """Make the tables of the trial's runs, unless the trial was interrupted. Returns the trial's exit code.
 
     Tables that cannot be made do not change the exit code.
     """

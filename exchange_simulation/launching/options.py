@@ -48,7 +48,7 @@ session_options = options_for("sampling_interval", "timeout_s")
 topology_option = options_for("topology")
 json_option = click.option("--json", "as_json", is_flag=True, help="Machine-readable output on stdout.")
 no_spark_option = click.option(
-    "--no-spark", is_flag=True, envvar="EXCHANGE_NO_SPARK", show_envvar=True, help="Leave out Spark's tables."
+    "--no-spark", is_flag=True, envvar="EXCHANGE_NO_SPARK", show_envvar=True, help="Leave out the tables for Spark."
 )
 spark_option = click.option(
     "--spark/--no-spark",

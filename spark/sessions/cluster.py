@@ -149,9 +149,17 @@ def is_submitted() -> bool:
 
 
 def submit(
-    folder: Path, spark_home: Path, environment: Mapping[str, str], options: Sequence[str], job: Sequence[str]
+    folder: Path,
+    spark_home: Path,
+    environment: Mapping[str, str],
+    options: Sequence[str],
+    job: Sequence[str],
+    descriptors: Sequence[int],
 ) -> int:
-    """Run spark-submit with `options` and the arguments of one of our commands; return its exit code."""
+    """Run spark-submit with `options` and the arguments of one of our commands; return its exit code.
+
+    spark-submit has these descriptors open.
+    """
     start = folder / "start.py"
     start.write_text(START)
     zipped = str(package_zip(folder))
@@ -160,6 +168,7 @@ def submit(
         [*command, *options, str(start), *job],
         env={**os.environ, **environment},
         preexec_fn=_end_with_parent if sys.platform == "linux" else None,
+        pass_fds=descriptors,
         check=False,
     ).returncode
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 import logging
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -30,11 +29,9 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from spark.errors import SparkUnavailableError
-from spark.sessions.scratch_folder import scratch_folder
 
 EXIT_PATIENCE_S = 300  # the JVM may be writing the class archive
 LOG_NAME = "jvm.log"
-SESSION_PREFIX = "exchange-spark-"
 MENTION_OF_ERROR = re.compile("error|exception|unrecognized|not found", re.IGNORECASE)
 NAME_OF_EXCEPTION = re.compile(r'^(Exception in thread "[^"]*" )?([\w.$]+(Exception|Error): )?')
 CHATTY_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
@@ -42,33 +39,23 @@ CHATTY_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 
 @contextmanager
-def session_folder() -> Iterator[Path]:
-    """Make a folder for everything that Spark writes on the side, and remove it at the end."""
-    folder = Path(tempfile.mkdtemp(prefix=SESSION_PREFIX, dir=scratch_folder()))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def running_jvm(conf: SparkConf, folder: Path) -> Iterator[JavaGateway]:
-    """Run a JVM for one session. It prints into `folder`, and removes the folder when it exits."""
-    gateway = _start(conf, folder)
+def running_jvm(conf: SparkConf, folder: Path, descriptors: Sequence[int] = ()) -> Iterator[JavaGateway]:
+    """Run a JVM for one session. It prints into `folder`, and has these descriptors open."""
+    gateway = _start(conf, folder, descriptors)
     has_succeeded = False
     try:
-        remove_at_exit(gateway, folder)
         yield gateway
         has_succeeded = True
     finally:
         _end(gateway, EXIT_PATIENCE_S if has_succeeded else 0)
 
 
-def _start(conf: SparkConf, folder: Path) -> JavaGateway:
+def _start(conf: SparkConf, folder: Path, descriptors: Sequence[int]) -> JavaGateway:
     log = folder / LOG_NAME
     with log.open("wb") as output, _temporary_files_in(folder):
         try:
-            return launch_gateway(conf, {"stdout": output, "stderr": subprocess.STDOUT})  # type: ignore[no-untyped-call]
+            options = {"stdout": output, "stderr": subprocess.STDOUT, "pass_fds": tuple(descriptors)}
+            return launch_gateway(conf, options)  # type: ignore[no-untyped-call]
         except (PySparkException, Py4JError, OSError) as failure:
             raise SparkUnavailableError(
                 f"Spark's JVM did not start ({_reason(log) or failure}): check the master's address, and that "

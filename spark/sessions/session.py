@@ -11,7 +11,7 @@ import pwd
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +36,9 @@ from spark.sessions.cluster import (
     submit,
 )
 from spark.sessions.java import Java, find_java, launcher_home
-from spark.sessions.jvm import SESSION_PREFIX, remove_at_exit, restored_process_state, running_jvm, session_folder
+from spark.sessions.jvm import remove_at_exit, restored_process_state, running_jvm
 from spark.sessions.package import private_folders
+from spark.sessions.session_folder import SESSION_PREFIX, session_folder
 from spark.sessions.settings import defaults_folder, is_this_machine, settings_for, with_given
 
 LOGGING = """\
@@ -83,7 +84,11 @@ def open_session(
     archive = session_archive(java)
     address = driver_address(master)
     tuning = [*SHORT_LIVED, *_archive_options(archive, write_archive)]
-    with session_folder() as folder, restored_process_state(spark_environment(java, home_of(master, folder), address)):
+    with ExitStack() as resources:
+        kept_folder = resources.enter_context(session_folder())
+        folder = kept_folder.path
+        environment = spark_environment(java, home_of(master, folder), address)
+        resources.enter_context(restored_process_state(environment))
         our_settings = settings_for(master)
         our_settings["spark.master"] = master
         our_settings |= address_settings(address)
@@ -95,7 +100,7 @@ def open_session(
         all_settings = with_given(our_settings, settings or {})
         # Defaults would come from another session's system properties.
         conf = SparkConf(loadDefaults=False).setAppName("exchange").setAll(list(all_settings.items()))
-        with running_jvm(conf, folder) as gateway:
+        with running_jvm(conf, folder, [kept_folder.descriptor]) as gateway:
             # Set only now, so that the JVM's arguments, which ps shows, have no secret.
             conf.setAll(list(authentication(master).items()))
             if user is not None:
@@ -116,13 +121,15 @@ def submit_job(master: str, options: Sequence[str], job: Sequence[str]) -> int:
         raise needs_name("spark-submit")
     java = find_java()
     address = driver_address(master)
-    with session_folder() as folder:
+    with session_folder() as kept_folder:
+        folder = kept_folder.path
         home = home_of(master, folder)
         settings = _folder_settings(folder, _java_options(folder, [])) | address_settings(address)
         our_options = ["--master", master]
         for name, value in settings.items():
             our_options += ["--conf", f"{name}={value}"]
-        return submit(folder, home, spark_environment(java, home, address), [*our_options, *options], job)
+        environment = spark_environment(java, home, address)
+        return submit(folder, home, environment, [*our_options, *options], job, [kept_folder.descriptor])
 
 
 def _session(conf: SparkConf, gateway: JavaGateway) -> SparkSession:

@@ -22,8 +22,9 @@ from spark.errors import DatasetUnreadableError, SparkUnavailableError
 from spark.sessions import jvm
 from spark.sessions import scratch_folder as scratch
 from spark.sessions import session as sessions
-from spark.sessions.jvm import running_jvm, session_folder
+from spark.sessions.jvm import running_jvm
 from spark.sessions.scratch_folder import scratch_folder
+from spark.sessions.session_folder import session_folder
 from spark.tables.files import spark_path, tables_folder
 
 NASTY_NAMES = ("a,b", "co:lon", "file:x", "per%20cent", "qu?", "ha#h", "quo'te", 'dq"x', "back\\slash", "new\nline")
@@ -67,8 +68,8 @@ def test_a_session_s_folder_has_a_plain_name(name: str, tmp_path: Path, monkeypa
     plain.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(odd))
     monkeypatch.setattr(scratch, "OTHERS", (str(plain),))
-    with session_folder() as folder:
-        assert folder.parent == plain
+    with session_folder() as kept_folder:
+        assert kept_folder.path.parent == plain
     assert not list(odd.iterdir())
 
 

@@ -11,9 +11,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
+from fake_java import java_that
 from spark_runs import MadeUpRun
 from spark_tables import summary_of
+
+from spark.sessions.session_folder import REMOVE_AT_END_OF_STDIN
 
 SUMMARIZE = """
 import json, sys
@@ -34,6 +38,13 @@ with open_session(java=java) as spark:
     counted = spark.range(10).count()
 unchanged = before == (dict(os.environ), list(sys.path), signal.getsignal(signal.SIGINT))
 print(json.dumps([counted, java.note, unchanged]))
+"""
+
+OPEN = """
+from spark.sessions.session import open_session
+
+with open_session():
+    pass
 """
 
 WAIT_TO_BE_KILLED = """
@@ -99,7 +110,27 @@ def test_a_session_of_the_wheel_s_java_leaves_the_process_and_its_folders_as_the
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
-@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="waiting for a process that is no child needs Linux")
+def remover_of(session: subprocess.Popen[bytes]) -> int:
+    """Return a descriptor of the process that will remove the session's folder."""
+    (remover,) = [
+        child for child in psutil.Process(session.pid).children() if REMOVE_AT_END_OF_STDIN in child.cmdline()
+    ]
+    return os.pidfd_open(remover.pid)
+
+
+def assert_ends(process: int) -> None:
+    """Wait for the end of the process with this descriptor, and close it."""
+    ended, _, _ = select.select([process], [], [], 60)
+    os.close(process)
+    assert ended
+
+
+needs_pidfd = pytest.mark.skipif(
+    not hasattr(os, "pidfd_open"), reason="waiting for a process that is no child needs Linux"
+)
+
+
+@needs_pidfd
 @pytest.mark.long
 def test_a_killed_session_leaves_no_jvm_and_no_folder(tmp_path: Path) -> None:
     command = [sys.executable, "-c", WAIT_TO_BE_KILLED]
@@ -108,9 +139,32 @@ def test_a_killed_session_leaves_no_jvm_and_no_folder(tmp_path: Path) -> None:
     with subprocess.Popen(command, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as session:
         assert session.stdout is not None
         jvm = os.pidfd_open(int(session.stdout.readline()))
+        remover = remover_of(session)
         assert list((tmp_path / "tmp").iterdir()) != []
         session.send_signal(signal.SIGKILL)
-        ended, _, _ = select.select([jvm], [], [], 60)
-        os.close(jvm)
-    assert ended
+        assert_ends(jvm)
+    assert_ends(remover)
     assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@needs_pidfd
+@pytest.mark.parametrize("ends_first", [True, False])
+def test_a_session_that_is_killed_while_its_jvm_starts_leaves_no_folder(ends_first: bool, tmp_path: Path) -> None:
+    """A JVM that goes on for a while keeps its folder until it ends."""
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    started = tmp_path / "started"
+    os.mkfifo(started)
+    # This Java says by a pipe that it started. It ends with its standard input, or when it is killed.
+    end = "cat > /dev/null" if ends_first else "exec sleep 600"
+    java = java_that(f"echo $$ > {started}; {end}", tmp_path / "java")
+    environ = {**os.environ, **java, "TMPDIR": str(temporary), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    with subprocess.Popen([sys.executable, "-c", OPEN], env=environ) as session:
+        java_pid = int(started.read_text())
+        remover = remover_of(session)
+        session.send_signal(signal.SIGKILL)
+    if not ends_first:
+        assert list(temporary.iterdir()) != []
+        os.kill(java_pid, signal.SIGKILL)
+    assert_ends(remover)
+    assert list(temporary.iterdir()) == []

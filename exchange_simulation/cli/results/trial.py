@@ -131,7 +131,7 @@ class TrialKind(FolderKind):
         print_lines(*_arm_lines(difference))
 
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool | None, as_json: bool) -> int:
-        """Run the plan again, and let Spark make tables of all its runs."""
+        """Run the plan again, and make the tables of all its runs."""
         _printer_of(folder, _study_of(_plan_record(folder)))
         from exchange_simulation.experiments.trials.plan import read_plan
         from exchange_simulation.experiments.trials.trial import run_trial

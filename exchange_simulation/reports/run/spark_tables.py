@@ -1,4 +1,4 @@
-"""Spark's tables of a run or a trial, made last, if they are asked for; Ctrl-C leaves them out."""
+"""The tables of a run or a trial, made last; Ctrl-C leaves them out. Of a run, Spark makes the last of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SAY_EVERY_S = 10.0
 
 
 def make_tables(folder: Path, quiet: bool) -> bool:
-    """Have Spark make a run's tables; return False if it did not: a run without them is still a run."""
+    """Make a run's tables, the last one by Spark; return False if that failed: a run without them is still a run."""
     return hand_over(folder, "spark.jobs:summarize", str(folder / "tables"), f"exchange report {folder} --spark", quiet)
 
 
@@ -39,14 +39,14 @@ def are_made(folder: Path) -> bool:
 
 
 def hand_over(folder: Path, job: str, tables: str, again: str, quiet: bool) -> bool:
-    """Have Spark make tables of the contents of `folder`; return False if Spark did not.
+    """Make tables of the contents of `folder`; return False if that failed.
 
     `job` names a function, as module:name, which returns a note for the user; its module takes long to import. `tables`
     is the place of the tables for the user; `again` is the command that makes them later.
     """
     begun_s = time.monotonic()
     try:
-        with waiting(f"Spark makes the tables of {folder.name}; Ctrl-C leaves them out"):
+        with waiting(f"making the tables of {folder.name}; Ctrl-C leaves them out"):
             from spark.errors import SparkError
 
             try:
@@ -84,4 +84,4 @@ def waiting(sentence: str) -> Iterator[None]:
 def _remind(is_over: threading.Event) -> None:
     begun_s = time.monotonic()
     while not is_over.wait(SAY_EVERY_S):
-        click.echo(f"waiting for Spark, {time.monotonic() - begun_s:.0f} s", err=True)
+        click.echo(f"still at it, after {time.monotonic() - begun_s:.0f} s", err=True)
