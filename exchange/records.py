@@ -145,6 +145,7 @@ NEEDED_BY_FIGURES: dict[str, type] = {
     TRAFFIC: TrafficPayload,
     PROCESS: ProcessorUse,
     THROUGHPUT: ThroughputPayload,
+    SAMPLE: SamplePayload,
 }
 """The kinds from which figures are made, with the fields that figures need: a line without these fields is refused."""
 

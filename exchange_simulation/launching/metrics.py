@@ -179,6 +179,19 @@ def _resources(component: str) -> tuple[Metric, ...]:
     )
 
 
+SAMPLED_METRICS = tuple(
+    Metric(
+        name=f"sampled_{figure}", title=f"{title} by the sampled meters", unit=unit, read=number_at("sampled", figure)
+    )
+    for figure, title, unit in (
+        ("orders_sent_per_s", "orders sent", "orders/s"),
+        ("orders_received_per_s", "orders received", "orders/s"),
+        ("messages_sent_per_s", "answers sent", "answers/s"),
+        ("messages_received_per_s", "answers received", "answers/s"),
+        ("handed_over_mean_us", "completion mean from handing over", "us"),
+    )
+)
+"""Metrics of figures 8 (a) to (c) as the paper has them: means of samples alone."""
 PAPER_METRICS = (
     Metric(name="answers_per_s", title="answers", unit="answers/s", read=number_at("rates", "answers_per_s")),
     Metric(
@@ -196,6 +209,7 @@ PAPER_METRICS = (
         )
         for name in ("gateway", "engine", "broker")
     ),
+    *SAMPLED_METRICS,
 )
 """Metrics of the paper's section 5.2, and of its figures 8 (a) and 9."""
 

@@ -101,9 +101,15 @@ PARTS = (
                 "5.2", "weighted average size of the exchange's messages", "of orders and answers, without samples"
             ),
             _by_network(
-                "figure 8a", "rates of orders and of answers", "of whole runs; a line each, as both ends are equal"
+                "figure 8a",
+                "rates of orders and of answers",
+                "of whole runs, a line each; the means of the sampled meters as rings",
             ),
-            _by_network("figures 8b, 8c", "completion time without and with Nagle's algorithm", "of all orders"),
+            _by_network(
+                "figures 8b, 8c",
+                "completion time without and with Nagle's algorithm",
+                "of all orders; the mean of the sampled ones as rings",
+            ),
             _by_network(
                 "figures 9a to 9c", "CPU of broker, gateway and engine", "in % of one core; the paper gives no unit"
             ),

@@ -32,6 +32,7 @@ from exchange_simulation.launching.record.reading import (
     timed_orders_by_pair,
     traffic_by_pair,
 )
+from exchange_simulation.launching.record.sampled import sampled_field
 from exchange_simulation.launching.record.status import judge
 
 
@@ -81,6 +82,7 @@ def make_record(spool: Spool, conditions: Conditions, outcome: RunOutcome) -> di
     record["settings"] = {**settings, "url": conditions.url}
     record_times = merged_by_clock(times.values())
     record |= _measured(outcome, offered_orders_per_s, record_times)
+    record |= sampled_field(spool)
     record["pairs"] = []
     for pair in outcome.lineup.pairs:
         times_of_pair = record_times if outcome.lineup.is_market else times[pair]

@@ -13,6 +13,7 @@ from exchange_simulation.launching.lineup import Lineup
 from exchange_simulation.launching.record.outcome import RunOutcome, counts, mean_message_size
 from exchange_simulation.launching.record.reading import read_spool
 from exchange_simulation.launching.record.record import Conditions, make_record
+from exchange_simulation.launching.record.sampled import sampled_field
 from tests.exchange_simulation.reports.live.spool_records import Record, completion
 
 
@@ -73,3 +74,27 @@ def test_refused_handshakes_are_recorded_unless_a_broker_refuses_them() -> None:
     assert counts(RunOutcome(reporters={1: reporter}))["handshakes_refused"] == 0
     assert "handshakes_refused" not in counts(RunOutcome(reporters={1: reporter}, broker={"product": "RabbitMQ"}))
     assert "handshakes_refused" not in counts(RunOutcome())
+
+
+def test_the_means_of_the_samples_are_of_all_sources_together(tmp_path: Path) -> None:
+    (tmp_path / "spool").mkdir()
+    lines = []
+    for pair, rates_per_s in (("gateway", (90.0, 110.0)), ("gateway.2", (40.0,))):
+        for rate_per_s in rates_per_s:
+            lines.append(spool_line(pair, "throughput", {"meter": 1, "rate_per_s": rate_per_s}))
+    for answered_ns in (2_000, 4_000):
+        lines.append(spool_line("gateway", "sample", {"id": 1, "handed_over_ns": 1_000, "answered_ns": answered_ns}))
+    (tmp_path / "spool" / "000001.jsonl").write_bytes(b"\n".join(lines))
+
+    sampled = sampled_field(read_spool(tmp_path))["sampled"]
+
+    assert sampled == {"samples": 2, "handed_over_mean_us": 2.0, "orders_sent_per_s": 140.0}
+
+
+def test_a_run_without_samples_has_no_field_of_samples(tmp_path: Path) -> None:
+    assert sampled_field(read_spool(tmp_path)) == {}
+
+
+def spool_line(source: str, kind: str, payload: dict[str, float]) -> bytes:
+    record = {"schema": 1, "source": source, "kind": kind, "wall_ns": 1, "monotonic_ns": 1, "payload": payload}
+    return orjson.dumps(record)

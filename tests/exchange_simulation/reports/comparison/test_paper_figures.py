@@ -39,7 +39,7 @@ def nagle_compared(trial: Path, *networks: str) -> dict[str, Any]:
     return _results(trial, TrialPlan(arms=arms, repeats=1, seed=1, study=NAGLE))
 
 
-def _results(trial: Path, plan: TrialPlan) -> dict[str, Any]:
+def _results(trial: Path, plan: TrialPlan, sampled: dict[str, float] | None = None) -> dict[str, Any]:
     """Write a run for each step of a plan, and return the trial's results.
 
     In each run, completion takes rate / 40 us, and ANSWERS_PER_S answers came a second.
@@ -51,7 +51,15 @@ def _results(trial: Path, plan: TrialPlan) -> dict[str, Any]:
         times_us = {"mean": (step.arm.settings.orders_per_s or 0) / 40, "p50": 20.0}
         completion_us = {"due": times_us, "handed_over": times_us}
         rates = {"orders_per_s": step.arm.settings.orders_per_s, "answers_per_s": ANSWERS_PER_S}
-        put(trial, step, duration_s=2.0, completion_us=completion_us, components=components, rates=rates)
+        put(
+            trial,
+            step,
+            duration_s=2.0,
+            completion_us=completion_us,
+            components=components,
+            rates=rates,
+            sampled=sampled or {},
+        )
     return results(trial, plan)
 
 
@@ -104,6 +112,21 @@ def test_figure_8_a_has_orders_and_answers_by_offered_rate(comparison: dict[str,
     points = drawn_points(comparison)["figure-8-a-message-rate"]
     assert DrawnPoint("orders, zeromq", 8000.0, 8000.0) in points
     assert DrawnPoint("answers, amqp", 1000.0, ANSWERS_PER_S) in points
+
+
+def test_the_means_of_samples_stand_beside_the_exact_figures(tmp_path: Path) -> None:
+    settings = ArmSettings(["zeromq", "tcp"], seconds=1.0, given={"seed": 1})
+    arms = arms_of(settings, contenders=[transport_factor(["zeromq", "tcp"])], blocks=[rate_factor(RATES)])
+    sampled = {"messages_received_per_s": 2400.0, "handed_over_mean_us": 333.0}
+    record = _results(tmp_path, TrialPlan(arms=arms, repeats=1, seed=1), sampled)
+
+    points = drawn_points(record)
+    of_completion = DrawnPoint("zeromq, sampled_handed_over_mean_us", 8000.0, 333.0)
+    assert of_completion in points["figure-8-b-order-completion-time"]
+    of_answers = DrawnPoint("answers, tcp, sampled_messages_received_per_s", 1000.0, 2400.0)
+    assert of_answers in points["figure-8-a-message-rate"]
+    medians = {row.title: [ours["median"] for ours in row.ours if ours] for row in published(record)}
+    assert medians["mean completion of the sampled orders in µs, at 8,000 orders/s"] == [333.0, 333.0]
 
 
 def test_figure_9_has_the_share_of_a_core_over_the_run(comparison: dict[str, Any]) -> None:

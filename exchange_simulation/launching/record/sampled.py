@@ -1,0 +1,49 @@
+"""The field `sampled` of run.json: what the sampled meters alone say of a run, as the exchange's paper reports it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from statistics import fmean
+from typing import Any
+
+from exchange.json_records import Record
+from exchange.meters import Meter
+from exchange.records import SAMPLE, THROUGHPUT
+from exchange_simulation.launching.record.reading import Spool
+
+FIGURES_OF_METERS = {
+    Meter.GATEWAY_ORDERS_SENT: "orders_sent_per_s",
+    Meter.ENGINE_ORDERS_RECEIVED: "orders_received_per_s",
+    Meter.ENGINE_MESSAGES_SENT: "messages_sent_per_s",
+    Meter.GATEWAY_MESSAGES_RECEIVED: "messages_received_per_s",
+}
+
+
+def sampled_field(spool: Spool) -> dict[str, Any]:
+    """Return the means of all samples, the warm-up's included; empty for a run without samples.
+
+    `samples` counts the sampled orders; `handed_over_mean_us` is their mean time from handing over to the first answer.
+    """
+    completions_ns = [_completion_ns(record) for record in spool[SAMPLE]]
+    if not completions_ns:
+        return {}
+    figures: dict[str, float] = {"samples": len(completions_ns), "handed_over_mean_us": fmean(completions_ns) / 1e3}
+    figures |= dict(_rates(spool[THROUGHPUT]))
+    return {"sampled": figures}
+
+
+def _completion_ns(sample: Record) -> int:
+    return int(sample["payload"]["answered_ns"] - sample["payload"]["handed_over_ns"])
+
+
+def _rates(readings: Iterable[Record]) -> Iterator[tuple[str, float]]:
+    """Yield (figure, rate) of each meter: the mean of its readings, summed over the sources that have such a meter."""
+    readings_by_meter: defaultdict[int, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for reading in readings:
+        payload = reading["payload"]
+        readings_by_meter[payload["meter"]][reading["source"]].append(payload["rate_per_s"])
+    for meter, figure in FIGURES_OF_METERS.items():
+        by_source = readings_by_meter.get(meter)
+        if by_source:
+            yield figure, sum(fmean(rates_per_s) for rates_per_s in by_source.values())
