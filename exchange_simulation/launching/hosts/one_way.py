@@ -28,7 +28,7 @@ def one_way_times(folder: Path, lineup: Lineup, clock_of: Callable[[str], ClockO
     `clock_of` returns the bounds of a component's clock minus the launcher's. The time to the engine ends when the
     engine has sent its answers. UserError if the spool cannot be read.
     """
-    if lineup.shares_engine:
+    if lineup.is_market:
         return None
     offsets: dict[int, ClockOffset] = {}
     for pair in lineup.pairs:

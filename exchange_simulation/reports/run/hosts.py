@@ -19,7 +19,8 @@ def host_sentences(record: dict[str, Any]) -> Iterator[str]:
         parts = [str(facts[name]) for name in ("cpu", "kernel") if name in facts]
         if "cores" in facts:
             parts.insert(1, counted(facts["cores"], "cores"))
-        yield f"{' and '.join(host['components'])} on {host['host']}: {', '.join(parts)}"
+        place = f"{' and '.join(host['components'])} on {host['host']}"
+        yield f"{place}: {', '.join(parts)}" if parts else place
     times = record.get("one_way_us")
     if times:
         yield _one_way(times)

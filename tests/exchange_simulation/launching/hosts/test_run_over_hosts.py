@@ -68,6 +68,19 @@ def test_hosts_with_a_delay_between_them_complete_as_one_host_with_this_delay(
     assert p50_us(hosts.record) == pytest.approx(p50_us(emulated.record), rel=0.2)
 
 
+def test_times_one_way_have_the_bound_of_the_clocks(namespaces: WriteHosts, tmp_path: Path) -> None:
+    words = ("--hosts", namespaces("wan1"), "--insecure", "--sampling-interval", 10, *DELAYED)
+    record = run_exchange(tmp_path, *words).record
+    times = record["one_way_us"]
+    assert times["count"] >= 90
+    engine = next(host for host in record["hosts"] if host["components"] == ["engine"])
+    gateway = next(host for host in record["hosts"] if host["components"] == ["gateway"])
+    assert times["bound"] == pytest.approx(engine["clock_bound_us"] + gateway["clock_bound_us"], abs=0.01)
+    for direction in ("to_engine", "back"):
+        assert times[direction]["p50"] + times["bound"] > 1000, "each way has a delay of 1 ms"
+        assert times[direction]["p50"] < p50_us(record)
+
+
 def test_a_run_over_ssh_has_the_answers_of_one_host(behind_ssh: Path, sshd: SshServer, tmp_path: Path) -> None:
     finished = run_exchange(tmp_path / "r", "--hosts", behind_ssh, *SMALL)
     assert finished.code == 0, finished.err
