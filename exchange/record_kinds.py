@@ -66,6 +66,12 @@ class MarketDataRecord(TypedDict):
     subscribers: list[SubscriberRecord]
 
 
+class BacklogRecord(TypedDict):
+    highest: int
+    highest_at_s: float
+    drained_at_s: float | None
+
+
 class RunRecord(TypedDict):
     schema: int
     name: str
@@ -80,6 +86,7 @@ class RunRecord(TypedDict):
     rates: NotRequired[Figures | None]
     completion_us: NotRequired[dict[str, Figures] | None]
     lag_us: NotRequired[Figures | None]
+    backlog: NotRequired[BacklogRecord | None]
     components: NotRequired[dict[str, Figures] | None]
     sockets: NotRequired[list[Socket] | None]
     host: NotRequired[dict[str, Any] | None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from exchange.measurements import LogBuckets
 from exchange.results import ReporterResult, SubscriberResult
 from exchange.workload import Arrivals
 from exchange_simulation.launching.files import write_json
+from exchange_simulation.launching.record.backlog import backlog_of
 from exchange_simulation.launching.record.engines import engines_field
 from exchange_simulation.launching.record.gateways import gateways_of
 from exchange_simulation.launching.record.market_data import market_data_field
@@ -90,6 +91,9 @@ def make_record(spool: Spool, conditions: Conditions, outcome: RunOutcome) -> di
     if outcome.lineup.is_market:
         record["gateways"] = gateways_of(outcome, times, offered_orders_per_s, lag_p99_us)
     record |= engines_field(outcome)
+    backlog = backlog_of(spool, _highest_orders_per_s(settings), record["duration_s"])
+    if backlog:
+        record["backlog"] = asdict(backlog)
     left_out = "the warm-up's seconds, and the last order of each pair"
     record["analysis"] = {"warm_up_s": warm_up_s, "left_out": left_out}
     record["sockets"] = []
@@ -127,6 +131,12 @@ def _offered_orders_per_s(settings: dict[str, Any]) -> float | None:
     if orders_per_s is None:
         return None
     return float(orders_per_s * Arrivals.parse(settings["arrivals"]).mean_share / settings.get("gateways", 1))
+
+
+def _highest_orders_per_s(settings: dict[str, Any]) -> float | None:
+    """Return the highest rate of all gateways together; None without a schedule, or if the settings are unknown."""
+    orders_per_s = settings.get("orders_per_s")
+    return None if orders_per_s is None else float(orders_per_s * settings.get("pairs", 1))
 
 
 def _measured(outcome: RunOutcome, offered_orders_per_s: float | None, times: dict[str, LogBuckets]) -> dict[str, Any]:

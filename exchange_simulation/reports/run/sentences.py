@@ -7,6 +7,7 @@ from typing import Any
 from exchange.confirms import confirm_rows
 from exchange.json_records import Record, section
 from exchange.words import counted, participants_clause
+from exchange_simulation.launching.record.backlog import backlog_words
 from exchange_simulation.launching.record.noise import noise_words
 from exchange_simulation.launching.record.noise_summary import noise_of
 from exchange_simulation.reports.formats.fairness import fairness_rows
@@ -46,6 +47,7 @@ def page_words(run: Record) -> dict[str, Any]:
         "both_ends": both_ends(run),
         "other_counts": other_counts(run),
         "socket_counters": socket_counters(run),
+        "backlog": backlog_words(run),
         "published": published_words(run),
         "subscribers": subscriber_rows(run),
         "subscriber_columns": COLUMNS,

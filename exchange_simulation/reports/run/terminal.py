@@ -10,6 +10,7 @@ import click
 from exchange.confirms import confirm_rows
 from exchange.percentiles import LABELS
 from exchange.words import counted, participants_clause
+from exchange_simulation.launching.record.backlog import backlog_words
 from exchange_simulation.launching.record.noise_summary import noise_of
 from exchange_simulation.reports.formats.fairness import fairness_rows
 from exchange_simulation.reports.formats.few_orders import has_enough_orders, max_of
@@ -140,6 +141,9 @@ def _traffic(record: dict[str, Any]) -> Iterator[str]:
             yield f"{summed}{sums['hash']}: orders {sums['orders']}, answers {sums['answers']}"
         if not record["completion_us"] and record["settings"].get("warm_up_s"):
             yield f"nothing is left to analyse after a warm-up of {record['settings']['warm_up_s']:g} s"
+    backlog = backlog_words(record)
+    if backlog:
+        yield backlog
     published = published_words(record)
     if published:
         yield published
