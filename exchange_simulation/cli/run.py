@@ -237,12 +237,15 @@ def _show(folder: Path, measured: MeasuredRun, as_json: bool) -> None:
         click.echo(outcome_line(headline(record), "; ".join(doubt for doubt in doubts if doubt)))
         return
     if not as_json:
+        from exchange_simulation.reports.run.minutes import show_minutes
         from exchange_simulation.reports.run.run_folder import read_run_folder
         from exchange_simulation.reports.run.seconds_tables import show_seconds
         from exchange_simulation.reports.run.terminal import show_record
 
         show_record(record)
-        show_seconds(read_run_folder(folder, measured.spool))
+        content = read_run_folder(folder, measured.spool)
+        show_seconds(content)
+        show_minutes(content)
         return
     from exchange_simulation.reports.exports import print_json
 

@@ -91,9 +91,7 @@ def make_record(spool: Spool, conditions: Conditions, outcome: RunOutcome) -> di
     if outcome.lineup.is_market:
         record["gateways"] = gateways_of(outcome, times, offered_orders_per_s, lag_p99_us)
     record |= engines_field(outcome)
-    backlog = backlog_of(spool, _highest_orders_per_s(settings), record["duration_s"])
-    if backlog:
-        record["backlog"] = asdict(backlog)
+    record |= _backlog_field(spool, settings, record["duration_s"])
     left_out = "the warm-up's seconds, and the last order of each pair"
     record["analysis"] = {"warm_up_s": warm_up_s, "left_out": left_out}
     record["sockets"] = []
@@ -133,10 +131,13 @@ def _offered_orders_per_s(settings: dict[str, Any]) -> float | None:
     return float(orders_per_s * Arrivals.parse(settings["arrivals"]).mean_share / settings.get("gateways", 1))
 
 
-def _highest_orders_per_s(settings: dict[str, Any]) -> float | None:
-    """Return the highest rate of all gateways together; None without a schedule, or if the settings are unknown."""
+def _backlog_field(spool: Spool, settings: dict[str, Any], duration_s: float | None) -> dict[str, Any]:
+    """Return the field `backlog`; nothing without a schedule, if settings are unknown, or if no orders queued up."""
     orders_per_s = settings.get("orders_per_s")
-    return None if orders_per_s is None else float(orders_per_s * settings.get("pairs", 1))
+    if orders_per_s is None:
+        return {}
+    backlog = backlog_of(spool, orders_per_s * settings.get("pairs", 1), duration_s)
+    return {"backlog": asdict(backlog)} if backlog else {}
 
 
 def _measured(outcome: RunOutcome, offered_orders_per_s: float | None, times: dict[str, LogBuckets]) -> dict[str, Any]:

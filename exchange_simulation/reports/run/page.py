@@ -14,6 +14,7 @@ from exchange_simulation.launching.interrupts import signals_deferred
 from exchange_simulation.reports.drawing.figures import write_figures
 from exchange_simulation.reports.drawing.templates import templates
 from exchange_simulation.reports.run.figures import run_drawings, run_figures
+from exchange_simulation.reports.run.minutes import minutes_table, show_minutes
 from exchange_simulation.reports.run.run_folder import RunFolder, read_run_folder
 from exchange_simulation.reports.run.seconds_tables import seconds_table, show_seconds
 from exchange_simulation.reports.run.sentences import page_words
@@ -39,7 +40,10 @@ def write_page(run_folder: Path, content: RunFolder | None = None) -> Path:
 def page_html(folder: RunFolder) -> str:
     """Return the page. Equal folders give equal pages, to the byte."""
     return TEMPLATES.get_template("page.html").render(
-        page_words(folder.run), drawings=run_drawings(folder), seconds=seconds_table(folder)
+        page_words(folder.run),
+        drawings=run_drawings(folder),
+        seconds=seconds_table(folder),
+        minutes=minutes_table(folder),
     )
 
 
@@ -55,6 +59,7 @@ def report_run(folder: Path, options: ReportOptions) -> int:
     _show(folder, content.run if has_record else {}, options)
     if not options.quiet:
         show_seconds(content)
+        show_minutes(content)
     for title, path in _write_files(folder, content, options).items():
         click.echo(printable(f"{title}: {path}"), err=options.quiet)
     if not has_record or not options.with_spark:
