@@ -6,8 +6,13 @@ import click
 
 from exchange_simulation.cli.command import Command
 from exchange_simulation.launching.option_types import Listed, Scheme
-from exchange_simulation.launching.options import json_option, results_option
+from exchange_simulation.launching.options import json_option, refused_option, results_option
 from exchange_simulation.launching.typed_settings import was_typed
+
+NO_HOSTS = (
+    "faults are injected into processes, sockets and the network of this host: emulate the network with -- --network, "
+    "or measure over several hosts with exchange run --hosts"
+)
 
 
 @click.command(cls=Command)
@@ -38,6 +43,7 @@ from exchange_simulation.launching.typed_settings import was_typed
 )
 @click.option("--quick", is_flag=True, help="Shorter runs, and over amqp one guarantee, confirmed.")
 @click.option("--list", "listing", is_flag=True, help="List the faults, and run nothing.")
+@refused_option("--hosts", NO_HOSTS)
 @results_option
 @click.option("--name", help="The folder in DIR.  [default: time and command]")
 @json_option
@@ -79,6 +85,9 @@ def command(
         deliveries = ["confirmed"]
     if faults == ["all"]:
         faults = list(FAULTS)
+    for word in run_options:
+        if word.partition("=")[0] == "--hosts":
+            raise click.UsageError(f"-- --hosts: {NO_HOSTS}")
     load = FaultLoad(seconds=4.0, timeout_s=2.0, fault_s=1.5, lasts_s=1.0) if quick else FaultLoad()
     plan = planned(transports, deliveries, faults, load, run_options)
     raise SystemExit(run_matrix(plan, results, name, as_json))

@@ -13,7 +13,13 @@ from exchange.settings import MAX_RATE_PER_S
 from exchange.unique import unique
 from exchange_simulation.launching.option_table import NOTATIONS
 from exchange_simulation.launching.option_types import Count, Cpus, Listed, Nagle, Rate, Scheme, Seconds
-from exchange_simulation.launching.options import broker_options, json_option, results_option, together
+from exchange_simulation.launching.options import (
+    broker_options,
+    json_option,
+    refused_option,
+    results_option,
+    together,
+)
 from exchange_simulation.launching.transport_settings import settings_that_none_has
 from exchange_simulation.launching.typed_settings import was_typed
 from exchange_simulation.messaging.benchmark import QUICK_HELP, BenchmarkDefinition
@@ -161,6 +167,11 @@ COUNT = click.Option(
     help="Messages of each cell.  [default: fewer of large ones, and over a broker]",
 )
 SAMPLE_SECONDS = Seconds(0.01, 3600)
+no_hosts_option = refused_option(
+    "--hosts",
+    "roles of a benchmark are forks of this command, which cannot leave this host: start each role on its host with "
+    "exchange bench role, or measure orders over several hosts with exchange run --hosts",
+)
 timeout_option = click.option(
     "--timeout",
     "timeout_s",
@@ -231,6 +242,7 @@ def parameters(benchmark: BenchmarkDefinition | None) -> list[click.Parameter]:
             networks_option,
             nagle_option,
             cpus_option,
+            no_hosts_option,
             results_option,
             click.option("--name", help="The folder in DIR.  [default: time and benchmark]"),
             json_option,

@@ -113,13 +113,18 @@ def is_mode_of(words: tuple[str, ...], param: click.Parameter) -> bool:
     return param.name in {mode.parameter for mode in modes_of(words)}
 
 
+def is_refused_everywhere(param: click.Parameter) -> bool:
+    """True for a hidden option, which the command refuses with the reason why it cannot have it."""
+    return isinstance(param, click.Option) and param.hidden and not param.expose_value
+
+
 PAIRS_IN_MODES = [
     (words, mode, str(param.name))
     for words, command in ALL_COMMANDS.items()
     for mode in modes_of(words)
     if any(param.name == mode.parameter for param in command.params)
     for param in command.get_params(click.Context(command))
-    if not is_mode_of(words, param) and "--help" not in param.opts
+    if not is_mode_of(words, param) and "--help" not in param.opts and not is_refused_everywhere(param)
 ]
 
 

@@ -83,6 +83,18 @@ def test_a_killed_launcher_leaves_nothing_on_either_side(engine_behind_ssh: Runn
     assert_nothing_is_left(engine_behind_ssh)
 
 
+def test_ctrl_c_reaches_a_gateway_on_another_host(sshd: SshServer, tmp_path: Path, running: StartRun) -> None:
+    path = tmp_path / "hosts.toml"
+    gateway = f"{sshd.before} env TMPDIR={tmp_path / 'scratch'}"
+    path.write_text(table("gateway", gateway, "127.0.0.1") + REPORTER_HERE + "[engine]\naddress = '127.0.0.1'\n")
+    run = running("--no-page", "--hosts", path, *LONG).wait_until_under_way()
+    run.signal(signal.SIGINT)
+    finished = run.finish()
+    assert finished.code == 130
+    assert "gateway: interrupted" in finished.record["reasons"], "its result came back"
+    assert_nothing_is_left(run)
+
+
 def test_ctrl_c_ends_components_on_hosts_in_band(engine_behind_ssh: Running) -> None:
     engine_behind_ssh.signal(signal.SIGINT)
     finished = engine_behind_ssh.finish()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -93,14 +94,22 @@ def test_a_run_over_ssh_has_the_answers_of_one_host(behind_ssh: Path, sshd: SshS
     assert finished.record["counts"]["statistics_received"] > 0
 
 
-@pytest.mark.parametrize("transport", ["tcp", pytest.param("nng", marks=pytest.mark.long)])
+@pytest.mark.parametrize("transport", ["tcp", pytest.param("zeromq", marks=pytest.mark.long)])
 def test_keys_are_copied_to_each_host(transport: str, namespaces: WriteHosts, keys: Path, tmp_path: Path) -> None:
-    secure = ("--transport", transport, "--secure", keys) if transport == "tcp" else ("--transport", transport)
-    words = secure if transport == "tcp" else (*secure, "--insecure")
-    finished = run_exchange(tmp_path, "--hosts", namespaces("veth"), *words, *SMALL)
+    words = ("--hosts", namespaces("veth"), "--transport", transport, "--secure", keys, "-v", *SMALL)
+    finished = exchange("run", "--no-page", "--results", tmp_path / "results", *words)
     assert finished.code == 0, finished.err
-    [run_json] = tmp_path.glob("*/run.json")
-    assert json.loads(run_json.read_bytes())["status"] in VALID_STATUSES
+    [engine] = [line for line in finished.err.splitlines() if line.startswith("starting engine:")]
+    assert re.search(r" --secure /\S*/exchange-\S*/keys ", engine)
+    assert str(keys) not in engine, "no path of this host"
+
+
+def test_no_transport_without_ports_leaves_a_host(tmp_path: Path) -> None:
+    path = tmp_path / "hosts.toml"
+    path.write_text(table("engine", "env", "127.0.0.1") + REPORTER_HERE)
+    finished = run_exchange(tmp_path / "r", "--hosts", path, "--transport", "shm", *SMALL)
+    assert finished.code == 2
+    assert "shm cannot leave a host: use " in finished.err
 
 
 def test_a_tape_is_copied_to_the_gateways_host(namespaces: WriteHosts, tmp_path: Path) -> None:
