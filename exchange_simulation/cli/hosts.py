@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from exchange.instances import MAX_PAIRS
 from exchange.words import printable
+from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.options import json_option
 
 if TYPE_CHECKING:
@@ -79,6 +81,79 @@ def _show(findings: list[HostFinding]) -> None:
     for finding in findings:
         for problem in finding.problems:
             click.echo(printable(problem), err=True)
+
+
+folder_argument = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
+image_option = click.option(
+    "--image",
+    default="exchange",
+    show_default=True,
+    help="The image with exchange, as Containerfile makes it.",
+)
+pairs_option = click.option(
+    "--pairs",
+    type=click.IntRange(1, MAX_PAIRS),
+    default=1,
+    show_default=True,
+    help="Number of gateways, each with an engine, each in a container of its own.",
+)
+
+
+@command.command("compose")
+@folder_argument
+@image_option
+@pairs_option
+def compose(folder: Path, image: str, pairs: int) -> None:
+    """Write a compose file with a container for each component, and its hosts.toml, into a new folder DIR.
+
+    Example: exchange hosts compose containers
+    """
+    from exchange_simulation.launching.hosts.cluster_files import containers_of, write_compose
+
+    _make(folder)
+    files = write_compose(folder, containers_of(pairs), image)
+    _tell_next_steps(files, start=f"docker compose -f {files[0]} up -d", end=f"docker compose -f {files[0]} down")
+
+
+@command.command("kubernetes")
+@folder_argument
+@image_option
+@pairs_option
+@click.option(
+    "--seconds",
+    type=click.IntRange(60, 7 * 86_400),
+    default=3600,
+    show_default=True,
+    help="The jobs end by themselves after so many seconds.",
+)
+def kubernetes(folder: Path, image: str, pairs: int, seconds: int) -> None:
+    """Write Kubernetes jobs, a pod for each component, and their hosts.toml, into a new folder DIR.
+
+    Example: exchange hosts kubernetes pods
+    """
+    from exchange_simulation.launching.hosts.cluster_files import containers_of, write_kubernetes
+
+    _make(folder)
+    files = write_kubernetes(folder, containers_of(pairs), image, seconds)
+    _tell_next_steps(files, start=f"kubectl apply -f {files[0]}", end=f"kubectl delete -f {files[0]}")
+
+
+def _make(folder: Path) -> None:
+    """Make the new folder. UserError if it exists, or cannot be made."""
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError as error:
+        raise UserError(f"{folder} exists already: choose another folder") from error
+    except OSError as error:
+        raise UserError(f"cannot make {folder}: {error.strerror}") from error
+
+
+def _tell_next_steps(files: list[Path], start: str, end: str) -> None:
+    """Print the files, and the commands from the first container to the last."""
+    containers, hosts = files
+    click.echo(printable(f"wrote {containers} and {hosts}; next:"))
+    for step in (start, f"exchange hosts check {hosts}", f"exchange run --hosts {hosts} --insecure", end):
+        click.echo(printable(f"  {step}"))
 
 
 @command.command("agent", hidden=True)

@@ -26,6 +26,8 @@ SHORTER = {
     "results rerun": "--no-spark",
     "results diff": "",
     "network": "",
+    "hosts compose": "",
+    "hosts kubernetes": "",
     "doctor": "--seconds 0.5",
     "compare": "--dry-run",
     "nagle": "--dry-run",
