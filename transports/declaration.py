@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 from transports.base import BASIC_PATTERNS, Address, BadAddress, Link, NotInstalled, Pattern
-from transports.guarantees import Guarantee, chosen_by_options
+from transports.guarantees import Guarantee, are_given, chosen_by_options
 
 if TYPE_CHECKING:
     import socket
@@ -261,6 +261,12 @@ class Transport:
     "" is for addresses of which no other query fits; the last one that fits holds. A reason is the end of a sentence:
     "a channel gives each message to every subscriber".
     """
+    excludes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """The options that addresses with some options refuse, each with the reason, by these options as a URL's query.
+
+    An excluded option is a name, or a name with one of its words: {"client=pika": {"sndbuf": "pika opens its sockets
+    itself"}}.
+    """
     slow_subscriber: Mapping[str, str] = field(default_factory=dict)
     """What a publisher can do if a subscriber has no room, each with the options of its URL; empty without `fanout`.
 
@@ -268,6 +274,8 @@ class Transport:
     """
     needs: Mapping[str, str] = field(default_factory=dict)
     """The modules of client libraries, each with how to get it: {"pika": "`pip install pika`"}."""
+    needs_by_options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """The modules that only addresses with some options need, by these options as a URL's query."""
     broker: Callable[[], Broker] | None = None
     """Makes the object that starts and inspects the transport's broker; its modules are imported at the call only."""
 
@@ -342,10 +350,29 @@ class Transport:
                 problem = f"it takes {', '.join(takes)}"
             if problem is not None:
                 raise BadAddress(f"{address.masked_url}: {name} is {value!r}; {problem}")
+        self._check_excluded(address)
         self.check_installed(address.scheme)
+        for query, modules in self.needs_by_options.items():
+            if are_given(query, address.options):
+                _check_modules(f"{address.scheme}?{query}", modules)
+
+    def _check_excluded(self, address: Address) -> None:
+        """BadAddress if an option of the address excludes another one."""
+        for query, reasons in self.excludes.items():
+            if not are_given(query, address.options):
+                continue
+            for excluded, reason in reasons.items():
+                name, _, word = excluded.partition("=")
+                if name in address.options and word in ("", address.options[name]):
+                    raise BadAddress(f"{address.masked_url}: {reason}")
 
     def check_installed(self, scheme: str) -> None:
         """NotInstalled if a client library is missing. Nothing is imported."""
-        for module, how in self.needs.items():
-            if importlib.util.find_spec(module) is None:
-                raise NotInstalled(f"{scheme} needs the Python module {module!r}, which is not installed: {how}")
+        _check_modules(scheme, self.needs)
+
+
+def _check_modules(user: str, modules: Mapping[str, str]) -> None:
+    """NotInstalled, which names their user, if one of the modules is missing. Nothing is imported."""
+    for module, how in modules.items():
+        if importlib.util.find_spec(module) is None:
+            raise NotInstalled(f"{user} needs the Python module {module!r}, which is not installed: {how}")

@@ -71,10 +71,15 @@ def chosen_by_options(declared: Mapping[str, Declared], options: Mapping[str, st
     """
     chosen = None
     for query, value in declared.items():
-        conditions = dict(parse_qsl(query))
-        if all(options.get(name) == word for name, word in conditions.items()):
+        if are_given(query, options):
             chosen = value
     return chosen
+
+
+def are_given(query: str, options: Mapping[str, str]) -> bool:
+    """True if the options that are written as the query of a URL are all among `options`."""
+    conditions = dict(parse_qsl(query))
+    return all(options.get(name) == word for name, word in conditions.items())
 
 
 def unlike_guarantees(guarantee_by_name: Mapping[str, Guarantee | None]) -> str:

@@ -3,6 +3,8 @@
     nats?delivery=lossy      the server keeps a message for a subscriber in memory only
     nats?delivery=durable    a stream of JetStream keeps each message in a file until it is acknowledged
 
+    nats?client=nats-py      the client library nats-py handles each message, in place of our kernels, for comparison
+
 It hangs up on a subscriber that reads too slowly; the link says so (PeerGone): a silent loss would look like a slow
 engine.
 
@@ -12,7 +14,7 @@ engine.
 from transports.base import BASIC_PATTERNS, MANY_LISTENER_PATTERNS, Pattern
 from transports.declaration import BUFFERS, Transport, WholeNumberOption, later
 from transports.guarantees import IN_MEMORY, Fate, Guarantee, Sync
-from transports.nats.deliveries import DELIVERIES, SYNCS
+from transports.nats.deliveries import CLIENTS, DELIVERIES, SYNCS
 
 SHARED_PATTERNS = MANY_LISTENER_PATTERNS | {Pattern.REQUESTS}
 """Patterns in which an end has many others."""
@@ -21,6 +23,8 @@ NO_DURABLE_REQUESTS = (
     "a stream of delivery=durable takes the place of the asker as that to which a message is answered, so nobody "
     "could answer the asker: take delivery=lossy"
 )
+
+NO_BUFFERS = "nats-py opens its sockets itself: buffers need client compiled"
 
 TRANSPORT = Transport(
     places={"nats": "broker"},
@@ -35,6 +39,7 @@ TRANSPORT = Transport(
     },
     about={"nats": "a NATS server between the two, over TCP: from its memory, or through a stream of JetStream"},
     options={
+        "client": CLIENTS,
         "delivery": DELIVERIES,
         "sync": SYNCS,
         "max_pending": WholeNumberOption("bytes", 1 << 20, 1 << 30),
@@ -42,10 +47,18 @@ TRANSPORT = Transport(
         **BUFFERS,
     },
     server_options=frozenset({"sync", "max_pending"}),
-    variants=("", "delivery=durable"),
+    variants=("", "client=nats-py", "delivery=durable"),
     over_tcp=frozenset({"nats"}),
     patterns=BASIC_PATTERNS | SHARED_PATTERNS,
     lacks={"delivery=durable": {Pattern.REQUESTS: NO_DURABLE_REQUESTS}},
+    excludes={
+        "client=nats-py": {
+            "delivery=durable": "nats-py is measured as a client of core NATS: leave delivery out",
+            "sndbuf": NO_BUFFERS,
+            "rcvbuf": NO_BUFFERS,
+        },
+    },
+    needs_by_options={"client=nats-py": {"nats": "`pip install nats-py`"}},
     slow_subscriber={"drop": ""},
     broker=later("transports.nats.server:Nats"),
 )

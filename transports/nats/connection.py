@@ -93,6 +93,8 @@ class Connection(ServerStream):
         self._server = server
         self._address: Address | None = None
         """The address by which the server can be asked once more; None until the server has accepted us."""
+        self._has_reason = False
+        """True once the server has said why it hangs up."""
         self.info: dict[str, Any] = {}
         """The server's facts about itself: server_name, version, max_payload, ..."""
         self._head = self.memory[HEAD:HEAD]
@@ -125,7 +127,7 @@ class Connection(ServerStream):
     def _reason_of(self, error: PeerGone) -> PeerGone:
         """The same error; if the server lives on and has not said why it hung up, with the probable reason."""
         address = self._address
-        if address is None or SLOW_CONSUMER in str(error):
+        if address is None or self._has_reason:
             return error
         try:
             Connection.open(address, time.monotonic_ns()).close()
@@ -243,6 +245,7 @@ class Connection(ServerStream):
             while control is not None:
                 if control.operation == "-ERR":
                     why = self.in_words(control)
+                    self._has_reason = True
                 control = self.next_control()
         return PeerGone(f"the NATS server at {self._server.place} went away: {why}")
 

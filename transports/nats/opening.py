@@ -10,7 +10,7 @@ from transports.base import Address, CannotListen, Link, Pattern, PeerGone
 from transports.nats import SHARED_PATTERNS
 from transports.nats.carriers import CoreCarrier
 from transports.nats.connection import Connection
-from transports.nats.deliveries import DURABLE
+from transports.nats.deliveries import DURABLE, NATS_PY
 from transports.nats.jetstream import JetStreamCarrier
 from transports.nats.link import (
     ARE_YOU_THERE,
@@ -97,12 +97,23 @@ def _carrier(address: Address, base: str, connection: Connection, name: str, unt
     """The carrier of our end, which has this name. BadAddress if the server lacks what the carrier needs."""
     if address.options.get("delivery") == DURABLE:
         return JetStreamCarrier(address, connection, base, name, until_ns)
+    if address.options.get("client") == NATS_PY:
+        return _by_nats_py(address, connection, base, answers=False)
     return CoreCarrier(connection, base)
 
 
-def _answering_carrier(connection: Connection, base: str) -> CoreCarrier:
+def _answering_carrier(address: Address, base: str, connection: Connection) -> CoreCarrier:
     """The carrier of the end that answers requests."""
+    if address.options.get("client") == NATS_PY:
+        return _by_nats_py(address, connection, base, answers=True)
     return AnsweringCarrier(connection, base)
+
+
+def _by_nats_py(address: Address, connection: Connection, base: str, answers: bool) -> CoreCarrier:
+    """The carrier in which nats-py handles each frame."""
+    from transports.nats.nats_py import NatsPyCarrier  # only this client needs the library
+
+    return NatsPyCarrier(address, connection, base, answers)
 
 
 def _close(connection: Connection, carrier: CoreCarrier | None) -> None:
@@ -138,7 +149,7 @@ def _listen_beside_others(address: Address, base: str) -> Link:
     try:
         # Frames may come as soon as somebody sees that we hear words: so subscribe to frames first.
         if address.pattern is Pattern.REQUESTS:
-            carrier = _answering_carrier(connection, base)
+            carrier = _answering_carrier(address, base, connection)
             carrier.hear_in_group(f"{base}.in")
             connection.write(words)
             return NatsAnswerer(address, base, connection, name, carrier)

@@ -20,9 +20,10 @@ from transports.registry import connect, listen
 INFO = b'INFO {"version":"2.10.0","max_payload":1048576}\r\n'
 
 
+@pytest.mark.parametrize("client", ["compiled", "nats-py"])
 @pytest.mark.parametrize("leaver", [0, 1], ids=["the listener leaves", "the connector leaves"])
-def test_a_peer_that_left_is_noticed_after_its_last_frame(nats: RunningBroker, leaver: int) -> None:
-    with joined(nats.url) as ends:
+def test_a_peer_that_left_is_noticed_after_its_last_frame(nats: RunningBroker, leaver: int, client: str) -> None:
+    with joined(f"{nats.url}?client={client}") as ends:
         stays = ends[1 - leaver]
         ends[leaver].send(FrameBatch.of(b"last"), 0)
         ends[leaver].close()
