@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
+from exchange.instances import role_of
 from exchange.settings import RunSettings
 from exchange.words import printable
 from exchange_simulation.cli.command import Command
@@ -68,6 +69,8 @@ def command(
         raise click.UsageError("--live-spark is a table that Spark makes, and --no-spark leaves Spark out: give one")
     settings = run_settings(**without_default_rate(given))
     _refuse_idle_seed(settings)
+    if live_spark and settings.hosts is not None:
+        _refuse_reporters_elsewhere(settings)
     if events and not settings.record:
         raise click.UsageError("--events needs the streams of orders and answers: give --record too")
     gate = _gate(slo, settings, GateFiles(junit, markdown))
@@ -93,6 +96,21 @@ def _refuse_idle_seed(settings: RunSettings) -> None:
             f"--seed is {settings.seed}, but it changes nothing: the orders are those of {settings.tape}, and no "
             f"arrivals are random; leave --seed out, or take --arrivals poisson with a --rate"
         )
+
+
+def _refuse_reporters_elsewhere(settings: RunSettings) -> None:
+    """UsageError if a reporter is on another host: a view beside the run could not read its spool."""
+    from exchange_simulation.launching.hosts.checks import checked_hosts
+    from exchange_simulation.launching.lineup import Lineup
+
+    file = checked_hosts(settings)
+    for name in Lineup.of(settings).names:
+        host = file.entry_of(name).host
+        if role_of(name) == "reporter" and not host.is_here:
+            raise click.UsageError(
+                f"--live-spark reads the spool of the {name} while the run goes on, and that is on {host.name}: leave "
+                f"--live-spark out, or run the {name} on this host"
+            )
 
 
 class Gate(Protocol):

@@ -21,7 +21,9 @@ from exchange_simulation.launching.typed_settings import run_settings, without_d
 
 Asked = dict[str, str]
 """The values of a run's options, by parameter, as they were typed."""
-FORM = tuple(option for option in TABLE if option.commands & RUN and option.field != "results")
+NOT_IN_BROWSER = {"results", "hosts"}
+"""The server has its folder of results, and a hosts file names commands, which no page may have executed."""
+FORM = tuple(option for option in TABLE if option.commands & RUN and option.field not in NOT_IN_BROWSER)
 """The options that the browser may give."""
 PATIENCE_S = 30.0
 """How long a run may take to write its record after it was told to end."""

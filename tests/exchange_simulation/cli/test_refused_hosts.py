@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.exchange_command import exchange_in_process
@@ -24,3 +26,11 @@ def test_commands_that_cannot_leave_this_host_say_why(words: tuple[str, ...], se
     finished = exchange_in_process(*words)
     assert finished.code == 2
     assert sentence in " ".join(finished.err.split())
+
+
+def test_a_view_by_spark_needs_a_reporter_on_this_host(tmp_path: Path) -> None:
+    hosts = tmp_path / "hosts.toml"
+    hosts.write_text("[reporter]\nbefore = 'ssh a'\naddress = 'a'\n[engine]\naddress = 'b'\n")
+    finished = exchange_in_process("run", "--hosts", hosts, "--insecure", "--live-spark")
+    assert finished.code == 2
+    assert "--live-spark reads the spool of the reporter while the run goes on, and that is on ssh a" in finished.err
