@@ -105,6 +105,11 @@ class LogBuckets:
             "bucket_count": self.counts[index],
         }
 
+    def as_lists(self) -> dict[str, Any]:
+        """Return the payload of `sparse` with lists in place of arrays."""
+        payload = self.sparse()
+        return {**payload, "bucket": payload["bucket"].tolist(), "bucket_count": payload["bucket_count"].tolist()}
+
     @classmethod
     def of(cls, times_ns: npt.NDArray[np.int64]) -> LogBuckets:
         """Return the histogram of single times, shape (any,)."""

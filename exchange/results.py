@@ -188,13 +188,15 @@ class SubscriberResult:
     checksum: str
     """Of the messages received, in order."""
     engine_said: dict[str, Any] | None
-    """The engine's end: sent, sent_checksum."""
+    """The engine's end: sent, sent_checksum; None with several engines."""
     delivery: dict[str, Any] | None
     """Log buckets of the times from the engine's reading of an order to its message; None from another host."""
     junk_frames: int
     usage: dict[str, Any]
     sockets: list[dict[str, Any]] = field(default_factory=list)
     link: dict[str, Any] = field(default_factory=dict)
+    feeds: list[SubscriberResult] = field(default_factory=list)
+    """With several engines, what was received of each feed, of which the other fields are the sums; else empty."""
     stopped: str | None = None
 
 

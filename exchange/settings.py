@@ -549,7 +549,6 @@ class RunSettings:
         reasons = {
             "--pairs": self.pairs > 1 and "each pair has an engine of its own",
             "--tape": self.tape is not None and "a tape is replayed at one engine",
-            "--subscribers": self.subscribers > 0 and "a subscriber takes the feed of one engine",
             "--packing": self.packing > 1 and "the orders of a pack go to several engines",
             "--standby": self.standby and "a standby follows a journal, and a journal has one engine's orders",
             "--recover": self.recover and "a session at several engines cannot be resumed yet",

@@ -22,7 +22,7 @@ def command(
     secure: str | None,
     **given: Any,
 ) -> None:
-    """A subscriber: receives an engine's market data, counts gaps, and times the delivery.
+    """A subscriber: receives the market data of an engine, or with --engines of several, counts gaps, times delivery.
 
     Example: exchange subscriber --market-data 'tcp://hostb:7002?back=7003' --run first --secure DIR
     """
@@ -31,7 +31,7 @@ def command(
     from exchange_simulation.launching.services import open_subscriber
     from exchange_simulation.launching.transport_settings import with_keys
 
-    url = with_keys(market_data_url, secure)
+    url = " ".join(with_keys(address, secure) for address in market_data_url.split())
     events = Events(named("subscriber", instance), launched)
     settings = run_settings(**given)
 

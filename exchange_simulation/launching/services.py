@@ -24,6 +24,7 @@ from transports.base import Link, Pattern, TransportError
 from transports.registry import connect, has_broker, listen
 
 if TYPE_CHECKING:
+    from gateway.market_data.feeds import FeedsSubscriber
     from gateway.market_data.subscriber import Subscriber
     from gateway.service import Gateway
     from matching_engine.engine import MatchingEngine
@@ -264,14 +265,33 @@ def _publishing_engine(settings: RunSettings, capacity: int | None, with_ids: bo
 
 def open_subscriber(
     name: str, url: str, settings: RunSettings, instance: int = 1, patience_s: float | None = None
-) -> Subscriber:
-    """Return the service of a subscriber to the market data that an engine publishes at the URL."""
+) -> Subscriber | FeedsSubscriber:
+    """Return the service of a subscriber to the market data that an engine publishes at the URL.
+
+    With several engines, `url` has the URLs of engines 1, 2, ..., with a space between.
+    """
+    from gateway.market_data.feeds import FeedsSubscriber
     from gateway.market_data.subscriber import Subscriber
 
+    urls = url.split()
+    if len(urls) != settings.engines:
+        raise UserError(
+            f"--market-data has {counted(len(urls), 'addresses')}, and --engines is {settings.engines}: give the "
+            f"address of each engine's market data, in quotes, with a space between"
+        )
     until_ns = _deadline_ns(patience_s or settings.timeout_s)
-    link = connect(url, link_token(name, url), until_ns, pattern=Pattern.FANOUT)
     asks_after_gaps = settings.slow_subscriber == "conflate"
-    return Subscriber(link, _terms(name, settings, 1), instance, settings.timeout_s, asks_after_gaps)
+    feeds: list[Subscriber] = []
+    try:
+        for engine, url_of_feed in enumerate(urls, start=1):
+            link = connect(url_of_feed, link_token(name, url_of_feed), until_ns, pattern=Pattern.FANOUT)
+            terms = _terms(name, settings, engine)
+            feeds.append(Subscriber(link, terms, instance, settings.timeout_s, asks_after_gaps))
+    except BaseException:
+        for feed in feeds:
+            feed.close()
+        raise
+    return feeds[0] if len(feeds) == 1 else FeedsSubscriber(feeds)
 
 
 def _terms(name: str, settings: RunSettings, instance: int) -> Terms:

@@ -12,12 +12,14 @@ from exchange.messages import encode
 from exchange.meters import Source
 from exchange.results import GatewayResult, HashedStream, StreamCounts
 from exchange.settings import RunSettings
+from gateway.engines.dividing import EngineChoice
 from gateway.engines.intake import DividedIntake
 from gateway.engines.offering import DividedOffering
 from gateway.engines.sessions import EngineLinks
 from gateway.engines.turns import DividedTurns
 from gateway.service import STILL_HERE_NS, Gateway
 from transports.base import LAST_LOOK_NS, Link, PeerGone
+from transports.frames import FrameBatch
 
 
 class GatewayOfEngines(Gateway):
@@ -44,6 +46,12 @@ class GatewayOfEngines(Gateway):
         streams = orders, first_session.answers
         super().__init__(settings, run, engines, reporter, streams, reports_thread_usage, instance)
         self._sessions = engines.sessions
+
+    def warm(self) -> None:
+        super().warm()
+        engines = EngineChoice(self._settings).engines_of(first_id=1, count=1)
+        nothing = FrameBatch(1)
+        self._sessions[0].add(nothing, 0, engines)
 
     def _greet(self) -> bool:
         """Exchange hellos with every engine, each of which must have the same terms. Returns False if stopped before.

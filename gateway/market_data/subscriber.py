@@ -45,7 +45,7 @@ class Subscriber:
     """
 
     def __init__(self, link: Link, terms: Terms, number: int, timeout_s: float, asks_after_gaps: bool = False) -> None:
-        self._link = link
+        self.link = link
         self._terms = terms
         self._number = number
         self._timeout_ns = int(timeout_s * 1e9)
@@ -80,35 +80,54 @@ class Subscriber:
     def warm(self) -> None:
         """Load the kernels."""
         record = np.frombuffer(encode(MarketQuote(0, 0, 0, 0, 0)), np.uint8).copy()
-        scratch = Subscriber(self._link, self._terms, self._number, 1.0)
+        scratch = Subscriber(self.link, self._terms, self._number, 1.0)
         scratch._snapshots = 1  # only a subscriber that has joined takes records
         scratch._take_frame(record, 0, len(record), 0)
 
     def close(self) -> None:
         """Release the link."""
-        self._link.close()
+        self.link.close()
 
     def run(self) -> SubscriberResult:
         """Receive until the engine's end, its silence, or `stop`. Disagreement if the engine has other terms."""
+        self.start()
+        while not self.is_over:
+            if not self.take_turn() and not self.is_over:
+                self.attend(time.monotonic_ns() + ASK_EVERY_NS)
+        return self.result()
+
+    def start(self) -> None:
+        """Start the clock: usage and silence count from now on."""
         self._usage_at_start = ResourceUsage.now()
         self._heard_ns = time.monotonic_ns()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the engine's end has come, or the subscriber ends early."""
+        return self._engine_end is not None or self._stopped is not None
+
+    def take_turn(self) -> int:
+        """Ask for a snapshot if one is due, and receive once. Returns how many frames came.
+
+        The subscriber ends early if the engine is gone, or was silent for too long.
+        """
         try:
-            while self._engine_end is None and self._stopped is None:
-                self._step()
+            self._ask_if_due()
+            frames = self._receive()
+            is_late = time.monotonic_ns() - self._heard_ns > self._patience_ns
+            if not frames and is_late and is_silent(self.link, self._receive):
+                self._stopped = self._stopped or self._silence
         except PeerGone as error:
             self._stopped = self._stopped or str(error)
-        return self._result()
+            return 0
+        return frames
 
-    def _step(self) -> None:
-        """One turn of the loop."""
-        self._ask_if_due()
-        if self._receive():
-            return
-        now_ns = time.monotonic_ns()
-        if now_ns - self._heard_ns > self._patience_ns and is_silent(self._link, self._receive):
-            self._stopped = self._stopped or self._silence
-        elif self._engine_end is None:
-            self._link.wait(now_ns + ASK_EVERY_NS)
+    def attend(self, until_ns: int = 0) -> None:
+        """Let the link do its own work, and sleep until a frame has come, or `until_ns`."""
+        try:
+            self.link.wait(until_ns)
+        except PeerGone as error:
+            self._stopped = self._stopped or str(error)
 
     @property
     def _has_joined(self) -> bool:
@@ -122,8 +141,8 @@ class Subscriber:
     def _silence(self) -> str:
         patience_s = self._patience_ns / 1e9
         if self._has_joined:
-            return f"no market data came for {patience_s:g} s{self._link.excuse()}"
-        return f"no snapshot came from {self._link.url} within {patience_s:g} s{self._link.excuse()}"
+            return f"no market data came for {patience_s:g} s{self.link.excuse()}"
+        return f"no snapshot came from {self.link.url} within {patience_s:g} s{self.link.excuse()}"
 
     def _ask_if_due(self) -> None:
         """Ask for a snapshot if one is lacking, and the last request is not recent."""
@@ -138,7 +157,7 @@ class Subscriber:
     def _receive(self) -> int:
         """Receive once, and take the frames. Returns their number."""
         self._frames.clear()
-        count = self._link.receive(self._frames)
+        count = self.link.receive(self._frames)
         if count:
             self._heard_ns = time.monotonic_ns()
         data = self._frames.buffer
@@ -207,23 +226,21 @@ class Subscriber:
             self._engine_end = end
             self._count_missing(end.sent)
             self._send(FeedReceipt(self._number, end.sent))
-            self._link.drain(time.monotonic_ns() + self._timeout_ns)
+            self.link.drain(time.monotonic_ns() + self._timeout_ns)
 
     def _send(self, message: Message) -> None:
         """Send a message. A request that the link does not take is sent again later."""
-        self._link.send(FrameBatch.of(encode(message)), 0)
+        self.link.send(FrameBatch.of(encode(message)), 0)
 
-    def _result(self) -> SubscriberResult:
+    def result(self) -> SubscriberResult:
+        """Return what was received."""
         numbers = self._numbers.tolist()
         delivery = None
         if self._is_same_host:
             buckets = LogBuckets(
                 self._buckets, numbers[kernels.SUM_NS], numbers[kernels.MIN_NS], numbers[kernels.MAX_NS]
             )
-            delivery = {
-                name: value.tolist() if isinstance(value, np.ndarray) else value
-                for name, value in buckets.sparse().items()
-            }
+            delivery = buckets.as_lists()
         return SubscriberResult(
             messages=numbers[kernels.MESSAGES],
             trades=numbers[kernels.TRADES],
@@ -237,9 +254,9 @@ class Subscriber:
             checksum=self._checksum.hex,
             engine_said=None if self._engine_end is None else self._engine_end._asdict(),
             delivery=delivery,
-            junk_frames=self._junk + self._link.junk,
+            junk_frames=self._junk + self.link.junk,
             usage=ResourceUsage.now().since(self._usage_at_start),
-            sockets=self._link.sockets(),
-            link=self._link.facts(),
+            sockets=self.link.sockets(),
+            link=self.link.facts(),
             stopped=self._stopped,
         )

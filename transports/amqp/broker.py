@@ -61,10 +61,14 @@ class RabbitMq(Broker):
     def probe(self, url: str, link_addresses: Sequence[Address]) -> RabbitMqProbe:
         run = link_addresses[0].token
         queues = set()
+        exchanges = set()
         for address in link_addresses:
-            for queue in LinkSide.of(address, listens=True).declares:
+            side = LinkSide.of(address, listens=True)
+            for queue in side.declares:
                 queues.add(queue.name.removeprefix(f"{run}."))
-        return RabbitMqProbe(url, run, sorted(queues - set(NAMES)))
+            for exchange in side.exchanges:
+                exchanges.add(exchange.name.removeprefix(run))
+        return RabbitMqProbe(url, run, sorted(queues - set(NAMES)), sorted(exchanges - set(EXCHANGES)))
 
 
 class PrivateRabbitMq:
@@ -113,10 +117,11 @@ def _running(node: NodeAddress, server: BrokerServer | None = None) -> RunningBr
 class RabbitMqProbe:
     """A look at a run's queues. PeerGone or BadAddress if the broker cannot be reached, or refuses us."""
 
-    def __init__(self, url: str, run: str, further: Sequence[str] = ()) -> None:
-        """`further`: names of queues in addition to NAMES."""
+    def __init__(self, url: str, run: str, further: Sequence[str] = (), further_exchanges: Sequence[str] = ()) -> None:
+        """`further`: names of queues in addition to NAMES; `further_exchanges` likewise, in addition to EXCHANGES."""
         self._run = run
         self._names = (*NAMES, *further)
+        self._exchanges = (*EXCHANGES, *further_exchanges)
         self._session = BrokerSession.beside(BrokerAddress.of(Address.parse(url, run)), self._until_ns())
 
     @staticmethod
@@ -150,7 +155,7 @@ class RabbitMqProbe:
     def _delete_all(self, done: Callable[..., None]) -> None:
         """Ask for an answer to the last deletion only, which comes once all others are done."""
         channel = self._session.channel
-        *others, last = [self._run + name for name in EXCHANGES]
+        *others, last = [self._run + name for name in self._exchanges]
         for name in self._names:
             channel.queue_delete(f"{self._run}.{name}")
         for exchange in others:

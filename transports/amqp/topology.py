@@ -8,6 +8,7 @@ both     ◀──  [a queue each]  ◀──reply──       reporter
 publishers ──work──▶ [RUN.work] ──▶ consumers, which share it
 publishers ──▶  RUN.fanout, RUN.topic  ──▶ [one or more queues each] ──▶ subscribers
 publishers ◀──  [a queue each]  ◀──back──  subscribers
+    a publisher of its own with `pair=N`: RUN.fanout.N, RUN.topic.N; N.back
 
 clients ──requests──▶ [RUN.requests] ──▶ servers
 clients ◀── [a queue each, whose name their requests carry] ◀──  servers        indexed
@@ -41,7 +42,7 @@ SINCE = {"classic": (0,), "quorum": (3, 8), "stream": (3, 9)}
 UNUSED_MS = 600_000
 """The broker removes a queue that was unused for this time, such as a killed run's."""
 EXCHANGES = ("", ".fanout", ".topic")
-"""The endings of a run's exchanges; each begins with the run's name."""
+"""The endings of a run's exchanges, but for those of several publishers apart; each begins with the run's name."""
 NAMES = ("order", "trade", "statistics", "work", "requests", "responses", "absent")
 """The endings of a run's queues; each begins with the run's name."""
 
@@ -112,8 +113,10 @@ class LinkSide(NamedTuple):
     def _of_publishing(cls, address: Address, listens: bool) -> LinkSide:
         run = address.token
         kind = address.pattern.value
-        back = Queue("", Exchange(run), "back")
-        exchange = Exchange(f"{run}.{kind}", kind)
+        pair = address.options.get("pair", "")
+        name = f"{run}.{kind}.{pair}" if pair else f"{run}.{kind}"
+        back = Queue("", Exchange(run), f"{pair}.back" if pair else "back")
+        exchange = Exchange(name, kind)
         keys = address.keys or ("",)
         if listens:
             return cls((back,), Queue("", exchange, keys[0]))
@@ -121,7 +124,7 @@ class LinkSide(NamedTuple):
         # A queue without a name is exclusive: it ends with its connection, and only a classic queue can be that.
         if address.options.get("delivery") == "durable" or address.options.get("queue", CLASSIC) != CLASSIC:
             subscriber = address.options.get("subscriber") or secrets.token_hex(8)
-            names = [f"{run}.{kind}.{subscriber}.{number}" for number in range(len(keys))]
+            names = [f"{name}.{subscriber}.{number}" for number in range(len(keys))]
         return cls(tuple(Queue(name, exchange, key) for name, key in zip(names, keys, strict=True)), back)
 
     @classmethod
