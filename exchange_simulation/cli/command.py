@@ -81,6 +81,8 @@ OTHER_HEADING = "Other options"
 FILE = Path("exchange.toml")
 PREFIX = "EXCHANGE_"
 """The beginning of the environment variable of an option: EXCHANGE_RATE for --rate."""
+ONLY_TYPED = {"hosts"}
+"""Keys that the file of the current folder may not give: whoever wrote that file could have commands executed."""
 CONFIGURED = ("run", "compare", "sweep", "capacity", "nagle", "bench")
 
 
@@ -195,7 +197,7 @@ def _parameters_by_key(command: click.Command) -> dict[str, str]:
 
     For example: {"rate": "orders_per_s"}
     """
-    options = (param for param in command.params if isinstance(param, click.Option))
+    options = (param for param in command.params if isinstance(param, click.Option) and param.expose_value)
     return {option.opts[0].removeprefix("--"): str(option.name) for option in options}
 
 
@@ -215,6 +217,10 @@ def _sources(parameter_of: Mapping[str, str], command: str) -> list[DefaultsSour
     if command_table:
         _check_keys(command_table, _keys_of(command), f"{FILE}, [{command}]")
     from_file = {**shared, **command_table}
+    for key in ONLY_TYPED & from_file.keys():
+        raise UserError(
+            f"{FILE}: {key} names a file with commands, and this folder may be another user's: type --{key}"
+        )
     from_environment = {}
     for key in parameter_of:
         value = os.environ.get(PREFIX + key.replace("-", "_").upper())

@@ -16,7 +16,8 @@ from typing import Any
 from exchange_simulation.launching.errors import sentence
 from exchange_simulation.launching.hosts.lines import LineReader, PeerSilent, as_line, write_all
 from exchange_simulation.launching.process_group import ProcessGroup
-from exchange_simulation.launching.record.machine import host_facts, versions
+from exchange_simulation.launching.record.begun import BOOT_ID
+from exchange_simulation.launching.record.machine import host_facts, text_of, versions
 from exchange_simulation.launching.record.noise import NoiseMeter
 from transports.base import TransportError
 from transports.sockets import reserved_port
@@ -32,7 +33,8 @@ def serve_launcher() -> None:
     with ProcessGroup() as processes, contextlib.ExitStack() as reserved:
         agent = Agent(processes.folder, reserved)
         reader = LineReader(STDIN)
-        _say({"folder": str(processes.folder), "host": host_facts(), "versions": versions()})
+        facts = {"host": host_facts(), "versions": versions(), "boot_id": text_of(BOOT_ID)}
+        write_all(STDOUT, as_line({"folder": str(processes.folder), **facts}))
         with contextlib.suppress(PeerSilent, BrokenPipeError):
             while True:
                 agent.answer(reader.message(), reader)
@@ -46,33 +48,36 @@ class Agent:
         self._folder = folder
         self._reserved = reserved
         self._noise = NoiseMeter()
+        self._number = 0
+        """The number of the message that is answered."""
 
     def answer(self, message: dict[str, Any], reader: LineReader) -> None:
-        """Answer a message. Any error of the system becomes an answer with the field `error`."""
+        """Answer a message with its number. Any error of the system becomes an answer with the field `error`."""
+        self._number = message.get("number", 0)
         try:
             match message:
                 case {"do": "clock"}:
-                    _say({"monotonic_ns": time.monotonic_ns()})
+                    self._say({"monotonic_ns": time.monotonic_ns()})
                 case {"do": "reserve", "address": str(address)}:
-                    _say({"port": self._reserved.enter_context(reserved_port(address))})
+                    self._say({"port": self._reserved.enter_context(reserved_port(address))})
                 case {"do": "start noise"}:
                     self._noise.clock_starts()
-                    _say({})
+                    self._say({})
                 case {"do": "stop noise", "pids": list(pids)}:
                     self._noise.clock_stops(pids)
-                    _say({"noise": _noise_facts(self._noise)})
+                    self._say({"noise": _noise_facts(self._noise)})
                 case {"do": "take", "path": str(path), "bytes": int(size)}:
-                    _say({"path": str(self._take(path, size, reader))})
+                    self._say({"path": str(self._take(path, size, reader))})
                 case {"do": "list"}:
-                    _say({"files": self._files()})
+                    self._say({"files": self._files()})
                 case {"do": "give", "path": str(path)}:
                     self._give(path)
                 case _:
-                    _say({"error": f"no such message: {message}"})
+                    self._say({"error": f"no such message: {message}"})
         except (OSError, OverflowError, TransportError) as error:
             if isinstance(error, BrokenPipeError):
                 raise
-            _say({"error": sentence(error)})
+            self._say({"error": sentence(error)})
 
     def _take(self, path: str, size: int, reader: LineReader) -> Path:
         """Write the bytes that follow into a file of the folder, for its owner alone; return the file's path."""
@@ -95,12 +100,15 @@ class Agent:
         """Send a file of the folder of results: a message with its size, then its bytes."""
         with self._path_of(f"results/{path}").open("rb") as file:
             size = os.fstat(file.fileno()).st_size
-            _say({"bytes": size})
+            self._say({"bytes": size})
             left = size
             while left:
                 chunk = file.read(min(left, 1 << 20))
                 write_all(STDOUT, chunk)
                 left -= len(chunk)
+
+    def _say(self, answer: dict[str, Any]) -> None:
+        write_all(STDOUT, as_line({**answer, "number": self._number}))
 
     def _path_of(self, path: str) -> Path:
         """Return a path in the folder. OSError for a path that leads out of the folder."""
@@ -113,7 +121,3 @@ class Agent:
 def _noise_facts(meter: NoiseMeter) -> dict[str, Any] | None:
     """Return the other work on this host between both readings; None if there were not two readings."""
     return meter.noise.as_record({}) if meter.noise else None
-
-
-def _say(message: dict[str, Any]) -> None:
-    write_all(STDOUT, as_line(message))

@@ -55,6 +55,11 @@ class HostAgent:
         self.folder = Path()
         """The folder on that host for the files of the run's components."""
         self.clock: ClockOffset | None = None
+        self.boot_id: str | None = None
+        """The kernel's id of the host's start, which two hosts on one machine share; None if the host does not say."""
+        self._number = 0
+        """The number of the last message. An answer has the number of its message."""
+        self._gone: HostGone | None = None
 
     def ready(self) -> None:
         """Wait until the agent has told the facts of its host. UserError if it does not start."""
@@ -62,6 +67,7 @@ class HostAgent:
             first = self._reader.message(START_S)
             self.facts = first["host"]
             self.versions = first["versions"]
+            self.boot_id = first["boot_id"]
             self.folder = Path(first["folder"])
         except (PeerSilent, LookupError, TypeError) as error:
             raise UserError(f"the host {self.host.name} has no agent: {self._last_words(error)}") from error
@@ -82,12 +88,7 @@ class HostAgent:
     def put(self, file: Path, path: str) -> str:
         """Copy a file of this host into the agent's folder; return its path there."""
         content = file.read_bytes()
-        try:
-            write_all(self._stdin, as_line({"do": "take", "path": path, "bytes": len(content)}))
-            write_all(self._stdin, content)
-        except BrokenPipeError as error:
-            raise self._gone(error) from error
-        answer = self._answer()
+        answer = self._ask({"do": "take", "path": path, "bytes": len(content)}, content)
         if "error" in answer:
             raise UserError(f"the host {self.host.name} cannot keep {file}: {answer['error']}")
         return str(answer["path"])
@@ -133,7 +134,7 @@ class HostAgent:
                 try:
                     chunk = self._reader.some_bytes(left, ANSWER_S)
                 except PeerSilent as error:
-                    raise self._gone(error) from error
+                    raise self._lost(error) from error
                 file.write(chunk)
                 left -= len(chunk)
 
@@ -144,22 +145,24 @@ class HostAgent:
                 self._process.stdin.close()
         end(self._process, END_S)
 
-    def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Send a message, and return the answer. HostGone if there is none."""
+    def _ask(self, message: dict[str, Any], content: bytes = b"") -> dict[str, Any]:
+        """Send a message, and the content of a file after it; return the answer. HostGone if there is none."""
+        if self._gone is not None:
+            raise self._gone
+        self._number += 1
         try:
-            write_all(self._stdin, as_line(message))
-        except BrokenPipeError as error:
-            raise self._gone(error) from error
-        return self._answer()
+            write_all(self._stdin, as_line({**message, "number": self._number}) + content)
+            while True:
+                answer = self._reader.message(ANSWER_S)
+                if answer.get("number") == self._number:  # else a signal came before an earlier answer was read
+                    return answer
+        except (PeerSilent, BrokenPipeError) as error:
+            raise self._lost(error) from error
 
-    def _answer(self) -> dict[str, Any]:
-        try:
-            return self._reader.message(ANSWER_S)
-        except PeerSilent as error:
-            raise self._gone(error) from error
-
-    def _gone(self, error: Exception) -> HostGone:
-        return HostGone(f"the host {self.host.name} is gone: {self._last_words(error)}")
+    def _lost(self, error: Exception) -> HostGone:
+        """Note that the host is gone, so that nobody waits for it again; return the error about it."""
+        self._gone = HostGone(f"the host {self.host.name} is gone: {self._last_words(error)}")
+        return self._gone
 
     def _last_words(self, error: Exception) -> str:
         """Return the last line that the prefix or the agent printed to stderr; without a line, the error."""

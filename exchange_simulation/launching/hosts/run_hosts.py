@@ -12,11 +12,12 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.hosts.checks import checked_hosts
 from exchange_simulation.launching.hosts.clock_offset import SAME_CLOCK, ClockOffset
 from exchange_simulation.launching.hosts.host_agents import HostAgent, HostGone, check_versions, started_agents
-from exchange_simulation.launching.hosts.hosts_file import Host, HostsFile
+from exchange_simulation.launching.hosts.hosts_file import HERE, Host, HostsFile
 from exchange_simulation.launching.lineup import Lineup
 from exchange_simulation.launching.notices import detail, say
 from exchange_simulation.launching.process_group import ProcessGroup
-from exchange_simulation.launching.record.machine import host_facts, versions
+from exchange_simulation.launching.record.begun import BOOT_ID
+from exchange_simulation.launching.record.machine import host_facts, text_of, versions
 from transports.base import TransportError, quoted
 from transports.keys import FILES
 from transports.sockets import reserved_port
@@ -151,17 +152,37 @@ class RunHosts:
         return None if host.is_here else host.command(*RELAY)
 
     def clock_starts(self) -> None:
-        """Let the agents begin to measure the other work on their hosts."""
-        for agent in self._agents.values():
-            with self._noted():
-                agent.start_noise()
+        """Let the agents on other machines begin to measure the other work there."""
+        for host, agent in self._agents.items():
+            if not self._is_this_machine(host):
+                with self._noted():
+                    agent.start_noise()
 
     def clock_stops(self, relays: Mapping[str, int]) -> None:
-        """Take the other work on each host since `clock_starts`. `relays` are process numbers, by component."""
+        """Take the other work on other machines since `clock_starts`. `relays` are process numbers, by component."""
         for host, agent in self._agents.items():
-            pids = [pid for component, pid in relays.items() if self.host_of(component) == host]
-            with self._noted():
-                self._noise[host] = agent.stop_noise(pids)
+            if not self._is_this_machine(host):
+                with self._noted():
+                    self._noise[host] = agent.stop_noise(self._relays_on_machine_of(host, relays))
+
+    def relays_here(self, relays: Mapping[str, int]) -> list[int]:
+        """Return the relays on this machine, as in a namespace or behind an sshd here; they are no others' work."""
+        return self._relays_on_machine_of(HERE, relays)
+
+    def _is_this_machine(self, host: Host) -> bool:
+        """Return True for a host that shares its kernel with the launcher."""
+        return self._boot_id_of(host) == self._boot_id_of(HERE)
+
+    def _boot_id_of(self, host: Host) -> str | None:
+        return text_of(BOOT_ID) if host.is_here else self._agents[host].boot_id
+
+    def _relays_on_machine_of(self, host: Host, relays: Mapping[str, int]) -> list[int]:
+        """Return the numbers of the relays on a host, and on others that share its kernel."""
+        pids = []
+        for component, pid in relays.items():
+            if self._boot_id_of(self.host_of(component)) == self._boot_id_of(host):
+                pids.append(pid)
+        return pids
 
     def bring_back(self, folder: Path) -> None:
         """Copy what the components left on their hosts into the run's folder, and read each clock once more."""
@@ -199,6 +220,7 @@ class RunHosts:
             "components": components,
             "before": list(host.before),
             "address": {name: address for name, address in addresses.items() if address is not None},
+            "is_launchers_machine": self._is_this_machine(host),
         }
         agent = self._agents.get(host)
         if agent is None:

@@ -342,10 +342,11 @@ class Watch:
         """Read the machine's counters again, once, when the last gateway is done."""
         if self._noise.noise is not None:
             return
+        relays_here = self._hosts.relays_here(self._relays) if self._hosts else []
         if self._broker is None:
-            self._noise.clock_stops()
+            self._noise.clock_stops(relays_here)
         else:
-            self._noise.clock_stops(self._broker.pids, self._broker.is_hidden)
+            self._noise.clock_stops([*self._broker.pids, *relays_here], self._broker.is_hidden)
             self._broker.clock_stops()
         if self._hosts:
             self._hosts.clock_stops(self._relays)

@@ -256,8 +256,19 @@ UNWRITTEN_FIELDS = {"cores", "sees_all_processes", "own_processes_cpu_s"}
 def noise_share(run: Mapping[str, Any]) -> float | None:
     """Return the share of all processors' time that other work and steal took during a run; None if it is unknown.
 
-    A record without `share_of_all_cpus` is of an older version. In such a record 0 also stands for an unknown share.
+    Of a run over several machines, it is the share on the machine where others took most; the launcher's machine counts
+    only if it has components. A record without `share_of_all_cpus` is of an older version. In such a record 0 also
+    stands for an unknown share.
     """
+    hosts = run.get("hosts") or ()
+    shares = [(host.get("noise") or {}).get("share_of_all_cpus") for host in hosts]
+    if not hosts or any(host["is_launchers_machine"] for host in hosts):
+        shares.append(_launchers_share(run))
+    return max((share for share in shares if share is not None), default=None)
+
+
+def _launchers_share(run: Mapping[str, Any]) -> float | None:
+    """Return the share of the processors' time that others took on the launcher's machine; None if it is unknown."""
     noise = run.get("noise")
     cores = run.get("host", {}).get("cores")
     if not noise:

@@ -129,3 +129,16 @@ def test_benchmarks_share_a_table_and_a_key_of_none_is_refused() -> None:
     assert "--sizes 64" in CliRunner().invoke(main, ["bench", "de-spsc"]).stderr
     Path("exchange.toml").write_text("[bench]\nsises = 64\n")
     assert "did you mean sizes?" in refused("bench", "de-spsc")
+
+
+@pytest.mark.parametrize("text", ['hosts = "hosts.toml"\n', '[run]\nhosts = "hosts.toml"\n'])
+def test_a_file_of_the_folder_cannot_have_commands_executed(text: str) -> None:
+    Path("exchange.toml").write_text(text)
+    sentence = "exchange.toml: hosts names a file with commands, and this folder may be another user's: type --hosts"
+    assert sentence in refused("run")
+
+
+def test_the_environment_may_name_the_hosts_of_runs_and_benchmarks_ignore_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXCHANGE_HOSTS", "hosts.toml")
+    assert parsed("run")["hosts"] == "hosts.toml"
+    assert CliRunner().invoke(main, ["faults", "--list"]).exit_code == 0
