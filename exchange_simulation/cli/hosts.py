@@ -13,7 +13,10 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.options import json_option
 
 if TYPE_CHECKING:
+    import contextlib
+
     from exchange_simulation.launching.hosts.examination import HostFinding
+    from exchange_simulation.launching.process_group import ProcessGroup
 
 
 @click.group()
@@ -161,7 +164,21 @@ def serve_agent() -> None:
     """Answer a launcher on another host, over stdin and stdout."""
     from exchange_simulation.launching.hosts.agent import serve_launcher
 
-    serve_launcher()
+    serve_launcher(_start_broker)
+
+
+def _start_broker(asked: dict[str, Any], processes: ProcessGroup, until_end: contextlib.ExitStack) -> dict[str, Any]:
+    """Start a broker on this host for a run of another host; return its URL and environment.
+
+    `asked` has settings of the run, and the address on which the broker listens. UserError or TransportError.
+    """
+    from exchange_simulation.launching.launch.brokers import Brokers, broker_of_run
+    from exchange_simulation.launching.typed_settings import run_settings
+
+    address = asked.pop("address")
+    brokers = until_end.enter_context(Brokers(processes, takes_standing=False, address=address))
+    running = broker_of_run(run_settings(**{**asked, "nagle": tuple(asked["nagle"])}), brokers)
+    return {"url": running.url, "environment": dict(running.environment)}
 
 
 @command.command("relay", hidden=True)

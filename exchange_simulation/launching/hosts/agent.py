@@ -10,8 +10,11 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import click
 
 from exchange_simulation.launching.errors import sentence
 from exchange_simulation.launching.hosts.lines import LineReader, PeerSilent, as_line, write_all
@@ -22,16 +25,18 @@ from exchange_simulation.launching.record.noise import NoiseMeter
 from transports.base import TransportError
 from transports.sockets import reserved_port
 
+StartBroker = Callable[[dict[str, Any], ProcessGroup, contextlib.ExitStack], dict[str, Any]]
+"""A function that starts a broker for a run with these settings, which ends with the stack; returns the answer."""
 STDIN = 0
 STDOUT = 1
 TRANSFER_PATIENCE_S = 60.0
 """The longest time without a byte of a file that is sent."""
 
 
-def serve_launcher() -> None:
+def serve_launcher(start_broker: StartBroker) -> None:
     """Answer the launcher until it closes our stdin."""
     with ProcessGroup() as processes, contextlib.ExitStack() as reserved:
-        agent = Agent(processes.folder, reserved)
+        agent = Agent(processes, reserved, start_broker)
         reader = LineReader(STDIN)
         facts = {"host": host_facts(), "versions": versions(), "boot_id": text_of(BOOT_ID)}
         write_all(STDOUT, as_line({"folder": str(processes.folder), **facts}))
@@ -43,10 +48,12 @@ def serve_launcher() -> None:
 class Agent:
     """Answers one message after the other."""
 
-    def __init__(self, folder: Path, reserved: contextlib.ExitStack) -> None:
-        """Ports stay reserved until `reserved` is closed."""
-        self._folder = folder
+    def __init__(self, processes: ProcessGroup, reserved: contextlib.ExitStack, start_broker: StartBroker) -> None:
+        """Ports stay reserved, and a broker stays, until `reserved` is closed."""
+        self._processes = processes
+        self._folder = processes.folder
         self._reserved = reserved
+        self._start_broker = start_broker
         self._noise = NoiseMeter()
         self._number = 0
         """The number of the message that is answered."""
@@ -60,6 +67,8 @@ class Agent:
                     self._say({"monotonic_ns": time.monotonic_ns()})
                 case {"do": "reserve", "address": str(address)}:
                     self._say({"port": self._reserved.enter_context(reserved_port(address))})
+                case {"do": "start broker", "settings": dict(settings)}:
+                    self._say(self._start_broker(settings, self._processes, self._reserved))
                 case {"do": "start noise"}:
                     self._noise.clock_starts()
                     self._say({})
@@ -74,9 +83,11 @@ class Agent:
                     self._give(path)
                 case _:
                     self._say({"error": f"no such message: {message}"})
+        except BrokenPipeError:
+            raise
+        except click.ClickException as error:
+            self._say({"error": error.message})
         except (OSError, OverflowError, TransportError) as error:
-            if isinstance(error, BrokenPipeError):
-                raise
             self._say({"error": sentence(error)})
 
     def _take(self, path: str, size: int, reader: LineReader) -> Path:

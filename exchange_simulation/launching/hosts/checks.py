@@ -64,19 +64,13 @@ def _leaves_a_host(transport: Transport, scheme: str) -> bool:
 
 
 def _check_broker(settings: RunSettings, file: HostsFile) -> None:
-    """UserError for a table of the broker that nobody needs, or for a broker that the launcher cannot start there."""
+    """UserError for a table of a broker that the run does not start."""
     if BROKER not in file.entries:
         return
-    scheme = scheme_of(settings.transport)
     if not has_broker(settings.transport):
         raise UserError(f"{file.path} has a table [broker], and {settings.transport} has no broker: leave it out")
     if "://" in settings.transport:
         raise UserError(f"{file.path} has a table [broker], and {settings.transport} names the broker: leave one out")
-    if not file.entries[BROKER].host.is_here:
-        raise UserError(
-            f"{file.path}: [broker] has before, and a broker is started on this host only: start it there yourself, "
-            f"and name it with --transport {scheme}://HOST:PORT"
-        )
 
 
 def _listeners(settings: RunSettings, lineup: Lineup) -> Iterator[str]:

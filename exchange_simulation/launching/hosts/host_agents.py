@@ -93,6 +93,13 @@ class HostAgent:
             raise UserError(f"the host {self.host.name} cannot keep {file}: {answer['error']}")
         return str(answer["path"])
 
+    def start_broker(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """Start a broker on that host, which ends with the agent. Returns its url and environment. UserError."""
+        answer = self._ask({"do": "start broker", "settings": settings}, patience_s=START_S)
+        if "error" in answer:
+            raise UserError(f"the host {self.host.name} has no broker: {answer['error']}")
+        return answer
+
     def read_clock(self) -> None:
         """Read the host's monotonic clock some times, and narrow down its offset to ours."""
         readings = []
@@ -145,7 +152,7 @@ class HostAgent:
                 self._process.stdin.close()
         end(self._process, END_S)
 
-    def _ask(self, message: dict[str, Any], content: bytes = b"") -> dict[str, Any]:
+    def _ask(self, message: dict[str, Any], content: bytes = b"", patience_s: float = ANSWER_S) -> dict[str, Any]:
         """Send a message, and the content of a file after it; return the answer. HostGone if there is none."""
         if self._gone is not None:
             raise self._gone
@@ -153,7 +160,7 @@ class HostAgent:
         try:
             write_all(self._stdin, as_line({**message, "number": self._number}) + content)
             while True:
-                answer = self._reader.message(ANSWER_S)
+                answer = self._reader.message(patience_s)
                 if answer.get("number") == self._number:  # else a signal came before an earlier answer was read
                     return answer
         except (PeerSilent, BrokenPipeError) as error:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from exchange.settings import RunSettings
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.hosts.checks import checked_hosts
+from exchange_simulation.launching.hosts.checks import BROKER, checked_hosts
 from exchange_simulation.launching.hosts.clock_offset import SAME_CLOCK, ClockOffset
 from exchange_simulation.launching.hosts.host_agents import HostAgent, HostGone, check_versions, started_agents
 from exchange_simulation.launching.hosts.hosts_file import HERE, Host, HostsFile
@@ -19,10 +21,13 @@ from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.launching.record.begun import BOOT_ID
 from exchange_simulation.launching.record.machine import host_facts, text_of, versions
 from transports.base import TransportError, quoted
+from transports.declaration import RunningBroker
 from transports.keys import FILES
 from transports.sockets import reserved_port
 
 LOOPBACK = "127.0.0.1"
+CONNECT_S = 2.0
+"""The longest time for a connection to a broker on another host."""
 RELAY = ("hosts", "relay")
 LIBRARIES_THAT_MATTER = ("exchange", "commit", "numba", "numpy", "pyzmq", "libzmq")
 """The versions that the user is told of if they differ between hosts."""
@@ -113,9 +118,49 @@ class RunHosts:
         return f"{address}:{port}"
 
     @property
+    def has_broker_elsewhere(self) -> bool:
+        """Whether the run's broker is started on another host."""
+        return not self.host_of(BROKER).is_here
+
+    def started_broker(self, settings: RunSettings) -> RunningBroker:
+        """Start the run's broker on its host; it ends with the run. Its URL has the settings as options. UserError."""
+        entry = self._file.entry_of(BROKER)
+        agent = self._agents[entry.host]
+        listens_on = entry.listens_on or LOOPBACK
+        keys = self._keys.get(entry.host)
+        asked = {
+            "address": listens_on,
+            "transport": settings.transport,
+            "nagle": [role for role in settings.nagle if role == BROKER],
+            "priority": settings.priority,
+            "cpus": {name: cpu for name, cpu in settings.cpus.items() if name == BROKER},
+            "secure": keys,
+            "insecure": settings.insecure,
+            "amqp_client": settings.amqp_client,
+            "delivery": settings.delivery,
+        }
+        try:
+            answer = agent.start_broker(asked)
+        except HostGone as error:
+            raise UserError(str(error)) from error
+        url = self._as_peers_see(answer["url"], listens_on, entry.address or LOOPBACK)
+        if keys is not None and settings.secure is not None:
+            url = url.replace(f"keys={quoted(keys)}", f"keys={quoted(settings.secure)}")
+        return RunningBroker(url, answer["environment"], is_reachable=_can_connect(url))
+
+    @staticmethod
+    def _as_peers_see(url: str, listens_on: str, address: str) -> str:
+        """Return a broker's URL with the address at which peers find it. A user's name may stand before the address."""
+        scheme, _, rest = url.partition("://")
+        place, question_mark, options = rest.partition("?")
+        user, at, host_and_port = place.rpartition("@")
+        there = host_and_port.replace(f"{listens_on}:", f"{address}:", 1)
+        return f"{scheme}://{user}{at}{there}{question_mark}{options}"
+
+    @property
     def broker_address(self) -> str:
         """The address of this host on which a private broker listens."""
-        return self._file.entry_of("broker").listens_on or LOOPBACK
+        return self._file.entry_of(BROKER).listens_on or LOOPBACK
 
     def as_listener(self, url: str, component: str) -> str:
         """Return the URL on which a component listens, from the URL to which peers connect."""
@@ -209,7 +254,7 @@ class RunHosts:
     def facts(self, lineup: Lineup) -> list[dict[str, Any]]:
         """Return run.json's `hosts`: each host with its components, facts, versions, clock and other work."""
         by_host: dict[Host, list[str]] = {}
-        for name in lineup.names:
+        for name in components_of(self._file, lineup):
             by_host.setdefault(self.host_of(name), []).append(name)
         return [self._facts_of(host, components) for host, components in by_host.items()]
 
@@ -238,11 +283,26 @@ class RunHosts:
 def _hosts_elsewhere(file: HostsFile, lineup: Lineup) -> list[Host]:
     """Return the hosts of the run's components except this one, each once."""
     hosts: list[Host] = []
-    for name in lineup.names:
+    for name in components_of(file, lineup):
         host = file.entry_of(name).host
         if not host.is_here and host not in hosts:
             hosts.append(host)
     return hosts
+
+
+def components_of(file: HostsFile, lineup: Lineup) -> list[str]:
+    """Return the names of the run's components, and of the broker if the file has a table for it."""
+    return [*lineup.names, BROKER] if BROKER in file.entries else lineup.names
+
+
+def _can_connect(url: str) -> bool:
+    """Return True if this host reaches the broker of this URL. Else only the run's other hosts do."""
+    place = urlsplit(url)
+    try:
+        socket.create_connection((place.hostname, place.port or 0), CONNECT_S).close()
+    except OSError:
+        return False
+    return True
 
 
 def _warn_of_differences(agent: HostAgent, here: Mapping[str, Any]) -> None:

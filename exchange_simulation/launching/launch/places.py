@@ -99,7 +99,13 @@ def meeting_places(
         )
     with contextlib.ExitStack() as reserved:
         if brokers is not None:
-            yield _at_broker(settings, brokers, network, reserved)
+            from exchange_simulation.launching.launch.brokers import broker_of_run
+
+            if hosts and hosts.has_broker_elsewhere:
+                broker = hosts.started_broker(settings)
+            else:
+                broker = broker_of_run(settings, brokers)
+            yield _at_broker(settings, broker, network, reserved)
             return
 
         def free(component: str, name: str) -> str:
@@ -135,12 +141,9 @@ def meeting_places(
 
 
 def _at_broker(
-    settings: RunSettings, brokers: Brokers, network: Network | None, reserved: contextlib.ExitStack
+    settings: RunSettings, broker: RunningBroker, network: Network | None, reserved: contextlib.ExitStack
 ) -> Places:
     """Return the places of a run with a broker: all links are at the broker, with queues for each pair and reporter."""
-    from exchange_simulation.launching.launch.brokers import broker_of_run
-
-    broker = broker_of_run(settings, brokers)
     lineup = Lineup.of(settings)
 
     def free_port() -> str:

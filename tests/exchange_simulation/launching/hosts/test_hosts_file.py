@@ -98,7 +98,7 @@ ENGINE_ELSEWHERE = "[engine]\nbefore = 'ssh a'\naddress = '10.0.0.2'\n[reporter]
         ("[engine]\nbefore = 'ssh a'\naddress = 'a'\n", {}, "[reporter] has no address, and the engine, on ssh a, "),
         ("[gateway]\nbefore = 'ssh a'\n[gateway.3]\nbefore = 'ssh b'\n", {"pairs": 2}, "has a table for gateway.3"),
         ("[broker]\naddress = 'a'\n", {}, "has a table [broker], and zeromq has no broker"),
-        ("[broker]\nbefore = 'ssh a'\n", {"transport": "amqp"}, "[broker] has before, and a broker is started on this"),
+        ("[broker]\nbefore = 'ssh a'\n", {"transport": "amqp"}, "[broker] has no address, and the reporter, on this"),
         ("[broker]\naddress = 'a'\n", {"transport": "amqp://b:5672"}, "amqp://b:5672 names the broker: leave one out"),
     ],
 )

@@ -10,8 +10,16 @@ from typing import Any
 
 import pytest
 
-from tests.exchange_command import VALID_STATUSES, exchange, run_exchange, run_exchange_in_process
+from tests.broker import need_rabbitmq
+from tests.exchange_command import (
+    VALID_STATUSES,
+    exchange,
+    processes_with_scratch,
+    run_exchange,
+    run_exchange_in_process,
+)
 from tests.exchange_simulation.launching.hosts.conftest import EXCHANGE, WriteHosts, table
+from tests.machine import until
 from tests.ssh_server import SshServer
 
 SMALL = ("--rate", 1000, "--orders", 500, "--seed", 7)
@@ -120,6 +128,46 @@ def test_a_tape_is_copied_to_the_gateways_host(namespaces: WriteHosts, tmp_path:
     )
     assert finished.code == 0, finished.err
     assert finished.record["checksums"] == run_exchange_in_process(tmp_path / "h", *SMALL).record["checksums"]
+
+
+@pytest.mark.parametrize("transport", ["nats", "amqp", pytest.param("redis", marks=pytest.mark.long)])
+def test_a_broker_is_started_on_its_host_and_ends_with_the_run(transport: str, sshd: SshServer, tmp_path: Path) -> None:
+    if transport == "amqp":
+        need_rabbitmq()
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    elsewhere = f"{sshd.before} env TMPDIR={scratch}"
+    path = tmp_path / "hosts.toml"
+    path.write_text(table("broker", elsewhere, "127.0.0.1") + table("engine", elsewhere, "127.0.0.1"))
+    finished = run_exchange(tmp_path / "r", "--hosts", path, "--transport", transport, *SMALL)
+    assert finished.code == 0, finished.err
+    assert finished.record["checksums"] == run_exchange_in_process(tmp_path / "h", *SMALL).record["checksums"]
+    [host] = [host for host in finished.record["hosts"] if "broker" in host["components"]]
+    assert host["host"] == elsewhere
+    until(lambda: not processes_with_scratch(scratch), "the end of the broker")
+    assert list(scratch.glob("exchange-*")) == []
+
+
+@pytest.mark.parametrize("transport", ["nats", pytest.param("amqp", marks=pytest.mark.long)])
+def test_a_broker_of_this_host_listens_where_the_others_find_it(
+    transport: str, sshd: SshServer, tmp_path: Path
+) -> None:
+    if transport == "amqp":
+        need_rabbitmq()
+    path = tmp_path / "hosts.toml"
+    path.write_text(table("engine", sshd.before, "127.0.0.1") + "[broker]\naddress = '127.0.0.2'\n")
+    finished = run_exchange(tmp_path / "r", "--hosts", path, "--transport", transport, *SMALL)
+    assert finished.code == 0, finished.err
+    assert "127.0.0.2:" in finished.record["settings"]["url"]
+
+
+def test_a_broker_that_cannot_start_on_its_host_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "hosts.toml"
+    path.write_text(table("broker", "env", "192.0.2.1"))
+    finished = run_exchange(tmp_path / "r", "--hosts", path, "--transport", "nats", "--insecure", *SMALL)
+    assert finished.code == 2
+    assert "the host env has no broker: " in finished.err
+    assert not list((tmp_path / "r").glob("*")), "no folder is left"
 
 
 def test_several_gateways_reach_one_engine_on_another_host(namespaces: WriteHosts, tmp_path: Path) -> None:
