@@ -78,7 +78,7 @@ rate_trial_options = together(
         stream_options,
         terms_options,
         broker_options,
-        options_for("priority"),
+        options_for("priority", "hosts"),
     ]
 )
 """Options of trials of transports at rates."""

@@ -28,6 +28,22 @@ def test_commands_that_cannot_leave_this_host_say_why(words: tuple[str, ...], se
     assert sentence in " ".join(finished.err.split())
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", "--transports", "zeromq,memory", "--rates", "1000"),
+        ("sweep", "--vary", "packing=1,2", "--transports", "memory"),
+        ("nagle", "--transports", "tcp", "--rates", "1000", "--network", "veth"),
+    ],
+)
+def test_studies_of_many_runs_check_their_hosts_before_the_first(words: tuple[str, ...], tmp_path: Path) -> None:
+    hosts = tmp_path / "hosts.toml"
+    hosts.write_text("[engine]\naddress = '127.0.0.1'\n")
+    finished = exchange_in_process(*words, "--hosts", hosts, "--dry-run")
+    assert finished.code == 2
+    assert f"--hosts is {hosts}; " in finished.err
+
+
 def test_a_view_by_spark_needs_a_reporter_on_this_host(tmp_path: Path) -> None:
     hosts = tmp_path / "hosts.toml"
     hosts.write_text("[reporter]\nbefore = 'ssh a'\naddress = 'a'\n[engine]\naddress = 'b'\n")
