@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from typing import Any
 
 from sortedcontainers import SortedDict
 
@@ -23,6 +24,8 @@ from exchange.messages import (
     Cancelled,
     CancelRequest,
     Confirmation,
+    InstrumentOrder,
+    InstrumentQuote,
     Message,
     Order,
     Quote,
@@ -44,6 +47,14 @@ class ReferenceOrder:
     volume: int  # lots
 
 
+class RestingOrders:
+    """The resting orders of all books that share a capacity, by id. Without ids `by_id` stays empty."""
+
+    def __init__(self) -> None:
+        self.by_id: dict[int, ReferenceOrder] = {}
+        self.count = 0
+
+
 class ReferenceBook:
     """Takes the settings of an `OrderBook`, and gives the same answers; with `is_shared`, those of a shared engine."""
 
@@ -54,15 +65,15 @@ class ReferenceBook:
         capacity: int | None = None,
         with_ids: bool = False,
         is_shared: bool = False,
+        orders: RestingOrders | None = None,
     ) -> None:
+        self.orders = orders or RestingOrders()
         self.max_price = max_price
         self.policy = policy
         self.capacity = capacity
         self.with_ids = with_ids
         self.is_shared = is_shared
         self.levels: dict[int, SortedDict] = {ASK: SortedDict(), BID: SortedDict()}
-        self.by_id: dict[int, ReferenceOrder] = {}
-        self.resting_count = 0
 
     def handle(self, message: Order | Cancel | TypedOrder | ReplaceRequest | CancelRequest) -> list[Message]:
         """The answers to one message, in order."""
@@ -150,7 +161,7 @@ class ReferenceBook:
             return 2
         if order.volume == 0:
             return 3
-        if self.with_ids and order.id in self.by_id:
+        if self.with_ids and order.id in self.orders.by_id:
             return 5
         return 0
 
@@ -161,7 +172,7 @@ class ReferenceBook:
             return 8
         if order.order_type == MARKET and not would_trade:
             return 9
-        is_full = self.resting_count == self.capacity
+        is_full = self.orders.count == self.capacity
         if is_full and not would_trade and order.order_type in RESTING_TYPES:
             return 4
         return 0
@@ -204,17 +215,17 @@ class ReferenceBook:
     def _rest(self, order: TypedOrder, volume: int) -> None:
         resting = ReferenceOrder(order.id, order.side, order.price, volume)
         self.levels[order.side].setdefault(order.price, deque()).append(resting)
-        self.resting_count += 1
+        self.orders.count += 1
         if self.with_ids:
-            self.by_id[order.id] = resting
+            self.orders.by_id[order.id] = resting
 
     def _take_out(self, resting: ReferenceOrder) -> None:
         queue = self.levels[resting.side][resting.price]
         queue.remove(resting)
         if not queue:
             del self.levels[resting.side][resting.price]
-        self.resting_count -= 1
-        self.by_id.pop(resting.id, None)
+        self.orders.count -= 1
+        self.orders.by_id.pop(resting.id, None)
 
     def _is_anothers(self, request_id: int, order_id: int) -> bool:
         """Whether a request names an order of another gateway than its own."""
@@ -223,7 +234,7 @@ class ReferenceBook:
     def _cancel(self, order_id: int, answer_id: int) -> list[Message]:
         if self._is_anothers(answer_id, order_id):
             return [Rejection(answer_id, 10)]
-        resting = self.by_id.get(order_id)
+        resting = self.orders.by_id.get(order_id)
         if resting is None:
             return [Rejection(answer_id, 6)]
         quote_before = self.quote()
@@ -237,7 +248,7 @@ class ReferenceBook:
     def _replace(self, replace: ReplaceRequest) -> list[Message]:
         if self._is_anothers(replace.id, replace.order_id):
             return [Rejection(replace.id, 10)]
-        resting = self.by_id.get(replace.order_id)
+        resting = self.orders.by_id.get(replace.order_id)
         if resting is None:
             return [Rejection(replace.id, 6)]
         if not 1 <= replace.price <= self.max_price:
@@ -257,3 +268,44 @@ class ReferenceBook:
         if self.quote() != quote_before:
             answers.append(self.quote())
         return [*answers, Replaced(replace.id, replace.price, remaining)]
+
+
+class ReferenceBooks:
+    """A book for each instrument from 0 on: a list of reference books, whose answers name the instrument in quotes.
+
+    A request names an order of any instrument. An order without an instrument is of instrument 0.
+    """
+
+    def __init__(self, instruments: int, **settings: Any) -> None:
+        self.orders = RestingOrders()
+        self.books = [ReferenceBook(orders=self.orders, **settings) for _ in range(instruments)]
+
+    def handle(
+        self, message: Order | Cancel | TypedOrder | ReplaceRequest | CancelRequest | InstrumentOrder
+    ) -> list[Message]:
+        """Return the answers to one message, in order."""
+        if isinstance(message, InstrumentOrder):
+            if message.instrument >= len(self.books):
+                return [Rejection(message.id, 11)]
+            order = TypedOrder(message.id, *message[2:])
+            return self._answers(message.instrument, order)
+        return self._answers(self._instrument_of(message), message)
+
+    def _instrument_of(self, message: Order | Cancel | TypedOrder | ReplaceRequest | CancelRequest) -> int:
+        """Return the instrument of the order that a request names; 0 for an order, or if no such order rests."""
+        if isinstance(message, Order | TypedOrder):
+            return 0
+        named = message.id if isinstance(message, Cancel) else message.order_id
+        resting = self.orders.by_id.get(named)
+        for instrument, book in enumerate(self.books):
+            if resting is not None and any(order is resting for order in book.resting(resting.side)):
+                return instrument
+        return 0
+
+    def _answers(
+        self, instrument: int, message: Order | Cancel | TypedOrder | ReplaceRequest | CancelRequest
+    ) -> list[Message]:
+        answers: list[Message] = []
+        for answer in self.books[instrument].handle(message):
+            answers.append(InstrumentQuote(instrument, *answer) if isinstance(answer, Quote) else answer)
+        return answers

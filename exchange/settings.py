@@ -27,7 +27,7 @@ from exchange.declared import (
     setting,
 )
 from exchange.instances import MAX_ENGINES, MAX_GATEWAYS, MAX_PAIRS, MAX_SUBSCRIBERS, named
-from exchange.instruments import MAX_INSTRUMENTS
+from exchange.instruments import MAX_INSTRUMENTS, check_instruments
 from exchange.market_ids import HIGHEST_NUMBER
 from exchange.order_mix import OrderMix, check_mix
 from exchange.workload import (
@@ -572,6 +572,7 @@ class RunSettings:
         for option, reason in reasons.items():
             if reason:
                 raise BadSetting("instruments", self.instruments, f"1 with {option}: {reason}")
+        check_instruments(self.instruments, self.max_price)
 
     def _check_market_data(self) -> None:
         if not self.subscribers:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from exchange.compiled import as_i64, as_u8, inlined, record_writer
 from exchange.messages import (
@@ -10,6 +10,7 @@ from exchange.messages import (
     LAYOUTS,
     Cancelled,
     Confirmation,
+    InstrumentQuote,
     Quote,
     Rejection,
     Replaced,
@@ -17,8 +18,8 @@ from exchange.messages import (
     sizes_by_code,
 )
 from matching_engine.arena import (
+    ANSWER_BYTES,
     ASK,
-    BEST,
     BID,
     CANCELLED,
     CONFIRMATIONS,
@@ -29,8 +30,10 @@ from matching_engine.arena import (
     Book,
     Bytes,
     Offsets,
+    best_of,
 )
 
+BYTES_OF_INSTRUMENT = LAYOUTS[InstrumentQuote].size - LAYOUTS[Quote].size
 TRADE_BYTES = LAYOUTS[Trade].size
 ANSWER_SIZES = sizes_by_code(ANSWER_TYPES)
 LARGEST_ANSWER = int(ANSWER_SIZES.max())
@@ -38,6 +41,7 @@ SMALLEST_ANSWER = int(ANSWER_SIZES[ANSWER_SIZES > 0].min())
 
 _put_trade = record_writer(Trade, "id", "price", "volume")
 _put_quote = record_writer(Quote, "bid", "ask")
+_put_instrument_quote = record_writer(InstrumentQuote, "instrument", "bid", "ask")
 _put_confirmation = record_writer(Confirmation, "id")
 _put_rejection = record_writer(Rejection, "id", "reason")
 _put_cancelled = record_writer(Cancelled, "id", "volume")
@@ -106,9 +110,21 @@ def write_trade(answers: AnswerMemory, end: AnswersEnd, order_id: int, price: in
 @inlined
 def write_quote(book: Book, answers: AnswerMemory, end: AnswersEnd) -> AnswersEnd:
     book.state[QUOTES] += 1
-    ask = book.state[BEST + ASK]
-    bid = book.limit - book.state[BEST + BID]
-    return _end_at(answers, end, _put_quote(answers.buffer, end.byte, (bid, ask)))
+    ask = best_of(book, ASK)
+    bid = book.limit - best_of(book, BID)
+    return _end_at(answers, end, _put_best_prices(book.state, answers.buffer, end.byte, book.place, bid, ask))
+
+
+@inlined
+def _put_best_prices(state: Offsets, buffer: Bytes, at: int, place: Any, bid: int, ask: int) -> int:
+    """Write a quote; an instrument quote for one of several books. Returns its end.
+
+    An instrument quote counts as a quote in ANSWER_BYTES, from which the number of trades follows.
+    """
+    if place is None:
+        return _put_quote(buffer, at, (bid, ask))
+    state[ANSWER_BYTES] -= BYTES_OF_INSTRUMENT
+    return _put_instrument_quote(buffer, at, (place.instrument, bid, ask))
 
 
 @inlined

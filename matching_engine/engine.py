@@ -102,7 +102,11 @@ class MatchingEngine:
         self.packing = packing
         self.is_shared = is_shared
         self.kernel = kernels.handler(
-            exact=IS_EXACT[book.policy], keeps_ids=book.with_ids, packed=packing > 1, shared=is_shared
+            exact=IS_EXACT[book.policy],
+            keeps_ids=book.with_ids,
+            packed=packing > 1,
+            shared=is_shared,
+            several=book.several,
         )
 
     def renewed(self) -> MatchingEngine:
@@ -111,7 +115,7 @@ class MatchingEngine:
 
     def warm(self) -> None:
         """Compile this engine's kernels, or load them from disk, so that nothing compiles later. Changes no state."""
-        book = OrderBook(max_price=1, policy=self.book.policy, capacity=1, with_ids=self.book.with_ids)
+        book = self.book.tiny()
         scratch = MatchingEngine(book, self.packing, self.is_shared)
         order = Order(id=1, side=ASK, price=1, volume=1)
         scratch.handle(FrameBatch.of(encode(order)), FrameBatch())

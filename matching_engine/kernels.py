@@ -30,16 +30,19 @@ from matching_engine import arena, encoding, levels, rule
 from matching_engine.arena import (
     ANSWER_BYTES,
     BID,
+    BLOCK_WORDS,
+    BLOCKS,
     BOUNDED,
     CANCELS,
-    FIRST_LEVEL,
     FREE,
     ID,
-    LEVEL_WORDS,
+    INSTRUMENTS,
+    LEVEL,
     NEXT,
     NOTHING,
     ORDERS,
     REPLACES,
+    VOLUME,
     Arena,
     Book,
     Bytes,
@@ -47,6 +50,8 @@ from matching_engine.arena import (
     Offsets,
     Words,
     book_in,
+    book_of,
+    entry_of,
     find,
     remember,
 )
@@ -59,7 +64,7 @@ from matching_engine.encoding import (
     has_room,
     write_rejection,
 )
-from matching_engine.levels import first_crossing, key_of
+from matching_engine.levels import first_crossing, first_occupied, key_of, level_of
 from matching_engine.rule import may_rest, replace_order, take_order, take_out, take_typed_order
 
 # The reasons for which `handle` returns.
@@ -79,11 +84,15 @@ BAD_TYPE = 7
 WOULD_TRADE = 8
 NOTHING_TO_TRADE_WITH = 9
 ANOTHERS_ORDER = 10
+NO_SUCH_INSTRUMENT = 11
 
 SOURCES = fingerprint(compiled, arena, levels, encoding, rule, market_ids, messages)
 _order_id, _side, _price, _volume = (field_reader(name, Order) for name in ("id", "side", "price", "volume"))
 _typed_id, _typed_side, _typed_price, _typed_volume, _typed_order_type = (
     field_reader(name, TypedOrder) for name in ("id", "side", "price", "volume", "order_type")
+)
+_instrument_order_id, _instrument, _instrument_side, _instrument_price, _instrument_volume, _instrument_type = (
+    field_reader(name, InstrumentOrder) for name in ("id", "instrument", "side", "price", "volume", "order_type")
 )
 _cancel_id = field_reader("id", Cancel)
 _cancel_request_id = field_reader("id", CancelRequest)
@@ -210,7 +219,16 @@ def cancel_order(
     order = signed(find(book, order_id)) if book.keeps_ids else NOTHING
     if order == NOTHING:
         return DONE, write_rejection(book, answers, end, answer_id, UNKNOWN_ID)
-    return DONE, take_out(book, answers, end, order, answer_id)
+    return DONE, take_out(book_with(book, book.place, order), answers, end, order, answer_id)
+
+
+@inlined
+def book_with(book: Book, place: Any, order: int) -> Book:
+    """Return the book in which the order of this link rests, whose place its level tells."""
+    if place is None:
+        return book
+    level = signed(book.ids[entry_of(book, order) + LEVEL])
+    return book_of(book, (level - 2 * BLOCKS) // (2 * book.state[BLOCK_WORDS]))
 
 
 @called
@@ -218,11 +236,30 @@ def enter_typed_order(
     book: Book, answers: AnswerMemory, end: AnswersEnd, source: Any, at: int
 ) -> tuple[int, AnswersEnd]:
     """Match the typed order at byte `at`, or reject it. Returns DONE, ROOM or GROW, as `enter_order` does."""
-    order_id = signed(_typed_id(source, at))
-    side = signed(_typed_side(source, at))
-    price = signed(_typed_price(source, at))
-    volume = signed(_typed_volume(source, at))
-    order_type = signed(_typed_order_type(source, at))
+    return enter_typed(
+        book,
+        answers,
+        end,
+        signed(_typed_id(source, at)),
+        signed(_typed_side(source, at)),
+        signed(_typed_price(source, at)),
+        signed(_typed_volume(source, at)),
+        signed(_typed_order_type(source, at)),
+    )
+
+
+@inlined
+def enter_typed(
+    book: Book,
+    answers: AnswerMemory,
+    end: AnswersEnd,
+    order_id: int,
+    side: int,
+    price: int,
+    volume: int,
+    order_type: int,
+) -> tuple[int, AnswersEnd]:
+    """Match a typed order of these fields, or reject it."""
     if not has_room(answers, end, volume):
         return ROOM, end
     if book.state[FREE] == NOTHING and not book.state[BOUNDED]:
@@ -293,7 +330,50 @@ def enter_replace_request(
         return DONE, write_rejection(book, answers, end, request_id, BAD_PRICE)
     if volume == 0:
         return DONE, write_rejection(book, answers, end, request_id, BAD_VOLUME)
-    return DONE, replace_order(book, answers, end, order, request_id, price, volume)
+    return DONE, replace_order(book_with(book, book.place, order), answers, end, order, request_id, price, volume)
+
+
+# ---- orders of several instruments ---------------------------------------------------------------------------
+
+
+@inlined
+def enter_instrument_order(
+    book: Book, answers: AnswerMemory, end: AnswersEnd, source: Any, at: int
+) -> tuple[int, AnswersEnd]:
+    """Match the order at byte `at` in the book of its instrument, or reject it. Returns as `enter_order` does."""
+    instrument = signed(_instrument(source, at))
+    order_id = signed(_instrument_order_id(source, at))
+    if instrument >= book.state[INSTRUMENTS]:
+        if not has_room(answers, end, 0):
+            return ROOM, end
+        book.state[ORDERS] += 1
+        return DONE, write_rejection(book, answers, end, order_id, NO_SUCH_INSTRUMENT)
+    book = book_of(book, instrument)
+    side = signed(_instrument_side(source, at))
+    price = signed(_instrument_price(source, at))
+    volume = signed(_instrument_volume(source, at))
+    is_limit = signed(_instrument_type(source, at)) == LIMIT
+    if not is_limit or not is_plain(book, answers, end, order_id, side, price, volume):
+        return enter_other_instrument_order(book, answers, end, source, at)
+    book.state[ORDERS] += 1
+    return DONE, take_order(book, answers, end, order_id, side - 1, price, volume)
+
+
+@called
+def enter_other_instrument_order(
+    book: Book, answers: AnswerMemory, end: AnswersEnd, source: Any, at: int
+) -> tuple[int, AnswersEnd]:
+    """Match an order that is no plain limit order in this book, or reject it."""
+    return enter_typed(
+        book,
+        answers,
+        end,
+        signed(_instrument_order_id(source, at)),
+        signed(_instrument_side(source, at)),
+        signed(_instrument_price(source, at)),
+        signed(_instrument_volume(source, at)),
+        signed(_instrument_type(source, at)),
+    )
 
 
 if unknown := set(ORDER_TYPES) - {Order, Cancel, TypedOrder, ReplaceRequest, CancelRequest, InstrumentOrder}:
@@ -303,16 +383,23 @@ CANCEL = LAYOUTS[Cancel].code
 TYPED_ORDER = LAYOUTS[TypedOrder].code
 REPLACE_REQUEST = LAYOUTS[ReplaceRequest].code
 CANCEL_REQUEST = LAYOUTS[CancelRequest].code
+INSTRUMENT_ORDER = LAYOUTS[InstrumentOrder].code
 BYTES_OF_ORDER = LAYOUTS[Order].size
 BYTES_OF_CANCEL = LAYOUTS[Cancel].size
 BYTES_OF_TYPED_ORDER = LAYOUTS[TypedOrder].size
 BYTES_OF_REPLACE_REQUEST = LAYOUTS[ReplaceRequest].size
 BYTES_OF_CANCEL_REQUEST = LAYOUTS[CancelRequest].size
+BYTES_OF_INSTRUMENT_ORDER = LAYOUTS[InstrumentOrder].size
 
 
 @inlined
-def order_bytes(code: int) -> int:
-    """Return the bytes of a record that the engine takes, by its type byte; 0 for any other type."""
+def order_bytes(place: Any, code: int) -> int:
+    """Return the bytes of a record that the engine takes, by its type byte; 0 for any other type.
+
+    `place` is None for a book alone, which takes no orders with an instrument.
+    """
+    if place is not None and code == INSTRUMENT_ORDER:
+        return BYTES_OF_INSTRUMENT_ORDER
     if code == ORDER:
         return BYTES_OF_ORDER
     if code == CANCEL:
@@ -327,6 +414,26 @@ def order_bytes(code: int) -> int:
 @inlined
 def enter_record(book: Book, answers: AnswerMemory, end: AnswersEnd, source: Any, at: int) -> tuple[int, AnswersEnd]:
     """Enter the order or request at byte `at`; FOREIGN for a record of another type."""
+    return enter_record_of(book, book.place, answers, end, source, at)
+
+
+@inlined
+def enter_record_of(
+    book: Book, place: Any, answers: AnswerMemory, end: AnswersEnd, source: Any, at: int
+) -> tuple[int, AnswersEnd]:
+    """Enter a record in the book alone, if `place` is None; else in the book of the record's instrument."""
+    if place is None:
+        return enter_plain_record(book, answers, end, source, at)
+    if source[at] == INSTRUMENT_ORDER:
+        return enter_instrument_order(book, answers, end, source, at)
+    return enter_plain_record(book_of(book, 0), answers, end, source, at)
+
+
+@inlined
+def enter_plain_record(
+    book: Book, answers: AnswerMemory, end: AnswersEnd, source: Any, at: int
+) -> tuple[int, AnswersEnd]:
+    """Enter a record without an instrument: an order of this book, or a request."""
     if source[at] == ORDER:
         return enter_order(book, answers, end, source, at)
     if source[at] == CANCEL:
@@ -348,7 +455,7 @@ def take_record(
     book: Book, answers: AnswerMemory, end: AnswersEnd, source: Any, start: int, stop: int
 ) -> tuple[int, AnswersEnd]:
     """Enter a frame of exactly one record; FOREIGN for any other frame."""
-    if start == stop or stop - start != order_bytes(source[start]):
+    if start == stop or stop - start != order_bytes(book.place, source[start]):
         return FOREIGN, end
     return enter_record(book, answers, end, source, start)
 
@@ -365,19 +472,19 @@ def take_pack(
         why, end = enter_record(book, answers, end, source, at)
         if why != DONE:
             return why, at, end
-        at += order_bytes(source[at])
+        at += order_bytes(book.place, source[at])
     if end.frame + frames_needed(answers, end, largest_frame) > answers.room_frames:
         return ROOM, at, end
     return DONE, at, close_frame(answers, end, largest_frame)
 
 
 @inlined
-def is_pack(source: Any, start: int, stop: int, packing: int) -> bool:
+def is_pack(book: Book, source: Any, start: int, stop: int, packing: int) -> bool:
     """Return whether the frame consists of one to `packing` whole records."""
     at = start
     count = 0
-    while at < stop and order_bytes(source[at]) > 0:
-        at += order_bytes(source[at])
+    while at < stop and order_bytes(book.place, source[at]) > 0:
+        at += order_bytes(book.place, source[at])
         count += 1
     return at == stop and within(count, 1, packing)
 
@@ -411,9 +518,9 @@ def close_frame(answers: AnswerMemory, end: AnswersEnd, largest_frame: int) -> A
 
 @cache
 def handler(
-    *, exact: bool, keeps_ids: bool, packed: bool, shared: bool = False
+    *, exact: bool, keeps_ids: bool, packed: bool, shared: bool = False, several: Any = None
 ) -> Callable[..., tuple[int, int, int, int, int]]:
-    """Return the kernel for one kind of engine."""
+    """Return the kernel for one kind of engine. `several`: None for one book, SEVERAL for a book an instrument."""
     kind = EngineKind(exact, keeps_ids, packed, shared, SOURCES)
 
     def handle(
@@ -436,7 +543,7 @@ def handler(
         Returns why it stopped, the frame and byte to go on at, and the end of the answers as frame and byte. After a
         call that stopped within a frame, `resume_at` is the byte to go on at, and `resume_to` the end of its answers.
         """
-        book = book_in(arena, index, kind)
+        book = book_in(arena, index, kind, several)
         source = as_u8(orders)
         source_offsets = as_i64(order_offsets)
         byte = max(resume_to, offsets[frames])
@@ -449,7 +556,7 @@ def handler(
             stop = source_offsets[frame + 1]
             if kind.packed:
                 at = max(at, resume_at)
-                if at == source_offsets[frame] and not is_pack(source, at, stop, packing):
+                if at == source_offsets[frame] and not is_pack(book, source, at, stop, packing):
                     why = FOREIGN
                 else:
                     why, at, end = take_pack(book, answers, end, source, at, stop, largest_frame)
@@ -463,24 +570,63 @@ def handler(
         return why, frame, at, end.frame, end.byte
 
     # Each kind has its own cache file, since two processes that write one file could load each other's code.
-    traits = {"_exact": exact, "_ids": keeps_ids, "_packed": packed, "_shared": shared}
+    traits = {"_exact": exact, "_ids": keeps_ids, "_packed": packed, "_shared": shared, "_several": several}
     handle.__qualname__ = "handle" + "".join(trait for trait, is_set in traits.items() if is_set)
     return kernel(handle)
 
 
 @cache
-def indexer() -> Callable[[Arena, Words], None]:
+def indexer(*, several: Any = None) -> Callable[[Arena, Words], None]:
     """Return the kernel that enters every resting order into an empty index."""
     kind = EngineKind(exact=False, keeps_ids=True, packed=False, shared=False, sources=SOURCES)
 
-    @kernel
     def fill_index(arena: Arena, index: Words) -> None:
-        book = book_in(arena, index, kind)
-        for number in range(2 * (book.limit + 1)):
-            level = FIRST_LEVEL + LEVEL_WORDS * number
-            order = signed(book.records[level + NEXT])
-            while order != level:
-                remember(book, signed(book.records[order + ID]), order, level)
-                order = signed(book.records[order + NEXT])
+        book = book_in(arena, index, kind, several)
+        for instrument in range(max(book.state[INSTRUMENTS], 1)):
+            book = book_in_turn(book, book.place, instrument)
+            for side in range(2):
+                key = first_occupied(book, side, 0)
+                while key < book.limit:
+                    level = level_of(book, side, key)
+                    order = signed(book.records[level + NEXT])
+                    while order != level:
+                        remember(book, signed(book.records[order + ID]), order, level)
+                        order = signed(book.records[order + NEXT])
+                    key = first_occupied(book, side, key + 1)
 
-    return fill_index
+    fill_index.__qualname__ = "fill_index_several" if several else "fill_index"
+    return kernel(fill_index)
+
+
+@inlined
+def book_in_turn(book: Book, place: Any, instrument: int) -> Book:
+    """Return the book of an instrument, or the book alone."""
+    if place is None:
+        return book
+    return book_of(book, instrument)
+
+
+@cache
+def resting_counter(*, several: Any = None) -> Callable[[Arena, Words, int], tuple[int, int]]:
+    """Return the kernel that counts the orders that rest on a side of all books, and their lots."""
+    kind = EngineKind(exact=False, keeps_ids=False, packed=False, shared=False, sources=SOURCES)
+
+    def count_resting(arena: Arena, index: Words, side: int) -> tuple[int, int]:
+        book = book_in(arena, index, kind, several)
+        orders = 0
+        volume = 0
+        for instrument in range(max(book.state[INSTRUMENTS], 1)):
+            book = book_in_turn(book, book.place, instrument)
+            key = first_occupied(book, side, 0)
+            while key < book.limit:
+                level = level_of(book, side, key)
+                order = signed(book.records[level + NEXT])
+                while order != level:
+                    orders += 1
+                    volume += signed(book.records[order + VOLUME])
+                    order = signed(book.records[order + NEXT])
+                key = first_occupied(book, side, key + 1)
+        return orders, volume
+
+    count_resting.__qualname__ = "count_resting_several" if several else "count_resting"
+    return kernel(count_resting)

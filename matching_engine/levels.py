@@ -12,7 +12,16 @@ from typing import Any
 import numpy as np
 
 from exchange.compiled import inlined, trailing_zeros
-from matching_engine.arena import BEST, BITMAP, FIRST_LEVEL, LEVEL_WORDS, SUMMARY, Book, bit
+from matching_engine.arena import (
+    LEVEL_WORDS,
+    Book,
+    best_of,
+    bit,
+    bitmap_word,
+    first_level,
+    set_best,
+    summary_word,
+)
 
 
 @inlined
@@ -22,14 +31,14 @@ def key_of(book: Book, side: int, price: int) -> int:
 
 
 @inlined
-def level_of(side: int, key: int) -> int:
+def level_of(book: Book, side: int, key: int) -> int:
     """The link to a price level."""
-    return FIRST_LEVEL + LEVEL_WORDS * (2 * key + side)
+    return first_level(book.place) + LEVEL_WORDS * (2 * key + side)
 
 
 @inlined
-def side_and_key_of(level: int) -> tuple[int, int]:
-    number = (level - FIRST_LEVEL) // LEVEL_WORDS
+def side_and_key_of(book: Book, level: int) -> tuple[int, int]:
+    number = (level - first_level(book.place)) // LEVEL_WORDS
     return number & 1, number >> 1
 
 
@@ -37,18 +46,19 @@ def side_and_key_of(level: int) -> tuple[int, int]:
 def mark_occupied(book: Book, side: int, key: int) -> None:
     """Set the bits of the level and of its word in the summary, even if they are set: a test first would cost more."""
     word = key >> 6
-    book.bitmap[BITMAP + 2 * word + side] |= bit(key)
-    book.bitmap[SUMMARY + 2 * (word >> 6) + side] |= bit(word)
+    book.bitmap[bitmap_word(book.place) + 2 * word + side] |= bit(key)
+    book.bitmap[summary_word(book.place) + 2 * (word >> 6) + side] |= bit(word)
 
 
 @inlined
 def mark_empty(book: Book, side: int, key: int) -> None:
     """Clear the level's bit, and that of its word in the summary if the word becomes 0."""
     word = key >> 6
-    left = book.bitmap[BITMAP + 2 * word + side] & ~bit(key)
-    book.bitmap[BITMAP + 2 * word + side] = left
+    at = bitmap_word(book.place) + 2 * word + side
+    left = book.bitmap[at] & ~bit(key)
+    book.bitmap[at] = left
     if left == 0:
-        book.bitmap[SUMMARY + 2 * (word >> 6) + side] &= ~bit(word)
+        book.bitmap[summary_word(book.place) + 2 * (word >> 6) + side] &= ~bit(word)
 
 
 @inlined
@@ -60,31 +70,33 @@ def _bits_from(words: Any, at: int, first: int) -> Any:
 @inlined
 def first_occupied(book: Book, side: int, key: int) -> int:
     """Return the lowest occupied key from `key` on; `limit` if no such level holds orders."""
+    bitmap = bitmap_word(book.place)
     word = key >> 6
-    bits = _bits_from(book.bitmap, BITMAP + 2 * word + side, key)
+    bits = _bits_from(book.bitmap, bitmap + 2 * word + side, key)
     if bits:
         return key + trailing_zeros(bits)
     word = _first_word(book, side, word + 1)
-    return (word << 6) + trailing_zeros(book.bitmap[BITMAP + 2 * word + side])
+    return (word << 6) + trailing_zeros(book.bitmap[bitmap + 2 * word + side])
 
 
 @inlined
 def _first_word(book: Book, side: int, word: int) -> int:
     """Return the number of the first word of the bitmap from `word` on that is not 0."""
+    summary = summary_word(book.place)
     group = word >> 6
-    bits = _bits_from(book.bitmap, SUMMARY + 2 * group + side, word)
+    bits = _bits_from(book.bitmap, summary + 2 * group + side, word)
     if bits:
         return word + trailing_zeros(bits)
     group += 1
-    while book.bitmap[SUMMARY + 2 * group + side] == 0:
+    while book.bitmap[summary + 2 * group + side] == 0:
         group += 1
-    return (group << 6) + trailing_zeros(book.bitmap[SUMMARY + 2 * group + side])
+    return (group << 6) + trailing_zeros(book.bitmap[summary + 2 * group + side])
 
 
 @inlined
 def first_crossing(book: Book, side: int, reach: int) -> int:
     """Return the key at which an incoming order trades first on this side; a key beyond `reach` if there is none."""
-    return first_occupied(book, side, reach) if book.exact else book.state[BEST + side]
+    return first_occupied(book, side, reach) if book.exact else best_of(book, side)
 
 
 @inlined
@@ -92,7 +104,7 @@ def move_best(book: Book, side: int, key: int) -> tuple[int, bool]:
     """Mark the level of `key` as empty. Returns the next occupied key, and whether the best price moved to it."""
     mark_empty(book, side, key)
     following = first_occupied(book, side, key)
-    moved = book.state[BEST + side] == key
+    moved = best_of(book, side) == key
     if moved:
-        book.state[BEST + side] = following
+        set_best(book, side, following)
     return following, moved

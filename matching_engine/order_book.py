@@ -8,13 +8,19 @@ from typing import NamedTuple
 import numpy as np
 
 from exchange.allowed import check_registry, one_of, whole
-from exchange.compiled import cached_kernel, signed
+from exchange.instruments import check_instruments
+from exchange.messages import Quote
 from exchange.settings import POLICIES
 from exchange.workload import MAX_PRICE
 from matching_engine import arena as layout
-from matching_engine.kernels import indexer
+from matching_engine.kernels import indexer, resting_counter
+from transports.frames import untouched
 
 HIGHEST_CAPACITY = 1 << 29  # a link is a u32
+BYTES_OF_LINK = 4
+BYTES_OF_WORD = 8
+LARGEST_IN_HUGE_PAGES = 1 << 26
+"""The most bytes of all books for which memory may come in huge pages."""
 LINKS_PER_WORD = 2
 """The arena is an array of 8-byte words. Links count 4-byte words."""
 IS_EXACT = {"price-time": False, "exact-price": True}
@@ -39,60 +45,85 @@ class RestingTotal(NamedTuple):
 # bid's key is max price + 1 - price, so on either side the lowest key is the best price. `levels.py` has the formulas.
 
 
-@cached_kernel(layout)
-def _count_resting(records: layout.Words, highest_key: int, book_side: int) -> tuple[int, int]:
-    """Count the orders that rest on a side, and their lots."""
-    orders = 0
-    volume = 0
-    for key in range(highest_key + 1):
-        level = layout.FIRST_LEVEL + layout.LEVEL_WORDS * (2 * key + book_side)
-        place = signed(records[level + layout.NEXT])
-        while place != level:
-            orders += 1
-            volume += signed(records[place + layout.VOLUME])
-            place = signed(records[place + layout.NEXT])
-    return orders, volume
-
-
 class OrderBook:
-    """Resting orders of one instrument, by price level and time.
+    """Resting orders of one instrument, or of several in one memory, by price level and time.
 
     `policy`: "price-time" trades with every price that crosses, "exact-price" with the order's own price only.
     `capacity`: None lets a full book double; with a number, a full book rejects an order that crosses nothing.
     `with_ids`: the book keeps ids, which costs about a tenth of the speed. Resting orders can then be cancelled, and an
     order with the id of a resting order is rejected. Without ids every cancel is rejected: its order is unknown.
+    `instruments`: None for one book, whose answers name no instrument; with a number, a book for each instrument from 0
+    on. Capacity, ids and counts are those of all books together.
     """
 
     first_capacity = 1 << 18
     """The first capacity of a book that grows. A default run of 1,000,000 orders fits."""
 
     def __init__(
-        self, max_price: int = 999, policy: str = "price-time", capacity: int | None = None, with_ids: bool = False
+        self,
+        max_price: int = 999,
+        policy: str = "price-time",
+        capacity: int | None = None,
+        with_ids: bool = False,
+        instruments: int | None = None,
     ) -> None:
         whole("max_price", max_price, 1, MAX_PRICE)
         one_of("policy", policy, IS_EXACT)
         if capacity is not None:
             whole("capacity", capacity, 1, HIGHEST_CAPACITY)
+        if instruments is not None:
+            check_instruments(instruments, max_price)
         self.max_price = max_price
         self.policy = policy
         self.with_ids = with_ids
         self.bounded = capacity is not None
         self.capacity = self.first_capacity if capacity is None else capacity
-        self.first_order = layout.first_order(max_price + 1)
+        self.instruments = instruments
+        self.several = None if instruments is None else layout.SEVERAL
+        """The kind of the kernels for this memory."""
+        self.first_order = self._first_order()
         self.arena = self._arena()
-        layout.lay_out(self.arena, max_price + 1, self.bounded)
+        self._lay_out()
         layout.free_records(self.arena, self.first_order)
         self._index()
 
     def renewed(self) -> OrderBook:
         """Return an empty book with the same rules."""
         capacity = self.capacity if self.bounded else None
-        return OrderBook(self.max_price, self.policy, capacity, self.with_ids)
+        return OrderBook(self.max_price, self.policy, capacity, self.with_ids, self.instruments)
+
+    def tiny(self) -> OrderBook:
+        """Return a book of the same kind, and with as many instruments, that takes one price and one order."""
+        return OrderBook(1, self.policy, capacity=1, with_ids=self.with_ids, instruments=self.instruments)
+
+    def _first_order(self) -> int:
+        """Return the link of the first order's record."""
+        limit = self.max_price + 1
+        if self.instruments is None:
+            return layout.first_order(limit)
+        return layout.first_order_of_several(limit, self.instruments)
 
     def _arena(self) -> layout.Arena:
-        """Return memory for a book of this capacity."""
+        """Return memory for a book of this capacity.
+
+        Where the books of several instruments have many prices, memory is taken page by page, where it is used. Else it
+        may come in huge pages, as numpy asks for, with which books that orders choose at random are much faster.
+        """
         links = self.first_order + layout.RECORD * self.capacity
-        return np.zeros(links // LINKS_PER_WORD, np.uint64)
+        words = links // LINKS_PER_WORD
+        bytes_of_books = BYTES_OF_LINK * self.first_order
+        if bytes_of_books <= LARGEST_IN_HUGE_PAGES:
+            return np.zeros(words, np.uint64)
+        return untouched(words * BYTES_OF_WORD).view(np.uint64)
+
+    def _lay_out(self) -> None:
+        """Make the books, all empty."""
+        limit = self.max_price + 1
+        if self.instruments is None:
+            layout.lay_out(self.arena, limit, self.bounded)
+        else:
+            words_of_block = layout.words_of_block(limit)
+            layout.lay_out_several(self.arena, limit, self.bounded, self.instruments, words_of_block)
 
     def _index(self) -> None:
         """Make the index of the resting orders, with four buckets or more for each order. Without ids it is empty."""
@@ -105,7 +136,7 @@ class OrderBook:
         words_of_records = len(self.arena)  # two words for each record, which is two words of the arena
         self.state[layout.BUCKETS] = buckets
         self.index = np.zeros(buckets + words_of_records, np.uint32)
-        indexer()(self.arena, self.index)
+        indexer(several=self.several)(self.arena, self.index)
 
     def grow(self) -> None:
         """Double the capacity; every resting order stays where it is. O(capacity)."""
@@ -114,7 +145,10 @@ class OrderBook:
         smaller = self.arena
         self.capacity = 2 * self.capacity
         self.arena = self._arena()
-        self.arena[: len(smaller)] = smaller
+        if self.instruments is None:
+            self.arena[: len(smaller)] = smaller
+        else:
+            layout.copy_used(smaller, self.arena)
         layout.free_records(self.arena, LINKS_PER_WORD * len(smaller))
         self._index()
 
@@ -142,36 +176,58 @@ class OrderBook:
 
     @property
     def best_bid(self) -> int:
-        """The highest bid; 0 if there is none. O(1)."""
-        return self.max_price + 1 - int(self.state[layout.BEST + layout.BID])
+        """The highest bid of the book alone, or of instrument 0; 0 if there is none. O(1)."""
+        return self.best_prices().bid
 
     @property
     def best_ask(self) -> int:
-        """The lowest ask; max price + 1 if there is none. O(1)."""
-        return int(self.state[layout.BEST + layout.ASK])
+        """The lowest ask of the book alone, or of instrument 0; max price + 1 if there is none. O(1)."""
+        return self.best_prices().ask
+
+    def best_prices(self, instrument: int = 0) -> Quote:
+        """Return the best prices of an instrument. O(1)."""
+        best = self._place(instrument).best
+        ask = int(self.arena[best + layout.ASK])
+        bid = self.max_price + 1 - int(self.arena[best + layout.BID])
+        return Quote(bid, ask)
 
     @property
     def occupied_levels(self) -> int:
-        """How many price levels hold orders, of both sides together. O(prices / 64)."""
-        words = self.arena[layout.BITMAP : layout.SUMMARY]
-        ends_of_search = 2  # on each side, the bit of key `limit` is always set
-        return int(np.bitwise_count(words).sum()) - ends_of_search
+        """How many price levels hold orders, of all instruments and both sides together. O(prices / 64)."""
+        levels = 0
+        for instrument in range(self.instruments or 1):
+            bitmap = self._place(instrument).bitmap
+            words = self.arena[bitmap : bitmap + 2 * ((self.max_price + 1 >> 6) + 1)]
+            ends_of_search = 2  # on each side, the bit of key `limit` is always set
+            levels += int(np.bitwise_count(words).sum()) - ends_of_search
+        return levels
 
-    def resting(self, side: int) -> list[RestingOrder]:
-        """Return the orders of a side (ASK or BID): best price first, then oldest first. O(levels + orders)."""
+    def _place(self, instrument: int) -> layout.Place:
+        """Return the place of an instrument's book in the arena. IndexError if there is no such instrument."""
+        if not 0 <= instrument < (self.instruments or 1):
+            raise IndexError(f"instrument {instrument}: there are {self.instruments or 1}, numbered from 0")
+        if self.instruments is None:
+            return layout.Place(0, layout.BEST, layout.SUMMARY, layout.BITMAP, layout.FIRST_LEVEL)
+        limit = self.max_price + 1
+        return layout.place_in_blocks(limit, layout.words_of_block(limit), instrument)
+
+    def resting(self, side: int, instrument: int = 0) -> list[RestingOrder]:
+        """Return an instrument's orders of a side (ASK or BID), best price first, oldest first. O(levels + orders)."""
         book_side = side - 1
+        first_level = self._place(instrument).first_level
         keys = np.arange(self.max_price + 2)
-        levels = layout.FIRST_LEVEL + layout.LEVEL_WORDS * (2 * keys + book_side)
-        occupied_keys = keys[self.records[levels + layout.NEXT] != levels]
+        levels = first_level + layout.LEVEL_WORDS * (2 * keys + book_side)
+        links = self.records[levels + layout.NEXT]
+        occupied_keys = keys[(links != levels) & (links != layout.NOTHING)]
         orders: list[RestingOrder] = []
         for key in occupied_keys.tolist():
-            orders.extend(self._orders_at(book_side, key))
+            orders.extend(self._orders_at(first_level, book_side, key))
         return orders
 
     def total_resting(self, side: int) -> RestingTotal:
-        """Return the totals of a side without making an object for each order. O(levels + orders)."""
-        book_side = side - 1
-        orders, volume = _count_resting(self.records, self.max_price + 1, book_side)
+        """Return the totals of a side, of all instruments, without an object for each order. O(levels + orders)."""
+        count_resting = resting_counter(several=self.several)
+        orders, volume = count_resting(self.arena, self.index, side - 1)
         return RestingTotal(orders, volume)
 
     def volume_traded(self, side: int, resting: RestingTotal) -> int:
@@ -184,9 +240,9 @@ class OrderBook:
         volume_cancelled = int(self.state[layout.VOLUME_CANCELLED + book_side])
         return volume_in - volume_cancelled - resting.volume
 
-    def _orders_at(self, book_side: int, key: int) -> Iterator[RestingOrder]:
+    def _orders_at(self, first_level: int, book_side: int, key: int) -> Iterator[RestingOrder]:
         """Yield the orders of a price level, oldest first."""
-        level = layout.FIRST_LEVEL + layout.LEVEL_WORDS * (2 * key + book_side)
+        level = first_level + layout.LEVEL_WORDS * (2 * key + book_side)
         price = key if book_side == layout.ASK else self.max_price + 1 - key
         records = self.records
         place = int(records[level + layout.NEXT])

@@ -6,7 +6,6 @@ from exchange.compiled import called, inlined, signed
 from exchange.messages import FILL_OR_KILL, LIMIT, POST_ONLY
 from matching_engine.arena import (
     ASK,
-    BEST,
     BID,
     FREE,
     ID,
@@ -17,10 +16,13 @@ from matching_engine.arena import (
     VOLUME_CANCELLED,
     VOLUME_IN,
     Book,
+    best_of,
     entry_of,
     forget,
     link,
+    make_level,
     remember,
+    set_best,
 )
 from matching_engine.encoding import (
     AnswerMemory,
@@ -72,7 +74,7 @@ def match(
     reach = key_of(book, opposite, price)
     key = first_crossing(book, opposite, reach)
     while key <= reach and remaining > 0:
-        level = level_of(opposite, key)
+        level = level_of(book, opposite, key)
         level_price = key_of(book, opposite, key)
         before = remaining
         resting, remaining, end = fill_whole(book, answers, end, level, level_price, remaining)
@@ -123,15 +125,16 @@ def rest(book: Book, order_id: int, side: int, price: int, volume: int) -> bool:
     book.records[order + ID] = order_id
     book.records[order + VOLUME] = volume
     key = key_of(book, side, price)
-    level = level_of(side, key)
+    level = level_of(book, side, key)
+    make_level(book.records, book.place, level)
     link(book, book.records[level + PREVIOUS], order)
     link(book, order, level)
     mark_occupied(book, side, key)
     if book.keeps_ids:
         remember(book, order_id, order, level)
-    if key >= book.state[BEST + side]:
+    if key >= best_of(book, side):
         return False
-    book.state[BEST + side] = key
+    set_best(book, side, key)
     return True
 
 
@@ -148,7 +151,7 @@ def take_out(book: Book, answers: AnswerMemory, end: AnswersEnd, order: int, ans
 def remove(book: Book, order: int) -> bool:
     """Take a resting order out of the book. Returns whether the best price moved."""
     level = signed(book.ids[entry_of(book, order) + LEVEL])
-    side, key = side_and_key_of(level)
+    side, key = side_and_key_of(book, level)
     book.state[VOLUME_CANCELLED + side] += book.records[order + VOLUME]
     link(book, book.records[order + PREVIOUS], book.records[order + NEXT])
     release(book, order)
@@ -207,7 +210,7 @@ def volume_within_reach(book: Book, side: int, price: int, enough: int) -> int:
     key = first_crossing(book, side, reach)
     volume = 0
     while key <= reach and volume < enough:
-        level = level_of(side, key)
+        level = level_of(book, side, key)
         order = signed(book.records[level + NEXT])
         while order != level and volume < enough:
             volume += signed(book.records[order + VOLUME])
@@ -228,18 +231,18 @@ def replace_order(
     """
     order_id = signed(book.records[order + ID])
     before = signed(book.records[order + VOLUME])
-    side, key = side_and_key_of(signed(book.ids[entry_of(book, order) + LEVEL]))
+    side, key = side_and_key_of(book, signed(book.ids[entry_of(book, order) + LEVEL]))
     if key == key_of(book, side, price) and volume <= before:
         book.records[order + VOLUME] = volume
         book.state[VOLUME_CANCELLED + side] += before - volume
         return write_replaced(book, answers, end, request_id, price, volume)
-    best_ask = book.state[BEST + ASK]
-    best_bid = book.state[BEST + BID]
+    best_ask = best_of(book, ASK)
+    best_bid = best_of(book, BID)
     remove(book, order)
     book.state[VOLUME_IN + side] += volume
     remaining, _, end = match(book, answers, end, order_id, side, price, volume)
     if remaining > 0:
         rest(book, order_id, side, price, remaining)
-    if book.state[BEST + ASK] != best_ask or book.state[BEST + BID] != best_bid:
+    if best_of(book, ASK) != best_ask or best_of(book, BID) != best_bid:
         end = write_quote(book, answers, end)
     return write_replaced(book, answers, end, request_id, price, remaining)

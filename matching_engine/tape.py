@@ -93,4 +93,6 @@ def match_tape(engine: MatchingEngine, tape: Bytes, take: Callable[[Bytes], None
             first, stop = engine.handle(orders, answers, first)
             elapsed_ns += time.perf_counter_ns() - start_ns
             take(answers.span(0, answers.count))
+            if stop is HandleStop.FOREIGN:
+                raise MalformedMessage("an order with an instrument, and the engine has one book, without instruments")
     return elapsed_ns / 1e9

@@ -369,7 +369,8 @@ def _engine(settings: RunSettings, capacity: int | None, with_ids: bool) -> Matc
     from matching_engine.order_book import OrderBook
 
     finds_orders = with_ids or settings.names_orders
-    book = OrderBook(settings.max_price, settings.policy, capacity, finds_orders)
+    instruments = None if settings.instruments == 1 else settings.instruments
+    book = OrderBook(settings.max_price, settings.policy, capacity, finds_orders, instruments)
     return MatchingEngine(book, settings.packing, is_shared=settings.is_market)
 
 

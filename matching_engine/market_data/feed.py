@@ -142,7 +142,7 @@ class PublishingEngine(MatchingEngine):
 
     def warm(self) -> None:
         """Load the kernels by an order in a book of its own."""
-        book = OrderBook(max_price=1, policy=self.book.policy, capacity=1, with_ids=self.book.with_ids)
+        book = self.book.tiny()
         scratch = PublishingEngine(book, with_depth=True, is_shared=self.is_shared)
         scratch.handle(WARMING_ORDER, FrameBatch())
         scratch.feed.take(FrameBatch())

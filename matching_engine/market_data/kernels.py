@@ -44,7 +44,6 @@ from exchange.messages import (
 from matching_engine import kernels
 from matching_engine.arena import (
     ANSWER_BYTES,
-    BEST,
     FEED,
     LARGEST_VOLUME,
     NEXT,
@@ -55,6 +54,7 @@ from matching_engine.arena import (
     EngineKind,
     Offsets,
     Words,
+    best_of,
     book_in,
 )
 from matching_engine.encoding import ANSWER_SIZES, AnswersEnd, answers_in
@@ -164,7 +164,7 @@ def publishing_handler(*, exact: bool, keeps_ids: bool, shared: bool) -> Callabl
         arena: Arena,
         index: Words,
     ) -> tuple[int, int, int, int, int]:
-        book = book_in(arena, index, kind)
+        book = book_in(arena, index, kind, None)
         source = as_u8(orders)
         source_offsets = as_i64(order_offsets)
         begin = offsets[frames]
@@ -200,7 +200,7 @@ def publishing_handler(*, exact: bool, keeps_ids: bool, shared: bool) -> Callabl
 @inlined
 def volume_of_level(book: Book, side: int, key: int) -> int:
     """Return the lots that rest at a price level."""
-    level = level_of(side, key)
+    level = level_of(book, side, key)
     volume = 0
     order = signed(book.records[level + NEXT])
     while order != level:
@@ -217,9 +217,9 @@ def _read_depth(arena: Arena, index: Words, depth: npt.NDArray[np.int64]) -> Non
 
     Each side's levels stand from the best price on.
     """
-    book = book_in(arena, index, DEPTH_KIND)
+    book = book_in(arena, index, DEPTH_KIND, None)
     for side in range(2):
-        key = first_occupied(book, side, book.state[BEST + side])
+        key = first_occupied(book, side, best_of(book, side))
         for place in range(DEPTH):
             depth[side, place, 0] = 0
             depth[side, place, 1] = 0

@@ -19,6 +19,7 @@ from exchange.messages import (
     POST_ONLY,
     Cancel,
     CancelRequest,
+    InstrumentOrder,
     Message,
     Order,
     ReplaceRequest,
@@ -147,6 +148,10 @@ def settings_of_books(draw) -> dict[str, object]:
     }
 
 
+INSTRUMENTS = 3
+"""Books of a stream with instruments; one more is named by some orders, and is not there."""
+
+
 @dataclass(frozen=True)
 class Drawn:
     """What hypothesis drew for a message. `earlier` is how many messages before it the order came that it names."""
@@ -158,6 +163,7 @@ class Drawn:
     price: int
     volume: int
     order_type: int
+    instrument: int = 0
 
     def message(self, number: int) -> Message:
         """Return the message of this number in its stream."""
@@ -172,27 +178,34 @@ class Drawn:
         if self.kind is TypedOrder:
             price = 0 if self.order_type == MARKET and self.has_new_id else self.price
             return TypedOrder(order_id, self.side, price, self.volume, self.order_type)
+        if self.kind is InstrumentOrder:
+            price = 0 if self.order_type == MARKET and self.has_new_id else self.price
+            return InstrumentOrder(order_id, self.instrument, self.side, price, self.volume, self.order_type)
         return Order(order_id, self.side, self.price, self.volume)
 
 
+KINDS = [Order, Order, Order, TypedOrder, TypedOrder, ReplaceRequest, ReplaceRequest, CancelRequest, Cancel]
+KINDS_WITH_INSTRUMENTS = [*KINDS, *[InstrumentOrder] * 9]
+
+
 @st.composite
-def streams(draw, max_price: int, most: int = 60) -> list[Message]:
+def streams(draw, max_price: int, most: int = 60, with_instruments: bool = False) -> list[Message]:
     """Draw orders of all types at a few neighbouring prices, so that they trade, with cancels and replaces.
 
+    `with_instruments`: most orders name one of INSTRUMENTS, or the next number, which nobody serves.
     Some have a wrong field, a repeated id, or name an order that is not there.
     """
     centre = draw(st.integers(1, max_price))
     near = st.integers(max(1, centre - 3), min(max_price, centre + 3))
     message = st.builds(
         Drawn,
-        kind=st.sampled_from(
-            [Order, Order, Order, TypedOrder, TypedOrder, ReplaceRequest, ReplaceRequest, CancelRequest, Cancel]
-        ),
+        kind=st.sampled_from(KINDS_WITH_INSTRUMENTS if with_instruments else KINDS),
         has_new_id=st.sampled_from([True, True, True, True, False]),
         earlier=st.one_of(st.integers(1, 4), st.integers(0, most)),
         side=st.one_of(st.sampled_from([ASK, BID]), st.sampled_from([ASK, BID]), st.sampled_from([0, 3, 255])),
         price=st.one_of(near, near, near, st.integers(0, 0xFFFF)),
         volume=st.one_of(st.integers(1, 4), st.integers(1, 100), st.integers(0, 0xFFFF), st.just(0xFFFF)),
+        instrument=st.integers(0, INSTRUMENTS),
         order_type=st.one_of(
             st.integers(LIMIT, POST_ONLY), st.integers(LIMIT, POST_ONLY), st.sampled_from([0, 6, 255])
         ),
