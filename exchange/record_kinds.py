@@ -72,6 +72,25 @@ class BacklogRecord(TypedDict):
     drained_at_s: float | None
 
 
+class HostRecord(TypedDict):
+    """A host of a run over several; `noise` is that of another machine than the launcher's."""
+
+    host: str
+    components: list[str]
+    is_launchers_machine: bool
+    facts: dict[str, Any]
+    noise: NotRequired[dict[str, Any] | None]
+
+
+class OneWayRecord(TypedDict):
+    """Times one way of sampled orders, and the bound of the offset of the two clocks."""
+
+    count: int
+    bound: float
+    to_engine: Figures
+    back: Figures
+
+
 class RunRecord(TypedDict):
     schema: int
     name: str
@@ -92,8 +111,8 @@ class RunRecord(TypedDict):
     host: NotRequired[dict[str, Any] | None]
     versions: NotRequired[dict[str, Any] | None]
     network: NotRequired[dict[str, Any] | None]
-    hosts: NotRequired[list[dict[str, Any]] | None]
-    one_way_us: NotRequired[dict[str, Any] | None]
+    hosts: NotRequired[list[HostRecord] | None]
+    one_way_us: NotRequired[OneWayRecord | None]
     recovered: NotRequired[dict[str, Any] | None]
     market_data: NotRequired[MarketDataRecord | None]
     pairs: NotRequired[list[dict[str, Any]] | None]

@@ -15,6 +15,7 @@ from exchange_simulation.reports.formats.few_orders import has_enough_orders
 from exchange_simulation.reports.formats.numbers import is_number, rate_text, three_digits
 from exchange_simulation.reports.formats.settings import setting_text
 from exchange_simulation.reports.formats.times import date_and_time, time_in_words
+from exchange_simulation.reports.run.hosts import host_sentences
 from exchange_simulation.reports.run.market_data import COLUMNS, published_words, subscriber_rows
 from exchange_simulation.reports.run.run_folder import is_scheduled, mean_cores
 from transports.base import TransportError
@@ -170,6 +171,7 @@ def circumstances(run: Record) -> list[str]:
         _sizes(run),
         caution_of(_scheme(settings)),
         _noise(run),
+        *(f"{sentence[0].upper()}{sentence[1:]}." for sentence in host_sentences(run)),
     ]
     return [sentence for sentence in sentences if sentence]
 

@@ -65,6 +65,11 @@ def test_arrivals_that_are_not_at_a_fixed_rate_and_a_tape_are_named() -> None:
     assert circumstances({"settings": settings}) == ["Orders of the tape taped/orders.bin."]
 
 
+def test_the_hosts_of_a_run_are_among_its_circumstances():
+    host = {"host": "ssh engine1", "components": ["engine"], "is_launchers_machine": False, "facts": {"cores": 2}}
+    assert circumstances({"hosts": [host]})[-1] == "Engine on ssh engine1: 2 cores."
+
+
 def test_a_run_of_pairs_is_named_by_all_orders_and_each_load() -> None:
     settings = {"transport": "zeromq", "orders_per_s": 8000.0, "orders": 40_000, "pairs": 2}
     assert title({"settings": settings}) == "80,000 orders over ZeroMQ, 2 pairs, each at 8,000 orders/s"
