@@ -53,7 +53,7 @@ def _examine(finding: HostFinding, file: HostsFile, processes: ProcessGroup) -> 
         finding.versions = here
         finding.clock = SAME_CLOCK
         return
-    check_versions([finding.host], here["exchange"])
+    check_versions([finding.host], here["exchange"], processes)
     with contextlib.ExitStack() as stack:
         agent = started_agents([finding.host], processes, stack)[finding.host]
         finding.facts = agent.facts

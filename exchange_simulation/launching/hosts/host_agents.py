@@ -176,12 +176,15 @@ class HostAgent:
         return printable(last_line(self._log.read_text(errors="replace"), str(error)))
 
 
-def check_versions(hosts: list[Host], version: str) -> None:
-    """UserError unless each host can be reached, and has this version of exchange. All are asked at the same time."""
+def check_versions(hosts: list[Host], version: str, processes: ProcessGroup) -> None:
+    """UserError unless each host can be reached, and has this version of exchange. All are asked at the same time.
+
+    The prefixes join the group of `processes`.
+    """
     with contextlib.ExitStack() as stack:
         asked = []
         for host in hosts:
-            answer = stack.enter_context(_version_of(host))
+            answer = stack.enter_context(_version_of(host, processes.id))
             asked.append((host, answer))
         until_s = time.monotonic() + START_S
         for host, answer in asked:
@@ -189,13 +192,13 @@ def check_versions(hosts: list[Host], version: str) -> None:
 
 
 @contextlib.contextmanager
-def _version_of(host: Host) -> Iterator[subprocess.Popen[str]]:
+def _version_of(host: Host, process_group: int) -> Iterator[subprocess.Popen[str]]:
     """Start `exchange --version` on a host; at the end of the context, kill it if it still runs."""
     pipe = subprocess.PIPE
     command = host.command("--version")
     try:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, process_group=0
+            command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, process_group=process_group
         )
     except OSError as error:
         raise UserError(f"the host {host.name} cannot be reached: {command[0]}: {error.strerror}") from error

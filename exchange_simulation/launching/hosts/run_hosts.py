@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import click
+
 from exchange.settings import RunSettings
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.hosts.checks import BROKER, checked_hosts
@@ -58,7 +60,7 @@ class RunHosts:
         lineup = Lineup.of(settings)
         hosts = _hosts_elsewhere(file, lineup)
         here = versions()
-        check_versions(hosts, here["exchange"])
+        check_versions(hosts, here["exchange"], processes)
         with contextlib.ExitStack() as stack:
             agents = started_agents(hosts, processes, stack)
             run_hosts = cls(file, agents, stack)
@@ -239,10 +241,10 @@ class RunHosts:
 
     @contextlib.contextmanager
     def _noted(self) -> Iterator[None]:
-        """Note that a host is gone, once for each sentence, and go on."""
+        """Note that a host is gone, or that a file of it cannot be written here, and go on. Each is noted once."""
         try:
             yield
-        except HostGone as error:
+        except (HostGone, click.ClickException) as error:
             if str(error) not in self.problems:
                 self.problems.append(str(error))
 

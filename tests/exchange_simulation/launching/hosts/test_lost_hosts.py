@@ -95,6 +95,29 @@ def test_ctrl_c_reaches_a_gateway_on_another_host(sshd: SshServer, tmp_path: Pat
     assert_nothing_is_left(run)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_host_that_does_not_answer_can_be_left(number: signal.Signals, tmp_path: Path, running: StartRun) -> None:
+    path = tmp_path / "hosts.toml"
+    path.write_text(table("engine", "sh -c 'sleep 600'", "127.0.0.1") + REPORTER_HERE)
+    run = running("--no-page", "--hosts", path, *LONG)
+    until(lambda: any("sleep" in process.name() for process in processes_with_scratch(run.scratch)), "the prefix")
+    run.signal(number)
+    finished = run.finish()
+    assert finished.code == (130 if number == signal.SIGINT else -signal.SIGKILL)
+    assert "Traceback" not in finished.err
+    assert_nothing_is_left(run)
+
+
+@pytest.mark.long
+def test_a_host_that_stops_is_not_waited_for_for_ever(engine_behind_ssh: Running) -> None:
+    process_of(engine_behind_ssh.scratch, "bin/exchange", "hosts", "agent").suspend()
+    engine_behind_ssh.signal(signal.SIGINT)
+    finished = engine_behind_ssh.finish()
+    assert finished.code == 130
+    assert "is gone: it did not answer in time" in "; ".join(finished.record["reasons"])
+    assert_nothing_is_left(engine_behind_ssh)
+
+
 def test_ctrl_c_ends_components_on_hosts_in_band(engine_behind_ssh: Running) -> None:
     engine_behind_ssh.signal(signal.SIGINT)
     finished = engine_behind_ssh.finish()
