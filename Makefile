@@ -54,7 +54,7 @@ figures: setup ## the figures of README and the results of record, measured anew
 pictures: setup-dev ## the pictures of pages in docs/pictures, made anew
 	@$(BIN)/python .ci/pictures
 
-docs: setup-dev ## the site of all pages, in build/site; a link that leads nowhere fails
+docs: .venv/.ready-docs ## the site of all pages, in build/site; a link that leads nowhere fails; it needs mkdocs alone
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo "site: build/site/index.html"
 
 lock: ## resolve the dependencies anew (needs uv)
@@ -63,8 +63,8 @@ lock: ## resolve the dependencies anew (needs uv)
 	@uv pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 --no-header -q \
 	    --extra build --extra all --extra connect --extra dev -c requirements.lock -o requirements-dev.lock pyproject.toml
 
-clean: ## remove .venv, caches and results
-	@rm -rf .venv results build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+clean: ## remove .venv, caches and what was built; results stay
+	@rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.ready: requirements.lock pyproject.toml
@@ -77,6 +77,13 @@ clean: ## remove .venv, caches and results
 .venv/.ready-dev: .venv/.ready requirements-dev.lock
 	@echo "adding the test tools"
 	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@touch $@
+
+# The site needs this package without extras, and mkdocs in the version of the lock.
+.venv/.ready-docs: pyproject.toml requirements-dev.lock
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || python3 -m venv .venv
+	@mkdir -p build && sed -n 's/^\([a-z0-9._-]*==[^ ;]*\).*/\1/p' requirements-dev.lock > build/docs-versions.txt
+	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -c build/docs-versions.txt -e '.[docs]'
 	@touch $@
 
 .venv/.kernels: | .venv/.ready-dev
