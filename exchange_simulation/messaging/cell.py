@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from exchange_simulation.messaging.point import MAX, NETWORK, RATE, Point, Settings, networks_of, value_in_words
+from exchange_simulation.messaging.point import (
+    BROKERS,
+    MAX,
+    NETWORK,
+    RATE,
+    Point,
+    Settings,
+    networks_of,
+    value_in_words,
+)
 from exchange_simulation.messaging.roles import RoleResult
 from transports.registry import has_broker
 
@@ -64,6 +73,11 @@ class Cell:
     def network(self) -> str:
         """The network between the roles."""
         return str(self.point[NETWORK]) if NETWORK in self.point else networks_of(self.settings)[0]
+
+    @property
+    def brokers(self) -> int:
+        """The number of brokers that share the links."""
+        return int(self.point.get(BROKERS, 1))
 
     @property
     def rate_per_s(self) -> float | None:

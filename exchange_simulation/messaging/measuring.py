@@ -228,42 +228,38 @@ def measure(benchmark: BenchmarkDefinition, cell: Cell, setup: Setup) -> Record:
 
     The status is partial if a role was lost, and invalid if the answer is wrong.
     """
-    broker = setup.brokers.get(cell.transport)
     noise = NoiseMeter()
-    server = broker.server if broker else None
-    usage: list[ServerUsage] = []
+    servers = setup.servers(cell)
+    usage_at_start: list[ServerUsage] = []
+    usage_at_end: list[ServerUsage] = []
     broker_sockets: list[dict[str, Any]] = []
 
     def on_start() -> None:
-        if server:
-            usage.append(usage_of(server))
+        for server in servers:
+            usage_at_start.append(usage_of(server))
             if cell.settings.get("nagle"):  # the sockets are read now, since they are gone once the roles have ended
                 broker_sockets.extend(setup.accepted(server))
         if machine:
-            machine[:] = [read(partial(_rss_bytes, server))]  # drops the readings while links were opened
+            machine[:] = [read(partial(_rss_bytes, servers))]  # drops the readings while links were opened
         noise.clock_starts()
 
     def on_end() -> None:
-        if server:
-            usage.append(usage_of(server))
-        noise.clock_stops([server.facts()["pid"]] if server else ())
+        usage_at_end.extend(map(usage_of, servers))
+        noise.clock_stops([server.facts()["pid"] for server in servers])
 
-    with setup.links(cell.transport) as links:
+    with setup.links(cell.transport, brokers=cell.brokers) as links:
         roles = benchmark.roles(cell, links)
         benchmark.prepare(cell, roles)
         with (
             Launcher(roles, setup, runs_in_one_process(cell.transport), cell.settings["timeout_s"]) as launcher,
             progress_of(f"{benchmark.name}, {cell}", roles) as on_count,
-            benchmark.around_roles(cell, roles, server),
-            read_every_second(partial(_rss_bytes, server))
+            benchmark.around_roles(cell, roles, servers[0] if servers else None),
+            read_every_second(partial(_rss_bytes, servers))
             if benchmark.plots_over_time and has_proc()
             else contextlib.nullcontext() as machine,
         ):
             outcome = launcher.play(on_start, on_end, on_count)
-    broker_usage = None
-    if len(usage) == 2:
-        usage_at_start, usage_at_end = usage
-        broker_usage = usage_at_end.since(usage_at_start)
+    broker_usage = _usage_between(usage_at_start, usage_at_end)
     usage_of_ours = {name: result.usage for name, result in outcome.results.items()}
     if broker_usage:
         usage_of_ours["broker"] = broker_usage
@@ -275,12 +271,25 @@ def measure(benchmark: BenchmarkDefinition, cell: Cell, setup: Setup) -> Record:
     }
 
 
-def _rss_bytes(server: BrokerServer | None) -> int:
-    """The memory of the broker's processes; 0 without one."""
+def _usage_between(starts: Sequence[ServerUsage], ends: Sequence[ServerUsage]) -> dict[str, Any] | None:
+    """The use of all brokers together between the readings; None without a broker, or if the end was not read."""
+    if not starts or len(ends) < len(starts):
+        return None
+    sums: dict[str, Any] = {}
+    for start, end in zip(starts, ends, strict=True):
+        for name, value in end.since(start).items():
+            sums[name] = sums.get(name, 0) + value
+    return sums
+
+
+def _rss_bytes(servers: Sequence[BrokerServer]) -> int:
+    """The memory of the brokers' processes; 0 without one."""
+    rss_bytes = 0
     with contextlib.suppress(OSError):
-        usage = server.usage() if server else None
-        return int(usage.since(usage)["rss_bytes"]) if usage else 0
-    return 0
+        for server in servers:
+            usage = server.usage()
+            rss_bytes += int(usage.since(usage)["rss_bytes"])
+    return rss_bytes
 
 
 def usage_of(server: BrokerServer) -> ServerUsage:

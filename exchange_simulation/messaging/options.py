@@ -203,9 +203,9 @@ nagle_option = click.option(
 )
 cpus_option = click.option(
     "--cpus",
-    type=Cpus(HOSTS),
+    type=Cpus((*HOSTS, "broker")),
     default={},
-    help="Where roles stay, as publisher=0,consumer=1.",
+    help="Where roles stay, as publisher=0,consumer=1,broker=1.",
 )
 
 

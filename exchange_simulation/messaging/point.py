@@ -13,6 +13,8 @@ NETWORK = "network"
 """A point's key for its network, if a benchmark is measured in several; and the setting with these networks."""
 LOCAL = "local"
 """The value of `--network` for no network: all roles are on loopback."""
+BROKERS = "brokers"
+"""A point's key for the number of brokers that share its links, if a benchmark is measured with several."""
 MAX = "max"
 """The value of RATE for publishers that send as fast as they can."""
 
@@ -25,6 +27,23 @@ def networks_of(settings: Settings) -> list[str]:
     """The networks of `--network`; records before that option took several have one as a text."""
     given = settings.get(NETWORK) or LOCAL
     return [given] if isinstance(given, str) else list(given)
+
+
+def brokers_of(settings: Settings) -> tuple[int, ...]:
+    """The numbers of `--brokers`; 1 for a benchmark without that option."""
+    return tuple(settings.get(BROKERS) or (1,))
+
+
+def with_brokers(make_points: Callable[[Settings], list[Point]]) -> Callable[[Settings], list[Point]]:
+    """Return a function that makes each point with each number of `--brokers`; the same points with one broker."""
+
+    def points(settings: Settings) -> list[Point]:
+        numbers = brokers_of(settings)
+        if numbers == (1,):
+            return make_points(settings)
+        return [{**point, BROKERS: number} for point in make_points(settings) for number in numbers]
+
+    return points
 
 
 def in_each_network(points: Sequence[Point], settings: Settings) -> list[Point]:

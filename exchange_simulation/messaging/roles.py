@@ -6,6 +6,7 @@ Without a broker each link has a place of its own, as a port. At a broker the qu
 from __future__ import annotations
 
 import contextlib
+import os
 import resource
 import secrets
 import time
@@ -21,7 +22,7 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.transport_settings import with_option
 from exchange_simulation.messaging.session import OPEN_NS, Session
 from transports.base import PUBLISHING_PATTERNS, Address, Link, Pattern
-from transports.declaration import Transport, WholeNumberOption
+from transports.declaration import RunningBroker, Transport, WholeNumberOption
 from transports.registry import connect, listen, scheme_of, transport_of
 
 LINGER_S = 2.0
@@ -80,6 +81,8 @@ class LinkEnd:
     pattern: Pattern = Pattern.PAIR
     keys: tuple[str, ...] = ()
     """For a topic: the publisher's routing key, or the patterns of a subscriber."""
+    environment: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Variables that this end needs, as the password of its broker; see `RunningBroker`."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,7 @@ def open_links(ends: Sequence[LinkEnd], stack: contextlib.ExitStack) -> list[Lin
 
     stack.callback(close_links)
     for end in ends:
+        os.environ.update(end.environment)
         if end.listens:
             links.append(listen(end.url, end.token, end.pattern, end.keys))
         else:
@@ -163,6 +167,17 @@ class Links:
     find: FindPlace
     nagle: Sequence[str] = ()
     """The hosts whose sockets have Nagle's algorithm on."""
+    brokers: Sequence[RunningBroker] = ()
+    """The brokers that share the cell's links; empty without a private broker."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables that the ends of the links need."""
+
+    def at_broker(self, number: int) -> Links:
+        """The links at one of several brokers, which are dealt in turn: `number` is that of the link, from 0."""
+        if not self.brokers:
+            return self
+        broker = self.brokers[number % len(self.brokers)]
+        return replace(self, transport=broker.url, environment=broker.environment)
 
     @property
     def has_broker(self) -> bool:
@@ -191,7 +206,11 @@ class Links:
         url = self._url(options, CONSUMER)
         listener = self._on(CONSUMER, url)
         connector = self._on(PUBLISHER, url)
-        return LinkEnd(listener, self.token, listens=True), LinkEnd(connector, self.token)
+        environment = self.environment
+        return (
+            LinkEnd(listener, self.token, listens=True, environment=environment),
+            LinkEnd(connector, self.token, environment=environment),
+        )
 
     def many(
         self,
@@ -220,8 +239,9 @@ class Links:
                 options_of_listener["back"] = self._port(host)
             url = self._url(options_of_listener, host)
             urls.append(url)
-            listeners.append(LinkEnd(self._on(host, url), token, True, pattern, keys_of_listener))
-        connector = LinkEnd(self._on(other_host, _url_of_all(urls)), token, False, pattern, subscribed)
+            listeners.append(LinkEnd(self._on(host, url), token, True, pattern, keys_of_listener, self.environment))
+        url_of_connector = self._on(other_host, _url_of_all(urls))
+        connector = LinkEnd(url_of_connector, token, False, pattern, subscribed, self.environment)
         return listeners, connector
 
     def _on(self, host: str, url: str) -> str:

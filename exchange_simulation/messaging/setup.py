@@ -40,7 +40,7 @@ from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Cell
 from exchange_simulation.messaging.flow import ceiling_per_s
 from exchange_simulation.messaging.payload import MessageSource, Receipt
-from exchange_simulation.messaging.point import LOCAL, Settings, in_each_network, size_in_words
+from exchange_simulation.messaging.point import LOCAL, Settings, brokers_of, in_each_network, size_in_words
 from exchange_simulation.messaging.roles import CONSUMER, HOSTS, PUBLISHER, Links, Role, check_descriptors, open_links
 from transports.base import Link, Pattern, PeerGone, TransportError, excuse_of
 from transports.declaration import BrokerServer, RunningBroker
@@ -119,22 +119,43 @@ def _check_cpus(cpus: Mapping[str, int]) -> None:
 
 
 def _why_unfit(cell: Cell) -> str | None:
-    """A sentence if the transport cannot have the network, or Nagle's algorithm, that was asked for."""
+    """A sentence if the transport cannot have the network, Nagle's algorithm or the brokers that were asked for."""
+    return _why_no_nagle(cell) or _why_no_network(cell) or _why_no_broker(cell)
+
+
+def _why_no_nagle(cell: Cell) -> str | None:
     nagle = cell.settings.get("nagle") or ()
-    network = cell.network
     scheme = scheme_of(cell.transport)
-    transport = transport_of(scheme)
-    if set(nagle) - {"broker"} and scheme not in transport.over_tcp:
+    if set(nagle) - {"broker"} and scheme not in transport_of(scheme).over_tcp:
         return f"--nagle is {','.join(nagle)}, and it has no TCP sockets"
     if "broker" in nagle and not cell.has_broker:
         return "--nagle broker, and it has no broker"
     if "broker" in nagle and "://" in cell.transport:
         return f"--nagle broker, and that broker is not ours: say {scheme} alone"
+    return None
+
+
+def _why_no_network(cell: Cell) -> str | None:
+    network = cell.network
+    transport = transport_of(scheme_of(cell.transport))
     if not network_fits(network, transport, cell.transport):
         fitting = schemes_that_fit(partial(network_fits, network))
         return f"--network is {network}, where this transport cannot be measured: use {fitting}, without an address"
     if network != LOCAL and cell.point.get("preloaded"):
         return f"--network is {network}, where nothing can be preloaded"
+    return None
+
+
+def _why_no_broker(cell: Cell) -> str | None:
+    """A sentence if the transport has no broker to place, or cannot have as many brokers as the cell."""
+    if "broker" in (cell.settings.get("cpus") or {}) and not cell.has_broker:
+        return "--cpus broker, and it has no broker"
+    if cell.brokers == 1:
+        return None
+    if not cell.has_broker:
+        return f"--brokers is {cell.brokers}, and it has none"
+    if "://" in cell.transport:
+        return f"--brokers is {cell.brokers}, and that broker is not ours: say {scheme_of(cell.transport)} alone"
     return None
 
 
@@ -222,8 +243,8 @@ class Setup:
         self._patterns = patterns
         self._brokers = brokers
         self._profile = parse(network)
-        self.brokers: dict[str, RunningBroker] = {}
-        """The brokers of the transports that have one."""
+        self._brokers_by_transport: dict[str, list[RunningBroker]] = {}
+        """The brokers of the transports that have some."""
         self.network: Network | None = None
 
     def __enter__(self) -> Setup:
@@ -233,7 +254,7 @@ class Setup:
             brokers = stack.enter_context(Brokers(self._processes, self.network)) if self.network else self._brokers
             for transport in self._patterns:
                 if has_broker(transport):
-                    self.brokers[transport] = self._broker(transport, brokers)
+                    self._brokers_by_transport[transport] = self._brokers_of(transport, brokers)
             if any(map(runs_in_one_process, self._patterns)):
                 stack.enter_context(interpreter_shared())
             for transport in self._patterns:
@@ -282,9 +303,16 @@ class Setup:
         """The broker's sockets, as the kernel reports them; empty if this process may not see them."""
         return accepted_by(server, "broker" not in self._nagle)
 
-    def _broker(self, transport: str, brokers: Brokers) -> RunningBroker:
-        """The broker of a transport, which is started if it is private."""
-        return broker_of_run(_settled(transport, self._settings), brokers)
+    def _brokers_of(self, transport: str, brokers: Brokers) -> list[RunningBroker]:
+        """The brokers of a transport, as many as its cells have at most; private ones are started."""
+        most = max(brokers_of(self._settings)) if "://" not in transport else 1
+        settled = _settled(transport, self._settings)
+        return [broker_of_run(settled, brokers, number) for number in range(1, most + 1)]
+
+    def servers(self, cell: Cell) -> list[BrokerServer]:
+        """The servers of the cell's brokers that run on this host."""
+        brokers = self._brokers_by_transport.get(cell.transport, [])[: cell.brokers]
+        return [broker.server for broker in brokers if broker.server]
 
     @property
     def group(self) -> int:
@@ -292,53 +320,39 @@ class Setup:
         return self._processes.id
 
     @contextlib.contextmanager
-    def links(self, transport: str, is_local: bool = False) -> Iterator[Links]:
+    def links(self, transport: str, is_local: bool = False, brokers: int = 1) -> Iterator[Links]:
         """Yield the links of one cell, under a new name; ports stay reserved until the context ends.
 
-        The environment then has the password of the cell's broker, since each private broker has its own.
-        `is_local`: on loopback, also if there is a network.
+        `is_local`: on loopback, also if there is a network. `brokers`: the number of brokers that share the links.
         """
         with contextlib.ExitStack() as stack:
-            broker = self.brokers.get(transport)
-            if broker:
-                stack.enter_context(_environment(broker.environment))
+            shared = self._brokers_by_transport.get(transport, [])[:brokers]
             token = f"bench-{secrets.token_hex(6)}"
             network = None if is_local else self.network
 
             def find(kind: str, path: Path, host: str) -> str:
                 return free_place(kind, path, stack, network, host)
 
-            yield Links(broker.url if broker else transport, token, self._processes.folder, find, self._nagle)
+            links = Links(transport, token, self._processes.folder, find, self._nagle, shared)
+            yield links.at_broker(0)
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
-
-
-@contextlib.contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set variables of the environment, which this process, its threads and its forks read, until the context ends."""
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 def _settled(transport: str, settings: Settings, patterns: Sequence[Pattern] = ()) -> RunSettings:
     """The settings of a run with these options. UserError for a mistake in the transport's options or patterns."""
     transport_settings: dict[str, Any] = {name: settings.get(name) for name in TRANSPORT_SETTINGS}
     nagle = tuple(role for role in settings.get("nagle") or () if role == "broker")
+    cpus: dict[str, int] = {}
+    if has_broker(transport):
+        cpus = {host: cpu for host, cpu in (settings.get("cpus") or {}).items() if host == "broker"}
     if not has_broker(transport):
         transport_settings = {}
     elif "delivery" not in settings:  # the benchmark's links have several guarantees
         transport_settings["delivery"] = "durable"
     return with_transport_defaults(
-        RunSettings(transport=transport, orders=1, nagle=nagle, **transport_settings), patterns
+        RunSettings(transport=transport, orders=1, nagle=nagle, cpus=cpus, **transport_settings), patterns
     )
 
 

@@ -48,8 +48,8 @@ class Streams:
         roles: list[Role] = []
         size = self.size(cell)
         count = self.messages(cell)
-        for suffix in self._suffixes(cell):
-            listener, connector = links.pair(size, name=suffix.strip(), one_way=True)
+        for number, suffix in enumerate(self._suffixes(cell)):
+            listener, connector = links.at_broker(number).pair(size, name=suffix.strip(), one_way=True)
             consume = Consume(size, count, is_flood=cell.rate_per_s is None)
             publish = Publish(size, count, rate_per_s=cell.rate_per_s)
             roles.append(Role(f"consumer{suffix}", consume, (listener,)))

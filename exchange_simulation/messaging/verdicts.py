@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 from exchange.grouping import grouped
 from exchange.json_records import Record
+from exchange.words import counted
 from exchange_simulation.launching.record.noise import is_noisy_share, noise_share
 from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.measuring import COMPLETE
-from exchange_simulation.messaging.point import MAX, RATE, value_in_words
+from exchange_simulation.messaging.point import BROKERS, MAX, RATE, value_in_words
 from exchange_simulation.messaging.presentation import Column
 from exchange_simulation.repeats.judging import (
     ALPHA,
@@ -63,13 +64,24 @@ def main_column(record: Mapping[str, Any]) -> Column:
     return columns[0]
 
 
+def _point_of_both(row: Row) -> dict[str, Any]:
+    """The values of the row's point that it shares with a row that it is compared with."""
+    return {name: value for name, value in row["point"].items() if name != BROKERS}
+
+
+def _subject(row: Row) -> str:
+    """What is compared: the transport, with the number of its brokers if that differs. For example: amqp, 2 brokers"""
+    brokers = row["point"].get(BROKERS)
+    return f"{row['transport']}, {counted(brokers, 'brokers')}" if brokers else str(row["transport"])
+
+
 def _is_paced(row: Row) -> bool:
     """True if the row's publishers sent at a fixed rate."""
     return row["point"].get(RATE, MAX) != MAX
 
 
 def compared_rows(record: Mapping[str, Any]) -> list[ComparedRows]:
-    """Every two transports that were measured at the same point, in the record of a benchmark or of a suite.
+    """Every two transports, or numbers of brokers, at the same point, in the record of a benchmark or of a suite.
 
     If rates are compared, rows with a fixed rate are left out, since both sides were offered that rate.
     """
@@ -79,7 +91,7 @@ def compared_rows(record: Mapping[str, Any]) -> list[ComparedRows]:
             continue
         column = main_column(part)
         rows = [row for row in part["rows"] if column.name == FROM_DUE or not _is_paced(row)]
-        for rows_of_point in grouped(rows, lambda row: str(row["point"])).values():
+        for rows_of_point in grouped(rows, lambda row: str(_point_of_both(row))).values():
             for first, second in combinations(rows_of_point, 2):
                 compared.append(ComparedRows(part["benchmark"], column, first, second, bool(part.get("redo_noisy"))))
     return compared
@@ -112,9 +124,9 @@ def _judgement_of(record: Mapping[str, Any]) -> Record:
             {
                 "benchmark": rows.benchmark,
                 "figure": rows.column.name,
-                "point": dict(rows.first["point"]),
-                "first": rows.first["transport"],
-                "second": rows.second["transport"],
+                "point": _point_of_both(rows.first),
+                "first": _subject(rows.first),
+                "second": _subject(rows.second),
                 **verdict_as_dict(verdict),
             }
             for rows, verdict in zip(compared, verdicts, strict=True)
@@ -146,7 +158,7 @@ def _side(row: Row, column: Column, redo_noisy: bool) -> ComparedSide:
     noisy_repeats = []
     if redo_noisy:
         noisy_repeats = [repeat["repeat"] for repeat in row["repeats"] if is_noisy_share(noise_share(repeat))]
-    return ComparedSide(row["transport"], _by_repeat(row, column.name), _kept_rate(row), noisy_repeats)
+    return ComparedSide(_subject(row), _by_repeat(row, column.name), _kept_rate(row), noisy_repeats)
 
 
 def _by_repeat(row: Row, figure: str) -> dict[int, float]:
@@ -178,7 +190,7 @@ def _why_not(rows: ComparedRows) -> str:
         return "not measured on both sides"
     saturated = " and ".join(f"{len(saturated_repeats(row))} of {len(row['repeats'])}" for row in lacking)
     if len(lacking) == 1:
-        return f"{lacking[0]['transport']} did not keep its rate ({saturated} repeats saturated)"
+        return f"{_subject(lacking[0])} did not keep its rate ({saturated} repeats saturated)"
     return f"neither kept its rate ({saturated} repeats saturated)"
 
 
@@ -199,7 +211,7 @@ def comparison_of(record: Mapping[str, Any], *, by_kind: bool = False) -> Record
         for row in (rows.first, rows.second):
             label = _label(rows.benchmark, row)
             labels.append(label)
-            arm = arms.setdefault(label, {"label": label, "contender": row["transport"], "metrics": {}})
+            arm = arms.setdefault(label, {"label": label, "contender": _subject(row), "metrics": {}})
             by_repeat = _by_repeat(row, rows.column.name)
             arm["metrics"][metric] = {"by_repeat": {str(repeat): value for repeat, value in by_repeat.items()}}
         block = point_in_words(verdict["point"])
@@ -236,7 +248,7 @@ def _title(record: Mapping[str, Any], rows: ComparedRows, by_kind: bool) -> str:
 
 def _label(benchmark: str, row: Row) -> str:
     """The label of an arm: a transport at a point of a benchmark."""
-    return f"{benchmark}, {row['transport']}, {point_in_words(row['point'])}"
+    return f"{benchmark}, {_subject(row)}, {point_in_words(_point_of_both(row))}"
 
 
 def point_in_words(point: Mapping[str, Any]) -> str:

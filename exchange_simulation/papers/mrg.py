@@ -35,6 +35,19 @@ PARTS = (
         quick=f"{FANOUT} --qt 2 --count 6000",
     ),
     BenchPart(
+        name="worker-threads",
+        benchmark="perftest",
+        items=(
+            PaperItem(
+                "3.2, worker threads",
+                "threads of the broker: one for each processor, or one alone",
+                "schedulers of RabbitMQ in place of --worker-threads; --cpus broker=0 keeps a broker on a processor",
+            ),
+        ),
+        full="--transport 'amqp,amqp?schedulers=1' --clients 60 --delivery confirmed",
+        quick="--transport 'amqp,amqp?schedulers=1' --clients 6 --qt 2 --count 6000 --delivery confirmed",
+    ),
+    BenchPart(
         name="allocator",
         benchmark="perftest",
         items=(
@@ -119,10 +132,6 @@ PAPER = Paper(
             "a setting of network cards; all runs on loopback",
         ),
         Absent(PaperItem("3.2, IOAT", "acceleration in the network card and the chipset"), "it takes such a card"),
-        Absent(
-            PaperItem("3.2, worker threads", "--worker-threads 8 of its broker"),
-            "RabbitMQ has schedulers: amqp?schedulers=8",
-        ),
         Absent(
             PaperItem("3.4, sockets and interfaces", "the number of sockets, and traffic by interface"),
             "one host, loopback",

@@ -41,6 +41,8 @@ class BrokerKind(NamedTuple):
     secure: str | None
     priority: str
     cpu: int | None
+    number: int = 1
+    """Tells several brokers of one kind apart, which serve one run together."""
 
 
 class Brokers:
@@ -81,17 +83,19 @@ class Brokers:
         secure: str | None = None,
         priority: str = "normal",
         cpu: int | None = None,
+        number: int = 1,
     ) -> RunningBroker:
-        """Return the shared broker if it is alive, else the user's standing broker if it fits, else a new shared one.
+        """Return the shared broker of this number if it is alive; else the user's standing broker if it fits.
 
-        The standing broker has no options, no keys, normal priority and every processor. UserError if this process may
-        not use the processor `cpu`. CannotStart if a new broker ends while it starts.
+        If neither is there, a new shared one is started.
+        The standing broker has number 1, no options, no keys, normal priority and every processor. UserError if this
+        process may not use the processor `cpu`. CannotStart if a new broker ends while it starts.
         """
-        kind = BrokerKind(type(broker), tuple(sorted(broker.options.items())), nodelay, secure, priority, cpu)
+        kind = BrokerKind(type(broker), tuple(sorted(broker.options.items())), nodelay, secure, priority, cpu, number)
         shared = self._running.get(kind)
         if shared is not None and _is_alive(shared):
             return shared
-        is_plain = not secure and not broker.options and priority == "normal" and cpu is None
+        is_plain = not secure and not broker.options and priority == "normal" and cpu is None and number == 1
         fits_standing = self._takes_standing and is_plain
         standing = broker.standing(nodelay) if fits_standing else None
         if standing:
@@ -194,8 +198,10 @@ def _is_alive(running: RunningBroker) -> bool:
     return True
 
 
-def broker_of_run(settings: RunSettings, brokers: Brokers) -> RunningBroker:
+def broker_of_run(settings: RunSettings, brokers: Brokers, number: int = 1) -> RunningBroker:
     """Return the broker for a run's links; its URL has the settings as options. BadAddress for a mistake in them.
+
+    `number` tells several private brokers of one run apart.
 
     If the transport is a scheme alone, as `amqp`, the broker is one of `brokers`. An address is used as it is.
     """
@@ -232,5 +238,6 @@ def broker_of_run(settings: RunSettings, brokers: Brokers) -> RunningBroker:
         settings.secure,
         settings.priority,
         settings.cpus.get("broker"),
+        number,
     )
     return replace(running, url=with_option(running.url, options))

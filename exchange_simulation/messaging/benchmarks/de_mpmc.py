@@ -5,6 +5,7 @@
     ...                             [                 ▸ queue k]       ...
     each publisher  ◀── one empty reply, once its consumer has N
 
+--brokers n: pairs have one of n brokers each, in turn, which share nothing: a distributed broker at its simplest.
 Brokerless: k connections, PUSH to PULL, that have nothing in common but the machine.
 """
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Counts
 from exchange_simulation.messaging.options import COUNT, numbers, sizes
-from exchange_simulation.messaging.point import by_size_and
+from exchange_simulation.messaging.point import BROKERS, by_size_and, with_brokers
 from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.streams import Streams, by_publishers_clock
 
@@ -30,11 +31,19 @@ PAIRS = numbers(
     metavar="K[,...]",
     help="How many pairs at the same time.",
 )
+BROKERS_OPTION = numbers(
+    f"--{BROKERS}",
+    noun="brokers",
+    most=8,
+    default="1",
+    metavar="N[,...]",
+    help="How many private brokers share the pairs: each pair has one of them, in turn.",
+)
 
 BENCHMARK = BenchmarkDefinition(
     about="k pairs at once on one direct exchange: rate in all and of a pair, CPU, by k",
     paper="AMQP over InfiniBand, 3.2 and figures 4a, 4b",
-    points=by_size_and("pairs"),
+    points=with_brokers(by_size_and("pairs")),
     roles=STREAMS.roles,
     judge=STREAMS.judge,
     figures=lambda cell, results: by_publishers_clock(cell.size, results, STREAMS.figures(cell, results)),
@@ -51,6 +60,6 @@ BENCHMARK = BenchmarkDefinition(
         Plot("Message rate of all pairs", "messages_per_s", "messages/s", x="pairs"),
         Plot("CPU (figure 4b)", "cores", "cores", x="pairs", linear=True, series=CPU),
     ),
-    options=(sizes("64,16KiB"), COUNT, PAIRS),
+    options=(sizes("64,16KiB"), COUNT, PAIRS, BROKERS_OPTION),
     quick_values={"sizes": (64,), "pairs": (1, 2, 8)},
 )

@@ -249,8 +249,8 @@ def test_the_broker_s_sockets_are_read_before_the_roles_end(monkeypatch: pytest.
 
     server = SimpleNamespace(usage=ResourceUsage.now, facts=lambda: {"pid": os.getpid()})
     setup: Any = SimpleNamespace(
-        brokers={"amqp": SimpleNamespace(server=server)},
-        links=lambda _: contextlib.nullcontext(),
+        servers=lambda _cell: [server],
+        links=lambda _, brokers: contextlib.nullcontext(brokers),
         group=0,
         accepted=lambda _server: list(sockets),
     )
@@ -317,7 +317,7 @@ def test_figures_of_the_machine_begin_after_links_are_open(monkeypatch: pytest.M
     benchmark = replace(
         benchmark_of("perftest"), roles=lambda *_: [], judge=lambda *_: [], figures=lambda *_: {"transfers": 1.0}
     )
-    setup: Any = SimpleNamespace(brokers={}, links=lambda _transport: contextlib.nullcontext())
+    setup: Any = SimpleNamespace(servers=lambda _cell: [], links=lambda _, brokers: contextlib.nullcontext(brokers))
     record = measuring.measure(benchmark, Cell("memory", {}, {"timeout_s": 1.0}), setup)
     assert [second["second"] for second in record["series"]] == [2.0]
     assert record["figures"]["interrupts_per_s"] == 40.0
