@@ -29,6 +29,7 @@ MODULES_WITHOUT_ROWS = (
     "cpp",
     "delayed",
     "exact_figures",
+    "gate_power",
     "reference",
     "reference_book",
     "synthetic_runs",

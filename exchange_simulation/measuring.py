@@ -63,6 +63,8 @@ from transports.base import TransportError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from exchange_simulation.messaging.benchmark import BenchmarkDefinition
+
 OPTIONS = {
     row.name.removeprefix("--").replace("-", "_"): row.parameter
     for row in TABLE
@@ -558,3 +560,35 @@ def _signature_of(function: Callable[..., Any], besides: Set[str]) -> inspect.Si
 
 for _function, _besides in OPTIONS_THAT_VARY.items():
     vars(_function)["__signature__"] = _signature_of(_function, _besides)
+
+
+def _signature_with(
+    function: Callable[..., Any], benchmarks: Sequence[BenchmarkDefinition | None]
+) -> inspect.Signature:
+    """Return the function's signature with every option of the benchmarks; None stands for the suite.
+
+    An option whose default differs between benchmarks has the default None, which means that of the benchmark.
+    """
+    signature = inspect.signature(function)
+    own = [parameter for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
+    names_of_own = {parameter.name for parameter in own}
+    defaults: dict[str, list[Any]] = {}
+    for benchmark in benchmarks:
+        for parameter in parameters(benchmark):
+            option = parameter.opts[0].removeprefix("--").replace("-", "_")
+            is_for_terminals = option in OPTIONS_FOR_TERMINALS or getattr(parameter, "hidden", False)
+            if is_for_terminals or option in names_of_own:
+                continue
+            has_default = isinstance(parameter.default, bool | int | float | str | tuple | list)
+            defaults.setdefault(option, []).append(parameter.default if has_default else None)
+    options = []
+    for option, values in defaults.items():
+        default = values[0] if all(value == values[0] for value in values) else None
+        options.append(inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=default, annotation="Any"))
+    return signature.replace(parameters=[*own, *options])
+
+
+OPTIONS_FOR_TERMINALS = {"json", "plan"}
+"""Options of benchmarks that only say what the command prints."""
+vars(bench)["__signature__"] = _signature_with(bench, [benchmark_of(name) for name in names()])
+vars(suite)["__signature__"] = _signature_with(suite, [None])

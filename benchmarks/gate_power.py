@@ -1,0 +1,109 @@
+"""How often the gate finds a slower engine, and how often it fails unchanged code.
+
+    python -m benchmarks.gate_power --trials 10 --slower 20
+
+Each trial makes a baseline of this tree, then holds another tree to it by `exchange compare --against`: in half of the
+trials an equal copy of this tree, in the other half a copy whose engine takes so much longer for each turn. Both copies
+are measured by their own processes, as a pipeline would measure a pull request.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.comparison import processor
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("exchange", "transports", "gateway", "matching_engine", "stats_reporter", "spark", "exchange_simulation")
+BEFORE_A_TURN = "            heard = 1\n"
+AFTER_A_TURN = "            sent = send(link_numbers, link_memory, answers, answer_ends, sent, answered)\n"
+MISSED = 3
+"""The exit code of a comparison whose gate was missed."""
+LOAD = ("--transports", "tcp,zeromq", "--rates", "max", "--packing", "100")
+"""A load that the engine limits: as fast as it goes, a hundred orders in a message."""
+
+
+def copy_of_tree(folder: Path, slower_percent: int) -> Path:
+    """Copy the packages into the folder. The engine of the copy takes so many percent longer for each turn."""
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+    if slower_percent:
+        turns = folder / "matching_engine" / "turns.py"
+        source = turns.read_text()
+        if source.count(BEFORE_A_TURN) != 1 or source.count(AFTER_A_TURN) != 1:
+            raise SystemExit(f"{turns} has changed: say here again where a turn begins and ends")
+        source = source.replace(BEFORE_A_TURN, f"{BEFORE_A_TURN}            began_ns = monotonic_ns(timespec)\n")
+        delay = (
+            f"            took_ns = monotonic_ns(timespec) - began_ns\n"
+            f"            ends_ns = began_ns + took_ns + took_ns * {slower_percent} // 100\n"
+            f"            while monotonic_ns(timespec) < ends_ns:\n"
+            f"                pass\n"
+        )
+        turns.write_text(source.replace(AFTER_A_TURN, AFTER_A_TURN + delay))
+    return folder
+
+
+def compare(tree: Path, results: Path, *words: str) -> int:
+    """Run a comparison with a tree's code and return its exit code. SystemExit if it did not measure."""
+    command = [sys.executable, "-P", "-m", "exchange_simulation.cli", "compare", *LOAD, "--no-spark", *words]
+    environment = {**os.environ, "PYTHONPATH": str(tree), "COLUMNS": "120"}
+    finished = subprocess.run(
+        [*command, "--results", str(results)], env=environment, capture_output=True, text=True, check=False
+    )
+    if finished.returncode not in (0, MISSED):
+        raise SystemExit(f"the comparison ended with {finished.returncode}:\n{finished.stdout}{finished.stderr}")
+    for line in finished.stdout.splitlines():
+        if "baseline" in line or line.lstrip().startswith(("held", "missed", "undecided")):
+            print(f"    {line.strip()}", flush=True)
+    return finished.returncode
+
+
+def trial(base: Path, other: Path, results: Path, number: str, options: argparse.Namespace) -> bool:
+    """Return whether the gate failed the other tree against a baseline of the first."""
+    measured = ("--repeats", str(options.repeats), "--seconds", str(options.seconds), "--keep-noisy")
+    compare(base, results, *measured, "--name", f"base-{number}")
+    gate = ("--against", f"base-{number}", "--fail-if-slower", f"{options.fail_if_slower}%")
+    return compare(other, results, *measured, *gate, "--name", f"gate-{number}") == MISSED
+
+
+def trials(options: argparse.Namespace, scratch: Path) -> Iterator[tuple[str, bool]]:
+    """Yield the kind of each trial, and whether the gate failed. Kinds alternate, so both meet the same machine."""
+    base = copy_of_tree(scratch / "base", slower_percent=0)
+    trees = {
+        "unchanged": copy_of_tree(scratch / "unchanged", slower_percent=0),
+        "slower": copy_of_tree(scratch / "slower", slower_percent=options.slower),
+    }
+    for tree in (base, *trees.values()):  # a tree's first run compiles its kernels
+        compare(tree, scratch / "results", "--repeats", "2", "--seconds", "0.2", "--keep-noisy")
+    for number in range(1, options.trials + 1):
+        for kind, tree in trees.items():
+            yield kind, trial(base, tree, scratch / "results", f"{kind}-{number}", options)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--trials", type=int, default=10, help="of each kind")
+    parser.add_argument("--slower", type=int, default=20, help="percent by which a turn of the engine takes longer")
+    parser.add_argument("--fail-if-slower", type=int, default=5, help="the gate, percent")
+    parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--seconds", type=float, default=1.0)
+    options = parser.parse_args()
+    failed = {"unchanged": 0, "slower": 0}
+    with tempfile.TemporaryDirectory(prefix="gate-power-") as scratch:
+        for done, (kind, is_failed) in enumerate(trials(options, Path(scratch)), 1):
+            failed[kind] += is_failed
+            print(f"{done} of {2 * options.trials}: {kind}: {'failed' if is_failed else 'passed'}", flush=True)
+    print(f"{processor()}, load {os.getloadavg()[0]:.1f}, exchange compare {' '.join(LOAD)}")
+    print(f"a turn {options.slower} % slower: found {failed['slower']} of {options.trials}")
+    print(f"unchanged: false alarms {failed['unchanged']} of {options.trials}")
+
+
+if __name__ == "__main__":
+    main()
