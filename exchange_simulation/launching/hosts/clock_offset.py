@@ -1,7 +1,7 @@
 """How far a host's monotonic clock is from ours: bounds from questions and answers, as in Cristian's algorithm.
 
 Our clock shows `asked_ns` before the host reads its clock, and `answered_ns` after that. So the host's reading minus
-our time of that moment is between reading - answered_ns and reading - asked_ns.
+our time of that moment is between reading - answered_ns and reading - asked_ns. The reading is `host_ns`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ class OffsetReading:
     """One question and its answer."""
 
     asked_ns: int
-    there_ns: int
+    host_ns: int
     answered_ns: int
 
     @property
     def offset(self) -> ClockOffset:
         """The bounds of the offset that follow from this reading."""
-        return ClockOffset(self.there_ns - self.answered_ns, self.there_ns - self.asked_ns)
+        return ClockOffset(self.host_ns - self.answered_ns, self.host_ns - self.asked_ns)
 
 
 @dataclass(frozen=True)

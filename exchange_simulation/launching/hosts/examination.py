@@ -8,7 +8,7 @@ from typing import Any
 
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.hosts.clock_offset import SAME_CLOCK, ClockOffset
-from exchange_simulation.launching.hosts.host_agents import HostAgent, HostGone, check_versions, started_agents
+from exchange_simulation.launching.hosts.host_agents import HostAgent, HostProblem, check_versions, started_agents
 from exchange_simulation.launching.hosts.hosts_file import Host, HostsFile
 from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.launching.record.machine import host_facts, versions
@@ -40,13 +40,13 @@ def examined(file: HostsFile) -> list[HostFinding]:
             findings.append(finding)
             try:
                 _examine(finding, file, processes)
-            except (UserError, HostGone) as error:
+            except (UserError, HostProblem) as error:
                 finding.problems.append(str(error))
     return findings
 
 
 def _examine(finding: HostFinding, file: HostsFile, processes: ProcessGroup) -> None:
-    """Fill in the finding. UserError or HostGone if the host cannot be asked further."""
+    """Fill in the finding. UserError or HostProblem if the host cannot be asked further."""
     here = versions()
     if finding.host.is_here:
         finding.facts = host_facts()

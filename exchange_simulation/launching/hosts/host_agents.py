@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+
+import click
 
 from exchange.words import printable
-from exchange_simulation.launching.errors import UserError, last_line, writing
+from exchange_simulation.launching.errors import UserError, last_line, reading, writing
 from exchange_simulation.launching.files import record_file
 from exchange_simulation.launching.hosts.clock_offset import ClockOffset, OffsetReading, narrowest
 from exchange_simulation.launching.hosts.hosts_file import Host
-from exchange_simulation.launching.hosts.lines import LineReader, PeerSilent, as_line, write_all
+from exchange_simulation.launching.hosts.lines import CHUNK, LineReader, PeerSilent, as_line, write_all
 from exchange_simulation.launching.interrupts import interruptible, signals_deferred
 from exchange_simulation.launching.process_group import ProcessGroup, end
 
@@ -27,8 +30,16 @@ CLOCK_READINGS = 20
 LOOK_S = 0.02
 
 
-class HostGone(Exception):
-    """A host does not answer any more. The message is a sentence about the host."""
+class HostProblem(Exception):
+    """A host does not do what it was asked. The message is a sentence about the host."""
+
+
+class HostGone(HostProblem):
+    """A host does not answer any more."""
+
+
+class HostRefused(HostProblem):
+    """A host has answered that it cannot do what it was asked. The message is the host's own."""
 
 
 class HostAgent:
@@ -79,26 +90,29 @@ class HostAgent:
 
     def reserve(self, address: str) -> int:
         """Return a free port of an address of that host, which stays reserved until the agent ends. UserError."""
-        answer = self._ask({"do": "reserve", "address": address})
-        if "error" in answer:
+        try:
+            answer = self._ask({"do": "reserve", "address": address})
+        except HostRefused as error:
             advice = 'give an address of that host, and listen = "0.0.0.0" where it cannot be listened on'
-            raise UserError(f"the host {self.host.name} cannot listen on {address}: {answer['error']}; {advice}")
+            raise UserError(f"the host {self.host.name} cannot listen on {address}: {error}; {advice}") from error
         return int(answer["port"])
 
     def put(self, file: Path, path: str) -> str:
-        """Copy a file of this host into the agent's folder; return its path there."""
-        content = file.read_bytes()
-        answer = self._ask({"do": "take", "path": path, "bytes": len(content)}, content)
-        if "error" in answer:
-            raise UserError(f"the host {self.host.name} cannot keep {file}: {answer['error']}")
+        """Copy a file of this host into the agent's folder; return its path on that host. UserError."""
+        with reading(file), file.open("rb") as content:
+            size = os.fstat(content.fileno()).st_size
+            try:
+                answer = self._ask({"do": "take", "path": path, "bytes": size}, content)
+            except HostRefused as error:
+                raise UserError(f"the host {self.host.name} cannot keep {file}: {error}") from error
         return str(answer["path"])
 
     def start_broker(self, settings: dict[str, Any]) -> dict[str, Any]:
         """Start a broker on that host, which ends with the agent. Returns its url and environment. UserError."""
-        answer = self._ask({"do": "start broker", "settings": settings}, patience_s=START_S)
-        if "error" in answer:
-            raise UserError(f"the host {self.host.name} has no broker: {answer['error']}")
-        return answer
+        try:
+            return self._ask({"do": "start broker", "settings": settings}, patience_s=START_S)
+        except HostRefused as error:
+            raise UserError(f"the host {self.host.name} has no broker: {error}") from error
 
     def read_clock(self) -> None:
         """Read the host's monotonic clock some times, and narrow down its offset to ours."""
@@ -132,18 +146,20 @@ class HostAgent:
     def _fetch_file(self, path: str, target: Path) -> None:
         """Copy a file. HostGone if the host goes meanwhile: then the part of the file that came is removed."""
         answer = self._ask({"do": "give", "path": path})
-        if "error" in answer:
-            raise HostGone(f"the host {self.host.name} did not give {path}: {answer['error']}")
-        target.parent.mkdir(parents=True, exist_ok=True)
         left = int(answer["bytes"])
-        with writing(target), record_file(target) as file:
-            while left:
-                try:
-                    chunk = self._reader.some_bytes(left, ANSWER_S)
-                except PeerSilent as error:
-                    raise self._lost(error) from error
-                file.write(chunk)
-                left -= len(chunk)
+        try:
+            with writing(target):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with record_file(target) as file:
+                    while left:
+                        chunk = self._reader.some_bytes(left, ANSWER_S)
+                        file.write(chunk)
+                        left -= len(chunk)
+        except PeerSilent as error:
+            raise self._lost(error) from error
+        except click.ClickException as error:  # the rest of the file stays unread, so no answer can follow
+            self._lost(error)
+            raise
 
     def close(self) -> None:
         """End the agent: the end of its stdin lets it remove its folder."""
@@ -152,19 +168,43 @@ class HostAgent:
                 self._process.stdin.close()
         end(self._process, END_S)
 
-    def _ask(self, message: dict[str, Any], content: bytes = b"", patience_s: float = ANSWER_S) -> dict[str, Any]:
-        """Send a message, and the content of a file after it; return the answer. HostGone if there is none."""
+    def _ask(
+        self, message: dict[str, Any], content: BinaryIO | None = None, patience_s: float = ANSWER_S
+    ) -> dict[str, Any]:
+        """Send a message, and the content of a file after it; return the answer.
+
+        HostGone if there is no answer; HostRefused if the answer is an error.
+        """
         if self._gone is not None:
             raise self._gone
         self._number += 1
         try:
-            write_all(self._stdin, as_line({**message, "number": self._number}) + content)
-            while True:
-                answer = self._reader.message(patience_s)
-                if answer.get("number") == self._number:  # else a signal came before an earlier answer was read
-                    return answer
+            write_all(self._stdin, as_line({**message, "number": self._number}))
+            if content is not None:
+                self._send_content(content, message["bytes"])
+            answer = self._answer(patience_s)
         except (PeerSilent, BrokenPipeError) as error:
             raise self._lost(error) from error
+        if "error" in answer:
+            raise HostRefused(printable(str(answer["error"])))
+        return answer
+
+    def _send_content(self, content: BinaryIO, size: int) -> None:
+        """Send so many bytes of a file. PeerSilent if the file is shorter: the agent would wait for the rest."""
+        left = size
+        while left:
+            chunk = content.read(min(left, CHUNK))
+            if not chunk:
+                raise PeerSilent("a file became shorter while it was sent")
+            write_all(self._stdin, chunk)
+            left -= len(chunk)
+
+    def _answer(self, patience_s: float) -> dict[str, Any]:
+        """Return the answer to the last message. Earlier answers are left out: a signal kept them from being read."""
+        while True:
+            answer = self._reader.message(patience_s)
+            if answer.get("number") == self._number:
+                return answer
 
     def _lost(self, error: Exception) -> HostGone:
         """Note that the host is gone, so that nobody waits for it again; return the error about it."""
@@ -172,8 +212,9 @@ class HostAgent:
         return self._gone
 
     def _last_words(self, error: Exception) -> str:
-        """Return the last line that the prefix or the agent printed to stderr; without a line, the error."""
-        return printable(last_line(self._log.read_text(errors="replace"), str(error)))
+        """Return the error, and the last line that the prefix or the agent printed to stderr, if there is one."""
+        line = last_line(self._log.read_text(errors="replace"), otherwise="")
+        return printable(f"{error}; it said last: {line}" if line else str(error))
 
 
 def check_versions(hosts: list[Host], version: str, processes: ProcessGroup) -> None:
@@ -182,13 +223,12 @@ def check_versions(hosts: list[Host], version: str, processes: ProcessGroup) -> 
     The prefixes join the group of `processes`.
     """
     with contextlib.ExitStack() as stack:
-        asked = []
+        commands = {}
         for host in hosts:
-            answer = stack.enter_context(_version_of(host, processes.id))
-            asked.append((host, answer))
+            commands[host] = stack.enter_context(_version_of(host, processes.id))
         until_s = time.monotonic() + START_S
-        for host, answer in asked:
-            _check_version(host, answer, version, until_s)
+        for host, command in commands.items():
+            _check_version(host, command, version, until_s)
 
 
 @contextlib.contextmanager
@@ -217,16 +257,16 @@ def _check_version(host: Host, process: subprocess.Popen[str], version: str, unt
     except subprocess.TimeoutExpired as error:
         raise UserError(f"the host {host.name} did not tell its version within {START_S:g} s") from error
     if process.returncode:
-        said = printable(last_line(err, last_line(out)))
+        last_words = printable(last_line(err, last_line(out)))
         raise UserError(
             f"the host {host.name} cannot be reached, or has no exchange: `exchange --version` there ended with exit "
-            f"code {process.returncode}: {said}"
+            f"code {process.returncode}: {last_words}"
         )
-    there = out.strip().rpartition(" ")[2]
-    if there != version:
+    version_on_host = out.strip().rpartition(" ")[2]
+    if version_on_host != version:
         raise UserError(
-            f"the host {host.name} has version {printable(there)} of exchange, and this host {version}: install the "
-            f"same on both"
+            f"the host {host.name} has version {printable(version_on_host)} of exchange, and this host {version}: "
+            f"install the same on both"
         )
 
 

@@ -33,6 +33,8 @@ PLAIN_PATH = re.compile(r"[A-Za-z0-9_./+-]+")
 """A path that no shell changes: ssh gives the words of a command to a shell."""
 EXCHANGE = "exchange"
 THIS_HOST = "this host"
+LOOPBACK = "127.0.0.1"
+"""The address of a component without one: all of its peers are on its host."""
 
 
 @dataclass(frozen=True)

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import click
 
 from exchange.settings import RunSettings
 from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.hosts.broker_on_host import broker_on_host
 from exchange_simulation.launching.hosts.checks import BROKER, checked_hosts
 from exchange_simulation.launching.hosts.clock_offset import SAME_CLOCK, ClockOffset
-from exchange_simulation.launching.hosts.host_agents import HostAgent, HostGone, check_versions, started_agents
-from exchange_simulation.launching.hosts.hosts_file import HERE, Host, HostsFile
+from exchange_simulation.launching.hosts.host_agents import (
+    HostAgent,
+    HostGone,
+    HostProblem,
+    check_versions,
+    started_agents,
+)
+from exchange_simulation.launching.hosts.hosts_file import HERE, LOOPBACK, Host, HostsFile
 from exchange_simulation.launching.lineup import Lineup
 from exchange_simulation.launching.notices import detail, say
 from exchange_simulation.launching.process_group import ProcessGroup
@@ -27,9 +32,6 @@ from transports.declaration import RunningBroker
 from transports.keys import FILES
 from transports.sockets import reserved_port
 
-LOOPBACK = "127.0.0.1"
-CONNECT_S = 2.0
-"""The longest time for a connection to a broker on another host."""
 RELAY = ("hosts", "relay")
 LIBRARIES_THAT_MATTER = ("exchange", "commit", "numba", "numpy", "pyzmq", "libzmq")
 """The versions that the user is told of if they differ between hosts."""
@@ -69,7 +71,7 @@ class RunHosts:
                     _warn_of_differences(agent, here)
                     agent.read_clock()
                 run_hosts._put_files(settings, lineup)
-            except HostGone as error:
+            except HostProblem as error:
                 raise UserError(str(error)) from error
             yield run_hosts
 
@@ -127,37 +129,10 @@ class RunHosts:
     def started_broker(self, settings: RunSettings) -> RunningBroker:
         """Start the run's broker on its host; it ends with the run. Its URL has the settings as options. UserError."""
         entry = self._file.entry_of(BROKER)
-        agent = self._agents[entry.host]
-        listens_on = entry.listens_on or LOOPBACK
-        keys = self._keys.get(entry.host)
-        asked = {
-            "address": listens_on,
-            "transport": settings.transport,
-            "nagle": [role for role in settings.nagle if role == BROKER],
-            "priority": settings.priority,
-            "cpus": {name: cpu for name, cpu in settings.cpus.items() if name == BROKER},
-            "secure": keys,
-            "insecure": settings.insecure,
-            "amqp_client": settings.amqp_client,
-            "delivery": settings.delivery,
-        }
         try:
-            answer = agent.start_broker(asked)
+            return broker_on_host(self._agents[entry.host], entry, settings, self._keys.get(entry.host))
         except HostGone as error:
             raise UserError(str(error)) from error
-        url = self._as_peers_see(answer["url"], listens_on, entry.address or LOOPBACK)
-        if keys is not None and settings.secure is not None:
-            url = url.replace(f"keys={quoted(keys)}", f"keys={quoted(settings.secure)}")
-        return RunningBroker(url, answer["environment"], is_reachable=_can_connect(url))
-
-    @staticmethod
-    def _as_peers_see(url: str, listens_on: str, address: str) -> str:
-        """Return a broker's URL with the address at which peers find it. A user's name may stand before the address."""
-        scheme, _, rest = url.partition("://")
-        place, question_mark, options = rest.partition("?")
-        user, at, host_and_port = place.rpartition("@")
-        there = host_and_port.replace(f"{listens_on}:", f"{address}:", 1)
-        return f"{scheme}://{user}{at}{there}{question_mark}{options}"
 
     @property
     def broker_address(self) -> str:
@@ -185,13 +160,13 @@ class RunHosts:
         copied = self._keys.get(self.host_of(component))
         if copied is None or secure is None:
             return words
-        there = []
+        words_on_host = []
         for word in words:
             if word == secure:
-                there.append(copied)
+                words_on_host.append(copied)
             else:
-                there.append(word.replace(f"keys={quoted(secure)}", f"keys={quoted(copied)}"))
-        return there
+                words_on_host.append(word.replace(f"keys={quoted(secure)}", f"keys={quoted(copied)}"))
+        return words_on_host
 
     def relay_command(self, component: str) -> list[str] | None:
         """Return the command that starts the component's relay on its host; None for a component of this host."""
@@ -244,7 +219,7 @@ class RunHosts:
         """Note that a host is gone, or that a file of it cannot be written here, and go on. Each is noted once."""
         try:
             yield
-        except (HostGone, click.ClickException) as error:
+        except (HostProblem, click.ClickException) as error:
             if str(error) not in self.problems:
                 self.problems.append(str(error))
 
@@ -297,22 +272,12 @@ def components_of(file: HostsFile, lineup: Lineup) -> list[str]:
     return [*lineup.names, BROKER] if BROKER in file.entries else lineup.names
 
 
-def _can_connect(url: str) -> bool:
-    """Return True if this host reaches the broker of this URL. Else only the run's other hosts do."""
-    place = urlsplit(url)
-    try:
-        socket.create_connection((place.hostname, place.port or 0), CONNECT_S).close()
-    except OSError:
-        return False
-    return True
-
-
 def _warn_of_differences(agent: HostAgent, here: Mapping[str, Any]) -> None:
     """Tell the user which versions on a host differ from those on this host."""
     different = []
     for name in LIBRARIES_THAT_MATTER:
-        there = agent.versions.get(name)
-        if there != here.get(name):
-            different.append(f"{name} {there or 'unknown'}, here {here.get(name) or 'unknown'}")
+        version_on_host = agent.versions.get(name)
+        if version_on_host != here.get(name):
+            different.append(f"{name} {version_on_host or 'unknown'}, here {here.get(name) or 'unknown'}")
     if different:
         say(f"warning: the host {agent.host.name} has other versions: {'; '.join(different)}")

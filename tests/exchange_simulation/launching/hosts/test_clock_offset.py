@@ -17,14 +17,14 @@ DELAYS_NS = st.integers(0, 10**9)
 def test_the_true_offset_is_within_the_bounds(offset_ns: int, delays: list[tuple[int, int]]) -> None:
     readings = []
     now_ns = 0
-    for there_ns, back_ns in delays:
-        read_at_ns = now_ns + there_ns
+    for forth_ns, back_ns in delays:
+        read_at_ns = now_ns + forth_ns
         readings.append(OffsetReading(now_ns, read_at_ns + offset_ns, read_at_ns + back_ns))
         now_ns = read_at_ns + back_ns
     bounds = narrowest(readings)
     assert bounds.low_ns <= offset_ns <= bounds.high_ns
     assert abs(bounds.middle_ns - offset_ns) <= bounds.bound_ns
-    shortest_ns = min(there_ns + back_ns for there_ns, back_ns in delays)
+    shortest_ns = min(forth_ns + back_ns for forth_ns, back_ns in delays)
     assert bounds.high_ns - bounds.low_ns <= shortest_ns
 
 
