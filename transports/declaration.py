@@ -267,10 +267,11 @@ class Transport:
     An excluded option is a name, or a name with one of its words: {"client=pika": {"sndbuf": "pika opens its sockets
     itself"}}.
     """
-    slow_subscriber: Mapping[str, str] = field(default_factory=dict)
-    """What a publisher can do if a subscriber has no room, each with the options of its URL; empty without `fanout`.
+    slow_subscriber: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """What a publisher of market data can do if a subscriber has no room; empty if it can carry no market data.
 
-    The first is the default: {"drop": "full=drop", "wait": ""}. To conflate is to drop, and to send a snapshot then.
+    By options, as `guarantees`, each rule with the options of its URL: {"": {"drop": "full=drop", "wait": ""}}. The
+    first rule is the default. To conflate is to drop, and to send a snapshot then.
     """
     needs: Mapping[str, str] = field(default_factory=dict)
     """The modules of client libraries, each with how to get it: {"pika": "`pip install pika`"}."""
@@ -301,6 +302,17 @@ class Transport:
     def guarantee(self, options: Mapping[str, str]) -> Guarantee | None:
         """The guarantee of an address with these options; None if the transport declares none."""
         return chosen_by_options(self.guarantees, options)
+
+    def slow_subscriber_rules(self, options: Mapping[str, str]) -> Mapping[str, str]:
+        """The rules for slow subscribers of an address with these options, each with the options of its URL."""
+        return chosen_by_options(self.slow_subscriber, options) or {}
+
+    @property
+    def market_data_pattern(self) -> Pattern:
+        """The pattern of links with market data: a fan-in, whose listener sends to all, if there is no fanout."""
+        if self.slow_subscriber and Pattern.FANOUT not in self.patterns:
+            return Pattern.FAN_IN
+        return Pattern.FANOUT
 
     def why_lacks(self, pattern: Pattern, options: Mapping[str, str]) -> str:
         """The reason why an address with these options lacks a pattern; empty if the address has it.

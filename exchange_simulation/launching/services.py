@@ -21,7 +21,7 @@ from exchange_simulation.launching.errors import DISK_ERRORS, UserError
 from exchange_simulation.launching.lineup import Lineup
 from exchange_simulation.launching.notices import say
 from transports.base import Link, Pattern, TransportError
-from transports.registry import connect, has_broker, listen
+from transports.registry import connect, has_broker, listen, scheme_of, transport_of
 
 if TYPE_CHECKING:
     from gateway.market_data.feeds import FeedsSubscriber
@@ -248,12 +248,16 @@ def _publisher(
     """Return the publisher of an engine's market data, which listens at the URL, and let it empty the engine's feed."""
     from matching_engine.market_data.publisher import MarketDataPublisher
 
-    link = listen(url, link_token(name, url), pattern=Pattern.FANOUT)
+    link = listen(url, link_token(name, url), pattern=_market_data_pattern(url))
     rule = str(settings.slow_subscriber)
     terms = _terms(name, settings, instance)
     publisher = MarketDataPublisher(engine.feed, link, terms, settings.subscribers, rule, settings.timeout_s)
     engine.empty_feed = publisher.publish
     return publisher
+
+
+def _market_data_pattern(url: str) -> Pattern:
+    return transport_of(scheme_of(url)).market_data_pattern
 
 
 def _publishing_engine(settings: RunSettings, capacity: int | None, with_ids: bool) -> PublishingEngine:
@@ -284,7 +288,8 @@ def open_subscriber(
     feeds: list[Subscriber] = []
     try:
         for engine, url_of_feed in enumerate(urls, start=1):
-            link = connect(url_of_feed, link_token(name, url_of_feed), until_ns, pattern=Pattern.FANOUT)
+            pattern = _market_data_pattern(url_of_feed)
+            link = connect(url_of_feed, link_token(name, url_of_feed), until_ns, pattern=pattern)
             terms = _terms(name, settings, engine)
             feeds.append(Subscriber(link, terms, instance, settings.timeout_s, asks_after_gaps))
     except BaseException:

@@ -49,10 +49,11 @@ def with_transport_defaults(settings: RunSettings, patterns: Iterable[Pattern] =
         raise BadSetting("nagle", "broker", f"{', '.join(ROLES)}; {settings.transport} has no broker")
     if "broker" in settings.cpus and not transport.has_broker(scheme):
         raise BadSetting("cpus", "broker", f"one of {', '.join(ROLES)}; {settings.transport} has no broker")
-    if settings.slow_subscriber is None and settings.subscribers and transport.slow_subscriber:
-        of_transport["slow_subscriber"] = next(iter(transport.slow_subscriber))
+    rules = transport.slow_subscriber_rules(options_in(settings.transport))
+    if settings.slow_subscriber is None and settings.subscribers and rules:
+        of_transport["slow_subscriber"] = next(iter(rules))
     whole = replace(settings, **of_transport)
-    patterns_of_market_data = (Pattern.FANOUT,) if settings.subscribers and transport.slow_subscriber else ()
+    patterns_of_market_data = (transport.market_data_pattern,) if settings.subscribers and rules else ()
     _check_url(whole, transport, scheme, (Pattern.PAIR, *patterns, *patterns_of_market_data))
     return whole
 
@@ -160,7 +161,10 @@ def check_transport(settings: RunSettings) -> None:
     if settings.capture:
         require(has_tcp, f"--capture is for TCP; {scheme} has no packets")
     if settings.subscribers:
-        require(has_market_data, f"--subscribers is {settings.subscribers}; {scheme} has no fanout between processes")
+        require(
+            has_market_data,
+            f"--subscribers is {settings.subscribers}; {scheme} cannot carry market data between processes",
+        )
         _check_slow_subscriber(settings, transport, scheme)
     has_several = settings.pairs > 1 or settings.reporters > 1
     if has_several and transport.has_broker(scheme) and "pair" not in transport.options:
@@ -180,8 +184,9 @@ def check_transport(settings: RunSettings) -> None:
 def _check_slow_subscriber(settings: RunSettings, transport: Transport, scheme: str) -> None:
     """UserError if the transport cannot do with a slow subscriber what was asked for, or if there is a network."""
     rule = settings.slow_subscriber
-    if rule not in transport.slow_subscriber:
-        can = " or ".join(transport.slow_subscriber)
+    rules = transport.slow_subscriber_rules(options_in(settings.transport))
+    if rule not in rules:
+        can = " or ".join(rules)
         raise UserError(f"--slow-subscriber is {rule}, which {scheme} cannot do for one subscriber alone: use {can}")
     if settings.network != "local":
         raise UserError(f"--subscribers is {settings.subscribers}; with --network {settings.network} use 0")
@@ -268,9 +273,14 @@ def split_query(query: str, names: Container[str]) -> tuple[str, dict[str, str]]
     return "&".join(others), named
 
 
+def options_in(url: str) -> dict[str, str]:
+    """Return the options in the query of a transport's URL."""
+    return dict(parse_qsl(url.partition("?")[2], keep_blank_values=True))
+
+
 def guarantee_of(transport: str, settings: Mapping[str, Any]) -> Guarantee | None:
     """Return the guarantee of a transport with its options and these settings; None if there is no declared one."""
-    options = dict(parse_qsl(transport.partition("?")[2]))
+    options = options_in(transport)
     try:
         declared = transport_of(scheme_of(transport))
     except TransportError:
@@ -284,7 +294,7 @@ def guarantee_of(transport: str, settings: Mapping[str, Any]) -> Guarantee | Non
 
 def settings_of_url(url: str) -> dict[str, Any]:
     """Return the settings that a component's URL carries. An unknown transport has no settings of its own."""
-    options = dict(parse_qsl(url.partition("?")[2]))
+    options = options_in(url)
     try:
         carried = transport_of(scheme_of(url)).run_settings
     except TransportError:

@@ -83,7 +83,7 @@ TRANSPORT = Transport(
     over_tcp=frozenset({"amqp", "amqps"}),
     simplex=frozenset({"amqp", "amqps"}),
     patterns=frozenset(Pattern),
-    slow_subscriber={"wait": ""},
+    slow_subscriber={"": {"wait": ""}},
     variants=(
         "",
         "client=pika",

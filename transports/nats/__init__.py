@@ -59,6 +59,6 @@ TRANSPORT = Transport(
         },
     },
     needs_by_options={"client=nats-py": {"nats": "`pip install nats-py`"}},
-    slow_subscriber={"drop": ""},
+    slow_subscriber={"": {"drop": ""}, "delivery=durable": {"wait": ""}},
     broker=later("transports.nats.server:Nats"),
 )

@@ -27,6 +27,7 @@ TRANSPORT = Transport(
             Pattern.REQUESTS: "REQ has one question at a time, and REP one answer",
         }
     },
+    slow_subscriber={"": {"wait": ""}},
     needs={"pynng": "`pip install pynng`"},
     options={"hwm": WholeNumberOption("messages", 1, MOST_MESSAGES)},
     over_tcp=frozenset({"nng"}),

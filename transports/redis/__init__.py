@@ -38,6 +38,7 @@ TRANSPORT = Transport(
         "": {Pattern.QUEUE: NO_QUEUE},
         "kind=stream": {Pattern.TOPIC: NO_TOPIC, Pattern.REQUESTS: NO_REQUESTS},
     },
+    slow_subscriber={"": {"drop": ""}, "kind=stream": {"wait": ""}},
     variants=("", "kind=stream"),
     over_tcp=frozenset({"redis"}),
     broker=later("transports.redis.server:Redis"),

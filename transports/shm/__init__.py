@@ -22,5 +22,6 @@ TRANSPORT = Transport(
         "of every other transport's figures that is not the transport's."
     },
     options={"pace": ("sleep", "spin")},
+    slow_subscriber={"": {"wait": ""}},
     variants=("", "pace=spin"),
 )

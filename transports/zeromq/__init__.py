@@ -35,7 +35,7 @@ TRANSPORT = Transport(
         "full": ("wait", "drop"),
         **BUFFERS,
     },
-    slow_subscriber={"drop": "full=drop", "wait": "", "conflate": "full=drop"},
+    slow_subscriber={"": {"drop": "full=drop", "wait": "", "conflate": "full=drop"}},
     over_tcp=frozenset({"zeromq", "zeromq+tcp"}),
     simplex=frozenset({"zeromq", "zeromq+tcp"}),
 )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from exchange.instances import named, role_of
 from exchange.settings import RunSettings
 from exchange_simulation.launching.lineup import SUBSCRIBER, Lineup
-from exchange_simulation.launching.transport_settings import url_options_of, with_option
+from exchange_simulation.launching.transport_settings import options_in, url_options_of, with_option
 from transports.base import Address, BadAddress, Pattern
 from transports.declaration import RunningBroker
 from transports.registry import scheme_of, transport_of
@@ -61,7 +61,9 @@ class Places:
         """Return the addresses of all links of the run."""
         addresses = [Address.parse(url, run, Pattern.PAIR) for url in self.of_engines]
         addresses += [Address.parse(url, run, Pattern.FAN_IN) for url in self.reporters.values()]
-        addresses += [Address.parse(url, run, Pattern.FANOUT) for url in self.market_data.values()]
+        for url in self.market_data.values():
+            pattern = transport_of(scheme_of(url)).market_data_pattern
+            addresses.append(Address.parse(url, run, pattern))
         return addresses
 
 
@@ -181,7 +183,8 @@ def _with_topology(url: str, settings: RunSettings, free_port: Callable[[], str]
 def _of_publisher(url: str, settings: RunSettings, free_port: Callable[[], str]) -> str:
     """Return the URL of market data, with the option for slow subscribers, and with a second port if it needs one."""
     transport = transport_of(scheme_of(url))
-    url = with_option(url, transport.slow_subscriber[str(settings.slow_subscriber)])
+    rules = transport.slow_subscriber_rules(options_in(url))
+    url = with_option(url, rules[str(settings.slow_subscriber)])
     if "back" not in transport.options or transport.places[scheme_of(url)] != "port" or "back=" in url:
         return url
     return with_option(url, f"back={free_port()}")

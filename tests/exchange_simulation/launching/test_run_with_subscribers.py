@@ -54,13 +54,24 @@ def test_subscribers_receive_all_market_data_and_the_streams_stay_the_same(
     assert record["components"]["subscriber"]["cpu_s"] > 0
 
 
-@pytest.mark.parametrize("transport", ["amqp", "nats"])
+@pytest.mark.parametrize("transport", ["amqp", "nats", "redis", "redis?kind=stream"])
 def test_subscribers_receive_all_market_data_through_a_broker(
     transport: str, tmp_path: Path, match_record: dict[str, Any]
 ) -> None:
     finished = run_with(tmp_path, "--transport", transport, *REFERENCE_RUN)
     assert finished.code == 0, finished.err
     assert finished.record["checksums"] == match_record["checksums"]
+    assert_all_received_everything(finished.record, 2)
+
+
+@pytest.mark.parametrize("transport", ["nng", "shm"])
+def test_where_nothing_fans_out_the_engine_sends_to_each_subscriber_and_waits_for_it(
+    transport: str, tmp_path: Path, match_record: dict[str, Any]
+) -> None:
+    finished = run_with(tmp_path, "--transport", transport, *REFERENCE_RUN)
+    assert finished.code == 0, finished.err
+    assert finished.record["checksums"] == match_record["checksums"]
+    assert finished.record["market_data"]["published"]["slow_subscriber"] == "wait"
     assert_all_received_everything(finished.record, 2)
 
 
@@ -86,8 +97,10 @@ def assert_others_have_everything(record: dict[str, Any], orders: int) -> None:
         assert by_number[number]["gaps"] == 0
 
 
-def test_a_killed_subscriber_ends_nobody_else(running: Callable[..., Running]) -> None:
-    run = running("--no-page", "--subscribers", 3, "--rate", 4000, "--orders", 16_000).wait_until_under_way()
+@pytest.mark.parametrize("transport", ["zeromq", "nng", "shm"])
+def test_a_killed_subscriber_ends_nobody_else(transport: str, running: Callable[..., Running]) -> None:
+    load = ("--transport", transport, "--rate", 4000, "--orders", 16_000)
+    run = running("--no-page", "--subscribers", 3, *load).wait_until_under_way()
     process_of_subscriber(run, 2).kill()
     finished = run.finish()
     assert finished.code == 1
@@ -136,13 +149,17 @@ def until_answered(run: Running, seconds: int) -> bool:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--transport", "tcp"), "--subscribers is 2; tcp has no fanout between processes: use amqp"),
+        (("--transport", "tcp"), "--subscribers is 2; tcp cannot carry market data between processes: use amqp"),
         (("--packing", 4), "--subscribers is 2; allowed is 0, where orders are packed"),
         (("--pairs", 2), "--subscribers is 2; allowed is 0, where there are several pairs"),
         (("--recover",), "--subscribers is 2; allowed is 0, where engines keep journals"),
         (
             ("--transport", "amqp", "--slow-subscriber", "drop"),
             "--slow-subscriber is drop, which amqp cannot do for one subscriber alone: use wait",
+        ),
+        (
+            ("--transport", "redis?kind=stream", "--slow-subscriber", "drop"),
+            "--slow-subscriber is drop, which redis cannot do for one subscriber alone: use wait",
         ),
         (("--slow-subscriber", "stop"), "'stop' is not one of"),
         (("--network", "lan"), "--subscribers is 2; with --network lan use 0"),
