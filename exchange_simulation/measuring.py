@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, ForwardRef, TypedDict, TypeVar, Unpack
 import click
 
 from exchange.allowed import BadSetting, between
+from exchange.instances import MAX_GATEWAYS, MAX_SUBSCRIBERS
 from exchange.settings import DECLARED, RunSettings
 from exchange_simulation.experiments.capacity.capacity import measured_capacity
 from exchange_simulation.experiments.capacity.exchange_rates import ExchangeRates, objective_of
@@ -109,8 +110,8 @@ class NotWhole(MeasurementError):
         self.outcome = outcome
 
 
-class RunOptions(TypedDict, total=False):
-    """The options of `exchange run`; its help explains them."""
+class OptionsOfArms(TypedDict, total=False):
+    """The options of `exchange run` that all runs of a comparison share; its help explains them."""
 
     transport: str
     amqp_client: str
@@ -138,7 +139,6 @@ class RunOptions(TypedDict, total=False):
     priority: str
     record: bool
     quotes_to: str
-    gateways: int
     engines: int
     recover: bool
     standby: bool
@@ -146,7 +146,6 @@ class RunOptions(TypedDict, total=False):
     sync: str
     pairs: int
     reporters: int
-    subscribers: int
     depth: bool
     slow_subscriber: str
     policy: str
@@ -157,6 +156,13 @@ class RunOptions(TypedDict, total=False):
     timeout: float
     warm_up: float
     cpus: str | Mapping[str, int]
+
+
+class RunOptions(OptionsOfArms, total=False):
+    """The options of `exchange run`."""
+
+    gateways: int
+    subscribers: int
 
 
 def run(
@@ -187,20 +193,30 @@ def compare(
     *,
     repeats: int = 10,
     seconds: float = 5.0,
+    gateways: int | Sequence[int] | str = 1,
+    subscribers: int | Sequence[int] | str = 0,
     redo_noisy: bool = True,
     results: str | Path = "results",
     name: str | None = None,
     on_progress: OnProgress | None = None,
-    **options: Unpack[RunOptions],
+    **options: Unpack[OptionsOfArms],
 ) -> Comparison:
     """Run transports at the same rates, interleaved and repeated, and judge which is faster.
 
+    `gateways` and `subscribers` are one number, or several, within each of which the transports are compared.
     NotWhole if a planned run is missing.
     """
     with _called_from_python(on_progress):
         between("seconds", seconds, 0.01, 10**6)
         fields = _fields(options, besides={"transport", "rate"})
-        arms = comparison_arms(_listed(Scheme(), transports), _listed(Rate(), rates), seconds, fields)
+        arms = comparison_arms(
+            _listed(Scheme(), transports),
+            _listed(Rate(), rates),
+            seconds,
+            fields,
+            _numbers(Count(1, MAX_GATEWAYS), gateways),
+            _numbers(Count(0, MAX_SUBSCRIBERS), subscribers),
+        )
         plan = TrialPlan(arms=arms, repeats=repeats, seed=int(options.get("seed", RunSettings.seed)))
         trial = new_trial(plan.with_redo(redo_noisy), str(results), name, _say_all)
     return _checked(Comparison(trial.folder, trial.record), is_whole=trial.exit_code == 0)
@@ -501,6 +517,11 @@ def _listed(value_type: click.ParamType[Any], values: Sequence[Any] | str) -> li
     if isinstance(values, str):
         return Listed(value_type).convert(values, None, None)
     return [value_type.convert(value, None, None) for value in values]
+
+
+def _numbers(number_type: click.ParamType[Any], values: int | Sequence[int] | str) -> list[int]:
+    """Return one number, or several, as a list. BadOption for a number that `number_type` does not take."""
+    return _listed(number_type, [values] if isinstance(values, int) else values)
 
 
 def _field_of(option: str) -> str:
