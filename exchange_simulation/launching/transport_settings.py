@@ -251,6 +251,19 @@ def _declared(asked: str) -> Transport:
     return transport
 
 
+def check_server(asked: str) -> None:
+    """UserError if a transport needs a server that this host would start, and that is not installed here."""
+    transport = _declared(asked)
+    scheme = scheme_of(asked)
+    has_place = "://" in asked
+    if has_place or transport.broker is None:
+        return
+    broker = transport.broker()
+    if scheme in broker.starts:
+        with users_mistake(TransportError):
+            broker.installed()
+
+
 def defaults_of(transport: str) -> dict[str, str]:
     """Return the transport's own settings, each with its default; empty if the transport is not known."""
     try:

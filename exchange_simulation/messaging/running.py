@@ -19,7 +19,7 @@ from exchange_simulation.launching.interrupts import interruption_noted
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.notices import prints_one_line
 from exchange_simulation.launching.record.reading import damage_named
-from exchange_simulation.launching.transport_settings import check_some_have
+from exchange_simulation.launching.transport_settings import check_server, check_some_have
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.benchmark_record import (
     ERRORS_OF_A_BENCHMARK,
@@ -73,7 +73,12 @@ def run_suite(settings: Settings, output: BenchmarkOutput) -> int:
 
 
 def measured_suite(settings: Settings, results: str, name: str | None) -> MeasuredBenchmark:
-    """Measure every benchmark over those of the user's transports that support it, in a new folder of `results`."""
+    """Measure every benchmark over those of the user's transports that support it, in a new folder of `results`.
+
+    UserError if no benchmark supports them, or if the server of one that the user named is missing.
+    """
+    for transport in settings.get("transport") or ():
+        check_server(transport)
     jobs = list(jobs_of_suite(settings))
     if not jobs:
         raise UserError(f"no benchmark can be measured over {', '.join(settings['transport'])}")

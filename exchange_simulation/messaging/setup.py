@@ -21,7 +21,7 @@ from exchange.settings import TRANSPORT_SETTINGS, RunSettings
 from exchange.unique import unique
 from exchange.words import counted
 from exchange_simulation.launching.component import settle_down
-from exchange_simulation.launching.errors import UserError, users_mistake
+from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.launch.broker_watch import accepted_by
 from exchange_simulation.launching.launch.brokers import Brokers, broker_of_run
 from exchange_simulation.launching.launch.places import free_place
@@ -30,6 +30,7 @@ from exchange_simulation.launching.network.profile import parse
 from exchange_simulation.launching.priority import processors_of
 from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.launching.transport_settings import (
+    check_server,
     network_fits,
     runs_in_one_process,
     schemes_that_fit,
@@ -357,10 +358,9 @@ def _settled(transport: str, settings: Settings, patterns: Sequence[Pattern] = (
 
 
 def _check_transport(transport: str) -> None:
-    """UserError if there is no such transport, if it lacks a client library, or if it names a place for one link."""
+    """UserError if there is no such transport, if a library or a server is missing, or if it names a link's place."""
     scheme = scheme_of(transport)
-    with users_mistake(TransportError):
-        transport_of(scheme).check_installed(scheme)
+    check_server(transport)
     if "://" in transport and not has_broker(transport):
         raise UserError(f"--transport is {transport}; say {scheme} alone: a place is found for each link")
 

@@ -31,6 +31,8 @@ OLDEST = (2, 2)
 """The first version of NATS that says when nobody has subscribed to a subject."""
 SLOW_CONSUMER = "Slow Consumer"
 """The server's word for a client that reads too slowly."""
+TOO_LONG_MESSAGE = "Maximum Payload Violation"
+"""The server's word for a message that is longer than it takes."""
 ANSWER_S = 10.0
 """How long a server may take to greet us, and to answer the first PING."""
 NO_ADDRESSES = ReturnAddresses(0)
@@ -236,6 +238,8 @@ class Connection(ServerStream):
             return f"{text}: set {PASSWORD} to the user's password, or to the server's token"
         if text.lower() == SLOW_CONSUMER.lower():
             return f"{text}: it had more for us than it keeps for a client (its option max_pending), and hung up"
+        if text.lower() == TOO_LONG_MESSAGE.lower():
+            return f"{text}: it takes messages of at most {self.info.get('max_payload')} bytes (its option max_payload)"
         return text
 
     def gone(self, why: str) -> PeerGone:

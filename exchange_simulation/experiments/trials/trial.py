@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from exchange.unique import unique
 from exchange.words import counted
 from exchange_simulation.experiments.trials.execution import (
     Measure,
@@ -42,6 +43,7 @@ from exchange_simulation.launching.interrupts import interruption_noted
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.notices import has_listener, say
 from exchange_simulation.launching.record.noise_summary import noise_of
+from exchange_simulation.launching.transport_settings import check_server
 from exchange_simulation.reports.comparison.answer import headline
 from exchange_simulation.reports.comparison.arm_rows import arm_rows
 from exchange_simulation.reports.comparison.figures import trial_figures
@@ -111,10 +113,12 @@ def resume_trial(parent: str, name: str, as_json: bool, study: Study = COMPARE) 
 
 
 def new_trial(plan: TrialPlan, parent: str, name: str | None, announce: Announce) -> Trial:
-    """Make the runs of a plan in a new folder of `parent`. UserError if runs cannot start.
+    """Make the runs of a plan in a new folder of `parent`. UserError if runs cannot start, or a server is missing.
 
     After a UserError the folder is kept if it has a run that counts, and removed otherwise.
     """
+    for transport in unique(arm.settings.transport for arm in plan.arms):
+        check_server(transport)
     with interruption_noted():
         folder = new_run_folder(Path(parent), name or dated_name(plan.study.name))
         write_plan(folder, plan)

@@ -258,3 +258,15 @@ def test_a_server_that_hangs_up_and_lives_on_may_have_found_us_too_slow(
             serve_links_until(hung_up, quick)
             with pytest.raises(PeerGone, match=r"and lives on\. Slow Consumer\? .*max_pending"):
                 serve_links_until(lambda: slow.receive(FrameBatch()) < 0, slow)
+
+
+def test_a_message_over_the_server_s_limit_is_named_with_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("transports.nats.server.JETSTREAM", "max_payload: 1000\n")
+    with Nats().start(tmp_path / "server", process_group=None, nodelay=True, where=Where()) as running:
+        monkeypatch.setenv(PASSWORD, running.environment[PASSWORD])
+        with joined(running.url) as (_, connector):
+            connector.send(FrameBatch.of(bytes(2000)), 0)
+            with pytest.raises(PeerGone, match="Maximum Payload Violation: it takes messages of at most 1000 bytes"):
+                serve_links_until(lambda: connector.receive(FrameBatch()) > 0, connector)
