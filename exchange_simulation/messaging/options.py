@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from exchange.load_shape import is_shape
 from exchange.quantities import SIZE_FORMS, bytes_of
 from exchange.settings import MAX_RATE_PER_S
 from exchange.unique import unique
@@ -138,6 +139,11 @@ def numbers(
 
 def rates_of(text: str) -> tuple[float | None, ...]:
     """Parse rates, messages a second, each once; None, written max, is as fast as it goes. BadParameter."""
+    if is_shape(text):
+        raise click.BadParameter(
+            f"{text!r} is a load over time, which a benchmark does not take: each of its cells measures one rate, and "
+            "its figures are medians over repeats of it. Give rates, as 1000,8000, and the load to exchange run"
+        )
     rates = tuple(Rate("messages", LEAST_RATE_PER_S).convert(part.strip(), None, None) for part in text.split(","))
     if len(set(rates)) < len(rates):
         raise click.BadParameter(f"{text!r} names a rate twice")

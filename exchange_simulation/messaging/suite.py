@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
@@ -27,6 +27,7 @@ from exchange_simulation.messaging.cell import Cell
 from exchange_simulation.messaging.measuring import COMPLETE, PARTIAL
 from exchange_simulation.messaging.options import settings_in_words
 from exchange_simulation.messaging.point import Settings
+from exchange_simulation.reports.formats.times import duration_in_words
 from transports.base import TransportError
 from transports.registry import scheme_of, transport_of
 
@@ -96,7 +97,7 @@ def _transports_that_can(
 
 
 def measure_suite(
-    jobs: Iterable[SuiteJob], settings: Settings, name: str, brokers: Brokers, on_measured: OnMeasured
+    jobs: Sequence[SuiteJob], settings: Settings, name: str, brokers: Brokers, on_measured: OnMeasured
 ) -> Record:
     """Measure one benchmark after the other, until one is interrupted; returns bench.json's content.
 
@@ -128,7 +129,8 @@ def measure_suite(
 
         on_measured(suite_so_far)
 
-    for job in jobs:
+    for number, job in enumerate(jobs, 1):
+        say(_place_in_words(number, len(jobs), job.benchmark.name, time.monotonic() - began_s))
         try:
             parts.append(measure_benchmark(job.benchmark, job.settings, name, brokers, on_part_measured))
         except (KeyboardInterrupt, *ERRORS_OF_A_BENCHMARK) as error:
@@ -141,6 +143,18 @@ def measure_suite(
     if last_error and not parts:
         raise last_error
     return record()
+
+
+def _place_in_words(number: int, benchmarks: int, name: str, elapsed_s: float) -> str:
+    """Return which benchmark of how many begins, and about how long the suite still takes, from the second one on.
+
+    For example: benchmark 3 of 12, de-pp; about 4 min left
+    """
+    words = f"benchmark {number} of {benchmarks}, {name}"
+    done = number - 1
+    if not done:
+        return words
+    return f"{words}; about {duration_in_words(elapsed_s / done * (benchmarks - done))} left"
 
 
 def _outcome(parts: list[Record], failures: list[str]) -> Record:

@@ -22,6 +22,7 @@ from exchange_simulation.experiments.simulate.simulation import Simulation
 from exchange_simulation.launching.errors import UserError, writing
 from exchange_simulation.launching.files import dated_name, local_path, new_run_folder, write_json
 from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c, signals_deferred
+from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.record.machine import host_facts, now, versions
 from exchange_simulation.launching.setting_warnings import warn_of_prices
 from exchange_simulation.reports.exports import print_json
@@ -33,8 +34,8 @@ MARKET = "market"
 """The default folder of the tables of events, in the simulation's folder."""
 ORDERS_PER_S = 1_000.0
 TITLES = {"orders": "orders", "trades": "trades", "volume_traded": "lots traded"}
-ORDERS_A_PART = 20_000_000
-"""Orders of a part by default. They take about half a second, much longer than the start of a part."""
+ORDERS_A_PART = 5_000_000
+"""Orders of a part by default. They take about a second on a quiet core, much longer than a part's start."""
 LEAST_PARTS = 8
 """The least number of parts by default. With several parts for each core, a slow or busy core can take fewer."""
 
@@ -106,6 +107,8 @@ def measured_simulation(
         if events:
             tables_url = _tables_url(tables or str(folder / MARKET), master)
             wanted = WantedEvents(tables=tuple(events), run=folder.name, orders_per_s=orders_per_s)
+        if master != "none":
+            say(f"Spark starts, in 5 s or more; orders count once the first of {parts:,} parts is matched")
         with _parts_bar(parts, simulation.orders) as on_parts:
             matched = _match(master, MatchPart(simulation, wanted), parts, on_parts, tables_url, settings)
         record = {**header, **_results(matched, simulation)}

@@ -36,6 +36,7 @@ LONG = ["de-spsc", "--transport", "zeromq", "--sizes", "64", "--count", "1000000
         ("de-spsc --rate fast", "'fast' is no rate: give messages a second, 0.1 to 100,000,000"),
         ("de-spsc --rate 0", "0 is no rate: give 0.1 to 100,000,000, or max"),
         ("de-spsc --rate 2k,2000", "names a rate twice"),
+        ("de-spsc --rate 1000@2s,8000@2s", "is a load over time, which a benchmark does not take"),
         ("de-spsc --rate 0.1", "--rate 0.1 is a message every 10 s, and a consumer gives up after 10 s without one"),
         ("throughput --transport zeromq --sizes 64KiB --rate 1e8", "64 KiB a second here, before any transport"),
         ("de-mpmc --pairs 8,1", "not in order"),

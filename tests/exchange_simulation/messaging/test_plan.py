@@ -220,3 +220,13 @@ def test_a_suite_continues_after_a_benchmark_failed(only_good_can_be_measured: N
 def test_a_suite_of_failed_benchmarks_raises_the_last_error(only_good_can_be_measured: None) -> None:
     with pytest.raises(UserError, match="other has no broker"):
         measured_suite("first", "other")
+
+
+def test_a_suite_says_which_benchmark_of_how_many_begins(
+    only_good_can_be_measured: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measured_suite("first", "good", "good")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "benchmark 1 of 3, first"
+    assert lines[1].startswith("benchmark 2 of 3, good; about ")
+    assert lines[2].endswith(" left")
