@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -14,7 +15,6 @@ from exchange.settings import POLICIES
 from exchange.workload import MAX_PRICE
 from matching_engine import arena as layout
 from matching_engine.kernels import indexer, resting_counter
-from transports.frames import untouched
 
 HIGHEST_CAPACITY = 1 << 29  # a link is a u32
 BYTES_OF_LINK = 4
@@ -114,7 +114,8 @@ class OrderBook:
         bytes_of_books = BYTES_OF_LINK * self.first_order
         if bytes_of_books <= LARGEST_IN_HUGE_PAGES:
             return np.zeros(words, np.uint64)
-        return untouched(words * BYTES_OF_WORD).view(np.uint64)
+        pages = mmap.mmap(-1, words * BYTES_OF_WORD, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        return np.frombuffer(pages, np.uint64)
 
     def _lay_out(self) -> None:
         """Make the books, all empty."""
