@@ -179,6 +179,19 @@ def test_several_gateways_reach_one_engine_on_another_host(namespaces: WriteHost
     assert names == {"orders.bin", "answers.bin", "orders.2.bin", "answers.2.bin", "input.bin"}
 
 
+def test_market_data_reaches_subscribers_on_another_host(namespaces: WriteHosts, tmp_path: Path) -> None:
+    hosts = namespaces("veth")
+    lines = hosts.read_text()
+    gateway = lines[lines.index("[gateway]") :].partition("\n\n")[0]
+    hosts.write_text(f"{lines}\n{gateway.replace('[gateway]', '[subscriber]')}\n")
+    words = ("--hosts", hosts, "--insecure", "--subscribers", 2, *SMALL)
+    finished = run_exchange(tmp_path, *words)
+    assert finished.code == 0, finished.err
+    subscribers = finished.record["market_data"]["subscribers"]
+    assert [subscriber["gaps"] for subscriber in subscribers] == [0, 0]
+    assert all(subscriber["messages"] > 0 for subscriber in subscribers)
+
+
 def test_a_listener_may_listen_on_another_address_than_peers_connect_to(tmp_path: Path) -> None:
     path = tmp_path / "hosts.toml"
     path.write_text(

@@ -1,0 +1,44 @@
+"""exchange hosts check: each host with its facts, or with what keeps it from taking part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from exchange_simulation.measuring import run
+from tests.exchange_command import exchange
+from tests.exchange_simulation.launching.hosts.conftest import WriteHosts, table
+
+HERE = "[reporter]\naddress = '127.0.0.1'\n"
+
+
+def test_hosts_that_can_take_part_are_shown_with_their_facts(tmp_path: Path) -> None:
+    path = tmp_path / "hosts.toml"
+    path.write_text(table("engine", "env", "127.0.0.1") + table("gateway.2", "env", "127.0.0.1") + HERE)
+    finished = exchange("hosts", "check", path, COLUMNS="160")
+    assert finished.code == 0, finished.err
+    _head, elsewhere, here = finished.out.splitlines()
+    assert elsewhere.startswith("engine, gateway.2 ")
+    assert elsewhere.rstrip().endswith(" env")
+    assert here.startswith("reporter ")
+    assert here.rstrip().endswith(" this host")
+
+
+def test_a_host_that_cannot_take_part_does_not_hide_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "hosts.toml"
+    path.write_text(table("gateway", "false", "127.0.0.1") + table("engine", "env", "192.0.2.1") + HERE)
+    finished = exchange("hosts", "check", path, "--json")
+    assert finished.code == 1
+    gateway, engine, reporter = finished.record["hosts"]
+    assert "the host false cannot be reached, or has no exchange" in gateway["problems"][0]
+    assert "the host env cannot listen on 192.0.2.1" in engine["problems"][0]
+    assert engine["facts"]["cores"] == reporter["facts"]["cores"]
+    assert engine["clock_bound_us"] > 0
+    assert (reporter["problems"], reporter["clock_bound_us"]) == ([], 0)
+
+
+def test_python_runs_over_hosts_too(namespaces: WriteHosts, tmp_path: Path) -> None:
+    outcome = run(
+        hosts=str(namespaces("veth")), insecure=True, rate=1000, orders=300, results=tmp_path / "r", page=False
+    )
+    assert [host["components"] for host in outcome.record["hosts"]] == [["reporter"], ["engine"], ["gateway"]]
+    assert outcome.record["counts"]["orders_received"] == 300
