@@ -445,18 +445,21 @@ def spark_tables(
     """Make tables of the runs below `results`, as `exchange spark ingest` and `summary` do; each is a view by its name.
 
     `events` adds orders, trades, confirmations and quotes of the runs that were made with `record=True`. `settings` are
-    Spark's. Yields the session. CannotMeasure if Spark is missing or fails, BadOption if there are no runs.
+    Spark's. Yields the session: of `exchange spark server`, if
+    one runs for the tables and there are no settings; else a new one.
+
+    CannotMeasure if Spark is missing or fails, BadOption if there are no runs.
     """
     with contextlib.ExitStack() as stack, _called_from_python(None):
-        from exchange_simulation.experiments.pipeline.jobs import INGEST_MASTER, ingest_and_summarize
+        from exchange_simulation.experiments.pipeline.jobs import session_with_tables
         from spark.dataset.views import create_views
         from spark.errors import SparkError
         from spark.gold.views import create_gold_views
-        from spark.sessions.session import open_session
 
         try:
-            spark = stack.enter_context(open_session(INGEST_MASTER, settings=settings))
-            create_gold_views(spark, create_views(spark, ingest_and_summarize(spark, Path(results), tables, events)))
+            opened = session_with_tables(Path(results), tables, events, settings)
+            spark, folder = stack.enter_context(opened)
+            create_gold_views(spark, create_views(spark, folder))
         except SparkError as error:
             raise CannotMeasure(str(error)) from error
         session = stack.pop_all()

@@ -24,6 +24,8 @@ ALLOWED = {
     ("spark/sessions/session.py", "_accumulatorServer"),
     ("spark/sessions/session.py", "_active_spark_context"),
     ("spark/sessions/session.py", "_gateway"),
+    ("spark/sessions/warm_server.py", "_gateway"),
+    ("spark/sessions/warm_server.py", "_jvm"),
     ("tests/spark/dataset/test_dataset.py", "_jvm"),
     ("tests/spark/live/test_live_damage.py", "_gateway"),
     ("transports/amqp/connection.py", "_on_data_available"),

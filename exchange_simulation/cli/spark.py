@@ -22,10 +22,8 @@ MASTERS = "Who does it: local[N], spark://HOST:PORT, yarn, k8s://..."
 master_option = click.option("--master", default="local[2]", show_default=True, metavar="URL", help=MASTERS)
 master_or_server_option = click.option(
     "--master",
-    default="local[2]",
-    show_default=True,
     metavar="URL",
-    help=f"{MASTERS}, or Spark Connect, sc://HOST:PORT.",
+    help=f"{MASTERS}, or Spark Connect, sc://HOST:PORT.  [default: the tables' exchange spark server, else local[2]]",
 )
 
 
@@ -98,7 +96,7 @@ def ingest(results: Path, tables: str | None, again: bool, events: bool, setting
 @tables_option
 @session_options
 @json_option
-def summary(results: str, master: str, tables: str | None, settings: dict[str, str], as_json: bool) -> None:
+def summary(results: str, master: str | None, tables: str | None, settings: dict[str, str], as_json: bool) -> None:
     """Summarize all runs in the tables: every second, every run, repeats together, arms side by side.
 
     Example: exchange spark summary results --master local[2]
@@ -171,7 +169,7 @@ def bars(every: int, **asked: Any) -> None:
     """
     from spark.gold.views import bars_by_time
 
-    _gold(functools.partial(bars_by_time, every_ns=every), **asked)
+    _gold("bars_by_time", functools.partial(bars_by_time, every_ns=every), **asked)
 
 
 @command.command()
@@ -183,15 +181,15 @@ def samples(**asked: Any) -> None:
     """
     from spark.gold.views import samples
 
-    _gold(samples, **asked)
+    _gold("samples", samples, **asked)
 
 
-def _gold(rows_of: RowsOf, *, form: str | None, parquet: Path | None, **asked: Any) -> None:
+def _gold(name: str, rows_of: RowsOf, *, form: str | None, parquet: Path | None, **asked: Any) -> None:
     """Show the rows of one of our own statements."""
     output = _output(form, parquet)
     from exchange_simulation.experiments.pipeline.sql import gold
 
-    raise SystemExit(gold(rows_of, output=output, **asked))
+    raise SystemExit(gold(name, rows_of, output=output, **asked))
 
 
 def _output(form: str | None, parquet: Path | None) -> Output:
@@ -201,6 +199,25 @@ def _output(form: str | None, parquet: Path | None) -> Output:
     from exchange_simulation.experiments.pipeline.sql import OUTPUTS, to_parquet
 
     return to_parquet(parquet) if parquet else OUTPUTS[form]
+
+
+@command.command()
+@click.argument("results", default="results", type=click.Path(path_type=Path))
+@tables_option
+@click.option("--stop", is_flag=True, help="End the server of these tables.")
+@session_options
+def server(results: Path, tables: str | None, stop: bool, settings: dict[str, str]) -> None:
+    """Keep a Spark warm for the tables in RESULTS: sql, bars, samples and summary then answer in a second or two.
+
+    The server ends with Ctrl-C, with --stop, or with the process that started it. Only you can use it.
+
+    Example: exchange spark server results
+    """
+    from exchange_simulation.experiments.pipeline import server as servers
+
+    if stop and settings:
+        raise click.UsageError("--stop ends a server, and takes no settings of Spark: leave out --conf and --packages")
+    raise SystemExit(servers.stop(results, tables) if stop else servers.serve(results, tables, settings))
 
 
 @command.command()

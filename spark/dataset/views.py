@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 
 from pyspark.errors import AnalysisException, ParseException
@@ -24,8 +24,8 @@ END_OF_STATEMENT = re.compile(r"(;\s*(--.*\s*)*)?$")
 """A semicolon with comments behind it, or nothing."""
 
 
-def create_views(spark: SparkSession, folder: TablesFolder) -> list[str]:
-    """Name every table that has rows; return the names.
+def tables_in(folder: TablesFolder) -> list[str]:
+    """Return the names of all tables that have rows.
 
     DatasetUnreadableError if there are no runs, no simulation and no live rows, or if tables have an older layout.
     """
@@ -35,23 +35,33 @@ def create_views(spark: SparkSession, folder: TablesFolder) -> list[str]:
         raise DatasetUnreadableError(
             f"no runs have tables at {folder.url}: make them first, with exchange spark ingest"
         )
+    return tables
+
+
+def create_views(spark: SparkSession, folder: TablesFolder, tables: Iterable[str] | None = None) -> list[str]:
+    """Make a view of each of these tables, or of all that have rows; return their names.
+
+    Each takes a moment, in which Spark reads the table's columns. DatasetUnreadableError as from `tables_in`, or if an
+    older version made the tables.
+    """
+    names = tables_in(folder) if tables is None else list(tables)
     # A run may be called 0042, and that is no number.
     spark.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
-    for name in tables:
+    for name in names:
         rows = spark.read.parquet(folder.pattern(name))
         check_columns(name, rows.columns, folder.url)
         keys = [key for key in KEYS if key in rows.columns]
         other_columns = [column for column in rows.columns if column not in keys]
         rows.select(*keys, *other_columns).createOrReplaceTempView(name)
-    return tables
+    return names
 
 
-def query(spark: SparkSession, sql: str) -> DataFrame:
-    """Return the rows of one statement that only reads, and read none of them yet.
+def query(spark: SparkSession, sql: str, tables: Collection[str]) -> DataFrame:
+    """Return the rows of one statement that only reads, and read none of them yet. `tables` are all that there are.
 
     BadQueryError, a sentence, if the statement does not parse, names what is not there, or would write.
     """
-    with bad_queries(spark):
+    with bad_queries(tables):
         if not _reads(spark, sql):
             raise BadQueryError(
                 "this SQL would write; exchange spark sql takes what only reads: SELECT, WITH, SHOW, DESCRIBE"
@@ -62,14 +72,14 @@ def query(spark: SparkSession, sql: str) -> DataFrame:
 
 
 @contextmanager
-def bad_queries(spark: SparkSession) -> Iterator[None]:
+def bad_queries(tables: Collection[str]) -> Iterator[None]:
     """Raise BadQueryError, a sentence, if a statement does not parse, or names what is not there."""
     try:
         yield
     except ParseException as error:
         raise BadQueryError(f"this SQL does not parse: {_first_line(error)}") from error
     except AnalysisException as error:
-        raise BadQueryError(_what_there_is(spark, error)) from error
+        raise BadQueryError(_what_there_is(tables, error)) from error
 
 
 def _reads(spark: SparkSession, sql: str) -> bool:
@@ -88,13 +98,13 @@ def _reads(spark: SparkSession, sql: str) -> bool:
     return True
 
 
-def _what_there_is(spark: SparkSession, error: AnalysisException) -> str:
+def _what_there_is(names: Collection[str], error: AnalysisException) -> str:
     """Return a sentence with the names of all tables if one is unknown, or with the columns that Spark proposes."""
     condition = error.getCondition() or ""
     parameters = error.getMessageParameters() or {}
     if condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
         unknown = _without_backticks(parameters["relationName"])
-        tables = sorted(str(row.viewName) for row in spark.sql("SHOW VIEWS").collect())
+        tables = sorted(names)
         return f"there is no table {unknown}; there are: {', '.join(tables)}{_commands_for_missing(tables)}"
     if condition.startswith("UNRESOLVED_COLUMN.WITH_SUGGESTION"):
         unknown = _without_backticks(parameters["objectName"])

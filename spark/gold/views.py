@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection
 from importlib.resources import files
 
@@ -74,10 +75,31 @@ VIEWS: dict[str, tuple[Callable[[SparkSession], DataFrame], tuple[str, ...]]] = 
 """By name of a view: the function that makes its rows, and the tables that it needs."""
 
 
+SHOWS_TABLES = re.compile(r"\bshow\b", re.IGNORECASE)
+
+
+def gold_views_over(tables: Collection[str]) -> list[str]:
+    """Return the names of the views that need none but these tables."""
+    return [name for name, (_, needed) in VIEWS.items() if set(needed).issubset(tables)]
+
+
+def tables_used(statement: str, tables: Collection[str]) -> list[str]:
+    """Return those of the tables that a statement may read: it names them, or a view over them, or lists tables."""
+    if SHOWS_TABLES.search(statement):
+        return list(tables)
+    words = statement.lower()
+    used = {name for name in tables if name in words}
+    for name, (_, needed) in VIEWS.items():
+        if name in words:
+            used.update(needed, EVENT_COLUMNS)
+    return [name for name in tables if name in used]
+
+
 def create_gold_views(spark: SparkSession, tables: Collection[str], statement: str | None = None) -> None:
     """Make each view whose tables are there; with a statement, only those that it names, since each takes a while."""
-    for name, (rows_of, needed) in VIEWS.items():
-        if set(needed).issubset(tables) and (statement is None or name in statement.lower()):
+    for name in gold_views_over(tables):
+        if statement is None or name in statement.lower():
+            rows_of, _ = VIEWS[name]
             rows_of(spark).createOrReplaceTempView(name)
 
 

@@ -63,13 +63,15 @@ def open_session(
     master: str = "local[2]",
     *,
     settings: Mapping[str, str] | None = None,
+    private_settings: Mapping[str, str] | None = None,
     java: Java | None = None,
     write_archive: bool = False,
 ) -> Iterator[SparkSession]:
     """Open a session with a JVM of its own; SparkUnavailableError if none can be had.
 
-    `write_archive` makes later sessions start faster, see spark.sessions.class_archive. Under spark-submit the session
-    is that of the JVM which started this process, and spark-submit's master replaces `master`.
+    `private_settings` stand in no process's arguments. `write_archive` makes later sessions start faster, see
+    spark.sessions.class_archive. Under spark-submit the session is that of the JVM which started this process, and
+    spark-submit's master replaces `master`.
     """
     if SparkContext._active_spark_context is not None:
         raise SparkUnavailableError("this Python process has a Spark session open already: stop it first")
@@ -102,7 +104,7 @@ def open_session(
         conf = SparkConf(loadDefaults=False).setAppName("exchange").setAll(list(all_settings.items()))
         with running_jvm(conf, folder, [kept_folder.descriptor]) as gateway:
             # Set only now, so that the JVM's arguments, which ps shows, have no secret.
-            conf.setAll(list(authentication(master).items()))
+            conf.setAll(list((authentication(master) | dict(private_settings or {})).items()))
             if user is not None:
                 log_in(gateway, user)
             session = _session(conf, gateway)

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from rich.text import Text
 
 from exchange.words import counted, printable
+from exchange_simulation.experiments.pipeline.masters import master_for
 from exchange_simulation.experiments.pipeline.run_sources import RunSources, find_runs
 from exchange_simulation.launching.errors import UserError, users_mistake
 from exchange_simulation.launching.files import local_path
@@ -79,16 +80,26 @@ def _finished_runs(results: Path) -> RunSources:
     return runs
 
 
-def ingest_and_summarize(spark: SparkSession, results: Path, tables: str | None, events: bool) -> DatasetFolder:
-    """Make all tables of the finished runs below `results`; return the folder of the tables. SparkError, UserError."""
+@contextmanager
+def session_with_tables(
+    results: Path, tables: str | None, events: bool, settings: Mapping[str, str]
+) -> Iterator[tuple[SparkSession, DatasetFolder]]:
+    """Make all tables of the finished runs below `results`; yield a session, and their folder. SparkError, UserError.
+
+    The session is one of the tables' server, if there is one.
+    """
     runs = _finished_runs(results)
     url = tables or default_tables(results)
     event_tables = _event_tables() if events else None
-    with typed_errors(url):
-        folder = dataset_folder(spark, url)
-        ingest_runs(folder, runs.sources, again=False, events=event_tables)
-        summarize_runs(spark, folder)
-    return folder
+    master = master_for(url, None, settings)
+    is_served = is_connect(master)
+    session = connected_session(master, settings) if is_served else open_session(INGEST_MASTER, settings=settings)
+    with session as spark:
+        with typed_errors(url):
+            folder = served_to_change(spark, master, url) if is_served else dataset_folder(spark, url)
+            ingest_runs(folder, runs.sources, again=False, events=event_tables)
+            summarize_runs(spark, folder)
+        yield spark, folder
 
 
 def ingest_trial(trial: Path) -> str | None:
@@ -108,7 +119,7 @@ def ingest_trial(trial: Path) -> str | None:
 def _folder_to_fill(url: str, settings: Mapping[str, str]) -> Iterator[DatasetFolder]:
     """Yield the folder of the tables. Only a folder in another file system needs a session of Spark's."""
     if is_local(as_url(url)):
-        with _as_user_errors(), typed_errors(url):
+        with as_user_errors(), typed_errors(url):
             yield LocalFolder(as_url(url))
         return
     with open_dataset(INGEST_MASTER, url, settings) as (_, folder):
@@ -124,9 +135,12 @@ def _event_tables() -> EventTables:
     return EVENT_TABLES
 
 
-def summary(results: str, master: str, tables: str | None, as_json: bool, settings: Mapping[str, str]) -> int:
+def summary(
+    results: str, given_master: str | None, tables: str | None, as_json: bool, settings: Mapping[str, str]
+) -> int:
     """Summarize all runs in the tables; return the exit code."""
     url = tables or default_tables(Path(results))
+    master = master_for(url, given_master, settings)
     if not is_connect(master):
         settings = with_given(compilers_for(url), settings)
     with open_dataset(master, url, settings) as (spark, folder):
@@ -220,7 +234,7 @@ def compilers_for(tables: str) -> dict[str, str]:
 @contextmanager
 def session_for(tables: str, master: str, settings: Mapping[str, str]) -> Iterator[SparkSession]:
     """Yield a new session, or one of a Spark Connect server. UserError or ClickException for an error of Spark."""
-    with _as_user_errors(), ExitStack() as session:
+    with as_user_errors(), ExitStack() as session:
         if is_connect(master):
             spark = session.enter_context(connected_session(master, settings))
         else:
@@ -233,7 +247,7 @@ def session_for(tables: str, master: str, settings: Mapping[str, str]) -> Iterat
 
 
 @contextmanager
-def _as_user_errors() -> Iterator[None]:
+def as_user_errors() -> Iterator[None]:
     """Turn an error of Spark into a UserError, if the user can mend it, or else into a ClickException."""
     try:
         yield

@@ -16,15 +16,16 @@ from pyspark.sql import DataFrame, SparkSession
 
 from exchange.words import counted
 from exchange_simulation.experiments.pipeline.jobs import compilers_for, session_for
+from exchange_simulation.experiments.pipeline.masters import master_for
 from exchange_simulation.launching.errors import UserError, users_mistake
 from exchange_simulation.launching.files import whole_file
 from exchange_simulation.reports.formats.numbers import ABSENT
 from exchange_simulation.reports.tables import TableColumn, plain_table, terminal
-from spark.dataset.folder import ServedFolder, dataset_folder
+from spark.dataset.folder import ServedFolder, TablesFolder, dataset_folder
 from spark.dataset.row_stream import row_stream
-from spark.dataset.views import bad_queries, create_views, query
+from spark.dataset.views import bad_queries, create_views, query, tables_in
 from spark.errors import BadQueryError
-from spark.gold.views import create_gold_views
+from spark.gold.views import create_gold_views, gold_views_over, tables_used
 from spark.sessions.connect import is_connect
 from spark.sessions.settings import with_given
 from spark.tables.schemas import KEYS
@@ -40,33 +41,46 @@ Output = Callable[[DataFrame, str], None]
 """Writes all rows of a query; the text is the master that answers it."""
 
 
-def sql(statement: str, tables: str, master: str, output: Output, *, settings: Mapping[str, str]) -> int:
+def sql(statement: str, tables: str, master: str | None, output: Output, *, settings: Mapping[str, str]) -> int:
     """Run one statement, and give its rows to `output`. Returns the exit code.
 
     UserError if the statement or the tables are wrong.
     """
-    with _tables_for(tables, master, settings) as (spark, names), users_mistake(BadQueryError):
+    with _folder_for(tables, master, settings) as (spark, folder, answering), users_mistake(BadQueryError):
+        names = tables_in(folder)
+        create_views(spark, folder, tables_used(statement, names))
         create_gold_views(spark, names, statement)
-        output(query(spark, statement), master)
+        output(query(spark, statement, [*names, *gold_views_over(names)]), answering)
     return 0
 
 
-def gold(rows_of: RowsOf, tables: str, master: str, output: Output, *, settings: Mapping[str, str]) -> int:
-    """Give the rows of a statement of ours to `output`. Returns the exit code. UserError if a table is missing."""
-    with _tables_for(tables, master, settings) as (spark, _), users_mistake(BadQueryError), bad_queries(spark):
-        output(rows_of(spark), master)
+def gold(
+    name: str, rows_of: RowsOf, tables: str, master: str | None, output: Output, *, settings: Mapping[str, str]
+) -> int:
+    """Give the rows of the view `name` to `output`; `rows_of` has its parameters. Returns the exit code.
+
+    UserError if a table is missing.
+    """
+    with _folder_for(tables, master, settings) as (spark, folder, answering), users_mistake(BadQueryError):
+        names = tables_in(folder)
+        create_views(spark, folder, tables_used(name, names))
+        with bad_queries(names):
+            output(rows_of(spark), answering)
     return 0
 
 
 @contextmanager
-def _tables_for(tables: str, master: str, settings: Mapping[str, str]) -> Iterator[tuple[SparkSession, list[str]]]:
-    """Yield a session in which each table is a view, and the names of the tables."""
+def _folder_for(
+    tables: str, given_master: str | None, settings: Mapping[str, str]
+) -> Iterator[tuple[SparkSession, TablesFolder, str]]:
+    """Yield a session, the folder of the tables as it sees it, and the master that answers."""
+    master = master_for(tables, given_master, settings)
     is_served = is_connect(master)
     if not is_served:  # a served session has its Java already
         settings = with_given(compilers_for(tables), settings)
     with session_for(tables, master, settings) as spark:
         folder = ServedFolder(spark, tables) if is_served else dataset_folder(spark, tables)
-        yield spark, create_views(spark, folder)
+        yield spark, folder, master
 
 
 def _check_names(rows: DataFrame) -> None:
