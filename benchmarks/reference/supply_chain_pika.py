@@ -17,13 +17,15 @@ import pika
 from exchange_simulation.messaging.roles import RoleResult
 from exchange_simulation.messaging.supply_chain.chain import NUMBER_OF, Chain, ChainTimes, Location, size_number
 from exchange_simulation.messaging.supply_chain.judging import wrong_with
-from exchange_simulation.messaging.supply_chain.ledger import HEAD, Head, Ledger, bodies
+from exchange_simulation.messaging.supply_chain.ledger import HEAD, Head, Ledger, bodies_of
 from exchange_simulation.messaging.supply_chain.messages import INTERACTIONS, MESSAGES, AgentKind, Message, To
 from exchange_simulation.messaging.supply_chain.topologies import vertical
 
 BOUND_S = 0.5
 """90 % of each message must be delivered within so many seconds."""
 PREFETCH = 100
+BODIES = [bodies_of(message) for message in MESSAGES]
+"""The three bodies of each message, by its number."""
 TIMES = ChainTimes(warm_up_s=3.0, measured_s=5.0, drain_s=10.0)
 BEGIN_IN_S = 0.3
 """Seconds from the moment at which the last process is ready to the start of the chain."""
@@ -145,7 +147,7 @@ class PikaAgent:
         destination = f"{message.name}.{target}"
         exchange, key = (destination, "") if message.group.is_published else ("", destination)
         properties = pika.BasicProperties(delivery_mode=2 if message.group.is_assured else 1)
-        self.channel(message).basic_publish(exchange, key, head + bodies()[number][size], properties)
+        self.channel(message).basic_publish(exchange, key, head + BODIES[number][size], properties)
 
 
 def play(chain: Chain, me: Location, url: str, ready: Any, start: Any, results: Any) -> None:

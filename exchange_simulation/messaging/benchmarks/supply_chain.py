@@ -74,7 +74,7 @@ OPTIONS = (
         ["--config"],
         type=click.Path(),
         metavar="FILE.toml",
-        help="Locations, families and rates, with --topology freeform.",
+        help="Locations, families, rates, sizes and persistence, with --topology freeform.",
     ),
     click.Option(["--warm-up", "warm_up_s"], type=Seconds(0, 3600), default=2.0, show_default=True, help="Seconds."),
     click.Option(
@@ -151,6 +151,8 @@ def times_of(settings: Settings) -> ChainTimes:
 def why_unsupported(cell: Cell) -> str | None:
     if not cell.has_broker and not chain_of(cell).topology.interactions:
         return "nothing is persistent or durable without a broker: --interactions 5,6,7 need neither"
+    if not cell.has_broker and any(message.group.is_assured for message in chain_of(cell).topology.messages):
+        return "nothing is persistent without a broker: leave the messages of interactions 5 to 7 out of [persistent]"
     if not cell.has_broker and cell.network != LOCAL:
         return "its locations share a host of the network, so nothing would cross it without a broker"
     return None
@@ -173,7 +175,7 @@ def judge(cell: Cell, results: Results) -> list[str]:
 
 
 def figures(cell: Cell, results: Results) -> Figures:
-    losses = losses_of(results) if restarts_broker(cell) else {}
+    losses = losses_of(chain_of(cell), results) if restarts_broker(cell) else {}
     return {**figures_of(chain_of(cell), times_of(cell.settings), results), **losses}
 
 

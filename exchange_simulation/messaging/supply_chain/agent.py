@@ -15,7 +15,7 @@ from exchange_simulation.messaging.flow import REPORT_EVERY_NS
 from exchange_simulation.messaging.roles import LinkEnd, RoleResult
 from exchange_simulation.messaging.session import OPEN_NS, TICK_NS, Session, await_subscribers
 from exchange_simulation.messaging.supply_chain.chain import NUMBER_OF, Chain, ChainTimes, Location, size_number
-from exchange_simulation.messaging.supply_chain.ledger import HEAD, Head, Ledger, bodies
+from exchange_simulation.messaging.supply_chain.ledger import HEAD, Head, Ledger, bodies_of
 from exchange_simulation.messaging.supply_chain.messages import INTERACTIONS, MESSAGES, AgentKind, Message, To
 from exchange_simulation.messaging.supply_chain.post import Post
 from transports.base import PeerGone
@@ -87,6 +87,7 @@ class _Shift:
     def __init__(self, agent: ChainAgent, session: Session, start_ns: int) -> None:
         self._agent = agent
         self._chain = agent.chain
+        self._bodies = [bodies_of(agent.chain.topology.configured(message)) for message in MESSAGES]
         self._session = session
         times = agent.times
         until_ns = start_ns + int(times.driven_s * 1e9)
@@ -232,7 +233,7 @@ class _Shift:
         deliveries = self._chain.copies(MESSAGES[message], target)
         sequence = self._ledger.next_sequence(message, target, me.number, deliveries, now_ns)
         head = HEAD.pack(route, message, size, target, me.number, initiator, winner, sequence, now_ns, due_ns)
-        self._post.add(link, head + bodies()[message][size])
+        self._post.add(link, head + self._bodies[message][size])
 
     def result(self) -> RoleResult:
         return RoleResult(

@@ -31,10 +31,10 @@ def counts_of(results: Mapping[str, RoleResult]) -> dict[str, MessageCounts]:
     return counts_by_message
 
 
-def lost_deliveries(counts_by_message: Mapping[str, MessageCounts], *, assured: bool) -> int:
+def lost_deliveries(chain: Chain, counts_by_message: Mapping[str, MessageCounts], *, assured: bool) -> int:
     """The number of lost deliveries, of the groups whose messages are assured or of the other groups."""
     lost = 0
-    for message in MESSAGES:
+    for message in chain.topology.messages:
         if message.group.is_assured is assured:
             counts = counts_by_message[message.name]
             lost += counts.expected - counts.received + counts.doubled
@@ -48,7 +48,7 @@ def wrong_with_restarted(chain: Chain, times: ChainTimes, results: Mapping[str, 
     """
     counts_by_message = counts_of(results)
     reasons = stopped_in_words(results)
-    lost = lost_deliveries(counts_by_message, assured=True)
+    lost = lost_deliveries(chain, counts_by_message, assured=True)
     if lost:
         reasons.append(f"{lost:,} persistent messages were lost")
     expected = chain.deliveries(times)
@@ -58,11 +58,11 @@ def wrong_with_restarted(chain: Chain, times: ChainTimes, results: Mapping[str, 
     return [*reasons, *_left_in_queues(results)]
 
 
-def losses_of(results: Mapping[str, RoleResult]) -> Figures:
+def losses_of(chain: Chain, results: Mapping[str, RoleResult]) -> Figures:
     """The cost of a broker's restart: lost messages without a guarantee, and copies of messages with one."""
     counts_by_message = counts_of(results)
     redelivered = sum(counts.doubled for counts in counts_by_message.values())
-    return {"lost_not_persistent": lost_deliveries(counts_by_message, assured=False), "redelivered": redelivered}
+    return {"lost_not_persistent": lost_deliveries(chain, counts_by_message, assured=False), "redelivered": redelivered}
 
 
 def _left_in_queues(results: Mapping[str, RoleResult]) -> Iterator[str]:

@@ -13,7 +13,6 @@ import struct
 from array import array
 from collections import defaultdict
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,13 +39,8 @@ class Head(NamedTuple):
     due_ns: int
 
 
-@cache
-def bodies() -> list[list[bytes]]:
-    """The three bodies of each message: as long as table 2 says, without the head."""
-    return [_bodies_of(message) for message in MESSAGES]
-
-
-def _bodies_of(message: Message) -> list[bytes]:
+def bodies_of(message: Message) -> list[bytes]:
+    """The three bodies of a message: as long as its sizes say, without the head."""
     return [LONGEST_BODY[: max(round(kb * KILOBYTE) - HEAD.size, 0)] for kb in sizes_kb(message)]
 
 

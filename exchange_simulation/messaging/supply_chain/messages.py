@@ -48,6 +48,12 @@ class Group(Enum):
         """True for publish/subscribe: every subscriber of a topic gets a copy."""
         return self in {Group.A, Group.B}
 
+    def with_assurance(self, is_assured: bool) -> Group:
+        """The group of the same kind of destination whose messages are assured, or not."""
+        if self.is_published:
+            return Group.B if is_assured else Group.A
+        return Group.D if is_assured else Group.C
+
     @property
     def is_assured(self) -> bool:
         """True for persistent, transactional messages."""
@@ -80,6 +86,8 @@ class Message:
     to: To
     after: str = ""
     """The message that a location answers with this one; empty if this one begins the interaction."""
+    sizes: tuple[float, float, float] | None = None
+    """The three sizes in kB that a file gives in place of m1·x + b."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +145,9 @@ MESSAGES = (
 
 
 def sizes_kb(message: Message) -> tuple[float, float, float]:
-    """The three sizes of table 4."""
+    """The three sizes of table 4, or those of a file."""
+    if message.sizes:
+        return message.sizes
     small, medium, large = (message.m1 * x + message.b for x in INTERACTIONS[message.interaction].x)
     return small, medium, large
 

@@ -127,9 +127,9 @@ def _sizes(plan: SupplyChainPlan) -> FoldingTable:
         x = INTERACTIONS[message.interaction].x
         table.add_row(
             message.name,
-            f"{message.m1:.4f}",
-            f"{message.b:.4f}",
-            ", ".join(f"{value:,}" for value in x) if any(x) else "-",
+            "-" if message.sizes else f"{message.m1:.4f}",
+            "-" if message.sizes else f"{message.b:.4f}",
+            "-" if message.sizes or not any(x) else ", ".join(f"{value:,}" for value in x),
             *(f"{size:.2f}" for size in sizes_kb(message)),
             f"{mean_kb(message):.2f}",
         )

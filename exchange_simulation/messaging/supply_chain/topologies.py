@@ -14,13 +14,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.toml_file import read_toml
-from exchange_simulation.messaging.supply_chain.messages import INTERACTIONS, AgentKind, Message
+from exchange_simulation.messaging.supply_chain.messages import (
+    INTERACTIONS,
+    MESSAGES,
+    PROBABILITIES,
+    AgentKind,
+    Message,
+)
 
 VERTICAL = "vertical"
 HORIZONTAL = "horizontal"
@@ -45,6 +51,10 @@ MOST_LOCATIONS = 1_000
 """Of a kind, in a file."""
 MOST_FAMILIES = 10_000
 """In a file."""
+LEAST_KB = 0.1
+"""The smallest size of a message in a file, which has room for the head of our frames."""
+MOST_KB = 64.0
+"""The largest size of a message in a file."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +68,11 @@ class Topology:
     """The share of all families that each supplier offers, the paper's rho."""
     rates: Mapping[int, float]
     """Initiations a second of each location, by interaction; of all headquarters together."""
+    sizes: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
+    """The three sizes in kB of messages that have others than the paper's, by the message's name."""
+    persistent: Mapping[str, bool] = field(default_factory=dict)
+    """Whether a message is persistent, transactional and durable, by the name of messages that differ from the paper's.
+    """
 
     def initiations_per_s(self, interaction: int) -> float:
         """Initiations a second at all locations together; the headquarters' instances are one location."""
@@ -80,8 +95,13 @@ class Topology:
     def messages(self) -> list[Message]:
         messages: list[Message] = []
         for number in self.interactions:
-            messages += INTERACTIONS[number].messages
+            messages += [self.configured(message) for message in INTERACTIONS[number].messages]
         return messages
+
+    def configured(self, message: Message) -> Message:
+        """The message with its sizes and its group in this topology."""
+        group = message.group.with_assurance(self.persistent.get(message.name, message.group.is_assured))
+        return replace(message, group=group, sizes=self.sizes.get(message.name))
 
     def only(self, numbers: Collection[int]) -> Topology:
         """The same with all other interactions off."""
@@ -126,7 +146,7 @@ def freeform(path: Path) -> Topology:
         entries = read_toml(path)
     except FileNotFoundError as error:
         raise UserError(f"--config {path} cannot be read: {error.strerror}") from error
-    _check_names(f"--config {path}", entries, {"locations", "families", "offers_of", "rates"})
+    _check_names(f"--config {path}", entries, {"locations", "families", "offers_of", "rates", "sizes", "persistent"})
     locations = _table(path, entries, "locations")
     _check_names(f"--config {path}: [locations]", locations, set(COUNTS.values()))
     rates = _table(path, entries, "rates")
@@ -149,7 +169,11 @@ def freeform(path: Path) -> Topology:
             lambda rate: 0 <= rate < math.inf,
             "initiations a second, 0 or more",
         )
-    return Topology(FREEFORM, checked_locations, families, offers_of, checked_rates)
+    sizes = {name: _sizes(path, name, value) for name, value in _messages_table(path, entries, "sizes").items()}
+    persistent = {
+        name: _switch(path, name, value) for name, value in _messages_table(path, entries, "persistent").items()
+    }
+    return Topology(FREEFORM, checked_locations, families, offers_of, checked_rates, sizes, persistent)
 
 
 EXAMPLE = """\
@@ -166,6 +190,12 @@ headquarters = 1
 1 = 2.0                        # leave an interaction out to turn it off
 2 = 0.5
 5 = 10.0
+
+[sizes]                        # kB of 95, 4 and 1 % of a message; the paper's without an entry
+order = [1.0, 4.0, 20.0]
+
+[persistent]                   # persistent, transactional and durable, or none of it; the paper's without an entry
+order = false
 """
 """A file for `--config`."""
 
@@ -199,6 +229,36 @@ def _table(path: Path, entries: Mapping[str, Any], name: str) -> Mapping[str, An
     if not isinstance(entry, dict):
         raise UserError(f"--config {path} lacks the table [{name}]; this is a whole file:\n\n{EXAMPLE}")
     return entry
+
+
+def _messages_table(path: Path, entries: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A table of the file with an entry for some messages; empty if the file lacks it. UserError."""
+    if name not in entries:
+        return {}
+    table = _table(path, entries, name)
+    _check_names(f"--config {path}: [{name}]", table, {message.name for message in MESSAGES})
+    return table
+
+
+def _sizes(path: Path, name: str, value: Any) -> tuple[float, float, float]:
+    """A message's three sizes in kB. UserError."""
+    if not isinstance(value, list) or len(value) != len(PROBABILITIES):
+        raise UserError(f"--config {path}: the sizes of {name} are {value!r}; give three in kB, as [1.0, 4.0, 20.0]")
+    small, medium, large = (
+        float(_checked(path, f"a size of {name}", size, _is_size, f"{LEAST_KB:g} to {MOST_KB:g} kB")) for size in value
+    )
+    return small, medium, large
+
+
+def _is_size(kb: float) -> bool:
+    return LEAST_KB <= kb <= MOST_KB
+
+
+def _switch(path: Path, name: str, value: Any) -> bool:
+    """Whether a message is persistent. UserError."""
+    if not isinstance(value, bool):
+        raise UserError(f"--config {path}: [persistent] {name} is {value!r}; it takes true or false")
+    return value
 
 
 def _whole(path: Path, table: Mapping[str, Any], name: str, least: int, most: int, default: int = 0) -> int:

@@ -188,3 +188,44 @@ def test_inventory_messages_are_close_to_table_4() -> None:
 
 def test_every_message_has_a_test_of_its_sizes() -> None:
     assert MESSAGE_BY_NAME.keys() == TABLE_4.keys() | {"statInfoSM", "priceUpdate", "inventoryInfo"}
+
+
+class IndependentPlan:
+    """The paper's equations of section 3.1 once more, from nothing but BASE and the shares of tables 4 and 5."""
+
+    def __init__(self, name: str, base: int) -> None:
+        if name == VERTICAL:
+            supermarkets, centres, suppliers, offers_of, growth = 10, 2, 5, 0.5, base
+            shares = {1: 4.50, 2: 1.22, 3: 2.93, 4: 9.09, 5: 33.37, 6: 8.29, 7: 5.90}
+            rate = {number: 20 * growth * share / 100 / supermarkets for number, share in shares.items()}
+            rate[2] = 20 * growth * shares[2] / 100 / centres
+        else:
+            supermarkets, centres, suppliers, offers_of = base, -(-base // 5), -(-2 * base // 5), 5 / base
+            shares = {1: 2.89, 2: 0.74, 3: 10.96, 4: 5.87, 5: 20.91, 6: 20.83, 7: 16.63}
+            rate = {number: 20 * share / 100 for number, share in shares.items()}
+            rate[2] = 5 * 20 * shares[2] / 100
+        offers = suppliers * offers_of
+        orders = rate[1] * supermarkets
+        calls = rate[2] * centres
+        self.sent = {
+            Group.A: rate[6] + rate[7],
+            Group.B: calls + rate[3],
+            Group.C: orders + calls + rate[5] * supermarkets,
+            Group.D: 5 * orders + (offers + 5) * calls + rate[4] * supermarkets,
+        }
+        self.received = {
+            **self.sent,
+            Group.A: (rate[6] + rate[7]) * supermarkets,
+            Group.B: offers * calls + rate[3] * supermarkets,
+        }
+
+
+@pytest.mark.parametrize(("name", "least_base"), [(VERTICAL, 1), (HORIZONTAL, 5)])
+def test_the_plan_equals_an_independent_program_of_the_equations(name: str, least_base: int) -> None:
+    for base in range(least_base, 51):
+        plan = SupplyChainPlan.of(topology_of(name, base))
+        independent = IndependentPlan(name, base)
+        for group in Group:
+            part = plan.of_group(group)
+            assert part.sent == pytest.approx(independent.sent[group], rel=1e-9), (base, group)
+            assert part.received == pytest.approx(independent.received[group], rel=1e-9), (base, group)

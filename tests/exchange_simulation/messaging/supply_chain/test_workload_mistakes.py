@@ -56,6 +56,11 @@ def test_an_option_that_makes_no_workload_is_refused(words: str, message: str) -
         ("offers_of = 0.5", "offers_of = 0", "offers_of is 0; it takes a share above 0 and up to 1"),
         ("offers_of = 0.5", "offers_of = 0.001", "nobody makes offers"),
         ("families = 20", "families = 0", "families is 0; it takes a whole number, 1 to 10,000"),
+        ("order = false", "order = 1", "[persistent] order is 1; it takes true or false"),
+        ("order = false", "orders = true", "[persistent]: 'orders' is unknown; it takes callForOffers,"),
+        ("[1.0, 4.0, 20.0]", "[1.0, 4.0]", "the sizes of order are [1.0, 4.0]; give three in kB"),
+        ("[1.0, 4.0, 20.0]", "[1.0, 4.0, 65]", "a size of order is 65; it takes 0.1 to 64 kB"),
+        ("[1.0, 4.0, 20.0]", "[0, 4.0, 20]", "a size of order is 0; it takes 0.1 to 64 kB"),
         ("[locations]", "[places]", "'places' is unknown"),
         ("[rates]", "rates", "is no TOML that can be read"),
     ],
@@ -85,7 +90,7 @@ def test_the_example_makes_a_plan(tmp_path: Path) -> None:
     finished = CliRunner().invoke(main, words)
     assert finished.exit_code == 0
     first_line, *_ = finished.stdout.splitlines()
-    assert first_line == "supply chain, freeform: 97 messages/s delivered of 96.5/s sent, 313 kB/s"
+    assert first_line == "supply chain, freeform: 97 messages/s delivered of 96.5/s sent, 305 kB/s"
 
 
 def test_more_queues_than_the_broker_has_descriptors_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
