@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exchange import messages
-from exchange.compiled import cached_kernel, field_reader
+from exchange.compiled import cached_kernel, field_reader, signed
 from exchange.messages import (
     FILL_OR_KILL,
     IMMEDIATE_OR_CANCEL,
@@ -17,6 +17,7 @@ from exchange.messages import (
     POST_ONLY,
     Cancel,
     CancelRequest,
+    InstrumentOrder,
     Order,
     ReplaceRequest,
     TypedOrder,
@@ -33,10 +34,13 @@ ANY_ID = -1
 SIZES = sizes_by_code(ORDER_TYPES)
 SMALLEST_RECORD = int(SIZES[SIZES > 0].min())
 _ORDER_TYPE_OFFSET = LAYOUTS[TypedOrder].offset("order_type")
+_INSTRUMENT_ORDER = LAYOUTS[InstrumentOrder].code
 _TYPED_ORDER = LAYOUTS[TypedOrder].code
 _CANCEL_WITHOUT_ID = LAYOUTS[Cancel].code
-REPLAYED = (Order, TypedOrder, ReplaceRequest, CancelRequest)
+REPLAYED = (Order, TypedOrder, ReplaceRequest, CancelRequest, InstrumentOrder)
 """Messages that a gateway can replay: each has an id of its own, which its answers bear."""
+_instrument = field_reader("instrument", InstrumentOrder)
+_instrument_order_type = field_reader("order_type", InstrumentOrder)
 _record_id = field_reader("id", *REPLAYED)
 
 
@@ -73,19 +77,22 @@ class TapeRecords(NamedTuple):
     starts: Longs
     """The offsets of records 1, 1 + STRIDE, 1 + 2 * STRIDE, ..."""
     has_plain_orders_only: bool
+    instruments: int | None
+    """One more than the highest instrument; None if no order names one."""
 
 
 @cached_kernel(messages)
 def _read_records(
     tape: Bytes, first_id: int, sizes: Longs, kinds: Longs, order_types: Longs, counts: Longs, starts: Longs
-) -> tuple[int, int]:
-    """Count the records of each kind. Returns how many there are, and where they end.
+) -> tuple[int, int, int]:
+    """Count the records of each kind. Returns how many there are, where they end, and the highest instrument or -1.
 
     The records end at a record that is not whole, or of no such type. If `first_id` is not ANY_ID, they also end at an
     id that does not follow, and at a cancel without an id of its own.
     """
     at = 0
     records = 0
+    highest_instrument = -1
     while at < len(tape):
         code = tape[at]
         size = sizes[code]
@@ -93,13 +100,19 @@ def _read_records(
             break
         if first_id != ANY_ID and (code == _CANCEL_WITHOUT_ID or _record_id(tape, at) != first_id + records):
             break
-        kind = order_types[tape[at + _ORDER_TYPE_OFFSET]] if code == _TYPED_ORDER else kinds[code]
+        if code == _TYPED_ORDER:
+            kind = order_types[tape[at + _ORDER_TYPE_OFFSET]]
+        elif code == _INSTRUMENT_ORDER:
+            kind = order_types[signed(_instrument_order_type(tape, at))]
+            highest_instrument = max(highest_instrument, signed(_instrument(tape, at)))
+        else:
+            kind = kinds[code]
         counts[kind] += 1
         if records % STRIDE == 0:
             starts[records // STRIDE] = at
         at += size
         records += 1
-    return records, at
+    return records, at, highest_instrument
 
 
 def id_at(tape: Bytes, offset: int) -> int:
@@ -116,11 +129,14 @@ def read_records(tape: Bytes, first_id: int = ANY_ID) -> TapeRecords:
     """
     counts = np.zeros(len(KINDS), np.int64)
     starts = np.zeros(len(tape) // SMALLEST_RECORD // STRIDE + 1, np.int64)
-    records, end = _read_records(tape, first_id, SIZES, KIND_OF_RECORD, KIND_OF_ORDER_TYPE, counts, starts)
+    records, end, highest_instrument = _read_records(
+        tape, first_id, SIZES, KIND_OF_RECORD, KIND_OF_ORDER_TYPE, counts, starts
+    )
     noted = -(-records // STRIDE)
     kinds = dict(zip(KINDS, counts.tolist(), strict=True))
     has_plain_orders_only = kinds[LIMIT] == records and end == records * LAYOUTS[Order].size
-    return TapeRecords(records, end, kinds, starts[:noted], has_plain_orders_only)
+    instruments = None if highest_instrument < 0 else highest_instrument + 1
+    return TapeRecords(records, end, kinds, starts[:noted], has_plain_orders_only, instruments)
 
 
 PARTS = 10**8

@@ -8,7 +8,8 @@ import numpy as np
 
 from exchange import messages
 from exchange.compiled import cached_kernel, field_reader, inlined, signed
-from exchange.messages import ASK, BID, LAYOUTS, Quote, Rejection, Trade
+from exchange.instruments import LARGEST_MARKET
+from exchange.messages import ASK, BID, LAYOUTS, InstrumentQuote, Quote, Rejection, Trade
 from exchange.workload import MAX_PRICE
 from matching_engine import encoding
 from matching_engine.engine import HandleStop, MatchingEngine
@@ -20,6 +21,7 @@ ANSWER_BYTES = 1 << 22
 ANSWER_FRAMES = 1 << 16
 TRADE = LAYOUTS[Trade].code
 QUOTE = LAYOUTS[Quote].code
+INSTRUMENT_QUOTE = LAYOUTS[InstrumentQuote].code
 REJECTION = LAYOUTS[Rejection].code
 ANSWER_SIZES = encoding.ANSWER_SIZES
 PACKED = 2
@@ -36,6 +38,7 @@ _trade_id = field_reader("id", Trade)
 _trade_volume = field_reader("volume", Trade)
 _bid = field_reader("bid", Quote)
 _ask = field_reader("ask", Quote)
+_instrument_bid, _instrument_ask = (field_reader(name, InstrumentQuote) for name in ("bid", "ask"))
 _reason = field_reader("reason", Rejection)
 
 
@@ -51,7 +54,9 @@ class MatchedTape:
     rejections: Longs
     """By reason, shape (256,)."""
     spreads: Longs
-    """By ticks: the number of messages after which best ask - best bid was so many ticks."""
+    """By ticks: the number of messages after which best ask - best bid was so many ticks.
+
+    With several instruments, these are the prices of the instrument that was quoted last."""
     levels: Longs
     """Price levels that held orders, noted once a batch of messages and at the end."""
     resting_asks: RestingTotal
@@ -73,9 +78,19 @@ def _id_of_last_trade(answers: Bytes, start: int, end: int, sizes: Longs) -> int
 
 @cached_kernel(messages, encoding)
 def _tally(
-    answers: Bytes, offsets: Longs, frames: int, sizes: Longs, totals: Longs, spreads: Longs, rejections: Longs
+    answers: Bytes,
+    offsets: Longs,
+    frames: int,
+    sizes: Longs,
+    highest_price: int,
+    totals: Longs,
+    spreads: Longs,
+    rejections: Longs,
 ) -> None:
-    """Count the answers. A frame has all answers to one message. The last trade in a frame is the incoming order's."""
+    """Count the answers. A frame has all answers to one message. The last trade in a frame is the incoming order's.
+
+    With several instruments, the spread after a message is that of the instrument of the last quote.
+    """
     for frame in range(frames):
         incoming_id = _id_of_last_trade(answers, offsets[frame], offsets[frame + 1], sizes)
         at = offsets[frame]
@@ -87,23 +102,31 @@ def _tally(
             elif code == QUOTE:
                 totals[BEST_BID] = signed(_bid(answers, at))
                 totals[BEST_ASK] = signed(_ask(answers, at))
+            elif code == INSTRUMENT_QUOTE:
+                totals[BEST_BID] = signed(_instrument_bid(answers, at))
+                totals[BEST_ASK] = signed(_instrument_ask(answers, at))
             elif code == REJECTION:
                 rejections[signed(_reason(answers, at))] += 1
             at += sizes[code]
-        if totals[BEST_BID] > 0 and totals[BEST_ASK] <= MAX_PRICE:
+        if totals[BEST_BID] > 0 and totals[BEST_ASK] <= highest_price:
             spreads[totals[BEST_ASK] - totals[BEST_BID]] += 1
 
 
-def matched(tape: Bytes) -> MatchedTape:
+def matched(tape: Bytes, instruments: int | None = None) -> MatchedTape:
     """Match the tape with an empty book of all prices, and return its figures.
+
+    `instruments`: how many its orders name; None if they name none. Books of many instruments have no more prices than
+    memory allows.
 
     MalformedMessage, with the offset, if the bytes are no tape.
     """
     offsets = order_offsets(tape)
-    engine = MatchingEngine(OrderBook(MAX_PRICE, with_ids=True), packing=PACKED)
+    highest_price = MAX_PRICE if instruments is None else min(MAX_PRICE, LARGEST_MARKET // (2 * instruments))
+    book = OrderBook(highest_price, with_ids=True, instruments=instruments)
+    engine = MatchingEngine(book, packing=PACKED)
     answers = FrameBatch(ANSWER_FRAMES, ANSWER_BYTES, largest_frame=ANSWER_BYTES)
     totals = np.zeros(TOTALS, np.int64)
-    totals[BEST_ASK] = MAX_PRICE + 1
+    totals[BEST_ASK] = highest_price + 1
     spreads = np.zeros(MAX_PRICE + 1, np.int64)
     rejections = np.zeros(256, np.int64)
     levels: list[int] = []
@@ -113,7 +136,16 @@ def matched(tape: Bytes) -> MatchedTape:
         while stop is not HandleStop.DONE:
             answers.clear()
             first, stop = engine.handle(orders, answers, first)
-            _tally(answers.buffer, answers.offsets, answers.count, ANSWER_SIZES, totals, spreads, rejections)
+            _tally(
+                answers.buffer,
+                answers.offsets,
+                answers.count,
+                ANSWER_SIZES,
+                highest_price,
+                totals,
+                spreads,
+                rejections,
+            )
         levels.append(engine.book.occupied_levels)
     return MatchedTape(
         messages=len(offsets) - 1,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exchange.instances import MAX_GATEWAYS
+from exchange.instruments import MAX_INSTRUMENTS
 from exchange_simulation.launching.errors import UserError, cannot_write, reading
 from exchange_simulation.launching.options import json_option, options_for
 
@@ -51,6 +52,11 @@ KINDS = (
     default="all",
     help="With --gateways: as in the run, each quote goes to all gateways, or to none.",
 )
+@click.option(
+    "--instruments",
+    type=click.IntRange(1, MAX_INSTRUMENTS),
+    help="Number of instruments, as in the run.  [default: what the orders name]",
+)
 @options_for("capacity", "with_ids", "policy", "max_price")
 @json_option
 def command(
@@ -58,6 +64,7 @@ def command(
     answers: Path | None,
     gateways: int,
     quotes_to: str,
+    instruments: int | None,
     capacity: int | None,
     with_ids: bool,
     policy: str,
@@ -68,17 +75,24 @@ def command(
 
     Example: exchange match tape.bin --answers answers.bin --json
     """
-    book = {"max_price": max_price, "policy": policy, "capacity": capacity, "with_ids": with_ids}
+    book = {
+        "max_price": max_price,
+        "policy": policy,
+        "capacity": capacity,
+        "with_ids": with_ids,
+    }
     if quotes_to != "all" and gateways == 1:
         raise click.UsageError("--quotes-to is for the orders of several gateways: give --gateways, too")
-    figures = _match(tape, answers, gateways, get_quotes=quotes_to == "all", **book)
+    figures = _match(tape, answers, gateways, instruments, get_quotes=quotes_to == "all", **book)
     _show(figures, as_json)
     requests = figures["cancels"] + figures["replaces"]
     if requests and not with_ids:
         click.echo(f"{requests:,} cancels and replaces were rejected: only a book with --ids finds orders", err=True)
 
 
-def _match(tape: Path, answers: Path | None, gateways: int, *, get_quotes: bool, **book: Any) -> dict[str, Any]:
+def _match(
+    tape: Path, answers: Path | None, gateways: int, instruments: int | None, *, get_quotes: bool, **book: Any
+) -> dict[str, Any]:
     """Match the tape; return counts, checksums, speed. UserError if tape, output or a book setting is wrong."""
     from exchange.checksum import StreamChecksum
     from exchange.messages import MalformedMessage
@@ -94,7 +108,8 @@ def _match(tape: Path, answers: Path | None, gateways: int, *, get_quotes: bool,
     checksum = StreamChecksum()
     by_gateway = None
     try:
-        engine = MatchingEngine(OrderBook(**book), is_shared=gateways > 1)
+        books = _instruments_of(orders) if instruments is None else instruments
+        engine = MatchingEngine(OrderBook(**book, instruments=books if books > 1 else None), is_shared=gateways > 1)
         engine.warm()
         with contextlib.ExitStack() as files:
             file = None
@@ -122,6 +137,14 @@ def _match(tape: Path, answers: Path | None, gateways: int, *, get_quotes: bool,
     if by_gateway:
         figures["gateways"] = by_gateway.figures
     return figures
+
+
+def _instruments_of(orders: Bytes) -> int:
+    """Return how many instruments the orders name, at least two if they name any; 1 if they name none."""
+    from gateway.tape_records import read_records
+
+    named = read_records(orders).instruments
+    return 1 if named is None else max(named, 2)
 
 
 def _read(tape: Path) -> Bytes:

@@ -196,6 +196,8 @@ def lines_of(statistics: TapeStatistics) -> list[str]:
     resting_lots = counted(statistics.resting_volume, "lots")
     lines.append(f"at end    {resting} of {resting_lots} rest at {counted(levels.at_end, 'prices')}")
     lines.append(f"arrivals  {_arrivals_in_words(statistics.arrivals)}")
+    if statistics.instruments > 1:
+        lines.append(f"{statistics.instruments:,} instruments; the spread is that of the instrument quoted last")
     if statistics.mix is not None:
         lines.append(f"the same mix from a seed: --mix {statistics.mix}")
     return lines

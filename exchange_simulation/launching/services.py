@@ -291,7 +291,7 @@ def open_subscriber(
             pattern = _market_data_pattern(url_of_feed)
             link = connect(url_of_feed, link_token(name, url_of_feed), until_ns, pattern=pattern)
             terms = _terms(name, settings, engine)
-            feeds.append(Subscriber(link, terms, instance, settings.timeout_s, asks_after_gaps))
+            feeds.append(Subscriber(link, terms, instance, settings.timeout_s, asks_after_gaps, settings.instruments))
     except BaseException:
         for feed in feeds:
             feed.close()

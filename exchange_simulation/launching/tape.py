@@ -44,6 +44,9 @@ def settings_of_tape(given: Mapping[str, Any]) -> dict[str, Any]:
     mix = _mix_of_tape(tape, records, given.get("mix"))
     if mix is not None:
         settings["mix"] = mix
+    instruments = _instruments_of_tape(tape, records, given.get("instruments"))
+    if instruments is not None:
+        settings["instruments"] = instruments
     if not _has_recorded_arrivals(given, due):
         return settings
     speed = recorded_speed(given.get("speed"))
@@ -68,6 +71,23 @@ def _mix_of_tape(tape: Path, records: TapeRecords, given: str | None) -> str | N
     if given is not None and given != mix:
         raise UserError(f"--mix is {given}, but the orders are those of {tape}: leave --mix out")
     return mix
+
+
+def _instruments_of_tape(tape: Path, records: TapeRecords, given: int | None) -> int | None:
+    """Return how many instruments a run of the tape has; None if its orders name none, and none were given.
+
+    UserError if fewer were given than the tape names. A run has at least two if its orders name instruments.
+    """
+    if records.instruments is None:
+        return given
+    if given is None or given == 1:
+        return max(records.instruments, 2)
+    if given < records.instruments:
+        raise UserError(
+            f"--instruments is {given}, and {tape} has an order of instrument {records.instruments - 1}, from 0 on: "
+            f"give {records.instruments} or more, or leave --instruments out"
+        )
+    return given
 
 
 def mix_of_file(tape: Path) -> str:

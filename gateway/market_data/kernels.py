@@ -20,8 +20,6 @@ LEVELS = 4
 GAPS = 5
 MISSED = 6
 REPEATED = 7
-BID = 8
-ASK = 9
 SUM_NS = 10  # of delivery times, of which the histogram needs sum, least and most
 MIN_NS = 11
 MAX_NS = 12
@@ -30,6 +28,7 @@ NUMBERS = 16
 TRADE = LAYOUTS[MarketTrade].code
 QUOTE = LAYOUTS[MarketQuote].code
 LEVEL = LAYOUTS[DepthLevel].code
+_instrument = field_reader("instrument", *MARKET_DATA_TYPES)
 SIZES = sizes_by_code(MARKET_DATA_TYPES)
 _sequence = field_reader("sequence", *MARKET_DATA_TYPES)
 _read_ns = field_reader("read_ns", *MARKET_DATA_TYPES)
@@ -55,12 +54,14 @@ def take_records(
     numbers: npt.NDArray[np.int64],
     buckets: npt.NDArray[np.int64],
     hashed: State,
+    best: npt.NDArray[np.int64],
     depth: npt.NDArray[np.int64],
 ) -> None:
     """Count the records in the bytes from `begin` to `end`, which had come at `now_ns`.
 
-    `buckets`, shape (BUCKETS,), counts delivery times. `depth`, shape (2, places, 2), has price and volume of each
-    level. A record whose number has come before is counted as repeated, and otherwise left out.
+    `buckets`, shape (BUCKETS,), counts delivery times. `best`, shape (instruments, 2), has bid and ask, and `depth`,
+    shape (instruments, 2, places, 2), price and volume of each level. A record whose number has come before is counted
+    as repeated, and otherwise left out.
     """
     at = begin
     while at < end:
@@ -81,17 +82,20 @@ def take_records(
         numbers[SUM_NS] += took_ns
         numbers[MIN_NS] = took_ns if numbers[MESSAGES] == 1 else min(numbers[MIN_NS], took_ns)
         numbers[MAX_NS] = max(numbers[MAX_NS], took_ns)
+        instrument = signed(_instrument(data, at))
+        is_known = instrument < len(best)
         if data[at] == TRADE:
             numbers[TRADES] += 1
         elif data[at] == QUOTE:
             numbers[QUOTES] += 1
-            numbers[BID] = signed(_bid(data, at))
-            numbers[ASK] = signed(_ask(data, at))
+            if is_known:
+                best[instrument, 0] = signed(_bid(data, at))
+                best[instrument, 1] = signed(_ask(data, at))
         else:
             numbers[LEVELS] += 1
             side = signed(_side(data, at)) - 1
             place = signed(_place(data, at))
-            if 0 <= side < depth.shape[0] and place < depth.shape[1]:
-                depth[side, place, 0] = signed(_price(data, at))
-                depth[side, place, 1] = signed(_volume(data, at))
+            if is_known and 0 <= side < depth.shape[1] and place < depth.shape[2]:
+                depth[instrument, side, place, 0] = signed(_price(data, at))
+                depth[instrument, side, place, 1] = signed(_volume(data, at))
         at += size

@@ -44,7 +44,15 @@ class Subscriber:
     `run` returns after the engine's end. If `asks_after_gaps`, the subscriber asks for a new snapshot after a gap.
     """
 
-    def __init__(self, link: Link, terms: Terms, number: int, timeout_s: float, asks_after_gaps: bool = False) -> None:
+    def __init__(
+        self,
+        link: Link,
+        terms: Terms,
+        number: int,
+        timeout_s: float,
+        asks_after_gaps: bool = False,
+        instruments: int = 1,
+    ) -> None:
         self.link = link
         self._terms = terms
         self._number = number
@@ -54,8 +62,13 @@ class Subscriber:
         self._numbers = np.zeros(kernels.NUMBERS, np.int64)
         self._buckets = np.zeros(BUCKETS, np.int64)
         self._checksum = StreamChecksum()
-        self.depth = np.zeros((2, PLACES, 2), np.int64)
-        """Price and volume of the best levels of asks, then bids."""
+        self._instruments = instruments
+        self.best = np.zeros((instruments, 2), np.int64)
+        """Bid and ask of each instrument, as the last quote or snapshot has them."""
+        self.depth = np.zeros((instruments, 2, PLACES, 2), np.int64)
+        """Price and volume of the best levels of asks, then bids, of each instrument."""
+        self._next_in_snapshot = 0
+        """The instrument with which the next part of a snapshot begins."""
         self._before = 0
         self._snapshots = 0
         self._gaps_at_snapshot = 0
@@ -67,11 +80,6 @@ class Subscriber:
         self._stopped: str | None = None
         self._junk = 0
         self._usage_at_start = ResourceUsage.now()
-
-    @property
-    def best_prices(self) -> tuple[int, int]:
-        """Bid and ask, as the last quote or snapshot has them."""
-        return int(self._numbers[kernels.BID]), int(self._numbers[kernels.ASK])
 
     def stop(self, reason: str) -> None:
         """End early. What was received until now is in the result."""
@@ -171,7 +179,7 @@ class Subscriber:
         if kernels.is_market_data(data, begin, end):
             if self._has_joined:
                 kernels.take_records(
-                    data, begin, end, now_ns, self._numbers, self._buckets, self._checksum.state, self.depth
+                    data, begin, end, now_ns, self._numbers, self._buckets, self._checksum.state, self.best, self.depth
                 )
         elif begin < end:
             self._take_messages(data[begin:end].tobytes())
@@ -184,34 +192,50 @@ class Subscriber:
             self._junk += 1
             return
         match messages:
-            case [Hello() as hello, Snapshot() as snapshot, *levels]:
-                self._take_snapshot(hello, snapshot, levels)
+            case [Hello() as hello, Snapshot() as snapshot, *rest]:
+                self._take_snapshot(hello, snapshot, [snapshot, *rest])
             case [End() as end]:
                 self._take_end(end)
             case _:
                 self._junk += 1
 
-    def _take_snapshot(self, hello: Hello, snapshot: Snapshot, levels: Sequence[Message]) -> None:
-        """Join with this snapshot, or fill a gap. A snapshot for another subscriber fills a gap as well."""
+    def _take_snapshot(self, hello: Hello, first: Snapshot, records: Sequence[Message]) -> None:
+        """Take a part of a snapshot, of these records; the last part joins, or fills a gap.
+
+        A snapshot for another subscriber fills a gap as well. Parts follow each other: if one is missing, the next
+        snapshot counts.
+        """
         self._terms.agree(hello)
+        if not self._has_joined and first.subscriber != self._number:
+            return
+        if first.instrument not in (0, self._next_in_snapshot):
+            return
+        last = first
+        for record in records:
+            match record:
+                case Snapshot() as snapshot if snapshot.instrument < self._instruments:
+                    last = snapshot
+                    self.best[snapshot.instrument] = snapshot.bid, snapshot.ask
+                    self.depth[snapshot.instrument] = 0
+                case DepthLevel() as level if level.instrument < self._instruments:
+                    self.depth[level.instrument, level.side - 1, level.place] = level.price, level.volume
+        self._next_in_snapshot = last.instrument + 1
+        if self._next_in_snapshot == self._instruments:
+            self._next_in_snapshot = 0
+            self._take_whole_snapshot(hello, first.sequence)
+
+    def _take_whole_snapshot(self, hello: Hello, sequence: int) -> None:
+        """Go on after the market data up to this number."""
         if not self._has_joined:
-            if snapshot.subscriber != self._number:
-                return
             our_offset_ns = time.time_ns() - time.monotonic_ns()
             self._is_same_host = abs(hello.wall_ns - hello.monotonic_ns - our_offset_ns) < LARGEST_OFFSET_NS
-            self._before = snapshot.sequence
-            self._send(FeedReceipt(self._number, snapshot.sequence))
+            self._before = sequence
+            self._send(FeedReceipt(self._number, sequence))
         else:
-            self._count_missing(snapshot.sequence)
+            self._count_missing(sequence)
         self._snapshots += 1
         self._gaps_at_snapshot = int(self._numbers[kernels.GAPS])
-        self._numbers[kernels.EXPECTED] = snapshot.sequence + 1
-        self._numbers[kernels.BID] = snapshot.bid
-        self._numbers[kernels.ASK] = snapshot.ask
-        self.depth[:] = 0
-        for level in levels:
-            if isinstance(level, DepthLevel):
-                self.depth[level.side - 1, level.place] = level.price, level.volume
+        self._numbers[kernels.EXPECTED] = sequence + 1
 
     def _count_missing(self, last: int) -> None:
         """Count the messages up to the number `last` that have not come as a gap."""

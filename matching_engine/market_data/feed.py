@@ -11,31 +11,34 @@ from matching_engine.engine import Handled, MatchingEngine
 from matching_engine.market_data.kernels import (
     CAPACITY,
     DEPTH,
+    FEED_BYTES,
+    HAS_CHANGED,
     INSTRUMENT,
+    LARGEST_RECORD,
+    MEMORY_BYTES,
     MOST_BYTES_OF_ORDER,
     READ_NS,
     RECORDS,
     SEQUENCE,
     USED,
+    depth_reader,
     publish_depth,
     publishing_handler,
-    read_depth,
 )
 from matching_engine.order_book import IS_EXACT, OrderBook
 from transports.frames import Bytes, FrameBatch, Longs, untouched
 
-FEED_BYTES = 2 * MOST_BYTES_OF_ORDER
-"""Bytes of records that a feed holds. It counts as full once the records of a large order may not fit."""
 LARGEST_FRAME_BYTES = 1 << 16
 _SIZES = sizes_by_code(MARKET_DATA_TYPES)
 _WORD = 8
+MOST_BYTES_OF_DEPTH = 2 * DEPTH * LARGEST_RECORD
 
 
 class MarketDataFeed:
     """Records that wait for a publisher, and count and checksum of all records so far."""
 
     def __init__(self, book: OrderBook, with_depth: bool, instrument: int = 0) -> None:
-        self._memory: Bytes = untouched(RECORDS + FEED_BYTES)
+        self._memory: Bytes = untouched(MEMORY_BYTES)
         self._words: Longs = self._memory[:RECORDS].view(np.int64)
         self._words[CAPACITY // _WORD] = FEED_BYTES
         self._words[INSTRUMENT // _WORD] = instrument
@@ -43,7 +46,9 @@ class MarketDataFeed:
         self._instrument = instrument
         self.with_depth = with_depth
         self._depth = np.zeros((2, DEPTH, 2), np.int64)
-        self._published_depth = np.zeros((2, DEPTH, 2), np.int64)
+        self._instruments = 1 if book.instruments is None else book.instruments
+        self._published_depths = np.zeros((self._instruments if with_depth else 1, 2, DEPTH, 2), np.int64)
+        """By instrument; `instrument` has row 0 if there is one book."""
         self._depth_read_ns = 0
         """When the engine had read the last orders that the published depth has."""
         self._checksum = StreamChecksum()
@@ -82,9 +87,7 @@ class MarketDataFeed:
     def take(self, frames: FrameBatch) -> None:
         """Move all records into frames, none of which divides a record. The batch is empty before."""
         if self._may_have_other_depth:
-            read_depth(self._book.arena, self._book.index, self._depth)
-            publish_depth(self._memory, self._published_depth, self._depth)
-            self._depth_read_ns = self.read_ns
+            self._publish_depths()
         end = RECORDS + int(self._words[USED // _WORD])
         self._checksum.update(self._memory[RECORDS:end])
         at = RECORDS
@@ -94,6 +97,26 @@ class MarketDataFeed:
             at = cut
         self._words[USED // _WORD] = 0
 
+    def _publish_depths(self) -> None:
+        """Write the levels that have changed. What has no room is left for the next time."""
+        if self._book.instruments is None:
+            self._publish_depth_of(0)
+        else:
+            has_changed = self._memory[HAS_CHANGED:MEMORY_BYTES]
+            for instrument in np.flatnonzero(has_changed).tolist():
+                if int(self._words[USED // _WORD]) > FEED_BYTES - MOST_BYTES_OF_DEPTH:
+                    return
+                self._words[INSTRUMENT // _WORD] = instrument
+                self._publish_depth_of(instrument)
+                has_changed[instrument] = 0
+        self._depth_read_ns = self.read_ns
+
+    def _publish_depth_of(self, instrument: int) -> None:
+        """Write the levels of the feed's instrument that have changed; `instrument` is its book."""
+        read_depth = depth_reader(several=self._book.several)
+        read_depth(self._book.arena, self._book.index, instrument, self._depth)
+        publish_depth(self._memory, self._published_depths[instrument], self._depth)
+
     def _cut(self, begin: int) -> int:
         """Return the end of the longest frame of whole records that begins at this byte."""
         cut = begin
@@ -101,19 +124,34 @@ class MarketDataFeed:
             cut += int(_SIZES[self._memory[cut]])
         return cut
 
-    def snapshot(self, subscriber: int) -> bytes:
-        """Return a snapshot after the last record, for a subscriber: best prices, then the published levels if any.
+    def snapshot(self, subscriber: int) -> list[bytes]:
+        """Return a snapshot after the last record, for a subscriber, in parts that fit into a frame each.
 
-        The feed is empty: records that wait would repeat what the snapshot has.
+        For each instrument it has the best prices, then the published levels if any. The feed is empty: records that
+        wait would repeat what the snapshot has.
         """
-        book = self._book
-        records = [encode(Snapshot(self._instrument, self.messages, subscriber, book.best_bid, book.best_ask))]
+        parts: list[bytes] = []
+        part = b""
+        for book in range(self._instruments):
+            records = self._snapshot_of(book, subscriber)
+            if len(part) + len(records) > LARGEST_FRAME_BYTES:
+                parts.append(part)
+                part = b""
+            part += records
+        parts.append(part)
+        return parts
+
+    def _snapshot_of(self, book: int, subscriber: int) -> bytes:
+        """Return the records of one book in a snapshot."""
+        instrument = self._instrument if self._book.instruments is None else book
+        best = self._book.best_prices(book)
+        records = [encode(Snapshot(instrument, self.messages, subscriber, best.bid, best.ask))]
         if self.with_depth:
             for side in (ASK, BID):
                 for place in range(DEPTH):
-                    price, volume = self._published_depth[side - 1, place].tolist()
+                    price, volume = self._published_depths[book, side - 1, place].tolist()
                     if price:
-                        level = DepthLevel(self._instrument, self.messages, self.read_ns, side, place, price, volume)
+                        level = DepthLevel(instrument, self.messages, self.read_ns, side, place, price, volume)
                         records.append(encode(level))
         return b"".join(records)
 
@@ -130,7 +168,9 @@ class PublishingEngine(MatchingEngine):
     def __init__(self, book: OrderBook, with_depth: bool = False, is_shared: bool = False) -> None:
         super().__init__(book, is_shared=is_shared)
         self.feed = MarketDataFeed(book, with_depth)
-        self.kernel = publishing_handler(exact=IS_EXACT[book.policy], keeps_ids=book.with_ids, shared=is_shared)
+        self.kernel = publishing_handler(
+            exact=IS_EXACT[book.policy], keeps_ids=book.with_ids, shared=is_shared, several=book.several
+        )
         self.empty_feed = self._forget_records
         """Called if the feed may be full: takes its records away."""
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from exchange import compiled, messages
+from exchange import compiled, instruments, messages
 from exchange.compiled import (
     as_i64,
     as_u8,
@@ -28,11 +28,15 @@ from exchange.compiled import (
     load_u64,
     record_writer,
     signed,
+    store_u8,
     store_u64,
 )
+from exchange.instruments import MAX_INSTRUMENTS
 from exchange.messages import (
     LAYOUTS,
     DepthLevel,
+    InstrumentOrder,
+    InstrumentQuote,
     MarketQuote,
     MarketTrade,
     Order,
@@ -57,8 +61,9 @@ from matching_engine.arena import (
     best_of,
     book_in,
 )
+from matching_engine.arena import INSTRUMENT as BOOK_INSTRUMENT
 from matching_engine.encoding import ANSWER_SIZES, AnswersEnd, answers_in
-from matching_engine.kernels import DONE, ROOM, take_record
+from matching_engine.kernels import DONE, ROOM, book_in_turn, take_record
 from matching_engine.levels import first_occupied, key_of, level_of
 from transports import lending
 from transports.lending import monotonic_ns
@@ -76,17 +81,26 @@ QUOTE = LAYOUTS[Quote].code
 ORDER = LAYOUTS[Order].code
 TYPED_ORDER = LAYOUTS[TypedOrder].code
 REPLACE_REQUEST = LAYOUTS[ReplaceRequest].code
+INSTRUMENT_ORDER = LAYOUTS[InstrumentOrder].code
+INSTRUMENT_QUOTE = LAYOUTS[InstrumentQuote].code
 LARGEST_RECORD = max(LAYOUTS[message].size for message in messages.MARKET_DATA_TYPES)
 MOST_BYTES_OF_ORDER = (LARGEST_VOLUME + 1) * LARGEST_RECORD
 """The most that one order publishes: a trade a lot, and a quote."""
+FEED_BYTES = 2 * MOST_BYTES_OF_ORDER
+"""Bytes of records that a feed holds. It counts as full once the records of a large order may not fit."""
+HAS_CHANGED = RECORDS + FEED_BYTES
+"""With several instruments, the byte at which a byte for each of them begins: 1 if it had orders since its depth was
+published."""
+MEMORY_BYTES = HAS_CHANGED + MAX_INSTRUMENTS
 DEPTH = 10
 """Price levels of each side in the depth of a book."""
 
-SOURCES = kernels.SOURCES ^ fingerprint(compiled, messages, kernels, lending)
-_order_id = field_reader("id", Order, TypedOrder)
+SOURCES = kernels.SOURCES ^ fingerprint(compiled, instruments, messages, kernels, lending)
+_order_id = field_reader("id", Order, TypedOrder, InstrumentOrder)
 _replaced_order = field_reader("order_id", ReplaceRequest)
 _trade_id, _trade_price, _trade_volume = (field_reader(name, Trade) for name in ("id", "price", "volume"))
 _bid, _ask = (field_reader(name, Quote) for name in ("bid", "ask"))
+_instrument_bid, _instrument_ask = (field_reader(name, InstrumentQuote) for name in ("bid", "ask"))
 _put_trade = record_writer(MarketTrade, "instrument", "sequence", "read_ns", "price", "volume")
 _put_quote = record_writer(MarketQuote, "instrument", "sequence", "read_ns", "bid", "ask")
 _put_level = record_writer(DepthLevel, "instrument", "sequence", "read_ns", "side", "place", "price", "volume")
@@ -104,7 +118,7 @@ def next_sequence(feed: Any) -> int:
 def incoming_id(source: Any, at: int) -> int:
     """Return the id that the record at byte `at` has in its own trades; -1 if it causes none."""
     code = source[at]
-    if (code == ORDER) | (code == TYPED_ORDER):
+    if (code == ORDER) | (code == TYPED_ORDER) | (code == INSTRUMENT_ORDER):
         return signed(_order_id(source, at))
     if code == REPLACE_REQUEST:
         return signed(_replaced_order(source, at))
@@ -137,12 +151,27 @@ def publish_answers(feed: Any, buffer: Bytes, begin: int, end: int, incoming: in
             bid = signed(_bid(buffer, at))
             ask = signed(_ask(buffer, at))
             to = _put_quote(feed, to, (instrument, next_sequence(feed), read_ns, bid, ask))
+        elif code == INSTRUMENT_QUOTE:
+            bid = signed(_instrument_bid(buffer, at))
+            ask = signed(_instrument_ask(buffer, at))
+            to = _put_quote(feed, to, (instrument, next_sequence(feed), read_ns, bid, ask))
         at += ANSWER_SIZES[code]
     store_u64(feed, USED, to - RECORDS)
 
 
+@inlined
+def note_instrument(feed: Any, state: Offsets, place: Any) -> None:
+    """Tell the feed of which instrument the newest order is. A book alone has the feed's own."""
+    if place is None:
+        return
+    store_u64(feed, INSTRUMENT, state[BOOK_INSTRUMENT])
+    store_u8(feed, HAS_CHANGED + state[BOOK_INSTRUMENT], 1)
+
+
 @cache
-def publishing_handler(*, exact: bool, keeps_ids: bool, shared: bool) -> Callable[..., tuple[int, int, int, int, int]]:
+def publishing_handler(
+    *, exact: bool, keeps_ids: bool, shared: bool, several: Any = None
+) -> Callable[..., tuple[int, int, int, int, int]]:
     """Return the kernel of an engine that publishes, for frames of one record: `handler` of matching_engine/kernels.py.
 
     It stops with ROOM if the feed may lack room for the next order.
@@ -164,13 +193,13 @@ def publishing_handler(*, exact: bool, keeps_ids: bool, shared: bool) -> Callabl
         arena: Arena,
         index: Words,
     ) -> tuple[int, int, int, int, int]:
-        book = book_in(arena, index, kind, None)
+        book = book_in(arena, index, kind, several)
         source = as_u8(orders)
         source_offsets = as_i64(order_offsets)
         begin = offsets[frames]
         end = AnswersEnd(begin, frames)
         answers = answers_in(buffer, offsets, end, False)
-        feed = bytes_at(book.state[FEED], RECORDS + 2 * MOST_BYTES_OF_ORDER)
+        feed = bytes_at(book.state[FEED], MEMORY_BYTES)
         store_u64(feed, READ_NS, monotonic_ns(np.empty(2, np.int64)))
         capacity = signed(load_u64(feed, CAPACITY))
         why = DONE
@@ -184,12 +213,13 @@ def publishing_handler(*, exact: bool, keeps_ids: bool, shared: bool) -> Callabl
             why, end = take_record(book, answers, end, source, at, source_offsets[frame + 1])
             if why != DONE:
                 break
+            note_instrument(feed, book.state, book.place)
             publish_answers(feed, buffer, answered, end.byte, incoming_id(source, at))
             frame += 1
         book.state[ANSWER_BYTES] += end.byte - begin
         return why, frame, source_offsets[frame], end.frame, end.byte
 
-    traits = {"_exact": exact, "_ids": keeps_ids, "_shared": shared}
+    traits = {"_exact": exact, "_ids": keeps_ids, "_shared": shared, "_several": several}
     handle.__qualname__ = "publish" + "".join(trait for trait, is_set in traits.items() if is_set)
     return kernel(handle)
 
@@ -212,12 +242,24 @@ def volume_of_level(book: Book, side: int, key: int) -> int:
 DEPTH_KIND = EngineKind(exact=False, keeps_ids=False, packed=False, shared=False, sources=SOURCES)
 
 
-def _read_depth(arena: Arena, index: Words, depth: npt.NDArray[np.int64]) -> None:
-    """Fill `depth`, shape (2, DEPTH, 2), with price and volume of the best levels of asks, then bids; 0 for no level.
+@cache
+def depth_reader(*, several: Any = None) -> Callable[[Arena, Words, int, npt.NDArray[np.int64]], None]:
+    """Return the kernel that reads the depth of an instrument's book."""
 
-    Each side's levels stand from the best price on.
-    """
-    book = book_in(arena, index, DEPTH_KIND, None)
+    def read_depth(arena: Arena, index: Words, instrument: int, depth: npt.NDArray[np.int64]) -> None:
+        """Fill `depth`, shape (2, DEPTH, 2), with price and volume of the best levels of asks, then bids.
+
+        Each side's levels stand from the best price on; 0 for no level.
+        """
+        first = book_in(arena, index, DEPTH_KIND, several)
+        fill_depth(book_in_turn(first, first.place, instrument), depth)
+
+    read_depth.__qualname__ = f"read_depth{'_several' if several else ''}_{SOURCES:08x}"
+    return kernel(read_depth)
+
+
+@inlined
+def fill_depth(book: Book, depth: npt.NDArray[np.int64]) -> None:
     for side in range(2):
         key = first_occupied(book, side, best_of(book, side))
         for place in range(DEPTH):
@@ -246,7 +288,5 @@ def _publish_depth(feed: Bytes, published: npt.NDArray[np.int64], depth: npt.NDA
     store_u64(feed, USED, to - RECORDS)
 
 
-_read_depth.__qualname__ += f"_{SOURCES:08x}"
 _publish_depth.__qualname__ += f"_{SOURCES:08x}"
-read_depth = kernel(_read_depth)
 publish_depth = kernel(_publish_depth)

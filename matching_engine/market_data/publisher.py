@@ -2,7 +2,8 @@
 
 Records gather for a moment, and leave as one frame: a frame for each trade would wake every subscriber for each trade.
 A subscriber asks for a snapshot at its start. The reply goes to all, as everything on such a link does: it is one frame
-of a hello and the snapshot. The last frame is an end, with the number and the checksum of all records.
+of a hello and the snapshot, or several for many instruments. The last frame is an end, with the number and the checksum
+of all records.
 """
 
 from __future__ import annotations
@@ -188,4 +189,6 @@ class MarketDataPublisher:
         """Publish the records that wait, then the snapshot after them."""
         self.publish()
         self._snapshots += 1
-        self._send(encode(self._terms.hello(Source.ENGINE)) + self._feed.snapshot(subscriber))
+        hello = encode(self._terms.hello(Source.ENGINE))
+        for part in self._feed.snapshot(subscriber):
+            self._send(hello + part)

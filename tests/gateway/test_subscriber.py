@@ -131,7 +131,7 @@ def test_a_late_subscriber_gets_a_snapshot_and_goes_on_by_sequence(url: str) -> 
         before = opened.engine.feed.messages
         late = opened.subscribe(2)
         opened.serve_until(lambda: opened.publisher.facts["joined"] == [1, 2])
-        assert late.best_prices == (opened.engine.book.best_bid, opened.engine.book.best_ask)
+        assert late.best.tolist() == [[opened.engine.book.best_bid, opened.engine.book.best_ask]]
         opened.trade(FRAMES[200:])
         results = opened.finish()
         sent = opened.engine.feed.messages
@@ -139,7 +139,7 @@ def test_a_late_subscriber_gets_a_snapshot_and_goes_on_by_sequence(url: str) -> 
         assert (results[2].messages, results[2].before) == (sent - before, before)
         assert results[2].missed == 0
         assert late.depth.tolist() == first.depth.tolist()
-        assert late.depth[0, 0, 0] == opened.engine.book.best_ask
+        assert late.depth[0, 0, 0, 0] == opened.engine.book.best_ask
 
 
 @pytest.mark.parametrize("asks_after_gaps", [False, True])
@@ -158,7 +158,7 @@ def test_a_gap_is_counted_and_a_conflated_feed_fills_it_with_a_snapshot(url: str
         assert (results[1].gaps, results[1].missed) == (1, missed)
         assert results[1].messages + missed == opened.engine.feed.messages
         assert (results[1].snapshots > 1) is asks_after_gaps
-        assert subscriber.best_prices == (opened.engine.book.best_bid, opened.engine.book.best_ask)
+        assert subscriber.best.tolist() == [[opened.engine.book.best_bid, opened.engine.book.best_ask]]
 
 
 def test_messages_lost_before_the_end_are_a_gap(url: str) -> None:

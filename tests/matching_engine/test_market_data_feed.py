@@ -13,8 +13,11 @@ from exchange.checksum import StreamChecksum
 from exchange.messages import (
     ASK,
     BID,
+    LIMIT,
     Cancel,
+    CancelRequest,
     DepthLevel,
+    InstrumentOrder,
     MarketQuote,
     MarketTrade,
     Message,
@@ -193,7 +196,7 @@ def test_a_snapshot_has_the_best_prices_and_the_levels() -> None:
     engine = PublishingEngine(OrderBook(), with_depth=True)
     handled(engine, [encode(Order(1, ASK, 500, 5)), encode(Order(2, BID, 499, 7)), encode(Order(3, BID, 499, 1))])
     last = len(taken(engine))
-    snapshot, *levels = decode_all(engine.feed.snapshot(9))
+    snapshot, *levels = decode_all(b"".join(engine.feed.snapshot(9)))
     assert snapshot == Snapshot(0, last, 9, bid=499, ask=500)
     assert without_head(levels) == [(DepthLevel, ASK, 0, 500, 5), (DepthLevel, BID, 0, 499, 8)]
 
@@ -203,3 +206,41 @@ def test_a_typed_order_publishes_its_trades() -> None:
     handled(engine, [encode(Order(1, ASK, 500, 5)), encode(TypedOrder(2, BID, 0, 3, 2))])
     trades = [record for record in taken(engine) if isinstance(record, MarketTrade)]
     assert without_head(trades) == [(MarketTrade, 500, 3)]
+
+
+def test_market_data_names_the_instrument_of_each_trade_quote_and_level() -> None:
+    engine = PublishingEngine(OrderBook(with_ids=True, instruments=3), with_depth=True)
+    ask = InstrumentOrder(id=1, instrument=2, side=ASK, price=500, volume=5, order_type=LIMIT)
+    bid = InstrumentOrder(id=2, instrument=2, side=BID, price=500, volume=2, order_type=LIMIT)
+    other = InstrumentOrder(id=3, instrument=1, side=BID, price=400, volume=7, order_type=LIMIT)
+    batch = FrameBatch.of(*[encode(order) for order in (ask, bid, other)])
+    engine.handle(batch, FrameBatch())
+    records = taken(engine)
+    trades = [(record.instrument, record.volume) for record in records if isinstance(record, MarketTrade)]
+    quotes = [(record.instrument, record.bid, record.ask) for record in records if isinstance(record, MarketQuote)]
+    levels = [(record.instrument, record.price, record.volume) for record in records if isinstance(record, DepthLevel)]
+    assert trades == [(2, 2)]
+    assert quotes == [(2, 0, 500), (1, 400, 1000)]
+    assert levels == [(1, 400, 7), (2, 500, 3)]
+
+
+def test_a_cancel_is_published_under_the_instrument_of_its_order() -> None:
+    engine = PublishingEngine(OrderBook(with_ids=True, instruments=3))
+    ask = InstrumentOrder(id=1, instrument=2, side=ASK, price=500, volume=5, order_type=LIMIT)
+    engine.handle(FrameBatch.of(encode(ask), encode(CancelRequest(2, 1))), FrameBatch())
+    records = taken(engine)
+    assert [(record.instrument, record.ask) for record in records] == [(2, 500), (2, 1000)]
+
+
+def test_a_snapshot_has_every_instrument_in_parts_that_fit_into_frames() -> None:
+    instruments = 5_000
+    engine = PublishingEngine(OrderBook(instruments=instruments))
+    order = InstrumentOrder(id=1, instrument=4_321, side=BID, price=77, volume=5, order_type=LIMIT)
+    engine.handle(FrameBatch.of(encode(order)), FrameBatch())
+    engine.feed.take(FrameBatch())
+    parts = engine.feed.snapshot(9)
+    assert len(parts) > 1
+    assert max(len(part) for part in parts) <= LARGEST_FRAME_BYTES
+    snapshots = list(decode_all(b"".join(parts)))
+    assert [snapshot.instrument for snapshot in snapshots] == list(range(instruments))
+    assert [snapshot.instrument for snapshot in snapshots if snapshot.bid == 77] == [4_321]

@@ -66,6 +66,8 @@ class TapeStatistics:
     """The number of messages of each kind that occurs."""
     mix: str | None
     """The same as percentages, for --mix; None if no order of the tape can rest."""
+    instruments: int
+    """One more than the highest number of an instrument; 1 if no order names one."""
     trades: int
     """Trades of a resting order with an incoming one."""
     volume_traded: int
@@ -94,14 +96,16 @@ def statistics_of(tape: Path) -> TapeStatistics:
     with reading(tape, MalformedMessage):
         check_regular(tape)
         content = np.fromfile(tape, np.uint8)
-        in_book = matched(content)
-    kinds = {kind: count for kind, count in read_records(content).kinds.items() if count > 0}
+        records = read_records(content)
+        in_book = matched(content, records.instruments)
+    kinds = {kind: count for kind, count in records.kinds.items() if count > 0}
     at_end = (in_book.resting_asks, in_book.resting_bids)
     return TapeStatistics(
         tape=str(tape),
         messages=in_book.messages,
         kinds=kinds,
         mix=_mix(kinds),
+        instruments=records.instruments or 1,
         trades=in_book.trades,
         volume_traded=in_book.volume,
         order_to_trade_ratio=in_book.messages / in_book.trades if in_book.trades else None,
