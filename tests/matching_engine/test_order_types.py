@@ -87,6 +87,12 @@ class TestMarketOrders:
     def test_a_market_order_without_a_counterpart_is_rejected(self, make):
         assert last_answers(make(), [bid(1, 500), buy(MARKET, 2, 0)]) == [Rejection(2, NOTHING_TO_TRADE_WITH)]
 
+    @pytest.mark.parametrize("side", [ASK, BID])
+    def test_a_market_order_in_an_empty_book_is_rejected_and_leaves_it_empty(self, make, side):
+        book = make()
+        assert book.handle(TypedOrder(1, side, 0, 10, MARKET)) == [Rejection(1, NOTHING_TO_TRADE_WITH)]
+        assert (book.resting(ASK), book.resting(BID)) == ([], [])
+
     def test_a_market_order_with_a_price_is_rejected(self, make):
         assert last_answers(make(), [ask(1, 500), buy(MARKET, 2, 500)]) == [Rejection(2, BAD_PRICE)]
 
@@ -225,6 +231,11 @@ class TestCancelRequests:
         all_answers(book, [bid(1, 500), bid(2, 300)])
         assert book.handle(CancelRequest(90, 1)) == [Quote(bid=300, ask=1000), Cancelled(90, 10)]
         assert book.resting(BID) == [(2, 300, 10)]
+
+    def test_a_request_for_an_order_that_has_ended_is_rejected(self, make):
+        book = make(with_ids=True)
+        assert last_answers(book, [ask(1, 500), bid(2, 500), CancelRequest(90, 1)]) == [Rejection(90, UNKNOWN_ID)]
+        assert book.handle(ReplaceRequest(91, 2, 490, 5)) == [Rejection(91, UNKNOWN_ID)]
 
     def test_a_request_for_an_unknown_order_is_rejected(self, make):
         assert last_answers(make(with_ids=True), [bid(1, 500), CancelRequest(90, 2)]) == [Rejection(90, UNKNOWN_ID)]

@@ -12,10 +12,12 @@ WITNESS = """
 import os, traceback
 from numba.core import event
 
+LOOPS = ("service.py", "loop.py", "subscriber.py", "feeds.py")
+
 class Witness(event.Listener):
     def on_start(self, locked):
         calls = traceback.extract_stack()
-        if any(call.name == "run" and call.filename.endswith("service.py") for call in calls):
+        if any(call.name == "run" and call.filename.endswith(LOOPS) for call in calls):
             with open(os.environ["LOCKED"], "a") as file:
                 print(*(f"{call.filename}:{call.lineno}" for call in calls), file=file)
 
@@ -45,8 +47,12 @@ MIX = ("--mix", "limit=60,cancel=30,replace=10", "--packing", 3)
 POISSON = ("--arrivals", "poisson", "--record", "--policy", "exact-price", "--topology", "simplex")
 
 
-def test_no_kernel_is_loaded_while_the_clocks_run(tmp_path: Path) -> None:
-    assert_nothing_locks(tmp_path, "zeromq")
+MARKET = ("--gateways", 2, "--subscribers", 1, "--depth", "--mix", "exchange-core")
+
+
+@pytest.mark.parametrize("words", [(), MARKET], ids=["a gateway", "a market"])
+def test_no_kernel_is_loaded_while_the_clocks_run(words: tuple[object, ...], tmp_path: Path) -> None:
+    assert_nothing_locks(tmp_path, "zeromq", *words)
 
 
 @pytest.mark.long
@@ -69,6 +75,8 @@ def test_no_kernel_is_loaded_while_the_clocks_run(tmp_path: Path) -> None:
         ("nng", ()),
         ("shm", ()),
         ("shm", ("--rate", "max")),
+        ("amqp", MARKET),
+        ("tcp", ("--gateways", 2)),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(map(str, value)) or "defaults",
 )
