@@ -28,7 +28,7 @@ PARTS = (
             PaperItem("table 5, figures 3 to 9", "mix, messages and traffic by BASE"),
         ),
         full="--transport amqp --topology vertical,horizontal --base 10,20,50 --duration 300",
-        quick="--transport amqp --topology vertical,horizontal --base 10,20 --warm-up 1 --duration 4 --drain 5",
+        quick="--transport amqp --topology vertical,horizontal --base 10,20 --warm-up 1 --duration 10 --drain 5",
     ),
 )
 
