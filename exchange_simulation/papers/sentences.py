@@ -15,7 +15,8 @@ def headline(record: Record) -> str:
     holding = _count(record, HOLDS)
     contradicted = _count(record, DOES_NOT_HOLD)
     untold = _count(record, CANNOT_TELL)
-    return f"{holding} of {len(claims)} claims hold here, {contradicted} do not, {untold} cannot be told"
+    verb = "does" if contradicted == 1 else "do"
+    return f"{holding} of {len(claims)} claims hold here, {contradicted} {verb} not, {untold} cannot be told"
 
 
 def _count(record: Record, outcome: str) -> int:
