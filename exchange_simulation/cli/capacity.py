@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from exchange.instances import MAX_GATEWAYS
 from exchange.percentiles import LABELS
 from exchange_simulation.cli.command import Command, configured_values
 from exchange_simulation.cli.trial_options import redo_option, typed_options
 from exchange_simulation.experiments.sweep.keys import shared_options
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.option_types import Number, Scheme, Seconds
-from exchange_simulation.launching.options import json_option, options_for, results_option
+from exchange_simulation.launching.option_types import Count, Listed, Number, Scheme, Seconds
+from exchange_simulation.launching.options import json_option, results_option
 from exchange_simulation.launching.setting_warnings import warn_of_spinning
 from exchange_simulation.launching.typed_settings import run_settings, without_default_rate
 
@@ -87,7 +88,15 @@ OPTIONS_OF_BENCHMARKS = {
 @click.option(
     "--pause", "pause_s", type=Seconds(0, 3600), default=0.5, show_default=True, help="Seconds between two runs."
 )
-@options_for("gateways")
+@click.option(
+    "--gateways",
+    "numbers_of_gateways",
+    type=Listed(Count(1, MAX_GATEWAYS)),
+    default="1",
+    show_default=True,
+    metavar="NUMBER[,...]",
+    help="Numbers of gateways at one engine, which share the rate; each has a search of its own.",
+)
 @redo_option
 @results_option
 @click.option("--name", help="The folder in DIR.  [default: time and command]")
@@ -103,6 +112,7 @@ def command(
     name: str | None,
     dry_run: bool,
     as_json: bool,
+    numbers_of_gateways: list[int],
     **given: Any,
 ) -> None:
     """Find the highest rate that holds an objective, with its interval.
@@ -111,6 +121,8 @@ def command(
     probes hold.
 
     Example: exchange capacity --transport zeromq --slo "p99 <= 1ms, lag p99 <= 500us"
+
+    Example: exchange capacity --transport amqp --gateways 1,4,16
     """
     from exchange_simulation.experiments.capacity.capacity import capacity, planned_search
     from exchange_simulation.experiments.capacity.exchange_rates import ExchangeRates, objective_of
@@ -120,19 +132,44 @@ def command(
     search = SearchSettings(**{field.name: given.pop(field.name) for field in fields(SearchSettings)})
     if bench is not None:
         load, search = _load_of_benchmark(context, bench, slo, search)
+        loads: list[SearchedLoad] = [load]
     else:
         objective = objective_of(slo)
-        settings = run_settings(
-            **without_default_rate(given), orders_per_s=search.start_per_s, orders=None, duration_s=search.seconds
-        )
+        loads = []
+        for gateways in _numbers_without_repeats(numbers_of_gateways, as_json):
+            settings = run_settings(
+                **without_default_rate(given),
+                gateways=gateways,
+                orders_per_s=search.start_per_s,
+                orders=None,
+                duration_s=search.seconds,
+            )
+            loads.append(ExchangeRates(settings, objective, search))
         warn_of_spinning(settings)
-        load = ExchangeRates(settings, objective, search)
     if dry_run:
-        for line in planned_search(load, search):
-            click.echo(line)
+        for load in loads:
+            for line in planned_search(load, search):
+                click.echo(line)
         return
-    folder = Path(results) / (name or dated_name("capacity"))
-    raise SystemExit(capacity(load, search, folder, as_json))
+    folder_name = name or dated_name("capacity")
+    for place, load in enumerate(loads):
+        ending = f"-gateways-{numbers_of_gateways[place]}" if len(loads) > 1 else ""
+        exit_code = capacity(load, search, Path(results) / f"{folder_name}{ending}", as_json)
+        if exit_code:
+            raise SystemExit(exit_code)
+    raise SystemExit(0)
+
+
+def _numbers_without_repeats(numbers_of_gateways: list[int], as_json: bool) -> list[int]:
+    """Return the numbers. UsageError for none, for a number that is there twice, and for several as one JSON record."""
+    if not numbers_of_gateways:
+        raise click.UsageError("--gateways is empty: give one number or more, each once, as 1,4,16")
+    for number in numbers_of_gateways:
+        if numbers_of_gateways.count(number) > 1:
+            raise click.UsageError(f"--gateways has {number} twice: give each number once, as 1,4,16")
+    if as_json and len(numbers_of_gateways) > 1:
+        raise click.UsageError("--json prints the record of one search: give one number of --gateways")
+    return numbers_of_gateways
 
 
 def _load_of_benchmark(

@@ -24,7 +24,7 @@ from exchange_simulation.launching.record.noise import noise_words
 from exchange_simulation.launching.record.noise_summary import noise_of
 from exchange_simulation.repeats.noise_rule import RedoRule, noise_caveats, set_aside_words
 from exchange_simulation.reports.capacity.page import FILE, write_page
-from exchange_simulation.reports.capacity.table import headline, show
+from exchange_simulation.reports.capacity.table import headline, show, subject_of
 from exchange_simulation.reports.formats.times import duration_in_words
 from exchange_simulation.reports.report import outcome_line, print_measured
 
@@ -244,7 +244,7 @@ def planned_search(load: SearchedLoad, search_settings: SearchSettings) -> Itera
     """
     lowest = load.lowest_value()
     header = load.record_header()
-    subject = header.get("subject") or header["settings"]["transport"]
+    subject = subject_of(header)
     begins_at = load.axis.in_words(f"{search_settings.start_per_s:,.10g}")
     yield f"{subject}: the highest {load.axis.noun} that holds {header['objective']}, from {begins_at} on"
     if header["needed_orders"]:

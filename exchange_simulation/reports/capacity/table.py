@@ -105,6 +105,16 @@ def method(record: Record) -> str:
     return f"A probe is one {probe} at one {noun}. At the capacity half of all probes hold the objective, by chance."
 
 
+def subject_of(record: Record) -> str:
+    """Return what was searched. For example: zeromq, or zeromq with 4 gateways."""
+    subject = record.get("subject")
+    if subject:
+        return str(subject)
+    transport = str(record["settings"]["transport"])
+    gateways = record["settings"].get("gateways", 1)
+    return transport if gateways == 1 else f"{transport} with {gateways} gateways"
+
+
 def headline(record: Record) -> str:
     """Return the capacity in a sentence, or what is known of it.
 
@@ -114,11 +124,12 @@ def headline(record: Record) -> str:
         return _headline_of_searches(record)
     axis = LoadAxis.of(record)
     objective = record["objective"]
-    subject = str(record.get("subject", record["settings"]["transport"]))
+    subject = subject_of(record)
     estimate = axis.capacity(record)
     answer = record["answer"]
     probes = counted(len(record["probes"]), "probes")
-    capacity = f"{subject}'s capacity for {objective}"
+    is_market = "subject" not in record and record["settings"].get("gateways", 1) > 1
+    capacity = f"the capacity of {subject} for {objective}" if is_market else f"{subject}'s capacity for {objective}"
     if estimate:
         interval = f"{rounded_rate(estimate['low'])}..{rounded_rate(estimate['high'])}"
         somewhere = axis.in_words(interval)

@@ -7,6 +7,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from click.testing import CliRunner
 
@@ -37,6 +38,34 @@ def test_a_search_of_real_runs_leaves_runs_record_and_page(tmp_path: Path) -> No
     (folder / "capacity.html").unlink()
     assert exchange_in_process("report", folder).code == 0
     assert (folder / "capacity.html").read_text() == page
+
+
+def test_each_number_of_gateways_has_a_search_of_its_own(tmp_path: Path) -> None:
+    options = ("--transport", "memory", "--slo", "p50 <= 9s", "--from", 20_000, "--seconds", 0.1, "--probes", 3)
+    words = ("capacity", "--gateways", "1,2", *options, "--pause", 0, "--keep-noisy")
+    finished = exchange_in_process(*words, "--results", tmp_path, "--name", "it")
+    assert finished.code == 0, finished.err
+    assert "memory's capacity for p50 <= 9s" in finished.out
+    assert "the capacity of memory with 2 gateways for p50 <= 9s" in finished.out
+    for gateways in (1, 2):
+        [run, *_] = sorted((tmp_path / f"it-gateways-{gateways}").glob("0*/run.json"))
+        assert orjson.loads(run.read_bytes())["settings"]["gateways"] == gateways
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--gateways", "4,4"), "--gateways has 4 twice"),
+        (("--gateways", "1,4", "--json"), "--json prints the record of one search"),
+    ],
+)
+def test_numbers_of_gateways_that_have_no_answer_are_refused(
+    words: tuple[str, ...], sentence: str, tmp_path: Path
+) -> None:
+    finished = exchange_in_process("capacity", *words, "--results", tmp_path / "results")
+    assert finished.code == 2
+    assert sentence in " ".join(finished.err.split())
+    assert not (tmp_path / "results").exists()
 
 
 @pytest.mark.parametrize(("slo", "needed"), [("p99 <= 1ms", 1_000), ("p99.9 <= 1ms", 10_000)])
