@@ -264,3 +264,15 @@ function chart(svg) {
 }
 
 document.querySelectorAll("svg[data-x]").forEach(chart);
+
+// A table that is wider than the window says so below itself, as long as it is.
+function sayWhereTableGoesOn(region) {
+  const hint = document.createElement("p");
+  hint.className = "goes-on";
+  hint.textContent = "This table goes on to the right: scroll it, or make the window wider.";
+  hint.hidden = true;
+  region.after(hint);
+  new ResizeObserver(() => { hint.hidden = region.scrollWidth <= region.clientWidth + 1; }).observe(region);
+}
+
+document.querySelectorAll(".scroll").forEach(sayWhereTableGoesOn);

@@ -227,3 +227,17 @@ def test_the_pointer_counts_the_orders_of_a_cell_of_the_heat_map(browser: Browse
         heading, line = page.locator("#heat .hover").inner_text().splitlines()
     assert heading == "seconds 2 to 3"
     assert line.rpartition(": ")[2] == f"{found.counts[row, 2]:,} orders"
+
+
+def test_a_table_wider_than_the_window_says_that_it_goes_on(browser: Browser, complete_run: Path) -> None:
+    write_page(complete_run)
+    with opened(browser, complete_run, size={"width": 600, "height": 900}) as page:
+        page.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
+        sockets = page.get_by_role("region", name="Sockets")
+        hint = sockets.locator("xpath=following-sibling::p[1]")
+        hint.wait_for()
+        assert "goes on to the right" in hint.inner_text()
+        page.set_viewport_size({"width": 1600, "height": 900})
+        hint.wait_for(state="hidden")
+        assert sockets.evaluate("region => region.scrollWidth <= region.clientWidth + 1")
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
