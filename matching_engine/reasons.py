@@ -10,6 +10,7 @@ from matching_engine.kernels import (
     BAD_VOLUME,
     BOOK_FULL,
     DUPLICATE_ID,
+    NO_SUCH_INSTRUMENT,
     NOTHING_TO_TRADE_WITH,
     UNKNOWN_ID,
     WOULD_TRADE,
@@ -26,4 +27,5 @@ REASONS = {
     WOULD_TRADE: "would trade",
     NOTHING_TO_TRADE_WITH: "nothing to trade with",
     ANOTHERS_ORDER: "another gateway's order",
+    NO_SUCH_INSTRUMENT: "no such instrument",
 }

@@ -91,6 +91,7 @@ class OrderHistory:
         self._number_bits = NUMBER_BITS if is_shared else WIRE_ID_BITS
         total = sum(counts)
         self._sides = np.zeros(total, np.uint8)
+        self._instruments = np.zeros(total, np.uint16)
         self._resting = np.zeros(total, np.int64)
 
     @property
@@ -107,7 +108,7 @@ class OrderHistory:
         return np.where(is_known, self._first_places[known_gateways] + numbers - 1, NO_PLACE)
 
     def follow(self, block: OrderMessages, answers: Bytes, ends: Longs) -> tuple[OrderMessages, Longs]:
-        """Return the block with the sides of its requests, and the lots that each of its messages cancelled.
+        """Return the block, its requests with side and instrument, and the lots that each message cancelled.
 
         `ends`: where the answers to each message end. Blocks come in the stream's order. ValueError if a message's id
         is beyond those of its gateway.
@@ -117,6 +118,7 @@ class OrderHistory:
             raise ValueError("it has a message of an unknown number")
         is_request = (block.kind == KIND_OF_CANCEL) | (block.kind == KIND_OF_REPLACE)
         self._sides[places[~is_request]] = block.side[~is_request]
+        self._instruments[places[~is_request]] = block.instrument[~is_request]
         named_places = np.where(is_request, self.places_of(block.order_id), NO_PLACE)
         cancelled = np.zeros(len(block), np.int64)
         _follow(
@@ -136,7 +138,13 @@ class OrderHistory:
         gateways_of_named, numbers_of_named = self._divided(block.order_id)
         is_earlier = (named_places != NO_PLACE) & (gateways == gateways_of_named) & (numbers_of_named < numbers)
         sides_of_named = np.where(is_earlier, self._sides[named_places], 0)
-        return replace(block, side=np.where(is_request, sides_of_named, block.side)), cancelled
+        instruments_of_named = np.where(is_earlier, self._instruments[named_places], 0)
+        followed = replace(
+            block,
+            side=np.where(is_request, sides_of_named, block.side),
+            instrument=np.where(is_request, instruments_of_named, block.instrument),
+        )
+        return followed, cancelled
 
     def _divided(self, ids: Column) -> tuple[Longs, Longs]:
         """Return the gateway of each id, or 0 if there is but one, and the gateway's own number."""

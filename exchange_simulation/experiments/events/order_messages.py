@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from exchange.messages import CancelRequest, Message, Order, ReplaceRequest, TypedOrder, records_of
+from exchange.messages import CancelRequest, InstrumentOrder, Message, Order, ReplaceRequest, TypedOrder, records_of
 from exchange.order_mix import CANCEL, KINDS, LIMIT, REPLACE
 from gateway.tape_records import KIND_OF_ORDER_TYPE
 
@@ -36,6 +36,8 @@ class OrderMessages:
     side: Column
     price: Column
     volume: Column
+    instrument: Column
+    """0 if the engine has one book; of a request, the instrument of its order, once that is known."""
 
     def __len__(self) -> int:
         return len(self.id)
@@ -56,6 +58,7 @@ def plain_messages(orders: Records) -> OrderMessages:
         side=orders["side"],
         price=orders["price"],
         volume=orders["volume"],
+        instrument=nothing,
     )
 
 
@@ -89,6 +92,7 @@ def _always(kind: int) -> Callable[[Records], Longs]:
 KINDS_OF: dict[type[Message], Callable[[Records], Longs]] = {
     Order: _always(KIND_OF_LIMIT),
     TypedOrder: _kinds_of_typed,
+    InstrumentOrder: _kinds_of_typed,
     CancelRequest: _always(KIND_OF_CANCEL),
     ReplaceRequest: _always(KIND_OF_REPLACE),
 }

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from exchange.market_ids import HIGHEST_NUMBER, NUMBER_BITS
-from exchange.messages import ASK, BID, Cancelled, Confirmation, Quote, Rejection, Trade, records_of
+from exchange.messages import ASK, BID, Cancelled, Confirmation, InstrumentQuote, Quote, Rejection, Trade, records_of
 from exchange.order_mix import CANCEL, KINDS
 from exchange_simulation.experiments.events.order_messages import Column, OrderMessages
 from matching_engine.encoding import ANSWER_SIZES
@@ -41,9 +41,10 @@ WORD = pa.string()
 
 @dataclass(frozen=True)
 class Market:
-    """One instrument's streams of messages and answers, or a part of them."""
+    """One engine's streams of messages and answers, or a part of them."""
 
-    instrument: int
+    instrument: int | None
+    """The instrument of all rows; None if the messages say theirs."""
     messages: OrderMessages
     due_ns: Longs | None
     """When each message was due; None if they had no due times."""
@@ -126,7 +127,8 @@ class Market:
 
     def quote_rows(self) -> Columns:
         """Return a row for each change of the best prices; the price of a side without orders is null."""
-        answers, quotes = records_of(Quote, self.answers, self.starts)
+        quote = Quote if self.instrument is not None else InstrumentQuote
+        answers, quotes = records_of(quote, self.answers, self.starts)
         causes = self.causes[answers]
         return {
             **self._event_columns(answers + self.answers_before, causes),
@@ -148,7 +150,10 @@ class Market:
             at = pa.nulls(size, TIMESTAMP)
         else:
             at = pa.array((self.start_ns + self.due_ns[causes]) // NS_PER_US, pa.int64()).cast(TIMESTAMP)
-        return {"sequence": indexes + 1, "time_ns": time_ns, AT: at, "clock": clock}
+        columns = {"sequence": indexes + 1, "time_ns": time_ns, AT: at, "clock": clock}
+        if self.instrument is None:
+            columns["instrument"] = self.messages.instrument[causes]
+        return columns
 
     def _id_columns(self, ids: Column, id_name: str, gateway_name: str) -> Columns:
         """Return the number that each id has at its gateway, and the gateway."""
@@ -250,7 +255,8 @@ def event_rows(table: str, market: Market, **run_values: Any) -> pa.Table:
     """Return the rows of one table. `run_values` has values of RUN_COLUMNS; columns without a value are left out."""
     schema = TABLES[table].schema
     columns = TABLES[table].columns_of(market)
-    run_values |= {"instrument": market.instrument}
+    if market.instrument is not None:
+        run_values |= {"instrument": market.instrument}
     size = len(columns["sequence"])
     fields = []
     arrays = []
@@ -259,7 +265,7 @@ def event_rows(table: str, market: Market, **run_values: Any) -> pa.Table:
             value = pa.scalar(run_values[field.name], RUN_COLUMNS[field.name])
             fields.append(field)
             arrays.append(pa.repeat(value, size))
-        elif field.name not in RUN_COLUMNS:
+        elif field.name in columns:
             fields.append(field)
             arrays.append(pa.array(columns[field.name]).cast(field.type))
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))

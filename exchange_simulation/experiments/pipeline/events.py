@@ -59,6 +59,8 @@ class RecordedRun:
     gateways: int = 1
     """The gateways at the engine."""
     quotes_to: str = "all"
+    instruments: int = 1
+    """The instruments of the engine."""
     starts_ns: Mapping[int, int]
     """By pair, the wall clock when the gateway's first order was due; a pair may be missing."""
 
@@ -66,7 +68,12 @@ class RecordedRun:
     def of(cls, folder: Path, experiment: str, run: str, spool: SpoolTables) -> RecordedRun:
         """Return the run in `folder`, with the engine's settings of its run.json."""
         settings_of_old_runs = {"policy": "price-time", "max_price": 999, "gateways": 1, "quotes_to": "all"}
+        settings_of_old_runs |= {"instruments": 1, "engines": 1}
         engine = settings_of_old_runs | read_record(folder / "run.json", RunRecord)["settings"]
+        if engine["engines"] > 1:
+            raise ValueError(
+                f"{folder} has {engine['engines']} engines: there are tables of events for one engine only"
+            )
         return cls(
             folder=folder,
             experiment=experiment,
@@ -75,6 +82,7 @@ class RecordedRun:
             max_price=engine["max_price"],
             gateways=engine["gateways"],
             quotes_to=engine["quotes_to"],
+            instruments=engine["instruments"],
             starts_ns=starts_of_clocks(spool.kinds[TRAFFIC]),
         )
 
@@ -106,7 +114,13 @@ class RecordedRun:
         ValueError if the answers are not those of the matching engine.
         """
         # Each message is a frame. With packing, the engine puts all answers to a frame into one frame.
-        book = OrderBook(self.max_price, self.policy, with_ids=streams.has_requests)
+        has_several = self.instruments > 1
+        book = OrderBook(
+            self.max_price,
+            self.policy,
+            with_ids=streams.has_requests,
+            instruments=self.instruments if has_several else None,
+        )
         engine = MatchingEngine(book, packing=2, is_shared=streams.is_shared)
         frames = FrameBatch(ANSWER_BYTES // SMALLEST_ANSWER, ANSWER_BYTES)
         history = OrderHistory(streams.counts, is_shared=streams.is_shared)
@@ -127,7 +141,7 @@ class RecordedRun:
                 due_ns = streams.due_times(history.places_of(messages.id))
                 messages, cancelled = history.follow(messages, answers, ends)
                 market = Market(
-                    instrument=pair,
+                    instrument=None if has_several else pair,
                     messages=messages,
                     due_ns=due_ns,
                     answers=answers,
@@ -195,9 +209,9 @@ EVENT_TABLES = EventTables(SCHEMAS, rows_of_source)
 
 def write_events(folder: Path) -> Path:
     """Write a file for each table to FOLDER/events, and return this folder. No file is ever seen in part. UserError."""
-    run = RecordedRun.of(folder, experiment_of(folder), folder.name, tables_of_spool(folder / "spool"))
     events = folder / "events"
     with users_mistake(ValueError), writing(events):
+        run = RecordedRun.of(folder, experiment_of(folder), folder.name, tables_of_spool(folder / "spool"))
         events.mkdir(exist_ok=True)
         with ExitStack() as files:
             writers = {}

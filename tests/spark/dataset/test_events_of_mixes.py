@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from exchange.messages import (
     BID,
     Cancelled,
     CancelRequest,
+    InstrumentOrder,
     Message,
     Order,
     Quote,
@@ -42,13 +44,15 @@ EVENTS = ("orders", "trades", "quotes")
 Row = dict[str, Any]
 
 
-@pytest.fixture(scope="module", params=[1, 3])
+@pytest.fixture(scope="module", params=[(1, 1), (3, 1), (2, 5)])
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     """The folder of a recorded run of a mix, with its events, and the number of its gateways."""
-    gateways: int = request.param
+    gateways, instruments = request.param
     words = ("--mix", MIX, "--price-model", "two-sided", "--rate", 100_000, "--orders", 6000, "--record", "--events")
     results = tmp_path_factory.mktemp("mixes")
-    finished = run_exchange_in_process(results, *words, "--gateways", gateways, "--name", "run")
+    finished = run_exchange_in_process(
+        results, *words, "--gateways", gateways, "--instruments", instruments, "--name", "run"
+    )
     assert finished.code == 0, finished.err
     return results / "run", gateways
 
@@ -63,7 +67,10 @@ class PlainEvents:
 
     def __init__(self, folder: Path, gateways: int) -> None:
         self.is_shared = gateways > 1
-        self.book = ReferenceBook(with_ids=True, is_shared=self.is_shared)
+        self.books: defaultdict[int, ReferenceBook] = defaultdict(self._new_book)
+        """A book for each instrument."""
+        self.instruments: dict[int, int] = {}
+        """By order, its instrument."""
         self.orders: list[Row] = []
         self.trades: list[Row] = []
         self.quotes: list[tuple[int | None, int | None]] = []
@@ -72,20 +79,31 @@ class PlainEvents:
         for message in decode_all(stream.read_bytes()):
             self._take(message)
 
+    def _new_book(self) -> ReferenceBook:
+        return ReferenceBook(with_ids=True, is_shared=self.is_shared)
+
     def _id(self, name: str, gateway_name: str, order_id: int) -> Row:
         if self.is_shared:
             return {name: number_of(order_id), gateway_name: gateway_of(order_id)}
         return {name: order_id, gateway_name: 1}
 
     def _take(self, message: Message) -> None:
-        assert isinstance(message, Order | TypedOrder | CancelRequest | ReplaceRequest)
+        assert isinstance(message, Order | TypedOrder | InstrumentOrder | CancelRequest | ReplaceRequest)
+        instrument: int | None = None
+        if isinstance(message, InstrumentOrder):
+            instrument = message.instrument
+            self.instruments[message.id] = instrument
+            message = TypedOrder(message.id, message.side, message.price, message.volume, message.order_type)
         named = message.order_id if isinstance(message, CancelRequest | ReplaceRequest) else None
-        resting = None if named is None else self.book.by_id.get(named)
+        if named is not None:
+            instrument = self.instruments.get(named)
+        book = self.books[instrument or 0]
+        resting = None if named is None else book.orders.by_id.get(named)
         before = resting.volume if resting else None
         if isinstance(message, Order | TypedOrder):
             self.sides[message.id] = SIDES[message.side]
         entering = named if isinstance(message, ReplaceRequest) else message.id
-        answers = self.book.handle(message)
+        answers = book.handle(message)
         reasons = [REASONS[answer.reason] for answer in answers if isinstance(answer, Rejection)]
         cancelled = [answer.volume for answer in answers if isinstance(answer, Cancelled)]
         if isinstance(message, ReplaceRequest) and not reasons:
@@ -93,6 +111,7 @@ class PlainEvents:
         self.orders.append(
             {
                 **self._id("id", "gateway", message.id),
+                "instrument": 1 if instrument is None else instrument,
                 "kind": kind_of(message),
                 "order_id": None if named is None else self._id("id", "gateway", named)["id"],
                 "side": self.sides[message.id if named is None else named],
@@ -150,16 +169,20 @@ def test_times_never_go_back(run: tuple[Path, int]) -> None:
 def test_depth_after_cancels_and_replaces_is_that_of_the_plain_book(run: tuple[Path, int]) -> None:
     """DuckDB takes the statements of both views."""
     folder, gateways = run
-    book = PlainEvents(folder, gateways).book
-    depth = tuple(sum(order.volume for order in book.resting(side)) for side in (BID, ASK))
+    depths = []
+    for _, book in sorted(PlainEvents(folder, gateways).books.items()):
+        depths.append(tuple(sum(order.volume for order in book.resting(side)) for side in (BID, ASK)))
     base = duckdb.connect()
     for table in EVENTS:
         base.sql(f"create view {table} as select * from '{folder}/events/{table}.parquet'")
-    stats = base.sql(f"select bid_depth, ask_depth from ({statement_of('market_stats', EVENTS)})").fetchall()
-    assert stats == [depth]
+    stats = base.sql(f"select bid_depth, ask_depth from ({statement_of('market_stats', EVENTS)}) order by instrument")
+    assert stats.fetchall() == depths
     bars = statement_of("bars_by_time", EVENTS).replace(":every_ns", "10_000_000")
-    last_bar = base.sql(f"select bid_depth, ask_depth from ({bars}) order by start_s desc limit 1").fetchall()
-    assert last_bar == [depth]
+    last_bars = base.sql(
+        f"select max_by(bid_depth, start_s), max_by(ask_depth, start_s) from ({bars}) "
+        "group by instrument order by instrument"
+    )
+    assert last_bars.fetchall() == depths
 
 
 def test_answers_of_another_gateway_are_refused(run: tuple[Path, int], tmp_path: Path) -> None:
