@@ -35,6 +35,7 @@ class RunSettingsRecord(TypedDict):
     warm_up_s: NotRequired[float | None]
     pairs: NotRequired[int]
     gateways: NotRequired[int]
+    engines: NotRequired[int]
 
 
 class SubscriberRecord(TypedDict):
@@ -117,6 +118,7 @@ class RunRecord(TypedDict):
     market_data: NotRequired[MarketDataRecord | None]
     pairs: NotRequired[list[dict[str, Any]] | None]
     gateways: NotRequired[list[dict[str, Any]] | None]
+    engines: NotRequired[list[dict[str, Any]] | None]
 
 
 class ArmSettingsRecord(TypedDict):

@@ -37,11 +37,17 @@ def counted(number: int, plural: str) -> str:
     return f"{number:,} {noun(number, plural)}"
 
 
-def participants_clause(pairs: int, gateways: int) -> str:
+def participants_clause(pairs: int, gateways: int, engines: int = 1) -> str:
     """Return the clause that precedes the load; empty for one pair with one gateway.
 
-    For example: ", 3 pairs, each", whose load is each pair's; ", 4 gateways,", whose load is that of all.
+    For example: ", 3 pairs, each", whose load is each pair's; ", 4 gateways,", whose load is that of all;
+    ", 4 gateways, 2 engines,".
     """
+    clause = ""
     if gateways > 1:
-        return f", {gateways} gateways,"
+        clause += f", {gateways} gateways"
+    if engines > 1:
+        clause += f", {engines} engines"
+    if clause:
+        return f"{clause},"
     return f", {pairs} pairs, each" if pairs > 1 else ""

@@ -31,6 +31,7 @@ HEADINGS: dict[str, tuple[str, ...]] = {
         "seconds",
         "start_per_s",
         "numbers_of_gateways",
+        "numbers_of_engines",
         "numbers_of_subscribers",
     ),
     "Transport": ("transports", "deliveries", "roles", "networks"),

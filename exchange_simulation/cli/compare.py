@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
-from exchange.instances import MAX_GATEWAYS, MAX_SUBSCRIBERS
+from exchange.instances import MAX_ENGINES, MAX_GATEWAYS, MAX_SUBSCRIBERS
 from exchange_simulation.cli.command import Command
 from exchange_simulation.cli.gate_options import comparison_gate_options
 from exchange_simulation.cli.trial_options import folder_options, make_or_resume, rate_trial_options
 from exchange_simulation.launching.option_types import Count, Cpus, Listed, Rate, Scheme, Seconds
-from exchange_simulation.launching.options import json_option, session_options
+from exchange_simulation.launching.options import json_option, options_for, session_options
 
 
 @click.command(cls=Command)
@@ -40,6 +40,16 @@ from exchange_simulation.launching.options import json_option, session_options
     metavar="NUMBER[,...]",
     help="Numbers of gateways at one engine, which share the rate.",
 )
+@click.option(
+    "--engines",
+    "numbers_of_engines",
+    type=Listed(Count(1, MAX_ENGINES)),
+    default="1",
+    show_default=True,
+    metavar="NUMBER[,...]",
+    help="Numbers of engines, among which --instruments are shared out.",
+)
+@options_for("instruments")
 @click.option(
     "--subscribers",
     "numbers_of_subscribers",
@@ -84,7 +94,8 @@ def command(ctx: click.Context, /, **_: Any) -> None:
         seconds = given.pop("seconds")
         gateways = given.pop("numbers_of_gateways")
         subscribers = given.pop("numbers_of_subscribers")
-        arms = comparison_arms(transports, rates, seconds, given, gateways, subscribers)
+        engines = given.pop("numbers_of_engines")
+        arms = comparison_arms(transports, rates, seconds, given, gateways, subscribers, engines)
         return TrialPlan(arms=arms, repeats=repeats, seed=given["seed"])
 
     make_or_resume(ctx, COMPARE, plan_of)

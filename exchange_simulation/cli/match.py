@@ -43,7 +43,6 @@ KINDS = (
 @click.option(
     "--gateways",
     type=click.IntRange(1, MAX_GATEWAYS),
-    default=1,
     help="The tape is what an engine took from so many gateways, input.bin of a run: --answers gets a file for each.",
 )
 @click.option(
@@ -62,7 +61,7 @@ KINDS = (
 def command(
     tape: Path,
     answers: Path | None,
-    gateways: int,
+    gateways: int | None,
     quotes_to: str,
     instruments: int | None,
     capacity: int | None,
@@ -81,7 +80,7 @@ def command(
         "capacity": capacity,
         "with_ids": with_ids,
     }
-    if quotes_to != "all" and gateways == 1:
+    if quotes_to != "all" and gateways is None:
         raise click.UsageError("--quotes-to is for the orders of several gateways: give --gateways, too")
     figures = _match(tape, answers, gateways, instruments, get_quotes=quotes_to == "all", **book)
     _show(figures, as_json)
@@ -91,7 +90,7 @@ def command(
 
 
 def _match(
-    tape: Path, answers: Path | None, gateways: int, instruments: int | None, *, get_quotes: bool, **book: Any
+    tape: Path, answers: Path | None, gateways: int | None, instruments: int | None, *, get_quotes: bool, **book: Any
 ) -> dict[str, Any]:
     """Match the tape; return counts, checksums, speed. UserError if tape, output or a book setting is wrong."""
     from exchange.checksum import StreamChecksum
@@ -109,11 +108,12 @@ def _match(
     by_gateway = None
     try:
         books = _instruments_of(orders) if instruments is None else instruments
-        engine = MatchingEngine(OrderBook(**book, instruments=books if books > 1 else None), is_shared=gateways > 1)
+        is_shared = gateways is not None
+        engine = MatchingEngine(OrderBook(**book, instruments=books if books > 1 else None), is_shared=is_shared)
         engine.warm()
         with contextlib.ExitStack() as files:
             file = None
-            if gateways > 1:
+            if gateways is not None:
                 check_gateways_on(tape, orders, gateways)
                 by_gateway = AnswersOfGateways(gateways, answers, files, get_quotes=get_quotes)
             elif answers:

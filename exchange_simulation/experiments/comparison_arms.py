@@ -32,8 +32,9 @@ def comparison_arms(
     given: dict[str, Any],
     gateways: Sequence[int] = (1,),
     subscribers: Sequence[int] = (0,),
+    engines: Sequence[int] = (1,),
 ) -> tuple[TrialArm, ...]:
-    """Return an arm for every transport at every rate, with every number of gateways and of subscribers.
+    """Return an arm for every transport at every rate, with every number of gateways, engines and subscribers.
 
     A run takes about `seconds`. UserError for a mistake in one.
     """
@@ -41,6 +42,8 @@ def comparison_arms(
     blocks = [rate_factor(rates)]
     if list(gateways) != [1]:
         blocks.append(numbers_factor("gateways", gateways, "1,4,16"))
+    if list(engines) != [1]:
+        blocks.append(numbers_factor("engines", engines, "1,2"))
     if list(subscribers) != [0]:
         blocks.append(numbers_factor("subscribers", subscribers, "0,8"))
     return of_one_kind(arms_of(settings, [transport_factor(transports)], blocks))

@@ -121,19 +121,26 @@ def check_warm_up(settings: RunSettings) -> None:
         raise UserError(f"--warm-up {settings.warm_up_s:g} leaves nothing of a run of {length_s:g} s to analyse")
 
 
-DESCRIPTORS_OF_GATEWAY = 16
-"""The most files that a gateway takes in one process: its link at the engine, or its pipes at the launcher."""
+DESCRIPTORS_OF_PEER = 16
+"""The most files that a gateway or an engine takes in another process: a link at a peer, or pipes at the launcher."""
 OTHER_DESCRIPTORS = 64
 
 
-def check_descriptors(gateways: int) -> None:
-    """UserError if this system lets a process open too few files for so many gateways at one engine."""
+def check_descriptors(gateways: int, engines: int) -> None:
+    """UserError if this system lets a process open too few files for a market of so many gateways and engines."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = OTHER_DESCRIPTORS + DESCRIPTORS_OF_GATEWAY * gateways
-    if gateways > 1 and resource.RLIM_INFINITY != limit < needed:
+    further_engines = engines - 1
+    needed = OTHER_DESCRIPTORS + DESCRIPTORS_OF_PEER * (gateways + further_engines)
+    is_market = gateways > 1 or engines > 1
+    if is_market and resource.RLIM_INFINITY != limit < needed:
+        numbers = f"--gateways is {gateways}"
+        fewer = "fewer gateways"
+        if engines > 1:
+            numbers += f" and --engines {engines}"
+            fewer = "fewer of them"
         raise UserError(
-            f"--gateways is {gateways}, for which a process may need {needed} open files, and this system allows "
-            f"{limit}: raise that with ulimit -n {needed}, or take fewer gateways"
+            f"{numbers}, for which a process may need {needed} open files, and this system allows "
+            f"{limit}: raise that with ulimit -n {needed}, or take {fewer}"
         )
 
 
@@ -142,7 +149,7 @@ def check_transport(settings: RunSettings) -> None:
 
     Call this once for a run, before anything is started. With --insecure, an open address gets a warning.
     """
-    check_descriptors(settings.gateways)
+    check_descriptors(settings.gateways, settings.engines)
     transport = _declared(settings.transport)
     scheme = scheme_of(settings.transport)
 
@@ -171,6 +178,8 @@ def check_transport(settings: RunSettings) -> None:
         raise UserError(f"--pairs is {settings.pairs}; {scheme} has queues for one pair only")
     if settings.gateways > 1 and transport.has_broker(scheme) and "pair" not in transport.options:
         raise UserError(f"--gateways is {settings.gateways}; {scheme} has queues for one gateway only")
+    if settings.engines > 1 and transport.has_broker(scheme) and "pair" not in transport.options:
+        raise UserError(f"--engines is {settings.engines}; {scheme} has queues for one engine only")
     if settings.network != "local" and not network_fits(settings.network, transport, settings.transport):
         fitting = schemes_that_fit(partial(network_fits, settings.network))
         raise UserError(

@@ -63,9 +63,8 @@ class Headline:
         else:
             self._of_total = f" of {settings.pairs * orders_a_pair:,} orders"
         offered = "as fast as it goes" if per_s is None else f"at {rate_text(per_s)} orders/s"
-        self._load = (
-            f"{scheme_of(settings.transport)}{participants_clause(settings.pairs, settings.gateways)} {offered}"
-        )
+        participants = participants_clause(settings.pairs, settings.gateways, settings.engines)
+        self._load = f"{scheme_of(settings.transport)}{participants} {offered}"
 
     @property
     def before_start(self) -> str:

@@ -10,6 +10,7 @@ from exchange.words import counted, participants_clause
 from exchange_simulation.launching.record.backlog import backlog_words
 from exchange_simulation.launching.record.noise import noise_words
 from exchange_simulation.launching.record.noise_summary import noise_of
+from exchange_simulation.reports.formats.engines import engine_rows
 from exchange_simulation.reports.formats.fairness import fairness_rows
 from exchange_simulation.reports.formats.few_orders import has_enough_orders
 from exchange_simulation.reports.formats.numbers import is_number, rate_text, three_digits
@@ -42,6 +43,7 @@ def page_words(run: Record) -> dict[str, Any]:
         "meaning": MEANINGS.get(str(run.get("status"))),
         "clocks": clocks(run),
         "gateways": fairness_rows(run.get("gateways") or ()),
+        "engines": engine_rows(run.get("engines") or ()),
         "noise": noise_of(run).banner("runs"),
         "answers_per_order": answers_per_order(run),
         "mean_cores": mean_cores(run),
@@ -118,10 +120,11 @@ def title(run: Record) -> str:
     settings = section(run, "settings")
     pairs = settings.get("pairs") or 1
     gateways = settings.get("gateways") or 1
+    engines = settings.get("engines") or 1
     orders_of_pair = settings.get("orders")
     orders = pairs * orders_of_pair if orders_of_pair else section(run, "counts").get("orders_sent")
     amount = counted(int(orders), "orders") if is_number(orders) else "Orders"
-    return f"{amount} over {_transport(settings)}{participants_clause(pairs, gateways)}{_speed(settings)}"
+    return f"{amount} over {_transport(settings)}{participants_clause(pairs, gateways, engines)}{_speed(settings)}"
 
 
 def _scheme(settings: Record) -> str:

@@ -12,6 +12,7 @@ from exchange.percentiles import LABELS
 from exchange.words import counted, participants_clause
 from exchange_simulation.launching.record.backlog import backlog_words
 from exchange_simulation.launching.record.noise_summary import noise_of
+from exchange_simulation.reports.formats.engines import engine_rows
 from exchange_simulation.reports.formats.fairness import fairness_rows
 from exchange_simulation.reports.formats.few_orders import has_enough_orders, max_of
 from exchange_simulation.reports.formats.numbers import ABSENT, number_text, rate_text, whole_number
@@ -41,6 +42,8 @@ def show_record(record: dict[str, Any]) -> None:
         console.print(_pairs_table(record["pairs"]))
     if record.get("gateways"):
         console.print(gateways_table(record["gateways"]))
+    if record.get("engines"):
+        console.print(_engines_table(record["engines"]))
     subscribers = subscriber_rows(record)
     if subscribers:
         console.print(_subscribers_table(subscribers))
@@ -68,7 +71,8 @@ def headline(record: dict[str, Any]) -> str:
     settings = record.get("settings", {})
     if "orders_per_s" not in settings:
         return f"{record['status']}: {record['name']}, settings unknown"
-    words = settings["transport"] + participants_clause(settings.get("pairs", 1), settings.get("gateways", 1))
+    numbers = [settings.get(name, 1) for name in ("pairs", "gateways", "engines")]
+    words = settings["transport"] + participants_clause(*numbers)
     if settings.get("secure"):
         words += " encrypted"
     if settings.get("priority") == "real-time":
@@ -230,6 +234,16 @@ def gateways_table(gateways: list[dict[str, Any]]) -> FoldingTable:
         figures = [_figure(row.times, name) if row.times else ABSENT for name in ("p50", "p99", "max")]
         share = ABSENT if row.share is None else f"{row.share:.2%}"
         table.add_row(row.title, row.status, whole_number(row.orders), share, *figures)
+    return table
+
+
+def _engines_table(engines: list[dict[str, Any]]) -> FoldingTable:
+    """Return a table with a row for each of several engines."""
+    table = plain_table(key("engine"), "orders", "share", "answers", "CPU")
+    for row in engine_rows(engines):
+        share = ABSENT if row.share is None else f"{row.share:.2%}"
+        cpu = ABSENT if row.cpu_s is None else f"{row.cpu_s:.2f} s"
+        table.add_row(row.title, whole_number(row.orders), share, whole_number(row.answers), cpu)
     return table
 
 
