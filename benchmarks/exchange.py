@@ -63,7 +63,7 @@ FLAT_OUT = OfferedLoad("max", 4_000_000)
 FOR_MEMORY = OfferedLoad("max", 1_000_000)
 
 
-class Place(NamedTuple):
+class Scheduling(NamedTuple):
     """How both programs are scheduled: their priority, and the processors of gateway and engine, if each has one."""
 
     priority: str = "normal"
@@ -79,7 +79,7 @@ class Place(NamedTuple):
         return options
 
 
-USUAL = Place()
+USUAL = Scheduling()
 
 
 class RunPair(NamedTuple):
@@ -134,11 +134,11 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
         )
 
 
-def best_place() -> Place:
+def best_place() -> Scheduling:
     """Return the best place that this machine permits: real-time priority, and a processor for each side."""
     cpus = sorted(os.sched_getaffinity(0))
     cpus_of_sides = (cpus[0], cpus[1]) if len(cpus) > 1 else ()
-    return Place(permitted_priority(), cpus_of_sides)
+    return Scheduling(permitted_priority(), cpus_of_sides)
 
 
 def throughput(pairs: list[RunPair], how: str = "") -> BenchmarkRow:
@@ -178,7 +178,7 @@ def processor_time(load: OfferedLoad, pairs: list[RunPair]) -> BenchmarkRow:
     return Cost(title, AGAINST, "us an order", ours, reference, required=1.1, hoped_for=0.9)
 
 
-def repeated(load: OfferedLoad, program: Path | None, repeats: int, place: Place = USUAL) -> list[RunPair]:
+def repeated(load: OfferedLoad, program: Path | None, repeats: int, place: Scheduling = USUAL) -> list[RunPair]:
     """Run both programs `repeats` times in turns, after one round that does not count.
 
     While a round is noisy, another round is measured and the noisiest is dropped, at most `repeats` times.
@@ -199,7 +199,7 @@ def noisy_in_words(pairs: list[RunPair]) -> str:
     return f" ({noisy} of {len(pairs)} beside others' work)" if noisy else ""
 
 
-def run_pair(load: OfferedLoad, program: Path | None, place: Place) -> RunPair:
+def run_pair(load: OfferedLoad, program: Path | None, place: Scheduling) -> RunPair:
     """Run our exchange, then the reference. AssertionError if their answers differ."""
     ours = run(load, place)
     if program is None:
@@ -211,13 +211,13 @@ def run_pair(load: OfferedLoad, program: Path | None, place: Place) -> RunPair:
     return RunPair(ours, reference)
 
 
-def run(load: OfferedLoad, place: Place = USUAL) -> Record:
+def run(load: OfferedLoad, place: Scheduling = USUAL) -> Record:
     """Run our exchange; returns its run.json."""
     options = ("--rate", load.rate, "--orders", load.orders, "--seed", SEED)
     return record_of("run", "--no-spark", *options, *place.options)
 
 
-def run_reference(load: OfferedLoad, program: Path, place: Place) -> Record:
+def run_reference(load: OfferedLoad, program: Path, place: Scheduling) -> Record:
     """Run the reference; returns the record that it prints, with the noise during the run, as in run.json."""
     arguments = (load.orders, load.rate, SEED, load.window, *place.cpus)
     command = [str(program), *map(str, arguments)]
