@@ -379,6 +379,10 @@ PAPER = Paper(
         Absent(
             PaperItem("figures 1, 2, 7", "drawings of broker, hosts and application"), "nothing is measured in them"
         ),
+        Absent(
+            PaperItem("5.3", "the rate beyond which the exchange cannot keep up"),
+            "no figure of the paper has it; `exchange capacity --transport amqp` finds it here",
+        ),
         Absent(PaperItem("figures 3 to 6, 8, 9", "curves over IPoIB and SDP"), "they take InfiniBand"),
     ),
     claims=CLAIMS,

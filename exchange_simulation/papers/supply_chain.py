@@ -132,6 +132,10 @@ PAPER = Paper(
         *PARTS,
         Absent(PaperItem("figures 1, 2", "drawings of interactions 1 and 2"), "docs/supply-chain.md draws them"),
         Absent(
+            PaperItem("event handlers", "several handlers of one location's messages, in parallel"),
+            "a location here is one loop; --agents says how many processes share the locations",
+        ),
+        Absent(
             PaperItem("complete hot list", "a hot list of all cards once an hour"), "runs here are shorter than an hour"
         ),
     ),
