@@ -27,7 +27,7 @@ from benchmarks.reference_book import ReferenceBook
 from exchange.checksum import StreamChecksum
 from exchange.messages import Cancel, Order, decode_all, encode
 from exchange.order_mix import OrderMix
-from gateway.mixed_orders import MixedOrders
+from gateway.mixed_orders import PAPERS_MIX, MixedOrders
 from gateway.offering import MixedOrderFlow, OrderFlow
 from gateway.seeded_orders import SeededOrders
 from matching_engine.engine import HandleStop, MatchingEngine
@@ -56,11 +56,14 @@ class Tape:
     mix: str | None = None
     """The mix of messages; None for plain orders with uniform prices."""
     price_model: str = "uniform"
+    instruments: int = 1
+    """With several, each order names one, by Zipf's law."""
     answers: FrameBatch = field(default_factory=lambda: FrameBatch(1 << 16, 1 << 20))
 
     def batches(self) -> Iterator[FrameBatch]:
         """Yield the orders as frames, as the engine receives them."""
-        flow = OrderFlow(self._plain_orders) if self.mix is None else MixedOrderFlow(self._mixed_orders(self.mix))
+        is_plain = self.mix is None and self.instruments == 1
+        flow = OrderFlow(self._plain_orders) if is_plain else MixedOrderFlow(self._mixed_orders(self.mix or PAPERS_MIX))
         for first in range(0, self.orders, BATCH_ORDERS):
             batch = FrameBatch(BATCH_ORDERS)
             flow.fill(batch, first + 1, min(BATCH_ORDERS, self.orders - first))
@@ -76,7 +79,7 @@ class Tape:
         return SeededOrders(SEED, self.prices, self.price_model)
 
     def _mixed_orders(self, mix: str) -> MixedOrders:
-        return MixedOrders(OrderMix.parse(mix), SEED, self.prices, self.price_model)
+        return MixedOrders(OrderMix.parse(mix), SEED, self.prices, self.price_model, self.instruments)
 
 
 def rows(repeats: int) -> Iterator[BenchmarkRow]:
@@ -121,6 +124,8 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
     )
     yield compared("the same", wide, "C++, levels with bitmap", cpp("bitmap", wide), repeats)
 
+    yield many_against_one(repeats)
+
     small = Tape(orders=SMALL)
     in_python = python(small)
     yield compared(
@@ -131,6 +136,20 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
         repeats,
         required=60,
         hoped_for=100,
+    )
+
+
+def many_against_one(repeats: int) -> BenchmarkRow:
+    """Compare orders of 1,000 instruments with the same orders of one, in turns."""
+    many = Tape(instruments=1_000)
+    one = Tape()
+    batches_of_one = list(one.batches())
+
+    def with_one() -> float:
+        return max(our_orders_per_s(one, batches_of_one) for _ in range(PASSES))
+
+    return compared(
+        "1,000 instruments, Zipf", many, "ours, one instrument", with_one, repeats, required=0.6, hoped_for=0.8
     )
 
 
@@ -155,7 +174,8 @@ def compared(
 
 def our_orders_per_s(tape: Tape, batches: list[FrameBatch], checksum: StreamChecksum | None = None) -> float:
     """Match the batches in a new book; returns orders a second. With `checksum`, the answers are added to it."""
-    engine = MatchingEngine(OrderBook(tape.max_price, with_ids=tape.with_ids))
+    instruments = None if tape.instruments == 1 else tape.instruments
+    engine = MatchingEngine(OrderBook(tape.max_price, with_ids=tape.with_ids, instruments=instruments))
     answers = tape.answers
     engine.warm()
     start_ns = time.thread_time_ns()

@@ -17,11 +17,13 @@ RESTING_KINDS = (LIMIT, POST_ONLY)
 PRESETS = {
     "paper": "limit=100",
     "exchange-core": "limit=9,ioc=3,cancel=6,replace=82",
+    "itch": "limit=47,ioc=4,cancel=42,replace=7",
 }
 """Mixes by name.
 
 The project exchange-core publishes its speed for 9 % good-till-cancel orders, 3 % immediate-or-cancel orders, 6 %
-cancels and 82 % moves.
+cancels and 82 % moves. `itch` is made, not measured: like an ITCH day, nearly every order is cancelled or replaced. The
+mix of a real day is that of its tape, by `--mix from:TAPE`.
 """
 ALLOWED = f"percentages that add up to 100, as limit=60,cancel=30,replace=10, or {' or '.join(PRESETS)}"
 ROUNDING = 1e-9
